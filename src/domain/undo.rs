@@ -191,8 +191,8 @@ impl Walk {
         Undone { undoing, left: self.left }
     }
 
-    /// Leaves the answer to a question on which an agent works by now: while it holds the issue, nobody would see the
-    /// question.
+    /// Keeps the answer to a question while an agent holds the issue. Without the answer the question would be open
+    /// again, but pages and `ait questions` show only questions of issues that no agent holds.
     fn keep_answered(&mut self, issue: &Issue) {
         let is_asked_again =
             self.wanted.open_question().is_some() && issue.open_question().is_none();

@@ -1,7 +1,7 @@
 //! Takes over everything from another store: a log of its events, and a snapshot of its state after them.
 //!
 //! The log is written beside its place. Putting it there, with one rename, is the moment from which on it counts.
-//! Nobody else can begin a log meanwhile, because that needs the same lock.
+//! The transfer holds the lock that every process needs to create a log, so no other process creates one meanwhile.
 
 use std::sync::Arc;
 

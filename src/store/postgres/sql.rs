@@ -127,11 +127,13 @@ macro_rules! ready {
     };
 }
 
-/// A claim for work. `$1` to `$3` are from where to look for issues that are assigned to nobody; `$4` and `$5` are the
-/// agents, and how many claims each makes; `$6` is how many they make together, `$7` whether every issue assigned to
-/// them is taken by one of these claims, `$8` the time. `$condition` narrows.
+/// Claims of agents for work. The search for unassigned issues starts at the priority `$1` and the position `$2`, and
+/// looks before these only at rows that the transaction `$3` or a later one wrote. `$4` are the agents, `$5` how many
+/// claims each makes, `$6` how many all make, `$7` whether an issue assigned to one of them uses up a claim, `$8` the
+/// time. `$condition` selects a kind.
 ///
-/// Issues that others hold are passed over. Those of them that no claim is taking come without a text.
+/// The statement skips rows that other transactions lock. It returns a skipped row without a text, unless a claim locks
+/// it.
 macro_rules! claim_work {
     ($condition:literal) => {
         concat!(
@@ -354,8 +356,8 @@ statements! {
         numbered AS (UPDATE {s}.events e SET number = n.number, totals = CASE WHEN n.number = \
         (SELECT max(number) FROM next) THEN (SELECT totals FROM sums) END FROM next n WHERE e.seq = n.seq) \
         SELECT count(*) FROM next";
-    /// Returns priority and position of the first issue that is ready and assigned to nobody, and the oldest
-    /// transaction that has not ended. `$1` to `$3` are what this returned before.
+    /// Returns the priority and the position of the first ready issue without an assignee, and the oldest running
+    /// transaction. `$1` to `$3` are what the last call returned; the search starts there.
     first_ready = concat!(
         "SELECT f.priority, f.position, pg_snapshot_xmin(pg_current_snapshot())::text::bigint FROM (SELECT) one \
          LEFT JOIN (SELECT * FROM ((SELECT i.priority, i.position FROM {s}.issues i WHERE ", ready!(again), " \

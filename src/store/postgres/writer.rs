@@ -201,7 +201,7 @@ fn answer(batch: Vec<Request>, replies: Vec<WriterReply>, writer: &mpsc::WeakSen
     for (request, reply) in batch.into_iter().zip(replies) {
         let Request { commands, now, .. } = request;
         let lapses = LapsesOfRequest { writer: writer.clone(), now };
-        // A reply that nobody receives lapses its claims when it is dropped.
+        // If the caller is gone, `send` gives the reply back, and dropping it queues the lapse of its claims.
         drop(request.reply.send(UnreceivedReply::new(reply, commands, lapses)));
     }
 }
