@@ -1,6 +1,6 @@
 // Keeps an open page up to date, and says whether it is.
 
-/** The time between two loads of a page: three times as long as the last one took, within these limits. */
+/** The time between two loads of a page: twice as long as the last one took, within these limits. */
 const [MIN_REST_MS, MAX_REST_MS] = [50, 500];
 /** How long a page may take to load. */
 const PATIENCE_MS = 15_000;
@@ -209,7 +209,7 @@ const refresh = async (isNews) => {
     isAgain = false;
     lastLoad = performance.now();
     const [young, status] = await load();
-    rest = Math.min(MAX_REST_MS, Math.max(MIN_REST_MS, 3 * (performance.now() - lastLoad)));
+    rest = Math.min(MAX_REST_MS, Math.max(MIN_REST_MS, 2 * (performance.now() - lastLoad)));
     if (document.hidden) {
       // The content is updated when the page becomes visible, so that its changes are highlighted then.
       showTitle(young);
