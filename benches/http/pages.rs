@@ -30,7 +30,7 @@ const PAGES: [(&str, &str); 24] = [
     ("list by title", "/?sort=title"),
     ("list by title, last page", "/?sort=title&page=1000000"),
     ("search, many", "/?q=importer"),
-    ("search, few", "/?q=%2877"),
+    ("search, few", "/?q=%22%2877%22"),
     ("search, none", "/?q=xyzzy"),
     ("search, short", "/?q=qz"),
     ("list, one label", "/?label=area%2Fpart-3"),

@@ -73,7 +73,7 @@ fn start(url: &str) -> (f64, f64, f64) {
     for _ in 0..15 {
         let directory = tempfile::tempdir().expect("a directory");
         let mut ait = benches::ait();
-        ait.current_dir(&directory).args(["--store", url, "--no-web"]);
+        ait.current_dir(&directory).args(["--store", url, "--port", "0"]);
         let start = Instant::now();
         let mut process =
             ait.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
