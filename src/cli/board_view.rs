@@ -1,5 +1,6 @@
 //! Renders the board: columns side by side, or below one another in a narrow terminal.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ impl Board {
             match status {
                 Status::Created => found.sort_by_cached_key(|issue| !ready.contains(&issue.id)),
                 Status::Completed => found.sort_by_key(|issue| issue.attributes.is_parked_at(now)),
-                _ => found.sort_by_key(|issue| since(issue)),
+                _ => found.sort_by_key(|issue| Reverse(since(issue))),
             }
             let card = |issue: Arc<Issue>| Card {
                 waits: match status.is_claimed() {

@@ -65,7 +65,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = agent_name)]
     holder: Option<AgentName>,
 
-    /// Only issues that this agent has filed, claimed or changed
+    /// Only issues that this agent has filed, claimed or changed, or that are assigned to it
     #[arg(short, long, value_name = "NAME", value_parser = agent_name)]
     agent: Option<AgentName>,
 

@@ -1,4 +1,4 @@
-//! `ait review`: claims the oldest completed issue for review.
+//! `ait review`: claims the next completed issue for review.
 
 use anyhow::Result;
 use clap::Args;

@@ -263,8 +263,8 @@ impl Issue {
         Some(Claim { agent: holder.agent, number: self.claim_number(), since: holder.since })
     }
 
-    /// Returns the number of the latest claim: the how-manieth claim of this issue it is, for work and for review
-    /// together. 0 if it was never claimed.
+    /// Returns the number of the latest claim. The claims of an issue are numbered from 1, for work and for review
+    /// together; 0 if it was never claimed.
     ///
     /// A history only grows, so no number comes twice. Restoring a backup takes back the numbers, too.
     pub fn claim_number(&self) -> usize {

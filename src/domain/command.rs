@@ -35,9 +35,9 @@ pub enum Command {
         /// The agent that imports the issue.
         agent: AgentName,
     },
-    /// Claim a created issue: the oldest one, optionally of one classification, or the one that the caller named.
+    /// Claim a created issue: the next one, optionally of one classification, or the one that the caller named.
     GetNextIssue {
-        /// The issue to claim; `None` for the oldest.
+        /// The issue to claim; `None` for the next one.
         issue: Option<IssueRef>,
         /// The classification to claim; `None` for any. Not for a named issue.
         classification: Option<Classification>,
@@ -46,7 +46,7 @@ pub enum Command {
         /// The terms of the claim.
         terms: ClaimTerms,
     },
-    /// Claim the oldest completed issue for review.
+    /// Claim the next completed issue for review.
     GetNextReviewItem {
         /// The agent that claims the issue.
         agent: AgentName,

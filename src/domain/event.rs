@@ -133,7 +133,7 @@ pub enum EventKind {
 
 /// The history phrase of a return.
 ///
-/// The phrase is part of the file format: existing files contain it, and retry guards count it.
+/// The phrase is part of the file format: existing files contain it, and the number of returns is how often it occurs.
 pub const RETURN_ACTION: &str = "Issue returned to created status";
 /// The agent recorded for an external edit.
 pub const HAND_EDIT: &str = "hand-edit";

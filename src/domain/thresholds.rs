@@ -1,4 +1,5 @@
-//! From when on something about the queue is worth a word: to findings, the doctor, searches, pages and commands.
+//! Thresholds: when a claim is old, an issue is stale, a description too short. Findings, the doctor, searches, pages
+//! and commands share them.
 //!
 //! `docs/triage.md` has the same numbers, which a test compares.
 

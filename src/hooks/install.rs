@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Hook, HooksDir};
 
-/// What the name of a hook ends with that was there before ours.
+/// The suffix under which an existing hook is kept.
 const PREVIOUS_SUFFIX: &str = ".before-ait-hooks";
 /// The beginning of the second line of our scripts.
 const MARK: &str = "# ait hooks ";
@@ -109,7 +109,7 @@ pub fn survey(directory: &HooksDir, command: &str) -> Result<Vec<HookStatus>> {
 ///
 /// # Errors
 ///
-/// A hook that is there cannot be kept, because there is one from before.
+/// An existing hook cannot be kept, because a file with the suffix of kept hooks is there already.
 pub fn install(
     directory: &HooksDir,
     hooks: &[HookStatus],

@@ -170,8 +170,8 @@ async fn greeting(
     })
 }
 
-/// Says what waits longest, what others hold and how much ended lately: what a digest says and the indexes of the
-/// store give at once. Empty if there is nothing of it.
+/// Returns a short digest, from the indexes of the store alone: what waits longest, what others hold and how much ended
+/// lately. Empty if there is nothing of these.
 async fn glance(agent: Option<&AgentName>, tracker: &Tracker) -> Result<String, StoreError> {
     let now = tracker.now();
     let mut text = String::new();

@@ -66,8 +66,8 @@ impl ParsedQuery {
     ///
     /// # Errors
     ///
-    /// Returns the first mistake. A text of more than [`MAX_REQUIRED_WORDS`] words that names no key, or few and not as
-    /// the language wants them, is searched as it is, so nothing in it is a mistake.
+    /// Returns the first mistake. A text of more than [`MAX_REQUIRED_WORDS`] words that has hardly any valid term, such
+    /// as a pasted error message, is searched as it is and is never a mistake.
     pub fn parse(text: &str, saved: &SavedQueries, now: Timestamp) -> Result<Self, QueryError> {
         refuse_long(text)?;
         if paste::is_pasted(text) {
@@ -79,8 +79,8 @@ impl ParsedQuery {
         }
     }
 
-    /// Parses a query that finds nothing but what it says: all words of a long text must occur, and a mistake is one.
-    /// Changes need it.
+    /// Parses a query strictly: all words of a long text must occur, and an invalid term is an error. Bulk changes use
+    /// it.
     ///
     /// # Errors
     ///

@@ -47,7 +47,8 @@ impl ReadView<'_> {
             Condition::Label(Some(label)) => exactly(self.at(attributes.with_label(label))),
             Condition::Assignee(Some(agent)) => exactly(self.at(attributes.assigned_to(agent))),
             Condition::Agent(agent) => {
-                exactly(self.at(name(agent).into_iter().flat_map(|name| agents.touched_by(name))))
+                let touched = name(agent).into_iter().flat_map(|name| agents.touched_by(name));
+                exactly(self.at(touched.chain(attributes.assigned_to(agent))))
             }
             Condition::Holder(Some(agent)) => {
                 exactly(self.at(name(agent).into_iter().flat_map(|name| agents.held_by(name))))

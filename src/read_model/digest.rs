@@ -72,7 +72,7 @@ pub struct Row {
     /// The agent that holds it, ended it, or asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Since when it is so.
+    /// When it got this status, holder or question.
     pub since: Timestamp,
     /// How often it came back.
     #[serde(skip_serializing_if = "Option::is_none")]

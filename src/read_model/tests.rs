@@ -187,7 +187,10 @@ const TIMES: Timestamp = Timestamp::MIN;
 /// The result of reading every issue.
 fn read(store: &IndexedIssues, query: &Query, order: Sorting) -> (Counts, Vec<usize>) {
     let holds = |condition: &Condition, issue: &Issue| match condition {
-        Condition::Agent(agent) => issue.history.iter().any(|entry| entry.agent == *agent),
+        Condition::Agent(agent) => {
+            issue.history.iter().any(|entry| entry.agent == *agent)
+                || issue.attributes.assignee.as_ref() == Some(agent)
+        }
         Condition::Text(text) => issue.contains(text),
         other => panic!("no query of this test has {other:?}"),
     };

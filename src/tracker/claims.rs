@@ -1,7 +1,7 @@
-//! Claims: the next issue for work or review, or a certain one; at once, or when there is one; and the lapse of a claim
-//! of which its agent never learned.
+//! Claims: the next issue for work or review, or a named one, at once or after a wait. A claim whose answer its agent
+//! never got lapses.
 //!
-//! Which issue is next, the store decides (`src/domain/decide.rs`); how long a claim lives, `leases` knows.
+//! The store decides which issue is next (`src/domain/decide.rs`). `leases.rs` ends claims whose clients are gone.
 
 use std::pin::pin;
 use std::sync::Arc;

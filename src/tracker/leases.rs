@@ -244,7 +244,7 @@ impl Tracker {
         {
             let mut check = self.lease_check.state();
             check.called.insert(agent.clone(), (self.claimant.clone(), Instant::now()));
-            // A call is all that a client without a connection gives to live on.
+            // Only its calls keep a client without a connection alive.
             let is_connected = matches!(self.claimant, Claimant::Process(_) | Claimant::Session(_));
             let is_gone = check.gone.as_ref().is_none_or(|gone| gone.contains(agent.as_str()));
             if is_connected && !is_gone {

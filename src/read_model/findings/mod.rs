@@ -219,8 +219,8 @@ impl ReadView<'_> {
         findings
     }
 
-    /// Returns what is wrong in the queue, for every page. In a large store that changes all the time it may be some
-    /// time old: looking for it takes at most a twentieth of the time, and one reader at a time does.
+    /// Returns what is wrong in the queue, for every page. In a large store that changes all the time it may be out of
+    /// date: one reader at a time searches, for at most a twentieth of the time.
     pub fn recent_findings(&self, now: Timestamp) -> Arc<Findings> {
         let cache = &self.index.findings;
         if let Some(findings) = cache.recent(now) {

@@ -76,7 +76,10 @@ impl Selection {
             Condition::Assignee(name) => self.is_named("i.assignee", name.as_deref()),
             Condition::Holder(name) => self.is_named("i.holder", name.as_deref()),
             Condition::Filer(name) => self.is_named("h.filer", Some(name)),
-            Condition::Agent(name) => format!("({} = ANY(h.agents))", self.text(name)),
+            Condition::Agent(name) => {
+                let assigned = self.is_named("i.assignee", Some(name));
+                format!("({} = ANY(h.agents) OR {assigned})", self.text(name))
+            }
             Condition::Parent(Some(ids)) => self.linked("source", LinkKind::Parent, ids),
             Condition::Parent(None) => {
                 format!(

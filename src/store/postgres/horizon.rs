@@ -1,9 +1,10 @@
-//! From where this process has to look: what it knows to be done with.
+//! Where index scans start: all entries before were claimed or numbered when this process last checked.
 //!
 //! A claimed issue leaves the index of those that are ready, and a numbered event that of those without a number. While
-//! some transaction is open for long, the server may not remove the old entries, and whoever reads the index from its
-//! beginning passes over all of them. So a process remembers the first issue that was ready at some moment, and whether
-//! all events had their numbers. What has changed since was written by a transaction that had not ended at that moment.
+//! some transaction is open for long, the server cannot remove the old entries, and a scan from the beginning of the
+//! index passes over all of them. So a process remembers the first ready issue and the first event without a number. A
+//! row that became ready, or was added, before these places since then was written by a transaction that had not ended
+//! at the check, and is found by that.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ const KNOWN_FOR: Duration = Duration::from_secs(60);
 /// How often the first issue that is ready is looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The place before which no issue was ready at some moment.
+/// The first ready issue at the last check.
 #[derive(Clone, Copy)]
 pub(super) struct Ready {
     pub priority: i16,
@@ -27,7 +28,7 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// The place before everything.
+    /// Scans everything.
     const START: Self = Self { priority: i16::MIN, position: i64::MIN, since: i64::MAX };
 
     /// Returns the parameters for a statement that looks for issues that are ready.

@@ -126,7 +126,7 @@ impl FormChange {
     /// What the person should correct.
     pub fn parse(action: Action, fields: &Fields, issue: &Issue) -> Result<Self, String> {
         let other = |change| Self::Other(Box::new(change));
-        // Whose claim it is was confirmed. The comment then tells of it.
+        // The person has confirmed whose claim it is. The comment then names that agent.
         let proof = ClaimProof { number: None, is_forced: issue.holder().is_some() };
         Ok(match action {
             Action::Answer => Self::Answer(answer(fields)?),

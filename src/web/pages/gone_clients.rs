@@ -12,7 +12,7 @@ use crate::read_model::ReadView;
 use crate::tracker::{IndexedIssues, Tracker};
 use crate::web::strings::claims as text;
 
-/// For how many times as long as a look at all clients took its outcome is shown. Each client is a file.
+/// A result is shown for so many times as long as the check of all clients took: each client is a file.
 const RESTS: u32 = 20;
 
 /// The clients that are gone, each with when its claims lapse if they do.

@@ -23,11 +23,6 @@ pub mod board {
     pub const NO_AGENT: &str = "no agent";
     pub const NO_MATCH: &str = "No issue matches the filters.";
 
-    /// The query for the issues that the board shows of an agent.
-    pub fn of_agent(name: &str) -> String {
-        format!("agent:\"{name}\" OR assignee:\"{name}\"")
-    }
-
     /// How many claims of a column are old.
     pub fn old_claims(count: usize) -> String {
         format!("{count} stale")

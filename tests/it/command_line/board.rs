@@ -18,7 +18,7 @@ fn board_shows_holders_and_waiting_issues() {
 }
 
 #[test]
-fn board_orders_waiting_by_claim_order_and_held_by_age() {
+fn board_orders_waiting_by_claim_order_and_held_by_latest_claim() {
     let at = |mut issue: Value, time: &str| {
         issue["history"][0]["timestamp"] = time.into();
         issue["modifiedAt"] = time.into();
@@ -38,7 +38,7 @@ fn board_orders_waiting_by_claim_order_and_held_by_age() {
         };
         board["columns"].as_array().unwrap()[..2].iter().flat_map(titles).collect::<Vec<_>>()
     };
-    let all = ["waits first", "waits second", "held longest", "held later"];
+    let all = ["waits first", "waits second", "held later", "held longest"];
     assert_eq!(titles(&["board", "--json"]), all);
     assert_eq!(titles(&["board", "--json", "-n", "0"]), all);
     assert_eq!(titles(&["board", "--json", "-n", "1"]), [all[0], all[2]]);

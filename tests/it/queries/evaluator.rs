@@ -237,7 +237,10 @@ fn of_people_and_links() -> Terms {
         add(&format!("filer:{quoted}"), Box::new(move |issue, _| actions(issue)[0].0 == agent));
         add(
             &format!("agent:{quoted}"),
-            Box::new(move |issue, _| actions(issue).iter().any(|(name, ..)| name == agent)),
+            Box::new(move |issue, _| {
+                let mut actors = actions(issue).into_iter();
+                issue["assignee"] == agent || actors.any(|(name, ..)| name == agent)
+            }),
         );
     }
     add("holder:none", Box::new(|issue, _| holder(issue).is_none()));

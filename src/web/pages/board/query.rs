@@ -47,15 +47,8 @@ impl BoardQuery {
 
     /// Returns the query of the list for the same issues in some statuses.
     pub fn list(&self, statuses: StatusSet) -> ListQuery {
-        let agent = self.agent.as_deref();
-        // There is no way to write a name with a quote in the query language.
-        let (named, searched) = match agent.filter(|name| !name.contains('"')) {
-            Some(name) => (None, text::of_agent(name)),
-            None => (self.agent.clone(), String::new()),
-        };
         ListQuery {
-            agent: named,
-            search: searched,
+            agent: self.agent.clone(),
             kind: self.kind,
             labels: self.label.iter().cloned().collect(),
             priorities: self.priority.into_iter().collect(),
@@ -76,9 +69,7 @@ impl BoardQuery {
 
     /// Returns the query for the matching issues.
     pub fn query(&self) -> Query {
-        let agent = self.agent.clone().map(|name| {
-            Condition::Any(vec![Condition::Agent(name.clone()), Condition::Assignee(Some(name))])
-        });
+        let agent = self.agent.clone().map(Condition::Agent);
         let label = self.label.clone().map(|label| Condition::Label(Some(label)));
         let priority = self.priority.map(|priority| Condition::Priority(priority..=priority));
         Query {
