@@ -61,7 +61,7 @@ pub fn decide(
     let issue = match command.target() {
         CommandTarget::New(id) => match queue.issue(id) {
             Some(issue) => issue,
-            None => return rules::file(command, now, queue),
+            None => return rules::file(command, now, queue).map(Some),
         },
         CommandTarget::Named(reference) => find(queue, reference)?,
         CommandTarget::Existing(id) => find(queue, &id.into())?,
@@ -104,8 +104,20 @@ pub fn decide(
         Command::CloseIssue { resolution: Resolution::Closed, .. } => {
             refuse_open_parts(&issue, queue)?;
         }
-        // The rules for one issue decide the others.
-        _ => {}
+        Command::AddIssue { .. }
+        | Command::ImportIssue { .. }
+        | Command::PlaceIssue { .. }
+        | Command::ReturnIssue { .. }
+        | Command::CompleteIssue { .. }
+        | Command::CloseIssue { resolution: Resolution::Rejected, .. }
+        | Command::CommentIssue { .. }
+        | Command::AskHuman { .. }
+        | Command::AnswerQuestion { .. }
+        | Command::RequireVersion { .. }
+        | Command::MergeEdit { .. }
+        | Command::ReplaceIssue { .. }
+        | Command::RemoveIssue { .. }
+        | Command::SetUnknownKeys { .. } => {}
     }
     let decided = rules::decide(command, &issue, now)?;
     let decided = match command {

@@ -26,8 +26,6 @@ use super::{
 
 /// Decides a command that creates an issue.
 ///
-/// Returns `None` for every other command.
-///
 /// # Errors
 ///
 /// The attributes or links of a new issue are refused; see
@@ -36,7 +34,7 @@ pub fn file(
     command: &Command,
     now: Timestamp,
     graph: &dyn IssueGraph,
-) -> Result<Option<Event>, DomainError> {
+) -> Result<Event, DomainError> {
     let (id, agent, kind) = match command {
         Command::AddIssue { id, title, description, classification, details, agent } => {
             let kind = EventKind::Filed {
@@ -62,9 +60,9 @@ pub fn file(
             let kind = EventKind::Imported { issue, ahead_of: *ahead_of };
             (id, agent.as_str(), kind)
         }
-        _ => return Ok(None),
+        _ => unreachable!("the target of other commands is not a new issue"),
     };
-    Ok(Some(Event { issue: id, at: now, agent: agent.to_owned(), kind, before: None, lease: None }))
+    Ok(Event { issue: id, at: now, agent: agent.to_owned(), kind, before: None, lease: None })
 }
 
 /// Decides a command on an existing issue, from the issue and the time alone. Returns `None` if the command changes
@@ -100,11 +98,11 @@ pub fn decide(
             Some(end) => end,
             None => return Ok(None),
         },
-        // Decided on the whole state.
         Command::ChangeIssue { .. }
         | Command::UndoChanges { .. }
         | Command::TakeUpClaim { .. }
-        | Command::ParkAfterAttempts { .. } => return Ok(None),
+        | Command::ParkAfterAttempts { .. }
+        | Command::SetUnknownKeys { .. } => unreachable!("decided on the whole state"),
         // Comments are allowed on terminal issues, too.
         Command::CommentIssue { comment, agent, .. } => {
             let comment = comment.as_str().to_owned();
@@ -136,7 +134,6 @@ pub fn decide(
             let kind = EventKind::Removed { issue: issue.clone().into(), ahead_of: *ahead_of };
             (agent.as_str(), kind)
         }
-        Command::SetUnknownKeys { .. } => return Ok(None),
     };
     let lease = begun_lease(command, issue);
     let before = Some(Before::of(issue)).filter(|_| !matches!(kind, EventKind::Removed { .. }));
@@ -316,7 +313,7 @@ mod tests {
     }
 
     fn import() -> Command {
-        let issue = file(&add(), at(1), &NoIssues).unwrap().unwrap().filed().unwrap();
+        let issue = file(&add(), at(1), &NoIssues).unwrap().filed().unwrap();
         Command::ImportIssue { issue: issue.try_into().unwrap(), agent: agent() }
     }
 
@@ -331,7 +328,7 @@ mod tests {
     }
 
     fn issue_in(status: Status) -> Issue {
-        let mut issue = file(&add(), at(0), &NoIssues).unwrap().unwrap().filed().unwrap();
+        let mut issue = file(&add(), at(0), &NoIssues).unwrap().filed().unwrap();
         issue.status = status;
         issue
     }
@@ -516,7 +513,7 @@ mod tests {
 
     #[test]
     fn filing_creates_an_issue_with_one_history_entry() {
-        let issue = file(&add(), at(3), &NoIssues).unwrap().unwrap().filed().unwrap();
+        let issue = file(&add(), at(3), &NoIssues).unwrap().filed().unwrap();
         assert_eq!(issue.status, Status::Created);
         assert_eq!((issue.created_at, issue.modified_at), (at(3), at(3)));
         assert_eq!((issue.title.as_str(), issue.description.as_str()), ("T", "D"));
@@ -527,7 +524,6 @@ mod tests {
 
     #[test]
     fn only_filing_commands_create_issues() {
-        assert_eq!(file(&close(Resolution::Closed), at(0), &NoIssues), Ok(None));
         let event = decide(&close(Resolution::Closed), &issue_in(Status::Created), at(0)).unwrap();
         assert_eq!(event.unwrap().filed(), None);
     }

@@ -447,7 +447,7 @@ fn apply_to_list(
             Ok(Some(list[place].clone()))
         }
         (None, Command::AddIssue { .. } | Command::ImportIssue { .. }) => {
-            list.extend(rules::file(command, now, &graph)?.and_then(|event| event.filed()));
+            list.extend(rules::file(command, now, &graph)?.filed());
             Ok(list.last().cloned())
         }
         (None, _) => Ok(None),

@@ -68,12 +68,23 @@ impl Needs {
                 ahead_of.iter().for_each(|id| self.name_id(*id));
             }
             Command::GetNextIssue { agent, terms, .. }
-            | Command::GetNextReviewItem { agent, terms }
-                if terms.max_claims.is_some() =>
-            {
-                self.counted.insert(agent.as_str().to_owned());
+            | Command::GetNextReviewItem { agent, terms } => {
+                if terms.max_claims.is_some() {
+                    self.counted.insert(agent.as_str().to_owned());
+                }
             }
-            _ => {}
+            // Their issue, with those around it, is enough.
+            Command::ReturnIssue { .. }
+            | Command::CompleteIssue { .. }
+            | Command::CloseIssue { .. }
+            | Command::CommentIssue { .. }
+            | Command::AskHuman { .. }
+            | Command::AnswerQuestion { .. }
+            | Command::RequireVersion { .. }
+            | Command::LapseClaim { .. }
+            | Command::TakeUpClaim { .. }
+            | Command::ParkAfterAttempts { .. }
+            | Command::SetUnknownKeys { .. } => {}
         }
     }
 
