@@ -11,6 +11,7 @@ use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use super::edits;
 use super::fs::directory_of;
 use super::publish::{Publication, Publisher, SkipPublish};
+use super::replaced_logs::commit_after_merges;
 use super::shared::Shared;
 use super::support::lock;
 use super::writer::{WeakWriter, WriterHandle};
@@ -210,7 +211,7 @@ impl Watch {
             self.undurable_since = None;
         } else if self.undurable_since.get_or_insert_with(Instant::now).elapsed() >= UNDURABLE_FOR {
             // The process that appended the batch died before it was durable.
-            let _ = writer.run(|committer| edits::transact(committer, |_| ()));
+            let _ = writer.run(|committer| commit_after_merges(committer, |_| ()));
             self.undurable_since = None;
         }
         (self.on_poll)(shared, writer);

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::cancellation::WriterTicket;
 use super::fs::{FileSystem, directory_of, lock_at};
-use super::lock_check::{ensure_lock_is_exclusive, not_writable, refused};
+use super::lock_check::{ensure_lock_is_exclusive, not_writable, write_error};
 use super::log::frame::{self, MAX_JSON_BYTES};
 use super::log::segment::{self, ordinals};
 use super::log::{BatchEnd, Cut, Segment, record};
@@ -40,7 +40,7 @@ pub(super) struct Committer {
     /// The segment whose directory entry is durable.
     name_synced: Option<SegmentId>,
     /// True while the state of a replaced log is being merged.
-    pub merges: bool,
+    pub merges_replaced_log: bool,
     /// Lets the caller withdraw the current work until a change is decided under the lock.
     pub ticket: Option<WriterTicket>,
 }
@@ -73,16 +73,16 @@ impl Draft {
     }
 
     /// Decides commands and applies their events. Applies none if one of them is refused.
-    pub fn run_all(
+    pub fn decide_all(
         &mut self,
         commands: &[Command],
         now: Timestamp,
     ) -> Result<Vec<Outcome>, DomainError> {
         if let [command] = commands {
-            return Ok(vec![self.run(command, now)?]);
+            return Ok(vec![self.decide(command, now)?]);
         }
         let (state, length) = (self.state.clone(), self.events.len());
-        let outcomes = commands.iter().map(|command| self.run(command, now)).collect();
+        let outcomes = commands.iter().map(|command| self.decide(command, now)).collect();
         if Result::is_err(&outcomes) {
             self.state = state;
             self.events.truncate(length);
@@ -92,7 +92,7 @@ impl Draft {
     }
 
     /// Decides a command and applies its event.
-    pub fn run(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, DomainError> {
+    pub fn decide(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, DomainError> {
         match self.state.decide(command, now)? {
             Some(event) => self.push(event),
             None => Ok(self.state.named(command)),
@@ -140,7 +140,7 @@ struct Appended {
 
 impl Committer {
     pub fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, failed: None, name_synced: None, merges: false, ticket: None }
+        Self { shared, failed: None, name_synced: None, merges_replaced_log: false, ticket: None }
     }
 
     fn fs(&self) -> &dyn FileSystem {
@@ -209,7 +209,7 @@ impl Committer {
                 shared.lock_check.lock(self.fs(), &view.paths, &segment.path, &segment.file)?;
             let mut follower = shared.follower();
             let view = shared.refresh_under_lock(&mut follower)?;
-            if !self.merges && !follower.replaced_logs.is_empty() {
+            if !self.merges_replaced_log && !follower.replaced_logs.is_empty() {
                 let path = shared.path.display();
                 return Err(StoreError::Busy(format!(
                     "another process has just replaced the log of {path}"
@@ -229,7 +229,7 @@ impl Committer {
                 self.roll(&view, log_end, &undurable)?;
                 continue;
             }
-            if !self.rewrite(log_end).map_err(|source| refused(&segment.path, &source))? {
+            if !self.rewrite(log_end).map_err(|source| write_error(&segment.path, &source))? {
                 let undurable = follower.undurable.clone();
                 drop(follower);
                 self.roll(&view, log_end, &undurable)?;
@@ -250,7 +250,7 @@ impl Committer {
     ) -> Result<(T, Option<Appended>), StoreError> {
         let shared = Arc::clone(&self.shared);
         let (fs, segment) = (&*shared.fs, Arc::clone(&log_end.segment));
-        let failed = |source: io::Error| refused(&segment.path, &source);
+        let failed = |source: io::Error| write_error(&segment.path, &source);
         let mut draft = Draft::new(follower.state_to_change(&view.state));
         let result = decide(&mut draft);
         if draft.events.is_empty() {
@@ -358,7 +358,7 @@ impl Committer {
         match segment::create(self.fs(), directory, ordinal, &header, &lines, model) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-            Err(error) => return Err(refused(&segment::path_of(directory, ordinal), &error)),
+            Err(error) => return Err(write_error(&segment::path_of(directory, ordinal), &error)),
         }
         self.remove_temps(directory);
         let shared = Arc::clone(&self.shared);
@@ -482,7 +482,7 @@ impl Committer {
     fn create_log(&mut self, view: &View) -> Result<(), StoreError> {
         let (fs, paths) = (&*self.shared.fs, &view.paths);
         self.shared.lock_check.check(fs, paths)?;
-        let failed = |source: io::Error| refused(&paths.directory, &source);
+        let failed = |source: io::Error| write_error(&paths.directory, &source);
         if let Some(found) = fs.fingerprint(&paths.issues).map_err(failed)?
             && found.links() > 1
         {

@@ -77,7 +77,7 @@ impl LockCheck {
         file: &Arc<File>,
     ) -> Result<FileLock, StoreError> {
         self.check(fs, paths)?;
-        let taken = fs.lock(file, true).map_err(|source| not_locked(path, &source))?;
+        let taken = fs.lock(file, true).map_err(|source| lock_error(path, &source))?;
         let taken =
             taken.ok_or_else(|| StoreError::Busy(format!("{} is locked", path.display())))?;
         let directory = directory_of(&paths.issues);
@@ -95,7 +95,7 @@ impl LockCheck {
 
 /// Refuses locks that do not exclude. The caller holds the lock through another open file.
 pub(super) fn ensure_lock_is_exclusive(fs: &dyn FileSystem, path: &Path) -> Result<(), StoreError> {
-    let failed = |source| not_locked(path, &source);
+    let failed = |source| lock_error(path, &source);
     let Some(open) = fs.open(path).map_err(failed)? else { return Ok(()) };
     if fs.lock(&open.file, false).map_err(failed)?.is_none() {
         return Ok(());
@@ -107,13 +107,13 @@ pub(super) fn ensure_lock_is_exclusive(fs: &dyn FileSystem, path: &Path) -> Resu
 }
 
 /// Returns the error for a lock that cannot be taken.
-fn not_locked(path: &Path, source: &io::Error) -> StoreError {
+fn lock_error(path: &Path, source: &io::Error) -> StoreError {
     match source.kind() {
         io::ErrorKind::Unsupported => StoreError::ReadOnly(format!(
             "{}: the file system does not support locks ({source}); keep the store on a disk of this machine",
             path.display()
         )),
-        _ => refused(path, source),
+        _ => write_error(path, source),
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn not_writable(path: &Path) -> StoreError {
 }
 
 /// Returns the error for a change that the file system refused.
-pub(super) fn refused(path: &Path, source: &io::Error) -> StoreError {
+pub(super) fn write_error(path: &Path, source: &io::Error) -> StoreError {
     let text = format!("{}: {source}", path.display());
     match source.kind() {
         io::ErrorKind::PermissionDenied => {

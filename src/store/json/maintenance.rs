@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::commit::{Committer, Draft, begin_log, sync_names};
 use super::edits;
 use super::fs::{FileSystem, Rename, TO_THE_END, directory_of, lock_at};
-use super::lock_check::{ensure_lock_is_exclusive, not_writable, refused};
+use super::lock_check::{ensure_lock_is_exclusive, not_writable, write_error};
 use super::log::Segment;
 use super::log::segment::{SegmentError, ordinals, path_of};
 use super::open::{self, OpenError};
@@ -21,6 +21,7 @@ use super::paths::{StorePaths, trial};
 use super::publish::{Publication, Publisher, SkipPublish};
 use super::published_note::{KnownFile, PublishedNote, random};
 use super::quarantine;
+use super::replaced_logs::commit_after_merges;
 use super::salvage::{Salvage, salvage_with};
 use super::shared::Shared;
 use super::snapshot::{self, SnapshotError};
@@ -257,7 +258,7 @@ impl Maintenance {
                 io::ErrorKind::IsADirectory => {
                     StoreError::Unreadable(format!("{} is {source}: move it away", path.display()))
                 }
-                _ => refused(&path, &source),
+                _ => write_error(&path, &source),
             })?;
             if open.is_none_or(|open| !open.is_writable) {
                 return Err(not_writable(&path));
@@ -288,7 +289,7 @@ fn try_writing(fs: &dyn FileSystem, paths: &StorePaths) -> Result<(), StoreError
             removed => removed.and(written),
         }
     });
-    tried.map_err(|source| match refused(directory, &source) {
+    tried.map_err(|source| match write_error(directory, &source) {
         StoreError::NotSaved(why) => StoreError::NotSaved(format!("test write in {why}: fix that")),
         refusal => refusal,
     })
@@ -296,7 +297,7 @@ fn try_writing(fs: &dyn FileSystem, paths: &StorePaths) -> Result<(), StoreError
 
 /// Takes the lock on a file for a moment.
 fn try_locking(fs: &dyn FileSystem, path: &Path) -> Result<(), StoreError> {
-    let failed = |source| refused(path, &source);
+    let failed = |source| write_error(path, &source);
     let Some(open) = fs.open(path).map_err(failed)? else { return Ok(()) };
     let begun = Instant::now();
     loop {
@@ -358,21 +359,21 @@ fn restore(
         if edits::has_leftovers(fs, &paths) {
             let path = paths.publish_lock();
             let locked = lock_at(fs, &path, &paths.issues, false);
-            if let Some(_lock) = locked.map_err(|source| refused(&path, &source))? {
+            if let Some(_lock) = locked.map_err(|source| write_error(&path, &source))? {
                 edits::merge_leftovers(committer)?;
             }
         }
         adopted?;
         if shared.fresh()?.log_end().is_some() {
             // If a power failure lost the note, `issues.json` would bring back what the restore removes.
-            sync_names(fs, &paths).map_err(|source| refused(&paths.directory, &source))?;
+            sync_names(fs, &paths).map_err(|source| write_error(&paths.directory, &source))?;
         }
     }
     let difference = Difference::between(&shared.fresh()?.state.document(), document);
     if let Some(found) = RestoreOutcome::found(consent, difference) {
         return Ok(found);
     }
-    let replaced: Result<RestoreOutcome, StoreError> = edits::transact(committer, |draft| {
+    let replaced: Result<RestoreOutcome, StoreError> = commit_after_merges(committer, |draft| {
         let before = draft.state.clone();
         let difference = Difference::between(&before.document(), document);
         if let Some(found) = RestoreOutcome::found(consent, difference.clone()) {
@@ -395,7 +396,7 @@ fn restore(
         // An invalid file would keep the restored issues from being published.
         let paths = shared.paths()?;
         let moved = quarantine::move_to(&*shared.fs, &paths, &paths.issues, "invalid");
-        replacement.kept.push(moved.map_err(|source| refused(&paths.kept, &source))?);
+        replacement.kept.push(moved.map_err(|source| write_error(&paths.kept, &source))?);
         *lock(&shared.known) = KnownFile::default();
     }
     Ok(replacement)
@@ -407,14 +408,14 @@ fn keep_replaced(shared: &Shared, document: Document) -> Result<PathBuf, StoreEr
     let mut bytes = Vec::new();
     file::write(&BackupContent { document, damage: None }, now(), &mut bytes)
         .and_then(|_| quarantine::copy_to(&*shared.fs, &paths, &bytes, "before-restore"))
-        .map_err(|source| refused(&paths.kept, &source))
+        .map_err(|source| write_error(&paths.kept, &source))
 }
 
 /// Changes the state of a draft into that of a document.
 fn go_back(draft: &mut Draft, document: &Document) -> Result<(), crate::domain::DomainError> {
     let now = now();
     for command in restoring(&draft.state.issues.clone(), document) {
-        draft.run(&command, now)?;
+        draft.decide(&command, now)?;
     }
     Ok(())
 }
@@ -423,7 +424,7 @@ fn go_back(draft: &mut Draft, document: &Document) -> Result<(), crate::domain::
 fn replace_damaged(shared: &Shared, document: &Document) -> Result<Vec<PathBuf>, StoreError> {
     let (fs, paths) = (&*shared.fs, shared.paths()?);
     shared.lock_check.check(fs, &paths)?;
-    let failed = |source: io::Error| refused(&paths.directory, &source);
+    let failed = |source: io::Error| write_error(&paths.directory, &source);
     let replaced = replaced_store(fs, &paths).map_err(failed)?;
     let mut kept = Vec::new();
     // An old copy of `issues.json` must not be merged into the new store as an edit.

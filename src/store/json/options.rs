@@ -44,7 +44,7 @@ pub struct JsonStoreOptions {
     pub last_publish_bytes: u64,
     /// The pause before an invalid file is read again, at most five times. Editors and git write in place, or remove
     /// a file before they write it again.
-    pub second_look_after: Duration,
+    pub reread_after: Duration,
     /// How much of the log to keep.
     pub keep_events: KeepEvents,
     /// True to allow changes on a network file system, because only one machine uses the store.
@@ -60,7 +60,7 @@ impl Default for JsonStoreOptions {
             publish_after: Duration::from_millis(300),
             reads_in_place: false,
             last_publish_bytes: 64 * 1024 * 1024,
-            second_look_after: Duration::from_millis(20),
+            reread_after: Duration::from_millis(20),
             keep_events: KeepEvents::default(),
             allows_network: false,
             logs_failures: true,

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant, SystemTime};
 use super::edits;
 use super::format;
 use super::fs::{FileFingerprint, FileLock, FileSystem, Rename, directory_of, lock_at};
-use super::lock_check::refused;
+use super::lock_check::write_error;
 use super::log::Segment;
 use super::log::segment::{ordinals, path_of};
+use super::merge_state::merge_state;
 use super::open;
 use super::paths::StorePaths;
 use super::published_note::{Edited, KnownFile, PublishedNote, random};
@@ -100,7 +101,7 @@ impl Publisher {
                 if let Some(problem) = &known.problem {
                     return Err(StoreError::NotSaved(problem.clone()));
                 }
-                known.looked_at.flatten()
+                known.checked.flatten()
             };
             let (view, state) = self.shared.durable_state()?;
             if self.is_published(&view, unless) {
@@ -157,13 +158,12 @@ impl Publisher {
 
     fn publish_lock(&self, paths: &StorePaths) -> Result<Option<FileLock>, StoreError> {
         let (fs, path) = (&*self.shared.fs, paths.publish_lock());
-        let failed = |source| refused(&path, &source);
+        let failed = |source| write_error(&path, &source);
         lock_at(fs, &path, &paths.issues, false).map_err(failed)
     }
 
     fn merge_state(&self, theirs: State, edited: Edited) -> Result<(), StoreError> {
-        self.writer
-            .run(move |committer| edits::merge_state(committer, &theirs, &edited).map(drop))?
+        self.writer.run(move |committer| merge_state(committer, &theirs, &edited).map(drop))?
     }
 
     /// Replaces `issues.json` with a rendering. Returns false if it was edited in the meantime.
@@ -177,7 +177,7 @@ impl Publisher {
         let fs = &*shared.fs;
         let (target, id) = (&paths.issues, random());
         let (unfinished, temp) = (paths.unfinished(id), paths.exchange_file(id));
-        let failed = |source: io::Error| refused(target, &source);
+        let failed = |source: io::Error| write_error(target, &source);
         refuse_links(fs, target)?;
         let begun = Instant::now();
         let document = state.document();
@@ -229,7 +229,7 @@ impl Publisher {
             }
         }
         fs.sync_directory(directory_of(target)).map_err(failed)?;
-        *lock(&shared.known) = KnownFile { looked_at: Some(Some(fingerprint)), problem: None };
+        *lock(&shared.known) = KnownFile { checked: Some(Some(fingerprint)), problem: None };
         Ok(true)
     }
 
@@ -243,7 +243,7 @@ impl Publisher {
         edited: Edited,
     ) -> Result<bool, StoreError> {
         let fs = &*self.shared.fs;
-        let failed = |source: io::Error| refused(temp, &source);
+        let failed = |source: io::Error| write_error(temp, &source);
         match open::read_issues(fs, temp) {
             Ok(Some(file)) => {
                 self.merge_state(file.state, edited)?;
@@ -286,7 +286,7 @@ impl Publisher {
         let fs = &*self.shared.fs;
         let store = &log_end.segment.header.store;
         let written = snapshot::write(fs, paths, &state, store);
-        let length = written.map_err(|source| refused(&paths.directory, &source))?;
+        let length = written.map_err(|source| write_error(&paths.directory, &source))?;
         let mut follower = self.shared.follower();
         if let Some(known) = follower.view.clone()
             && let Source::Log(log_end) = &known.source
@@ -297,7 +297,7 @@ impl Publisher {
         }
         drop(follower);
         self.prune(paths, &log_end.segment.header.store)
-            .map_err(|source| refused(&paths.log, &source))?;
+            .map_err(|source| write_error(&paths.log, &source))?;
         Ok(true)
     }
 
@@ -343,7 +343,7 @@ impl Publisher {
 
 /// Refuses to replace a file with several hard links. The fingerprint does not show new links.
 fn refuse_links(fs: &dyn FileSystem, target: &Path) -> Result<(), StoreError> {
-    let found = fs.fingerprint(target).map_err(|source| refused(target, &source))?;
+    let found = fs.fingerprint(target).map_err(|source| write_error(target, &source))?;
     if found.is_none_or(|found| found.links() <= 1) {
         return Ok(());
     }

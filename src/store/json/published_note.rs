@@ -42,7 +42,7 @@ pub(super) type Edited = Vec<(IssueId, usize)>;
 #[derive(Default)]
 pub(super) struct KnownFile {
     /// The fingerprint at the last check: `None` before the first check, `Some(None)` for a missing file.
-    pub looked_at: Option<Option<FileFingerprint>>,
+    pub checked: Option<Option<FileFingerprint>>,
     /// Why the file was not merged, for people.
     pub problem: Option<String>,
 }

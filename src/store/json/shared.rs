@@ -431,7 +431,7 @@ impl Shared {
             match &opened {
                 // Another process may have just rolled, pruned or created the log.
                 Err(OpenError::Segment { .. } | OpenError::NoSnapshot { .. }) => {
-                    std::thread::sleep(self.options.second_look_after);
+                    std::thread::sleep(self.options.reread_after);
                     opened = self.open_once(follower);
                 }
                 _ => break,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::commit::{MAX_SEGMENT_BYTES, base_of, ignore_directory, sync_names};
 use super::fs::{FileLock, FileSystem, Rename, lock_at};
-use super::lock_check::{ensure_lock_is_exclusive, refused};
+use super::lock_check::{ensure_lock_is_exclusive, write_error};
 use super::log::frame::{self, MAX_JSON_BYTES};
 use super::log::record::{self, Cut, Header};
 use super::log::segment::{self, ordinals};
@@ -60,7 +60,7 @@ impl NewLog {
         let fs = &*fs;
         shared.lock_check.check(fs, &place)?;
         refuse_content(fs, &place)?;
-        let failed = |source| refused(&place.directory, &source);
+        let failed = |source| write_error(&place.directory, &source);
         let paths = StorePaths { log: place.unfinished_log(), ..place.clone() };
         fs.create_directory(&paths.log).map_err(failed)?;
         ignore_directory(fs, &paths).map_err(failed)?;
@@ -120,7 +120,7 @@ impl NewLog {
     fn write_segment(&mut self) -> Result<u64, StoreError> {
         let (fs, log, model) = (&*self.shared.fs, &self.paths.log, &self.paths.issues);
         segment::create(fs, log, self.ordinal, &self.header, &self.lines, model)
-            .map_err(|source| refused(log, &source))?;
+            .map_err(|source| write_error(log, &source))?;
         let mut bytes = Vec::new();
         frame::write(0, &self.header.write(), &mut bytes);
         let length = bytes.len() + self.lines.len();
@@ -133,7 +133,7 @@ impl NewLog {
         self.write_segment()?;
         let state = State { position: self.position, ..state.clone() };
         let written = snapshot::write(&*self.shared.fs, &self.paths, &state, &self.store());
-        written.map(drop).map_err(|source| refused(&self.paths.directory, &source))
+        written.map(drop).map_err(|source| write_error(&self.paths.directory, &source))
     }
 
     fn put_in_place(mut self) -> Result<(), StoreError> {
@@ -141,7 +141,7 @@ impl NewLog {
         // A process that does not keep the lock may have come meanwhile.
         refuse_content(fs, place)?;
         let renamed = fs.rename(&self.paths.log, &place.log, Rename::Replace);
-        renamed.map_err(|source| refused(&place.log, &source))?;
+        renamed.map_err(|source| write_error(&place.log, &source))?;
         self.is_in_place = true;
         let synced = sync_names(fs, place);
         self.shared.forget();
@@ -165,7 +165,7 @@ impl Drop for NewLog {
 
 /// Refuses a store that has anything.
 fn refuse_content(fs: &dyn FileSystem, paths: &StorePaths) -> Result<(), StoreError> {
-    let unreadable = |source| refused(&paths.log, &source);
+    let unreadable = |source| write_error(&paths.log, &source);
     let path = paths.issues.display();
     if !ordinals(fs, &paths.log).map_err(unreadable)?.is_empty() {
         return Err(StoreError::NotSaved(format!(

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::cancellation::{WriterTicket, ticket};
 use super::commit::Committer;
 use super::edits;
+use super::replaced_logs::commit_after_merges;
 use super::shared::Shared;
 use super::support::{lock, now};
 use crate::domain::{Command, Timestamp};
@@ -301,7 +302,7 @@ impl Thread {
         let Self { committer, incoming, held, activity, .. } = self;
         let mut batch = Vec::new();
         let mut first = Some(first);
-        let result = edits::transact(committer, |draft| {
+        let result = commit_after_merges(committer, |draft| {
             activity.send_replace(Activity::Working);
             // Gathered under the lock, so that all requests that arrived while waiting for it share this commit.
             let mut outcomes = Vec::new();
@@ -321,7 +322,7 @@ impl Thread {
                 && let Some(request) = waiting.next()
             {
                 if request.ticket.take() {
-                    outcomes.push(draft.run_all(&request.commands, request.now));
+                    outcomes.push(draft.decide_all(&request.commands, request.now));
                     batch.push(request);
                 }
             }
@@ -356,10 +357,10 @@ impl Thread {
 
 /// Lapses claims whose callers are gone.
 fn lapse(committer: &mut Committer, commands: &[Command]) {
-    let lapsed = edits::transact(committer, |draft| {
+    let lapsed = commit_after_merges(committer, |draft| {
         for command in commands {
             // If the issue has changed since, the claim stays as that change left it.
-            let _ = draft.run(command, now());
+            let _ = draft.decide(command, now());
         }
     });
     if let Err(error) = lapsed {

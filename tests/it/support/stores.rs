@@ -59,7 +59,7 @@ pub async fn check(store: &dyn Store) -> Result<(), StoreError> {
 pub fn quiet() -> JsonStoreOptions {
     JsonStoreOptions {
         publish_after: NEVER,
-        second_look_after: Duration::ZERO,
+        reread_after: Duration::ZERO,
         reads_in_place: true,
         last_publish_bytes: 0,
         ..Default::default()
