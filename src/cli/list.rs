@@ -208,7 +208,7 @@ impl Arguments {
     ) -> Query {
         let name = |agent: &AgentName| agent.as_str().to_owned();
         let holder = self.holder.as_ref().map(|holder| Condition::Holder(Some(name(holder))));
-        let agent = self.agent.as_ref().map(|agent| Condition::Agent(name(agent)));
+        let agent = self.agent.as_ref().map(|agent| Condition::Involves(name(agent)));
         let attributes = self.attributes.condition(parent, now);
         Query {
             statuses: self.statuses(parsed),

@@ -34,7 +34,7 @@ pub enum Condition {
     /// This agent filed it.
     Filer(String),
     /// This agent occurs in the history, or it is assigned to this agent.
-    Agent(String),
+    Involves(String),
     /// It is a part of an issue with an id in this range; of none for `None`.
     Parent(Option<RangeInclusive<IssueId>>),
     /// It blocks an issue with an id in this range.
@@ -213,7 +213,7 @@ impl Condition {
             Self::Assignee(name) => attributes.assignee == *name,
             Self::Holder(name) => issue.holder() == name.as_deref(),
             Self::Filer(name) => issue.filer() == Some(name),
-            Self::Agent(name) => {
+            Self::Involves(name) => {
                 issue.has_actor(name) || attributes.assignee.as_ref() == Some(name)
             }
             Self::Parent(Some(ids)) => attributes.parent().is_some_and(|id| ids.contains(&id)),

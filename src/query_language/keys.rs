@@ -74,7 +74,7 @@ const KEYS: [Key; 19] = [
     },
     Key {
         name: "agent",
-        parse: |value, _| any(value, |word| Some(Condition::Agent(agent(word)?))),
+        parse: |value, _| any(value, |word| Some(Condition::Involves(agent(word)?))),
         expected: "use the name of an agent",
     },
     Key {

@@ -46,7 +46,7 @@ impl ReadView<'_> {
             }
             Condition::Label(Some(label)) => exactly(self.at(attributes.with_label(label))),
             Condition::Assignee(Some(agent)) => exactly(self.at(attributes.assigned_to(agent))),
-            Condition::Agent(agent) => {
+            Condition::Involves(agent) => {
                 let touched = name(agent).into_iter().flat_map(|name| agents.touched_by(name));
                 exactly(self.at(touched.chain(attributes.assigned_to(agent))))
             }

@@ -78,7 +78,13 @@ impl ReadView<'_> {
     ///
     /// The cost hardly depends on the number of matches. The first text search builds the signatures of all texts,
     /// which takes some microseconds for each issue.
-    pub fn listing(&self, query: &Query, order: Sorting, page: usize, size: usize) -> Listing {
+    pub fn list_with_counts(
+        &self,
+        query: &Query,
+        order: Sorting,
+        page: usize,
+        size: usize,
+    ) -> Listing {
         let search = TextSearch::new(&query.condition, self);
         let of_kind = |at: &usize| {
             let kind = self.index.rows[*at].classification;

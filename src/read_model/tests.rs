@@ -176,7 +176,7 @@ fn query() -> impl Strategy<Value = Query> {
         let texts: Vec<String> = texts;
         let agent: Option<String> = agent;
         let texts = texts.into_iter().map(Condition::Text);
-        let condition = Condition::all(texts.chain(agent.map(Condition::Agent)));
+        let condition = Condition::all(texts.chain(agent.map(Condition::Involves)));
         Query { statuses, classification, condition, ..Query::default() }
     })
 }
@@ -187,7 +187,7 @@ const TIMES: Timestamp = Timestamp::MIN;
 /// The result of reading every issue.
 fn read(store: &IndexedIssues, query: &Query, order: Sorting) -> (Counts, Vec<usize>) {
     let holds = |condition: &Condition, issue: &Issue| match condition {
-        Condition::Agent(agent) => {
+        Condition::Involves(agent) => {
             issue.history.iter().any(|entry| entry.agent == *agent)
                 || issue.attributes.assignee.as_ref() == Some(agent)
         }
@@ -255,7 +255,7 @@ proptest! {
             }
             let projection = index.clone();
             let view = ReadView::new(&projection, store.clone());
-            let listing = view.listing(&query, order, page, 3);
+            let listing = view.list_with_counts(&query, order, page, 3);
             let (counts, found) = read(store, &query, order);
             prop_assert_eq!(listing.counts, counts);
             prop_assert_eq!(listing.total, found.len());
@@ -342,18 +342,18 @@ fn large_results_are_paged_up_to_the_limit() {
     let condition = Condition::Text("same".to_owned());
     let mut query = Query { condition, ..Query::default() };
     let order = Sorting::default();
-    let listing = view.listing(&query, order, usize::MAX, 50);
+    let listing = view.list_with_counts(&query, order, usize::MAX, 50);
     assert!(!listing.is_exact);
     assert_eq!((listing.total, listing.page), (MAX_FOUND, MAX_FOUND / 50));
     assert_eq!(listing.positions.len(), 50);
     assert_eq!(listing.positions.last(), Some(&(2 * MAX_FOUND + 3)));
     // None of the first matches has this status, but the search still finds all that do.
     query.statuses = StatusSet::from_iter([Status::Rejected]);
-    let listing = view.listing(&query, order, 1, 50);
+    let listing = view.list_with_counts(&query, order, 1, 50);
     assert_eq!((listing.total, listing.is_exact, listing.has_exact_counts), (3, true, false));
     // More issues have this status than the search over all statuses collected.
     query.statuses = StatusSet::from_iter([Status::Created]);
-    let listing = view.listing(&query, order, 1, 50);
+    let listing = view.list_with_counts(&query, order, 1, 50);
     assert_eq!((listing.total, listing.is_exact), (MAX_FOUND, false));
     assert!(listing.positions.iter().all(|position| (position - 3) % 2 == 0));
 }

@@ -80,7 +80,7 @@ fn list(
 ) -> Result<Vec<u8>, WebError> {
     let resolved = resolve(query, view, saved, now)??;
     let narrowed = resolved.search.narrow(resolved.base.clone());
-    let listing = view.listing(&narrowed, resolved.order, query.page, PAGE_SIZE);
+    let listing = view.list_with_counts(&narrowed, resolved.order, query.page, PAGE_SIZE);
     let is_searched = listing.total == 0 && !resolved.search.is_empty();
     let issues: Vec<_> = listing.positions.iter().map(|&at| view.issue(at)).collect();
     let count = |status: &Status| (status.as_str(), listing.counts.in_status(*status));

@@ -51,7 +51,7 @@ fn list(
 ) -> Result<(Vec<u8>, usize), WebError> {
     let resolved = resolve(query, view, saved, now)??;
     let narrowed = resolved.search.narrow(resolved.base);
-    let listing = view.listing(&narrowed, resolved.order, query.page, MAX_ROWS);
+    let listing = view.list_with_counts(&narrowed, resolved.order, query.page, MAX_ROWS);
     let mut left_bytes = MAX_BYTES;
     let issues = listing.positions.iter().map(|&at| view.issue(at)).take_while(|issue| {
         let is_left = left_bytes > 0;

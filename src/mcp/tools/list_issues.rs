@@ -83,7 +83,9 @@ impl Tool for ListIssues {
         let base = Query {
             statuses,
             classification,
-            condition: Condition::all(changed.into_iter().chain(args.agent.as_ref().map(mine))),
+            condition: Condition::all(
+                changed.into_iter().chain(args.agent.as_ref().map(held_or_filed_by)),
+            ),
             order: Order::Filed,
             skip,
             take: args.take.unwrap_or(DEFAULT_TAKE),
@@ -131,7 +133,7 @@ pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, St
 }
 
 /// Returns the condition that an agent holds or filed an issue.
-fn mine(agent: &AgentName) -> Condition {
+fn held_or_filed_by(agent: &AgentName) -> Condition {
     let name = agent.as_str().to_owned();
     Condition::Any(vec![Condition::Holder(Some(name.clone())), Condition::Filer(name)])
 }

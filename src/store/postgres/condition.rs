@@ -76,7 +76,7 @@ impl Selection {
             Condition::Assignee(name) => self.is_named("i.assignee", name.as_deref()),
             Condition::Holder(name) => self.is_named("i.holder", name.as_deref()),
             Condition::Filer(name) => self.is_named("h.filer", Some(name)),
-            Condition::Agent(name) => {
+            Condition::Involves(name) => {
                 let assigned = self.is_named("i.assignee", Some(name));
                 format!("({} = ANY(h.agents) OR {assigned})", self.text(name))
             }

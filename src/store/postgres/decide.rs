@@ -71,7 +71,7 @@ impl Draft {
     /// # Errors
     ///
     /// The first refusal.
-    pub fn run_all(
+    pub fn decide_all(
         &mut self,
         commands: &[Command],
         now: Timestamp,
@@ -80,7 +80,7 @@ impl Draft {
         let (count, after) = (self.events.len(), self.after.clone());
         let (removed, placed) = (self.removed.clone(), self.placed.clone());
         let outcomes: Result<Vec<_>, _> =
-            commands.iter().map(|command| self.run(command, now)).collect();
+            commands.iter().map(|command| self.decide(command, now)).collect();
         if outcomes.is_err() {
             (self.claims, self.named, self.after) = (claims, named, after);
             (self.removed, self.placed) = (removed, placed);
@@ -89,7 +89,7 @@ impl Draft {
         outcomes
     }
 
-    fn run(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, DomainError> {
+    fn decide(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, DomainError> {
         let is_claim = is_open_claim(command);
         let state = if is_claim { &mut self.claims } else { &mut self.named };
         let Some(event) = state.decide(command, now)? else { return Ok(state.named(command)) };

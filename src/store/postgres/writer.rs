@@ -284,7 +284,7 @@ async fn decide(
     }
     let loaded = load::begin(client, database, &needs, events).await?;
     let run = |draft: &mut Draft| {
-        batch.iter().map(|request| draft.run_all(&request.commands, request.now)).collect()
+        batch.iter().map(|request| draft.decide_all(&request.commands, request.now)).collect()
     };
     decide_loaded(database, client, needs, events, loaded, run).await
 }
@@ -311,7 +311,7 @@ async fn decide_in_steps(
         needs.add(command, request.now);
         let loaded = load::read(client, database, &needs, 1).await?;
         let run =
-            |draft: &mut Draft| vec![draft.run_all(std::slice::from_ref(command), request.now)];
+            |draft: &mut Draft| vec![draft.decide_all(std::slice::from_ref(command), request.now)];
         let (outcome, changes) = decide_loaded(database, client, needs, 1, loaded, run).await?;
         for outcome in outcome {
             match outcome {

@@ -69,7 +69,7 @@ impl<'a, 'b> ListView<'a, 'b> {
             Err(mistake) => return Ok(Self { mistake: Some(mistake), ..base }),
         };
         let narrowed = resolved.search.narrow(resolved.base.clone());
-        let listing = view.listing(&narrowed, resolved.order, query.page, PAGE_SIZE);
+        let listing = view.list_with_counts(&narrowed, resolved.order, query.page, PAGE_SIZE);
         let is_searched = listing.total == 0 && !resolved.search.is_empty();
         let nothing = is_searched.then(|| resolved.no_match(view));
         let marks = Marks::of(&resolved.search.condition());

@@ -92,7 +92,7 @@ impl ListQuery {
             priorities,
             self.assignee.clone().map(|name| Condition::Assignee(Some(name))),
             parent.map(|id| Condition::Parent(Some(id..=id))),
-            self.agent.clone().map(Condition::Agent),
+            self.agent.clone().map(Condition::Involves),
         ];
         Query {
             statuses: self.statuses,
