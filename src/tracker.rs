@@ -4,9 +4,11 @@
 
 mod bulk;
 mod claims;
+mod clients;
+mod events;
 mod leases;
-mod log;
 mod questions;
+mod suspend;
 mod undo;
 mod waiting;
 
@@ -20,18 +22,20 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub use self::bulk::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK};
-pub use self::claims::Wanted;
-pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
-use self::leases::{Connected, LeaseCheck};
-pub use self::log::{Bounds, EventNumbers, LogReader, ends_before};
-pub use self::questions::{OpenQuestion, QuestionCommand};
+pub use self::claims::ClaimKind;
+use self::clients::Connected;
+pub use self::clients::{Claimant, Connection, ProcessClient};
+pub use self::events::{Bounds, EventNumbers, LogReader, ends_before};
+use self::leases::LeaseCheck;
+pub use self::leases::{LeaseState, MAX_CLI_LAPSES};
+pub use self::questions::{OpenQuestion, QuestionHook};
 pub use self::undo::{UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 pub use self::waiting::MAX_WAITING;
 use self::waiting::WaitList;
 use crate::domain::{
-    AgentName, ClaimGuard, ClaimProof, ClaimSettings, Classification, Command, CommentText, Counts,
-    Description, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Page, Query, Resolution,
-    Timestamp, Title,
+    AgentName, ClaimProof, ClaimRequirement, ClaimSettings, Classification, Command, CommentText,
+    Counts, Description, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Page, Query,
+    Resolution, Timestamp, Title,
 };
 use crate::store::backup::Difference;
 pub use crate::store::backup::{
@@ -41,8 +45,8 @@ pub use crate::store::backup::{
 pub use crate::store::json::Maintenance;
 pub use crate::store::transfer::Compared;
 pub use crate::store::{
-    DURATION_BUCKETS_S, EventPosition, Events, HeldBack, IndexedIssues, NumberedEvent, Part, Probe,
-    State, StoreError, StoreHealth, StoreId, Version,
+    DURATION_BUCKETS_S, EventPosition, Events, HeldBack, IndexedIssues, NumberedEvent, Probe,
+    Revision, State, StoreError, StoreHealth, StoreId, Subset,
 };
 use crate::store::{Document, Outcome, Store};
 
@@ -122,7 +126,7 @@ pub struct Tracker {
     lapsing: TaskTracker,
     claims: Arc<ClaimSettings>,
     claimant: Claimant,
-    on_question: Option<QuestionCommand>,
+    on_question: Option<QuestionHook>,
     connected: Connected,
     lease_check: LeaseCheck,
     /// The callers that wait for something to claim.
@@ -241,8 +245,8 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        let guard = self.guard(proof);
-        self.change([Command::CompleteIssue { issue, comment, agent, guard }]).await
+        let required_claim = self.requirement(proof);
+        self.change([Command::CompleteIssue { issue, comment, agent, required_claim }]).await
     }
 
     /// Returns an open issue to its old place in the queue.
@@ -273,8 +277,9 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        let guard = self.guard(proof);
-        let close = |issue| Command::CloseIssue { issue, resolution, comment, agent, guard };
+        let required_claim = self.requirement(proof);
+        let close =
+            |issue| Command::CloseIssue { issue, resolution, comment, agent, required_claim };
         self.change(known.checked(close)).await
     }
 
@@ -292,14 +297,14 @@ impl Tracker {
         self.change([Command::CommentIssue { issue, comment, agent }]).await
     }
 
-    /// Returns issues with those around them; see [`Part::Around`].
+    /// Returns issues with those around them; see [`Subset::Around`].
     ///
     /// # Errors
     ///
-    /// Those of [`Store::part`].
+    /// Those of [`Store::subset`].
     pub async fn issues_around(&self, issues: &[Arc<Issue>]) -> Result<IndexedIssues, StoreError> {
         let ids = issues.iter().map(|issue| issue.id).collect();
-        Ok(self.store.part(Part::Around(ids)).await?.issues)
+        Ok(self.store.subset(Subset::Around(ids)).await?.issues)
     }
 
     /// Counts the issues in each status.
@@ -380,8 +385,8 @@ impl Tracker {
         Ok(RestoreOutcome { verdict, difference, damage: None, kept: Vec::new() })
     }
 
-    fn guard(&self, proof: ClaimProof) -> ClaimGuard {
-        ClaimGuard::of(proof, self.claims.policy)
+    fn requirement(&self, proof: ClaimProof) -> ClaimRequirement {
+        ClaimRequirement::of(proof, self.claims.policy)
     }
 
     /// Returns the commands that return an issue to the queue, and park it after too many attempts.
@@ -392,20 +397,21 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> impl Iterator<Item = Command> {
-        let guard = self.guard(proof);
+        let required_claim = self.requirement(proof);
         let park = self.claims.max_attempts.map(|limit| Command::ParkAfterAttempts {
             issue: known.issue.clone(),
             limit,
             agent: agent.clone(),
         });
-        let returned = known.checked(|issue| Command::ReturnIssue { issue, comment, agent, guard });
+        let returned =
+            known.checked(|issue| Command::ReturnIssue { issue, comment, agent, required_claim });
         returned.into_iter().chain(park)
     }
 
     /// Commits commands of one agent, all or none.
     async fn commit(&self, commands: Vec<Command>) -> Result<Vec<Outcome>, StoreError> {
         if let Some(agent) = commands.iter().find_map(Command::agent) {
-            self.note_call(agent).await?;
+            self.record_call(agent).await?;
         }
         self.store.commit(commands, self.now()).await
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use agent_issue_tracker::domain::{Order, Query};
 use agent_issue_tracker::store::{JsonStore, Store};
-use agent_issue_tracker::tracker::{IndexedIssues, Wanted};
+use agent_issue_tracker::tracker::{ClaimKind, IndexedIssues};
 
 use crate::reads::PAGE;
 use benches::figures::{percentile, timed, us};
@@ -32,7 +32,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
         assert_eq!(page.expect("a page").issues.len(), PAGE);
     };
     let claim = |fixture: &Fixture| {
-        let claimed = fixture.tracker.claim_next(Wanted::Work(None), issues::agent());
+        let claimed = fixture.tracker.claim_next(ClaimKind::Work(None), issues::agent());
         assert!(runtime.block_on(claimed).expect("a store that can be changed").is_some());
     };
     let open = |fixture: &Fixture| {

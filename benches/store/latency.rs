@@ -7,7 +7,7 @@ use divan::Bencher;
 
 use crate::SIZES;
 use crate::sqlite::Database;
-use agent_issue_tracker::tracker::Wanted;
+use agent_issue_tracker::tracker::ClaimKind;
 use benches::fixture::{self, Appender, Fixture};
 use benches::issues;
 
@@ -51,7 +51,7 @@ fn claim_and_complete(bencher: Bencher, size: usize) {
         })
         .bench_local_values(|comment| {
             fixture.runtime.block_on(async {
-                let claimed = tracker.claim_next(Wanted::Work(None), issues::agent()).await;
+                let claimed = tracker.claim_next(ClaimKind::Work(None), issues::agent()).await;
                 let claimed = claimed.expect("a store that can be changed").expect("an issue");
                 let completed = tracker.complete_issue(
                     claimed.id.into(),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agent_issue_tracker::tracker::Wanted;
+use agent_issue_tracker::tracker::ClaimKind;
 
 use crate::processes::Worker;
 use crate::worker::Kind;
@@ -46,8 +46,9 @@ fn fixture() -> Fixture {
 }
 
 fn claim(fixture: &Fixture) {
-    let claimed =
-        fixture.runtime.block_on(fixture.tracker.claim_next(Wanted::Work(None), issues::agent()));
+    let claimed = fixture
+        .runtime
+        .block_on(fixture.tracker.claim_next(ClaimKind::Work(None), issues::agent()));
     claimed.expect("a store that can be changed").expect("an issue");
 }
 
@@ -71,7 +72,7 @@ fn same_process() -> Vec<u64> {
     let round = || {
         let tracker = fixture.tracker.clone();
         let waiting = fixture.runtime.spawn(async move {
-            tracker.wait_for_next(Wanted::Work(None), issues::agent(), pending()).await
+            tracker.wait_for_next(ClaimKind::Work(None), issues::agent(), pending()).await
         });
         thread::sleep(PAUSE);
         fixture.add(fixture.filing());

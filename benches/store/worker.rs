@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use agent_issue_tracker::store::Store;
 use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::tracker::{Tracker, Wanted};
+use agent_issue_tracker::tracker::{ClaimKind, Tracker};
 
 use crate::sqlite;
 use benches::figures::memory_bytes;
@@ -136,7 +136,7 @@ fn wait(path: &Path) {
     end_with_input();
     say("ready");
     loop {
-        let waiting = tracker.wait_for_next(Wanted::Work(None), issues::agent(), pending());
+        let waiting = tracker.wait_for_next(ClaimKind::Work(None), issues::agent(), pending());
         let claimed = runtime.block_on(waiting).expect("a store that can be changed");
         say(&claimed.expect("an issue").id.to_string());
     }

@@ -14,7 +14,7 @@ use crate::domain::{
 };
 use crate::store::clients::Clients;
 use crate::store::{
-    Events, MemoryStore, Outcome, Part, Probe, State, Store, StoreFuture, StoreHealth, StoreId,
+    Events, MemoryStore, Outcome, Probe, State, Store, StoreFuture, StoreHealth, StoreId, Subset,
 };
 use crate::tracker::EventPosition;
 
@@ -106,8 +106,8 @@ impl Store for Window {
         self.store.state()
     }
 
-    fn part(&self, part: Part) -> StoreFuture<'_, State> {
-        self.store.part(part)
+    fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
+        self.store.subset(subset)
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
@@ -159,20 +159,20 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
             issue: named,
             comment,
             agent: agent_name,
-            guard: Default::default(),
+            required_claim: Default::default(),
         },
         3 => Command::CompleteIssue {
             issue: named,
             comment,
             agent: agent_name,
-            guard: Default::default(),
+            required_claim: Default::default(),
         },
         4 => Command::CloseIssue {
             issue: named,
             resolution: Resolution::Closed,
             comment,
             agent: agent_name,
-            guard: Default::default(),
+            required_claim: Default::default(),
         },
         5 => Command::CommentIssue { issue: named, comment, agent: agent_name },
         6 => {

@@ -80,7 +80,7 @@ async fn port(config: &Config, pins: &Pins) -> Result<u16> {
         _ => None,
     };
     let OpenStore { tracker, maintenance, .. } =
-        OpenStore::new(config, JsonStoreOptions::for_command());
+        OpenStore::new(config, JsonStoreOptions::for_cli());
     let ports = Ports {
         wanted,
         is_guarded: config.token.is_some() || config.token_file.is_some(),

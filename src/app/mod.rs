@@ -45,7 +45,7 @@ use crate::store::{JsonStore, Store, UnusableStore};
 #[cfg(feature = "postgres")]
 use crate::store::{Password, PostgresOptions, PostgresStore};
 use crate::token_file::TokenFile;
-use crate::tracker::{Maintenance, QuestionCommand, Tracker};
+use crate::tracker::{Maintenance, QuestionHook, Tracker};
 
 /// How long the last responses and the last publish of `issues.json` may take at shutdown.
 const DRAIN_LIMIT: Duration = Duration::from_millis(500);
@@ -111,7 +111,7 @@ pub async fn run(config: Config) -> Result<()> {
     let keeper = CancellationToken::new();
     tokio::spawn({
         let (tracker, keeper) = (app.tracker.clone(), keeper.clone());
-        async move { tracker.keep_leases(keeper).await }
+        async move { tracker.watch_leases(keeper).await }
     });
     let _ends_with_this = keeper.drop_guard();
     match access {
@@ -140,7 +140,7 @@ impl OpenStore {
             },
             (None, None) => Self::at(&config.location.path, options),
         };
-        let on_question = config.on_question.as_ref().map(|chosen| QuestionCommand {
+        let on_question = config.on_question.as_ref().map(|chosen| QuestionHook {
             command: chosen.value.as_str().into(),
             directory: config.project(),
         });
@@ -239,7 +239,7 @@ fn tokens(file: Option<&Sourced<FilePath>>, token: Option<&Sourced<Secret>>) -> 
 pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli::ExitStatus> {
     let options = match command {
         QueueCommand::Import(_) => JsonStoreOptions::for_many_changes(),
-        _ => JsonStoreOptions::for_command(),
+        _ => JsonStoreOptions::for_cli(),
     };
     let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, options);
     let _process = match command.lasting_kind() {
@@ -268,7 +268,7 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
 /// The store cannot be read.
 pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::ExitStatus> {
     let OpenStore { tracker, maintenance, .. } =
-        OpenStore::new(config, JsonStoreOptions::for_command());
+        OpenStore::new(config, JsonStoreOptions::for_cli());
     let file = http_server::file_of(maintenance.as_ref(), config).await;
     let mut output = Output::stdout();
     let store = maintenance.map_or_else(|| config.store(), |_| file.display().to_string());
@@ -284,7 +284,7 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
 ///
 /// No process serves it.
 pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::ExitStatus> {
-    let opened = OpenStore::new(config, JsonStoreOptions::for_command());
+    let opened = OpenStore::new(config, JsonStoreOptions::for_cli());
     let store = http_server::file_of(opened.maintenance.as_ref(), config).await;
     // The process registry knows the URL best.
     let living = Registry::for_store(&store).list_live().unwrap_or_default();

@@ -15,7 +15,7 @@ use super::signals::{Live, Wake};
 use super::{ExitStatus, Output};
 use crate::domain::{Classification, IssueId, Priority, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
-use crate::tracker::{EventPosition, StoreError, Tracker, Version};
+use crate::tracker::{EventPosition, Revision, StoreError, Tracker};
 
 /// How long the board waits for more changes before it reads the store again.
 const GATHER: Duration = Duration::from_millis(100);
@@ -160,9 +160,9 @@ fn write_one(
 struct BoardUpdates<'a> {
     tracker: &'a Tracker,
     newest: watch::Receiver<EventPosition>,
-    /// The version of the last board and its claims whose clients are gone, or the error of the last read; `None`
+    /// The revision of the last board and its claims whose clients are gone, or the error of the last read; `None`
     /// before the first read.
-    known: Option<Result<(Version, BTreeSet<IssueId>), String>>,
+    known: Option<Result<(Revision, BTreeSet<IssueId>), String>>,
 }
 
 impl<'a> BoardUpdates<'a> {

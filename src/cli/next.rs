@@ -7,7 +7,7 @@ use super::options::{ClaimNextArgs, classification};
 use super::ready::why_nothing;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification};
-use crate::tracker::{Tracker, Wanted};
+use crate::tracker::{ClaimKind, Tracker};
 
 /// The arguments of `ait next`.
 #[derive(Clone, Debug, Args)]
@@ -36,7 +36,7 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let kind = arguments.classification;
     let why = async |tracker: &Tracker, agent: &AgentName| why_none(tracker, kind, agent).await;
-    arguments.claim.run(Wanted::Work(kind), why, tracker, default_agent, output).await
+    arguments.claim.run(ClaimKind::Work(kind), why, tracker, default_agent, output).await
 }
 
 /// Says why an agent can claim nothing for work, and what it holds.

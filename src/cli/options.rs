@@ -22,7 +22,7 @@ use crate::domain::{
 use crate::hints::{self, COMMANDS};
 use crate::query_language::{is_excluding, key_help};
 use crate::time_arg::TimeArg;
-use crate::tracker::{Claimant, IndexedIssues, StoreError, Tracker, Wanted};
+use crate::tracker::{ClaimKind, Claimant, IndexedIssues, StoreError, Tracker};
 
 /// An error for arguments that conflict. Says what to do.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -147,7 +147,7 @@ pub(super) struct TtlArgs {
 impl TtlArgs {
     /// Returns the tracker for such a claim.
     pub fn tracker(self, tracker: &Tracker) -> Tracker {
-        let claimant = self.ttl.map_or(Claimant::Command, Claimant::CommandWithTtl);
+        let claimant = self.ttl.map_or(Claimant::Cli, Claimant::CliWithTtl);
         tracker.for_claimant(claimant)
     }
 }
@@ -215,7 +215,7 @@ impl ClaimNextArgs {
     /// Claims the next issue, and prints it, or why there is none.
     pub async fn run(
         &self,
-        wanted: Wanted,
+        kind: ClaimKind,
         why_nothing: impl AsyncFnOnce(&Tracker, &AgentName) -> Result<String>,
         tracker: &Tracker,
         default_agent: Option<&AgentName>,
@@ -223,7 +223,7 @@ impl ClaimNextArgs {
     ) -> Result<ExitStatus> {
         let agent = self.acting.agent(default_agent)?;
         let tracker = &self.ttl.tracker(tracker);
-        let claimed = self.claim(wanted, &agent, tracker).await?;
+        let claimed = self.claim(kind, &agent, tracker).await?;
         let nothing = match claimed {
             Some(_) => String::new(),
             None => why_nothing(tracker, &agent).await?,
@@ -234,15 +234,15 @@ impl ClaimNextArgs {
     /// Claims the next issue; `None` if there is none, or if the user ends the wait.
     async fn claim(
         &self,
-        wanted: Wanted,
+        kind: ClaimKind,
         agent: &AgentName,
         tracker: &Tracker,
     ) -> Result<Option<Arc<Issue>>> {
         let Some(limit) = self.wait else {
-            return Ok(tracker.claim_next(wanted, agent.clone()).await?);
+            return Ok(tracker.claim_next(kind, agent.clone()).await?);
         };
         // At the end, this drops the claim. If it has just been made, it lapses.
-        let claim = tracker.wait_for_next(wanted, agent.clone(), pending());
+        let claim = tracker.wait_for_next(kind, agent.clone(), pending());
         let claimed = with_progress("waiting for an issue", until_end(limit, claim)).await?;
         Ok(claimed.transpose()?.flatten())
     }

@@ -7,7 +7,7 @@ use super::list::{self, Paging};
 use super::options::{AgentArgs, Format, classification};
 use super::{ExitStatus, NO_ISSUES, Output, sanitize};
 use crate::domain::{AgentName, Classification, IssueId, Order, Query, Status};
-use crate::tracker::{HeldBack, Tracker, Wanted};
+use crate::tracker::{ClaimKind, HeldBack, Tracker};
 
 /// The arguments of `ait ready`.
 #[derive(Clone, Debug, Args)]
@@ -69,7 +69,8 @@ pub(super) async fn why_nothing(
         return Ok(NO_ISSUES.to_owned());
     }
     let what = classification.map_or("issue", Classification::as_str);
-    let HeldBack { count, first } = tracker.held_back(Wanted::Work(classification), agent).await?;
+    let HeldBack { count, first } =
+        tracker.held_back(ClaimKind::Work(classification), agent).await?;
     if count == 0 {
         return Ok(format!("nothing to claim: no {what} is waiting for work"));
     }

@@ -7,7 +7,7 @@ use super::options::ClaimNextArgs;
 use super::ready::obstacles;
 use super::{ExitStatus, NO_ISSUES, Output, is_empty};
 use crate::domain::{AgentName, Status};
-use crate::tracker::{Tracker, Wanted};
+use crate::tracker::{ClaimKind, Tracker};
 
 /// The arguments of `ait review`.
 #[derive(Clone, Debug, Args)]
@@ -29,12 +29,12 @@ pub(super) async fn run(
     default_agent: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    arguments.claim.run(Wanted::Review, why_no_review, tracker, default_agent, output).await
+    arguments.claim.run(ClaimKind::Review, why_no_review, tracker, default_agent, output).await
 }
 
 /// Says why an agent can claim nothing for review.
 pub(super) async fn why_no_review(tracker: &Tracker, agent: &AgentName) -> Result<String> {
-    let held_back = tracker.held_back(Wanted::Review, agent).await?;
+    let held_back = tracker.held_back(ClaimKind::Review, agent).await?;
     Ok(match held_back.count {
         0 if is_empty(tracker).await? => NO_ISSUES.to_owned(),
         0 => "nothing to review: no issue is completed".to_owned(),

@@ -15,7 +15,7 @@ use super::review::why_no_review;
 use super::signals::until_end;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification, IssueRef};
-use crate::tracker::{IndexedIssues, OpenQuestion, Part, Tracker, Wanted};
+use crate::tracker::{ClaimKind, IndexedIssues, OpenQuestion, Subset, Tracker};
 
 /// The arguments of `ait wait`.
 #[derive(Clone, Debug, Args)]
@@ -76,22 +76,22 @@ pub(super) async fn run(
             let (id, status) = (before.id, before.status);
             let find =
                 |issues: &_| IndexedIssues::get(issues, id).filter(|now| now.status != status);
-            let found = arguments.wait(tracker, Part::Around(vec![id]), find).await?;
+            let found = arguments.wait(tracker, Subset::Around(vec![id]), find).await?;
             (found, format!("{} is still {}", id.short(), words(status)))
         }
         None => {
             let agent = arguments.acting.agent(default_agent)?;
-            let wanted = match arguments.review {
-                true => Wanted::Review,
-                false => Wanted::Work(arguments.classification),
+            let kind = match arguments.review {
+                true => ClaimKind::Review,
+                false => ClaimKind::Work(arguments.classification),
             };
-            let find = |issues: &_| tracker.next_in(issues, wanted, &agent);
-            let part = Part::Claimable(vec![agent.clone()]);
-            let found = arguments.wait(tracker, part, find).await?;
-            let nothing = match (&found, wanted) {
+            let find = |issues: &_| tracker.next_in(issues, kind, &agent);
+            let subset = Subset::Claimable(vec![agent.clone()]);
+            let found = arguments.wait(tracker, subset, find).await?;
+            let nothing = match (&found, kind) {
                 (Some(_), _) => String::new(),
-                (None, Wanted::Review) => why_no_review(tracker, &agent).await?,
-                (None, Wanted::Work(kind)) => why_nothing(tracker, kind, &agent).await?,
+                (None, ClaimKind::Review) => why_no_review(tracker, &agent).await?,
+                (None, ClaimKind::Work(kind)) => why_nothing(tracker, kind, &agent).await?,
             };
             (found, nothing)
         }
@@ -111,7 +111,7 @@ impl Arguments {
             let questions = OpenQuestion::all_in(issues);
             (!questions.is_empty()).then_some(questions)
         };
-        let Some(questions) = self.wait(tracker, Part::Questions, find).await? else {
+        let Some(questions) = self.wait(tracker, Subset::Questions, find).await? else {
             match self.format.json {
                 true => output.json(&None::<()>)?,
                 false => tracing::info!("{NO_QUESTIONS}"),
@@ -126,10 +126,10 @@ impl Arguments {
     async fn wait<T>(
         &self,
         tracker: &Tracker,
-        part: Part,
+        subset: Subset,
         find: impl Fn(&IndexedIssues) -> Option<T>,
     ) -> Result<Option<T>> {
-        let waiting = until_end(self.timeout, tracker.wait_until(part, find));
+        let waiting = until_end(self.timeout, tracker.wait_until(subset, find));
         Ok(with_progress("waiting", waiting).await?.transpose()?)
     }
 }

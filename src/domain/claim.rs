@@ -158,7 +158,7 @@ impl Default for ClaimSettings {
 
 /// Which claim a caller needs to complete, return or close an issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ClaimGuard {
+pub enum ClaimRequirement {
     /// None: the change is allowed even if another agent holds the issue.
     #[default]
     Anyone,
@@ -170,8 +170,8 @@ pub enum ClaimGuard {
     Forced,
 }
 
-impl ClaimGuard {
-    /// Returns the guard for what a caller says, under a policy.
+impl ClaimRequirement {
+    /// Returns the requirement for what a caller says, under a policy.
     pub fn of(proof: ClaimProof, policy: ClaimPolicy) -> Self {
         match (proof.number, policy) {
             (Some(number), _) => Self::Number(number),

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::{
-    AgentName, ClaimGuard, ClaimTerms, Classification, ClientId, CommentText, Description,
+    AgentName, ClaimRequirement, ClaimTerms, Classification, ClientId, CommentText, Description,
     ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Question, QuestionAnswer, ReviewPolicy,
     Title, UnknownKeys,
 };
@@ -62,7 +62,7 @@ pub enum Command {
         /// The agent that returns the issue.
         agent: AgentName,
         /// Which claim the agent needs.
-        guard: ClaimGuard,
+        required_claim: ClaimRequirement,
     },
     /// Hand an open issue over for review.
     CompleteIssue {
@@ -73,7 +73,7 @@ pub enum Command {
         /// The agent that completed the issue.
         agent: AgentName,
         /// Which claim the agent needs.
-        guard: ClaimGuard,
+        required_claim: ClaimRequirement,
     },
     /// Close or reject an open issue.
     CloseIssue {
@@ -86,7 +86,7 @@ pub enum Command {
         /// The agent that closes the issue.
         agent: AgentName,
         /// Which claim the agent needs.
-        guard: ClaimGuard,
+        required_claim: ClaimRequirement,
     },
     /// Change texts, attributes or links of an issue. Its status stays.
     ChangeIssue {
@@ -100,13 +100,13 @@ pub enum Command {
     /// Undo changes of an issue.
     UndoChanges {
         /// The issue [without](super::undo::undo) the changes.
-        wanted: Arc<Issue>,
+        result: Arc<Issue>,
         /// The undone changes, such as `change 12`, for the history.
         undone: String,
         /// The agent that undoes them.
         agent: AgentName,
         /// Which claim the agent needs if a claim ends.
-        guard: ClaimGuard,
+        required_claim: ClaimRequirement,
     },
     /// Add a comment to an issue without changing its status.
     CommentIssue {
@@ -126,7 +126,7 @@ pub enum Command {
         /// The agent that asks.
         agent: AgentName,
         /// Which claim the agent needs.
-        guard: ClaimGuard,
+        required_claim: ClaimRequirement,
     },
     /// Answer the open question of an issue, and unpark it.
     AnswerQuestion {
@@ -257,7 +257,7 @@ impl Command {
             | Self::RemoveIssue { issue, .. } => CommandTarget::Existing(*issue),
             Self::MergeEdit { theirs: issue, .. }
             | Self::ReplaceIssue { issue, .. }
-            | Self::UndoChanges { wanted: issue, .. } => CommandTarget::Existing(issue.id),
+            | Self::UndoChanges { result: issue, .. } => CommandTarget::Existing(issue.id),
             Self::SetUnknownKeys { .. } => CommandTarget::Document,
             Self::GetNextIssue { issue: Some(issue), .. } => CommandTarget::Named(issue),
             Self::GetNextIssue { agent, classification, .. } => {

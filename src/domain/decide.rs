@@ -77,32 +77,41 @@ pub fn decide(
         },
         CommandTarget::Document => return Ok(decide_on_document(command, unknown_keys, now)),
     };
+    decide_on_issue(command, &issue, now, queue)
+}
+
+fn decide_on_issue(
+    command: &Command,
+    issue: &Arc<Issue>,
+    now: Timestamp,
+    queue: &dyn IssueQueue,
+) -> Result<Option<Event>, DomainError> {
     match command {
         Command::ChangeIssue { change, agent, .. } => {
-            return change.decide(&issue, agent.as_str(), now, queue).map(Some);
+            return change.decide(issue, agent.as_str(), now, queue).map(Some);
         }
-        Command::UndoChanges { wanted, undone, agent, guard } => {
-            let event = undo::decide(&issue, wanted, undone, agent, *guard, now, queue)?;
-            return Ok(Some(with_ended_lease(event, &issue, queue)));
+        Command::UndoChanges { result, undone, agent, required_claim } => {
+            let event = undo::decide(issue, result, undone, agent, *required_claim, now, queue)?;
+            return Ok(Some(with_ended_lease(event, issue, queue)));
         }
         Command::ParkAfterAttempts { limit, agent, .. } => {
-            return park_after_attempts(&issue, *limit, agent, now, queue);
+            return park_after_attempts(issue, *limit, agent, now, queue);
         }
         Command::TakeUpClaim { agent, from, to, .. } => {
-            return take_up(&issue, agent, from, to, now, queue).map(Some);
+            return take_up(issue, agent, from, to, now, queue).map(Some);
         }
         Command::LapseClaim { client, .. } => {
-            refuse_other_client(&issue, client.as_ref(), queue)?;
+            refuse_other_client(issue, client.as_ref(), queue)?;
         }
         Command::GetNextIssue { issue: named, agent, terms, .. } => {
             if named.is_some() {
-                refuse_obstacle(&issue, agent, now, queue)?;
+                refuse_obstacle(issue, agent, now, queue)?;
             }
             refuse_many_claims(agent, terms, queue)?;
         }
         Command::GetNextReviewItem { agent, terms } => refuse_many_claims(agent, terms, queue)?,
         Command::CloseIssue { resolution: Resolution::Closed, .. } => {
-            refuse_open_parts(&issue, queue)?;
+            refuse_open_parts(issue, queue)?;
         }
         Command::AddIssue { .. }
         | Command::ImportIssue { .. }
@@ -119,17 +128,22 @@ pub fn decide(
         | Command::RemoveIssue { .. }
         | Command::SetUnknownKeys { .. } => {}
     }
-    let decided = rules::decide(command, &issue, now)?;
+    let decided = rules::decide(command, issue, now)?;
     let decided = match command {
         Command::MergeEdit { theirs, base } if links_badly(decided.as_ref(), queue) => {
-            // The rest of the edit is taken over without its links.
-            let attributes = theirs.attributes.with_links(&issue.attributes.links);
-            let theirs = Arc::new(Issue { attributes, ..Issue::clone(theirs) });
-            rules::decide(&Command::MergeEdit { theirs, base: base.clone() }, &issue, now)?
+            let command = without_links(theirs, base.clone(), issue);
+            rules::decide(&command, issue, now)?
         }
         _ => decided,
     };
-    Ok(decided.map(|event| with_ended_lease(event, &issue, queue)))
+    Ok(decided.map(|event| with_ended_lease(event, issue, queue)))
+}
+
+/// Returns a command that merges an edit but for its links.
+fn without_links(theirs: &Issue, base: Option<Arc<Issue>>, issue: &Issue) -> Command {
+    let attributes = theirs.attributes.with_links(&issue.attributes.links);
+    let theirs = Arc::new(Issue { attributes, ..theirs.clone() });
+    Command::MergeEdit { theirs, base }
 }
 
 /// Returns an event with the lease that it ends, if it ends one, so that it can be undone.

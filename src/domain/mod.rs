@@ -34,7 +34,7 @@ pub mod unknown_keys;
 pub use action::ActionKind;
 pub use attributes::{AttributeValues, Attributes, Label, Link, LinkKind, Parked, Priority};
 pub use claim::{
-    Claim, ClaimGuard, ClaimPolicy, ClaimProof, ClaimSettings, ClaimTerms, ClientId, Lease,
+    Claim, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, ClaimTerms, ClientId, Lease,
     ReviewPolicy, WithClaim,
 };
 pub use command::{Command, CommandTarget, Resolution};

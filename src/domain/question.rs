@@ -8,7 +8,7 @@ use super::attributes::AttributeValues;
 use super::event::{ANSWER_ACTION, ASK_ACTION};
 use super::text::{shortened, trimmed};
 use super::{
-    ActionKind, AgentName, Attributes, ClaimGuard, Comment, CommentText, DomainError, Event,
+    ActionKind, AgentName, Attributes, ClaimRequirement, Comment, CommentText, DomainError, Event,
     EventKind, HistoryEntry, Issue, Parked, Patch, Timestamp, UnknownKeys,
 };
 
@@ -78,7 +78,7 @@ pub(super) fn ask(
     issue: &Issue,
     question: &Question,
     agent: &AgentName,
-    guard: ClaimGuard,
+    required_claim: ClaimRequirement,
     at: Timestamp,
 ) -> Result<Option<Event>, DomainError> {
     if issue.status.is_terminal() {
@@ -91,8 +91,8 @@ pub(super) fn ask(
         let question = shortened(&open.text, REASON_CHARS);
         return Err(DomainError::AlreadyAsked { id: issue.id, question });
     }
-    guard.check(issue, agent)?;
-    let mut comment = guard.comment(&question.comment(), issue, agent);
+    required_claim.check(issue, agent)?;
+    let mut comment = required_claim.comment(&question.comment(), issue, agent);
     if let Some(parked) = &issue.attributes.parked {
         comment += &format!("\n\n(it was parked: {})", shortened(&parked.reason, REASON_CHARS));
     }

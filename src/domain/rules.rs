@@ -13,8 +13,8 @@
 //! changes none.
 //!
 //! A caller that got no clear answer may repeat `complete_issue`, `return_issue` and `close_issue`: the same words by
-//! the same agent change nothing if they are the last change of the issue. A [`ClaimGuard`](super::ClaimGuard) can
-//! require that the caller holds the claim that these commands end.
+//! the same agent change nothing if they are the last change of the issue. A
+//! [`ClaimRequirement`](super::ClaimRequirement) can require that the caller holds the claim that these commands end.
 
 use super::event::EDIT_ACTION;
 use super::links;
@@ -108,8 +108,8 @@ pub fn decide(
             let comment = comment.as_str().to_owned();
             (agent.as_str(), EventKind::Commented { comment, leaves_entry: true })
         }
-        Command::AskHuman { question, agent, guard, .. } => {
-            return question::ask(issue, question, agent, *guard, at);
+        Command::AskHuman { question, agent, required_claim, .. } => {
+            return question::ask(issue, question, agent, *required_claim, at);
         }
         Command::AnswerQuestion { answer, agent, .. } => {
             return question::answer(issue, answer, agent, at);
@@ -127,8 +127,8 @@ pub fn decide(
         Command::MergeEdit { theirs, base } => {
             return Ok(edited(issue, theirs, base.as_deref(), at));
         }
-        Command::ReplaceIssue { issue: wanted, agent } => {
-            return Ok(patched(issue, wanted, agent, at));
+        Command::ReplaceIssue { issue: replacement, agent } => {
+            return Ok(patched(issue, replacement, agent, at));
         }
         Command::RemoveIssue { ahead_of, agent, .. } => {
             let kind = EventKind::Removed { issue: issue.clone().into(), ahead_of: *ahead_of };
@@ -188,19 +188,29 @@ fn end_claim<'a>(
     issue: &Issue,
 ) -> Result<Option<(&'a str, EventKind)>, DomainError> {
     type Kind = fn(String) -> EventKind;
-    let (comment, agent, guard, action, kind): (_, _, _, _, Kind) = match command {
-        Command::ReturnIssue { comment, agent, guard, .. } => {
-            (comment, agent, guard, ActionKind::Returned, |comment| EventKind::Returned { comment })
+    let (comment, agent, required_claim, action, kind): (_, _, _, _, Kind) = match command {
+        Command::ReturnIssue { comment, agent, required_claim, .. } => {
+            (comment, agent, required_claim, ActionKind::Returned, |comment| EventKind::Returned {
+                comment,
+            })
         }
-        Command::CompleteIssue { comment, agent, guard, .. } => {
+        Command::CompleteIssue { comment, agent, required_claim, .. } => {
             let kind = |comment| EventKind::Completed { comment };
-            (comment, agent, guard, ActionKind::Completed, kind)
+            (comment, agent, required_claim, ActionKind::Completed, kind)
         }
-        Command::CloseIssue { comment, agent, guard, resolution: Resolution::Closed, .. } => {
-            (comment, agent, guard, ActionKind::Closed, |comment| EventKind::Closed { comment })
-        }
-        Command::CloseIssue { comment, agent, guard, .. } => {
-            (comment, agent, guard, ActionKind::Rejected, |comment| EventKind::Rejected { comment })
+        Command::CloseIssue {
+            comment,
+            agent,
+            required_claim,
+            resolution: Resolution::Closed,
+            ..
+        } => (comment, agent, required_claim, ActionKind::Closed, |comment| EventKind::Closed {
+            comment,
+        }),
+        Command::CloseIssue { comment, agent, required_claim, .. } => {
+            (comment, agent, required_claim, ActionKind::Rejected, |comment| EventKind::Rejected {
+                comment,
+            })
         }
         _ => return Ok(None),
     };
@@ -208,8 +218,8 @@ fn end_claim<'a>(
         return Ok(None);
     }
     open(issue)?;
-    guard.check(issue, agent)?;
-    Ok(Some((agent.as_str(), kind(guard.comment(comment.as_str(), issue, agent)))))
+    required_claim.check(issue, agent)?;
+    Ok(Some((agent.as_str(), kind(required_claim.comment(comment.as_str(), issue, agent)))))
 }
 
 /// Returns true if the last change of an issue is this action with this comment by this agent.
@@ -323,7 +333,7 @@ mod tests {
             resolution,
             comment: comment(),
             agent: agent(),
-            guard: Default::default(),
+            required_claim: Default::default(),
         }
     }
 
@@ -351,13 +361,13 @@ mod tests {
             issue: id().into(),
             comment: comment(),
             agent: agent(),
-            guard: Default::default(),
+            required_claim: Default::default(),
         };
         let complete = Command::CompleteIssue {
             issue: id().into(),
             comment: comment(),
             agent: agent(),
-            guard: Default::default(),
+            required_claim: Default::default(),
         };
         for (command, outcomes, action) in [
             (add(), [None; 6], ""),
@@ -405,13 +415,13 @@ mod tests {
             issue: issue(),
             comment: CommentText::try_from(text).unwrap(),
             agent: AgentName::try_from(name).unwrap(),
-            guard: Default::default(),
+            required_claim: Default::default(),
         };
         let give_back = |text: &str, name: &str| Command::ReturnIssue {
             issue: issue(),
             comment: CommentText::try_from(text).unwrap(),
             agent: AgentName::try_from(name).unwrap(),
-            guard: Default::default(),
+            required_claim: Default::default(),
         };
         let run = |before: &Issue, command: &Command, second: u32| {
             let event = decide(command, before, at(second)).unwrap();

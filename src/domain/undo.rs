@@ -7,7 +7,7 @@ use super::event::CHANGE_ACTION;
 use super::links;
 use super::merge::merge_fields;
 use super::{
-    AgentName, AttributeValues, Attributes, ClaimGuard, DomainError, Event, EventKind,
+    AgentName, AttributeValues, Attributes, ClaimRequirement, DomainError, Event, EventKind,
     HistoryEntry, Issue, IssueGraph, Link, Patch, Timestamp, UnknownKeys,
 };
 
@@ -221,19 +221,19 @@ impl Walk {
 ///
 /// # Errors
 ///
-/// A claim would end that the agent does not hold and the guard protects, links would make a cycle, or nothing would
-/// change.
+/// A claim would end that the agent does not hold and that the requirement protects, links would make a cycle, or
+/// nothing would change.
 pub fn decide(
     issue: &Issue,
     wanted: &Issue,
     undone: &str,
     agent: &AgentName,
-    guard: ClaimGuard,
+    required_claim: ClaimRequirement,
     now: Timestamp,
     graph: &dyn IssueGraph,
 ) -> Result<Event, DomainError> {
     if wanted.status != issue.status {
-        guard.check(issue, agent)?;
+        required_claim.check(issue, agent)?;
     }
     let is_new = |link: &&Link| !issue.attributes.links.contains(link);
     let added: Vec<Link> = wanted.attributes.links.iter().filter(is_new).copied().collect();

@@ -17,6 +17,7 @@ pub mod reply;
 mod request_context;
 mod resources;
 mod result;
+mod run_call;
 mod schema;
 pub mod server;
 mod sessions;

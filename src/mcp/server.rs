@@ -22,13 +22,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::call_log::CallLog;
 use super::context::LazyContext;
-use super::delivery::{self, Caller, disconnected};
+use super::delivery::{Caller, disconnected};
 use super::instructions::INSTRUCTIONS;
 use super::options::{Toolset, Toolsets};
 use super::reply::ReplyOptions;
 use super::request_context::{self, is_modern, read_only_token};
 use super::resources::{self, Diagnostics, Resource};
 use super::result::{Failure, outcome_of};
+use super::run_call::run_call;
 use super::subscriptions::{ChangeFeed, MAX_SUBSCRIPTIONS, Subscriptions};
 use super::tool_names::ToolNames;
 use super::tools::CallContext;
@@ -310,7 +311,7 @@ impl ServerHandler for McpServer {
             return Err(self.no_tool(&request.name, tools));
         };
         let _in_progress = self.metrics.begin();
-        let outcome = delivery::run(call, &context.ct, Caller::of(&context)).await;
+        let outcome = run_call(call, &context.ct, Caller::of(&context)).await;
         self.metrics.operation(tool, outcome_of(&outcome), log.duration());
         let outcome = outcome
             .map(|answer| answer.with_damage(self.tracker.damage().as_ref()))

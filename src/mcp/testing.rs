@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::domain::{Classification, Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 use crate::store::clients::Clients;
-use crate::store::{MemoryStore, Outcome, Part, Store, StoreFuture};
+use crate::store::{MemoryStore, Outcome, Store, StoreFuture, Subset};
 use crate::tracker::{
     EventPosition, Events, NewIssue, Probe, State, StoreHealth, StoreId, Tracker,
 };
@@ -77,8 +77,8 @@ impl Store for Racing {
         self.store.state()
     }
 
-    fn part(&self, part: Part) -> StoreFuture<'_, State> {
-        self.store.part(part)
+    fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
+        self.store.subset(subset)
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

@@ -70,16 +70,16 @@ mod tests {
     use super::*;
     use crate::domain::{AgentName, ClaimProof, IssueId};
     use crate::mcp::context::LazyContext;
-    use crate::mcp::delivery;
     use crate::mcp::options::Toolsets;
     use crate::mcp::reply::ReplyOptions;
+    use crate::mcp::run_call::run_call;
     use crate::mcp::testing::file_issue;
     use crate::mcp::tool_names::ToolNames;
     use crate::mcp::tools::CallContext;
     use crate::mcp::tools::registry::ToolRegistry;
     use crate::read_model::ReadModel;
     use crate::store::MemoryStore;
-    use crate::tracker::{Claimant, Tracker, Wanted};
+    use crate::tracker::{ClaimKind, Claimant, Tracker};
 
     const AGENTS: usize = 32;
     const ISSUES: u64 = 48;
@@ -122,7 +122,7 @@ mod tests {
         agent: usize,
     ) -> Option<IssueId> {
         if waits == Waits::InAShell {
-            let waited = store.wait_for_next(Wanted::Work(None), name(agent), pending()).await;
+            let waited = store.wait_for_next(ClaimKind::Work(None), name(agent), pending()).await;
             return waited.unwrap().map(|issue| issue.id);
         }
         // The client connects again by itself, which is no turn.
@@ -145,7 +145,7 @@ mod tests {
         let tools = ToolRegistry::new(ToolNames::default());
         let call = tools.with(Toolsets::default()).call("get_next_issue", context, arguments);
         let cancelled = CancellationToken::new();
-        delivery::run(call.unwrap(), &cancelled, None).await.ok().unwrap().issue
+        run_call(call.unwrap(), &cancelled, None).await.ok().unwrap().issue
     }
 
     /// Waits again and again, and completes at once what it gets.
@@ -177,7 +177,7 @@ mod tests {
             let tracker = Tracker::new(store.clone()).for_claimant(Claimant::Name);
             tokio::spawn({
                 let (tracker, end) = (tracker.clone(), shutdown.clone());
-                async move { tracker.keep_leases(end).await }
+                async move { tracker.watch_leases(end).await }
             });
             running.send_replace(Some((tracker, shutdown.clone())));
             tokio::time::sleep_until(begun + until).await;

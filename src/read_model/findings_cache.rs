@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::finding::Findings;
 use crate::domain::Timestamp;
-use crate::tracker::Version;
+use crate::tracker::Revision;
 
 /// How long the findings of an unchanged store stay: some come with time alone.
 const LASTING_MS: u64 = 60_000;
@@ -28,7 +28,7 @@ struct State {
 pub(super) struct Cached {
     pub(super) findings: Arc<Findings>,
     /// The state of the store that was searched.
-    pub(super) revision: Version,
+    pub(super) revision: Revision,
     pub(super) at: Timestamp,
     /// How long the search took.
     pub(super) took: Duration,
@@ -42,7 +42,7 @@ impl Cached {
 
 impl FindingsCache {
     /// Returns the last findings if they are those of this revision, and not older than a minute.
-    pub(super) fn current(&self, revision: Version, now: Timestamp) -> Option<Arc<Findings>> {
+    pub(super) fn current(&self, revision: Revision, now: Timestamp) -> Option<Arc<Findings>> {
         let cached = self.get()?;
         let is_current = cached.revision == revision && cached.is_within(now, LASTING_MS);
         is_current.then_some(cached.findings)

@@ -12,7 +12,7 @@ use super::signatures::Signatures;
 use super::sort_index::SortIndex;
 use super::status_timeline::{Steps, steps_of};
 use super::summary::IssueSummary;
-use crate::tracker::{IndexedIssues, Version};
+use crate::tracker::{IndexedIssues, Revision};
 
 /// The summaries of all issues by position, which is the order of filing.
 ///
@@ -20,8 +20,8 @@ use crate::tracker::{IndexedIssues, Version};
 /// that they look at while the next one is made.
 #[derive(Clone, Debug, Default)]
 pub struct Projection {
-    revision: Version,
-    versions: Chunked<Version>,
+    revision: Revision,
+    revisions: Chunked<Revision>,
     pub(super) summaries: Chunked<Arc<IssueSummary>>,
     pub(super) rows: Chunked<Row>,
     pub(super) steps: Chunked<Steps>,
@@ -64,14 +64,14 @@ impl Projection {
             // After a restore or an external edit, positions refer to other issues.
             *self = Self::default();
         }
-        let changed = changed(self.versions.iter().copied(), issues.versions());
+        let changed = changed(self.revisions.iter().copied(), issues.revisions());
         if changed.len() == issues.len() && !self.summaries.is_empty() {
             // Every issue changed, so this is in effect another store: the old names may no longer occur.
             *self = Self::default();
             return self.read(issues);
         }
         let mut knows_last = true;
-        for &(position, version) in &changed {
+        for &(position, revision) in &changed {
             let issue = issues.at(position);
             let summary = Arc::new(IssueSummary::of(&issue, Arc::make_mut(&mut self.names)));
             self.signatures.note(position, &issue);
@@ -82,12 +82,12 @@ impl Projection {
             }
             self.attributes.add(position, &summary.attributes);
             if former.is_some() {
-                self.versions.set(position, version);
+                self.revisions.set(position, revision);
                 self.rows.set(position, Row::of(&summary));
                 self.steps.set(position, steps_of(&issue));
                 self.summaries.set(position, summary);
             } else {
-                self.versions.push(version);
+                self.revisions.push(revision);
                 self.rows.push(Row::of(&summary));
                 self.steps.push(steps_of(&issue));
                 self.summaries.push(summary);
@@ -106,7 +106,7 @@ impl Projection {
         if earlier.summaries.len() > self.summaries.len() {
             return;
         }
-        let changed = changed(earlier.versions.iter().copied(), self.versions.iter().copied());
+        let changed = changed(earlier.revisions.iter().copied(), self.revisions.iter().copied());
         let changed: Vec<usize> = changed.into_iter().map(|(position, _)| position).collect();
         let mut orders = earlier.orders.clone();
         orders.follow(&changed, &self.summaries, &self.names);
@@ -118,10 +118,10 @@ impl Projection {
     }
 }
 
-/// Returns the positions with another version than before, ascending, each with the new version.
+/// Returns the positions with another revision than before, ascending, each with the new revision.
 fn changed(
-    mut before: impl Iterator<Item = Version>,
-    now: impl Iterator<Item = Version>,
-) -> Vec<(usize, Version)> {
-    now.enumerate().filter(|(_, version)| before.next() != Some(*version)).collect()
+    mut before: impl Iterator<Item = Revision>,
+    now: impl Iterator<Item = Revision>,
+) -> Vec<(usize, Revision)> {
+    now.enumerate().filter(|(_, revision)| before.next() != Some(*revision)).collect()
 }

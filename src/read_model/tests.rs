@@ -104,12 +104,16 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
         | Happening::Completed(index, word)
         | Happening::Closed(index, word) => {
             let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
-            let (comment, agent, guard) = (comment(word), agent(word), Default::default());
+            let (comment, agent, required_claim) = (comment(word), agent(word), Default::default());
             let resolution = Resolution::Closed;
             match happening {
-                Happening::Returned(..) => Command::ReturnIssue { issue, comment, agent, guard },
-                Happening::Completed(..) => Command::CompleteIssue { issue, comment, agent, guard },
-                _ => Command::CloseIssue { issue, resolution, comment, agent, guard },
+                Happening::Returned(..) => {
+                    Command::ReturnIssue { issue, comment, agent, required_claim }
+                }
+                Happening::Completed(..) => {
+                    Command::CompleteIssue { issue, comment, agent, required_claim }
+                }
+                _ => Command::CloseIssue { issue, resolution, comment, agent, required_claim },
             }
         }
         Happening::Lapsed(index) => {

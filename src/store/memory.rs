@@ -17,8 +17,8 @@ pub(super) use self::builder::IndexedIssuesBuilder;
 pub use self::readiness::HeldBack;
 use super::claim_order::ClaimOrder;
 use super::holders::Holders;
+pub use super::stored_issue::Revision;
 use super::stored_issue::StoredIssue;
-pub use super::stored_issue::Version;
 use crate::domain::{
     AgentName, Classification, Command, Counts, DomainError, Event, EventKind, Issue, IssueGraph,
     IssueId, IssueQueue, IssueRef, Lease, LinkKind, ReviewPolicy, Status, StatusSet, Timestamp,
@@ -32,10 +32,10 @@ use crate::domain::{
 #[derive(Clone, Debug, Default)]
 pub struct IndexedIssues {
     issues: Vector<StoredIssue>,
-    /// The version of the issue at each position.
-    versions: Vector<Version>,
-    /// The version of the whole state.
-    revision: Version,
+    /// The revision of the issue at each position.
+    revisions: Vector<Revision>,
+    /// The revision of the whole state.
+    revision: Revision,
     positions: OrdMap<IssueId, usize>,
     queues: [[Queue; Classification::ALL.len()]; Status::ALL.len()],
     claims: ClaimOrder,
@@ -81,13 +81,13 @@ impl IndexedIssues {
         }
     }
 
-    /// Returns the version of each issue, in the order in which they were filed.
-    pub fn versions(&self) -> impl Iterator<Item = Version> {
-        self.versions.iter().copied()
+    /// Returns the revision of each issue, in the order in which they were filed.
+    pub fn revisions(&self) -> impl Iterator<Item = Revision> {
+        self.revisions.iter().copied()
     }
 
-    /// Returns the version of the whole state.
-    pub fn revision(&self) -> Version {
+    /// Returns the revision of the whole state.
+    pub fn revision(&self) -> Revision {
         self.revision
     }
 
@@ -143,8 +143,8 @@ impl IndexedIssues {
         self.enqueue(&issue, position);
         let issue = Arc::new(issue);
         self.issues.push_back(StoredIssue::Parsed(Arc::clone(&issue)));
-        self.revision = Version::new();
-        self.versions.push_back(self.revision);
+        self.revision = Revision::new();
+        self.revisions.push_back(self.revision);
         Ok(issue)
     }
 
@@ -225,14 +225,14 @@ impl IndexedIssues {
         self.put_back(behind.into_iter().skip(1));
         self.requeue_linked(&removed);
         self.holders.set_lease(id, None);
-        self.revision = Version::new();
+        self.revision = Revision::new();
         Ok(())
     }
 
     /// Removes and returns all issues from a position on.
     fn take_behind(&mut self, position: usize) -> Vec<StoredIssue> {
         let behind: Vec<StoredIssue> = self.issues.split_off(position).into_iter().collect();
-        drop(self.versions.split_off(position));
+        drop(self.revisions.split_off(position));
         for (offset, kept) in behind.iter().enumerate() {
             let issue = kept.issue();
             self.positions.remove(&issue.id);
@@ -247,7 +247,7 @@ impl IndexedIssues {
             self.positions.insert(issue.id, position);
             self.enqueue(&issue, position);
             self.issues.push_back(kept);
-            self.versions.push_back(Version::new());
+            self.revisions.push_back(Revision::new());
         }
     }
 
@@ -266,7 +266,7 @@ impl IndexedIssues {
     pub fn apply(&mut self, event: &Event) -> Result<Arc<Issue>, DomainError> {
         let issue = match (event.filed(), &event.kind) {
             (Some(issue), _) => self.push(issue)?,
-            // The issue and its version stay.
+            // The issue and its revision stay.
             (None, EventKind::TakenUp { .. }) => self.find(&event.issue.into())?,
             (None, _) => self.change(event.issue, |issue| event.apply(issue))?,
         };
@@ -288,18 +288,18 @@ impl IndexedIssues {
     pub(super) fn catch_up(&mut self, newer: &Self, changed: &[IssueId]) {
         for id in changed {
             let Some(&position) = newer.positions.get(id) else { continue };
-            let (kept, version) = (newer.issues[position].clone(), newer.versions[position]);
+            let (kept, revision) = (newer.issues[position].clone(), newer.revisions[position]);
             let mut parent = None;
             if position < self.issues.len() {
                 let former = self.at(position);
                 parent = former.attributes.parent();
                 self.dequeue(&former, position);
                 self.issues.set(position, kept);
-                self.versions.set(position, version);
+                self.revisions.set(position, revision);
             } else {
                 self.positions.insert(*id, position);
                 self.issues.push_back(kept);
-                self.versions.push_back(version);
+                self.revisions.push_back(revision);
             }
             self.enqueue(&newer.at(position), position);
             self.requeue(parent);
@@ -324,8 +324,8 @@ impl IndexedIssues {
         self.requeue(parent);
         let issue = Arc::new(issue);
         self.issues.set(position, StoredIssue::Parsed(Arc::clone(&issue)));
-        self.revision = Version::new();
-        self.versions.set(position, self.revision);
+        self.revision = Revision::new();
+        self.revisions.set(position, self.revision);
         Ok(issue)
     }
 

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use super::clients::{Clients, MemoryClients};
 use super::transfer::{Transfer, TransferTarget};
 use super::{
-    EventPosition, Events, NumberedEvent, Outcome, Part, Probe, State, Store, StoreError,
-    StoreFuture, StoreHealth, StoreId,
+    EventPosition, Events, NumberedEvent, Outcome, Probe, State, Store, StoreError, StoreFuture,
+    StoreHealth, StoreId, Subset,
 };
 use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
 
@@ -126,7 +126,7 @@ impl Store for MemoryStore {
         ready(Ok(self.held().state.clone())).boxed()
     }
 
-    fn part(&self, _: Part) -> StoreFuture<'_, State> {
+    fn subset(&self, _: Subset) -> StoreFuture<'_, State> {
         self.state()
     }
 

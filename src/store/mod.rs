@@ -39,7 +39,7 @@ pub use events::{EventPosition, Events, NumberedEvent};
 pub use health::{DURATION_BUCKETS_S, DatabaseHealth, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
-pub use memory::{HeldBack, IndexedIssues, Version};
+pub use memory::{HeldBack, IndexedIssues, Revision};
 pub use memory_store::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{Password, PostgresOptions, PostgresStore};
@@ -49,9 +49,9 @@ pub use unusable::UnusableStore;
 /// The future that a store operation returns.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// The part of a store that an operation looks at. A store that has all issues at hand gives all of them.
+/// The issues that an operation looks at. A store that has all issues at hand gives all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum Subset {
     /// These issues and those around them: their parents, parts, blockers and duplicates, what they block, and other
     /// issues whose short ids are the same. Unknown ids are left out.
     Around(Vec<IssueId>),
@@ -116,21 +116,21 @@ pub trait Store: Send + Sync {
     fn counts(&self) -> StoreFuture<'_, Counts>;
 
     /// Returns all issues as of one event number. Includes every change that was answered before the call. A store in
-    /// a database reads all of them the first time; use [`part`](Self::part) where that suffices.
+    /// a database reads all of them the first time; use [`subset`](Self::subset) where that suffices.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unreadable`].
     fn state(&self) -> StoreFuture<'_, State>;
 
-    /// Returns the issues in one part of the store as of one moment. Includes every change that was answered before
-    /// the call. What the part is about is answered as by [`state`](Self::state); other issues, their counts
+    /// Returns a subset of the issues as of one moment. Includes every change that was answered before
+    /// the call. What the subset is about is answered as by [`state`](Self::state); other issues, their counts
     /// and positions may be missing.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unreadable`].
-    fn part(&self, part: Part) -> StoreFuture<'_, State>;
+    fn subset(&self, subset: Subset) -> StoreFuture<'_, State>;
 
     /// Returns the durable events after an event number, oldest first, at most `limit` of them. Events survive
     /// restarts for as long as the store keeps them.

@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::domain::{Issue, IssueId};
 
-/// A process-wide unique version of an issue or of a whole state. Only clones share it. It means nothing in another
+/// A process-wide unique revision of an issue or of a whole state. Only clones share it. It means nothing in another
 /// process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Version(pub(super) u64);
+pub struct Revision(pub(super) u64);
 
-impl Version {
+impl Revision {
     pub(super) fn new() -> Self {
         Self(Self::many(1).start)
     }
 
-    /// Returns a range of new versions.
+    /// Returns a range of new revisions.
     pub(super) fn many(count: usize) -> Range<u64> {
-        /// The next version. Version 0 is the state without issues.
+        /// The next revision. Revision 0 is the state without issues.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let count = count as u64;
         let first = NEXT.fetch_add(count, Ordering::Relaxed);

@@ -7,8 +7,8 @@ use tokio::sync::watch;
 
 use super::clients::{Clients, MemoryClients};
 use super::{
-    EventPosition, Events, Outcome, Part, Probe, State, Store, StoreError, StoreFuture,
-    StoreHealth, StoreId,
+    EventPosition, Events, Outcome, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
+    StoreId, Subset,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
@@ -66,7 +66,7 @@ impl Store for UnusableStore {
         self.refuse()
     }
 
-    fn part(&self, _: Part) -> StoreFuture<'_, State> {
+    fn subset(&self, _: Subset) -> StoreFuture<'_, State> {
         self.refuse()
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::log::EventNumbers;
-use super::{EventPosition, Part, State, StoreError, Tracker};
+use super::events::EventNumbers;
+use super::{EventPosition, State, StoreError, Subset, Tracker};
 use crate::domain::{
     AgentName, ClaimProof, Command, CommentText, DomainError, Issue, IssueChange, IssueId,
     IssueRef, Resolution,
@@ -63,8 +63,8 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::commit`](crate::store::Store::commit) and [`Store::part`](crate::store::Store::part). Nothing
-    /// has changed then.
+    /// Those of [`Store::commit`](crate::store::Store::commit) and [`Store::subset`](crate::store::Store::subset).
+    /// Nothing has changed then.
     pub async fn change_many(
         &self,
         ids: &[IssueId],
@@ -103,9 +103,15 @@ impl Tracker {
             }
             Some(BulkEnd::Close(resolution, comment)) => {
                 let (comment, agent) = (comment.clone(), agent.clone());
-                let (resolution, guard) = (*resolution, self.guard(proof));
+                let (resolution, required_claim) = (*resolution, self.requirement(proof));
                 let issue = id.into();
-                commands.push(Command::CloseIssue { issue, resolution, comment, agent, guard });
+                commands.push(Command::CloseIssue {
+                    issue,
+                    resolution,
+                    comment,
+                    agent,
+                    required_claim,
+                });
             }
             None => {}
         }
@@ -122,11 +128,11 @@ impl Tracker {
         let mut refused_late = Vec::new();
         loop {
             let ids = attempts.iter().map(|attempt| attempt.id);
-            let part = match linked.is_empty() {
-                true => Part::Around(ids.collect()),
-                false => Part::Linking(ids.chain(linked.iter().copied()).collect()),
+            let subset = match linked.is_empty() {
+                true => Subset::Around(ids.collect()),
+                false => Subset::Linking(ids.chain(linked.iter().copied()).collect()),
             };
-            let (accepted, mut outcome) = self.preview(self.store.part(part).await?, &attempts);
+            let (accepted, mut outcome) = self.preview(self.store.subset(subset).await?, &attempts);
             if is_dry_run || accepted.is_empty() {
                 outcome.refused.append(&mut refused_late);
                 return Ok(outcome);

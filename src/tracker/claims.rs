@@ -10,12 +10,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::{LAPSES_OF_A_COMMAND, Tracker};
+use super::{MAX_CLI_LAPSES, Tracker};
 use crate::domain::{
     AgentName, ClaimSettings, ClaimTerms, Classification, ClientId, Command, Issue, IssueRef,
     Query, Status,
 };
-use crate::store::{HeldBack, IndexedIssues, Part, StoreError};
+use crate::store::{HeldBack, IndexedIssues, StoreError, Subset};
 
 /// How long a claim that does not wait lets those that wait go first.
 const COURTESY: Duration = Duration::from_millis(250);
@@ -25,7 +25,7 @@ const SHOWN: usize = 3;
 
 /// What a caller claims next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wanted {
+pub enum ClaimKind {
     /// An issue to work on, of one classification or of any.
     Work(Option<Classification>),
     /// A completed issue to review.
@@ -43,8 +43,8 @@ impl Tracker {
         issue: IssueRef,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        if self.is_command() {
-            self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
+        if self.is_cli() {
+            self.lapse_abandoned(MAX_CLI_LAPSES).await?;
         }
         let (issue, terms) = (Some(issue), self.terms(self.client_for(&agent).await));
         self.change([Command::GetNextIssue { issue, classification: None, agent, terms }]).await
@@ -57,16 +57,16 @@ impl Tracker {
     /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn claim_next(
         &self,
-        wanted: Wanted,
+        kind: ClaimKind,
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
         let is_alone = self.wait_list.is_empty();
-        let mut waiter = (!is_alone).then(|| self.join(wanted, agent.clone(), true)).flatten();
+        let mut waiter = (!is_alone).then(|| self.join(kind, agent.clone(), true)).flatten();
         let _turn = match &mut waiter {
             Some(waiter) => timeout(COURTESY, waiter.turn()).await.ok(),
             None => None,
         };
-        self.claim_now(wanted, &agent).await
+        self.claim_now(kind, &agent).await
     }
 
     /// Claims the next issue, and waits until there is one; `None` if `end` comes first.
@@ -79,14 +79,14 @@ impl Tracker {
     /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn wait_for_next(
         &self,
-        wanted: Wanted,
+        kind: ClaimKind,
         agent: AgentName,
         end: impl Future<Output = ()>,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        if let Some(issue) = self.claim_next(wanted, agent.clone()).await? {
+        if let Some(issue) = self.claim_next(kind, agent.clone()).await? {
             return Ok(Some(issue));
         }
-        let Some(mut waiter) = self.join(wanted, agent.clone(), false) else { return Ok(None) };
+        let Some(mut waiter) = self.join(kind, agent.clone(), false) else { return Ok(None) };
         let (mut end, mut renewing) = (pin!(end), pin!(self.renew_waiting(&agent)));
         loop {
             let turn = tokio::select! {
@@ -95,7 +95,7 @@ impl Tracker {
                 () = &mut end => return Ok(None),
                 () = &mut renewing => continue,
             };
-            if let Some(issue) = self.claim_now(wanted, &agent).await? {
+            if let Some(issue) = self.claim_now(kind, &agent).await? {
                 return Ok(Some(issue));
             }
             drop(turn);
@@ -106,23 +106,23 @@ impl Tracker {
     /// writes nothing.
     async fn claim_now(
         &self,
-        wanted: Wanted,
+        kind: ClaimKind,
         agent: &AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        if self.is_command() {
+        if self.is_cli() {
             // No server may be running that looks for them.
-            self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
-        } else if !self.is_begun() && self.next_claimable(wanted, agent).await?.is_none() {
-            self.note_call(agent).await?;
+            self.lapse_abandoned(MAX_CLI_LAPSES).await?;
+        } else if !self.has_process_client() && self.next_claimable(kind, agent).await?.is_none() {
+            self.record_call(agent).await?;
             // Damage may hide what is ready.
             return self.damage().map_or(Ok(None), Err);
         }
         let (terms, agent) = (self.terms(self.client_for(agent).await), agent.clone());
-        let claim = match wanted {
-            Wanted::Work(classification) => {
+        let claim = match kind {
+            ClaimKind::Work(classification) => {
                 Command::GetNextIssue { issue: None, classification, agent, terms }
             }
-            Wanted::Review => Command::GetNextReviewItem { agent, terms },
+            ClaimKind::Review => Command::GetNextReviewItem { agent, terms },
         };
         Ok(self.commit(vec![claim]).await?.pop().flatten())
     }
@@ -131,35 +131,35 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::part`](crate::store::Store::part).
+    /// Those of [`Store::subset`](crate::store::Store::subset).
     pub async fn next_claimable(
         &self,
-        wanted: Wanted,
+        kind: ClaimKind,
         agent: &AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        let issues = self.store.part(Part::Claimable(vec![agent.clone()])).await?.issues;
-        Ok(self.next_in(&issues, wanted, agent))
+        let issues = self.store.subset(Subset::Claimable(vec![agent.clone()])).await?.issues;
+        Ok(self.next_in(&issues, kind, agent))
     }
 
     /// Returns the issue among these that an agent would claim next.
     pub fn next_in(
         &self,
         issues: &IndexedIssues,
-        wanted: Wanted,
+        kind: ClaimKind,
         agent: &AgentName,
     ) -> Option<Arc<Issue>> {
-        self.next_position(issues, wanted, agent).map(|position| issues.at(position))
+        self.next_position(issues, kind, agent).map(|position| issues.at(position))
     }
 
     pub(super) fn next_position(
         &self,
         issues: &IndexedIssues,
-        wanted: Wanted,
+        kind: ClaimKind,
         agent: &AgentName,
     ) -> Option<usize> {
-        match wanted {
-            Wanted::Work(classification) => issues.next_ready(agent, classification, self.now()),
-            Wanted::Review => issues.next_review(agent, self.claims.review, self.now()),
+        match kind {
+            ClaimKind::Work(classification) => issues.next_ready(agent, classification, self.now()),
+            ClaimKind::Review => issues.next_review(agent, self.claims.review, self.now()),
         }
     }
 
@@ -174,15 +174,15 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::list`](crate::store::Store::list) and [`Store::part`](crate::store::Store::part).
+    /// Those of [`Store::list`](crate::store::Store::list) and [`Store::subset`](crate::store::Store::subset).
     pub async fn held_back(
         &self,
-        wanted: Wanted,
+        kind: ClaimKind,
         agent: &AgentName,
     ) -> Result<HeldBack, StoreError> {
-        let (status, classification) = match wanted {
-            Wanted::Work(classification) => (Status::Created, classification),
-            Wanted::Review => (Status::Completed, None),
+        let (status, classification) = match kind {
+            ClaimKind::Work(classification) => (Status::Created, classification),
+            ClaimKind::Review => (Status::Completed, None),
         };
         let statuses = Some(status).into();
         let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
@@ -190,9 +190,9 @@ impl Tracker {
         let around = self.issues_around(&waiting.issues).await?;
         let (policy, now) = (self.claims.review, self.now());
         let reason = |issue: &Arc<Issue>| {
-            let obstacle = match wanted {
-                Wanted::Work(_) => around.obstacle(issue, agent, now),
-                Wanted::Review => IndexedIssues::review_obstacle(issue, agent, policy, now),
+            let obstacle = match kind {
+                ClaimKind::Work(_) => around.obstacle(issue, agent, now),
+                ClaimKind::Review => IndexedIssues::review_obstacle(issue, agent, policy, now),
             };
             Some((issue.id, obstacle?))
         };
@@ -204,9 +204,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::part`](crate::store::Store::part).
+    /// Those of [`Store::subset`](crate::store::Store::subset).
     pub async fn held_by(&self, agent: &AgentName) -> Result<Vec<Arc<Issue>>, StoreError> {
-        let issues = self.store.part(Part::HeldBy(agent.clone())).await?.issues;
+        let issues = self.store.subset(Subset::HeldBy(agent.clone())).await?.issues;
         Ok(issues.held_by(agent).filter_map(|id| issues.get(id)).collect())
     }
 

@@ -6,51 +6,29 @@
 
 use std::collections::{HashMap, HashSet};
 use std::future::pending;
-use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::Tracker;
+use super::clients::Claimant;
+use super::suspend::SuspendDetector;
 use crate::domain::{AgentName, ClaimSettings, ClientId, Command, Issue, IssueId, Lease};
 use crate::span::humanize_duration;
-use crate::store::clients::{Clients, client_of_name};
-use crate::store::{Part, StoreError};
+use crate::store::clients::Clients;
+use crate::store::{StoreError, Subset};
 
 /// How often a server checks for claims of clients that are gone.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
-/// After a pause of this length the process was stopped, or the machine suspended.
-const PAUSE: Duration = Duration::from_secs(10);
 /// How often a connected client is renewed, and forgotten clients are removed.
 const RENEW_EVERY: Duration = Duration::from_secs(15);
 /// How many claims lapse at a time.
 const LAPSES_AT_ONCE: usize = 64;
-/// How many claims a command lets lapse at most.
-pub const LAPSES_OF_A_COMMAND: usize = 16;
-
-/// Who uses a tracker, and with what its claims live.
-#[derive(Clone, Default)]
-pub enum Claimant {
-    /// A person or a script on the command line. Its claims do not lapse.
-    #[default]
-    Command,
-    /// A command whose claims lapse this long after the last such command of the same agent.
-    CommandWithTtl(Duration),
-    /// The client of this process over stdio. The id is made with the first claim.
-    Process(ProcessClient),
-    /// A session over HTTP. Its claims live while it is connected, or called within the time for silent clients.
-    Session(ClientId),
-    /// A client over HTTP without a session: all calls under one name are one client.
-    Name,
-}
-
-/// The client over stdio.
-#[derive(Clone, Default)]
-pub struct ProcessClient(Arc<OnceLock<ClientId>>);
+/// How many claims a run of `ait` lets lapse at most.
+pub const MAX_CLI_LAPSES: usize = 16;
 
 /// The result of the last check for clients that are gone, and the calls since.
 #[derive(Clone, Default)]
@@ -69,49 +47,6 @@ struct LeaseCheckState {
 impl LeaseCheck {
     fn state(&self) -> MutexGuard<'_, LeaseCheckState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The clients over HTTP that are connected, with the number of their connections. Those that were connected since the
-/// last renewal have none.
-#[derive(Clone, Default)]
-pub(super) struct Connected(Arc<Mutex<HashMap<ClientId, usize>>>);
-
-/// A connection of a client. The client lives while there is one.
-pub struct Connection {
-    connected: Connected,
-    client: ClientId,
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        let mut connected = self.connected.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = connected.get_mut(&self.client) {
-            *count -= 1;
-        }
-    }
-}
-
-/// When this process was last stopped.
-struct Pauses {
-    /// When it was last known to run.
-    last: Instant,
-    /// Until when nothing lapses.
-    not_before: Option<Instant>,
-}
-
-impl Pauses {
-    fn begin(now: Instant) -> Self {
-        Self { last: now, not_before: None }
-    }
-
-    /// Notes that the process runs. Returns true if claims may lapse.
-    fn note(&mut self, now: Instant, grace: Duration) -> bool {
-        if now.duration_since(self.last) > PAUSE {
-            self.not_before = now.checked_add(grace);
-        }
-        self.last = now;
-        self.not_before.is_none_or(|not_before| now >= not_before)
     }
 }
 
@@ -136,109 +71,22 @@ impl LeaseState {
 }
 
 impl Tracker {
-    /// Returns a tracker for another claimant. Both share everything else.
-    pub fn for_claimant(&self, claimant: Claimant) -> Self {
-        Self { claimant, ..self.clone() }
-    }
-
-    /// Returns true if a person or a script uses the tracker on the command line.
-    pub(super) fn is_command(&self) -> bool {
-        matches!(self.claimant, Claimant::Command | Claimant::CommandWithTtl(_))
-    }
-
-    /// Returns true if the client of a claim is known already, so that nothing has to be written for it.
-    pub(super) fn is_begun(&self) -> bool {
-        matches!(&self.claimant, Claimant::Process(ProcessClient(client)) if client.get().is_some())
-    }
-
     /// Returns a tracker with other settings for claims.
     pub fn with_claim_settings(self, claims: ClaimSettings) -> Self {
         Self { claims: Arc::new(claims), ..self }
     }
 
-    /// Records that a session over HTTP is connected, until the result is dropped.
-    pub fn connect(&self, client: ClientId) -> Connection {
-        let connected = self.connected.clone();
-        {
-            let mut clients = connected.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *clients.entry(client.clone()).or_default() += 1;
-        }
-        Connection { connected, client }
-    }
-
-    /// Records that a client has ended. Its claims lapse after the grace period, unless their agents come back.
-    pub async fn end_client(&self, client: ClientId) {
-        self.with_clients(move |clients| clients.end(&client)).await;
-    }
-
-    /// Records the end of this process's client over stdio.
-    pub async fn end_process(&self) {
-        if let Claimant::Process(ProcessClient(client)) = &self.claimant
-            && let Some(client) = client.get()
-        {
-            self.end_client(client.clone()).await;
-        }
-    }
-
-    /// Returns the client with which a claim of an agent lives, and renews it. `None` if the claim does not lapse.
-    pub(super) async fn client_for(&self, agent: &AgentName) -> Option<ClientId> {
-        if self.claims.grace.is_zero() || matches!(self.claimant, Claimant::Command) {
-            return None;
-        }
-        if let Claimant::Process(ProcessClient(client)) = &self.claimant
-            && let Some(client) = client.get()
-        {
-            return Some(client.clone());
-        }
-        let ttl = match &self.claimant {
-            Claimant::CommandWithTtl(ttl) => *ttl,
-            _ => self.claims.ttl,
-        };
-        let (claimant, name) = (self.claimant.clone(), client_of_name(agent.as_str()));
-        let client = move |clients: &dyn Clients| -> io::Result<Option<ClientId>> {
-            let client = match claimant {
-                Claimant::Process(ProcessClient(client)) => {
-                    let begun = || clients.begin_process();
-                    let known = client.get().cloned().map_or_else(begun, Ok)?;
-                    let first = client.get_or_init(|| known.clone()).clone();
-                    if first != known {
-                        // Two first claims at the same time.
-                        clients.end(&known);
-                    }
-                    return Ok(Some(first));
-                }
-                Claimant::Session(client) => client,
-                Claimant::Command | Claimant::Name | Claimant::CommandWithTtl(_) => name,
-            };
-            if ttl.is_zero() {
-                return Ok(None);
-            }
-            clients.renew(&client, ttl)?;
-            Ok(Some(client))
-        };
-        match self.with_clients(client).await {
-            Some(Ok(client)) => client,
-            Some(Err(error)) => {
-                tracing::warn!(
-                    "claims of {agent} will not lapse, because its client cannot be noted: {error}"
-                );
-                None
-            }
-            None => None,
-        }
-    }
-
-    /// Notes a call of an agent, and takes up its claims whose clients are gone.
+    /// Records a call of an agent, and takes up its claims whose clients are gone.
     ///
-    /// Where [`keep_leases`](Self::keep_leases) runs, it says which agents have such claims, so that other calls cost
+    /// Where [`watch_leases`](Self::watch_leases) runs, it says which agents have such claims, so that other calls cost
     /// nothing. It takes up those that it finds soon after a call itself.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::part`](crate::store::Store::part) and
+    /// Those of [`Store::subset`](crate::store::Store::subset) and
     /// [`Store::commit`](crate::store::Store::commit).
-    pub async fn note_call(&self, agent: &AgentName) -> Result<(), StoreError> {
-        if matches!(self.claimant, Claimant::Command) {
+    pub async fn record_call(&self, agent: &AgentName) -> Result<(), StoreError> {
+        if matches!(self.claimant, Claimant::Cli) {
             return Ok(());
         }
         {
@@ -254,15 +102,16 @@ impl Tracker {
         self.take_up(agent).await
     }
 
-    /// Notes a call of an agent that asks what it holds, and takes up its claims whose clients are gone.
+    /// Records a call of an agent that asks what it holds, and takes up its claims whose clients are gone.
     ///
-    /// Unlike [`note_call`](Self::note_call), it leaves nothing to do later: the server may be killed after the answer.
+    /// Unlike [`record_call`](Self::record_call), it leaves nothing to do later: the server may be killed after the
+    /// answer.
     ///
     /// # Errors
     ///
-    /// Those of [`note_call`](Self::note_call).
+    /// Those of [`record_call`](Self::record_call).
     pub async fn resume(&self, agent: &AgentName) -> Result<(), StoreError> {
-        self.note_call(agent).await?;
+        self.record_call(agent).await?;
         self.take_up(agent).await
     }
 
@@ -271,12 +120,8 @@ impl Tracker {
     ///
     /// Only a client that is known by a name needs it: a process lives by itself, a session while its call lasts.
     pub(super) async fn renew_waiting(&self, agent: &AgentName) {
-        let ttl = match self.claimant {
-            Claimant::CommandWithTtl(ttl) => ttl,
-            Claimant::Name => self.claims.ttl,
-            Claimant::Command | Claimant::Process(_) | Claimant::Session(_) => Duration::ZERO,
-        };
-        if ttl.is_zero() {
+        let ttl = self.ttl();
+        if ttl.is_zero() || !matches!(self.claimant, Claimant::CliWithTtl(_) | Claimant::Name) {
             return pending().await;
         }
         loop {
@@ -312,7 +157,7 @@ impl Tracker {
 
     /// Returns the leases of an agent's claims.
     async fn leases_of(&self, agent: &AgentName) -> Result<Vec<(IssueId, Lease)>, StoreError> {
-        let issues = self.store.part(Part::HeldBy(agent.clone())).await?.issues;
+        let issues = self.store.subset(Subset::HeldBy(agent.clone())).await?.issues;
         let leases = issues.held_by(agent).filter_map(|id| Some((id, issues.lease(id)?.clone())));
         Ok(leases.collect())
     }
@@ -321,9 +166,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::part`](crate::store::Store::part).
+    /// Those of [`Store::subset`](crate::store::Store::subset).
     pub async fn leases(&self) -> Result<Vec<LeaseState>, StoreError> {
-        let issues = self.store.part(Part::Leased).await?.issues;
+        let issues = self.store.subset(Subset::Leased).await?.issues;
         let leases = issues.leases().map(|(id, lease)| (id, lease.clone())).collect();
         Ok(self.states_of(leases).await)
     }
@@ -355,9 +200,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::part`](crate::store::Store::part) and
+    /// Those of [`Store::subset`](crate::store::Store::subset) and
     /// [`Store::commit`](crate::store::Store::commit).
-    pub async fn lapse_orphans(&self, limit: usize) -> Result<usize, StoreError> {
+    pub async fn lapse_abandoned(&self, limit: usize) -> Result<usize, StoreError> {
         let due = self.leases().await?.into_iter().filter(LeaseState::is_due);
         self.lapse_all(due.take(limit)).await
     }
@@ -427,14 +272,14 @@ impl Tracker {
     ///
     /// After a pause in which this process was stopped, nothing lapses until clients have had the grace period to come
     /// back.
-    pub async fn keep_leases(&self, end: CancellationToken) {
+    pub async fn watch_leases(&self, end: CancellationToken) {
         if self.claims.grace.is_zero() {
             return;
         }
-        let (mut pauses, mut renewed) = (Pauses::begin(Instant::now()), None::<Instant>);
+        let (mut suspends, mut renewed) = (SuspendDetector::begin(Instant::now()), None::<Instant>);
         while end.run_until_cancelled(sleep(CHECK_EVERY)).await.is_some() {
             let now = Instant::now();
-            pauses.note(now, self.claims.grace);
+            suspends.record_tick(now, self.claims.grace);
             let rest = RENEW_EVERY.min(self.claims.ttl / 4);
             if renewed.is_none_or(|renewed| now.duration_since(renewed) >= rest) {
                 renewed = Some(now);
@@ -442,7 +287,7 @@ impl Tracker {
             }
             let states = self.check_leases().await;
             // The process may have been stopped during the check.
-            let may_lapse = pauses.note(Instant::now(), self.claims.grace);
+            let may_lapse = suspends.record_tick(Instant::now(), self.claims.grace);
             let lapsed = match states {
                 Ok(states) if may_lapse => {
                     self.lapse_all(states.into_iter().filter(LeaseState::is_due)).await.map(drop)
@@ -484,17 +329,13 @@ impl Tracker {
 
     /// Renews the clients that are or were connected and hold a claim, and forgets those that are gone and hold none.
     async fn renew_connected(&self) {
-        let Ok(state) = self.store.part(Part::Leased).await else { return };
+        let Ok(state) = self.store.subset(Subset::Leased).await else { return };
         let mut needed: Vec<_> =
             state.issues.leases().map(|(_, lease)| lease.client.clone()).collect();
         needed.sort_unstable();
         needed.dedup();
-        let connected: Vec<_> = {
-            let mut connected = self.connected.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let called = connected.keys().cloned().collect::<Vec<_>>();
-            connected.retain(|_, connections| *connections > 0);
-            called.into_iter().filter(|client| needed.binary_search(client).is_ok()).collect()
-        };
+        let mut connected = self.connected.take_recent();
+        connected.retain(|client| needed.binary_search(client).is_ok());
         // Claims that were made when silent clients had a limit live on.
         let ttl = Some(self.claims.ttl).filter(|ttl| !ttl.is_zero()).unwrap_or(Duration::MAX);
         let renew = move |clients: &dyn Clients| {
@@ -507,15 +348,6 @@ impl Tracker {
         };
         self.with_clients(renew).await;
     }
-
-    /// Runs work on the registry of clients, on a thread that may wait for the disk. `None` if it panicked.
-    async fn with_clients<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&dyn Clients) -> T + Send + 'static,
-    ) -> Option<T> {
-        let clients = self.store.clients();
-        spawn_blocking(move || work(&*clients)).await.ok()
-    }
 }
 
 #[cfg(test)]
@@ -523,7 +355,7 @@ mod tests {
     use super::*;
     use crate::domain::Classification;
     use crate::store::MemoryStore;
-    use crate::tracker::{NewIssue, Wanted};
+    use crate::tracker::{ClaimKind, NewIssue};
 
     /// Many claims may lapse at a time, and the last ones of them a while after their clients were examined.
     #[tokio::test]
@@ -535,7 +367,7 @@ mod tests {
         let issue = NewIssue::new(title, description, Classification::Bug);
         tracker.add_issue(issue, agent.clone()).await.unwrap();
         let session = tracker.for_claimant(Claimant::Session(client.clone()));
-        session.claim_next(Wanted::Work(None), agent).await.unwrap().unwrap();
+        session.claim_next(ClaimKind::Work(None), agent).await.unwrap().unwrap();
         let lives = tracker.leases().await.unwrap().remove(0);
         let due = LeaseState {
             gone_for: Some(Duration::from_secs(60)),
@@ -551,31 +383,5 @@ mod tests {
         tracker.end_client(client).await;
         assert!(tracker.lapse_due(due).await.unwrap());
         assert_eq!(tracker.leases().await.unwrap(), []);
-    }
-
-    #[test]
-    fn nothing_lapses_for_the_grace_period_after_a_pause() {
-        const GRACE: Duration = Duration::from_secs(60);
-        let start = Instant::now();
-        let mut pauses = Pauses::begin(start);
-        // Seconds after the start, and whether claims may lapse.
-        for (second, may_lapse) in [
-            (1, true),
-            (11, true),
-            // A pause is longer than 10 s.
-            (22, false),
-            (32, false),
-            (42, false),
-            (52, false),
-            (62, false),
-            (72, false),
-            (81, false),
-            (82, true),
-            (92, true),
-            (1_000, false),
-        ] {
-            let now = start + Duration::from_secs(second);
-            assert_eq!(pauses.note(now, GRACE), may_lapse, "after {second} s");
-        }
     }
 }

@@ -16,14 +16,14 @@ use super::{KnownIssue, Tracker};
 use crate::domain::{
     AgentName, ClaimProof, Command, Issue, IssueId, IssueRef, Question, QuestionAnswer, Timestamp,
 };
-use crate::store::{IndexedIssues, Part, StoreError};
+use crate::store::{IndexedIssues, StoreError, Subset};
 
 /// How long the command may take.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// The shell command that tells people of a new question.
+/// The shell command that is run for each new question.
 #[derive(Clone, Debug)]
-pub struct QuestionCommand {
+pub struct QuestionHook {
     /// The command, for `sh -c`.
     pub command: Arc<str>,
     /// The directory to run it in.
@@ -77,13 +77,13 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::part`](crate::store::Store::part).
+    /// Those of [`Store::subset`](crate::store::Store::subset).
     pub async fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
-        Ok(OpenQuestion::all_in(&self.store.part(Part::Questions).await?.issues))
+        Ok(OpenQuestion::all_in(&self.store.subset(Subset::Questions).await?.issues))
     }
 
     /// Returns a tracker that runs a command for each new question.
-    pub fn with_question_command(self, on_question: Option<QuestionCommand>) -> Self {
+    pub fn with_question_command(self, on_question: Option<QuestionHook>) -> Self {
         Self { on_question, ..self }
     }
 
@@ -101,8 +101,9 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        let (guard, before) = (self.guard(proof), self.now());
-        let asked = self.change([Command::AskHuman { issue, question, agent, guard }]).await?;
+        let (required_claim, before) = (self.requirement(proof), self.now());
+        let asked =
+            self.change([Command::AskHuman { issue, question, agent, required_claim }]).await?;
         // A repeated question was told of when it was new.
         let is_new = asked.attributes.parked.as_ref().is_some_and(|parked| parked.since >= before);
         if let Some(on_question) = self.on_question.clone().filter(|_| is_new) {
@@ -129,7 +130,7 @@ impl Tracker {
 }
 
 /// Runs the command with the question as JSON on stdin. Logs failures.
-async fn tell(on_question: QuestionCommand, issue: Arc<Issue>) {
+async fn tell(on_question: QuestionHook, issue: Arc<Issue>) {
     let (id, command) = (issue.id.short(), &on_question.command);
     match run(&on_question, &issue).await {
         Ok(Some(status)) if status.success() => {}
@@ -145,7 +146,7 @@ async fn tell(on_question: QuestionCommand, issue: Arc<Issue>) {
 }
 
 /// Runs the command. Returns `None` if it took too long.
-async fn run(on_question: &QuestionCommand, issue: &Issue) -> io::Result<Option<ExitStatus>> {
+async fn run(on_question: &QuestionHook, issue: &Issue) -> io::Result<Option<ExitStatus>> {
     let mut command = Process::new("sh");
     command.arg("-c").arg(&*on_question.command).current_dir(&on_question.directory);
     // stdout belongs to the protocol.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::bulk::{Attempt, BulkOutcome, MAX_BULK};
-use super::log::{Bounds, EventNumbers, LogReader, ends_before};
-use super::{NumberedEvent, Part, StoreError, Tracker};
+use super::events::{Bounds, EventNumbers, LogReader, ends_before};
+use super::{NumberedEvent, StoreError, Subset, Tracker};
 use crate::domain::undo::{self, LeftReason, Undoing, Undone};
 use crate::domain::{
     AgentName, ClaimProof, Command, CommentText, DomainError, Event, EventKind, Issue, IssueId,
@@ -246,7 +246,7 @@ impl Tracker {
     ) -> Result<Option<Vec<Planned>>, UndoError> {
         let first = selected.keys().next().copied().unwrap_or(1);
         let events = self.events_of(ids, first).await?;
-        let state = self.store.part(Part::Around(ids.iter().copied().collect())).await?;
+        let state = self.store.subset(Subset::Around(ids.iter().copied().collect())).await?;
         let undone = match (first, selected.keys().next_back()) {
             (first, Some(last)) if *last != first => format!("changes {first} to {last}"),
             _ => format!("change {first}"),
@@ -334,18 +334,18 @@ impl Tracker {
         agent: &AgentName,
         proof: ClaimProof,
     ) -> Result<Vec<Command>, StoreError> {
-        let (guard, agent) = (self.guard(proof), agent.clone());
+        let (required_claim, agent) = (self.requirement(proof), agent.clone());
         let undoing = match undoing {
             Undoing::Nothing => return Ok(Vec::new()),
             Undoing::Change(wanted) => {
-                let (wanted, undone) = (Arc::new(Issue::clone(wanted)), undone.to_owned());
-                Command::UndoChanges { wanted, undone, agent, guard }
+                let (result, undone) = (Arc::new(Issue::clone(wanted)), undone.to_owned());
+                Command::UndoChanges { result, undone, agent, required_claim }
             }
             Undoing::Reject => {
                 let comment = format!("Filing this was undone ({undone}).");
                 let (comment, resolution) = (CommentText::try_from(comment)?, Resolution::Rejected);
                 let issue = issue.id.into();
-                Command::CloseIssue { issue, resolution, comment, agent, guard }
+                Command::CloseIssue { issue, resolution, comment, agent, required_claim }
             }
         };
         let version = Command::RequireVersion { issue: issue.id.into(), version: issue.version() };

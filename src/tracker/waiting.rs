@@ -14,9 +14,9 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::{LAPSES_OF_A_COMMAND, Tracker, Wanted};
+use super::{ClaimKind, MAX_CLI_LAPSES, Tracker};
 use crate::domain::AgentName;
-use crate::store::{EventPosition, IndexedIssues, Part, StoreError};
+use crate::store::{EventPosition, IndexedIssues, StoreError, Subset};
 
 /// How many callers of one process may wait; more are answered at once.
 pub const MAX_WAITING: usize = 1_024;
@@ -48,7 +48,7 @@ struct WaitListState {
 
 struct Caller {
     agent: AgentName,
-    wanted: Wanted,
+    kind: ClaimKind,
     /// Whether the caller does not wait, and so gets a turn even if there is nothing for it.
     claims_once: bool,
     turns: mpsc::Sender<Turn>,
@@ -110,19 +110,19 @@ impl WaitList {
 }
 
 impl Tracker {
-    /// Waits until `find` finds something in a part of the issues, and returns it. Claims nothing.
+    /// Waits until `find` finds something in a subset of the issues, and returns it. Claims nothing.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::part`](crate::store::Store::part).
+    /// Those of [`Store::subset`](crate::store::Store::subset).
     pub async fn wait_until<T>(
         &self,
-        part: Part,
+        subset: Subset,
         find: impl Fn(&IndexedIssues) -> Option<T>,
     ) -> Result<T, StoreError> {
         let mut changes = ChangeSignal::of(self);
         loop {
-            if let Some(found) = find(&self.store.part(part.clone()).await?.issues) {
+            if let Some(found) = find(&self.store.subset(subset.clone()).await?.issues) {
                 return Ok(found);
             }
             changes.next(pending()).await;
@@ -133,7 +133,7 @@ impl Tracker {
     pub fn waiting_for_work(&self) -> Vec<AgentName> {
         let state = self.wait_list.state();
         let waits =
-            |caller: &&Caller| !caller.claims_once && matches!(caller.wanted, Wanted::Work(_));
+            |caller: &&Caller| !caller.claims_once && matches!(caller.kind, ClaimKind::Work(_));
         let agents = state.callers.values().filter(waits).map(|caller| caller.agent.clone());
         let mut agents: Vec<AgentName> = agents.collect();
         agents.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
@@ -144,7 +144,7 @@ impl Tracker {
     /// Joins the end of the list; `None` if it is full.
     pub(super) fn join(
         &self,
-        wanted: Wanted,
+        kind: ClaimKind,
         agent: AgentName,
         claims_once: bool,
     ) -> Option<Waiter> {
@@ -154,7 +154,7 @@ impl Tracker {
         }
         state.last_number += 1;
         let (number, (sender, turns)) = (state.last_number, mpsc::channel(1));
-        state.callers.insert(number, Caller { agent, wanted, claims_once, turns: sender });
+        state.callers.insert(number, Caller { agent, kind, claims_once, turns: sender });
         if state.server_task.as_ref().is_none_or(JoinHandle::is_finished) {
             let tracker = self.clone();
             state.server_task = Some(tokio::spawn(async move { tracker.serve_list().await }));
@@ -185,13 +185,13 @@ impl Tracker {
         // What the store was when a caller had its turn. Another process may have been faster.
         let mut tried: BTreeMap<u64, Option<EventPosition>> = BTreeMap::new();
         while !self.wait_list.is_empty() {
-            let state = self.store.part(Part::Claimable(self.wait_list.agents())).await.ok();
+            let state = self.store.subset(Subset::Claimable(self.wait_list.agents())).await.ok();
             let position = state.as_ref().map(|state| state.position);
             let issues = state.map(|state| state.issues);
             let given = self.wait_list.give_turn(|number, caller| {
                 // If the store cannot be read, the callers get the error.
                 let can_claim = || {
-                    let next = |issues| self.next_position(issues, caller.wanted, &caller.agent);
+                    let next = |issues| self.next_position(issues, caller.kind, &caller.agent);
                     caller.claims_once || issues.as_ref().is_none_or(|all| next(all).is_some())
                 };
                 tried.get(&number) != Some(&position) && can_claim()
@@ -225,9 +225,9 @@ impl<'a> ChangeSignal<'a> {
             Ok(()) = self.newest.changed() => {}
             () = other => {}
             _ = self.tick.tick() => {
-                if self.tracker.is_command() {
+                if self.tracker.is_cli() {
                     // No server may be running that looks for them.
-                    if let Err(error) = self.tracker.lapse_orphans(LAPSES_OF_A_COMMAND).await {
+                    if let Err(error) = self.tracker.lapse_abandoned(MAX_CLI_LAPSES).await {
                         tracing::debug!("cannot look for claims of agents that are gone: {error}");
                     }
                 }

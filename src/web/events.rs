@@ -34,13 +34,13 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// Names the state of the store as pages show it: it differs after each change, and is the same in all processes.
-pub(super) type Version = Arc<str>;
+pub(super) type PageVersion = Arc<str>;
 
 /// Watches the store for all streams.
 pub(super) struct EventStreams {
     tracker: Tracker,
     /// The version that the streams announce; `None` while there are no streams.
-    version: watch::Sender<Option<Version>>,
+    version: watch::Sender<Option<PageVersion>>,
     is_watching: AtomicBool,
     slots: Arc<Semaphore>,
     shutdown: CancellationToken,
@@ -48,7 +48,7 @@ pub(super) struct EventStreams {
 
 /// The state of the store at one moment.
 pub(super) struct StoreProbe {
-    pub version: Version,
+    pub version: PageVersion,
     /// Why the store cannot be changed or read, or what needs attention.
     pub trouble: Option<String>,
 }
@@ -85,7 +85,7 @@ impl EventStreams {
     }
 
     /// Subscribes to versions, and starts the watching task unless it runs.
-    fn subscribe(self: &Arc<Self>) -> watch::Receiver<Option<Version>> {
+    fn subscribe(self: &Arc<Self>) -> watch::Receiver<Option<PageVersion>> {
         let subscription = self.version.subscribe();
         if !self.is_watching.swap(true, Ordering::SeqCst) {
             tokio::spawn(Arc::clone(self).watch_store());
@@ -129,7 +129,7 @@ impl EventStreams {
     }
 }
 
-fn version(position: EventPosition, trouble: Option<&str>) -> Version {
+fn version(position: EventPosition, trouble: Option<&str>) -> PageVersion {
     // Hashed, because the description of the trouble is long and may contain line breaks.
     let text = format!("{position} {trouble:?}");
     format!("{:032x}", xxh3_128(text.as_bytes())).into()
@@ -162,7 +162,7 @@ pub(super) async fn events(State(state): State<WebState>) -> Response {
 const X_ACCEL_BUFFERING: header::HeaderName = header::HeaderName::from_static("x-accel-buffering");
 
 fn stream_of(
-    subscription: watch::Receiver<Option<Version>>,
+    subscription: watch::Receiver<Option<PageVersion>>,
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
     stream::unfold((subscription, "hello"), |(mut subscription, name)| async move {
         let version = match name {

@@ -163,7 +163,7 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         .merge(assets::routes(state.project.icons()))
         .fallback(pages::error::not_found)
         .with_state(state.clone())
-        .layer(from_fn_with_state(state, pages::finish))
+        .layer(from_fn_with_state(state, pages::response::finish))
         .layer(from_fn(unknown_parameters::ignore))
         // The fastest level already makes pages five times smaller; higher levels gain little.
         .layer(

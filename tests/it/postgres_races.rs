@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, IssueChange, IssueId, LinkKind, Resolution,
 };
-use agent_issue_tracker::store::{Part, PostgresStore, Store};
+use agent_issue_tracker::store::{PostgresStore, Store, Subset};
 use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 
@@ -161,7 +161,7 @@ async fn issues_that_become_ready_again_are_next() {
         issue: number(n).into(),
         comment: comment(),
         agent,
-        guard: Default::default(),
+        required_claim: Default::default(),
     };
     let held = scene.hold(command(1, slow())).await;
     let mut newest = second.watch();
@@ -188,8 +188,8 @@ fn block(n: u32, blocker: u32, agent: AgentName) -> Command {
 
 fn close_as(n: u32, agent: AgentName) -> Command {
     let (issue, comment) = (number(n).into(), comment());
-    let (resolution, guard) = (Resolution::Closed, Default::default());
-    Command::CloseIssue { issue, resolution, comment, agent, guard }
+    let (resolution, required_claim) = (Resolution::Closed, Default::default());
+    Command::CloseIssue { issue, resolution, comment, agent, required_claim }
 }
 
 /// An issue gets a blocker while that is closed by another process. It must not wait for it afterwards, whichever comes
@@ -321,12 +321,12 @@ async fn parts_have_what_they_are_about() {
     apply(&**store, block(1, 2, agent()), at(1)).await.unwrap();
     apply(&**store, claim(None), at(2)).await.unwrap();
     let whole = store.state().await.unwrap().issues;
-    let around = store.part(Part::Around(vec![number(1)])).await.unwrap().issues;
+    let around = store.subset(Subset::Around(vec![number(1)])).await.unwrap().issues;
     assert!(around.is_blocked(&whole.get(number(1)).unwrap()) && around.get(number(3)).is_none());
-    let claimable = store.part(Part::Claimable(vec![agent(), other()])).await.unwrap().issues;
+    let claimable = store.subset(Subset::Claimable(vec![agent(), other()])).await.unwrap().issues;
     let next = claimable.next_ready(&agent(), None, at(3)).map(|at| claimable.at(at).id);
     assert_eq!(next, Some(number(3)));
-    let held = store.part(Part::HeldBy(agent())).await.unwrap().issues;
+    let held = store.subset(Subset::HeldBy(agent())).await.unwrap().issues;
     assert_eq!(held.held_by(&agent()).collect::<Vec<_>>(), [number(2)]);
     let closed = close(number(2).into(), Resolution::Closed);
     apply(&**store, closed, at(4)).await.unwrap();

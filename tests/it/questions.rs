@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::{
-    ClaimGuard, ClaimTerms, Classification, ClientId, Command, Question,
+    ClaimRequirement, ClaimTerms, Classification, ClientId, Command, Question,
 };
 use agent_issue_tracker::tracker::{EventPosition, State};
 use serde_json::{Value, json};
@@ -286,10 +286,10 @@ fn an_undone_question_gives_back_the_claim_with_its_lease() {
     run(&add(1, Classification::Bug));
     let terms = ClaimTerms { client: Some(ClientId::new("process-1")), ..ClaimTerms::default() };
     run(&Command::GetNextIssue { issue: None, classification: None, agent: agent(), terms });
-    let (issue, guard) = (number(1).into(), ClaimGuard::Holder);
+    let (issue, required_claim) = (number(1).into(), ClaimRequirement::Holder);
     let question = Question::new("Why?", &[]).unwrap();
     let (before, event, mut after) =
-        run(&Command::AskHuman { issue, question, agent: agent(), guard });
+        run(&Command::AskHuman { issue, question, agent: agent(), required_claim });
     assert!(before.issues.lease(number(1)).is_some() && after.issues.lease(number(1)).is_none());
     assert_eq!((before.issues.questions().count(), after.issues.questions().count()), (0, 1));
     after.revert(&event, before.position).unwrap();

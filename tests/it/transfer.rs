@@ -13,8 +13,8 @@ use agent_issue_tracker::store::transfer::{
     Compared, Transfer, TransferError, TransferTarget, compare,
 };
 use agent_issue_tracker::store::{
-    EventPosition, Events, JsonStore, MemoryStore, Outcome, Part, Probe, State, Store, StoreError,
-    StoreFuture, StoreHealth, StoreId,
+    EventPosition, Events, JsonStore, MemoryStore, Outcome, Probe, State, Store, StoreError,
+    StoreFuture, StoreHealth, StoreId, Subset,
 };
 use futures::future::{BoxFuture, FutureExt};
 use proptest::prelude::*;
@@ -236,8 +236,8 @@ impl Store for Pruned {
         self.store.state()
     }
 
-    fn part(&self, part: Part) -> StoreFuture<'_, State> {
-        self.store.part(part)
+    fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
+        self.store.subset(subset)
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

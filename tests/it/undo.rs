@@ -13,8 +13,8 @@ use agent_issue_tracker::domain::{
 };
 use agent_issue_tracker::store::{JsonStore, MemoryStore, Store};
 use agent_issue_tracker::tracker::{
-    BulkChange, BulkEnd, BulkOutcome, EventNumbers, NewIssue, Tracker, UndoError, UndoOutcome,
-    UndoSelection, Wanted,
+    BulkChange, BulkEnd, BulkOutcome, ClaimKind, EventNumbers, NewIssue, Tracker, UndoError,
+    UndoOutcome, UndoSelection,
 };
 
 use crate::support::disk::{Disk, FaultyDuty};
@@ -221,7 +221,7 @@ pub async fn take_back_the_lifecycle(tracker: &Tracker) {
 
     // A return from a review goes back to where the issue waits for review.
     tracker.complete_issue(id.into(), said("done"), name("next"), proof()).await.unwrap();
-    tracker.claim_next(Wanted::Review, name("reviewer")).await.unwrap().unwrap();
+    tracker.claim_next(ClaimKind::Review, name("reviewer")).await.unwrap().unwrap();
     tracker.return_issue(id.into(), said("no"), name("reviewer"), proof()).await.unwrap();
     undo(tracker, &last("reviewer")).await;
     assert_eq!(get(tracker, id).await.status, Status::Completed);
@@ -393,7 +393,7 @@ pub async fn any_change(tracker: &Tracker, id: IssueId, rng: &mut fastrand::Rng)
         0 => return tracker.claim_issue(id, agent).await.is_ok(),
         1 => return tracker.complete_issue(id, said("done"), agent, proof).await.is_ok(),
         2 => return tracker.return_issue(id.into(), said("back"), agent, proof).await.is_ok(),
-        3 => return tracker.claim_next(Wanted::Review, agent).await.is_ok(),
+        3 => return tracker.claim_next(ClaimKind::Review, agent).await.is_ok(),
         4 if rng.u8(0..4) == 0 => {
             return tracker
                 .close_issue(id.into(), Resolution::Closed, said("end"), agent, proof)

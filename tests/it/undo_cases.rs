@@ -11,7 +11,7 @@ use agent_issue_tracker::domain::{
 };
 use agent_issue_tracker::store::{JsonStore, MemoryStore, Store};
 use agent_issue_tracker::tracker::{
-    BulkChange, BulkEnd, EventNumbers, Tracker, UndoError, UndoSelection, Wanted,
+    BulkChange, BulkEnd, ClaimKind, EventNumbers, Tracker, UndoError, UndoSelection,
 };
 
 use crate::support::commands::{add, agent, import};
@@ -248,7 +248,7 @@ async fn change_many_while_another_agent_claims(store: Arc<dyn Store>) {
     }
     let claimer = tracker.clone();
     let claims = tokio::spawn(async move {
-        while claimer.claim_next(Wanted::Work(None), name("dev")).await.unwrap().is_some() {}
+        while claimer.claim_next(ClaimKind::Work(None), name("dev")).await.unwrap().is_some() {}
     });
     let end = Some(BulkEnd::Close(Resolution::Rejected, said("out of scope")));
     let outcome = bulk(&tracker, &ids, &BulkChange { end, ..BulkChange::default() }, false).await;

@@ -11,7 +11,7 @@ use crate::mcp::McpServer;
 use crate::mcp::reply::ReplyOptions;
 use crate::mcp::resources::{self, Resource};
 use crate::setup::prompts;
-use crate::tracker::{StoreError, Wanted};
+use crate::tracker::{ClaimKind, StoreError};
 
 /// A role of an agent.
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +126,7 @@ pub(super) async fn messages(
             return Err(refused(reason));
         }
         let next_review = match AgentName::try_from(role.agent_name(agent.as_ref())) {
-            Ok(agent) => tracker.next_claimable(Wanted::Review, &agent).await.map_err(failed)?,
+            Ok(agent) => tracker.next_claimable(ClaimKind::Review, &agent).await.map_err(failed)?,
             Err(_) => None,
         };
         let next_review = next_review.map(|issue| issue.id);

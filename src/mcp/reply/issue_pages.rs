@@ -36,7 +36,7 @@ pub(super) struct IssuePages<'a> {
 
 /// One text of an issue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Part {
+enum IssueText {
     Description,
     /// The text of the comment at this position.
     Comment(usize),
@@ -48,7 +48,7 @@ enum Part {
 /// Consecutive characters of one text.
 #[derive(Clone, Debug)]
 struct Chunk {
-    part: Part,
+    part: IssueText,
     bytes: Range<usize>,
     /// The number of characters of the text before this chunk.
     from: usize,
@@ -71,12 +71,12 @@ impl<'a> IssuePages<'a> {
         pages
     }
 
-    fn text(&self, part: Part) -> &str {
+    fn text(&self, part: IssueText) -> &str {
         match part {
-            Part::Description => &self.issue.description,
-            Part::Comment(at) => &self.issue.comments[at].text,
-            Part::Action(at) => &self.issue.history[at].action,
-            Part::Other => &self.other,
+            IssueText::Description => &self.issue.description,
+            IssueText::Comment(at) => &self.issue.comments[at].text,
+            IssueText::Action(at) => &self.issue.history[at].action,
+            IssueText::Other => &self.other,
         }
     }
 
@@ -84,9 +84,9 @@ impl<'a> IssuePages<'a> {
     /// history entries; then the rests of these; then all other texts, the newest first.
     fn reading_order(&self) -> Vec<Chunk> {
         let newest_first = |count: usize| (0..count).rev();
-        let comments = newest_first(self.issue.comments.len()).map(Part::Comment);
-        let actions = newest_first(self.issue.history.len()).map(Part::Action);
-        let heads = std::iter::once((Part::Description, DESCRIPTION_HEAD))
+        let comments = newest_first(self.issue.comments.len()).map(IssueText::Comment);
+        let actions = newest_first(self.issue.history.len()).map(IssueText::Action);
+        let heads = std::iter::once((IssueText::Description, DESCRIPTION_HEAD))
             .chain(comments.clone().take(NEWEST).map(|part| (part, TEXT_HEAD)))
             .chain(actions.clone().take(NEWEST).map(|part| (part, TEXT_HEAD)));
         let (mut order, mut rests) = (Vec::new(), Vec::new());
@@ -96,13 +96,13 @@ impl<'a> IssuePages<'a> {
             rests.extend(rest);
         }
         order.append(&mut rests);
-        let other = (!self.other.is_empty()).then_some(Part::Other);
+        let other = (!self.other.is_empty()).then_some(IssueText::Other);
         let others = comments.skip(NEWEST).chain(actions.skip(NEWEST)).chain(other);
         order.extend(others.map(|part| self.whole(part)));
         order
     }
 
-    fn whole(&self, part: Part) -> Chunk {
+    fn whole(&self, part: IssueText) -> Chunk {
         let text = self.text(part);
         Chunk { part, bytes: 0..text.len(), from: 0, chars: text.chars().count(), position: 0 }
     }
@@ -172,14 +172,14 @@ impl<'a> IssuePages<'a> {
                 entry
             };
             let key = match chunk.part {
-                Part::Description => "description",
-                Part::Other => "otherFields",
-                Part::Comment(at) => {
+                IssueText::Description => "description",
+                IssueText::Other => "otherFields",
+                IssueText::Comment(at) => {
                     let Comment { timestamp, agent, .. } = &self.issue.comments[at];
                     comments.push(entry(*timestamp, agent, "text"));
                     continue;
                 }
-                Part::Action(at) => {
+                IssueText::Action(at) => {
                     let HistoryEntry { timestamp, agent, .. } = &self.issue.history[at];
                     history.push(entry(*timestamp, agent, "action"));
                     continue;
@@ -247,8 +247,8 @@ impl<'a> IssuePages<'a> {
             characters += chunk.chars - end.saturating_sub(chunk.position).min(chunk.chars);
             let is_whole = chunk.from == 0 && chunk.position >= end;
             match chunk.part {
-                Part::Comment(_) if is_whole => comments += 1,
-                Part::Action(_) if is_whole => entries += 1,
+                IssueText::Comment(_) if is_whole => comments += 1,
+                IssueText::Action(_) if is_whole => entries += 1,
                 _ => {}
             }
         }

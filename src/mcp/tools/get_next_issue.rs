@@ -11,7 +11,7 @@ use crate::domain::{AgentName, Classification, Condition, IssueRef, Query, Statu
 use crate::field_selection::FieldSelection;
 use crate::mcp::reply::{List, Reply, WholeIssue};
 use crate::mcp::result::{Failure, Success};
-use crate::tracker::{HeldBack, Wanted};
+use crate::tracker::{ClaimKind, HeldBack};
 
 pub(super) struct GetNextIssue;
 
@@ -62,12 +62,14 @@ impl Tool for GetNextIssue {
         let tracker = &context.tracker;
         let issue = match issue_id {
             Some(reference) => Some(tracker.claim_issue(reference, agent.clone()).await?),
-            None => context.next(Wanted::Work(classification), agent.clone(), wait_seconds).await?,
+            None => {
+                context.next(ClaimKind::Work(classification), agent.clone(), wait_seconds).await?
+            }
         };
         match issue {
             Some(issue) => context.claimed(issue, fields).await,
             None => {
-                let held_back = tracker.held_back(Wanted::Work(classification), &agent).await?;
+                let held_back = tracker.held_back(ClaimKind::Work(classification), &agent).await?;
                 Ok(Success::nothing(nothing(classification, &held_back)))
             }
         }

@@ -7,7 +7,7 @@ use super::filters::Fields;
 use super::{CallContext, MAX_WAIT_SECONDS, Tool};
 use crate::domain::AgentName;
 use crate::mcp::result::{Failure, Success};
-use crate::tracker::{HeldBack, Wanted};
+use crate::tracker::{ClaimKind, HeldBack};
 
 pub(super) struct GetNextReviewItem;
 
@@ -33,10 +33,10 @@ impl Tool for GetNextReviewItem {
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let tracker = &context.tracker;
         let wait_seconds = args.wait_seconds.unwrap_or(0);
-        match context.next(Wanted::Review, args.agent.clone(), wait_seconds).await? {
+        match context.next(ClaimKind::Review, args.agent.clone(), wait_seconds).await? {
             Some(issue) => context.claimed(issue, args.fields.map(|fields| fields.0)).await,
             None => {
-                let held_back = tracker.held_back(Wanted::Review, &args.agent).await?;
+                let held_back = tracker.held_back(ClaimKind::Review, &args.agent).await?;
                 Ok(Success::nothing(nothing(&held_back)))
             }
         }

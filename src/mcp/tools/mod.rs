@@ -44,7 +44,7 @@ use crate::field_selection::FieldSelection;
 use crate::query_handles::QueryHandles;
 use crate::query_language::ParsedQuery;
 use crate::read_model::ReadModel;
-use crate::tracker::{StoreError, Tracker, Wanted};
+use crate::tracker::{ClaimKind, StoreError, Tracker};
 
 /// How long a call may wait for something to claim.
 const MAX_WAIT_SECONDS: u16 = 600;
@@ -105,15 +105,15 @@ impl CallContext {
     /// Claims the next issue, and waits for it if need be.
     async fn next(
         &self,
-        wanted: Wanted,
+        kind: ClaimKind,
         agent: AgentName,
         wait_seconds: u16,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
         if wait_seconds == 0 {
-            return self.tracker.claim_next(wanted, agent).await;
+            return self.tracker.claim_next(kind, agent).await;
         }
         let end = self.waiting.clone().wait(Duration::from_secs(wait_seconds.into()));
-        self.tracker.wait_for_next(wanted, agent, end).await
+        self.tracker.wait_for_next(kind, agent, end).await
     }
 
     /// Returns an issue that the caller has just claimed. The claim lapses if that fails.

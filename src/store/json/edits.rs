@@ -122,8 +122,8 @@ pub(super) fn adopt_external_edit(committer: &mut Committer) -> Result<(), Store
     Ok(())
 }
 
-/// Records that a file was merged, and which issues it edited. `before` is the note when the file was read, `merged` the
-/// one for this file.
+/// Records that a file was merged, and which issues it edited. `before` is the note when the file was read, `merged`
+/// the one for this file.
 fn write_note(
     fs: &dyn FileSystem,
     paths: &StorePaths,

@@ -82,8 +82,8 @@ use super::clients::Clients;
 use super::file_clients::FileClients;
 use super::transfer::{Transfer, TransferTarget};
 use super::{
-    EventPosition, Events, Outcome, Part, Probe, State, Store, StoreError, StoreFuture,
-    StoreHealth, StoreId,
+    EventPosition, Events, Outcome, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
+    StoreId, Subset,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
@@ -250,7 +250,7 @@ impl Store for JsonStore {
         self.read(|_, view| Ok(State::clone(&view.state)))
     }
 
-    fn part(&self, _: Part) -> StoreFuture<'_, State> {
+    fn subset(&self, _: Subset) -> StoreFuture<'_, State> {
         self.state()
     }
 

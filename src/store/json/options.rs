@@ -69,26 +69,26 @@ impl Default for JsonStoreOptions {
 }
 
 impl JsonStoreOptions {
-    /// Returns the options for a command, which a user waits for.
-    pub fn for_command() -> Self {
+    /// Returns the options for a run of `ait` that a user waits for.
+    pub fn for_cli() -> Self {
         Self {
             reads_in_place: true,
             last_publish_bytes: 2 * 1024 * 1024,
-            // A command reports its error itself.
+            // The run of `ait` reports its error itself.
             logs_failures: false,
             ..Self::default()
         }
     }
 
-    /// Returns the options for a command with so many changes that they wait for each other. It waits longer, because
-    /// a retried change would lose its place in the queue. It can still report that it waits.
+    /// Returns the options for a run of `ait` with so many changes that they wait for each other. It waits longer,
+    /// because a retried change would lose its place in the queue. It can still report that it waits.
     pub fn for_many_changes() -> Self {
-        Self { busy_after: Duration::from_secs(600), reads_in_place: false, ..Self::for_command() }
+        Self { busy_after: Duration::from_secs(600), reads_in_place: false, ..Self::for_cli() }
     }
 
     /// Returns the options for a hook, which must not block the program that runs it. Work that hangs does so on a
     /// blocking thread.
     pub fn for_hook(busy_after: Duration) -> Self {
-        Self { busy_after, reads_in_place: false, ..Self::for_command() }
+        Self { busy_after, reads_in_place: false, ..Self::for_cli() }
     }
 }

@@ -91,7 +91,7 @@ pub(super) fn salvage_with(fs: &dyn FileSystem, path: &Path) -> Result<Salvage, 
     if let Some(base) = base {
         work.state = base.state.clone();
     }
-    let mut log = LogReader {
+    let mut log = SalvageReader {
         fs,
         store: store_of(base, &segments),
         lines: BTreeMap::new(),
@@ -222,7 +222,7 @@ struct Line {
 }
 
 /// Reads every valid event.
-struct LogReader<'a> {
+struct SalvageReader<'a> {
     fs: &'a dyn FileSystem,
     store: Option<String>,
     /// The events by number.
@@ -231,7 +231,7 @@ struct LogReader<'a> {
     is_damaged: bool,
 }
 
-impl LogReader<'_> {
+impl SalvageReader<'_> {
     /// Reads the events after a number.
     fn read(&mut self, segments: &[SegmentFile], after: u64, out: &mut Salvage) {
         let mut end = None;
@@ -260,7 +260,7 @@ impl LogReader<'_> {
                 bytes.truncate(usize::try_from(cut.offset).unwrap_or(usize::MAX));
             }
             let is_last = index + 1 == segments.len();
-            let mut part = Part {
+            let mut segment = SegmentBytes {
                 path: &file.path,
                 bytes: &bytes,
                 is_last,
@@ -268,13 +268,13 @@ impl LogReader<'_> {
                 is_damaged: false,
             };
             match &file.header {
-                Some((header, begin)) => part.read_checked(header, *begin, out),
-                None => part.read_unchecked(end, out),
+                Some((header, begin)) => segment.read_checked(header, *begin, out),
+                None => segment.read_unchecked(end, out),
             }
-            part.leave_out_unfinished(out);
-            self.is_damaged |= part.is_damaged;
-            end = part.lines.last().map(|line| line.record.position);
-            for line in part.lines {
+            segment.leave_out_unfinished(out);
+            self.is_damaged |= segment.is_damaged;
+            end = segment.lines.last().map(|line| line.record.position);
+            for line in segment.lines {
                 let number = line.record.position.number;
                 if number > after {
                     self.lines.insert(number, line);
@@ -285,7 +285,7 @@ impl LogReader<'_> {
 }
 
 /// The bytes of a segment up to the cut.
-struct Part<'a> {
+struct SegmentBytes<'a> {
     path: &'a Path,
     bytes: &'a [u8],
     /// True if it is the newest segment.
@@ -294,7 +294,7 @@ struct Part<'a> {
     is_damaged: bool,
 }
 
-impl Part<'_> {
+impl SegmentBytes<'_> {
     /// Reads the events of a segment with a valid header, so that checksums can be verified.
     fn read_checked(&mut self, header: &Header, begin: usize, out: &mut Salvage) {
         let (mut at, mut before, path) = (begin, header.base(), self.path.display());

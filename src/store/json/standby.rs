@@ -102,7 +102,7 @@ mod tests {
                     issue,
                     comment: comment(),
                     agent: agent(),
-                    guard: Default::default(),
+                    required_claim: Default::default(),
                 }
             }
             4 => Command::CloseIssue {
@@ -110,7 +110,7 @@ mod tests {
                 resolution: Resolution::Closed,
                 comment: comment(),
                 agent: agent(),
-                guard: Default::default(),
+                required_claim: Default::default(),
             },
             _ if rng.u8(0..8) == 0 => {
                 let (issue, agent) = (some(rng), "restore".to_owned());
@@ -120,7 +120,7 @@ mod tests {
                 issue: some(rng).into(),
                 comment: comment(),
                 agent: agent(),
-                guard: Default::default(),
+                required_claim: Default::default(),
             },
         }
     }
@@ -128,7 +128,7 @@ mod tests {
     fn assert_same(one: &State, other: &State) {
         assert_eq!(one.position, other.position);
         assert_eq!(one.issues.revision(), other.issues.revision());
-        assert!(one.issues.versions().eq(other.issues.versions()));
+        assert!(one.issues.revisions().eq(other.issues.revisions()));
         assert!(one.issues.leases().eq(other.issues.leases()));
         let list = |state: &State, order| {
             let query = Query { order, take: usize::MAX, ..Query::default() };

@@ -10,7 +10,7 @@ use super::{IndexedIssues, Queue};
 use crate::domain::{Classification, Issue, IssueId, LinkKind, Status, StatusSet, Timestamp};
 use crate::store::claim_order::ClaimOrder;
 use crate::store::holders::Holders;
-use crate::store::stored_issue::{RawIssue, StoredIssue, Version};
+use crate::store::stored_issue::{RawIssue, Revision, StoredIssue};
 
 /// A builder for an [`IndexedIssues`]: collects issues and indexes them together at the end.
 ///
@@ -101,12 +101,12 @@ impl IndexedIssuesBuilder {
             })
         });
         let positions = self.ids.into_iter().collect();
-        let versions: Vector<_> = Version::many(self.issues.len()).map(Version).collect();
-        let revision = versions.last().copied().unwrap_or_default();
+        let revisions: Vector<_> = Revision::many(self.issues.len()).map(Revision).collect();
+        let revision = revisions.last().copied().unwrap_or_default();
         let issues = self.issues;
         let holders = Holders::default();
         let mut store =
-            IndexedIssues { issues, versions, revision, positions, queues, claims, holders };
+            IndexedIssues { issues, revisions, revision, positions, queues, claims, holders };
         for position in self.claimed {
             store.holders.add(&store.at(position));
         }

@@ -50,8 +50,8 @@ use self::writer::Writer;
 use super::clients::Clients;
 use super::transfer::{Transfer, TransferTarget};
 use super::{
-    DatabaseHealth, EventPosition, Events, Outcome, Part, Probe, State, Store, StoreError,
-    StoreFuture, StoreHealth, StoreId,
+    DatabaseHealth, EventPosition, Events, Outcome, Probe, State, Store, StoreError, StoreFuture,
+    StoreHealth, StoreId, Subset,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
@@ -197,9 +197,9 @@ impl Store for PostgresStore {
         .boxed()
     }
 
-    fn part(&self, part: Part) -> StoreFuture<'_, State> {
+    fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
         async move {
-            let state = self.database.read(|| read::part(&self.database, &part)).await;
+            let state = self.database.read(|| read::subset(&self.database, &subset)).await;
             state.map_err(Failure::of_read)
         }
         .boxed()

@@ -57,7 +57,7 @@ impl Needs {
             }
             Command::MergeEdit { theirs: issue, .. }
             | Command::ReplaceIssue { issue, .. }
-            | Command::UndoChanges { wanted: issue, .. } => {
+            | Command::UndoChanges { result: issue, .. } => {
                 self.add_links(&issue.attributes.links);
             }
             Command::PlaceIssue { issue, ahead_of, .. } => {

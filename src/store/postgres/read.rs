@@ -16,7 +16,7 @@ use super::rows::{Rows, SLOTS_OF_STATUS, StoredRow};
 use crate::domain::{
     AgentName, Counts, DomainError, Issue, IssueId, IssueRef, Order, Page, Query, Status, Timestamp,
 };
-use crate::store::{Events, NumberedEvent, Part, State, event_format};
+use crate::store::{Events, NumberedEvent, State, Subset, event_format};
 
 /// Returns the issue that a reference names.
 pub(super) async fn get(database: &Database, reference: &IssueRef) -> Result<Arc<Issue>, Failure> {
@@ -85,37 +85,37 @@ pub(super) async fn counts(database: &Database) -> Result<Counts, Failure> {
     Ok(Counts::of(of_status))
 }
 
-/// Returns the issues in one part of the store.
-pub(super) async fn part(database: &Database, part: &Part) -> Result<State, Failure> {
+/// Returns a subset of the issues.
+pub(super) async fn subset(database: &Database, subset: &Subset) -> Result<State, Failure> {
     let (connection, sql) = (database.connection().await?, &database.sql);
     // Before the issues, so that a watcher of this position is told of everything that they lack.
     let newest = connection.query_typed_opt(&sql.newest, &[]).await?;
-    let found = match part {
-        Part::Around(ids) => {
+    let found = match subset {
+        Subset::Around(ids) => {
             // The ids that cannot be told apart by their first digits are asked for, too.
             let range = |id: &IssueId| bounds(&begun(*id));
             let (low, high): (Vec<_>, Vec<_>) = ids.iter().map(range).unzip();
             let params: [Param<'_>; 2] = [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY)];
             connection.query_typed(&sql.around, &params).await
         }
-        Part::Linking(ids) => {
+        Subset::Linking(ids) => {
             let ids: Vec<Uuid> = ids.iter().map(|id| (*id).into()).collect();
             let params: [Param<'_>; 3] =
                 [(&ids, Type::UUID_ARRAY), (&ids, Type::UUID_ARRAY), (&ids, Type::UUID_ARRAY)];
             connection.query_typed(&sql.closure, &params).await
         }
-        Part::Claimable(agents) => {
+        Subset::Claimable(agents) => {
             let names: Vec<&str> = agents.iter().map(AgentName::as_str).collect();
             let ready = database.horizon.ready();
             let params = [&ready.params()[..], &[(&names, Type::TEXT_ARRAY)]].concat();
             connection.query_typed(&sql.claimable, &params).await
         }
-        Part::HeldBy(agent) => {
+        Subset::HeldBy(agent) => {
             let names = vec![agent.as_str()];
             connection.query_typed(&sql.held, &[(&names, Type::TEXT_ARRAY)]).await
         }
-        Part::Leased => connection.query_typed(&sql.leased, &[]).await,
-        Part::Questions => connection.query_typed(&sql.questions, &[]).await,
+        Subset::Leased => connection.query_typed(&sql.leased, &[]).await,
+        Subset::Questions => connection.query_typed(&sql.questions, &[]).await,
     };
     let mut rows = Rows::default();
     rows.add(&found?)?;

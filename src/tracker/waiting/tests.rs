@@ -58,18 +58,18 @@ impl Callers {
     }
 
     /// Starts a caller.
-    fn start(&self, agent: &str, wanted: Wanted) -> JoinHandle<()> {
+    fn start(&self, agent: &str, kind: ClaimKind) -> JoinHandle<()> {
         let (tracker, got, agent) = (self.tracker.clone(), self.got.0.clone(), agent.to_owned());
         tokio::spawn(async move {
-            let claimed = tracker.wait_for_next(wanted, name(&agent), pending()).await;
+            let claimed = tracker.wait_for_next(kind, name(&agent), pending()).await;
             got.send((agent, claimed.unwrap().unwrap().id)).unwrap();
         })
     }
 
     /// Starts a caller, and returns when it is in the list.
-    async fn begin(&self, agent: &str, wanted: Wanted) -> JoinHandle<()> {
+    async fn begin(&self, agent: &str, kind: ClaimKind) -> JoinHandle<()> {
         let before = self.waiting();
-        let caller = self.start(agent, wanted);
+        let caller = self.start(agent, kind);
         self.until_waiting(before + 1).await;
         caller
     }
@@ -92,9 +92,9 @@ impl Callers {
     }
 }
 
-const ANY: Wanted = Wanted::Work(None);
-const BUG: Wanted = Wanted::Work(Some(Classification::Bug));
-const FEATURE: Wanted = Wanted::Work(Some(Classification::Feature));
+const ANY: ClaimKind = ClaimKind::Work(None);
+const BUG: ClaimKind = ClaimKind::Work(Some(Classification::Bug));
+const FEATURE: ClaimKind = ClaimKind::Work(Some(Classification::Feature));
 
 #[tokio::test]
 async fn those_who_wait_are_served_in_the_order_in_which_they_came() {
@@ -123,14 +123,14 @@ async fn those_who_wait_for_something_else_do_not_hold_up_others() {
     let not_author = ClaimSettings { review: ReviewPolicy::NotAuthor, ..ClaimSettings::default() };
     let tracker = tracker().with_claim_settings(not_author);
     let mut callers = Callers::of(&tracker);
-    for (agent, wanted) in [
+    for (agent, kind) in [
         ("maker of features", FEATURE),
-        ("author", Wanted::Review),
+        ("author", ClaimKind::Review),
         ("anyone", ANY),
         ("assignee", BUG),
-        ("reviewer", Wanted::Review),
+        ("reviewer", ClaimKind::Review),
     ] {
-        callers.begin(agent, wanted).await;
+        callers.begin(agent, kind).await;
     }
     let assignee = Some(Some(name("assignee")));
     let details = IssueChange { assignee, ..IssueChange::default() };
@@ -238,7 +238,7 @@ async fn wait_until_sees_each_change() {
     let tracker = tracker();
     let is_completed =
         |issues: &IndexedIssues| (issues.counts().in_status(Status::Completed) > 0).then_some(());
-    let reviews = Part::Claimable(vec![name("reviewer")]);
+    let reviews = Subset::Claimable(vec![name("reviewer")]);
     let change = async {
         let filed = file_bug(&tracker).await;
         yield_now().await;

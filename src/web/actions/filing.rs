@@ -18,9 +18,10 @@ use crate::domain::{Classification, DomainError, IssueId, Title};
 use crate::hints;
 use crate::tracker::{NewIssue, StoreError};
 use crate::web::WebState;
+use crate::web::pages::components;
 use crate::web::pages::error::{ErrorPage, WebError};
 use crate::web::pages::layout::Layout;
-use crate::web::pages::{parts, respond};
+use crate::web::pages::response::respond;
 use crate::web::strings::{self, actions as text};
 
 /// Shows an empty form.
@@ -72,7 +73,7 @@ impl Filing<'_> {
         let cookie = remembering(&agent);
         match self.state.tracker.add_issues(vec![issue], agent).await {
             Ok(_) => {
-                let page = format!("{}?done={}", parts::issue_path(id), Action::File.as_str());
+                let page = format!("{}?done={}", components::issue_path(id), Action::File.as_str());
                 let cookie = AppendHeaders([(header::SET_COOKIE, cookie)]);
                 (cookie, Redirect::to(&page)).into_response()
             }

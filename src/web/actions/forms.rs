@@ -13,7 +13,7 @@ use super::form_token::{FormTokens, Purpose};
 use super::person::Person;
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, CommentText, Issue, Label, Priority, Question, Status};
-use crate::web::pages::parts::issue_path;
+use crate::web::pages::components::issue_path;
 use crate::web::strings::actions as text;
 use crate::web::strings::attributes;
 

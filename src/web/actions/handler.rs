@@ -23,7 +23,8 @@ use crate::web::WebState;
 use crate::web::lookup::find;
 use crate::web::pages::error::{ErrorPage, WebError};
 use crate::web::pages::layout::Layout;
-use crate::web::pages::{parts, questions, respond};
+use crate::web::pages::response::respond;
+use crate::web::pages::{components, questions};
 use crate::web::strings::{self, actions as text};
 
 /// The media type of forms.
@@ -38,7 +39,7 @@ const MAX_CHARS: usize = 500;
 /// Leads who opens the address of a form to the page of the issue.
 pub(super) async fn to_issue(asked: Result<Path<(String, String)>, PathRejection>) -> Response {
     match asked.ok().and_then(|Path((issue, _))| IssueId::parse(&issue)) {
-        Some(issue) => Redirect::to(&parts::issue_path(issue)).into_response(),
+        Some(issue) => Redirect::to(&components::issue_path(issue)).into_response(),
         None => ErrorPage::from(WebError::not_found()).into_response(),
     }
 }
@@ -137,7 +138,7 @@ impl Submission<'_> {
         let (id, cookie) = (self.issue.id, remembering(&agent));
         match change.make(tracker, id.into(), version.to_owned(), agent).await {
             Ok(()) => {
-                let page = format!("{}?done={}", parts::issue_path(id), self.action.as_str());
+                let page = format!("{}?done={}", components::issue_path(id), self.action.as_str());
                 let cookie = AppendHeaders([(header::SET_COOKIE, cookie)]);
                 (cookie, Redirect::to(&page)).into_response()
             }
@@ -200,7 +201,7 @@ impl Submission<'_> {
                 }
                 p { (text::TYPED) }
                 (self.forms().filled(action, issue, &fields))
-                p.ways-out { a href=(parts::issue_path(issue.id)) { (text::BACK) } }
+                p.ways-out { a href=(components::issue_path(issue.id)) { (text::BACK) } }
             }
         };
         self.page(status, title, &content)
@@ -208,11 +209,11 @@ impl Submission<'_> {
 
     /// Asks whether a claim is to end, or the issue for good.
     fn confirm(&self) -> Response {
-        let title = text::confirm(self.action, &parts::undirected(&self.issue.title));
+        let title = text::confirm(self.action, &components::undirected(&self.issue.title));
         let now = self.state.tracker.now();
         let consequence = self.issue.holder().map(|holder| {
             let held_for = strings::held_for(now.millis_since(holder.since));
-            text::end_claim(&parts::undirected(holder.agent), &held_for)
+            text::end_claim(&components::undirected(holder.agent), &held_for)
         });
         let content = html! {
             section.action-page {
@@ -246,8 +247,8 @@ fn changes(issue: &Issue, count: usize, now: Timestamp) -> Markup {
         ul.since {
             @for entry in newest {
                 li {
-                    (parts::agent(entry.agent)) ": " bdi { (entry.action.unwrap_or_default()) } " "
-                    (parts::ago(entry.at, now))
+                    (components::agent(entry.agent)) ": " bdi { (entry.action.unwrap_or_default()) } " "
+                    (components::ago(entry.at, now))
                     @if let Some(comment) = entry.comment {
                         blockquote dir="auto" { (shortened(comment, MAX_CHARS)) }
                     }
@@ -255,9 +256,9 @@ fn changes(issue: &Issue, count: usize, now: Timestamp) -> Markup {
             }
         }
         p {
-            (strings::STATUS) ": " (parts::status(issue.status))
+            (strings::STATUS) ": " (components::status(issue.status))
             @if let Some(holder) = issue.holder() {
-                " " (strings::issue::HELD_BY) (parts::agent(holder.agent))
+                " " (strings::issue::HELD_BY) (components::agent(holder.agent))
             }
         }
     }

@@ -29,5 +29,5 @@ pub(super) fn routes(state: &WebState) -> Router {
         .route("/issues/{id}/actions/{action}", get(handler::to_issue).post(handler::act))
         .route("/api/issues/{id}/answer", post(answer_api::answer))
         .with_state(state.clone())
-        .layer(from_fn_with_state(state.clone(), pages::finish))
+        .layer(from_fn_with_state(state.clone(), pages::response::finish))
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{icons, parts};
+use super::{components, icons};
 use crate::activity::{MAX_SCANNED, title_in};
 use crate::domain::text::shortened;
 use crate::domain::{Event, EventKind, IssueId, Timestamp};
@@ -91,7 +91,7 @@ fn filters(view: &ActivityView) -> Markup {
                     }
                 }
             }
-            (parts::agent_filter(view.view, query.agent.as_deref()))
+            (components::agent_filter(view.view, query.agent.as_deref()))
             label {
                 span { (text::WHEN) }
                 select name="since" {
@@ -126,8 +126,8 @@ fn rows(view: &ActivityView) -> Markup {
             // The oldest event of a minute names it, so that the row stays the same when newer ones come.
             tr.minute role="row" id={ "minute-" (last.position.number) } {
                 th role="cell" colspan="4" {
-                    (parts::time(first.event.at, &format::time(first.event.at))) " · "
-                    (parts::ago(first.event.at, view.now))
+                    (components::time(first.event.at, &format::time(first.event.at))) " · "
+                    (components::ago(first.event.at, view.now))
                     " " span.count { (text::caption(group.len())) }
                 }
             }
@@ -147,7 +147,7 @@ fn row(numbered: &NumberedEvent, view: &ActivityView) -> Markup {
                 " " span.event-number { "#" (position.number) }
             }
             td.who role="cell" {
-                a href={ "/activity" (by_agent.query_string()) } { (parts::agent(&event.agent)) }
+                a href={ "/activity" (by_agent.query_string()) } { (components::agent(&event.agent)) }
             }
             td.what role="cell" { (action(event)) }
             td.which role="cell" { (issue(event, view)) }
@@ -198,10 +198,10 @@ fn issue(event: &Event, view: &ActivityView) -> Markup {
     html! {
         @match view.view.summary(event.issue) {
             Some(summary) => {
-                a.title href=(parts::issue_path(summary.id)) dir="auto" { (parts::undirected(&summary.title)) }
+                a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) }
             }
             // The issue has been removed since.
-            None => { span dir="auto" { (parts::undirected(title_in(event).unwrap_or_default())) } }
+            None => { span dir="auto" { (components::undirected(title_in(event).unwrap_or_default())) } }
         }
         p.details { code { (event.issue.short()) } }
     }
@@ -212,7 +212,7 @@ fn nothing(query: &ActivityQuery) -> Markup {
         section.notice {
             @if *query == ActivityQuery::default() {
                 p { (text::EMPTY) }
-                (parts::command(strings::list::FILE_COMMAND))
+                (components::command(strings::list::FILE_COMMAND))
             } @else {
                 p { (text::NO_MATCH) " " a href="/activity" { (text::SHOW_ALL) } }
             }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
+use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
-use super::parts::{self, undirected};
 use super::triage::with_code;
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, IssueId, StatusSet, Timestamp};
@@ -202,7 +202,7 @@ impl Attention {
                     li.wall-row.bad {
                         span.wall-kind { (item.kind.words()[0]) }
                         @if let Some(issue) = &item.issue {
-                            a href=(parts::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
+                            a href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
                         }
                         span.who dir="auto" { (item.why) }
                     }
@@ -266,7 +266,7 @@ fn row(item: &Item, has_actions: bool) -> Markup {
             div.attention-what {
                 @match &item.issue {
                     Some(issue) => {
-                        a.attention-title href=(parts::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
+                        a.attention-title href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
                     }
                     None => { b.attention-title { (text::NO_TITLE) } }
                 }
@@ -275,12 +275,12 @@ fn row(item: &Item, has_actions: bool) -> Markup {
             div.attention-next {
                 @match &item.issue {
                     Some(issue) if has_actions && item.kind == AttentionKind::Question => {
-                        a href={ (parts::issue_path(issue.id)) "#act-answer" } { (questions::ANSWER) }
+                        a href={ (components::issue_path(issue.id)) "#act-answer" } { (questions::ANSWER) }
                     }
                     _ => {
                         span { (with_code(&item.next)) }
                         " "
-                        (parts::copy_command(command))
+                        (components::copy_command(command))
                     }
                 }
             }

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::components::{self, undirected};
 use super::icons;
-use super::parts::{self, undirected};
 use crate::domain::text::shortened;
 use crate::domain::{Label, Parked, Priority, Timestamp};
 use crate::read_model::{IssueSummary, ReadView};
@@ -64,7 +64,7 @@ impl Chips<'_, '_> {
 
     fn assignee(&self, assignee: &str) -> Markup {
         let query = ListQuery { assignee: Some(assignee.to_owned()), ..self.query.at_page(0) };
-        html! { a.chip href=(path(&query)) { (text::FOR) (parts::agent(assignee)) } }
+        html! { a.chip href=(path(&query)) { (text::FOR) (components::agent(assignee)) } }
     }
 
     fn parked(&self, parked: &Parked) -> Markup {

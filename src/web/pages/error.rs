@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use super::components::{self, undirected};
 use super::layout::Layout;
-use super::parts::{self, undirected};
 use super::respond;
 use crate::domain::text::shortened;
 use crate::domain::{ErrorCode, ErrorDetails};
@@ -211,11 +211,11 @@ fn content(error: &WebError) -> Markup {
                 ul.offered {
                     @for link in &error.links {
                         li {
-                            a href=(parts::issue_path(link.id)) {
+                            a href=(components::issue_path(link.id)) {
                                 code { (link.id.short()) } " "
                                 bdi { (undirected(&link.title)) }
                             }
-                            " " (parts::status(link.status))
+                            " " (components::status(link.status))
                         }
                     }
                 }

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::parts::undirected;
+use super::components::undirected;
 use super::{dialogs, icons};
 use crate::domain::Timestamp;
 use crate::web::assets::{APPEARANCE, SCRIPT, STYLE, WORKER};

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::Moment;
+use super::PageContext;
 use super::attention::Attention;
 use super::chips::Chips;
 use super::error::WebError;
 use super::list_filters::filters;
-use super::{icons, parts};
+use super::{components, icons};
 use crate::domain::text::shortened;
 use crate::domain::{Counts, Status, StatusSet, Timestamp};
 use crate::query_language::{NoMatch, QueryError, SavedQueries};
@@ -49,9 +49,9 @@ impl<'a, 'b> ListView<'a, 'b> {
         view: &'a ReadView<'b>,
         query: &'a ListQuery,
         saved: &'a SavedQueries,
-        moment: &'a Moment,
+        context: &'a PageContext,
     ) -> Result<Self, WebError> {
-        let Moment { now, attention, .. } = moment;
+        let PageContext { now, attention, .. } = context;
         let now = *now;
         let base = Self {
             query,
@@ -209,23 +209,23 @@ fn row(position: usize, view: &ListView, chips: &Chips) -> Markup {
     html! {
         tr role="row" id={ "i-" (summary.id.short()) } data-changed=(summary.modified_at.unix_millis()) {
             th.issue role="rowheader" scope="row" {
-                a.title href=(parts::issue_path(summary.id)) dir="auto" {
-                    (view.marks.marked(&parts::undirected(&summary.title)))
+                a.title href=(components::issue_path(summary.id)) dir="auto" {
+                    (view.marks.marked(&components::undirected(&summary.title)))
                 }
                 @if let Some(excerpt) = view.marks.excerpt(|| view.view.issue(position), &summary.title) {
-                    p.excerpt dir="auto" { (view.marks.marked(&parts::undirected(&excerpt))) }
+                    p.excerpt dir="auto" { (view.marks.marked(&components::undirected(&excerpt))) }
                 }
                 p.details {
                     code { (summary.id.short()) }
                     (chips.of(summary))
                     @if summary.comments > 0 {
-                        (parts::number("comment", summary.comments, &text::comments(summary.comments)))
+                        (components::number("comment", summary.comments, &text::comments(summary.comments)))
                     }
-                    (parts::returns(summary.returns()))
+                    (components::returns(summary.returns()))
                 }
             }
-            td.kind role="cell" { (parts::kind(summary.classification)) }
-            td.status role="cell" { (parts::status(summary.status)) }
+            td.kind role="cell" { (components::kind(summary.classification)) }
+            td.status role="cell" { (components::status(summary.status)) }
             td.who role="cell" { (agent(summary, view)) }
             td.when role="cell" {
                 @if let Some(last) = summary.actions.last() {
@@ -233,13 +233,13 @@ fn row(position: usize, view: &ListView, chips: &Chips) -> Markup {
                         (summary.last_words.as_deref().unwrap_or(strings::agents::did(last.kind)))
                     }
                     " "
-                    (parts::ago(last.at, view.now))
+                    (components::ago(last.at, view.now))
                 } @else {
-                    (parts::ago(summary.modified_at, view.now))
+                    (components::ago(summary.modified_at, view.now))
                 }
             }
             td.filed role="cell" {
-                (parts::ago(summary.created_at, view.now))
+                (components::ago(summary.created_at, view.now))
             }
         }
     }
@@ -249,13 +249,13 @@ fn row(position: usize, view: &ListView, chips: &Chips) -> Markup {
 fn agent(summary: &IssueSummary, view: &ListView) -> Markup {
     // A long name is cut in its column.
     let name = |name| {
-        let name = parts::undirected(view.view.names().text(name));
+        let name = components::undirected(view.view.names().text(name));
         html! { bdi.agent title=(name) { (name) } }
     };
     html! {
         @if let Some(held) = summary.holder() {
             b { (name(held.agent)) }
-            " " span.since { (parts::held_since(held.since, view.now)) }
+            " " span.since { (components::held_since(held.since, view.now)) }
         } @else if let Some(last) = summary.actions.last() {
             span.quiet { (name(last.agent)) }
         } @else {
@@ -270,9 +270,9 @@ fn nothing(view: &ListView) -> Markup {
             @if view.view.summaries().is_empty() {
                 h2 { (text::EMPTY) }
                 p { (text::FILE_FIRST) }
-                (parts::command(text::FILE_COMMAND))
+                (components::command(text::FILE_COMMAND))
                 p { (text::CONNECT) }
-                (parts::command(text::CONNECT_COMMAND))
+                (components::command(text::CONNECT_COMMAND))
                 p { (text::APPEARS) }
             } @else {
                 h2 { (text::NO_MATCH) }
@@ -282,7 +282,7 @@ fn nothing(view: &ListView) -> Markup {
                 @if let Some(nearest) = view.nothing.as_ref().map(|why| &why.nearest).filter(|all| !all.is_empty()) {
                     p { (text::NEAREST) }
                     ul { @for issue in nearest {
-                        li { a href=(parts::issue_path(issue.id)) dir="auto" { (issue.title) } }
+                        li { a href=(components::issue_path(issue.id)) dir="auto" { (issue.title) } }
                     } }
                 }
                 p { (text::NO_MATCH_ADVICE) " " a href="/" { (strings::errors::ALL_ISSUES) } }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::parts;
+use super::components;
 use crate::domain::text::shortened;
 use crate::domain::{Classification, Priority, Status};
 use crate::query_language::{SavedQueries, known_keys};
@@ -36,7 +36,7 @@ pub(super) fn filters(query: &ListQuery, view: &ReadView, saved: &SavedQueries) 
                     (choice(strings::KIND, "classification", text::ANY_KIND, Classification::ALL.iter().map(|&kind| {
                         (kind.to_string(), strings::classification(kind).to_owned(), query.kind == Some(kind))
                     })))
-                    (parts::agent_filter(view, query.agent.as_deref()))
+                    (components::agent_filter(view, query.agent.as_deref()))
                     (attribute_filters(query, view))
                 }
             }
@@ -158,7 +158,7 @@ fn without_each(query: &ListQuery, view: &ReadView) -> Vec<(Markup, ListQuery)> 
     let mut chosen = Vec::new();
     let parent = query.parent.as_ref().and_then(|parent| view.position(parent).ok());
     if let Some(position) = parent {
-        let title = parts::undirected(&view.summaries()[position].title);
+        let title = components::undirected(&view.summaries()[position].title);
         let name = html! { (text::PARTS_OF) bdi { (title) } };
         chosen.push((name, ListQuery { parent: None, ..base.clone() }));
     }
@@ -176,11 +176,11 @@ fn without_each(query: &ListQuery, view: &ReadView) -> Vec<(Markup, ListQuery)> 
         chosen.push((name, ListQuery { priorities: Vec::new(), ..base.clone() }));
     }
     if let Some(agent) = &query.agent {
-        let name = html! { (strings::AGENT) " " (parts::agent(agent)) };
+        let name = html! { (strings::AGENT) " " (components::agent(agent)) };
         chosen.push((name, ListQuery { agent: None, ..base.clone() }));
     }
     if let Some(assignee) = &query.assignee {
-        let name = html! { (attributes::FOR) (parts::agent(assignee)) };
+        let name = html! { (attributes::FOR) (components::agent(assignee)) };
         chosen.push((name, ListQuery { assignee: None, ..base.clone() }));
     }
     let flags = [

@@ -5,6 +5,7 @@ mod agents;
 mod attention;
 mod board;
 mod chips;
+pub(super) mod components;
 mod dialogs;
 pub(super) mod error;
 pub(super) mod gone_clients;
@@ -13,40 +14,37 @@ mod issue;
 pub(super) mod layout;
 pub(super) mod list;
 mod list_filters;
-pub(super) mod parts;
 mod projects;
 pub(super) mod questions;
+pub(super) mod response;
 mod stats;
 mod triage;
 mod wall;
 
 use std::sync::Arc;
 
-use axum::body::to_bytes;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::{StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
 use maud::Markup;
-use xxhash_rust::xxh3::Xxh3;
 
 use self::activity::ActivityView;
 use self::agents::{AgentView, AgentsQuery, Period};
 use self::attention::Attention;
 use self::board::{BoardQuery, BoardView};
+use self::components::undirected;
 use self::error::{ErrorPage, WebError};
 use self::gone_clients::GoneClients;
 use self::issue::{Changes, IssueView};
 use self::layout::{Layout, Tab};
 use self::list::ListView;
-use self::parts::undirected;
+use self::response::respond;
 use super::WebState;
 use super::actions::action::Action;
 use super::actions::forms::IssueForms;
 use super::actions::person::Sender;
 use super::activity_api::read;
-use super::etag;
 use super::events::StoreProbe;
 use super::lookup::find;
 use super::projects::{ProjectNumbers, served};
@@ -56,13 +54,8 @@ use crate::domain::{StatusSet, Timestamp};
 use crate::read_model::ReadView;
 use crate::read_model::stats::Stats;
 
-/// The end of an attribute.
-const QUOTE: u8 = 0x22;
-
-const HTML: &str = "text/html; charset=utf-8";
-
-/// The moment that a page shows: what is known beside the issues.
-struct Moment {
+/// What a page shows beside the issues.
+struct PageContext {
     now: Timestamp,
     gone: GoneClients,
     attention: Attention,
@@ -90,8 +83,8 @@ type PageResult = Result<Response, ErrorPage>;
 pub(super) async fn issues(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let query = ListQuery::parse(query.as_deref())?;
     let (saved, has_actions) = (Arc::clone(&state.project.queries), state.project.has_actions);
-    page(&state, Tab::Issues, move |view, moment| {
-        let list = ListView::new(view, &query, &saved, moment)?;
+    page(&state, Tab::Issues, move |view, context| {
+        let list = ListView::new(view, &query, &saved, context)?;
         Ok(Page {
             title: strings::ISSUES.to_owned(),
             content: list::content(&list, has_actions),
@@ -108,8 +101,8 @@ pub(super) async fn issues(State(state): State<WebState>, RawQuery(query): RawQu
 pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let query = BoardQuery::parse(query.as_deref())?;
     let has_actions = state.project.has_actions;
-    page(&state, Tab::Board, move |view, moment| {
-        let (gone, now) = (&moment.gone, moment.now);
+    page(&state, Tab::Board, move |view, context| {
+        let (gone, now) = (&context.gone, context.now);
         let content = board::content(&BoardView { query: &query, view, gone, now, has_actions });
         Ok(Page { title: strings::board::TITLE.to_owned(), content, ..Page::default() })
     })
@@ -119,8 +112,8 @@ pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQue
 /// Shows the wallboard.
 pub(super) async fn wall(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     Parameters::parse(query.as_deref(), &[])?;
-    page(&state, Tab::Board, move |view, moment| {
-        let content = wall::content(view, moment);
+    page(&state, Tab::Board, move |view, context| {
+        let content = wall::content(view, context);
         Ok(Page { title: strings::wall::TITLE.to_owned(), content, ..Page::default() })
     })
     .await
@@ -129,8 +122,8 @@ pub(super) async fn wall(State(state): State<WebState>, RawQuery(query): RawQuer
 /// Shows the agents.
 pub(super) async fn agents(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let query = AgentsQuery::parse(query.as_deref())?;
-    page(&state, Tab::Agents, move |view, moment| {
-        let content = agents::content(view, &moment.gone, query, moment.now);
+    page(&state, Tab::Agents, move |view, context| {
+        let content = agents::content(view, &context.gone, query, context.now);
         Ok(Page { title: strings::agents::TITLE.to_owned(), content, ..Page::default() })
     })
     .await
@@ -144,10 +137,10 @@ pub(super) async fn agent(
 ) -> PageResult {
     let Path(asked) = asked?;
     let period = Period::parse(query.as_deref())?;
-    page(&state, Tab::Agents, move |view, moment| {
+    page(&state, Tab::Agents, move |view, context| {
         let agent = view.names().find(&asked).and_then(|name| view.agent(name));
         let agent = &agent.ok_or_else(|| WebError::unknown_agent(&asked))?;
-        let (gone, now) = (&moment.gone, moment.now);
+        let (gone, now) = (&context.gone, context.now);
         let content = AgentView { agent, view, gone, period, now }.content();
         Ok(Page { title: undirected(&asked), content, ..Page::default() })
     })
@@ -163,9 +156,9 @@ pub(super) async fn activity(
     // Probed before the events are read, so that the page cannot miss an event that comes in between.
     let probe = state.streams.probe().await;
     let read = read(&query, activity::PAGE_SIZE, &state).await?;
-    page_since(&state, Tab::Activity, probe, move |view, moment| {
+    page_since(&state, Tab::Activity, probe, move |view, context| {
         let filters = query.at(PageCursor::Newest).query_string();
-        let view = ActivityView { query: &query, activity: &read, view, now: moment.now };
+        let view = ActivityView { query: &query, activity: &read, view, now: context.now };
         Ok(Page {
             title: strings::activity::TITLE.to_owned(),
             content: activity::content(&view),
@@ -181,10 +174,10 @@ pub(super) async fn activity(
 /// Shows the statistics.
 pub(super) async fn stats(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let range = stats_range(query.as_deref())?;
-    page(&state, Tab::Statistics, move |view, moment| {
+    page(&state, Tab::Statistics, move |view, context| {
         Ok(Page {
             title: strings::stats::TITLE.to_owned(),
-            content: stats::content(&Stats::of(view.timelines(), range, moment.now)),
+            content: stats::content(&Stats::of(view.timelines(), range, context.now)),
             json: Some(format!("/api/stats?range={range}")),
             ..Page::default()
         })
@@ -195,11 +188,11 @@ pub(super) async fn stats(State(state): State<WebState>, RawQuery(query): RawQue
 /// Shows what is wrong in the queue.
 pub(super) async fn triage(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let kind = finding_kind(query.as_deref())?;
-    page(&state, Tab::Triage, move |view, moment| {
+    page(&state, Tab::Triage, move |view, context| {
         let parameters = kind.map(|kind| format!("?kind={kind}")).unwrap_or_default();
         Ok(Page {
             title: strings::triage::TITLE.to_owned(),
-            content: triage::content(&view.findings(moment.now), kind),
+            content: triage::content(&view.findings(context.now), kind),
             json: Some(format!("/api/triage{parameters}")),
             ..Page::default()
         })
@@ -211,8 +204,8 @@ pub(super) async fn triage(State(state): State<WebState>, RawQuery(query): RawQu
 pub(super) async fn projects(State(state): State<WebState>) -> PageResult {
     let registry = state.projects.clone().ok_or_else(WebError::not_found)?;
     let (served, project) = (served(registry).await, Arc::clone(&state.project));
-    page(&state, None, move |view, moment| {
-        let own = ProjectNumbers::of(&project.name, view, moment.now);
+    page(&state, None, move |view, context| {
+        let own = ProjectNumbers::of(&project.name, view, context.now);
         let content = projects::content(&served, &own);
         Ok(Page { title: strings::projects::TITLE.to_owned(), content, ..Page::default() })
     })
@@ -237,8 +230,8 @@ pub(super) async fn issue(
     let forms = state.form_tokens.clone().zip(person);
     let forms = forms.map(|(tokens, person)| IssueForms { tokens, person, done });
     let project = Arc::clone(&state.project);
-    page_since(&state, Tab::Issues, probe, move |view, moment| {
-        let (gone, now, repository) = (&moment.gone, moment.now, project.repository.as_ref());
+    page_since(&state, Tab::Issues, probe, move |view, context| {
+        let (gone, now, repository) = (&context.gone, context.now, project.repository.as_ref());
         let found = find(&asked, view)?;
         let view = IssueView { found, changes, gone, view, now, repository, is_full, forms };
         Ok(Page {
@@ -258,7 +251,7 @@ pub(super) async fn issue(
 async fn page(
     state: &WebState,
     tab: impl Into<Option<Tab>>,
-    render: impl FnOnce(&ReadView<'_>, &Moment) -> Result<Page, WebError> + Send + 'static,
+    render: impl FnOnce(&ReadView<'_>, &PageContext) -> Result<Page, WebError> + Send + 'static,
 ) -> PageResult {
     page_since(state, tab, state.streams.probe().await, render).await
 }
@@ -268,7 +261,7 @@ async fn page_since(
     state: &WebState,
     tab: impl Into<Option<Tab>>,
     probe: StoreProbe,
-    render: impl FnOnce(&ReadView<'_>, &Moment) -> Result<Page, WebError> + Send + 'static,
+    render: impl FnOnce(&ReadView<'_>, &PageContext) -> Result<Page, WebError> + Send + 'static,
 ) -> PageResult {
     let (now, project, tab) = (state.tracker.now(), Arc::clone(&state.project), tab.into());
     let clients = state.clients.gone(&state.tracker).await;
@@ -276,14 +269,14 @@ async fn page_since(
     let rendered = state.read_model.read(move |view| {
         let gone = GoneClients::of(view, &clients);
         let attention = Attention::of(view, &gone, &waiting, now);
-        let moment = Moment { now, gone, attention };
-        let page = render(view, &moment)?;
+        let context = PageContext { now, gone, attention };
+        let page = render(view, &context)?;
         let counts = view.counts();
         let layout = Layout {
             title: &page.title,
             tab,
             open: Some(StatusSet::open().iter().map(|status| counts.in_status(status)).sum()),
-            attention: moment.attention.count(),
+            attention: context.attention.count(),
             findings: Some(view.recent_findings(now).total()),
             now: Some(now),
             version: Some(&*probe.version),
@@ -297,44 +290,4 @@ async fn page_since(
     });
     let (status, page) = rendered.await??;
     Ok(respond(status, page))
-}
-
-/// Renders errors, and gives each page an `ETag` for what it shows, whenever that was.
-pub(super) async fn finish(
-    State(state): State<WebState>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let headers = request.headers().clone();
-    let response = next.run(request).await;
-    if let Some(error) = response.extensions().get::<ErrorPage>() {
-        return error.render(&state.project);
-    }
-    let is_page =
-        response.headers().get(header::CONTENT_TYPE).is_some_and(|media_type| media_type == HTML);
-    if response.status() != StatusCode::OK || !is_page {
-        return response;
-    }
-    let Ok(body) = to_bytes(response.into_body(), usize::MAX).await else {
-        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
-    };
-    let mut version = Xxh3::new();
-    for part in without_time(&body) {
-        version.update(part);
-    }
-    etag::respond_as(&headers, HTML, version.digest128(), body.into())
-}
-
-/// Returns what is before and after the time in the markup of a page.
-fn without_time(body: &[u8]) -> [&[u8]; 2] {
-    let name = layout::NOW.as_bytes();
-    let begin =
-        body.windows(name.len()).position(|part| part == name).map_or(0, |at| at + name.len());
-    let end = body[begin..].iter().position(|byte| *byte == QUOTE).map_or(begin, |at| begin + at);
-    [&body[..begin], &body[end..]]
-}
-
-/// Answers with a page that browsers must revalidate.
-pub(super) fn respond(status: StatusCode, page: Markup) -> Response {
-    (status, [(header::CACHE_CONTROL, "no-cache")], page).into_response()
 }

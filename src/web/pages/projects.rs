@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::parts::undirected;
+use super::components::undirected;
 use crate::domain::Status;
 use crate::web::projects::{ProjectNumbers, ServedProject};
 use crate::web::strings::projects as text;

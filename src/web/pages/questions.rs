@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::parts;
+use super::components;
 use crate::domain::text::shortened;
 use crate::domain::{Issue, Timestamp};
 use crate::read_model::ReadView;
@@ -24,7 +24,7 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
                 h2 #questions-heading { (text::HEADING) " " span.count { (total) } }
                 @for issue in view.questions().take(MAX_QUESTIONS) {
                     article.question id={ "q-" (issue.id.short()) } {
-                        h3 { a href=(parts::issue_path(issue.id)) dir="auto" { (parts::undirected(&issue.title)) } }
+                        h3 { a href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) } }
                         (question(&issue, now))
                         (way(&issue, has_actions))
                     }
@@ -53,7 +53,7 @@ fn way(issue: &Issue, has_actions: bool) -> Markup {
     html! {
         p.quiet {
             @if has_actions {
-                a href={ (parts::issue_path(issue.id)) "#act-answer" } { (text::ANSWER) }
+                a href={ (components::issue_path(issue.id)) "#act-answer" } { (text::ANSWER) }
             } @else {
                 (text::ANSWER_WITH) code { (text::command(&issue.id.short())) }
             }
@@ -74,7 +74,7 @@ fn question(issue: &Issue, now: Timestamp) -> Markup {
                 }
             }
             p.quiet {
-                (text::ASKED_BY) (parts::agent(&parked.by)) " " (parts::ago(parked.since, now))
+                (text::ASKED_BY) (components::agent(&parked.by)) " " (components::ago(parked.since, now))
             }
         }
     }

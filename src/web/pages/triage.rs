@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::parts;
+use super::components;
 use crate::read_model::{FindingKind, Findings};
 use crate::triage::{Reader, ReportedFinding, TriageReport};
 use crate::web::strings::triage as text;
@@ -55,8 +55,8 @@ fn finding(reported: &ReportedFinding<'_>) -> Markup {
         article.question {
             @for issue in &reported.finding.issues {
                 h3 {
-                    (parts::status(issue.status)) " "
-                    a href=(parts::issue_path(issue.id)) dir="auto" { (issue.title) }
+                    (components::status(issue.status)) " "
+                    a href=(components::issue_path(issue.id)) dir="auto" { (issue.title) }
                 }
             }
             p.asked dir="auto" { (reported.finding.why) }

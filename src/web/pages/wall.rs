@@ -4,9 +4,9 @@
 
 use maud::{Markup, html};
 
+use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
-use super::parts::{self, undirected};
-use super::{Moment, icons};
+use super::{PageContext, icons};
 use crate::domain::{Query, Status, StatusSet, Timestamp};
 use crate::read_model::{Agent, Column, IssueSummary, ReadView};
 use crate::web::strings::{self, wall as text};
@@ -17,8 +17,8 @@ const MAX_AGENTS: usize = 8;
 const MAX_ROWS: usize = 6;
 
 /// Renders the page.
-pub(super) fn content(view: &ReadView<'_>, moment: &Moment) -> Markup {
-    let Moment { now, gone, attention } = moment;
+pub(super) fn content(view: &ReadView<'_>, context: &PageContext) -> Markup {
+    let PageContext { now, gone, attention } = context;
     html! {
         h1.unseen { (text::TITLE) }
         div.wall {
@@ -78,7 +78,7 @@ fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timesta
                         (title(summary))
                         @if let Some(held) = summary.holder() {
                             span.who {
-                                (parts::agent(view.names().text(held.agent))) " " (parts::held_since(held.since, now))
+                                (components::agent(view.names().text(held.agent))) " " (components::held_since(held.since, now))
                             }
                         }
                     }
@@ -103,8 +103,8 @@ fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
                     li class={ "wall-row status-" (summary.status) @if gone.is_gone(summary.id) { " bad" } } {
                         (title(summary))
                         span.who {
-                            (parts::agent(view.names().text(agent.name)))
-                            @if let Some(held) = summary.holder() { " " (parts::held_since(held.since, now)) }
+                            (components::agent(view.names().text(agent.name)))
+                            @if let Some(held) = summary.holder() { " " (components::held_since(held.since, now)) }
                             @if agent.holds.len() > 1 { " " (text::more(agent.holds.len() - 1)) }
                             (gone.mark(summary.id))
                         }
@@ -117,5 +117,5 @@ fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
 }
 
 fn title(summary: &IssueSummary) -> Markup {
-    html! { a href=(parts::issue_path(summary.id)) dir="auto" { (undirected(&summary.title)) } }
+    html! { a href=(components::issue_path(summary.id)) dir="auto" { (undirected(&summary.title)) } }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agent_issue_tracker::domain::{
-    AgentName, ClaimGuard, ClaimTerms, Classification, ClientId, Command, CommentText, Status,
+    AgentName, ClaimRequirement, ClaimTerms, Classification, ClientId, Command, CommentText, Status,
 };
 use agent_issue_tracker::store::clients::Clients;
 use agent_issue_tracker::store::file_clients::{FileClients, Moment};
@@ -211,7 +211,7 @@ impl<W: World> Replay<W> {
         Outcome::Done
     }
 
-    /// Looks as `lapse_orphans` does. The rest after a pause is up to the model.
+    /// Looks as `lapse_abandoned` does. The rest after a pause is up to the model.
     async fn find_due(&mut self, issue: usize, model: &State) -> Outcome {
         let state = self.state().await;
         let id = issue_id(issue);
@@ -273,11 +273,11 @@ fn status(issue: &Issue) -> Status {
 fn answered(issue: usize, answer: &Answer) -> Command {
     let (issue, agent) = (issue_id(issue).into(), name(answer.agent));
     let comment = CommentText::try_from("done").unwrap();
-    let guard = answer.number.map_or(ClaimGuard::Holder, ClaimGuard::Number);
+    let required_claim = answer.number.map_or(ClaimRequirement::Holder, ClaimRequirement::Number);
     if answer.completes {
-        Command::CompleteIssue { issue, comment, agent, guard }
+        Command::CompleteIssue { issue, comment, agent, required_claim }
     } else {
-        Command::ReturnIssue { issue, comment, agent, guard }
+        Command::ReturnIssue { issue, comment, agent, required_claim }
     }
 }
 

@@ -96,11 +96,21 @@ pub fn review() -> Command {
 }
 
 pub fn complete(issue: IssueRef) -> Command {
-    Command::CompleteIssue { issue, comment: comment(), agent: agent(), guard: Default::default() }
+    Command::CompleteIssue {
+        issue,
+        comment: comment(),
+        agent: agent(),
+        required_claim: Default::default(),
+    }
 }
 
 pub fn return_issue(issue: IssueRef) -> Command {
-    Command::ReturnIssue { issue, comment: comment(), agent: agent(), guard: Default::default() }
+    Command::ReturnIssue {
+        issue,
+        comment: comment(),
+        agent: agent(),
+        required_claim: Default::default(),
+    }
 }
 
 pub fn close(issue: IssueRef, resolution: Resolution) -> Command {
@@ -109,7 +119,7 @@ pub fn close(issue: IssueRef, resolution: Resolution) -> Command {
         resolution,
         comment: comment(),
         agent: agent(),
-        guard: Default::default(),
+        required_claim: Default::default(),
     }
 }
 
@@ -119,7 +129,7 @@ pub fn say(issue: IssueRef) -> Command {
 
 pub fn ask(issue: IssueRef) -> Command {
     let question = Question::new("q", &["o".to_owned()]).unwrap();
-    Command::AskHuman { issue, question, agent: other(), guard: Default::default() }
+    Command::AskHuman { issue, question, agent: other(), required_claim: Default::default() }
 }
 
 pub fn answer(issue: IssueRef) -> Command {

@@ -178,8 +178,10 @@ impl Answers {
     ) -> Result<Option<Arc<Issue>>, StoreError> {
         let (issue, comment) = (IssueRef::from(issue), CommentText::try_from("c").unwrap());
         self.change(process, move |agent, _| match kind % 3 {
-            0 => Command::ReturnIssue { issue, comment, agent, guard: Default::default() },
-            1 => Command::CompleteIssue { issue, comment, agent, guard: Default::default() },
+            0 => Command::ReturnIssue { issue, comment, agent, required_claim: Default::default() },
+            1 => {
+                Command::CompleteIssue { issue, comment, agent, required_claim: Default::default() }
+            }
             _ => Command::CommentIssue { issue, comment, agent },
         })
         .await

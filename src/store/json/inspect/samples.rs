@@ -15,7 +15,7 @@ use super::{Document, RealFileSystem, StorePaths, newest_segment, paths_of, snap
 use crate::domain::{AgentName, Classification, Event, EventKind, Issue, Status, Title};
 use crate::store::backup::OverwritePolicy;
 use crate::store::{EventPosition, Store};
-use crate::tracker::{NewIssue, Tracker, Wanted};
+use crate::tracker::{ClaimKind, NewIssue, Tracker};
 
 pub struct Sample {
     pub directory: TempDir,
@@ -37,7 +37,7 @@ impl Sample {
             for title in ["one", "two", "three"] {
                 add(tracker, title).await;
             }
-            tracker.claim_next(Wanted::Work(None), agent()).await.unwrap();
+            tracker.claim_next(ClaimKind::Work(None), agent()).await.unwrap();
         });
         sample
     }

@@ -9,7 +9,7 @@ use crate::store::json::fs::ABANDONED_AFTER;
 use crate::store::json::log::{frame, record, segment};
 use crate::store::json::snapshot;
 use crate::store::{EventPosition, State};
-use crate::tracker::Wanted;
+use crate::tracker::ClaimKind;
 
 fn examine(sample: &Sample) -> Inspection {
     let before = sample.everything();
@@ -213,7 +213,7 @@ fn ordinary_operations_cause_no_faults() {
         let id = tracker.state().await.unwrap().issues.at(0).id;
         tracker.comment_issue(id.into(), text(), agent()).await.unwrap();
         tracker.complete_issue(id.into(), text(), agent(), ClaimProof::default()).await.unwrap();
-        let claimed = tracker.claim_next(Wanted::Review, agent()).await.unwrap().unwrap();
+        let claimed = tracker.claim_next(ClaimKind::Review, agent()).await.unwrap().unwrap();
         tracker.lapse_claim(&claimed, "gone").await.unwrap();
         tracker.return_issue(id.into(), text(), agent(), ClaimProof::default()).await.unwrap();
         tracker

@@ -7,8 +7,8 @@ use super::{Period, agent_path, held, presence};
 use crate::domain::Timestamp;
 use crate::read_model::{Agent, ClaimSpan, ReadView, WorkRecord};
 use crate::span::humanize_duration;
+use crate::web::pages::components;
 use crate::web::pages::gone_clients::GoneClients;
-use crate::web::pages::parts;
 use crate::web::query::{ActivityQuery, ListQuery};
 use crate::web::strings::{self, agents as text};
 
@@ -38,7 +38,7 @@ impl AgentView<'_, '_> {
         html! {
             div.one-agent {
                 header.agent-head {
-                    h1 { (parts::agent(name)) }
+                    h1 { (components::agent(name)) }
                     p.details { (presence(agent, view, self.gone, now)) }
                     (period.choice(&agent_path(name)))
                 }
@@ -91,13 +91,13 @@ impl AgentView<'_, '_> {
                     @for span in own.iter().take(MAX_CLAIMS) {
                         @let summary = &self.view.summaries()[span.position];
                         li {
-                            (parts::time(span.from, &strings::ago(self.now.millis_since(span.from)))) " "
+                            (components::time(span.from, &strings::ago(self.now.millis_since(span.from)))) " "
                             span class={ "badge status-" (if span.is_review { "in_review" } else { "in_progress" }) } {
                                 (if span.is_review { text::REVIEW } else { text::WORK })
                             }
                             " "
-                            a.title href=(parts::issue_path(summary.id)) dir="auto" {
-                                (parts::undirected(&summary.title))
+                            a.title href=(components::issue_path(summary.id)) dir="auto" {
+                                (components::undirected(&summary.title))
                             }
                             " "
                             span.quiet {

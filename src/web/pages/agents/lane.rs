@@ -6,7 +6,7 @@ use super::Period;
 use crate::domain::Timestamp;
 use crate::read_model::{ClaimSpan, ReadView};
 use crate::web::format;
-use crate::web::pages::parts::undirected;
+use crate::web::pages::components::undirected;
 use crate::web::strings::{self, agents as text};
 
 /// The width of a drawing in units of its own, which stretch with the page.

@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub(super) use self::agent::AgentView;
 use self::lane::Lane;
+use super::components;
 use super::gone_clients::GoneClients;
-use super::parts;
 use crate::domain::Timestamp;
 use crate::read_model::{Agent, AgentWork, ReadView};
 use crate::web::format;
@@ -117,7 +117,7 @@ pub(super) fn content(
         @if agents.is_empty() {
             section.notice {
                 p { (text::EMPTY) }
-                (parts::command(strings::list::CONNECT_COMMAND))
+                (components::command(strings::list::CONNECT_COMMAND))
             }
         } @else {
             div.agents-head { (period.choice("/agents")) (lane::legend()) }
@@ -187,7 +187,7 @@ fn row(
             data-changed=(last.at.unix_millis())
         {
             th role="rowheader" scope="row" {
-                a href=(agent_path(name)) { (parts::agent(name)) }
+                a href=(agent_path(name)) { (components::agent(name)) }
                 p.details { (presence(agent, view, gone, now)) }
             }
             td.over-time role="cell" { (lane.draw(&work.spans, MAX_NAMED, view)) }
@@ -205,8 +205,8 @@ fn row(
             }
             td.last role="cell" {
                 (text::action(last.kind)) " "
-                a.title href=(parts::issue_path(summary.id)) dir="auto" { (parts::undirected(&summary.title)) } " "
-                (parts::ago(last.at, now))
+                a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } " "
+                (components::ago(last.at, now))
             }
             @for (label, count) in counts {
                 td.number role="cell" data-label=(label) { (count) }
@@ -225,7 +225,7 @@ fn presence(agent: &Agent, view: &ReadView, gone: &GoneClients, now: Timestamp) 
             Some(false) => { span.gone { (text::GONE) } }
             None => {}
         }
-        span { (text::LAST_SEEN) " " (parts::ago(agent.last.0.at, now)) }
+        span { (text::LAST_SEEN) " " (components::ago(agent.last.0.at, now)) }
     }
 }
 
@@ -233,9 +233,9 @@ fn held(position: usize, view: &ReadView, now: Timestamp) -> Markup {
     let summary = &view.summaries()[position];
     html! {
         @if let Some(held) = summary.holder() {
-            (parts::status_icon(summary.status)) " "
-            a.title href=(parts::issue_path(summary.id)) dir="auto" { (parts::undirected(&summary.title)) } " "
-            (parts::held_since(held.since, now))
+            (components::status_icon(summary.status)) " "
+            a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } " "
+            (components::held_since(held.since, now))
         }
     }
 }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::agents::agent_path;
-use super::{BoardView, card, icons, parts};
+use super::{BoardView, card, components, icons};
 use crate::domain::{ActionKind, Status, StatusSet};
 use crate::read_model::{Column, IssueSummary, ReadView};
 use crate::web::pages::chips::Chips;
@@ -77,7 +77,7 @@ fn lane(
         section.lane id=(id) aria-labelledby={ (id) "-name" } {
             h2 id={ (id) "-name" } {
                 @match agent {
-                    Some(agent) => { a href=(agent_path(agent)) { (parts::agent(agent)) } }
+                    Some(agent) => { a href=(agent_path(agent)) { (components::agent(agent)) } }
                     None => { (text::NO_AGENT) }
                 }
                 " " span.count { (total) }

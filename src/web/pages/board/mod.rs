@@ -8,7 +8,7 @@ use maud::{Markup, html};
 pub(super) use self::query::BoardQuery;
 use super::chips::Chips;
 use super::gone_clients::GoneClients;
-use super::{icons, parts, questions};
+use super::{components, icons, questions};
 use crate::domain::{Status, StatusSet, Timestamp};
 use crate::read_model::{Column, IssueSummary, ReadView};
 use crate::web::query::ListQuery;
@@ -49,7 +49,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
         @if view.summaries().is_empty() {
             section.notice {
                 p { (strings::list::FILE_FIRST) }
-                (parts::command(strings::list::FILE_COMMAND))
+                (components::command(strings::list::FILE_COMMAND))
             }
         }
         @if query.has_lanes {
@@ -135,23 +135,23 @@ fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
         article id={ "i-" (summary.id.short()) } class={ "card" @if has_old_claim { " stale" } }
             data-changed=(summary.modified_at.unix_millis())
         {
-            h3 { a.title href=(parts::issue_path(summary.id)) dir="auto" { (parts::undirected(&summary.title)) } }
+            h3 { a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } }
             p.details {
-                (parts::kind(summary.classification))
+                (components::kind(summary.classification))
                 code { (summary.id.short()) }
                 (chips.of(summary))
-                (parts::returns(summary.returns()))
+                (components::returns(summary.returns()))
             }
             p.standing {
                 @if let Some(held) = holder {
-                    b { (parts::agent(view.names().text(held.agent))) } " "
-                    (parts::held_since(since, now))
+                    b { (components::agent(view.names().text(held.agent))) } " "
+                    (components::held_since(since, now))
                     @if has_old_claim { " " strong.stale { (icons::other("clock")) (text::OLD_CLAIM) } }
                     (gone.mark(summary.id))
                 } @else if summary.status.is_terminal() {
-                    (parts::ago(since, now))
+                    (components::ago(since, now))
                 } @else {
-                    (parts::time(since, &text::waiting(age_ms)))
+                    (components::time(since, &text::waiting(age_ms)))
                 }
             }
         }

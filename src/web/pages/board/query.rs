@@ -3,7 +3,7 @@
 use form_urlencoded::Serializer;
 use maud::{Markup, html};
 
-use super::super::{list_filters, parts};
+use super::super::{components, list_filters};
 use crate::domain::{Classification, Condition, Label, Priority, Query, StatusSet};
 use crate::read_model::ReadView;
 use crate::web::query::{InvalidParameter, ListQuery, Parameters};
@@ -109,7 +109,7 @@ impl BoardQuery {
                 aria-label=(text::FILTERS)
             {
                 @if self.has_lanes { input type="hidden" name="lanes" value=(AGENT); }
-                (parts::agent_filter(view, self.agent.as_deref()))
+                (components::agent_filter(view, self.agent.as_deref()))
                 (list_filters::choice(strings::KIND, "classification", list::ANY_KIND,
                     Classification::ALL.iter().map(|&kind| {
                         (kind.to_string(), strings::classification(kind).to_owned(), self.kind == Some(kind))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use maud::{Markup, html};
 use similar::{ChangeTag, TextDiff};
 
-use super::{IssueView, parts};
+use super::{IssueView, components};
 use crate::activity::{ActivityFilter, newest_first};
 use crate::domain::text::shortened;
 use crate::domain::{
@@ -160,7 +160,7 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
         html! {
             (relations::kind(link.kind)) " "
             @match self.view.view.summary(link.to) {
-                Some(other) => { a href=(parts::issue_path(link.to)) { (parts::undirected(&other.title)) } }
+                Some(other) => { a href=(components::issue_path(link.to)) { (components::undirected(&other.title)) } }
                 None => { code { (link.to.short()) } }
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::{IssueView, parts, undirected};
+use super::{IssueView, components, undirected};
 use crate::domain::text::shortened;
 use crate::read_model::{BlockingGraph, GraphNode, IssueSummary};
 use crate::web::strings::{self, graph as text};
@@ -100,7 +100,7 @@ fn box_of(node: &GraphNode, (x, y): (usize, usize), view: &IssueView) -> Markup 
     let name = shortened(&title, MAX_NAME_CHARS);
     let name = text::name(&issue.id.short(), &name, strings::status(issue.status));
     html! {
-        a class={ "node status-" (issue.status) } href=(parts::issue_path(issue.id))
+        a class={ "node status-" (issue.status) } href=(components::issue_path(issue.id))
             aria-current=[is_current.then_some("page")]
         {
             // The name of the link, also shown on hover.
@@ -125,7 +125,7 @@ fn alternative(graph: &BlockingGraph, view: &IssueView) -> Markup {
     let link = |index: &usize| {
         let issue = summary(&graph.nodes[*index], view);
         html! {
-            a href=(parts::issue_path(issue.id)) { bdi { (undirected(&issue.title)) } }
+            a href=(components::issue_path(issue.id)) { bdi { (undirected(&issue.title)) } }
             " (" (strings::status(issue.status)) ")"
         }
     };

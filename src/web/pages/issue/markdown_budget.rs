@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use maud::{Markup, html};
 
-use super::{IssueView, parts, undirected};
+use super::{IssueView, components, undirected};
 use crate::domain::text::shortened;
 use crate::domain::{IssueId, IssueRef};
 use crate::read_model::ReadView;
@@ -57,7 +57,7 @@ impl<'a, 'b> MarkdownBudget<'a, 'b> {
         self.left_mentions.set(left);
         let title = shortened(&undirected(&issue.title), MAX_TITLE_CHARS);
         let title = text::mention(&title, strings::status(issue.status));
-        Some(Mention { path: parts::issue_path(issue.id), title })
+        Some(Mention { path: components::issue_path(issue.id), title })
     }
 
     /// Renders a text, or the start of it if the page is not the full one and the text exceeds the budget.
@@ -83,7 +83,7 @@ impl<'a, 'b> MarkdownBudget<'a, 'b> {
             @if end < text.len() {
                 p.note {
                     (text::cut(shown, text.chars().count())) " "
-                    a href={ (parts::issue_path(self.id)) "?all=1" } { (text::SHOW_FULL) }
+                    a href={ (components::issue_path(self.id)) "?all=1" } { (text::SHOW_FULL) }
                 }
             }
         }

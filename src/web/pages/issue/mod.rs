@@ -12,8 +12,8 @@ use maud::{Markup, html};
 pub(super) use self::changes::Changes;
 use self::markdown_budget::MarkdownBudget;
 use super::chips::Chips;
+use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
-use super::parts::{self, undirected};
 use super::{icons, questions};
 use crate::domain::{Issue, IssueId, Timestamp};
 use crate::read_model::ReadView;
@@ -52,10 +52,10 @@ pub(super) fn title(issue: &Issue) -> String {
 pub(super) fn head(found: &Found) -> Markup {
     let id = found.issue.id;
     html! {
-        link rel="canonical" href=(parts::issue_path(id));
+        link rel="canonical" href=(components::issue_path(id));
         link rel="alternate" type="application/json" href=(json_path(id));
-        @if let Some(previous) = &found.previous { link rel="prev" href=(parts::issue_path(previous.id)); }
-        @if let Some(next) = &found.next { link rel="next" href=(parts::issue_path(next.id)); }
+        @if let Some(previous) = &found.previous { link rel="prev" href=(components::issue_path(previous.id)); }
+        @if let Some(next) = &found.next { link rel="next" href=(components::issue_path(next.id)); }
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn content(view: &IssueView) -> Markup {
             nav.breadcrumb aria-label=(text::BREADCRUMB) {
                 ol {
                     li { a href="/" { (strings::ISSUES) } }
-                    li { a href=(parts::issue_path(issue.id)) aria-current="page" { (issue.id.short()) } }
+                    li { a href=(components::issue_path(issue.id)) aria-current="page" { (issue.id.short()) } }
                 }
             }
             (heading(view))
@@ -108,12 +108,12 @@ fn heading(view: &IssueView) -> Markup {
         header.issue-head {
             h1 #issue-title dir="auto" { (undirected(&issue.title)) }
             p.issue-state #issue-state {
-                (parts::status(issue.status)) " "
-                (parts::kind(issue.classification)) " "
+                (components::status(issue.status)) " "
+                (components::kind(issue.classification)) " "
                 @if let Some(holder) = issue.holder() {
                     span.issue-holder {
-                        (text::HELD_BY) b { (parts::agent(holder.agent)) } " "
-                        (parts::held_since(holder.since, now))
+                        (text::HELD_BY) b { (components::agent(holder.agent)) } " "
+                        (components::held_since(holder.since, now))
                         (view.gone.mark(issue.id))
                     }
                     " "
@@ -138,7 +138,7 @@ fn heading(view: &IssueView) -> Markup {
 fn copy_link(issue: &Issue) -> Markup {
     let title = escaped(&undirected(&issue.title));
     html! {
-        button.copy type="button" data-copy=(title) data-copy-path=(parts::issue_path(issue.id))
+        button.copy type="button" data-copy=(title) data-copy-path=(components::issue_path(issue.id))
             data-copied=(text::COPIED_OTHER) hidden
         {
             (text::COPY_MARKDOWN)

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{IssueView, parts};
+use super::{IssueView, components};
 use crate::domain::IssueId;
 use crate::read_model::{Mentions, ReadView, Relation};
 use crate::web::query::ListQuery;
@@ -81,8 +81,8 @@ fn linked(id: IssueId, view: &ReadView) -> Markup {
     html! {
         @match view.summary(id) {
             Some(other) => {
-                (parts::status(other.status)) " "
-                a.title href=(parts::issue_path(id)) dir="auto" { (parts::undirected(&other.title)) } " "
+                (components::status(other.status)) " "
+                a.title href=(components::issue_path(id)) dir="auto" { (components::undirected(&other.title)) } " "
                 code { (id.short()) }
             }
             None => { code { (id.short()) } " " span.quiet { (text::UNKNOWN) } }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{IssueView, parts};
+use super::{IssueView, components};
 use crate::domain::text::shortened;
 use crate::domain::{Timestamp, UnknownKeys};
 use crate::read_model::FoundIssue;
@@ -21,13 +21,13 @@ pub(super) fn sidebar(view: &IssueView) -> Markup {
     html! {
         aside.issue-sidebar #issue-sidebar aria-label=(text::DETAILS) {
             dl {
-                (detail(strings::STATUS, &parts::status(issue.status)))
-                (detail(strings::KIND, &parts::kind(issue.classification)))
+                (detail(strings::STATUS, &components::status(issue.status)))
+                (detail(strings::KIND, &components::kind(issue.classification)))
                 (detail(text::HOLDER, &html! {
                     @match issue.holder() {
                         Some(holder) => {
-                            (parts::agent(holder.agent))
-                            span.exact { (parts::held_since(holder.since, view.now)) }
+                            (components::agent(holder.agent))
+                            span.exact { (components::held_since(holder.since, view.now)) }
                         }
                         None => { span.quiet { (text::NOBODY) } }
                     }
@@ -56,7 +56,7 @@ fn parked(view: &IssueView) -> Option<Markup> {
         text::PARKED,
         &html! {
             span dir="auto" { (reason) }
-            span.exact { (parts::ago(parked.since, view.now)) " " (text::BY) (parts::agent(&parked.by)) }
+            span.exact { (components::ago(parked.since, view.now)) " " (text::BY) (components::agent(&parked.by)) }
             @if let Some(until) = parked.until { span.exact { (text::until(until)) } }
         },
     ))
@@ -70,8 +70,8 @@ fn detail(name: &str, value: &Markup) -> Markup {
 
 fn when(time: Timestamp, agent: Option<&str>, now: Timestamp) -> Markup {
     html! {
-        (parts::ago(time, now))
-        @if let Some(agent) = agent { " " (text::BY) (parts::agent(agent)) }
+        (components::ago(time, now))
+        @if let Some(agent) = agent { " " (text::BY) (components::agent(agent)) }
         span.exact { (text::exact(time)) }
     }
 }
@@ -105,9 +105,9 @@ pub(super) fn neighbours(found: &Found) -> Markup {
 
 fn neighbour(relation: &str, name: &str, link: &FoundIssue) -> Markup {
     html! {
-        a class=(relation) rel=(relation) href=(parts::issue_path(link.id)) {
+        a class=(relation) rel=(relation) href=(components::issue_path(link.id)) {
             span.quiet { (name) } " "
-            bdi { (parts::undirected(&link.title)) }
+            bdi { (components::undirected(&link.title)) }
         }
     }
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::changes::ChangeWriter;
 use super::markdown_budget::MarkdownBudget;
-use super::{IssueView, icons, parts};
+use super::{IssueView, components, icons};
 use crate::domain::event::CHANGE_ACTION;
 use crate::domain::{ActionKind, Status, TimelineEntry};
 use crate::web::strings::issue as text;
@@ -43,14 +43,14 @@ pub(super) fn timeline(view: &IssueView, budget: &mut MarkdownBudget) -> Markup 
                         @if index == 0 && hidden > 0 {
                             li.gap #issue-gap {
                                 (text::hidden_entries(hidden)) " "
-                                a href={ (parts::issue_path(issue.id)) "?all=1" } { (text::show_all(total)) }
+                                a href={ (components::issue_path(issue.id)) "?all=1" } { (text::show_all(total)) }
                             }
                         }
                     }
                 }
             }
             @if view.is_full {
-                p { a href=(parts::issue_path(issue.id)) { (text::SHOW_LESS) } }
+                p { a href=(components::issue_path(issue.id)) { (text::SHOW_LESS) } }
             }
         }
     }
@@ -72,8 +72,8 @@ fn entry(
         {
             (icon(moment))
             p.kind {
-                (parts::agent(moment.agent)) " " (action(moment)) " "
-                a.permalink href={ "#moment-" (index + 1) } { (parts::ago(moment.at, view.now)) }
+                (components::agent(moment.agent)) " " (action(moment)) " "
+                a.permalink href={ "#moment-" (index + 1) } { (components::ago(moment.at, view.now)) }
                 @if gap_ms >= MIN_GAP_MS { span.gap-before { (text::later(gap_ms)) } }
                 @if let Some(held_ms) = held_ms(&timeline[..index], moment) {
                     span.gap-before { (text::held(held_ms)) }

@@ -11,7 +11,7 @@ use crate::domain::Status;
 use crate::read_model::stats::{Range, Stats};
 use crate::web::chart;
 use crate::web::format;
-use crate::web::pages::parts;
+use crate::web::pages::components;
 use crate::web::strings::{list, stats as text};
 
 /// The classes of the statuses in the order of [`Status::ALL`].
@@ -49,7 +49,7 @@ pub(super) fn content(stats: &Stats) -> Markup {
                 section.notice #stats-empty {
                     h2 { (text::EMPTY) }
                     p { (text::EMPTY_TEXT) }
-                    (parts::command(list::FILE_COMMAND))
+                    (components::command(list::FILE_COMMAND))
                 }
             } @else {
                 p.quiet #stats-covers { (text::covers(&format::time(stats.begin))) }
