@@ -319,25 +319,24 @@ impl LoweredTexts {
 /// Which ids a lower-case text names: those that it begins, and the one that it is a reference to, as people write it
 /// in texts.
 #[derive(Clone, Debug)]
-pub struct IdName {
-    /// What ids begin with.
-    begin: Option<String>,
-    range: Option<RangeInclusive<IssueId>>,
-}
+pub struct IdName(Vec<RangeInclusive<IssueId>>);
 
 impl IdName {
     /// Returns what a text names.
     pub fn of(text: &str) -> Self {
         let is_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-        Self {
-            begin: text.bytes().all(is_id).then(|| text.to_owned()),
-            range: IssueRef::in_search(text).map(|reference| reference.range()),
-        }
+        let begun = text.bytes().all(is_id).then(|| IssueRef::begun(text)).flatten();
+        let named = IssueRef::in_search(text).map(|reference| reference.range());
+        Self(begun.into_iter().chain(named).collect())
+    }
+
+    /// Returns the ranges of the ids.
+    pub fn ranges(&self) -> &[RangeInclusive<IssueId>] {
+        &self.0
     }
 
     /// Returns true if the text names an id.
     pub fn names(&self, id: IssueId) -> bool {
-        self.begin.as_ref().is_some_and(|begin| id.to_string().starts_with(begin))
-            || self.range.as_ref().is_some_and(|range| range.contains(&id))
+        self.0.iter().any(|range| range.contains(&id))
     }
 }

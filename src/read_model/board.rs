@@ -74,11 +74,11 @@ impl ReadView<'_> {
             return found.collect();
         }
         let search = TextSearch::new(&query.condition, self);
-        let matches = self.matching(query, &search);
+        let matching = self.matching(query, &search);
         let mut found = vec![(0, Vec::new()); Status::ALL.len()];
         for (position, row) in self.index.rows.iter().enumerate() {
             let is_of_kind = query.classification.is_none_or(|kind| kind == row.classification);
-            if is_of_kind && matches(position) {
+            if is_of_kind && matching.has(position) {
                 let (total, positions) = &mut found[row.status as usize];
                 *total += 1;
                 positions.push(position);

@@ -2,10 +2,12 @@
 
 use std::cmp::Reverse;
 
+use super::candidates::Candidates;
+use super::positions::Positions;
 use super::read_view::ReadView;
 use super::sort_index::{Direction, SortKey};
 use super::text_search::TextSearch;
-use crate::domain::{Counts, Order, Page, Query, Status, Subject};
+use crate::domain::{Condition, Counts, Order, Page, Query, Status, Subject};
 
 /// The maximum number of text matches to collect. A user with more matches should narrow the search, and the limit
 /// makes the cost independent of the size of the store.
@@ -91,8 +93,8 @@ impl ReadView<'_> {
             query.classification.is_none_or(|wanted| wanted == kind)
         };
         let is_asked_for = |at: &usize| query.statuses.contains(self.index.rows[*at].status);
-        let matches = self.matching(query, &search);
-        let fits = |at: &usize| of_kind(at) && matches(*at);
+        let matching = self.matching(query, &search);
+        let fits = |at: &usize| matching.may_have(*at) && of_kind(at) && matching.has(*at);
         if order.key == SortKey::Relevance {
             let found = self.best_matches(query, &search, of_kind);
             let counts = self.counted(found.positions.iter().copied());
@@ -120,7 +122,8 @@ impl ReadView<'_> {
         if has_exact_counts {
             found.retain(is_asked_for);
         } else {
-            let all = in_order().filter(|at| is_asked_for(at) && fits(at));
+            let is_wanted = |at: &usize| matching.may_have(*at) && is_asked_for(at) && fits(at);
+            let all = in_order().filter(is_wanted);
             found = all.take(MAX_FOUND + 1).collect();
         }
         let is_exact = found.len() <= MAX_FOUND;
@@ -147,7 +150,7 @@ impl ReadView<'_> {
             self.best_matches(query, &search, fits)
         } else {
             let matching = self.matching(query, &search);
-            let matches = |at: &usize| fits(at) && matching(*at);
+            let matches = |at: &usize| matching.may_have(*at) && fits(at) && matching.has(*at);
             let mut positions: Vec<_> =
                 self.in_order(order).filter(matches).take(limit.saturating_add(1)).collect();
             let is_exact = positions.len() <= limit;
@@ -206,26 +209,44 @@ impl ReadView<'_> {
         Counts::of(|status| counts[status as usize])
     }
 
-    /// Returns a function that is true for the positions of the issues that match the condition of a query.
-    pub(super) fn matching<'a>(
-        &'a self,
-        query: &'a Query,
-        search: &'a TextSearch,
-    ) -> impl Fn(usize) -> bool + 'a {
-        let candidates = self.candidates(&query.condition);
-        let is_exact = query.condition.is_empty()
-            || candidates.as_ref().is_some_and(|candidates| candidates.is_exact);
-        let positions = candidates.map(|candidates| candidates.positions);
-        move |at| {
-            positions.as_ref().is_none_or(|positions| positions.contains(at))
-                && (is_exact
-                    || (search.may_match(at, self.summaries()[at].id)
-                        && query.condition.matches(&self.subject(at, search))))
-        }
+    /// Prepares the condition of a query for being asked of many issues.
+    pub(super) fn matching<'a>(&'a self, query: &'a Query, search: &'a TextSearch) -> Matching<'a> {
+        let condition = &query.condition;
+        let (positions, is_exact) = match self.candidates(condition) {
+            Some(Candidates { positions, is_exact }) => (Some(positions), is_exact),
+            None => (None, condition.is_empty()),
+        };
+        let texts = search.candidates().cloned();
+        let candidates = positions.into_iter().chain(texts).reduce(Positions::and);
+        Matching { view: self, condition, search, candidates, is_exact }
     }
 
     fn subject<'a>(&'a self, position: usize, search: &'a TextSearch) -> impl Subject + 'a {
         super::subject::SummarizedIssue::new(self, position, search)
+    }
+}
+
+/// A condition, with what the indexes know of it.
+pub(super) struct Matching<'a> {
+    view: &'a ReadView<'a>,
+    condition: &'a Condition,
+    search: &'a TextSearch,
+    /// The issues that can match; `None` for all.
+    candidates: Option<Positions>,
+    /// Whether all of these match.
+    is_exact: bool,
+}
+
+impl Matching<'_> {
+    /// Returns true if the issue at a position can match. Costs next to nothing.
+    pub fn may_have(&self, position: usize) -> bool {
+        self.candidates.as_ref().is_none_or(|candidates| candidates.contains(position))
+    }
+
+    /// Returns true if the issue at a position matches.
+    pub fn has(&self, position: usize) -> bool {
+        self.may_have(position)
+            && (self.is_exact || self.condition.matches(&self.view.subject(position, self.search)))
     }
 }
 

@@ -26,7 +26,7 @@ impl ReadView<'_> {
         }
         let short = id.short();
         let candidates = self.index.signatures.candidates(&short, &self.issues);
-        let is_other = |at: &usize| self.summaries()[*at].id != id && candidates.contains(*at);
+        let is_other = |at: &usize| candidates.contains(*at) && self.summaries()[*at].id != id;
         let promising = (0..self.summaries().len()).rev().filter(is_other);
         let mut found = Mentions::default();
         for (examined, at) in promising.enumerate() {

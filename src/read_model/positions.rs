@@ -10,9 +10,9 @@ pub(super) struct Positions(Vec<u64>);
 impl Positions {
     /// Returns a set of positions below `count`.
     pub fn of(count: usize, positions: impl Iterator<Item = usize>) -> Self {
-        let mut words = vec![0; count.div_ceil(LANES)];
-        positions.for_each(|at| words[at / LANES] |= 1 << (at % LANES));
-        Self(words)
+        let mut set = Self(vec![0; count.div_ceil(LANES)]);
+        positions.for_each(|at| set.insert(at));
+        set
     }
 
     /// Returns the set with these words.
@@ -23,6 +23,17 @@ impl Positions {
     /// Returns true if a position is in the set.
     pub fn contains(&self, position: usize) -> bool {
         self.0[position / LANES] >> (position % LANES) & 1 == 1
+    }
+
+    /// Adds a position, which must be below the count.
+    pub fn insert(&mut self, position: usize) {
+        self.0[position / LANES] |= 1 << (position % LANES);
+    }
+
+    /// Returns what is not in the set.
+    pub fn not(mut self) -> Self {
+        self.0.iter_mut().for_each(|word| *word = !*word);
+        self
     }
 
     /// Returns what is in both sets.

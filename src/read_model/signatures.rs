@@ -1,7 +1,8 @@
 //! A bit-sliced signature file: finds the issues that may contain a text without reading them.
 //!
 //! Each issue has a signature of [`WIDTH`] bits: a Bloom filter with one hash function over the sequences of one, two
-//! and three bytes in its texts and external ids. An issue whose signature lacks a bit of a text does not contain that
+//! and three bytes in its texts and external ids, and those of four where two words meet, which few texts share even if
+//! they have both words. An issue whose signature lacks a bit of a text does not contain that
 //! text; one whose signature has all of them may. The signatures of 64 issues are stored bit-sliced, so a lookup reads
 //! one word for each sequence of the text. See C. Faloutsos, "Signature files", in *Information Retrieval: Data
 //! Structures and Algorithms*, 1992.
@@ -69,16 +70,18 @@ fn add(blocks: &mut Vec<Arc<Block>>, position: usize, issue: &Issue) {
     }
 }
 
-/// The bits of all sequences of one, two and three bytes in a text.
+/// The bits of all sequences of one, two and three bytes in a text, and of those of four with a space inside.
 fn sequences(text: &str) -> impl Iterator<Item = usize> {
     let bytes = text.as_bytes();
-    (1..=3).flat_map(move |length| {
-        bytes.windows(length).map(move |window| {
-            // Including the length distinguishes "a" from "\0a".
-            let begin = length as u32;
-            bit(window.iter().fold(begin, |number, &byte| number << 8 | u32::from(byte)))
-        })
-    })
+    let windows = |length| {
+        // Including the length distinguishes "a" from "\0a".
+        let number = move |window: &[u8]| {
+            window.iter().fold(length as u32, |number, &byte| number << 8 | u32::from(byte))
+        };
+        bytes.windows(length).map(move |window| (window, number(window)))
+    };
+    let meetings = windows(4).filter(|(window, _)| window[1..3].contains(&b' '));
+    (1..=3).flat_map(windows).chain(meetings).map(|(_, number)| bit(number))
 }
 
 fn bit(sequence: u32) -> usize {

@@ -6,19 +6,21 @@ use regex::{Regex, RegexBuilder};
 
 use super::positions::Positions;
 use super::read_view::ReadView;
+use crate::domain::Condition;
 use crate::domain::condition::{IdName, LoweredTexts};
-use crate::domain::{Condition, IssueId};
 
 /// The texts of a condition, prepared for being looked for in many issues.
-pub(super) struct TextSearch(Vec<SearchedText>);
+pub(super) struct TextSearch {
+    texts: Vec<SearchedText>,
+    /// The issues in which each text may occur that every match has; `None` without such a text.
+    candidates: Option<Positions>,
+}
 
 struct SearchedText {
     text: String,
     /// The issues that it names.
     id_name: IdName,
-    /// Whether every match has it.
-    is_needed: bool,
-    /// The issues that may contain it.
+    /// The issues that may contain it, and those that it names.
     candidates: Positions,
     /// What the JSON of an issue with it contains.
     written: Option<Regex>,
@@ -27,32 +29,33 @@ struct SearchedText {
 impl TextSearch {
     /// Prepares the search for the texts of a condition.
     pub fn new(condition: &Condition, view: &ReadView<'_>) -> Self {
-        let needed: Vec<&str> = condition.conjuncts().iter().filter_map(Condition::text).collect();
-        let prepare = |text: &str| SearchedText {
-            text: text.to_owned(),
-            id_name: IdName::of(text),
-            is_needed: needed.contains(&text),
-            candidates: view.index.signatures.candidates(text, &view.issues),
-            written: written(text),
+        let prepare = |text: &str| {
+            let id_name = IdName::of(text);
+            let mut candidates = view.index.signatures.candidates(text, &view.issues);
+            let named = id_name.ranges().iter().flat_map(|ids| view.issues.positions(ids));
+            named.for_each(|at| candidates.insert(at));
+            SearchedText { text: text.to_owned(), id_name, candidates, written: written(text) }
         };
-        Self(condition.texts().into_iter().map(prepare).collect())
+        let texts: Vec<_> = condition.texts().into_iter().map(prepare).collect();
+        let needed: Vec<&str> = condition.conjuncts().iter().filter_map(Condition::text).collect();
+        let needed = texts.iter().filter(|one| needed.contains(&&*one.text));
+        let candidates = needed.map(|one| one.candidates.clone()).reduce(Positions::and);
+        Self { texts, candidates }
     }
 
     /// Returns true if no text is looked for.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.texts.is_empty()
     }
 
     /// Returns how many of the texts may occur in the issue at a position.
     pub fn promised(&self, position: usize) -> usize {
-        self.0.iter().filter(|one| one.candidates.contains(position)).count()
+        self.texts.iter().filter(|one| one.candidates.contains(position)).count()
     }
 
-    /// Returns true if all texts that every match has may occur in the issue at a position. Tests all of them before
-    /// the first is looked for.
-    pub fn may_match(&self, position: usize, id: IssueId) -> bool {
-        let mut needed = self.0.iter().filter(|one| one.is_needed);
-        needed.all(|one| one.candidates.contains(position) || one.id_name.names(id))
+    /// Returns the issues in which each text may occur that every match has; `None` without such a text.
+    pub fn candidates(&self) -> Option<&Positions> {
+        self.candidates.as_ref()
     }
 
     /// Returns true if the issue at a position contains one of the texts, or is named by it. `texts` keeps its texts,
@@ -64,19 +67,19 @@ impl TextSearch {
         view: &ReadView<'_>,
         texts: &OnceCell<LoweredTexts>,
     ) -> bool {
-        let id = view.summaries()[position].id;
         let lowered =
             || texts.get_or_init(|| LoweredTexts::of(&view.issue(position))).contain(text);
-        let Some(searched) = self.0.iter().find(|one| one.text == text) else {
-            return IdName::of(text).names(id) || lowered();
+        let names = |id_name: &IdName| id_name.names(view.summaries()[position].id);
+        let Some(searched) = self.texts.iter().find(|one| one.text == text) else {
+            return names(&IdName::of(text)) || lowered();
         };
         let is_written =
             |json: &str| searched.written.as_ref().is_none_or(|text| text.is_match(json));
-        searched.id_name.names(id)
-            || (searched.candidates.contains(position)
-                && (texts.get().is_some()
+        searched.candidates.contains(position)
+            && (names(&searched.id_name)
+                || ((texts.get().is_some()
                     || view.issues.written_at(position).is_none_or(is_written))
-                && lowered())
+                    && lowered()))
     }
 }
 

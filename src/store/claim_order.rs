@@ -3,6 +3,7 @@
 //! [`IndexedIssues`](super::IndexedIssues) keeps them up to date. They hold what can be claimed now, so that a claim is
 //! a look-up, however many issues wait for others.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use imbl::OrdSet;
@@ -78,6 +79,18 @@ impl ClaimOrder {
         let links = (!self.links.is_empty()).then(|| self.links.range(first..));
         let links = links.into_iter().flatten();
         links.take_while(move |link| (link.0, link.1) == (to, kind)).map(|link| link.2)
+    }
+
+    /// Returns the issues that have a link of a kind to an issue with an id within a range.
+    pub fn linked_to(
+        &self,
+        kind: LinkKind,
+        ids: &RangeInclusive<IssueId>,
+    ) -> impl Iterator<Item = IssueId> {
+        let (first, last) = (*ids.start(), *ids.end());
+        let links = self.links.range((first, LinkKind::ALL[0], IssueId::NIL)..);
+        let links = links.take_while(move |link| link.0 <= last);
+        links.filter(move |link| link.1 == kind).map(|link| link.2)
     }
 
     /// Inserts the issue at a position, if it waits. `is_free` says that it waits for no other issue.

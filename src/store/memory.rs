@@ -162,6 +162,20 @@ impl IndexedIssues {
         self.positions.range(range).map(|(id, _)| *id)
     }
 
+    /// Returns the positions of the issues with ids within a range.
+    pub fn positions(&self, ids: &RangeInclusive<IssueId>) -> impl Iterator<Item = usize> {
+        self.positions.range(ids.clone()).map(|(_, position)| *position)
+    }
+
+    /// Returns the positions of the issues with a link of a kind to an id within a range.
+    pub fn linked_to(
+        &self,
+        kind: LinkKind,
+        ids: &RangeInclusive<IssueId>,
+    ) -> impl Iterator<Item = usize> {
+        self.claims.linked_to(kind, ids).filter_map(|id| self.position_of(id))
+    }
+
     /// Returns the position of the issue that a reference names.
     ///
     /// # Errors
