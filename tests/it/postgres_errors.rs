@@ -42,6 +42,16 @@ async fn a_newer_schema_is_left_alone() {
     let error = apply(&store, add(1, Classification::Bug), at(0)).await.unwrap_err();
     assert!(matches!(error, StoreError::Newer(_)), "{error}");
     assert!(matches!(store.counts().await.unwrap_err(), StoreError::Newer(_)));
+
+    // A process that is there when a newer one migrates the schema hears the same.
+    let url = server.project();
+    let schema = url.split_once("schema=").unwrap().1;
+    let store = open(&url);
+    apply(&store, add(1, Classification::Bug), at(0)).await.unwrap();
+    let migrate = format!("ALTER TABLE {schema}.issues DROP COLUMN active");
+    client.batch_execute(&migrate).await.unwrap();
+    let error = apply(&store, add(2, Classification::Bug), at(1)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Newer(_)), "{error}");
 }
 
 #[tokio::test]

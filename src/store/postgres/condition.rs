@@ -10,7 +10,8 @@ use uuid::Uuid;
 use super::connection::Param;
 use super::needs::bounds;
 use super::rows::storable;
-use crate::domain::{Condition, IssueId, IssueRef, LinkKind, Timestamp};
+use crate::domain::condition::IdName;
+use crate::domain::{Condition, IssueId, LinkKind, Timestamp};
 
 /// A parameter that is kept until the statement is sent.
 type Kept = (Box<dyn ToSql + Sync + Send>, Type);
@@ -98,7 +99,7 @@ impl Selection {
             Condition::Claims(range) => self.numbers("h.claims", range),
             Condition::Created(range) => self.times("h.created", range),
             Condition::Changed(range) => self.times("i.modified", range),
-            Condition::Active(range) => self.times("h.active", range),
+            Condition::Active(range) => self.times("i.active", range),
             Condition::Ready(now) => {
                 format!("(i.status = 0 AND NOT i.waits AND NOT {})", self.parked(*now))
             }
@@ -161,15 +162,7 @@ impl Selection {
         if !named.is_empty() {
             ways.push(format!("f.id = ANY({})", self.param(named, Type::UUID_ARRAY)));
         }
-        if text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
-            match IssueRef::begun(text) {
-                Some(range) => ways.push(self.ids("f.id", &range)),
-                None => ways.push(format!("starts_with(f.id::text, {})", self.text(text))),
-            }
-        }
-        if let Some(reference) = IssueRef::in_search(text) {
-            ways.push(self.ids("f.id", &reference.range()));
-        }
+        ways.extend(IdName::of(text).ranges().iter().map(|range| self.ids("f.id", range)));
         format!("({})", ways.join(" OR "))
     }
 

@@ -21,14 +21,15 @@ const PAGE: &str = "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.bo
 /// At most `{most}` matches are counted: an index has the issues in their usual orders, so the server stops there.
 const SEARCH: &str = "WITH matching AS MATERIALIZED (SELECT {columns} {title} \
     FROM {s}.issues i {joins} WHERE {condition} ORDER BY {inner} LIMIT {most})";
-/// Selects the issues that contain the most of some texts. It examines the newest issues, and those that an index finds
-/// by one of the rare texts.
-const BEST: &str = "WITH newest AS MATERIALIZED (SELECT i.id FROM {s}.issues i {other_joins} WHERE {others} \
-    ORDER BY i.modified DESC, i.position DESC LIMIT {most}), \
-    rare AS MATERIALIZED (SELECT f.id FROM {s}.issue_search f WHERE {rare} LIMIT {most}), \
-    counted AS MATERIALIZED (SELECT {columns}, {count} AS relevance FROM {s}.issues i \
-    JOIN {s}.issue_search f ON f.id = i.id {joins} \
-    WHERE i.id IN (SELECT id FROM newest UNION SELECT id FROM rare) AND {others}), \
+/// Selects the issues that contain the most of some texts. It examines those that an index finds by one of the rare
+/// texts, and the newest others. OFFSET makes each of them a look-up: otherwise the server reads all issues.
+const BEST: &str = "WITH rare AS MATERIALIZED (SELECT f.id FROM {s}.issue_search f WHERE {rare} LIMIT {most_rare}), \
+    newest AS MATERIALIZED (SELECT i.id FROM {s}.issues i {other_joins} WHERE {others} AND i.id NOT IN (SELECT id FROM rare) \
+    ORDER BY i.modified DESC, i.position DESC LIMIT {most} - (SELECT count(*) FROM rare)), \
+    counted AS MATERIALIZED (SELECT {columns}, {count} AS relevance \
+    FROM (SELECT id FROM newest UNION ALL SELECT id FROM rare) c \
+    CROSS JOIN LATERAL (SELECT * FROM {s}.issues x WHERE x.id = c.id OFFSET 0) i \
+    CROSS JOIN LATERAL (SELECT * FROM {s}.issue_search x WHERE x.id = c.id OFFSET 0) f {joins} WHERE {others}), \
     matching AS MATERIALIZED (SELECT * FROM counted WHERE relevance >= {at_least})";
 /// What a page of `matching` shows, and what it is ordered by.
 const COLUMNS: &str =
@@ -47,6 +48,8 @@ const SAMPLE: &str = "SELECT {counts} FROM (SELECT id FROM {s}.issues ORDER BY m
 
 /// How many matches of a search are counted at least, and how many issues are examined for the best ones.
 const MAX_COUNTED: i64 = 200;
+/// How many of the examined issues may be those with a rare text.
+const MAX_RARE: i64 = MAX_COUNTED / 2;
 /// How many issues show which texts are rare.
 const SAMPLED: i64 = 100;
 /// A text is rare if it occurs in no more of the sampled issues.
@@ -250,8 +253,9 @@ async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Fai
         .replace("{rare}", &if rare.is_empty() { "false".to_owned() } else { rare.join(" OR ") })
         .replace("{count}", &selection.count(texts))
         .replace("{at_least}", &selection.param(at_least, Type::INT8))
+        .replace("{most_rare}", &selection.param(MAX_RARE, Type::INT8))
         .replace("{most}", &selection.param(MAX_COUNTED, Type::INT8));
-    let examined = "greatest((SELECT count(*) FROM newest), (SELECT count(*) FROM rare))";
+    let examined = "(SELECT count(*) FROM newest) + (SELECT count(*) FROM rare)";
     let rows = page_of(client, schema, query, statement, examined, selection).await?;
     Ok(Found { total: counted(&rows, 6)?, is_exact: counted(&rows, 7)? < MAX_COUNTED, rows })
 }

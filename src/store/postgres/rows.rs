@@ -118,7 +118,6 @@ pub(super) fn filer(issue: &Issue) -> Option<String> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Facts {
     pub created: i64,
-    pub active: i64,
     pub returns: i64,
     pub claims: i64,
     pub labels: String,
@@ -131,7 +130,6 @@ impl Facts {
         let labels: Vec<_> = issue.attributes.labels.iter().map(Label::as_str).collect();
         Self {
             created: issue.created_at.unix_millis(),
-            active: issue.active_at().unix_millis(),
             returns: number(issue.returns()),
             claims: number(issue.attempts().claims),
             labels: labels.join(SEPARATOR),
@@ -143,7 +141,6 @@ impl Facts {
 #[derive(Clone, Default, Debug)]
 pub(super) struct FactColumns {
     created: Vec<i64>,
-    active: Vec<i64>,
     returns: Vec<i64>,
     claims: Vec<i64>,
     labels: Vec<String>,
@@ -153,17 +150,15 @@ impl FactColumns {
     /// Adds the facts of an issue.
     pub fn push(&mut self, facts: &Facts) {
         self.created.push(facts.created);
-        self.active.push(facts.active);
         self.returns.push(facts.returns);
         self.claims.push(facts.claims);
         self.labels.push(facts.labels.clone());
     }
 
     /// Returns the columns as parameters.
-    pub fn params(&self) -> [Param<'_>; 5] {
+    pub fn params(&self) -> [Param<'_>; 4] {
         [
             (&self.created, Type::INT8_ARRAY),
-            (&self.active, Type::INT8_ARRAY),
             (&self.returns, Type::INT8_ARRAY),
             (&self.claims, Type::INT8_ARRAY),
             (&self.labels, Type::TEXT_ARRAY),

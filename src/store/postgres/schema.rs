@@ -7,15 +7,17 @@ use super::connection::{Connections, Param};
 use super::error::Failure;
 use super::rows::{FactColumns, Facts};
 use super::sql::advisory_key;
+use crate::domain::Issue;
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
     include_str!("migrations/0004.sql"),
     include_str!("migrations/0005.sql"),
     include_str!("migrations/0006.sql"),
+    include_str!("migrations/0007.sql"),
 ];
 
 /// Returns the names of the indexes that every project has.
@@ -61,7 +63,7 @@ pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(
     for migration in &MIGRATIONS[usize::try_from(found).unwrap_or_default()..] {
         session.batch_execute(&migration.replace("{s}", schema)).await?;
     }
-    if found < 2 {
+    if found < 7 {
         fill_facts(&session, schema).await?;
     }
     let record = format!(
@@ -73,32 +75,36 @@ pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(
     Ok(())
 }
 
-/// Fills the columns that version 2 added.
+/// Fills the columns that the versions 2 and 7 added, where no migration could.
 async fn fill_facts(client: &tokio_postgres::Client, schema: &str) -> Result<(), Failure> {
     const UNFILLED: &str =
         "SELECT id, body FROM {s}.issue_texts WHERE created IS NULL ORDER BY id LIMIT 1000";
-    const FILL: &str = "UPDATE {s}.issue_texts t SET created = n.created, active = n.active, returns = n.returns, \
-        claims = n.claims, labels = string_to_array(n.labels, E'\\x01') \
-        FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[]) \
-        AS n(id, created, active, returns, claims, labels) WHERE t.id = n.id";
-    const DEMAND: &str = "ALTER TABLE {s}.issue_texts ALTER created SET NOT NULL, ALTER active SET NOT NULL, \
-        ALTER returns SET NOT NULL, ALTER claims SET NOT NULL, ALTER labels SET NOT NULL";
+    const FILL: &str = "WITH active AS (UPDATE {s}.issues i SET active = n.active \
+        FROM unnest($1::uuid[], $2::bigint[]) AS n(id, active) WHERE i.id = n.id) \
+        UPDATE {s}.issue_texts t SET created = n.created, returns = n.returns, claims = n.claims, \
+        labels = string_to_array(n.labels, E'\\x01') \
+        FROM unnest($1::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[]) \
+        AS n(id, created, returns, claims, labels) WHERE t.id = n.id";
+    const DEMAND: &str = "ALTER TABLE {s}.issue_texts ALTER created SET NOT NULL, \
+        ALTER returns SET NOT NULL, ALTER claims SET NOT NULL, ALTER labels SET NOT NULL; \
+        ALTER TABLE {s}.issues ALTER active SET NOT NULL";
     loop {
         let rows = client.query_typed(&UNFILLED.replace("{s}", schema), &[]).await?;
         if rows.is_empty() {
             break;
         }
-        let (mut ids, mut facts) = (Vec::new(), FactColumns::default());
+        let (mut ids, mut active, mut facts) = (Vec::new(), Vec::new(), FactColumns::default());
         for row in &rows {
             let (id, body): (Uuid, &str) = (row.try_get(0)?, row.try_get(1)?);
-            let issue = serde_json::from_str(body).map_err(|error| {
+            let issue: Issue = serde_json::from_str(body).map_err(|error| {
                 Failure::Other(format!("the text of the issue {id} cannot be read: {error}"))
             })?;
             ids.push(id);
+            active.push(issue.active_at().unix_millis());
             facts.push(&Facts::of(&issue));
         }
-        let params: Vec<Param<'_>> =
-            [(&ids as _, Type::UUID_ARRAY)].into_iter().chain(facts.params()).collect();
+        let params: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&active, Type::INT8_ARRAY)];
+        let params: Vec<_> = params.into_iter().chain(facts.params()).collect();
         client.query_typed(&FILL.replace("{s}", schema), &params).await?;
     }
     Ok(client.batch_execute(&DEMAND.replace("{s}", schema)).await?)

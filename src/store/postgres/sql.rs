@@ -270,34 +270,33 @@ statements! {
     set_keys = "UPDATE {s}.meta SET keys = $1";
 
     /// Adds issues.
-    add_issues = "INSERT INTO {s}.issues (id, position, status, kind, priority, modified, assignee, holder, \
+    add_issues = "INSERT INTO {s}.issues (id, position, status, kind, priority, modified, active, assignee, holder, \
         lease_claim, lease_client, parked, parked_until, question, authors) \
-        SELECT id, position, status, kind, priority, modified, assignee, holder, lease_claim, lease_client, parked, \
+        SELECT id, position, status, kind, priority, modified, active, assignee, holder, lease_claim, lease_client, parked, \
         parked_until, question, string_to_array(authors, E'\\x01') \
-        FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::bigint[], \
-        $7::text[], $8::text[], $9::bigint[], $10::text[], $11::boolean[], $12::bigint[], $13::boolean[], $14::text[]) \
-        AS n(id, position, status, kind, priority, modified, assignee, holder, lease_claim, lease_client, parked, \
+        FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::bigint[], $7::bigint[], \
+        $8::text[], $9::text[], $10::bigint[], $11::text[], $12::boolean[], $13::bigint[], $14::boolean[], $15::text[]) \
+        AS n(id, position, status, kind, priority, modified, active, assignee, holder, lease_claim, lease_client, parked, \
         parked_until, question, authors)";
     /// Adds events, changes issues except for their positions, and sets the texts of these and of new ones.
     change = "WITH events AS (INSERT INTO {s}.events (seq, nonce, issue, slot_before, slot_after, filed, body) \
         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::smallint[], $5::smallint[], \
         $6::boolean[], $7::text[])), \
         issues AS (UPDATE {s}.issues i SET written_in = pg_current_xact_id()::text::bigint, status = n.status, kind = n.kind, priority = n.priority, \
-        modified = n.modified, assignee = n.assignee, holder = n.holder, lease_claim = n.lease_claim, \
+        modified = n.modified, active = n.active, assignee = n.assignee, holder = n.holder, lease_claim = n.lease_claim, \
         lease_client = n.lease_client, parked = n.parked, parked_until = n.parked_until, question = n.question, \
         authors = string_to_array(n.authors, E'\\x01') \
-        FROM unnest($8::uuid[], $9::bigint[], $10::smallint[], $11::smallint[], $12::smallint[], $13::bigint[], \
-        $14::text[], $15::text[], $16::bigint[], $17::text[], $18::boolean[], $19::bigint[], $20::boolean[], $21::text[]) \
-        AS n(id, position, status, kind, priority, modified, assignee, holder, lease_claim, lease_client, parked, \
+        FROM unnest($8::uuid[], $9::bigint[], $10::smallint[], $11::smallint[], $12::smallint[], $13::bigint[], $14::bigint[], \
+        $15::text[], $16::text[], $17::bigint[], $18::text[], $19::boolean[], $20::bigint[], $21::boolean[], $22::text[]) \
+        AS n(id, position, status, kind, priority, modified, active, assignee, holder, lease_claim, lease_client, parked, \
         parked_until, question, authors) WHERE i.id = n.id) \
-        INSERT INTO {s}.issue_texts (id, body, agents, filer, created, active, returns, claims, labels) \
-        SELECT id, body, string_to_array(agents, E'\\x01'), filer, created, active, returns, claims, \
-        string_to_array(labels, E'\\x01') FROM unnest($22::uuid[], $23::text[], $24::text[], $25::text[], $26::bigint[], \
-        $27::bigint[], $28::bigint[], $29::bigint[], $30::text[]) \
-        AS n(id, body, agents, filer, created, active, returns, claims, labels) \
+        INSERT INTO {s}.issue_texts (id, body, agents, filer, created, returns, claims, labels) \
+        SELECT id, body, string_to_array(agents, E'\\x01'), filer, created, returns, claims, \
+        string_to_array(labels, E'\\x01') FROM unnest($23::uuid[], $24::text[], $25::text[], $26::text[], $27::bigint[], \
+        $28::bigint[], $29::bigint[], $30::text[]) \
+        AS n(id, body, agents, filer, created, returns, claims, labels) \
         ON CONFLICT (id) DO UPDATE SET body = excluded.body, agents = excluded.agents, filer = excluded.filer, \
-        created = excluded.created, active = excluded.active, returns = excluded.returns, claims = excluded.claims, \
-        labels = excluded.labels";
+        created = excluded.created, returns = excluded.returns, claims = excluded.claims, labels = excluded.labels";
     /// Sets what searches look at.
     set_search = "INSERT INTO {s}.issue_search (id, title, texts, external) \
         SELECT id, title, texts, string_to_array(external, E'\\x01') \

@@ -55,6 +55,7 @@ struct Issues {
     kind: Vec<i16>,
     priority: Vec<i16>,
     modified: Vec<i64>,
+    active: Vec<i64>,
     assignee: Vec<Option<String>>,
     holder: Vec<Option<String>>,
     lease_claim: Vec<Option<i64>>,
@@ -94,6 +95,7 @@ impl Issues {
         self.kind.push(issue.classification as i16);
         self.priority.push(attributes.effective_priority().get().into());
         self.modified.push(issue.modified_at.unix_millis());
+        self.active.push(issue.active_at().unix_millis());
         self.assignee.push(attributes.assignee.as_deref().map(storable));
         self.holder.push(issue.holder().map(|holder| storable(holder.agent)));
         self.lease_claim.push(after.lease.as_ref().map(|lease| lease.claim as i64));
@@ -105,7 +107,7 @@ impl Issues {
         self.authors.push(authors(issue));
     }
 
-    fn params(&self) -> [Param<'_>; 14] {
+    fn params(&self) -> [Param<'_>; 15] {
         [
             (&self.id, Type::UUID_ARRAY),
             (&self.position, Type::INT8_ARRAY),
@@ -113,6 +115,7 @@ impl Issues {
             (&self.kind, Type::INT2_ARRAY),
             (&self.priority, Type::INT2_ARRAY),
             (&self.modified, Type::INT8_ARRAY),
+            (&self.active, Type::INT8_ARRAY),
             (&self.assignee, Type::TEXT_ARRAY),
             (&self.holder, Type::TEXT_ARRAY),
             (&self.lease_claim, Type::INT8_ARRAY),
