@@ -29,7 +29,7 @@ pub use self::events::{Bounds, EventNumbers, LogReader, ends_before};
 use self::leases::LeaseCheck;
 pub use self::leases::{LeaseState, MAX_CLI_LAPSES};
 pub use self::questions::{OpenQuestion, QuestionHook};
-pub use self::undo::{UndoError, UndoOutcome, UndoSelection, UndoneIssue};
+pub use self::undo::{LogBegins, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 pub use self::waiting::MAX_WAITING;
 use self::waiting::WaitList;
 use crate::domain::{

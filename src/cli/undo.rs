@@ -100,6 +100,8 @@ struct Report {
     issues: Vec<ReportedIssue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -176,7 +178,11 @@ fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &mut Output
             changes: outcome.count,
             issues: outcome.issues.iter().map(reported).collect(),
             change: outcome.events.as_ref().map(ToString::to_string),
+            warning: outcome.log_begins.map(|at| at.to_string()),
         });
+    }
+    if let Some(at) = outcome.log_begins {
+        tracing::warn!("{at}");
     }
     for issue in &outcome.issues {
         let head = Line::default().part(STRONG, issue.id.short());

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use super::events::{Bounds, EventNumbers, LogReader, ends_before};
 use super::{NumberedEvent, StoreError, Subset, Tracker};
 use crate::domain::undo::{self, LeftReason, Undoing, Undone};
 use crate::domain::{
-    AgentName, ClaimProof, Command, CommentText, DomainError, Event, EventKind, Issue, IssueId,
-    Patch, Resolution, Timestamp,
+    AgentName, ClaimProof, Command, CommentText, Condition, DomainError, Event, EventKind, Issue,
+    IssueId, Patch, Query, Resolution, Timestamp,
 };
 
 /// How often, and how long each time, to wait until the log tells of all changes of the issues.
@@ -41,6 +42,22 @@ pub enum UndoSelection {
     Last(AgentName),
 }
 
+/// From when on the log knows changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogBegins(pub Timestamp);
+
+impl fmt::Display for LogBegins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the log begins at {} and knows no earlier changes", self.0)
+    }
+}
+
+/// The events to undo, with their issues.
+struct Selected {
+    events: BTreeMap<u64, IssueId>,
+    log_begins: Option<LogBegins>,
+}
+
 /// Why changes cannot be undone.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum UndoError {
@@ -64,10 +81,12 @@ pub enum UndoError {
         given: u64,
     },
     /// The selection has no events.
-    #[error("{agent} changed nothing in that time")]
+    #[error("{agent} changed nothing in that time{}", .log_begins.map(|at| format!("; {at}")).unwrap_or_default())]
     NothingBy {
         /// The agent.
         agent: AgentName,
+        /// Where the log begins, if the time begins before that.
+        log_begins: Option<LogBegins>,
     },
     /// The selection has too many issues.
     #[error(
@@ -107,6 +126,8 @@ pub struct UndoOutcome {
     pub issues: Vec<UndoneIssue>,
     /// The numbers of the first and the last event of the undo; `None` if nothing was changed.
     pub events: Option<EventNumbers>,
+    /// Where the log begins, if the selection begins before that and so may lack changes.
+    pub log_begins: Option<LogBegins>,
 }
 
 impl UndoOutcome {
@@ -132,7 +153,7 @@ impl Tracker {
         proof: ClaimProof,
         is_dry_run: bool,
     ) -> Result<UndoOutcome, UndoError> {
-        let selected = self.selected(selection).await?;
+        let Selected { events: selected, log_begins } = self.selected(selection).await?;
         let ids: BTreeSet<IssueId> = selected.values().copied().collect();
         if ids.len() > MAX_BULK {
             return Err(UndoError::TooMany { count: ids.len() });
@@ -147,16 +168,16 @@ impl Tracker {
             sleep(TRIAL).await;
             trial += 1;
         };
-        self.carry_out(plan, &selected, is_dry_run).await
+        let outcome = self.carry_out(plan, &selected, is_dry_run).await?;
+        Ok(UndoOutcome { log_begins, ..outcome })
     }
 
-    /// Returns the numbers of the selected events, with their issues. There is at least one.
-    async fn selected(
-        &self,
-        selection: &UndoSelection,
-    ) -> Result<BTreeMap<u64, IssueId>, UndoError> {
+    /// Returns the selected events. There is at least one.
+    async fn selected(&self, selection: &UndoSelection) -> Result<Selected, UndoError> {
         match selection {
-            UndoSelection::Numbers(numbers) => self.numbered(numbers).await,
+            UndoSelection::Numbers(numbers) => {
+                Ok(Selected { events: self.numbered(numbers).await?, log_begins: None })
+            }
             UndoSelection::By { agent, since, until } => {
                 self.latest_by(agent, *since, until.unwrap_or(Timestamp::MAX), false).await
             }
@@ -204,10 +225,11 @@ impl Tracker {
         since: Timestamp,
         until: Timestamp,
         is_last: bool,
-    ) -> Result<BTreeMap<u64, IssueId>, UndoError> {
+    ) -> Result<Selected, UndoError> {
         let mut selected = BTreeMap::new();
         let mut newer: Option<Arc<Event>> = None;
         let (mut log, now) = (LogReader::before(self, u64::MAX), self.now());
+        let mut begin = Some(now);
         while let Some(read) = log.next().await? {
             let event = &read.event;
             let is_of_server =
@@ -221,17 +243,37 @@ impl Tracker {
                 .as_ref()
                 .is_some_and(|newer| !is_wanted || !is_one_change(event, newer) || is_again());
             if ends_before(event, since) || (is_last && ends_change) {
+                begin = None;
                 break;
             }
+            begin = Some(event.at);
             if is_wanted {
                 selected.insert(read.number(), event.issue);
                 newer = Some(Arc::clone(event));
             }
         }
+        let log_begins = match begin.filter(|begin| !is_last && since < *begin) {
+            Some(begin) => self.forgotten(log.bounds(), begin).await?,
+            None => None,
+        };
         match selected.is_empty() {
-            true => Err(UndoError::NothingBy { agent: agent.clone() }),
-            false => Ok(selected),
+            true => Err(UndoError::NothingBy { agent: agent.clone(), log_begins }),
+            false => Ok(Selected { events: selected, log_begins }),
         }
+    }
+
+    /// Returns the time of the oldest event, if there were changes before: the log has dropped them, or it began with
+    /// issues that were there.
+    async fn forgotten(
+        &self,
+        bounds: Bounds,
+        begin: Timestamp,
+    ) -> Result<Option<LogBegins>, StoreError> {
+        let before = Timestamp::from_unix_millis(begin.unix_millis() - 1);
+        let condition = Condition::Created(Timestamp::MIN..=before);
+        let is_forgotten = bounds.oldest > 1
+            || self.list_issues(Query { condition, ..Query::default() }).await?.total > 0;
+        Ok(is_forgotten.then_some(LogBegins(begin)))
     }
 
     /// Plans the undo of each issue; `None` if the log does not tell of all changes yet. With `is_last`, such issues
@@ -322,7 +364,8 @@ impl Tracker {
         let (first, last) = (numbers.clone().next(), numbers.clone().next_back());
         let (first, last) = (first.copied().unwrap_or_default(), last.copied().unwrap_or_default());
         let numbers = EventNumbers(first..=last);
-        Ok(UndoOutcome { count: selected.len(), numbers, issues: issues.collect(), events })
+        let issues = issues.collect();
+        Ok(UndoOutcome { count: selected.len(), numbers, issues, events, log_begins: None })
     }
 
     /// Returns the commands that undo changes of an issue; none if nothing can be undone.

@@ -394,3 +394,38 @@ fn commands_show_first_then_change_and_take_back() {
     assert!(!closed.contains("ait undo"), "{closed}");
     ended(&["undo", "--last", "--yes"], 1, "never opens again");
 }
+
+#[test]
+fn an_undo_by_time_says_from_when_the_log_knows_changes() {
+    let directory = directory();
+    let path = directory.path();
+    // The log begins after these issues.
+    write_issues(path, &issues());
+    let nothing = run(path, &["undo", "--by", "dev", "--since", "900d"]);
+    assert!(nothing.code == 1 && nothing.log.contains("; the log begins at"), "{nothing:?}");
+    run(path, &["edit", &id(1), "-p", "1", "-a", "dev"]).ok();
+    let recent = run(path, &["undo", "--by", "dev", "--since", "900d", "--dry-run"]);
+    assert!(recent.code == 0 && recent.log.contains("warning: the log begins at"), "{recent:?}");
+    let last = run(path, &["undo", "--last", "-a", "dev", "--dry-run"]);
+    assert!(last.code == 0 && !last.log.contains("the log begins at"), "{last:?}");
+    let mut client = lead(path);
+    let arguments = json!({ "by_agent": "dev", "since": "900d", "agent": "lead" });
+    let found = report(&mut client, "undo_change", arguments);
+    let warning = found["warning"].as_str().unwrap_or_default();
+    assert!(warning.starts_with("the log begins at 20"), "{found}");
+    let refused = client
+        .call("undo_change", json!({ "by_agent": "nobody", "since": "900d", "agent": "lead" }));
+    assert!(refused.text.contains("nobody changed nothing in that time; the log begins at"));
+}
+
+#[test]
+fn an_undo_by_time_in_a_project_from_its_beginning_warns_of_nothing() {
+    let directory = directory();
+    let path = directory.path();
+    run(path, &["add", "first", "-c", "bug", "-a", "dev"]).ok();
+    let arguments = ["undo", "--by", "dev", "--since", "900d", "--dry-run", "--json"];
+    let run = run(path, &arguments);
+    assert!(!run.log.contains("the log begins"), "{run:?}");
+    let report: Value = serde_json::from_str(&run.ok()).unwrap();
+    assert_eq!((&report["changes"], &report["warning"]), (&json!(1), &Value::Null));
+}

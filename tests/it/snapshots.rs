@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agent_issue_tracker::domain::{AgentName, Command};
+use agent_issue_tracker::domain::{AgentName, ClaimProof, Command, Timestamp};
 use agent_issue_tracker::store::json::{JsonStoreOptions, KeepEvents};
 use agent_issue_tracker::store::{Store, StoreError};
+use agent_issue_tracker::tracker::{Tracker, UndoSelection};
 
 use crate::support::commands::{at, number};
 use crate::support::disk::{Disk, FaultyDuty};
@@ -191,6 +192,13 @@ async fn pruning_removes_old_events_and_keeps_issues() {
     let events = later.store.events(0, 3).await.unwrap();
     assert!(events.oldest > 1 && !events.is_complete_after(0), "{}", events.oldest);
     assert_eq!(events.events[0].position.number, events.oldest);
+    // Who undoes by time hears that.
+    let (agent, since) = (AgentName::try_from("before").unwrap(), Timestamp::MIN);
+    let all = UndoSelection::By { agent: agent.clone(), since, until: None };
+    let store: Arc<dyn Store> = Arc::clone(&later.store) as _;
+    let tracker = Tracker::new(store);
+    let undone = tracker.undo(&all, &agent, ClaimProof::default(), true).await.unwrap();
+    assert!(undone.log_begins.is_some_and(|begin| begin.0 > since), "{undone:?}");
     answers.file(&later).await.unwrap();
     later.kill().await;
 }

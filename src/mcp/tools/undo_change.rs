@@ -97,8 +97,11 @@ fn report(outcome: &UndoOutcome, is_dry_run: bool) -> Value {
     if let Some(events) = &outcome.events {
         report["change"] = events.to_string().into();
     }
-    if outcome.ends_issues() {
-        report["warning"] = hints::NEVER_OPEN_AGAIN.into();
+    let ends = outcome.ends_issues().then(|| hints::NEVER_OPEN_AGAIN.to_owned());
+    let warnings: Vec<_> =
+        ends.into_iter().chain(outcome.log_begins.map(|at| at.to_string())).collect();
+    if !warnings.is_empty() {
+        report["warning"] = warnings.join("; ").into();
     }
     if is_dry_run {
         // With the numbers, because the agent may change more until then.
