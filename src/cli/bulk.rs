@@ -165,7 +165,8 @@ pub(super) async fn run(
     if page.total > MAX_BULK || !page.is_exact {
         tracing::warn!("only the first {MAX_BULK} issues are meant: more match");
     }
-    let ids: Vec<IssueId> = page.issues.iter().map(|issue| issue.id).collect();
+    let mut ids: Vec<IssueId> = page.issues.iter().map(|issue| issue.id).collect();
+    let mut is_whole = true;
     let (proof, json) =
         (ClaimProof { number: None, is_forced: arguments.force }, arguments.format.json);
     if !arguments.yes {
@@ -182,10 +183,14 @@ pub(super) async fn run(
             tracing::info!("nothing was changed; --yes changes them");
             return Ok(ExitStatus::Nothing);
         }
+        // What was shown, whatever has happened since.
+        ids = preview.changed.iter().map(|issue| issue.id).collect();
+        is_whole = preview.refused.is_empty();
     }
     let outcome = tracker.change_many(&ids, &bulk, &agent, proof, false).await?;
     show(&outcome, &bulk, false, json, output)?;
-    Ok(match (outcome.changed.is_empty(), outcome.refused.is_empty()) {
+    is_whole &= outcome.refused.is_empty();
+    Ok(match (outcome.changed.is_empty(), is_whole) {
         (_, false) => ExitStatus::Partly,
         (true, true) => ExitStatus::Nothing,
         (false, true) => ExitStatus::Done,

@@ -2,12 +2,13 @@
 //! limits, times in the future, and changes that come in between.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_issue_tracker::domain::undo::LeftReason;
 use agent_issue_tracker::domain::{
-    ClaimPolicy, ClaimProof, ClaimSettings, Classification, Command, Comment, DomainError, Issue,
-    IssueChange, IssueId, Label, LinkKind, Question, QuestionAnswer, Resolution, Status, Timestamp,
-    UnknownKeys,
+    ClaimPolicy, ClaimProof, ClaimSettings, ClaimTerms, Classification, ClientId, Command, Comment,
+    DomainError, Issue, IssueChange, IssueId, Label, LinkKind, Question, QuestionAnswer,
+    Resolution, Status, Timestamp, UnknownKeys,
 };
 use agent_issue_tracker::store::{JsonStore, MemoryStore, Store};
 use agent_issue_tracker::tracker::{
@@ -192,6 +193,23 @@ async fn what_is_no_change_of_the_agent_is_not_its_last_one(store: &dyn Store, t
     commit(store, tracker, Command::LapseClaim { issue: id, entry, client: None, reason }).await;
     let undone = undo(tracker, &UndoSelection::Last(name("lost"))).await;
     assert_eq!(undone.numbers, EventNumbers(claimed..=claimed));
+
+    let id = file(tracker, "claimed and taken up again", "filer").await.id;
+    let [from, to] = ["one", "two"].map(ClientId::new);
+    let terms = ClaimTerms { client: Some(from.clone()), ..ClaimTerms::default() };
+    let (issue, agent) = (Some(id.into()), name("back"));
+    let claim = Command::GetNextIssue { issue, classification: None, agent: agent.clone(), terms };
+    commit(store, tracker, claim).await;
+    // Changes at the same time are one.
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let changed = change(tracker, id, priority(1), "back").await;
+    let number = newest(tracker).await;
+    let take_up = Command::TakeUpClaim { issue: id, agent, from, to };
+    assert_eq!(commit(store, tracker, take_up).await, number + 1);
+    let undone = undo(tracker, &UndoSelection::Last(name("back"))).await;
+    assert_eq!(undone.numbers, EventNumbers(number..=number));
+    let issue = get(tracker, id).await;
+    assert_eq!((issue.attributes.priority, issue.status), (None, changed.status));
 }
 
 async fn an_import_is_one_change(store: &dyn Store, tracker: &Tracker) {

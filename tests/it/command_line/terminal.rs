@@ -289,6 +289,35 @@ fn lines_break_at_words_in_60_columns() {
     }
 }
 
+/// What comes to match the query, and what the agent changes, between the question and the answer, stays.
+#[test]
+fn a_confirmation_concerns_what_was_shown() {
+    let desk = Desk::new();
+    let (first, second, done) = (desk.add("slow start"), desk.add("slow stop"), desk.add("slow"));
+    desk.run(&["edit", &done, "-p", "1"]).done();
+    let priority = |id: &str| desk.run(&["show", id, "--json"]).done().json()["priority"].clone();
+    let Some(mut terminal) = Terminal::run(&desk, (80, 24), "bulk slow -p 1 -a rogue") else {
+        return;
+    };
+    terminal.screen.wait_for("Change 2 issues? [y/N] ");
+    let late = desk.add("slow again");
+    desk.run(&["edit", &done, "-p", "4"]).done();
+    terminal.press(b"y\n");
+    let said = terminal.whole();
+    assert!(said.contains("changed 2 issues"), "{said}");
+    assert_eq!([&first, &second].map(|id| priority(id)), [1, 1]);
+    assert_eq!((priority(&late), priority(&done)), (json!(null), json!(4)));
+
+    let mut terminal = Terminal::run(&desk, (80, 24), "undo --by rogue --since 1h").unwrap();
+    terminal.screen.wait_for("Undo this in 2 issues? [y/N] ");
+    desk.run(&["edit", &late, "-p", "0", "-a", "rogue"]).done();
+    terminal.press(b"y\n");
+    let said = terminal.whole();
+    assert!(said.contains("takes that back"), "{said}");
+    assert_eq!([&first, &second].map(|id| priority(id)), [json!(null), json!(null)]);
+    assert_eq!(priority(&late), 0);
+}
+
 #[test]
 fn log_follow_ends_on_ctrl_c() {
     let desk = desk();

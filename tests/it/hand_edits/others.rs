@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::files::wait_for_file;
+use crate::support::files::{kept, wait_for_file};
 use crate::support::runs::run;
 use crate::support::{Client, directory};
 
@@ -34,5 +34,31 @@ fn stale_file_undoes_nothing_with_or_without_a_server() {
         if is_served {
             assert!(agent.close().success());
         }
+    }
+}
+
+/// An issue has at most 20 labels. Where an edit and a change together would give it more, the change stays.
+#[test]
+fn edit_beyond_the_most_labels_is_kept_and_loses_no_label() {
+    for (before, is_taken) in [(18, true), (19, false)] {
+        let directory = directory();
+        let path = directory.path();
+        let mut server = Client::start(path);
+        let id = server.add("labelled", "bug");
+        let labels: Vec<_> = (0..before).map(|n| format!("l{n}")).collect();
+        run(path, &["edit", &id, "-l", &labels.join(",")]).ok();
+        wait_for_file(path, |issues| issues[0]["labels"].as_array().map(Vec::len) == Some(before));
+        let mut edited: Value =
+            serde_json::from_slice(&fs::read(path.join("issues.json")).unwrap()).unwrap();
+        edited["issues"][0]["labels"].as_array_mut().unwrap().push(json!("of-edit"));
+        run(path, &["edit", &id, "-l", "+of-change"]).ok();
+        wait_for_file(path, |issues| issues[0]["labels"].to_string().contains("of-change"));
+        fs::write(path.join("issues.json"), edited.to_string()).unwrap();
+        let issue: Value = serde_json::from_str(&run(path, &["show", &id, "--json"]).ok()).unwrap();
+        let has = |label: &str| issue["labels"].as_array().unwrap().contains(&json!(label));
+        assert!(labels.iter().all(|label| has(label)), "{issue}");
+        assert_eq!((has("of-change"), has("of-edit")), (true, is_taken), "{issue}");
+        assert_eq!(kept(path).is_empty(), is_taken, "{:?}", kept(path));
+        assert!(server.close().success());
     }
 }
