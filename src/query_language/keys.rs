@@ -199,8 +199,19 @@ pub(super) fn nearest_to(name: &str) -> Option<&'static str> {
 }
 
 /// Returns what a key with a value means, or what was expected.
-pub(super) fn parse(key: Key, value: &str, now: Timestamp) -> Result<Meaning, &'static str> {
-    (key.parse)(value.trim(), now).ok_or(key.expected)
+pub(super) fn parse(key: Key, value: &str, now: Timestamp) -> Result<Meaning, String> {
+    (key.parse)(value.trim(), now).ok_or_else(|| match nearest_value(key, value, now) {
+        Some(near) => format!("{}; did you mean {near}?", key.expected),
+        None => key.expected.to_owned(),
+    })
+}
+
+/// Returns the word among the expected ones that is most like the first value that the key does not take.
+fn nearest_value(key: Key, value: &str, now: Timestamp) -> Option<&'static str> {
+    let is_known = |word: &str| (key.parse)(word, now).is_some();
+    let given = value.split(',').map(str::trim).find(|word| !is_known(word))?.to_lowercase();
+    let is_end = |character: char| !character.is_ascii_lowercase() && character != '_';
+    nearest(&given, key.expected.split(is_end).filter(|word| is_known(word)))
 }
 
 /// Parses values that are separated by commas, regardless of case: any of them may hold.

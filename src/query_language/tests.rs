@@ -180,6 +180,8 @@ fn mistakes_name_the_place_and_what_was_expected() {
         ("a labl:ui", 3, "there is no key labl: did you mean label:?"),
         ("ä statuss:open", 3, "did you mean status:?"),
         ("status:done", 1, "status:done is invalid: use open, created"),
+        ("status:closed,opn", 1, "or several with commas; did you mean open?"),
+        ("a sort:prioritty", 3, "with -asc or -desc behind it; did you mean priority?"),
         ("kind:", 1, "use bug, improvement or feature"),
         ("label:ü", 1, "use a label"),
         ("priority:high", 1, "use 0 (first) to 4 (last)"),
