@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cargo bench -p benches --bench queries
+//! cargo bench -p benches --bench queries -- files 100000    # one store, files or PostgreSQL, or one size
 //! ```
 //!
 //! See `benches/README.md` for results. Both stores have the same issues. The first search of a process, which builds
@@ -33,6 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const ROUNDS: usize = 21;
 /// The sizes with their targets for p50, in ms.
 const SIZES: [(usize, f64); 2] = [(10_000, 5.0), (100_000, 30.0)];
+const FILES: &str = "files";
 const POSTGRES: &str = "PostgreSQL";
 /// A page, as the pages have it.
 const TAKE: usize = 50;
@@ -64,19 +66,30 @@ fn main() {
     }
 }
 
+/// Returns true if the arguments name one of several parts, or none of them.
+fn is_wanted(part: &str, all: &[&str]) -> bool {
+    let is_named = |name: &str| std::env::args().any(|argument| argument == name);
+    is_named(part) || !all.iter().any(|name| is_named(name))
+}
+
 fn report(out: &mut dyn Write) -> io::Result<()> {
-    let server = Server::start(&["max_wal_size=4GB"]);
+    let is_wanted_store = |name: &str| is_wanted(name, &[FILES, POSTGRES]);
+    let sizes = SIZES.map(|(size, _)| size.to_string());
+    let sizes = sizes.each_ref().map(String::as_str);
+    let wants_server = is_wanted_store(POSTGRES);
+    let server = if wants_server { Server::start(&["max_wal_size=4GB"]) } else { None };
     writeln!(out, "Queries, a page of {TAKE}, p50 of {ROUNDS} in ms\n")?;
     let mut missed = Vec::new();
-    for (size, target_ms) in SIZES {
+    for (size, target_ms) in
+        SIZES.into_iter().filter(|(size, _)| is_wanted(&size.to_string(), &sizes))
+    {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("issues.json");
         let mut file = BufWriter::new(fs::File::create(&path)?);
         format::write(&issues::different(size), &mut file)?;
         file.flush()?;
         let runtime = fixture::runtime();
-        let mut stores: Vec<(&str, Arc<dyn Store>)> =
-            vec![("files", Arc::new(JsonStore::new(path)))];
+        let mut stores: Vec<(&str, Arc<dyn Store>)> = vec![(FILES, Arc::new(JsonStore::new(path)))];
         if let Some(server) = &server {
             let target = open(&server.project());
             let source = Arc::clone(&stores[0].1);
@@ -87,7 +100,7 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
             });
             stores.push((POSTGRES, Arc::new(target)));
         }
-        for (name, store) in stores {
+        for (name, store) in stores.into_iter().filter(|(name, _)| is_wanted_store(name)) {
             // As the program does.
             let model = ReadModel::new(Tracker::new(store)).searching_in_store(name == POSTGRES);
             writeln!(out, "\n## {size} issues, {name}\n\n| query | matches | first | p50 | p90 |")?;
