@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::output::{FAINT, Output, STRONG, local, of_classification, of_status};
+use super::sanitize;
 use super::styled_line::Line;
-use super::{sanitize, short_ids};
 use crate::domain::{Issue, IssueGraph, IssueId, LinkKind, Status, TimelineEntry, Timestamp};
 use crate::interchange::name_of;
 use crate::span;
@@ -59,7 +59,7 @@ impl LinkedIssue {
             title: issue.title.clone(),
             status: issue.status,
             holder: issue.holder().map(|holder| holder.agent.to_owned()),
-            short: short_ids::unique_in(issues, issue.id),
+            short: issues.short_id(issue.id),
         }
     }
 

@@ -13,7 +13,6 @@ use tokio::sync::watch;
 
 use super::options::{agent_name, issue_ref, time_arg};
 use super::output::{FAINT, STRONG, local, of_status};
-use super::short_ids::unique_in;
 use super::signals::{FOREVER, Live, Wake};
 use super::styled_line::Line;
 use super::{ExitStatus, NO_ISSUES, Output, sanitize};
@@ -252,7 +251,7 @@ impl Log<'_> {
         let events = found.events.iter().filter(|event| self.filter.accepts(&event.event));
         let events: Vec<_> = events.collect();
         let skipped = (older.len() + events.len()).saturating_sub(most.unwrap_or(usize::MAX));
-        let short = unique_in(&self.tracker.state().await?.issues, id);
+        let short = self.tracker.state().await?.issues.short_id(id);
         for moment in older.iter().skip(skipped) {
             self.written += 1;
             if self.json {
@@ -322,7 +321,7 @@ impl Log<'_> {
             } else {
                 let short = match id {
                     IssueId::NIL => "-".repeat(8),
-                    id => unique_in(&issues, id),
+                    id => issues.short_id(id),
                 };
                 Entry::of_event(event, title).write(&short, now, output)?;
             }

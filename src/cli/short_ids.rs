@@ -1,7 +1,6 @@
 //! Short ids that are unique within a list.
 
-use crate::domain::{DomainError, IssueId, IssueRef};
-use crate::tracker::IndexedIssues;
+use crate::domain::IssueId;
 
 /// The ids of the listed issues, ascending.
 pub(super) struct ShortIds(Vec<IssueId>);
@@ -24,19 +23,6 @@ impl ShortIds {
         let length = shared.max().map_or(0, |shared| shared + 1);
         text[..length.max(id.short().len())].to_owned()
     }
-}
-
-/// Returns the start of an id that no other issue of a store has: at least 8 hex digits.
-pub(super) fn unique_in(issues: &IndexedIssues, id: IssueId) -> String {
-    let text = id.to_string();
-    let is_unique = |length: &usize| {
-        let start = IssueRef::with_min_digits(&text[..*length], IssueRef::MIN_DIGITS);
-        start.is_ok_and(|start| {
-            !matches!(issues.find(&start), Err(DomainError::AmbiguousReference { .. }))
-        })
-    };
-    let length = (id.short().len()..text.len()).find(is_unique).unwrap_or(text.len());
-    text[..length].to_owned()
 }
 
 /// Returns the length of the start that two different ids have in common.

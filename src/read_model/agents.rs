@@ -16,16 +16,17 @@ pub struct Agent {
 }
 
 impl ReadView<'_> {
-    /// Returns the names of at most `most` agents, those with the latest actions.
+    /// Returns the names of at most `most` agents, those with the latest actions, latest first.
     pub fn recent_agents(&self, most: usize) -> Vec<&str> {
         let names = self.names();
-        if names.len() <= most {
-            return names.iter().map(|(_, text)| text).collect();
-        }
         let last = |name| self.index.agents.last(name).map(|(action, _)| action.at);
         let mut recent: Vec<_> = names.iter().map(|(name, _)| (last(name), name)).collect();
-        recent.select_nth_unstable_by(most, |one, other| other.cmp(one));
-        recent[..most].iter().map(|&(_, name)| names.text(name)).collect()
+        if recent.len() > most {
+            recent.select_nth_unstable_by(most, |one, other| other.cmp(one));
+            recent.truncate(most);
+        }
+        recent.sort_unstable_by(|one, other| other.cmp(one));
+        recent.into_iter().map(|(_, name)| names.text(name)).collect()
     }
 
     /// Returns all agents in any history. Agents that hold issues come first; both groups are sorted by their latest

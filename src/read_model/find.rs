@@ -186,20 +186,21 @@ impl ReadView<'_> {
         let latest = self.in_order(Sorting::default());
         let mut promising: Vec<_> = latest
             .filter(|at| fits(at))
-            .map(|at| (Reverse(search.promised(at)), at))
-            .filter(|(promised, _)| promised.0 > 0)
+            .enumerate()
+            .map(|(place, at)| (Reverse(search.promised(at)), place, at))
+            .filter(|(promised, ..)| promised.0 > 0)
             .collect();
-        promising.sort_by_key(|(promised, _)| *promised);
+        promising.sort_by_key(|(promised, ..)| *promised);
         let is_exact = promising.len() <= MAX_RANKED;
         let mut found = Vec::new();
-        for (_, at) in promising.into_iter().take(MAX_RANKED) {
+        for (_, place, at) in promising.into_iter().take(MAX_RANKED) {
             let subject = self.subject(at, search);
             if query.condition.matches(&subject) {
-                found.push((Reverse(query.condition.relevance(&subject)), at));
+                found.push((Reverse(query.condition.relevance(&subject)), place, at));
             }
         }
-        found.sort_by_key(|(relevance, _)| *relevance);
-        Found { positions: found.into_iter().map(|(_, at)| at).collect(), is_exact }
+        found.sort_by_key(|(relevance, place, _)| (*relevance, *place));
+        Found { positions: found.into_iter().map(|(.., at)| at).collect(), is_exact }
     }
 
     /// Counts the statuses of the issues at some positions.

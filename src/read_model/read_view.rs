@@ -119,6 +119,11 @@ impl<'a> ReadView<'a> {
         self.issues.position(reference)
     }
 
+    /// Returns the start of an id that no other issue has, for commands: at least 8 hex digits.
+    pub fn short_id(&self, id: IssueId) -> String {
+        self.issues.short_id(id)
+    }
+
     /// Returns the summary of an issue.
     pub fn summary(&self, id: IssueId) -> Option<&IssueSummary> {
         let position = self.position(&IssueRef::from(id)).ok()?;

@@ -31,6 +31,11 @@ impl Signatures {
     /// Adds or updates an issue. New positions arrive in order.
     pub fn note(&mut self, position: usize, issue: &Issue) {
         if let Some(blocks) = self.blocks.get_mut() {
+            if let Some(block) = blocks.get_mut(position / LANES) {
+                // Of an issue that has changed, the texts from before do not count.
+                let lane = 1 << (position % LANES);
+                Arc::make_mut(block).iter_mut().for_each(|word| *word &= !lane);
+            }
             add(blocks, position, issue);
         }
     }
@@ -87,4 +92,29 @@ fn sequences(text: &str) -> impl Iterator<Item = usize> {
 fn bit(sequence: u32) -> usize {
     // Multiplicative hashing by the golden ratio: Knuth, The Art of Computer Programming, 6.4.
     (sequence.wrapping_mul(0x9E37_79B1) >> (u32::BITS - WIDTH.ilog2())) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_issue_that_changed_has_the_signature_of_its_new_texts_alone() {
+        let issue = |title: &str| -> Issue {
+            let time = "2026-01-31T09:30:00.000Z";
+            let issue = serde_json::json!({
+                "id": "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", "title": title, "description": "",
+                "classification": "bug", "createdAt": time, "modifiedAt": time, "status": "created",
+                "history": [], "comments": [],
+            });
+            serde_json::from_value(issue).unwrap()
+        };
+        let mut issues = IndexedIssues::default();
+        issues.push(issue("zebra")).unwrap();
+        let mut signatures = Signatures::default();
+        assert!(signatures.candidates("zebra", &issues).contains(0));
+        signatures.note(0, &issue("quokka"));
+        assert!(signatures.candidates("quokka", &issues).contains(0));
+        assert!(!signatures.candidates("zebra", &issues).contains(0));
+    }
 }

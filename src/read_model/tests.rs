@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::{
-    AgentName, Classification, Command, Condition, Counts, HAND_EDIT, Issue, IssueId, Query,
+    AgentName, Classification, Command, Condition, Counts, HAND_EDIT, Issue, IssueId, Order, Query,
     Resolution, Status, StatusSet, Timestamp,
 };
 use crate::tracker::{EventPosition, IndexedIssues, State};
@@ -360,4 +360,20 @@ fn large_results_are_paged_up_to_the_limit() {
     let listing = view.list_with_counts(&query, order, 1, 50);
     assert_eq!((listing.total, listing.is_exact), (MAX_FOUND, false));
     assert!(listing.positions.iter().all(|position| (position - 3) % 2 == 0));
+}
+
+#[test]
+fn equally_good_matches_are_in_the_order_of_the_list() {
+    let mut store = IndexedIssues::default();
+    // The signature of the first one promises both texts.
+    for (number, title) in ["abc bcd wxyz", "wxyz"].into_iter().enumerate() {
+        store.push(issue(number, title)).unwrap();
+    }
+    let mut index = Projection::default();
+    let view = ReadView::of(&mut index, store);
+    let texts = ["abcd", "wxyz"].map(|text| Condition::Text(text.to_owned()));
+    let condition = Condition::Any(texts.into());
+    let query = Query { condition, order: Order::Relevance, ..Query::default() };
+    let listing = view.listing(&query, Sorting::of(Order::Relevance, false), 1, 50);
+    assert_eq!(listing.positions, [1, 0]);
 }

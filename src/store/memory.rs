@@ -157,6 +157,19 @@ impl IndexedIssues {
         self.position(reference).map(|position| self.at(position))
     }
 
+    /// Returns the start of an id that no other issue has: at least 8 hex digits.
+    pub fn short_id(&self, id: IssueId) -> String {
+        let text = id.to_string();
+        let is_unique = |length: &usize| {
+            let start = IssueRef::with_min_digits(&text[..*length], IssueRef::MIN_DIGITS);
+            start.is_ok_and(|start| {
+                !matches!(self.position(&start), Err(DomainError::AmbiguousReference { .. }))
+            })
+        };
+        let length = (id.short().len()..text.len()).find(is_unique).unwrap_or(text.len());
+        text[..length].to_owned()
+    }
+
     /// Returns the ids within a range, ascending.
     pub fn ids(&self, range: RangeInclusive<IssueId>) -> impl Iterator<Item = IssueId> {
         self.positions.range(range).map(|(id, _)| *id)

@@ -29,7 +29,7 @@ pub(super) fn overloaded<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
 pub(super) fn self_reviewed<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     let reviewed = scene.view.index.rows.iter().enumerate().filter(|(_, row)| match row.status {
         Status::InReview => true,
-        Status::Closed => scene.age(row.modified_at) <= SELF_REVIEW_WITHIN_MS,
+        Status::Closed => scene.age(row.since) <= SELF_REVIEW_WITHIN_MS,
         _ => false,
     });
     let hits = reviewed.filter_map(|(at, _)| {

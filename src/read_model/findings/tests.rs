@@ -260,6 +260,14 @@ fn agent_cases() -> Vec<Case> {
             of_history("closed", &[FILED, (500, "dev", COMPLETED), (200, "dev", CLOSED)]),
             None,
         ),
+        (
+            SelfReviewed,
+            of_history(
+                "closed",
+                &[FILED, (500, "dev", COMPLETED), (200, "dev", CLOSED), (1, "lead", "Labelled")],
+            ),
+            None,
+        ),
         (SelfReviewed, of_history("closed", &[FILED, (1, "dev", CLOSED)]), None),
         (Overloaded, held(4), Some(vec![1, 2, 3, 4])),
         (Overloaded, held(3), None),
