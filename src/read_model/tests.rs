@@ -374,6 +374,6 @@ fn equally_good_matches_are_in_the_order_of_the_list() {
     let texts = ["abcd", "wxyz"].map(|text| Condition::Text(text.to_owned()));
     let condition = Condition::Any(texts.into());
     let query = Query { condition, order: Order::Relevance, ..Query::default() };
-    let listing = view.listing(&query, Sorting::of(Order::Relevance, false), 1, 50);
+    let listing = view.list_with_counts(&query, Sorting::of(Order::Relevance, false), 1, 50);
     assert_eq!(listing.positions, [1, 0]);
 }

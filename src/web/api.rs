@@ -65,7 +65,7 @@ pub(super) async fn issues(
     RawQuery(query): RawQuery,
     request: HeaderMap,
 ) -> Result<Response, ErrorJson> {
-    let query = ListQuery::parse(query.as_deref())?;
+    let query = ListQuery::parse_request(query.as_deref())?;
     let now = state.tracker.now();
     let saved = Arc::clone(&state.project.queries);
     let json = state.read_model.read(move |view| list(&query, view, &saved, now)).await??;
@@ -144,7 +144,7 @@ pub(super) async fn agents(
     RawQuery(query): RawQuery,
     request: HeaderMap,
 ) -> Result<Response, ErrorJson> {
-    Parameters::parse(query.as_deref(), &[])?;
+    Parameters::of_request(query.as_deref(), &[])?;
     let json = state.read_model.read(move |view| {
         let id = |at: usize| view.summaries()[at].id;
         let agents = view.agents().into_iter().take(MAX_AGENTS).map(|agent| ListedAgent {
@@ -174,7 +174,7 @@ pub(super) async fn session(
     RawQuery(query): RawQuery,
     request: HeaderMap,
 ) -> Result<Response, ErrorJson> {
-    let parameters = Parameters::parse(query.as_deref(), &["agent"])?;
+    let parameters = Parameters::of_request(query.as_deref(), &["agent"])?;
     let expected = || "the name of an agent".to_owned();
     let agent = parameters.get("agent", expected, |name| name.parse::<AgentName>().ok())?;
     let store_id = state.tracker.store_id().await.to_string();
@@ -192,7 +192,7 @@ pub(super) async fn stats(
     RawQuery(query): RawQuery,
     request: HeaderMap,
 ) -> Result<Response, ErrorJson> {
-    let range = stats_range(query.as_deref())?;
+    let range = stats_range(&Parameters::of_request(query.as_deref(), &["range"])?)?;
     let now = state.tracker.now();
     let version = state.streams.probe().await.version;
     let version = format!("{version} {range} {}", now.unix_millis() / 60_000);
@@ -209,7 +209,7 @@ pub(super) async fn triage(
     RawQuery(query): RawQuery,
     request: HeaderMap,
 ) -> Result<Response, ErrorJson> {
-    let kind = finding_kind(query.as_deref())?;
+    let kind = finding_kind(&Parameters::of_request(query.as_deref(), &["kind"])?)?;
     let now = state.tracker.now();
     let json = state.read_model.read(move |view| {
         let findings = view.findings(now);

@@ -29,7 +29,7 @@ pub(super) async fn issues(
     State(state): State<WebState>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ErrorJson> {
-    let query = ListQuery::parse(query.as_deref())?;
+    let query = ListQuery::parse_request(query.as_deref())?;
     let now = state.tracker.now();
     let saved = Arc::clone(&state.project.queries);
     let listed = state.read_model.read(move |view| list(&query, view, &saved, now));

@@ -24,17 +24,17 @@ mod projects;
 mod query;
 mod repository;
 mod strings;
-mod unknown_parameters;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::{RawQuery, Request};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
@@ -49,7 +49,7 @@ use crate::metrics::Metrics;
 use crate::processes::Registry;
 use crate::query_language::SavedQueries;
 use crate::read_model::ReadModel;
-use crate::tracker::Tracker;
+use crate::tracker::{StoreId, Tracker};
 
 /// The path of what hooks of clients tell agents.
 pub const SESSION_PATH: &str = "/api/session";
@@ -99,6 +99,7 @@ struct WebState {
     health: Arc<Health>,
     streams: Arc<EventStreams>,
     clients: Arc<ClientLooks>,
+    store: Arc<OnceCell<StoreId>>,
     project: Arc<Project>,
     /// The tokens in forms; `None` if the pages are read-only.
     form_tokens: Option<Arc<FormTokens>>,
@@ -129,6 +130,7 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         projects: options.projects.clone(),
         streams: Arc::new(EventStreams::new(tracker.clone(), options.streams.clone())),
         clients: Arc::default(),
+        store: Arc::default(),
         health: Arc::new(Health::new(options)),
         tracker,
         metrics,
@@ -159,12 +161,12 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         .route("/health", get(health::probe))
         .route("/health/", get(health::probe))
         .route("/metrics", get(health::metrics))
-        .route("/issues", get(|| async { Redirect::permanent("/") }))
+        .route("/issues", get(to_the_list))
         .merge(assets::routes(state.project.icons()))
         .fallback(pages::error::not_found)
         .with_state(state.clone())
         .layer(from_fn_with_state(state, pages::response::finish))
-        .layer(from_fn(unknown_parameters::ignore))
+        .layer(from_fn(lead_to_wall))
         // The fastest level already makes pages five times smaller; higher levels gain little.
         .layer(
             CompressionLayer::new()
@@ -173,6 +175,21 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         )
         .layer(from_fn(refuse_writes))
         .merge(actions)
+}
+
+/// Leads to the wallboard from the address of any page with `?wall` behind it.
+async fn lead_to_wall(request: Request, next: Next) -> Response {
+    let is_page = !request.uri().path().starts_with("/api/");
+    let mut pairs = request.uri().query().unwrap_or_default().split('&');
+    match is_page && pairs.any(|pair| pair.split('=').next() == Some("wall")) {
+        true => Redirect::to("/wall").into_response(),
+        false => next.run(request).await,
+    }
+}
+
+/// Leads from an address that people guess to the list, with the same query.
+async fn to_the_list(RawQuery(query): RawQuery) -> Redirect {
+    Redirect::permanent(&query.map_or_else(|| "/".to_owned(), |query| format!("/?{query}")))
 }
 
 async fn refuse_writes(request: Request, next: Next) -> Response {

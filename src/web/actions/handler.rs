@@ -197,7 +197,7 @@ impl Submission<'_> {
                 p.notice.bad role="alert" dir="auto" { (problem) }
                 (details)
                 @if action == Action::Answer {
-                    (questions::of_issue(issue, self.state.tracker.now(), true))
+                    (questions::of_issue(issue, self.state.tracker.now(), None))
                 }
                 p { (text::TYPED) }
                 (self.forms().filled(action, issue, &fields))

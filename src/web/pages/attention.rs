@@ -141,13 +141,13 @@ impl Attention {
         let asked = asked.into_iter().filter_map(|(parked, summary)| {
             let question = parked.question.as_ref()?;
             let why = text::asked(&undirected(&parked.by), &on_one_line(&question.text));
-            let next = text::answer(&summary.id.short(), question.options.len());
+            let next = text::answer(&view.short_id(summary.id), question.options.len());
             Some((Some(summary.into()), why, next))
         });
         self.add(AttentionKind::Question, asked.collect(), asked_count);
         let others = others.into_iter().map(|(parked, summary)| {
             let why = text::parked(&undirected(&parked.by), &on_one_line(&parked.reason));
-            (Some(summary.into()), why, text::unpark(&summary.id.short()))
+            (Some(summary.into()), why, text::unpark(&view.short_id(summary.id)))
         });
         self.add(AttentionKind::Parked, others.collect(), others_count);
     }
@@ -164,7 +164,7 @@ impl Attention {
         let rows = orphaned.into_iter().take(MAX_OF_KIND).map(|(claim, summary, lapses_in)| {
             let ms = lapses_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
             let why = text::gone(&undirected(view.names().text(claim.agent)), ms);
-            (Some(summary.into()), why, text::give_back(&summary.id.short()))
+            (Some(summary.into()), why, text::give_back(&view.short_id(summary.id)))
         });
         self.add(AttentionKind::Orphaned, rows.collect(), count);
     }
@@ -172,7 +172,10 @@ impl Attention {
     /// Adds the findings that need a person. A claim whose agent is gone is there already.
     fn add_findings(&mut self, view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) {
         let findings = view.recent_findings(now);
+        let summaries = gone.gone().filter_map(|(id, _)| view.summary(id));
+        let old_claims = summaries.filter(|summary| summary.has_old_claim_at(now)).count();
         for (finding, kind) in FINDINGS {
+            let orphaned = if kind == AttentionKind::OldClaim { old_claims } else { 0 };
             let is_orphaned = |reported: &ReportedFinding<'_>| {
                 let issue = reported.finding.issues.first();
                 kind == AttentionKind::OldClaim && issue.is_some_and(|issue| gone.is_gone(issue.id))
@@ -180,12 +183,12 @@ impl Attention {
             // So many that some are left without those.
             let take = MAX_OF_KIND + self.counts.get(&AttentionKind::Orphaned).unwrap_or(&0);
             let report = TriageReport::of(&findings, &[finding], take, Reader::Person);
-            let orphaned = report.findings.iter().filter(|one| is_orphaned(one)).count();
             let rows = report.findings.iter().filter(|one| !is_orphaned(one)).map(|reported| {
                 let issue = reported.finding.issues.first().cloned();
-                (issue, reported.finding.why.clone(), reported.next.clone())
+                (issue, undirected(&reported.finding.why), reported.next.clone())
             });
-            self.add(kind, rows.collect(), report.total - orphaned);
+            // The findings are a little older than the moment.
+            self.add(kind, rows.collect(), report.total.saturating_sub(orphaned));
         }
     }
 

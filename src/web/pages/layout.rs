@@ -42,6 +42,8 @@ pub(in crate::web) struct Layout<'a> {
     pub now: Option<Timestamp>,
     /// The version of the store that the page shows, if the page follows changes.
     pub version: Option<&'a str>,
+    /// The id of the store, by which a page notices that another one has taken its port.
+    pub store: Option<&'a str>,
     /// Why the store cannot be changed.
     pub trouble: Option<&'a str>,
     /// Further elements of the head.
@@ -73,14 +75,15 @@ impl Layout<'_> {
                     script src=(APPEARANCE.path) {}
                     link rel="stylesheet" href=(STYLE.path);
                     @if let Some(head) = self.head { (head) }
-                    script src=(SCRIPT.path) data-worker=(WORKER.path) defer {}
+                    // It names all assets, by which a page notices another version of the program.
+                    script src=(SCRIPT.path) data-worker=(WORKER.path) data-sheet=(STYLE.path) defer {}
                 }
                 body data-changed=(layout::CHANGED) {
                     (icons::sprite())
                     a.skip href="#main" { (layout::SKIP) }
                     (self.header(project))
                     main #main tabindex="-1" data-now=[self.now.map(|now| now.unix_millis())]
-                        data-version=[self.version]
+                        data-version=[self.version] data-store=[self.store]
                     {
                         @if let Some(trouble) = self.trouble {
                             p #trouble.notice.bad role="alert" { (trouble) }

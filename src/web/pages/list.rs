@@ -11,7 +11,7 @@ use super::{components, icons};
 use crate::domain::text::shortened;
 use crate::domain::{Counts, Status, StatusSet, Timestamp};
 use crate::query_language::{NoMatch, QueryError, SavedQueries};
-use crate::read_model::{Direction, IssueSummary, Listing, MAX_FOUND, ReadView, SortKey};
+use crate::read_model::{Direction, IssueSummary, Listing, MAX_FOUND, ReadView, SortKey, Sorting};
 use crate::web::lookup::resolve;
 use crate::web::marks::Marks;
 use crate::web::query::ListQuery;
@@ -27,6 +27,7 @@ const MAX_SAVED_CHARS: usize = 300;
 pub(super) struct ListView<'a, 'b> {
     query: &'a ListQuery,
     listing: Listing,
+    order: Sorting,
     /// What the search marks in the rows.
     marks: Marks,
     saved: &'a SavedQueries,
@@ -56,6 +57,7 @@ impl<'a, 'b> ListView<'a, 'b> {
         let base = Self {
             query,
             listing: Listing::empty(view.counts()),
+            order: Sorting::default(),
             marks: Marks::default(),
             saved,
             mistake: None,
@@ -73,7 +75,7 @@ impl<'a, 'b> ListView<'a, 'b> {
         let is_searched = listing.total == 0 && !resolved.search.is_empty();
         let nothing = is_searched.then(|| resolved.no_match(view));
         let marks = Marks::of(&resolved.search.condition());
-        Ok(Self { listing, marks, nothing, ..base })
+        Ok(Self { listing, order: resolved.order, marks, nothing, ..base })
     }
 
     /// Returns true if the search is a mistake.
@@ -106,7 +108,7 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
             div.sheet {
                 table.issues role="table" {
                     caption.unseen { (text::caption(*total, *is_exact)) }
-                    thead role="rowgroup" { (head(view.query)) }
+                    thead role="rowgroup" { (head(view.query, view.order)) }
                     tbody role="rowgroup" {
                         @for &position in positions { (row(position, view, &chips)) }
                     }
@@ -178,7 +180,7 @@ fn sum(counts: &Counts, statuses: StatusSet) -> usize {
     statuses.iter().map(|status| counts.in_status(status)).sum()
 }
 
-fn head(query: &ListQuery) -> Markup {
+fn head(query: &ListQuery, order: Sorting) -> Markup {
     let columns = [
         (SortKey::Title, strings::ISSUE),
         (SortKey::Classification, strings::KIND),
@@ -188,7 +190,7 @@ fn head(query: &ListQuery) -> Markup {
         (SortKey::Created, text::CREATED),
     ];
     let sorted = |key| {
-        (query.order.key == key).then_some(match query.order.direction {
+        (order.key == key).then_some(match order.direction {
             Direction::Ascending => "ascending",
             Direction::Descending => "descending",
         })
@@ -197,7 +199,7 @@ fn head(query: &ListQuery) -> Markup {
         tr role="row" {
             @for (key, name) in columns {
                 th role="columnheader" scope="col" aria-sort=[sorted(key)] {
-                    a href={ "/" (query.sorted_by(key).query_string()) } { (name) }
+                    a href={ "/" (query.sorted_by(key, order).query_string()) } { (name) }
                 }
             }
         }
@@ -207,7 +209,7 @@ fn head(query: &ListQuery) -> Markup {
 fn row(position: usize, view: &ListView, chips: &Chips) -> Markup {
     let summary = &*view.view.summaries()[position];
     html! {
-        tr role="row" id={ "i-" (summary.id.short()) } data-changed=(summary.modified_at.unix_millis()) {
+        tr role="row" id={ "i-" (summary.id) } data-changed=(summary.modified_at.unix_millis()) {
             th.issue role="rowheader" scope="row" {
                 a.title href=(components::issue_path(summary.id)) dir="auto" {
                     (view.marks.marked(&components::undirected(&summary.title)))

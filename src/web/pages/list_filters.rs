@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::components;
 use crate::domain::text::shortened;
-use crate::domain::{Classification, Priority, Status};
+use crate::domain::{Classification, Label, Priority, Status};
 use crate::query_language::{SavedQueries, known_keys};
 use crate::read_model::ReadView;
 use crate::web::query::ListQuery;
@@ -50,14 +50,17 @@ pub(super) fn filters(query: &ListQuery, view: &ReadView, saved: &SavedQueries) 
 /// last word with them.
 fn terms(view: &ReadView, saved: &SavedQueries) -> Markup {
     let of = |key: &'static str| move |value: &str| format!("{key}:{value}");
+    // As a value it means that there is none.
+    let is_none = |name: &str| name.eq_ignore_ascii_case("none");
     let labels = view.attribute_counts();
-    let labels = labels.labels(MAX_TERMS).into_iter().map(|label| of("label")(label.as_str()));
+    let labels = labels.labels(MAX_TERMS).into_iter().map(Label::as_str);
+    let labels = labels.filter(|label| !is_none(label)).map(of("label"));
     let statuses = Status::ALL.iter().map(|status| of("status")(status.as_str()));
     let kinds = Classification::ALL.iter().map(|kind| of("kind")(kind.as_str()));
     // A name with spaces would need quotes.
     let agents = view.recent_agents(MAX_TERMS);
     let agents = agents.into_iter().filter(|name| !name.contains([' ', '"', ',']));
-    let agents = agents.map(of("holder"));
+    let agents = agents.filter(|name| !is_none(name)).map(of("holder"));
     html! {
         datalist #terms {
             @for (name, query) in saved.iter().take(MAX_TERMS) {

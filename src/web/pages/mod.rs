@@ -110,8 +110,7 @@ pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQue
 }
 
 /// Shows the wallboard.
-pub(super) async fn wall(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    Parameters::parse(query.as_deref(), &[])?;
+pub(super) async fn wall(State(state): State<WebState>) -> PageResult {
     page(&state, Tab::Board, move |view, context| {
         let content = wall::content(view, context);
         Ok(Page { title: strings::wall::TITLE.to_owned(), content, ..Page::default() })
@@ -173,7 +172,7 @@ pub(super) async fn activity(
 
 /// Shows the statistics.
 pub(super) async fn stats(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    let range = stats_range(query.as_deref())?;
+    let range = stats_range(&Parameters::of_page(query.as_deref()))?;
     page(&state, Tab::Statistics, move |view, context| {
         Ok(Page {
             title: strings::stats::TITLE.to_owned(),
@@ -187,7 +186,7 @@ pub(super) async fn stats(State(state): State<WebState>, RawQuery(query): RawQue
 
 /// Shows what is wrong in the queue.
 pub(super) async fn triage(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    let kind = finding_kind(query.as_deref())?;
+    let kind = finding_kind(&Parameters::of_page(query.as_deref()))?;
     page(&state, Tab::Triage, move |view, context| {
         let parameters = kind.map(|kind| format!("?kind={kind}")).unwrap_or_default();
         Ok(Page {
@@ -220,7 +219,7 @@ pub(super) async fn issue(
     RawQuery(query): RawQuery,
 ) -> PageResult {
     let Path(asked) = asked?;
-    let parameters = Parameters::parse(query.as_deref(), &["all", "done"])?;
+    let parameters = Parameters::of_page(query.as_deref());
     let done = parameters.get("done", || "done=comment".to_owned(), Action::from_word)?;
     let all = parameters.get("all", || "all=1".to_owned(), |value| (value == "1").then_some(()))?;
     let is_full = all.is_some();
@@ -264,6 +263,7 @@ async fn page_since(
     render: impl FnOnce(&ReadView<'_>, &PageContext) -> Result<Page, WebError> + Send + 'static,
 ) -> PageResult {
     let (now, project, tab) = (state.tracker.now(), Arc::clone(&state.project), tab.into());
+    let store = state.store.get_or_init(|| state.tracker.store_id()).await.to_string();
     let clients = state.clients.gone(&state.tracker).await;
     let waiting = state.tracker.waiting_for_work();
     let rendered = state.read_model.read(move |view| {
@@ -280,6 +280,7 @@ async fn page_since(
             findings: Some(view.recent_findings(now).total()),
             now: Some(now),
             version: Some(&*probe.version),
+            store: Some(&store),
             trouble: probe.trouble.as_deref(),
             head: page.head.as_ref(),
             json: page.json.as_deref(),

@@ -23,10 +23,10 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
             section.questions #questions aria-labelledby="questions-heading" {
                 h2 #questions-heading { (text::HEADING) " " span.count { (total) } }
                 @for issue in view.questions().take(MAX_QUESTIONS) {
-                    article.question id={ "q-" (issue.id.short()) } {
+                    article.question id={ "q-" (issue.id) } {
                         h3 { a href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) } }
                         (question(&issue, now))
-                        (way(&issue, has_actions))
+                        (way(&issue, (!has_actions).then(|| view.short_id(issue.id))))
                     }
                 }
                 @if total > MAX_QUESTIONS { p.more { (text::more(total - MAX_QUESTIONS)) } }
@@ -35,27 +35,29 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
     }
 }
 
-/// Renders the open question of an issue; nothing if it has none. With `has_form` the form for the answer follows.
-pub(in crate::web) fn of_issue(issue: &Issue, now: Timestamp, has_form: bool) -> Markup {
+/// Renders the open question of an issue; nothing if it has none. `short_id` is for the command that answers it;
+/// without, the form for the answer follows.
+pub(in crate::web) fn of_issue(issue: &Issue, now: Timestamp, short_id: Option<String>) -> Markup {
     html! {
         @if issue.open_question().is_some() {
             section.question #issue-question aria-labelledby="question-heading" {
                 h2 #question-heading { (text::QUESTION) }
                 (question(issue, now))
-                @if !has_form { (way(issue, false)) }
+                @if short_id.is_some() { (way(issue, short_id)) }
             }
         }
     }
 }
 
 /// Renders how to answer: on the page of the issue, or in a terminal.
-fn way(issue: &Issue, has_actions: bool) -> Markup {
+fn way(issue: &Issue, short_id: Option<String>) -> Markup {
     html! {
         p.quiet {
-            @if has_actions {
-                a href={ (components::issue_path(issue.id)) "#act-answer" } { (text::ANSWER) }
+            @if let Some(short_id) = short_id {
+                @let command = text::command(&short_id);
+                (text::ANSWER_WITH) code { (command) } " " (components::copy_command(&command))
             } @else {
-                (text::ANSWER_WITH) code { (text::command(&issue.id.short())) }
+                a href={ (components::issue_path(issue.id)) "#act-answer" } { (text::ANSWER) }
             }
         }
     }

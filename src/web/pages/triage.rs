@@ -21,7 +21,12 @@ pub(super) fn content(findings: &Findings, kind: Option<FindingKind>) -> Markup 
     html! {
         h1.unseen { (text::TITLE) }
         @if kind.is_some() { p { a href="/triage" { (text::SHOW_ALL) } } }
-        @if report.total == 0 { p.notice { (text::EMPTY) } }
+        @if report.total == 0 {
+            section.notice {
+                p { (text::EMPTY) }
+                (components::command(text::COMMAND))
+            }
+        }
         @for found in report.findings.chunk_by(is_same) {
             (section(found[0].finding.kind, found, report.counts[found[0].finding.kind.as_str()], kind.is_none()))
         }
@@ -56,10 +61,10 @@ fn finding(reported: &ReportedFinding<'_>) -> Markup {
             @for issue in &reported.finding.issues {
                 h3 {
                     (components::status(issue.status)) " "
-                    a href=(components::issue_path(issue.id)) dir="auto" { (issue.title) }
+                    a href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) }
                 }
             }
-            p.asked dir="auto" { (reported.finding.why) }
+            p.asked dir="auto" { (components::undirected(&reported.finding.why)) }
             p.quiet { (text::NEXT) (with_code(&reported.next)) }
         }
     }

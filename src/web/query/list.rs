@@ -34,7 +34,8 @@ pub(in crate::web) struct ListQuery {
     pub is_ready: bool,
     pub is_blocked: bool,
     pub is_parked: bool,
-    pub order: Sorting,
+    /// The order, if the link names one.
+    pub order: Option<Sorting>,
     /// The number of the page, from 1; 0 stands for the first page, too.
     pub page: usize,
     /// The fields of each issue, for the JSON of the list.
@@ -42,37 +43,46 @@ pub(in crate::web) struct ListQuery {
 }
 
 impl ListQuery {
-    /// The parameters that the list takes.
-    #[rustfmt::skip]
-    pub const PARAMETERS: [&str; 15] = [
-        "status", "classification", "priority", "label", "assignee", "parent", "ready", "blocked", "parked",
-        "agent", "q", "sort", "dir", "page", "fields",
-    ];
-
-    /// Parses the query string of the list.
+    /// Parses the query string of the page of the list.
     pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
-        let parameters = Parameters::parse(query, &Self::PARAMETERS)?;
-        let key = parameters.get("sort", sort_words, sort_key)?.unwrap_or_default();
+        Self::of(&Parameters::of_page(query))
+    }
+
+    /// Parses the query string of a request for a list.
+    pub fn parse_request(query: Option<&str>) -> Result<Self, InvalidParameter> {
+        #[rustfmt::skip]
+        let known = [
+            "status", "classification", "priority", "label", "assignee", "parent", "ready", "blocked", "parked",
+            "agent", "q", "sort", "dir", "page", "fields",
+        ];
+        Self::of(&Parameters::of_request(query, &known)?)
+    }
+
+    fn of(parameters: &Parameters) -> Result<Self, InvalidParameter> {
+        let key = parameters.get("sort", sort_words, sort_key)?;
         let expected = || joined(Direction::words());
         let direction = parameters.get("dir", expected, Direction::from_word)?;
         let expected = || "1, 2, 3, …".to_owned();
         let number = |text: &str| text.parse().ok().filter(|&page: &usize| page > 0);
         let kinds = || joined(Classification::words());
         Ok(Self {
-            statuses: statuses(&parameters)?,
+            statuses: statuses(parameters)?,
             kind: parameters.get("classification", kinds, Classification::from_word)?,
             agent: parameters.all("agent").last().map(str::to_owned),
             search: parameters.all("q").last().unwrap_or_default().to_owned(),
-            priorities: priorities(&parameters)?,
-            labels: labels(&parameters)?,
+            priorities: priorities(parameters)?,
+            labels: labels(parameters)?,
             assignee: parameters.all("assignee").last().map(str::to_owned),
             parent: parameters.get("parent", id_form, |text| text.parse().ok())?,
-            is_ready: flag(&parameters, "ready")?,
-            is_blocked: flag(&parameters, "blocked")?,
-            is_parked: flag(&parameters, "parked")?,
-            order: Sorting { key, direction: direction.unwrap_or(default_direction(key)) },
+            is_ready: flag(parameters, "ready")?,
+            is_blocked: flag(parameters, "blocked")?,
+            is_parked: flag(parameters, "parked")?,
+            order: (key.is_some() || direction.is_some()).then(|| {
+                let key = key.unwrap_or_default();
+                Sorting { key, direction: direction.unwrap_or(default_direction(key)) }
+            }),
             page: parameters.get("page", expected, number)?.unwrap_or_default(),
-            fields: fields(&parameters)?,
+            fields: fields(parameters)?,
         })
     }
 
@@ -104,12 +114,8 @@ impl ListQuery {
 
     /// Returns the order. One that the link names wins over that of the search.
     pub fn sorting(&self, search: &ParsedQuery) -> Sorting {
-        match search.order() {
-            Some((order, reversed)) if self.order == Sorting::default() => {
-                Sorting::of(order, reversed)
-            }
-            _ => self.order,
-        }
+        let of_search = || search.order().map(|(order, reversed)| Sorting::of(order, reversed));
+        self.order.or_else(of_search).unwrap_or_default()
     }
 
     /// Returns the query string with its question mark, or an empty string if there are no parameters.
@@ -142,11 +148,14 @@ impl ListQuery {
         if !self.search.is_empty() {
             parameters.push(("q", self.search.clone()));
         }
-        if self.order.key != SortKey::default() {
-            parameters.push(("sort", sort_word(self.order.key).to_owned()));
-        }
-        if self.order.direction != default_direction(self.order.key) {
-            parameters.push(("dir", self.order.direction.to_string()));
+        if let Some(Sorting { key, direction }) = self.order {
+            // A search may name another order.
+            if key != SortKey::default() || !self.search.is_empty() {
+                parameters.push(("sort", sort_word(key).to_owned()));
+            }
+            if direction != default_direction(key) {
+                parameters.push(("dir", direction.to_string()));
+            }
         }
         if self.page > 1 {
             parameters.push(("page", self.page.to_string()));
@@ -185,13 +194,13 @@ impl ListQuery {
         Self { page, ..self.clone() }
     }
 
-    /// Returns the query sorted by another key, or in the opposite direction if it is sorted by this key.
-    pub fn sorted_by(&self, key: SortKey) -> Self {
-        let direction = match self.order.direction {
-            _ if self.order.key != key => default_direction(key),
+    /// Returns the query sorted by another key, or in the opposite direction if its order is by this key.
+    pub fn sorted_by(&self, key: SortKey, order: Sorting) -> Self {
+        let direction = match order.direction {
+            _ if order.key != key => default_direction(key),
             direction => direction.reversed(),
         };
-        Self { order: Sorting { key, direction }, page: 0, ..self.clone() }
+        Self { order: Some(Sorting { key, direction }), page: 0, ..self.clone() }
     }
 }
 
@@ -307,6 +316,7 @@ mod tests {
             ("status=created&status=in_progress&status=completed&status=in_review", "?status=open"),
             ("q=a+%22b++c%22&agent=x%26y", "?agent=x%26y&q=a+%22b++c%22"),
             ("sort=title", "?sort=title"),
+            ("q=sort:title&sort=activity", "?q=sort%3Atitle&sort=activity"),
             ("sort=title&dir=asc", "?sort=title"),
             ("sort=title&dir=desc&page=3", "?sort=title&dir=desc&page=3"),
             ("priority=1,0&priority=p1", "?priority=0%2C1"),
@@ -341,7 +351,7 @@ mod tests {
             ("blocked=false", "blocked", "true"),
             ("parked=1", "parked", "true"),
         ] {
-            let bad = ListQuery::parse(Some(query)).unwrap_err();
+            let bad = ListQuery::parse_request(Some(query)).unwrap_err();
             assert_eq!(bad.name, parameter, "{query}");
             assert!(bad.expected.contains(expected), "{bad:?}");
         }
@@ -349,9 +359,13 @@ mod tests {
 
     #[test]
     fn sorting_by_the_same_key_reverses_the_direction() {
-        let by_title = parsed("page=4&q=x").sorted_by(SortKey::Title);
+        let order = Sorting { key: SortKey::Title, direction: Direction::Ascending };
+        let query = parsed("page=4&q=x");
+        let by_title = query.sorted_by(SortKey::Title, Sorting::default());
         assert_eq!(by_title.query_string(), "?q=x&sort=title");
-        assert_eq!(by_title.sorted_by(SortKey::Title).query_string(), "?q=x&sort=title&dir=desc");
-        assert_eq!(by_title.sorted_by(SortKey::Activity).query_string(), "?q=x");
+        let again = by_title.sorted_by(SortKey::Title, order);
+        assert_eq!(again.query_string(), "?q=x&sort=title&dir=desc");
+        let by_activity = by_title.sorted_by(SortKey::Activity, order);
+        assert_eq!(by_activity.query_string(), "?q=x&sort=activity");
     }
 }

@@ -24,17 +24,22 @@ pub(super) struct InvalidParameter {
 pub(super) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    /// Parses a query string and rejects unknown names.
-    pub fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, InvalidParameter> {
+    /// Parses the query string of a page. Pages ignore what they do not know, such as what trackers add to links.
+    pub fn of_page(query: Option<&str>) -> Self {
         let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned();
-        let pairs: Vec<_> = pairs.filter(|(_, value)| !value.trim().is_empty()).collect();
-        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        Self(pairs.filter(|(_, value)| !value.trim().is_empty()).collect())
+    }
+
+    /// Parses the query string of a request of a program, and rejects unknown names, such as misspelt ones.
+    pub fn of_request(query: Option<&str>, known: &[&str]) -> Result<Self, InvalidParameter> {
+        let parameters = Self::of_page(query);
+        match parameters.0.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             Some((name, value)) => Err(InvalidParameter {
                 name: name.clone(),
                 given: value.clone(),
                 expected: known.join(", "),
             }),
-            None => Ok(Self(pairs)),
+            None => Ok(parameters),
         }
     }
 
@@ -74,17 +79,18 @@ fn query_string(parameters: impl IntoIterator<Item = (&'static str, String)>) ->
     if query.is_empty() { query } else { format!("?{query}") }
 }
 
-/// Parses the query string of the statistics. The default range is a week.
-pub(super) fn stats_range(query: Option<&str>) -> Result<Range, InvalidParameter> {
+/// Parses the range of the statistics. The default range is a week.
+pub(super) fn stats_range(parameters: &Parameters) -> Result<Range, InvalidParameter> {
     let known = || joined(Range::words());
-    let parameters = Parameters::parse(query, &["range"])?;
     Ok(parameters.get("range", known, Range::from_word)?.unwrap_or(Range::Week))
 }
 
-/// Parses the query of the triage page: one kind of findings, or all of them.
-pub(super) fn finding_kind(query: Option<&str>) -> Result<Option<FindingKind>, InvalidParameter> {
+/// Parses what the triage page shows: one kind of findings, or all of them.
+pub(super) fn finding_kind(
+    parameters: &Parameters,
+) -> Result<Option<FindingKind>, InvalidParameter> {
     let known = || joined(FindingKind::words());
-    Parameters::parse(query, &["kind"])?.get("kind", known, FindingKind::from_word)
+    parameters.get("kind", known, FindingKind::from_word)
 }
 
 fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {

@@ -106,7 +106,7 @@ pub mod attention {
     }
 
     pub fn give_back(short_id: &str) -> String {
-        format!("`ait return {short_id} --force`")
+        format!("`ait return {short_id} --force -m WHY`")
     }
 
     pub fn waiting(agents: &str, more: usize) -> String {

@@ -19,6 +19,8 @@ pub mod board {
     pub const COLUMNS: &str = "Columns of the board";
     pub const BY_AGENT: &str = "Lanes by agent";
     pub const BY_STATUS: &str = "Columns only";
+    /// Leads from a lane to the list, which has more than what the lane hides.
+    pub const MORE_OF_AGENT: &str = "more in the list";
     /// The lane of the issues that no agent has.
     pub const NO_AGENT: &str = "no agent";
     pub const NO_MATCH: &str = "No issue matches the filters.";
@@ -430,7 +432,9 @@ pub mod triage {
     use crate::read_model::FindingKind;
 
     pub const TITLE: &str = "Triage";
-    pub const EMPTY: &str = "Nothing is wrong in the queue.";
+    pub const EMPTY: &str =
+        "Nothing is wrong in the queue. This command looks for the same in a terminal:";
+    pub const COMMAND: &str = "ait triage";
     pub const SHOW_ALL: &str = "Show all kinds";
     pub const NEXT: &str = "Next: ";
 

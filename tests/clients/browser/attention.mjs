@@ -160,6 +160,11 @@ async function theWall(visit) {
     await visit.page.keyboard.press('ArrowRight');
   }
   check.equal(await visit.inPage(part), 'wall-board');
+  // Also after a click, which moves the focus.
+  await visit.inPage(() => document.querySelector('#main').focus());
+  await visit.page.keyboard.press('ArrowLeft');
+  check.equal(await visit.inPage(part), 'wall-attention');
+  await visit.page.keyboard.press('ArrowRight');
   await visit.page.setViewport({ width: 1920, height: 1080 });
   for (let turn = 0; turn < 3; turn += 1) {
     const [size, bottom, name] = await visit.inPage(() => [

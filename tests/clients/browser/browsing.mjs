@@ -25,6 +25,8 @@ const ZEBRAS = [
 ];
 const stored = issues(126);
 for (const [at, zebra] of ZEBRAS.entries()) stored.push(issue(126 + at, zebra));
+stored[126].labels = ['black', 'white'];
+stored[0].labels = ['black'];
 stored[127].history.at(-1).agent = 'a "quoted" & <odd> agent';
 
 /** The rows of the list, top down, by the ids of their elements. */
@@ -89,6 +91,11 @@ async function filtering(visit) {
   await choose(visit, 'agent', odd);
   await shows(visit, [stored[127]], 'by agent');
   check.equal(await value('agent'), odd);
+  // A search keeps the chosen labels.
+  await visit.open('/?label=black');
+  await visit.page.type('#filters input[name=q]', 'zebra');
+  await click(visit, '#filters button[type=submit]');
+  await shows(visit, [stored[126]], 'by label, searched');
   await visit.open('/?q=no-such-thing');
   await shows(visit, [], 'nothing');
   check.ok(await visit.page.$('main a[href="/"]'), 'a way out of what finds nothing');

@@ -9,7 +9,7 @@
 import { check, run } from '../scenario.mjs';
 import { change, read } from '../session.mjs';
 import { Chromium } from './chromium.mjs';
-import { agent, elementOf, issues, OPEN, site } from './stores.mjs';
+import { agent, elementOf, issue, issues, OPEN, site } from './stores.mjs';
 
 const RUN_MS = 120_000;
 /** A change shows within a second; on a machine that is busy with other tests it may take longer. */
@@ -17,7 +17,12 @@ const SHOWN_MS = 5_000;
 const SCROLLED_PX = 600;
 
 const [binary] = process.argv.slice(2);
-const stored = issues(60);
+/** Issues whose ids begin alike, as those of some imports do. */
+const TWINS = [1, 2, 3].map((number) => ({
+  ...issue(number, { title: `A twin ${number}` }),
+  id: `019a5c1e-000${number}-7000-8000-000000000000`,
+}));
+const stored = [...issues(60), ...TWINS];
 const TYPED = 'half a tho';
 
 /** Opens a page and sets a mark that no reload survives; notes which elements are shown as changed. */
@@ -142,6 +147,15 @@ async function onTheIssue(visit, session) {
   check.equal(await visit.inPage(() => getSelection().toString()), text);
 }
 
+/** Entries of one page are told apart by their whole ids, on every page. */
+async function twins(visit, session) {
+  for (const path of ['/?q=twin', '/board']) {
+    await begin(visit, path);
+    await shown(visit, 'a new issue beside twins', isThere, `#${elementOf(await file(session, `A twin on ${path}`))}`);
+    for (const { id } of TWINS) check.ok(await visit.inPage(isThere, `#${elementOf(id)}`), `${id} vanished from ${path}`);
+  }
+}
+
 /** Whoever wants no motion sees a still tint. */
 async function withoutMotion(visit, session) {
   await begin(visit, '/');
@@ -176,13 +190,26 @@ async function pausing(visit, session) {
   const second = await file(session, 'Filed while still paused');
   await visit.until('another step', () => !document.getElementById('step').hidden);
   check.equal(await visit.inPage(isThere, `#${elementOf(second)}`), false, 'shown although paused');
-  // A pause outlives a page.
+  // A pause outlives a page, which is not stale because of it.
   await visit.open('/board');
   await visit.until('still paused', isInState, ['paused']);
+  await new Promise((done) => setTimeout(done, 5_000));
+  check.ok(await visit.inPage(isInState, 'paused'), 'still paused after a while');
   await visit.page.click('#pause');
   await visit.until('live again', isInState, ['connected']);
   const third = await file(session, 'Filed after the pause');
   await visit.until('a card', isThere, [`#c-created #${elementOf(third)}`], SHOWN_MS);
+}
+
+/** What has left a paused page is a change, too. */
+async function leaving(visit, session) {
+  await begin(visit, '/?status=created');
+  await visit.page.click('#pause');
+  const claimed = await read(session, 'get_next_issue', { agent: 'leaver' });
+  await visit.until('a step', () => !document.getElementById('step').hidden);
+  await visit.page.click('#step');
+  await visit.until('it is gone', (it) => document.getElementById(it) === null, [elementOf(claimed.id)]);
+  await visit.page.click('#pause');
 }
 
 await run('live', RUN_MS, async () => {
@@ -196,6 +223,8 @@ await run('live', RUN_MS, async () => {
     [onTheIssue, 'no-preference'],
     [withoutMotion, 'reduce'],
     [pausing, 'no-preference'],
+    [leaving, 'no-preference'],
+    [twins, 'no-preference'],
   ];
   for (const [part, motion] of parts) {
     const visit = await chromium.visit(server.origin, { motion });

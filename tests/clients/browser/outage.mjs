@@ -6,11 +6,11 @@
 //     node browser/outage.mjs /path/to/ait
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { check, run } from '../scenario.mjs';
 import { change } from '../session.mjs';
 import { Chromium } from './chromium.mjs';
-import { agent, elementOf, issues, site } from './stores.mjs';
+import { agent, elementOf, issue, issues, site } from './stores.mjs';
 
 const RUN_MS = 120_000;
 /** How soon a page notices that its server has gone: the connection breaks at once. */
@@ -155,6 +155,38 @@ async function idle(visit) {
   check.deepEqual(await visit.inPage(() => window.states), []);
 }
 
+/** A page that finds another project on its port becomes a page of that project. */
+async function anotherProject(visit, server) {
+  await visit.open('/');
+  await visit.until('connected', isInState, ['connected']);
+  visit.excuse(GONE);
+  await server.crash();
+  const other = await site(binary, [issue(0, { title: 'Of another project' })]);
+  await other.crash();
+  server.directory = other.directory;
+  await visit.follow(() => server.revive());
+  const name = await visit.inPage(() => document.querySelector('.brand').textContent);
+  check.ok(name.includes(basename(other.directory)), name);
+  check.match(await visit.inPage(() => document.querySelector('tbody').textContent), /Of another project/);
+  visit.calm();
+}
+
+/** A page notices another version of the program by its assets. */
+async function anotherVersion(visit, session) {
+  await visit.open('/');
+  await visit.until('connected', isInState, ['connected']);
+  await visit.inPage(() => {
+    const fetched = window.fetch;
+    window.fetch = async (...given) => {
+      const text = await (await fetched(...given)).text();
+      return new Response(text.replace('data-worker="', 'data-worker="/other'));
+    };
+  });
+  const given = { title: 'Filed after an upgrade', description: '', classification: 'bug', agent: 'filer' };
+  await visit.follow(() => change(session, 'add_issue', given, 'created'));
+  visit.calm();
+}
+
 await run('outage', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/outage.mjs /path/to/ait');
   const server = await site(binary, issues(20));
@@ -175,5 +207,7 @@ await run('outage', RUN_MS, async () => {
   await oneFailure(visit, session);
   await brokenEdit(visit, server);
   await idle(visit);
+  await anotherVersion(visit, session);
+  await anotherProject(visit, server);
   await visit.end();
 });

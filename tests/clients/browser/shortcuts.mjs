@@ -6,9 +6,10 @@
 //     node browser/shortcuts.mjs /path/to/ait
 
 import { check, run } from '../scenario.mjs';
+import { change } from '../session.mjs';
 import { accessible } from './axe.mjs';
 import { Chromium } from './chromium.mjs';
-import { elementOf, idOf, issue, issues, site } from './stores.mjs';
+import { agent, elementOf, idOf, issue, issues, site } from './stores.mjs';
 import { PHONE } from './visit.mjs';
 
 const RUN_MS = 120_000;
@@ -57,6 +58,14 @@ async function entries(visit) {
     check.match(path(visit), /^\/issues\//);
     check.ok(path(visit).includes(all[1].slice(2)), 'the entry that had the focus');
   }
+}
+
+/** On the activity, the entries are events of issues. */
+async function events(visit) {
+  await visit.open('/activity');
+  await visit.page.keyboard.press('j');
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.match(path(visit), /^\/issues\//);
 }
 
 async function searching(visit) {
@@ -135,6 +144,11 @@ async function thePalette(visit) {
   await chooses(visit, 'search for');
   await visit.follow(() => visit.page.keyboard.press('Enter'));
   check.equal(await visit.inPage(() => document.querySelector('tbody tr').id), elementOf(idOf(12)));
+  // Whoever types and at once presses Enter gets what they typed.
+  await opened(visit);
+  await visit.page.keyboard.type('quick');
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.equal(path(visit), '/?q=quick');
   // Also from within a field, and a second time it is closed.
   await visit.page.focus('#filters input[name=q]');
   await opened(visit);
@@ -146,10 +160,12 @@ async function thePalette(visit) {
 await run('shortcuts', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/shortcuts.mjs /path/to/ait');
   const server = await site(binary, stored, SETTINGS);
+  const filed = { title: 'An event', description: '', classification: 'bug', agent: 'filer' };
+  await change(await agent(binary, server), 'add_issue', filed, 'created');
   const chromium = await Chromium.start();
   for (const options of [{}, { size: PHONE, scheme: 'dark' }]) {
     const visit = await chromium.visit(server.origin, options);
-    for (const part of [places, entries, searching, helping, thePalette]) {
+    for (const part of [places, entries, events, searching, helping, thePalette]) {
       await part(visit);
       visit.calm();
     }

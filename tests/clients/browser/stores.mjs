@@ -34,7 +34,7 @@ export function idOf(number) {
 
 /** The id of the element that shows an issue. */
 export function elementOf(id) {
-  return `i-${id.slice(0, 8)}`;
+  return `i-${id}`;
 }
 
 /** An issue with a story that has led to its status, a minute for each step, the last one `minutes` ago. */

@@ -116,6 +116,19 @@ fn titles_and_icons_of_all_pages_count_what_needs_attention() {
 }
 
 #[test]
+fn names_of_agents_turn_no_sentence_round() {
+    let mut slow = issue(0, "slow claim", "in_progress", &[(50, "Issue filed"), (30, CLAIMED)]);
+    for entry in slow["history"].as_array_mut().unwrap() {
+        entry["agent"] = json!("wor\u{202e}ker");
+    }
+    let (_directory, _client, port) = serve(&[slow]);
+    for path in ["/", "/triage", "/wall"] {
+        let body = get(port, path).body;
+        assert!(body.contains("worker has held it for 30 h"), "{path}: {body}");
+    }
+}
+
+#[test]
 fn one_line_says_that_all_is_well() {
     let (_directory, _client, port) = serve(&troubled()[..1]);
     let body = get(port, "/").body;
@@ -143,7 +156,7 @@ fn claims_of_agents_that_are_gone_need_attention() {
     let body = body();
     let section = section(&body);
     assert!(section.contains("lost-agent is gone; its claim lapses in "), "{section}");
-    assert!(section.contains("<code>ait return 00000000 --force</code>"), "{section}");
+    assert!(section.contains("<code>ait return 00000000 --force -m WHY</code>"), "{section}");
     assert!(
         section.contains("<a href=\"/agents\">1 claim of an agent that is gone</a>"),
         "{section}"

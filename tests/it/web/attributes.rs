@@ -55,7 +55,7 @@ fn between<'a>(body: &'a str, begin: &str, end: &str) -> &'a str {
 }
 
 fn row(body: &str, n: usize) -> &str {
-    between(body, &format!("id=\"i-{}\"", &id(n)[..8]), "</tr>")
+    between(body, &format!("id=\"i-{}\"", id(n)), "</tr>")
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn chips_show_attributes_and_link_to_filters() {
     let list = get(port, "/").body;
     let board = get(port, "/board").body;
     let page = get(port, &format!("/issues/{}", id(BLOCKED_PART))).body;
-    let card = between(&board, &format!("id=\"i-{}\"", &id(BLOCKED_PART)[..8]), "</article>");
+    let card = between(&board, &format!("id=\"i-{}\"", id(BLOCKED_PART)), "</article>");
     let head = between(&page, "id=\"issue-state\"", "</p>");
     for html in [row(&list, BLOCKED_PART), card, head] {
         for expected in [

@@ -18,7 +18,7 @@ fn a_row_shows_an_issue_and_its_holder() {
     assert_eq!(page.headers["cache-control"], "no-cache");
     for expected in [
         format!("href=\"/issues/{id}\""),
-        format!("id=\"i-{}\"", &id[..8]),
+        format!("id=\"i-{id}\""),
         "A title".to_owned(),
         "badge kind-feature".to_owned(),
         "badge status-in_progress".to_owned(),
@@ -194,8 +194,6 @@ fn errors_name_the_valid_parameters_and_values() {
         ("/api/stats?range=1y", "30d"),
         ("/board?lanes=kind", "agent"),
         ("/agents?range=30d", "24h, 7d"),
-        // Known to another page.
-        ("/board?since=1h", "classification"),
         ("/api/issues?statsu=open", "status"),
     ] {
         let page = get(port, path);
@@ -212,7 +210,17 @@ fn pages_ignore_unknown_parameters() {
     let shown = |path: &str| get(port, path).body.matches("id=\"i-").count();
     assert_eq!(shown("/?utm_source=mail"), 6);
     assert_eq!(shown("/?utm_source=mail&status=closed&fbclid=x"), 1);
-    for path in ["/board?utm_source=a", "/activity?ref=a", "/stats?x=%3Cb%3E&range=24h"] {
+    for path in [
+        "/board?utm_source=a",
+        "/activity?ref=a",
+        "/stats?x=%3Cb%3E&range=24h",
+        // Other pages know these.
+        "/?lanes=x&range=x&kind=x&before=x",
+        "/board?status=x&q=a&page=x",
+        "/triage?page=x&agent=a",
+        "/agents/a?kind=x",
+        "/wall?status=x",
+    ] {
         assert_eq!(get(port, path).status, 200, "{path}");
     }
     assert_eq!(get(port, "/api/issues?utm_source=mail").status, 400);
@@ -226,7 +234,12 @@ fn near_addresses_lead_to_the_page() {
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .unwrap();
-    for (path, expected) in [("/issues", "/"), ("/board/", "/board"), ("/issues/", "/issues")] {
+    for (path, expected) in [
+        ("/issues", "/"),
+        ("/issues?label=ui&q=a%26b", "/?label=ui&q=a%26b"),
+        ("/board/", "/board"),
+        ("/issues/", "/issues"),
+    ] {
         let answer = client.get(format!("http://127.0.0.1:{port}{path}")).send().unwrap();
         assert_eq!(answer.status(), 308, "{path}");
         assert_eq!(answer.headers()["location"], expected, "{path}");
@@ -312,4 +325,53 @@ fn the_json_has_the_issues_of_the_list() {
     assert_eq!(again(), 304);
     client.add("another", "bug");
     assert_eq!(again(), 200);
+}
+
+#[test]
+fn the_head_of_the_list_shows_the_order_that_the_search_names() {
+    let (_directory, _client, port) = serve(&one_of_each());
+    let sorted = |path: &str| {
+        let body = get(port, path).body;
+        let head = body.split_once("aria-sort=\"").unwrap().1.split_once("</a>").unwrap().0;
+        head.replace("\"><a href=\"", " ").replace("\">", " ")
+    };
+    let by_title = "ascending /?q=sort%3Atitle&amp;sort=title&amp;dir=desc Issue";
+    assert_eq!(sorted("/?q=sort:title"), by_title);
+    // The link wins, also with the order of lists without a search.
+    let by_activity = "descending /?q=sort%3Atitle&amp;sort=activity&amp;dir=asc Last activity";
+    assert_eq!(sorted("/?q=sort:title&sort=activity"), by_activity);
+    assert_eq!(sorted("/"), "descending /?dir=asc Last activity");
+}
+
+#[test]
+fn issues_whose_ids_begin_alike_are_told_apart() {
+    let ids = [0, 1].map(|n| format!("019a5c1e-000{n}-7000-8000-000000000000"));
+    let issues = ids.each_ref().map(|id| issue_json(id, "a twin", "created"));
+    let (_directory, _client, port) = serve(&issues);
+    for path in ["/", "/board"] {
+        let body = get(port, path).body;
+        for id in &ids {
+            assert_eq!(body.matches(&format!(" id=\"i-{id}\"")).count(), 1, "{path}: {body}");
+        }
+    }
+    let body = get(port, &format!("/issues/{}", ids[1])).body;
+    assert!(body.contains("data-copy=\"ait show 019a5c1e-0001\""), "{body}");
+}
+
+#[test]
+fn the_search_offers_no_terms_that_mean_nobody() {
+    let mut issues = one_of_each();
+    issues[0]["labels"] = json!(["none", "ui"]);
+    issues[0]["history"] = json!([
+        { "timestamp": "2026-01-31T09:30:00.000Z", "agent": "None", "action": "Issue filed" },
+        { "timestamp": "2026-01-31T09:30:00.000Z", "agent": "ann", "action": "Issue filed" },
+    ]);
+    let (_directory, _client, port) = serve(&issues);
+    let body = get(port, "/").body;
+    for offered in ["label:ui", "holder:ann"] {
+        assert!(body.contains(&format!("<option value=\"{offered}\">")), "{offered}: {body}");
+    }
+    for hidden in ["label:none", "holder:None"] {
+        assert!(!body.contains(hidden), "{hidden}");
+    }
 }

@@ -54,13 +54,24 @@ main.addEventListener("pointerover", ({ target }) => {
 // Keeps empty fields out of the address.
 main.addEventListener("formdata", ({ target, formData }) => {
   if (target.method !== "get") return;
-  for (const [name, value] of [...formData]) if (!value) formData.delete(name);
+  for (const name of new Set(formData.keys())) {
+    const values = formData.getAll(name).filter((value) => value);
+    formData.delete(name);
+    for (const value of values) formData.append(name, value);
+  }
 });
 
 // A page that comes back from the cache shows the filters that it was loaded with.
 addEventListener("pageshow", (event) => {
   if (event.persisted) main.querySelector("#filters")?.reset();
 });
+
+// What a form has done is said once, and not again when the page is loaded again.
+const address = new URL(location.href);
+if (address.searchParams.has("done")) {
+  address.searchParams.delete("done");
+  history.replaceState(history.state, "", address);
+}
 
 // An entry of a long timeline may be on the page with all of them only.
 if (/^#moment-\d+$/.test(location.hash) && !document.querySelector(location.hash) && main.querySelector("#issue-gap")) {

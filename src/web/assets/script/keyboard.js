@@ -35,7 +35,7 @@ const kept = (key) => {
 const step = (by) => {
   const links = [...main.querySelectorAll("[id][data-changed]")]
     .filter((entry) => entry.checkVisibility())
-    .map((entry) => entry.querySelector("a[href]"))
+    .map((entry) => entry.querySelector("th a[href], a.title[href]") ?? entry.querySelector("a[href]"))
     .filter((link) => link);
   const entry = document.activeElement?.closest("[id][data-changed]");
   const at = links.findIndex((link) => entry?.contains(link));
@@ -59,17 +59,26 @@ const KEYS = {
   "?": () => help.showModal(),
 };
 
+const isTyped = ({ target }) => Boolean(target.closest?.("input, textarea, select, [contenteditable], dialog"));
+const isModified = ({ ctrlKey, metaKey, altKey }) => ctrlKey || metaKey || altKey;
+
+/** Returns true if a key opens the palette. On a Mac, Ctrl K deletes to the end of the line of a field. */
+const isForPalette = (event) => {
+  const isEdit = /Mac|iP/.test(navigator.platform) && isTyped(event);
+  const hasCommand = event.metaKey || (event.ctrlKey && !isEdit);
+  return hasCommand && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k";
+};
+
 let sequenceAt = -Infinity;
 document.addEventListener("keydown", (event) => {
-  const { key, target } = event;
+  const { key } = event;
   if (event.defaultPrevented || event.isComposing) return;
-  if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k") {
+  if (isForPalette(event)) {
     if (document.querySelector("dialog[open]:not(#palette)")) return;
     event.preventDefault();
     return palette.open ? palette.close() : openPalette();
   }
-  const isTyped = target.closest?.("input, textarea, select, [contenteditable], dialog");
-  if (isTyped || event.ctrlKey || event.metaKey || event.altKey || !singleKeys.checked) return;
+  if (isTyped(event) || isModified(event) || !singleKeys.checked) return;
   const isSecond = performance.now() - sequenceAt < SEQUENCE_MS;
   sequenceAt = key === "g" && !isSecond ? performance.now() : -Infinity;
   const place = isSecond ? PLACES[key] : undefined;

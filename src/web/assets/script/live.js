@@ -29,6 +29,8 @@ const main = document.getElementById("main");
 const [pauseButton, stepButton] = ["pause", "step"].map((id) => document.getElementById(id));
 const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
 const workerPath = document.currentScript.dataset.worker;
+/** Names the assets of the page, which differ in each version of the program. */
+const assets = document.currentScript.outerHTML;
 
 /** Returns the ids on a page with the time of their last change. */
 const changes = (page) => new Map([...page.querySelectorAll("[id][data-changed]")]
@@ -88,7 +90,7 @@ let isConnected = false;
 let isBroken = false;
 let hasFailed = false;
 let isPaused = false;
-/** The newer page that waits for the reader of a paused page. */
+/** The newer page that waits for the reader of a paused page, and when it was loaded. */
 let waiting;
 
 try {
@@ -168,15 +170,20 @@ const takeOver = (young) => {
   putFocusBack();
   dress();
   mark(ids);
+  shownAt = performance.now();
   waiting = undefined;
   return ids.length > 0;
 };
 
 /** Keeps a newer page until its reader asks for it. */
 const hold = (young) => {
-  const count = changed(young.getElementById("main"), changes(main), Number(main.dataset.now)).length;
+  const [before, content] = [changes(main), young.getElementById("main")];
+  const after = changes(content);
+  const gone = [...before.keys()].filter((id) => !after.has(id));
+  // What is new on a page of the list moves as much to the next page.
+  const count = Math.max(changed(content, before, Number(main.dataset.now)).length, gone.length);
   if (count === 0 && !waiting) return;
-  waiting = young;
+  waiting = { young, at: Date.now() };
   stepButton.textContent = stepButton.dataset.step.replace("{count}", count);
 };
 
@@ -188,6 +195,13 @@ const load = async () => {
   return [young, answer.status];
 };
 
+/** Returns true if a page is of another store, or of another version of the program. */
+const isForeign = (young) => {
+  const { store } = young.getElementById("main").dataset;
+  const isOther = store && main.dataset.store && store !== main.dataset.store;
+  return isOther || young.querySelector("script[data-worker]")?.outerHTML !== assets;
+};
+
 /** Returns true if changes have to wait for the reader, who has paused the page or scrolled down a stream of news. */
 const isHeld = () => isPaused || (scrollY > HOLD_PX && Boolean(main.querySelector("[data-hold]")));
 
@@ -195,6 +209,8 @@ let isLoading = false;
 /** Whether there was news while the page was loading. */
 let isAgain = false;
 let lastLoad = -Infinity;
+/** When the page took over a newer one. A page in the background loads for its title only. */
+let shownAt = performance.now();
 let rest = MIN_REST_MS;
 let secondTry;
 
@@ -210,9 +226,13 @@ const refresh = async (isNews) => {
     lastLoad = performance.now();
     const [young, status] = await load();
     rest = Math.min(MAX_REST_MS, Math.max(MIN_REST_MS, 2 * (performance.now() - lastLoad)));
-    if (document.hidden) {
+    if (status < 500 && isForeign(young)) {
+      // Nobody loses what they have begun to type.
+      hasFailed = stays(main);
+      if (!hasFailed) location.reload();
+    } else if (document.hidden) {
       // The content is updated when the page becomes visible, so that its changes are highlighted then.
-      showTitle(young);
+      if (status < 400) showTitle(young);
     } else if (status >= 500) {
       showTrouble(young);
       hasFailed = true;
@@ -263,8 +283,9 @@ const heard = (what, version) => {
       refresh(true);
     } else if (hasFailed) {
       refresh(false);
-    } else if (!isPaused) {
-      becomeFresh();
+    } else {
+      outdatedAt = undefined;
+      if (!isPaused) becomeFresh();
     }
   }
   showState();
@@ -291,6 +312,8 @@ const follow = () => {
     isConnected = false;
     outdatedAt ??= Date.now();
     watch();
+    // The ages are those of the last load.
+    if (performance.now() - shownAt > AGE_MS) refresh(false);
     if (worker) worker.postMessage("follow");
     else close = followEvents(heard);
   };
@@ -308,10 +331,8 @@ const follow = () => {
   };
   worker = connectWorker(giveUp);
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) return stop();
-    // The ages are those of the last load.
-    if (performance.now() - lastLoad > AGE_MS) refresh(false);
-    start();
+    if (document.hidden) stop();
+    else start();
   });
   addEventListener("pagehide", stop);
   addEventListener("pageshow", (event) => { if (event.persisted) start(); });
@@ -344,8 +365,8 @@ pauseButton.addEventListener("click", () => {
 // Stays paused: the reader decides when each batch of changes appears.
 stepButton.addEventListener("click", () => {
   if (!waiting) return;
-  takeOver(waiting);
-  freshAt = Date.now();
+  freshAt = waiting.at;
+  takeOver(waiting.young);
   pauseButton.focus({ preventScroll: true });
   if (!isPaused) scrollTo(0, 0);
   delete live.dataset.state;

@@ -91,6 +91,8 @@ const morphChildren = (old, young) => {
         else if (next.id && ids.has(next.id)) break;
       }
     }
+    // An id that a page has twice, by mistake, stands for one element only.
+    known.delete(wanted.id);
     if (!match) {
       old.insertBefore(document.importNode(wanted, true), place);
       continue;

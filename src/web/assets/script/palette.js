@@ -10,10 +10,12 @@ const wanted = palette.querySelector("input");
 const found = palette.querySelector("[role=listbox]");
 const foundCount = palette.querySelector("[role=status]");
 
-/** The pages and saved queries, and the agents once they are loaded. */
+/** The agents that were there when the palette was last opened. */
+let agents = [];
+/** The pages, the saved queries and the agents. */
 let places = [];
-let agents;
 let looking;
+/** The timer of the next search. */
 let typing;
 /** Whether the reader has moved to the chosen option, which then stays chosen. */
 let isMoved = false;
@@ -30,13 +32,18 @@ const ownPlaces = () => {
 };
 
 const loadAgents = async () => {
-  agents ??= fetch("/api/agents", { signal: AbortSignal.timeout(PATIENCE_MS) })
-    .then((answer) => answer.json())
-    .then((list) => list.agents.map(({ name }) => (
-      { kind: palette.dataset.agent, name, href: `/agents/${encodeURIComponent(name)}` })))
-    .catch(() => { agents = undefined; return []; });
-  places = [...ownPlaces(), ...await agents];
+  try {
+    const answer = await fetch("/api/agents", { signal: AbortSignal.timeout(PATIENCE_MS) });
+    const list = await answer.json();
+    agents = list.agents.map(({ name }) => (
+      { kind: palette.dataset.agent, name, href: `/agents/${encodeURIComponent(name)}` }));
+    places = [...ownPlaces(), ...agents];
+  } catch {
+    // The server is away: the list has those that are known.
+  }
 };
+
+const isNamed = ({ uuid, name }, text) => `${uuid} ${name}`.toLowerCase().includes(text.toLowerCase());
 
 /** Returns the issues that match, or none if the text is no query. */
 const findIssues = async (text, signal) => {
@@ -44,10 +51,11 @@ const findIssues = async (text, signal) => {
   const answer = await fetch(`/api/issues?${query}`, { signal });
   if (!answer.ok) return [];
   const { issues } = await answer.json();
+  const all = issues.map(({ id, title, status }) => (
+    { kind: status.replace("_", " "), name: title, href: `/issues/${id}`, uuid: id, id: id.slice(0, 8) }));
   // Those with the word in the title are meant most often.
-  const isNamed = ({ id, title }) => `${id} ${title}`.toLowerCase().includes(text.toLowerCase());
-  return [...issues.filter(isNamed), ...issues.filter((one) => !isNamed(one))].slice(0, MAX_ISSUES)
-    .map(({ id, title, status }) => ({ kind: status.replace("_", " "), name: title, href: `/issues/${id}`, id: id.slice(0, 8) }));
+  const named = all.filter((one) => isNamed(one, text));
+  return [...named, ...all.filter((one) => !named.includes(one))].slice(0, MAX_ISSUES);
 };
 
 const choose = (option) => {
@@ -86,8 +94,8 @@ const look = async () => {
   const near = places.filter(fits).slice(0, MAX_PLACES);
   const list = { kind: palette.dataset.search, name: text, href: `/?${new URLSearchParams({ q: text })}` };
   const all = (issues) => text ? [...near, ...issues, list] : near;
-  // The agents may come later than the issues, which then stay.
-  show(all(latest.text === text ? latest.issues : []));
+  // The agents may come later than the issues, which then stay, and so do those whose names fit what was typed on.
+  show(all(latest.issues.filter((one) => latest.text === text || isNamed(one, text))));
   if (!text) return;
   try {
     const issues = await findIssues(text, signal);
@@ -99,11 +107,19 @@ const look = async () => {
   }
 };
 
+/** Looks at once for what was typed last. */
+const hurry = () => {
+  if (typing === undefined) return;
+  clearTimeout(typing);
+  typing = undefined;
+  look();
+};
+
 const openPalette = async () => {
   if (palette.open) return;
   wanted.value = "";
   isMoved = false;
-  places = ownPlaces();
+  places = [...ownPlaces(), ...agents];
   palette.showModal();
   look();
   await loadAgents();
@@ -120,22 +136,18 @@ const go = (option, isNewTab) => {
 wanted.addEventListener("input", () => {
   isMoved = false;
   clearTimeout(typing);
-  typing = setTimeout(look, TYPING_MS);
+  typing = setTimeout(hurry, TYPING_MS);
 });
 wanted.addEventListener("keydown", (event) => {
-  const options = [...found.children];
-  const at = options.indexOf(chosen());
-  const moves = { ArrowDown: at + 1, ArrowUp: at - 1 };
-  if (event.isComposing) return;
-  if (event.key in moves && options.length > 0) {
-    isMoved = true;
-    choose(options[(moves[event.key] + options.length) % options.length]);
-  } else if (event.key === "Enter") {
-    go(chosen(), event.ctrlKey || event.metaKey);
-  } else {
-    return;
-  }
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (event.isComposing || !(by || event.key === "Enter")) return;
   event.preventDefault();
+  hurry();
+  if (event.key === "Enter") return go(chosen(), event.ctrlKey || event.metaKey);
+  const options = [...found.children];
+  if (options.length === 0) return;
+  isMoved = true;
+  choose(options.at((options.indexOf(chosen()) + by) % options.length));
 });
 found.addEventListener("click", (event) => go(event.target.closest("[role=option]"), event.ctrlKey || event.metaKey));
 palette.addEventListener("close", () => looking?.abort());

@@ -10,11 +10,16 @@ if (main.querySelector(".wall")) {
     const at = all.indexOf(document.body.dataset.part);
     document.body.dataset.part = all[(at + by + all.length) % all.length];
   };
-  turn(1);
-  setInterval(() => { if (!isPaused) turn(1); }, PART_MS);
-  document.addEventListener("keydown", ({ key, target }) => {
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[key];
-    if (by && target === document.body) turn(by);
+  let turning;
+  const move = (by) => {
+    turn(by);
+    clearInterval(turning);
+    turning = setInterval(() => { if (!isPaused) turn(1); }, PART_MS);
+  };
+  move(1);
+  document.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (by && !isTyped(event) && !isModified(event)) move(by);
   });
 }
 

@@ -70,7 +70,7 @@ impl AgentView<'_, '_> {
                 ul.held {
                     @for &position in self.agent.holds.iter().take(MAX_HELD) {
                         @let summary = &self.view.summaries()[position];
-                        li id={ "i-" (summary.id.short()) } data-changed=(summary.modified_at.unix_millis()) {
+                        li id={ "i-" (summary.id) } data-changed=(summary.modified_at.unix_millis()) {
                             (held(position, self.view, self.now)) (self.gone.mark(summary.id))
                         }
                     }

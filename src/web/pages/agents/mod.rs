@@ -13,7 +13,7 @@ use super::gone_clients::GoneClients;
 use crate::domain::Timestamp;
 use crate::read_model::{Agent, AgentWork, ReadView};
 use crate::web::format;
-use crate::web::query::{InvalidParameter, Parameters};
+use crate::web::query::{InvalidParameter, ListQuery, Parameters};
 use crate::web::strings::{self, agents as text, list};
 
 /// How many agents a page shows.
@@ -36,7 +36,7 @@ impl Period {
 
     /// Parses the query string of the page of an agent.
     pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
-        Self::of(&Parameters::parse(query, &["range"])?)
+        Self::of(&Parameters::of_page(query))
     }
 
     fn of(parameters: &Parameters) -> Result<Self, InvalidParameter> {
@@ -86,7 +86,7 @@ pub(super) struct AgentsQuery {
 impl AgentsQuery {
     /// Parses the query string.
     pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
-        let parameters = Parameters::parse(query, &["range", "page"])?;
+        let parameters = Parameters::of_page(query);
         let expected = || "1, 2, 3, …".to_owned();
         let number = |text: &str| text.parse().ok().filter(|&page: &usize| page > 0);
         let page = parameters.get("page", expected, number)?.unwrap_or(1);
@@ -96,6 +96,11 @@ impl AgentsQuery {
 
 /// Returns the path of the page of an agent.
 pub(super) fn agent_path(name: &str) -> String {
+    // Browsers take these names for folders in every spelling, so they lead to the issues of the agent.
+    if matches!(name, "." | "..") {
+        let query = ListQuery { agent: Some(name.to_owned()), ..ListQuery::default() };
+        return format!("/{}", query.query_string());
+    }
     let encoded: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
     // In a path, a plus sign stands for itself.
     format!("/agents/{}", encoded.replace('+', "%20"))
@@ -251,6 +256,8 @@ mod tests {
             ("dev & co", "/agents/dev%20%26%20co"),
             ("a/b+c?d", "/agents/a%2Fb%2Bc%3Fd"),
             ("é", "/agents/%C3%A9"),
+            ("..", "/?agent=.."),
+            ("...", "/agents/..."),
         ] {
             assert_eq!(agent_path(name), expected);
         }

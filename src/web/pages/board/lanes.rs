@@ -97,7 +97,7 @@ fn lane(
                         }
                         @if hidden > 0 {
                             @let query = query.list(StatusSet::from_iter([status]));
-                            p.more { a href={ "/" (query.query_string()) } { (text::more(hidden)) } }
+                            p.more { a href={ "/" (query.query_string()) } { (text::MORE_OF_AGENT) } }
                         }
                     }
                 }

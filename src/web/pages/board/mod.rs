@@ -115,7 +115,7 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
         } @else {
             ol.cards {
                 @for summary in cards.iter().map(|&position| &chips.view.summaries()[position]) {
-                    li id={ "card-" (summary.id.short()) } { (card(summary, chips, board.gone)) }
+                    li id={ "card-" (summary.id) } { (card(summary, chips, board.gone)) }
                 }
             }
         }
@@ -132,7 +132,7 @@ fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
     let age_ms = now.millis_since(since);
     let has_old_claim = summary.has_old_claim_at(now);
     html! {
-        article id={ "i-" (summary.id.short()) } class={ "card" @if has_old_claim { " stale" } }
+        article id={ "i-" (summary.id) } class={ "card" @if has_old_claim { " stale" } }
             data-changed=(summary.modified_at.unix_millis())
         {
             h3 { a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } }

@@ -29,8 +29,7 @@ pub(in crate::web::pages) struct BoardQuery {
 impl BoardQuery {
     /// Parses the query string.
     pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
-        let known = ["agent", "classification", "label", "priority", "lanes"];
-        let parameters = Parameters::parse(query, &known)?;
+        let parameters = Parameters::of_page(query);
         let kinds =
             || Classification::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
         let priorities = || format!("0 … {}", Priority::MAX);
@@ -175,12 +174,9 @@ mod tests {
         ] {
             assert_eq!(BoardQuery::parse(Some(query)).unwrap().path(), expected, "{query}");
         }
-        for (query, parameter) in [
-            ("lanes=kind", "lanes"),
-            ("priority=5", "priority"),
-            ("label=UI", "label"),
-            ("q=a", "q"),
-        ] {
+        for (query, parameter) in
+            [("lanes=kind", "lanes"), ("priority=5", "priority"), ("label=UI", "label")]
+        {
             assert_eq!(BoardQuery::parse(Some(query)).unwrap_err().name, parameter, "{query}");
         }
     }

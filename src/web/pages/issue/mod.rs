@@ -77,7 +77,7 @@ pub(super) fn content(view: &IssueView) -> Markup {
             @if let Some(forms) = &view.forms { (forms.notice()) }
             div.issue-columns {
                 div.issue-main {
-                    (questions::of_issue(issue, view.now, view.forms.is_some()))
+                    (questions::of_issue(issue, view.now, view.forms.is_none().then(|| view.view.short_id(issue.id))))
                     @if let Some(forms) = &view.forms { (forms.answer(issue)) }
                     section aria-labelledby="description-heading" {
                         h2 #description-heading { (text::DESCRIPTION) }
@@ -127,7 +127,7 @@ fn heading(view: &IssueView) -> Markup {
                 code { (issue.id) } " "
                 (copy(text::COPY_ID, text::COPIED, &issue.id.to_string())) " "
                 (copy(text::COPY_BRANCH, text::COPIED_OTHER, &text::branch(&issue.id.short()))) " "
-                (copy(text::COPY_COMMAND, text::COPIED_OTHER, &text::command(&issue.id.short()))) " "
+                (copy(text::COPY_COMMAND, text::COPIED_OTHER, &text::command(&view.view.short_id(issue.id)))) " "
                 (copy_link(issue))
             }
         }
