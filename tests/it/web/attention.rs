@@ -153,6 +153,8 @@ fn claims_of_agents_that_are_gone_need_attention() {
     assert!(!section(&body()).contains("lost-agent"));
     lost.signal("KILL");
     lost.wait();
+    // On a busy machine the server looks for clients less often.
+    until("the page shows whose agent is gone", || section(&body()).contains("lost-agent"));
     let body = body();
     let section = section(&body);
     assert!(section.contains("lost-agent is gone; its claim lapses in "), "{section}");
