@@ -28,7 +28,7 @@ pub mod hooks;
 pub mod http;
 pub mod interchange;
 mod json_compat;
-pub mod log;
+pub mod logging;
 pub mod mcp;
 pub mod metrics;
 mod port_probe;

@@ -11,7 +11,7 @@ use agent_issue_tracker::config::tolerant::{self, TolerantArguments};
 use agent_issue_tracker::config::{
     Arguments, Config, ConfigError, Problem, StoreLocation, Subcommands,
 };
-use agent_issue_tracker::log::{Log, LogFileError, LogOptions, LogProfile};
+use agent_issue_tracker::logging::{Log, LogFileError, LogOptions, LogProfile};
 use agent_issue_tracker::{app, cli};
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};

@@ -197,11 +197,11 @@ impl Registry {
     ///
     /// The directory cannot be read.
     pub fn list_live(&self) -> io::Result<Vec<ProcessEntry>> {
-        let living = self.entries(true)?;
-        if living.is_empty() {
+        let live = self.entries(true)?;
+        if live.is_empty() {
             self.remove_directories();
         }
-        Ok(living)
+        Ok(live)
     }
 
     /// Lists the live processes like [`list_live`](Self::list_live), but removes nothing.
@@ -218,19 +218,19 @@ impl Registry {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             names => names?,
         };
-        let mut living = Vec::new();
+        let mut live = Vec::new();
         for name in names {
             let path = name?.path();
             if path.extension().is_some_and(|extension| extension == LOCK) {
                 // An unreadable file of another user must not hide other processes.
-                living.extend(look(&path, removes).ok().flatten());
+                live.extend(read_entry(&path, removes).ok().flatten());
             } else if removes && !path.with_extension(LOCK).exists() {
                 // A process creates its lock file first and removes it last, so a file without one is stale.
                 let _ = fs::remove_file(path);
             }
         }
-        living.sort_by_key(|entry| (entry.started_at, entry.pid));
-        Ok(living)
+        live.sort_by_key(|entry| (entry.started_at, entry.pid));
+        Ok(live)
     }
 
     /// Lists the files of dead processes, as far as this user may see them. Removes nothing.
@@ -267,7 +267,7 @@ pub fn register_for_user(entry: ProcessEntry) -> io::Result<Option<Registration>
 }
 
 /// Reads the entry of the process behind a lock file, if it lives. `removes` deletes the files of a dead one.
-fn look(lock: &Path, removes: bool) -> io::Result<Option<ProcessEntry>> {
+fn read_entry(lock: &Path, removes: bool) -> io::Result<Option<ProcessEntry>> {
     let about = lock.with_extension(ENTRY);
     let file = match File::open(lock) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -382,10 +382,10 @@ mod tests {
         let mut one = registry.register(entry(ProcessKind::Stdio)).unwrap();
         let other = registry.register(entry(ProcessKind::Serve)).unwrap();
         one.serves(3000, "http://localhost:3000".to_owned()).unwrap();
-        let living = registry.list_live().unwrap();
-        let of = |kind| living.iter().find(|entry| entry.kind == kind).unwrap();
+        let live = registry.list_live().unwrap();
+        let of = |kind| live.iter().find(|entry| entry.kind == kind).unwrap();
         assert_eq!(
-            (living.len(), of(ProcessKind::Stdio).port, of(ProcessKind::Serve).port),
+            (live.len(), of(ProcessKind::Stdio).port, of(ProcessKind::Serve).port),
             (2, Some(3000), None)
         );
         drop(other);

@@ -40,7 +40,7 @@ use crate::domain::{
 use crate::store::backup::Difference;
 pub use crate::store::backup::{
     self, Backup, BackupContent, BackupError, BackupMetadata, IssueSample, OverwritePolicy,
-    RestoreOutcome, SaveOptions, Saved, Verdict,
+    RestoreOutcome, RestoreResult, SaveOptions, Saved,
 };
 pub use crate::store::json::Maintenance;
 pub use crate::store::transfer::Compared;
@@ -89,16 +89,16 @@ impl NewIssue {
 
 /// An issue to change; only in this [version](Issue::version), if one is given.
 #[derive(Clone, Debug)]
-pub struct KnownIssue {
+pub struct IssueAtVersion {
     /// The issue.
     pub issue: IssueRef,
     /// The version that the caller knows. The change is refused if the issue has another one.
     pub version: Option<String>,
 }
 
-impl KnownIssue {
+impl IssueAtVersion {
     /// Returns a command on the issue, after one that refuses another version than the known one.
-    fn checked(self, command: impl FnOnce(IssueRef) -> Command) -> Vec<Command> {
+    fn with_version_check(self, command: impl FnOnce(IssueRef) -> Command) -> Vec<Command> {
         let Self { issue, version } = self;
         let command = command(issue.clone());
         let required = version.map(|version| Command::RequireVersion { issue, version });
@@ -106,13 +106,13 @@ impl KnownIssue {
     }
 }
 
-impl From<IssueRef> for KnownIssue {
+impl From<IssueRef> for IssueAtVersion {
     fn from(issue: IssueRef) -> Self {
         Self { issue, version: None }
     }
 }
 
-impl From<IssueId> for KnownIssue {
+impl From<IssueId> for IssueAtVersion {
     fn from(issue: IssueId) -> Self {
         IssueRef::from(issue).into()
     }
@@ -191,12 +191,13 @@ impl Tracker {
     /// Those of [`Store::commit`].
     pub async fn change_issue(
         &self,
-        known: KnownIssue,
+        known: IssueAtVersion,
         change: IssueChange,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
         let change = change.into();
-        self.change(known.checked(|issue| Command::ChangeIssue { issue, change, agent })).await
+        self.change(known.with_version_check(|issue| Command::ChangeIssue { issue, change, agent }))
+            .await
     }
 
     /// Imports an issue from another tracker unchanged, at the end of the queue.
@@ -256,12 +257,12 @@ impl Tracker {
     /// Those of [`Store::commit`].
     pub async fn return_issue(
         &self,
-        known: KnownIssue,
+        known: IssueAtVersion,
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(self.returning(known, comment, agent, proof)).await
+        self.change(self.return_commands(known, comment, agent, proof)).await
     }
 
     /// Closes an open issue.
@@ -271,7 +272,7 @@ impl Tracker {
     /// Those of [`Store::commit`].
     pub async fn close_issue(
         &self,
-        known: KnownIssue,
+        known: IssueAtVersion,
         resolution: Resolution,
         comment: CommentText,
         agent: AgentName,
@@ -280,7 +281,7 @@ impl Tracker {
         let required_claim = self.requirement(proof);
         let close =
             |issue| Command::CloseIssue { issue, resolution, comment, agent, required_claim };
-        self.change(known.checked(close)).await
+        self.change(known.with_version_check(close)).await
     }
 
     /// Adds a comment to an issue in any status; nothing else changes.
@@ -373,16 +374,16 @@ impl Tracker {
     pub async fn restore(
         &self,
         document: Document,
-        consent: OverwritePolicy,
+        policy: OverwritePolicy,
     ) -> Result<RestoreOutcome, StoreError> {
         let state = self.store.state().await?;
         let difference = Difference::between(&state.document(), &document);
-        if let Some(found) = RestoreOutcome::found(consent, difference.clone()) {
+        if let Some(found) = RestoreOutcome::found(policy, difference.clone()) {
             return Ok(found);
         }
         self.store.commit(backup::restoring(&state.issues, &document), self.now()).await?;
-        let (verdict, difference) = (Verdict::Done, Some(difference));
-        Ok(RestoreOutcome { verdict, difference, damage: None, kept: Vec::new() })
+        let (result, difference) = (RestoreResult::Done, Some(difference));
+        Ok(RestoreOutcome { result, difference, damage: None, kept: Vec::new() })
     }
 
     fn requirement(&self, proof: ClaimProof) -> ClaimRequirement {
@@ -390,9 +391,9 @@ impl Tracker {
     }
 
     /// Returns the commands that return an issue to the queue, and park it after too many attempts.
-    fn returning(
+    fn return_commands(
         &self,
-        known: KnownIssue,
+        known: IssueAtVersion,
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
@@ -403,8 +404,12 @@ impl Tracker {
             limit,
             agent: agent.clone(),
         });
-        let returned =
-            known.checked(|issue| Command::ReturnIssue { issue, comment, agent, required_claim });
+        let returned = known.with_version_check(|issue| Command::ReturnIssue {
+            issue,
+            comment,
+            agent,
+            required_claim,
+        });
         returned.into_iter().chain(park)
     }
 

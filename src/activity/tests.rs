@@ -181,13 +181,13 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
             Command::MergeEdit { theirs, base: Some(Arc::clone(issue)) }
         }
         7 => {
-            let ahead_of = issues.iter().skip_while(|other| other.id != issue.id).nth(1);
-            let ahead_of = ahead_of.map(|issue| issue.id);
-            Command::RemoveIssue { issue: issue.id, ahead_of, agent: agent.to_owned() }
+            let next = issues.iter().skip_while(|other| other.id != issue.id).nth(1);
+            let next = next.map(|issue| issue.id);
+            Command::RemoveIssue { issue: issue.id, next, agent: agent.to_owned() }
         }
         8 => {
             let placed = Issue { id: id(number), ..Issue::clone(issue) }.into();
-            Command::PlaceIssue { issue: placed, ahead_of: Some(issue.id), agent: agent.to_owned() }
+            Command::InsertIssue { issue: placed, next: Some(issue.id), agent: agent.to_owned() }
         }
         9 => {
             let mut keys = UnknownKeys::default();

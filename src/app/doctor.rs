@@ -95,7 +95,7 @@ fn settings(config: &Config) -> Settings {
         file: file.exists().then_some(file),
         allows_network: config.allows_network(),
         port: config.port.as_ref().map(|port| (port.value.0, port.source.to_string())),
-        usual: USUAL,
+        default_ports: USUAL,
         address: config.bind.value.0,
         address_by: config.bind.source.to_string(),
         token_file: config.token_file.as_ref().map(|file| file.value.0.clone()),

@@ -186,8 +186,8 @@ async fn session(
 fn servers(config: &Config) -> Vec<SocketAddr> {
     let store = RealFileSystem.resolve(&config.location.path).ok();
     let store = store.filter(|_| config.database.is_none());
-    let living = store.and_then(|store| Registry::for_store(&store).list_live_readonly().ok());
-    living.unwrap_or_default().iter().filter_map(ProcessEntry::open_address).collect()
+    let live = store.and_then(|store| Registry::for_store(&store).list_live_readonly().ok());
+    live.unwrap_or_default().iter().filter_map(ProcessEntry::open_address).collect()
 }
 
 /// Asks a server what the hook is to say: it knows the store already, and reading a large one takes too long. `None` if

@@ -85,7 +85,7 @@ impl ProcessContext {
             wanted,
             is_guarded,
             defers: kind == ProcessKind::Stdio && !is_chosen,
-            usual: USUAL,
+            default_ports: USUAL,
             address,
             store_id: Some(tracker.store_id().await),
             registry: registry.clone(),
@@ -366,16 +366,16 @@ impl HttpServer {
 
 /// Returns the default limits, reduced to the file descriptors that this process may open: each connection needs one.
 fn limits() -> Limits {
-    let usual = Limits::default();
-    let files = open_files((usual.connections + OTHER_FILES) as u64);
+    let defaults = Limits::default();
+    let files = open_files((defaults.connections + OTHER_FILES) as u64);
     let files = usize::try_from(files).unwrap_or(usize::MAX);
-    let connections = usual.connections.min(files.saturating_sub(OTHER_FILES)).max(1);
-    if connections < usual.connections {
+    let connections = defaults.connections.min(files.saturating_sub(OTHER_FILES)).max(1);
+    if connections < defaults.connections {
         tracing::warn!(
             "the limit of {files} open files allows only {connections} connections: raise `ulimit -n`"
         );
     }
-    Limits { connections, ..usual }
+    Limits { connections, ..defaults }
 }
 
 /// Raises the soft limit of open files to `wanted` if allowed, and returns the resulting limit.

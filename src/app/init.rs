@@ -85,7 +85,7 @@ async fn port(config: &Config, pins: &Pins) -> Result<u16> {
         wanted,
         is_guarded: config.token.is_some() || config.token_file.is_some(),
         defers: false,
-        usual: USUAL,
+        default_ports: USUAL,
         address: config.bind.value.0,
         project: config.project(),
         store_id: Some(tracker.store_id().await),

@@ -84,8 +84,8 @@ impl StoreName {
         let Self::File(path) = self else { return Ok(()) };
         let files = JsonStore::new(path).maintenance().files();
         let path = files.first().unwrap_or(path);
-        let living = Registry::for_store(path).list_live_readonly().unwrap_or_default();
-        let Some(process) = living.first() else { return Ok(()) };
+        let live = Registry::for_store(path).list_live_readonly().unwrap_or_default();
+        let Some(process) = live.first() else { return Ok(()) };
         bail!(
             "process {pid} ({kind}) uses {path}: stop it, and all others that `ait --file {path} status` shows",
             pid = process.pid,

@@ -32,7 +32,7 @@ use crate::config::{Address, Config, FilePath, KeptEvents, Secret, Source, Sourc
 use crate::domain::Counts;
 use crate::hints;
 use crate::http::{AccessPolicy, Tokens};
-use crate::log::{LogOptions, LogProfile};
+use crate::logging::{LogOptions, LogProfile};
 use crate::mcp::{self, McpServer, ServerContext};
 use crate::metrics::Metrics;
 use crate::processes::{ProcessKind, Registry};
@@ -242,7 +242,7 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
         _ => JsonStoreOptions::for_cli(),
     };
     let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, options);
-    let _process = match command.lasting_kind() {
+    let _process = match command.process_kind() {
         Some(kind) => {
             let files = maintenance.as_ref();
             Some(ProcessContext::of(&tracker, files, config, kind, false).await)
@@ -287,8 +287,8 @@ pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::
     let opened = OpenStore::new(config, JsonStoreOptions::for_cli());
     let store = http_server::file_of(opened.maintenance.as_ref(), config).await;
     // The process registry knows the URL best.
-    let living = Registry::for_store(&store).list_live().unwrap_or_default();
-    let served = living.into_iter().find_map(|entry| entry.url).filter(|_| command.port.is_none());
+    let live = Registry::for_store(&store).list_live().unwrap_or_default();
+    let served = live.into_iter().find_map(|entry| entry.url).filter(|_| command.port.is_none());
     let configured = config.port.as_ref().map(|port| port.value.0);
     let port = command.port.or(configured).unwrap_or(*port::USUAL.start());
     let name = store.file_name().unwrap_or_default().to_string_lossy();

@@ -36,7 +36,7 @@ pub(super) struct Ports {
     /// Whether to leave HTTP to a process that serves nothing else (`ait serve`), on whatever port.
     pub defers: bool,
     /// The ports to choose from if the user chose none.
-    pub usual: RangeInclusive<u16>,
+    pub default_ports: RangeInclusive<u16>,
     pub address: IpAddr,
     /// The directory with the project's settings.
     pub project: PathBuf,
@@ -97,7 +97,7 @@ impl Ports {
         }
         match self.wanted {
             Some(port) => self.bind_wanted(port).await,
-            None => self.bind_usual().await,
+            None => self.bind_default().await,
         }
     }
 
@@ -121,19 +121,20 @@ impl Ports {
         })
     }
 
-    async fn bind_usual(&self) -> io::Result<BindOutcome> {
+    async fn bind_default(&self) -> io::Result<BindOutcome> {
         // Clients know the port that already serves this store, even if an earlier one is free by now.
-        let living = self.list_live().await;
-        let of_usual =
-            |entry: &ProcessEntry| entry.port.is_some_and(|port| self.usual.contains(&port));
+        let live = self.list_live().await;
+        let is_default = |entry: &ProcessEntry| {
+            entry.port.is_some_and(|port| self.default_ports.contains(&port))
+        };
         if let Some(entry) =
-            living.into_iter().find(|entry| of_usual(entry) && self.access(entry) == Access::Alike)
+            live.into_iter().find(|entry| is_default(entry) && self.access(entry) == Access::Alike)
             && let Some(port) = entry.port
         {
             return Ok(BindOutcome::Served { port, by: Some(entry) });
         }
         let mut instead_of = None;
-        for port in self.usual.clone() {
+        for port in self.default_ports.clone() {
             if let Some(project) = self.pinned_elsewhere(port).await {
                 let why = || format!("port {port} is pinned by {}", project.display());
                 instead_of.get_or_insert_with(why);
@@ -152,8 +153,8 @@ impl Ports {
                 ));
             }
         }
-        let why = format!("is taken, and so are all ports up to {}", self.usual.end());
-        Ok(BindOutcome::Taken { port: *self.usual.start(), why })
+        let why = format!("is taken, and so are all ports up to {}", self.default_ports.end());
+        Ok(BindOutcome::Taken { port: *self.default_ports.start(), why })
     }
 
     /// Binds a port if it is free and not pinned by another project.
@@ -217,8 +218,8 @@ impl Ports {
     async fn list_live(&self) -> Vec<ProcessEntry> {
         let registry = self.registry.clone();
         // The disk may hang, so read on a blocking thread.
-        let living = spawn_blocking(move || registry.list_live().unwrap_or_default());
-        living.await.unwrap_or_default()
+        let live = spawn_blocking(move || registry.list_live().unwrap_or_default());
+        live.await.unwrap_or_default()
     }
 
     async fn pinned_elsewhere(&self, port: u16) -> Option<PathBuf> {
@@ -240,7 +241,7 @@ mod tests {
     use crate::processes::Registration;
 
     /// Returns three free consecutive ports, and the first of them.
-    fn usual() -> (RangeInclusive<u16>, u16) {
+    fn default_ports() -> (RangeInclusive<u16>, u16) {
         for _ in 0..200 {
             let first = Listener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             let ports = first..=first.saturating_add(2);
@@ -255,14 +256,14 @@ mod tests {
         Listener::bind((Ipv4Addr::LOCALHOST, port)).ok()
     }
 
-    fn ports(directory: &TempDir, project: &str, usual: &RangeInclusive<u16>) -> Ports {
+    fn ports(directory: &TempDir, project: &str, default_ports: &RangeInclusive<u16>) -> Ports {
         let store = directory.path().join(project).join("issues.json");
         fs::create_dir_all(store.parent().unwrap()).unwrap();
         Ports {
             wanted: None,
             is_guarded: false,
             defers: false,
-            usual: usual.clone(),
+            default_ports: default_ports.clone(),
             address: Ipv4Addr::LOCALHOST.into(),
             store_id: None,
             registry: Registry::for_store(&store),
@@ -289,9 +290,9 @@ mod tests {
 
     #[tokio::test]
     async fn first_free_port_is_bound_and_same_store_processes_stand_by() {
-        let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
+        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
         let stranger = foreign(first).unwrap();
-        let one = ports(&directory, "one", &usual);
+        let one = ports(&directory, "one", &default_ports);
         let BindOutcome::Bound { listener, instead_of } = one.bind_port().await.unwrap() else {
             panic!()
         };
@@ -303,14 +304,14 @@ mod tests {
         let BindOutcome::Served { port, by } = one.bind_port().await.unwrap() else { panic!() };
         assert_eq!((port, by.unwrap().port), (first + 1, Some(first + 1)));
         // A process of another project does not count.
-        let other = ports(&directory, "other", &usual);
+        let other = ports(&directory, "other", &default_ports);
         let BindOutcome::Bound { listener: taken, .. } = other.bind_port().await.unwrap() else {
             panic!()
         };
         assert_eq!(taken.local_addr().unwrap().port(), first);
         let third = foreign(first + 2).unwrap();
         let BindOutcome::Taken { port, why } =
-            ports(&directory, "x", &usual).bind_port().await.unwrap()
+            ports(&directory, "x", &default_ports).bind_port().await.unwrap()
         else {
             panic!()
         };
@@ -321,8 +322,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_requested_port_has_no_fallback() {
-        let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
-        let wanting = Ports { wanted: Some(first), ..ports(&directory, "one", &usual) };
+        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        let wanting = Ports { wanted: Some(first), ..ports(&directory, "one", &default_ports) };
         let stranger = foreign(first).unwrap();
         let BindOutcome::Taken { port, why } = wanting.bind_port().await.unwrap() else { panic!() };
         assert!(port == first && why.starts_with("is taken by"), "{why}");
@@ -334,8 +335,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_port_pinned_by_another_project_is_skipped() {
-        let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
-        let [one, other] = ["one", "other"].map(|name| ports(&directory, name, &usual));
+        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        let [one, other] = ["one", "other"].map(|name| ports(&directory, name, &default_ports));
         let file = one.project.join("ait.toml");
         fs::write(&file, format!("port = {first}\n")).unwrap();
         one.pins.note(first, &one.project).unwrap();
@@ -361,8 +362,8 @@ mod tests {
     /// replaces one.
     #[tokio::test]
     async fn only_processes_with_the_same_access_and_address_take_over() {
-        let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
-        let open = Ports { wanted: Some(first), ..ports(&directory, "one", &usual) };
+        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        let open = Ports { wanted: Some(first), ..ports(&directory, "one", &default_ports) };
         let guarded = Ports { is_guarded: true, ..open.clone() };
         let listener = foreign(first).unwrap();
         let registration = serving(&guarded, first);
@@ -382,8 +383,8 @@ mod tests {
     /// Also where a process would leave HTTP to the other one, and take over after it.
     #[tokio::test]
     async fn a_process_without_tokens_never_follows_a_dedicated_server_with_tokens() {
-        let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
-        let open = Ports { defers: true, ..ports(&directory, "one", &usual) };
+        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        let open = Ports { defers: true, ..ports(&directory, "one", &default_ports) };
         let guarded = Ports { is_guarded: true, defers: false, ..open.clone() };
         let _listener = foreign(first).unwrap();
         let _registration = serving_as(&guarded, ProcessKind::Serve, first);
@@ -396,9 +397,9 @@ mod tests {
     /// Its files beside the store may have been removed, or it cannot write there.
     #[tokio::test]
     async fn a_server_with_tokens_is_recognized_without_its_entry() {
-        let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
+        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
         let id: StoreId = "0".repeat(32).parse().unwrap();
-        let named = Ports { store_id: Some(id), ..ports(&directory, "one", &usual) };
+        let named = Ports { store_id: Some(id), ..ports(&directory, "one", &default_ports) };
         let open = Ports { wanted: Some(first), ..named.clone() };
         let server = tokio::net::TcpListener::bind(("127.0.0.1", first)).await.unwrap();
         let health = format!("HTTP/1.1 200 OK\r\n\r\n{{\"storeId\":\"{id}\"}}");

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::attribute_args::NewAttributes;
-use super::editor::{self, Draft};
+use super::editor::{self, EditedText};
 use super::options::{AgentArgs, Format, classification, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{ExitStatus, Output};
@@ -65,7 +65,7 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let agent = arguments.acting.agent(default_agent)?;
-    let draft = Draft {
+    let draft = EditedText {
         title: arguments.title.clone().unwrap_or_default(),
         description: match &arguments.description {
             Some(text) => text_or_stdin(text, "the description")?,
@@ -104,7 +104,7 @@ fn advise_on_labels(filed: &Issue) {
 }
 
 async fn file(
-    draft: Draft,
+    draft: EditedText,
     classification: Classification,
     details: IssueChange,
     agent: AgentName,

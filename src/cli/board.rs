@@ -20,7 +20,7 @@ use crate::tracker::{EventPosition, Revision, StoreError, Tracker};
 /// How long the board waits for more changes before it reads the store again.
 const GATHER: Duration = Duration::from_millis(100);
 /// How often a store is polled that cannot notify: one that is unreadable, or has no log yet.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 /// How often the ages on the board are refreshed.
 const AGE_EVERY: Duration = Duration::from_secs(5);
 
@@ -173,7 +173,7 @@ impl<'a> BoardUpdates<'a> {
     /// Waits for a change, the next poll, or the end of the command.
     async fn wait(&mut self, live: &mut Live) -> Wake {
         tokio::select! {
-            wake = live.wait(LOOK_EVERY) => return wake,
+            wake = live.wait(POLL_EVERY) => return wake,
             Ok(()) = self.newest.changed() => {}
         }
         live.wait(GATHER).await

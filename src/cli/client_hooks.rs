@@ -53,16 +53,16 @@ pub(super) struct Target<'a> {
 
 impl Target<'_> {
     pub fn status(&self) -> Result<ClientHooks> {
-        setup::client_hooks(self.client, self.root, self.env, self.command).map_err(explained)
+        setup::client_hooks(self.client, self.root, self.env, self.command).map_err(render_error)
     }
 
     pub fn install(&self) -> Result<Plan> {
         setup::install_client_hooks(self.client, self.root, self.env, self.command)
-            .map_err(explained)
+            .map_err(render_error)
     }
 
     pub fn remove(&self) -> Result<Plan> {
-        setup::remove_client_hooks(self.client, self.root, self.env).map_err(explained)
+        setup::remove_client_hooks(self.client, self.root, self.env).map_err(render_error)
     }
 
     /// Writes a plan unless `is_dry_run` is set, and prints it.
@@ -118,7 +118,7 @@ pub(super) fn write(status: &ClientHooks, output: &mut Output) -> Result<()> {
 }
 
 /// Returns an error without the advice for `ait init`.
-fn explained(error: SetupError) -> anyhow::Error {
+fn render_error(error: SetupError) -> anyhow::Error {
     match error {
         SetupError::Unusable { path, problem } => {
             anyhow::anyhow!("{path}, {problem}: correct it; nothing was written")

@@ -19,7 +19,7 @@ pub struct Arguments {
     reject: bool,
 
     #[command(flatten)]
-    handover: IssueCommentArgs,
+    target: IssueCommentArgs,
 
     #[command(flatten)]
     claim: ClaimArgs,
@@ -36,5 +36,5 @@ pub(super) async fn run(
     let change = |id: IssueRef, comment, agent| {
         tracker.close_issue(id.into(), resolution, comment, agent, proof)
     };
-    arguments.handover.run(change, tracker, default_agent, output).await
+    arguments.target.run(change, tracker, default_agent, output).await
 }

@@ -15,7 +15,7 @@ use crate::tracker::Tracker;
     tail -n 50 test.log | ait comment 3f2a9c1e -m -")]
 pub struct Arguments {
     #[command(flatten)]
-    handover: IssueCommentArgs,
+    target: IssueCommentArgs,
 }
 
 pub(super) async fn run(
@@ -25,5 +25,5 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let change = |id, comment, agent| tracker.comment_issue(id, comment, agent);
-    arguments.handover.run(change, tracker, default_agent, output).await
+    arguments.target.run(change, tracker, default_agent, output).await
 }

@@ -15,7 +15,7 @@ use crate::tracker::Tracker;
     git log -1 --format=%B | ait complete 3f2a9c1e -m -")]
 pub struct Arguments {
     #[command(flatten)]
-    handover: IssueCommentArgs,
+    target: IssueCommentArgs,
 
     #[command(flatten)]
     claim: ClaimArgs,
@@ -29,5 +29,5 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let proof = arguments.claim.proof();
     let change = |id, comment, agent| tracker.complete_issue(id, comment, agent, proof);
-    arguments.handover.run(change, tracker, default_agent, output).await
+    arguments.target.run(change, tracker, default_agent, output).await
 }

@@ -6,12 +6,12 @@ use anyhow::Result;
 use clap::Args;
 
 use super::attribute_args::ChangedAttributes;
-use super::editor::{self, Draft};
+use super::editor::{self, EditedText};
 use super::options::{AgentArgs, Format, WrongUsage, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Description, Issue, IssueChange, IssueRef, Title};
-use crate::tracker::{KnownIssue, Tracker};
+use crate::tracker::{IssueAtVersion, Tracker};
 
 /// What an error says of the store.
 const NOTHING: &str = "nothing was changed";
@@ -91,17 +91,17 @@ async fn change_in_editor(
     tracker: &Tracker,
 ) -> Result<Arc<Issue>> {
     let issue = tracker.get_issue(id.clone()).await?;
-    let before = Draft { title: issue.title.clone(), description: issue.description.clone() };
+    let before = EditedText { title: issue.title.clone(), description: issue.description.clone() };
     let title = change.title.as_ref().map(Title::as_str);
     let description = change.description.as_ref().map(Description::as_str);
     let edited = editor::edited(
-        &Draft {
+        &EditedText {
             title: title.unwrap_or(&before.title).to_owned(),
             description: description.unwrap_or(&before.description).to_owned(),
         },
         NOTHING,
     )?;
-    let known = KnownIssue { issue: issue.id.into(), version: Some(issue.version()) };
+    let known = IssueAtVersion { issue: issue.id.into(), version: Some(issue.version()) };
     let before = before.unedited();
     let draft = edited.draft.clone();
     let is_edited = draft != before;
@@ -113,10 +113,10 @@ async fn change_in_editor(
 
 /// Changes the issue as the draft says, where that differs from the texts before.
 async fn apply(
-    known: KnownIssue,
+    known: IssueAtVersion,
     mut change: IssueChange,
-    draft: Draft,
-    before: &Draft,
+    draft: EditedText,
+    before: &EditedText,
     agent: AgentName,
     tracker: &Tracker,
 ) -> Result<Arc<Issue>> {

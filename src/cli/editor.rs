@@ -10,14 +10,14 @@ use tempfile::TempPath;
 
 /// The title and description of an issue.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct EditedText {
     pub title: String,
     pub description: String,
 }
 
 /// The edited draft and its file, which is removed when this value is dropped.
 pub(super) struct Edited {
-    pub draft: Draft,
+    pub draft: EditedText,
     file: TempPath,
 }
 
@@ -33,7 +33,7 @@ const EXPLANATION: &str = "\
 /// # Errors
 ///
 /// The editor cannot be started or fails, or there is no title. `nothing` says what was not done then.
-pub(super) fn edited(draft: &Draft, nothing: &str) -> Result<Edited> {
+pub(super) fn edited(draft: &EditedText, nothing: &str) -> Result<Edited> {
     let mut file = tempfile::Builder::new().prefix("ait-issue-").suffix(".md").tempfile()?;
     file.write_all(text_of(draft).as_bytes())?;
     let file = file.into_temp_path();
@@ -71,26 +71,26 @@ impl Edited {
     }
 }
 
-impl Draft {
+impl EditedText {
     /// Returns the draft as it comes back from an editor that changes nothing.
     pub fn unedited(&self) -> Self {
         draft_of(&text_of(self))
     }
 }
 
-fn text_of(draft: &Draft) -> String {
-    let Draft { title, description } = draft;
+fn text_of(draft: &EditedText) -> String {
+    let EditedText { title, description } = draft;
     format!("{title}\n\n{description}\n{SCISSORS}\n{EXPLANATION}")
 }
 
-fn draft_of(text: &str) -> Draft {
+fn draft_of(text: &str) -> EditedText {
     let lines: Vec<&str> = text.lines().collect();
     // The last one is ours: a description may have such a line, too.
     let end = lines.iter().rposition(|line| *line == SCISSORS).unwrap_or(lines.len());
     let kept = lines[..end].join("\n");
     let kept = kept.trim();
     let (title, description) = kept.split_once('\n').unwrap_or((kept, ""));
-    Draft { title: title.trim().to_owned(), description: description.trim().to_owned() }
+    EditedText { title: title.trim().to_owned(), description: description.trim().to_owned() }
 }
 
 #[cfg(test)]
@@ -99,13 +99,13 @@ mod tests {
 
     #[test]
     fn editor_text_is_split_into_title_and_description() {
-        let draft = Draft { title: "T".to_owned(), description: "# A\n\nb".to_owned() };
+        let draft = EditedText { title: "T".to_owned(), description: "# A\n\nb".to_owned() };
         assert_eq!(draft_of(&text_of(&draft)), draft);
-        assert_eq!(draft_of(&text_of(&Draft::default())), Draft::default());
+        assert_eq!(draft_of(&text_of(&EditedText::default())), EditedText::default());
         let with_scissors =
-            Draft { title: "T".to_owned(), description: format!("a\n{SCISSORS}\nb") };
+            EditedText { title: "T".to_owned(), description: format!("a\n{SCISSORS}\nb") };
         assert_eq!(with_scissors.unedited(), with_scissors);
-        let written = Draft { title: "T".to_owned(), description: "D".to_owned() };
+        let written = EditedText { title: "T".to_owned(), description: "D".to_owned() };
         assert_eq!(draft_of("\n  T \r\n\r\nD\r\n"), written);
     }
 }

@@ -25,16 +25,16 @@ use crate::hints;
 use crate::interchange::difference::differences;
 use crate::interchange::fields::{Field, Mapping, ValueMapping};
 use crate::interchange::{
-    self, Blamed, Content, DateOrder, Draft, FileFormat, ReadOptions, Unreadable,
+    self, Blamed, Content, DateOrder, FileFormat, ImportDraft, ReadOptions, Unreadable,
 };
 use crate::tracker::{IndexedIssues, StoreError, Tracker};
 
 /// The size limit of a file, in bytes: some millions of issues.
 const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 /// How many issues are imported concurrently, so that they share commits and syncs.
-const MAX_UNDER_WAY: usize = 512;
+const MAX_IN_FLIGHT: usize = 512;
 /// How many bytes of issues are imported concurrently, to bound memory.
-const MAX_BYTES_UNDER_WAY: usize = 32 * 1024 * 1024;
+const MAX_BYTES_IN_FLIGHT: usize = 32 * 1024 * 1024;
 /// How many columns a note names.
 const MAX_NOTED_COLUMNS: usize = 10;
 /// How long the store may be busy before the command logs it.
@@ -218,7 +218,7 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>> {
 struct Import {
     report: Report,
     /// The issues to import, each with its index in the report.
-    new: Vec<(usize, Draft)>,
+    new: Vec<(usize, ImportDraft)>,
 }
 
 impl Import {
@@ -324,29 +324,29 @@ impl Import {
     async fn file(&mut self, tracker: &Tracker, agent: &AgentName) -> Result<()> {
         let total = self.new.len();
         let progress = Progress::of("importing", total);
-        let (mut under_way, mut bytes_under_way) = (FuturesUnordered::new(), 0);
+        let (mut in_flight, mut bytes_in_flight) = (FuturesUnordered::new(), 0);
         let (mut filed, mut failure, mut is_told) = (0, None, false);
         let mut waiting = std::mem::take(&mut self.new).into_iter().peekable();
         loop {
-            let has_room = under_way.len() < MAX_UNDER_WAY && bytes_under_way < MAX_BYTES_UNDER_WAY;
+            let has_room = in_flight.len() < MAX_IN_FLIGHT && bytes_in_flight < MAX_BYTES_IN_FLIGHT;
             let next = if has_room && failure.is_none() { waiting.next() } else { None };
             let settled = if let Some((place, draft)) = next {
-                bytes_under_way += draft.issue.json_bytes();
+                bytes_in_flight += draft.issue.json_bytes();
                 let mut filing = Box::pin(file_one(tracker, agent, place, draft));
                 // The first poll sends the command, so this keeps the order.
                 match filing.as_mut().now_or_never() {
                     Some(settled) => settled,
                     None => {
-                        under_way.push(filing);
+                        in_flight.push(filing);
                         continue;
                     }
                 }
-            } else if let Some(settled) = told_when_busy(under_way.next(), &mut is_told).await {
+            } else if let Some(settled) = told_when_busy(in_flight.next(), &mut is_told).await {
                 settled
             } else {
                 break;
             };
-            bytes_under_way -= settled.bytes;
+            bytes_in_flight -= settled.bytes;
             progress.step();
             match settled.outcome {
                 Ok(outcome) => {
@@ -391,7 +391,12 @@ struct Settled {
     outcome: Result<ImportOutcome, StoreError>,
 }
 
-async fn file_one(tracker: &Tracker, agent: &AgentName, place: usize, draft: Draft) -> Settled {
+async fn file_one(
+    tracker: &Tracker,
+    agent: &AgentName,
+    place: usize,
+    draft: ImportDraft,
+) -> Settled {
     let bytes = draft.issue.json_bytes();
     let filed = tracker.import_issue(draft.issue.clone(), agent.clone()).await;
     let outcome = match filed {
@@ -408,7 +413,7 @@ async fn file_one(tracker: &Tracker, agent: &AgentName, place: usize, draft: Dra
     Settled { place, bytes, outcome }
 }
 
-fn compared(kept: &Issue, draft: &Draft) -> ImportOutcome {
+fn compared(kept: &Issue, draft: &ImportDraft) -> ImportOutcome {
     let differs = differences(kept, draft);
     if differs.is_empty() { ImportOutcome::Same } else { ImportOutcome::Different { differs } }
 }

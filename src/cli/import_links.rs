@@ -8,14 +8,14 @@ use std::collections::{HashMap, HashSet};
 
 use crate::domain::{DomainError, ImportedIssue, Issue, IssueId, Link, LinkKind, links};
 use crate::hints;
-use crate::interchange::{Content, Draft, FileEntry, NamedLink};
+use crate::interchange::{Content, FileEntry, ImportDraft, NamedLink};
 use crate::tracker::IndexedIssues;
 
 /// Gives the issues of a file the links that can be made. Refuses issues of ait whose links cannot be made.
 ///
 /// The links are checked in the order in which the issues are imported, as the store does it.
 pub(super) fn settle(entries: &mut [FileEntry], stored: &IndexedIssues) {
-    let has_links = |draft: &Draft| {
+    let has_links = |draft: &ImportDraft| {
         !draft.named_links.is_empty() || !draft.issue.issue().attributes.links.is_empty()
     };
     if !entries.iter().filter_map(draft_of).any(has_links) {
@@ -23,7 +23,7 @@ pub(super) fn settle(entries: &mut [FileEntry], stored: &IndexedIssues) {
     }
     let known = Known::of(entries, stored);
     let mut order: Vec<usize> = (0..entries.len()).collect();
-    order.sort_by_key(|&at| draft_of(&entries[at]).map(Draft::queue_key));
+    order.sort_by_key(|&at| draft_of(&entries[at]).map(ImportDraft::queue_key));
     let mut planned = stored.clone();
     for at in order {
         let Content::Issue(draft) = &mut entries[at].content else { continue };
@@ -50,7 +50,7 @@ pub(super) fn settle(entries: &mut [FileEntry], stored: &IndexedIssues) {
     }
 }
 
-fn draft_of(entry: &FileEntry) -> Option<&Draft> {
+fn draft_of(entry: &FileEntry) -> Option<&ImportDraft> {
     match &entry.content {
         Content::Issue(draft) => Some(draft),
         _ => None,

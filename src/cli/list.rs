@@ -408,7 +408,7 @@ fn write_table(
 
 /// Says why an issue waits, in words; empty if it does not.
 pub(super) fn waits(issue: &Issue, issues: &IndexedIssues, now: Timestamp) -> String {
-    let is_parked = !issue.status.is_terminal() && issue.attributes.is_parked_at(now);
+    let is_parked = issue.status.is_open() && issue.attributes.is_parked_at(now);
     let words = [(issues.is_blocked(issue), "blocked"), (is_parked, "parked")];
     words.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| *word).collect::<Vec<_>>().join(",")
 }

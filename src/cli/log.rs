@@ -118,7 +118,7 @@ pub(super) async fn run(
     // shown, so that none is repeated.
     let watched = arguments.follow.then(|| tracker.watch());
     let most = arguments.most(output);
-    let mut log = Log { tracker, filter, json: arguments.json, written: 0, looked: tracker.now() };
+    let mut log = Log { tracker, filter, json: arguments.json, written: 0, read_at: tracker.now() };
     let end = match (issue, arguments.after) {
         _ if most == Some(0) => tracker.log_bounds().await?.newest,
         (Some(issue), None) => log.write_issue(issue, most, output).await?,
@@ -188,7 +188,7 @@ struct Log<'a> {
     /// How many entries were written.
     written: usize,
     /// When the log was last read.
-    looked: Timestamp,
+    read_at: Timestamp,
 }
 
 impl Log<'_> {
@@ -269,9 +269,9 @@ impl Log<'_> {
     /// Writes the events after a position, and advances it.
     async fn write_news(&mut self, last: &mut EventPosition, output: &mut Output) -> Result<()> {
         loop {
-            let looked = mem::replace(&mut self.looked, self.tracker.now());
+            let read_at = mem::replace(&mut self.read_at, self.tracker.now());
             let Some(read) = self.tracker.events_since(*last, MAX_SCANNED).await? else {
-                return self.write_replaced(last, looked, output).await;
+                return self.write_replaced(last, read_at, output).await;
             };
             let events = read.events;
             let Some(newest) = events.last().map(|event| event.position) else { return Ok(()) };

@@ -186,7 +186,7 @@ pub enum QueueCommand {
 
 impl QueueCommand {
     /// Returns as what `ait status` lists the command; `None` if it ends by itself at once.
-    pub fn lasting_kind(&self) -> Option<ProcessKind> {
+    pub fn process_kind(&self) -> Option<ProcessKind> {
         match self {
             Self::Log(arguments) => arguments.follows().then_some(ProcessKind::Watch),
             Self::Board(arguments) => arguments.watches().then_some(ProcessKind::Watch),

@@ -16,7 +16,7 @@ use super::{CommandContext, ExitStatus, Output, sanitize};
 use crate::domain::{IssueId, Timestamp};
 use crate::tracker::backup::{Difference, file};
 use crate::tracker::{
-    Backup, BackupMetadata, IssueSample, OverwritePolicy, RestoreOutcome, Verdict,
+    Backup, BackupMetadata, IssueSample, OverwritePolicy, RestoreOutcome, RestoreResult,
 };
 
 /// The arguments of `ait restore`.
@@ -88,7 +88,7 @@ pub(super) async fn run(
     let read = tokio::task::spawn_blocking(move || read(&file));
     let backup =
         with_progress("reading the backup", read).await.context("reading was interrupted")??;
-    let consent = match arguments {
+    let policy = match arguments {
         Arguments { dry_run: true, .. } => OverwritePolicy::DryRun,
         Arguments { force: true, .. } => OverwritePolicy::Everything,
         _ => OverwritePolicy::Nothing,
@@ -103,21 +103,21 @@ pub(super) async fn run(
     let replacement = {
         let document = backup.document.clone();
         let restored = match context.maintenance {
-            Some(maintenance) => maintenance.restore(document, consent),
-            None => context.tracker.restore(document, consent).boxed(),
+            Some(maintenance) => maintenance.restore(document, policy),
+            None => context.tracker.restore(document, policy).boxed(),
         };
         with_progress("restoring", restored).await?
     };
     let would_refuse = replacement.needs_consent() && !arguments.force;
     if arguments.format.json {
         output.json(&report(arguments, &backup, &replacement))?;
-    } else if replacement.verdict != Verdict::Refused {
+    } else if replacement.result != RestoreResult::Refused {
         write_lines(arguments, &backup, &replacement, output)?;
     }
-    match replacement.verdict {
-        Verdict::Done | Verdict::Unneeded => Ok(ExitStatus::Done),
-        Verdict::DryRun if !would_refuse => Ok(ExitStatus::Done),
-        Verdict::DryRun | Verdict::Refused => {
+    match replacement.result {
+        RestoreResult::Done | RestoreResult::Unneeded => Ok(ExitStatus::Done),
+        RestoreResult::DryRun if !would_refuse => Ok(ExitStatus::Done),
+        RestoreResult::DryRun | RestoreResult::Refused => {
             // Print the refusal after the output, even if the output cannot be written.
             let flushed = output.flush();
             let is_readable = context.tracker.state().await.is_ok();
@@ -153,7 +153,7 @@ fn report<'a>(
         returning: all(&difference.returning),
     });
     Report {
-        restored: matches!(replacement.verdict, Verdict::Done | Verdict::Unneeded),
+        restored: matches!(replacement.result, RestoreResult::Done | RestoreResult::Unneeded),
         dry_run: arguments.dry_run,
         needs_force: replacement.needs_consent(),
         file: &arguments.backup,
@@ -180,10 +180,10 @@ fn write_lines(
         }
         None => "without a checksum".to_owned(),
     };
-    if replacement.verdict == Verdict::Unneeded {
+    if replacement.result == RestoreResult::Unneeded {
         return output.line(format_args!("nothing to do: the store holds these {count} already"));
     }
-    let is_done = replacement.verdict == Verdict::Done;
+    let is_done = replacement.result == RestoreResult::Done;
     let verbs = |done, open| if is_done { done } else { open };
     let mut lines = vec![(verbs("restored", "would restore"), format!("{count}, {origin}"))];
     if let Some(Difference { missing, newer, older, returning, .. }) = &replacement.difference {

@@ -15,7 +15,7 @@ use crate::tracker::Tracker;
     git log -1 --format=%B | ait return 3f2a9c1e -m -")]
 pub struct Arguments {
     #[command(flatten)]
-    handover: IssueCommentArgs,
+    target: IssueCommentArgs,
 
     #[command(flatten)]
     claim: ClaimArgs,
@@ -30,5 +30,5 @@ pub(super) async fn run(
     let proof = arguments.claim.proof();
     let change =
         |id: IssueRef, comment, agent| tracker.return_issue(id.into(), comment, agent, proof);
-    arguments.handover.run(change, tracker, default_agent, output).await
+    arguments.target.run(change, tracker, default_agent, output).await
 }

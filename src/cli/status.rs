@@ -149,7 +149,7 @@ pub async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let now = tracker.now();
-    let (counts, claimed, problem) = match look(tracker).await {
+    let (counts, claimed, problem) = match counts_and_claims(tracker).await {
         Ok((counts, claimed)) => (counts, claimed, None),
         Err(error) => (Counts::default(), Vec::new(), Some(hints::for_store(&error, &COMMANDS))),
     };
@@ -191,7 +191,7 @@ pub async fn run(
 }
 
 /// Returns the counts and the claimed issues.
-async fn look(tracker: &Tracker) -> Result<(Counts, Vec<Arc<Issue>>), StoreError> {
+async fn counts_and_claims(tracker: &Tracker) -> Result<(Counts, Vec<Arc<Issue>>), StoreError> {
     let statuses = [Status::InProgress, Status::InReview].into_iter().collect();
     let claimed = Query { statuses, take: usize::MAX, ..Query::default() };
     Ok((tracker.counts().await?, tracker.list_issues(claimed).await?.issues))

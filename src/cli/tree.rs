@@ -130,8 +130,7 @@ impl Builder<'_> {
         linked.retain(|issue| {
             !issues.linked_from(LinkKind::Parent, issue.id).is_empty() || issues.is_blocked(issue)
         });
-        let is_open =
-            |id: &IssueId| issues.get(*id).is_some_and(|issue| !issue.status.is_terminal());
+        let is_open = |id: &IssueId| issues.get(*id).is_some_and(|issue| issue.status.is_open());
         let is_top = |issue: &&Arc<Issue>| {
             issue.attributes.parent().is_none_or(|parent| !is_open(&parent))
                 && !issues.linked_from(LinkKind::BlockedBy, issue.id).iter().any(is_open)
@@ -185,7 +184,7 @@ impl Builder<'_> {
         let mut parts: Vec<_> = ids.filter_map(|id| self.issues.get(id)).collect();
         parts.sort_by_cached_key(|part| self.issues.position(&part.id.into()).ok());
         let parts = parts.into_iter().map(|part| (part, Relation::Part));
-        let is_open = !issue.status.is_terminal();
+        let is_open = issue.status.is_open();
         let blockers = self.issues.open_blockers(issue).filter(|_| is_open);
         let blockers = blockers.filter_map(|id| self.issues.get(id));
         parts.chain(blockers.map(|blocker| (blocker, Relation::Blocker))).collect()

@@ -101,33 +101,33 @@ impl ClaimConfig {
         fn of<T: Copy>(chosen: Option<&Sourced<T>>) -> Option<T> {
             chosen.map(|chosen| chosen.value)
         }
-        let usual = ClaimSettings::default();
-        let period = |chosen: &Option<Sourced<Period>>, usual: Duration| {
-            of(chosen.as_ref()).map_or(usual, |period| period.0)
+        let defaults = ClaimSettings::default();
+        let period = |chosen: &Option<Sourced<Period>>, default: Duration| {
+            of(chosen.as_ref()).map_or(default, |period| period.0)
         };
         ClaimSettings {
-            policy: of(self.claims.as_ref()).unwrap_or(usual.policy),
-            review: of(self.review.as_ref()).unwrap_or(usual.review),
+            policy: of(self.claims.as_ref()).unwrap_or(defaults.policy),
+            review: of(self.review.as_ref()).unwrap_or(defaults.review),
             max_attempts: of(self.max_attempts.as_ref()).and_then(Limit::get),
             max_claims: of(self.max_claims.as_ref()).and_then(Limit::get),
-            grace: period(&self.claim_grace, usual.grace),
-            ttl: period(&self.claim_ttl, usual.ttl),
+            grace: period(&self.claim_grace, defaults.grace),
+            ttl: period(&self.claim_ttl, defaults.ttl),
         }
     }
 
     /// Returns the settings for display.
     pub(super) fn rows(&self) -> [(Setting, Option<(String, Source)>); 6] {
-        let usual = |setting: Setting, chosen: Option<(String, Source)>| {
+        let or_default = |setting: Setting, chosen: Option<(String, Source)>| {
             let default = || (setting.default.to_owned(), Source::Default);
             (setting, Some(chosen.unwrap_or_else(default)))
         };
         [
-            usual(CLAIMS, values::chosen(self.claims.as_ref())),
-            usual(CLAIM_GRACE, values::chosen(self.claim_grace.as_ref())),
-            usual(CLAIM_TTL, values::chosen(self.claim_ttl.as_ref())),
-            usual(MAX_ATTEMPTS, values::chosen(self.max_attempts.as_ref())),
-            usual(MAX_CLAIMS, values::chosen(self.max_claims.as_ref())),
-            usual(REVIEW, values::chosen(self.review.as_ref())),
+            or_default(CLAIMS, values::chosen(self.claims.as_ref())),
+            or_default(CLAIM_GRACE, values::chosen(self.claim_grace.as_ref())),
+            or_default(CLAIM_TTL, values::chosen(self.claim_ttl.as_ref())),
+            or_default(MAX_ATTEMPTS, values::chosen(self.max_attempts.as_ref())),
+            or_default(MAX_CLAIMS, values::chosen(self.max_claims.as_ref())),
+            or_default(REVIEW, values::chosen(self.review.as_ref())),
         ]
     }
 }

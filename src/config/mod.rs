@@ -23,7 +23,7 @@ use crate::cli::{
 };
 use crate::domain::AgentName;
 use crate::http::{AccessPolicy, AllowedHost, AllowedOrigin};
-use crate::log::{LogFormat, LogOptions, LogProfile};
+use crate::logging::{LogFormat, LogOptions, LogProfile};
 use crate::mcp::options::McpOptions;
 use crate::query_language::SavedQueries;
 use crate::setting::EffectiveSetting;
@@ -142,7 +142,7 @@ pub enum Subcommands {
     Migrate(MigrateArguments),
     /// Open the web page in the browser
     Open(OpenArguments),
-    /// Show the store, stale claims, and the processes that use the store
+    /// Show the store, old claims, and the processes that use the store
     Status(StatusArguments),
     /// Diagnose the store and its environment, and suggest fixes
     Doctor(DoctorArguments),
@@ -394,7 +394,7 @@ impl Config {
     /// Returns the logging options of a server.
     pub fn log_options(&self) -> LogOptions {
         LogOptions {
-            voice: LogProfile::Server,
+            profile: LogProfile::Server,
             filter: self.log.as_ref().map(|log| log.value.0.clone()),
             file: self.log_file.as_ref().map(|file| file.value.0.clone()),
             format: self.log_format.value,

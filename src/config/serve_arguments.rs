@@ -9,7 +9,7 @@ use super::settings::{
 };
 use super::values::{Address, FilePath, KeptEvents, LogFilter, Port, ProjectName, Switch};
 use crate::http::{AllowedHost, AllowedOrigin};
-use crate::log::LogFormat;
+use crate::logging::LogFormat;
 use crate::mcp::options::{ReplyBudget, ReplyFormat, ToolPrefix, Toolsets};
 
 /// The options of a server.

@@ -19,7 +19,7 @@ pub struct Settings {
     /// The configured port and where it is set.
     pub port: Option<(u16, String)>,
     /// The ports that a server tries if none is configured.
-    pub usual: RangeInclusive<u16>,
+    pub default_ports: RangeInclusive<u16>,
     /// The address to listen on.
     pub address: IpAddr,
     /// Where the address is set.

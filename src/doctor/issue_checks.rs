@@ -1,4 +1,4 @@
-//! Checks of the issues: inconsistent histories, stale claims, repeated returns and times in the future.
+//! Checks of the issues: inconsistent histories, old claims, repeated returns and times in the future.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -33,7 +33,7 @@ pub(super) fn examine(found: &Inspection, clients: &dyn Clients, now: Timestamp)
     let files = [("issues.json", found.issues_file), ("the log", found.newest_segment)];
     let files = files.iter().filter_map(|(name, file)| Some((*name, (*file)?.modified)));
     vec![
-        histories(&issues),
+        check_histories(&issues),
         claims(&issues, gone_clients(state, clients), now),
         returns(&issues),
         link_checks::links(&issues, &state.issues),
@@ -44,7 +44,7 @@ pub(super) fn examine(found: &Inspection, clients: &dyn Clients, now: Timestamp)
 
 /// An inconsistency between an issue and its history.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Flaw {
+enum HistoryFault {
     /// The status differs from the one the history leads to.
     Status(Status),
     /// A transition that the rules do not allow.
@@ -54,10 +54,10 @@ enum Flaw {
 }
 
 /// Returns the inconsistencies of an issue. After a phrase of another program, every transition is allowed.
-fn flaws(issue: &Issue) -> Vec<Flaw> {
-    let mut flaws = Vec::new();
+fn faults(issue: &Issue) -> Vec<HistoryFault> {
+    let mut faults = Vec::new();
     if issue.modified_at < issue.created_at {
-        flaws.push(Flaw::Times);
+        faults.push(HistoryFault::Times);
     }
     let mut known: Option<Status> = None;
     for entry in &issue.history {
@@ -69,39 +69,41 @@ fn flaws(issue: &Issue) -> Vec<Flaw> {
         if let (Some(before), Some(after)) = (known, next)
             && !is_possible(before, after, kind)
         {
-            flaws.push(Flaw::Step(format!("\"{}\" from {before}, at {at}", entry.action)));
+            faults.push(HistoryFault::Step(format!("\"{}\" from {before}, at {at}", entry.action)));
         }
         known = next;
     }
     if let Some(status) = known.filter(|status| *status != issue.status) {
-        flaws.push(Flaw::Status(status));
+        faults.push(HistoryFault::Status(status));
     }
-    flaws
+    faults
 }
 
 /// Returns true if the rules allow an action to lead from one status to another.
 fn is_possible(before: Status, after: Status, kind: ActionKind) -> bool {
     match after {
-        _ if before.is_terminal() || kind == ActionKind::Filed => false,
+        _ if before.has_ended() || kind == ActionKind::Filed => false,
         Status::InProgress => before == Status::Created,
         Status::InReview => before == Status::Completed,
         _ => true,
     }
 }
 
-fn histories(issues: &[Arc<Issue>]) -> Finding {
+fn check_histories(issues: &[Arc<Issue>]) -> Finding {
     let check = Check::Histories;
     let (mut about, mut wrong_status) = (Vec::new(), None);
     for issue in issues {
-        for flaw in flaws(issue) {
+        for fault in faults(issue) {
             let id = issue.id.short();
-            let what = match flaw {
-                Flaw::Status(follows) => {
+            let what = match fault {
+                HistoryFault::Status(follows) => {
                     wrong_status.get_or_insert_with(|| id.clone());
                     format!("is {}, while its history leads to {follows}", issue.status)
                 }
-                Flaw::Step(step) => format!("has a transition that the rules do not allow: {step}"),
-                Flaw::Times => format!(
+                HistoryFault::Step(step) => {
+                    format!("has a transition that the rules do not allow: {step}")
+                }
+                HistoryFault::Times => format!(
                     "was changed at {}, before it was filed at {}",
                     issue.modified_at, issue.created_at
                 ),
@@ -163,10 +165,8 @@ fn claims(issues: &[Arc<Issue>], gone: usize, now: Timestamp) -> Finding {
 
 fn returns(issues: &[Arc<Issue>]) -> Finding {
     let check = Check::Returns;
-    let counts = issues
-        .iter()
-        .filter(|issue| !issue.status.is_terminal())
-        .map(|issue| (issue, issue.returns()));
+    let counts =
+        issues.iter().filter(|issue| issue.status.is_open()).map(|issue| (issue, issue.returns()));
     let mut often: Vec<_> = counts.filter(|(_, count)| *count >= MANY_RETURNS).collect();
     often.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let Some((first, _)) = often.first() else {
@@ -265,7 +265,7 @@ mod tests {
                 0,
             ),
         ] {
-            let found = flaws(&issue(status, actions));
+            let found = faults(&issue(status, actions));
             assert_eq!(found.len(), expected, "{status} {actions:?}: {found:?}");
         }
     }

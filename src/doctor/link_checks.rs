@@ -33,9 +33,9 @@ pub(super) fn links(issues: &[Arc<Issue>], store: &IndexedIssues) -> Finding {
         }
         about.push(format!("{from} has the link {kind} to {to}, which does not exist"));
     }
-    let parts = issues.iter().filter(|issue| !issue.status.is_terminal()).filter_map(|part| {
+    let parts = issues.iter().filter(|issue| issue.status.is_open()).filter_map(|part| {
         let parent = by_id.get(&part.attributes.parent()?)?;
-        parent.status.is_terminal().then_some((part, parent))
+        parent.status.has_ended().then_some((part, parent))
     });
     for (at, (part, parent)) in parts.enumerate() {
         let (id, whole) = (part.id.short(), parent.id.short());
@@ -73,7 +73,7 @@ impl Cycles {
         let ids: Vec<_> = linked.map(|issue| issue.id).collect();
         let mut cycles = Self::default();
         cycles.search(&ids, by_id, |issue| {
-            if issue.status.is_terminal() {
+            if issue.status.has_ended() {
                 return Vec::new();
             }
             store.open_blockers(issue).chain(store.open_parts(issue.id)).collect()

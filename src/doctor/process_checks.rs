@@ -15,12 +15,12 @@ use crate::store::json::inspect::paths_of;
 
 pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
     let path = context.path.clone();
-    let living = spawn_blocking(move || {
+    let live = spawn_blocking(move || {
         let store = paths_of(&path).map_or(path, |paths| paths.issues);
         Registry::for_store(&store).list_live_readonly()
     });
-    let living = match living.await {
-        Ok(Ok(living)) => living,
+    let live = match live.await {
+        Ok(Ok(live)) => live,
         Ok(Err(error)) => {
             let reason = format!("the process registry cannot be read: {error}");
             let skipped = |check| Finding::skipped(check, reason.clone());
@@ -29,7 +29,7 @@ pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
         Err(_) => Vec::new(),
     };
     let (ports, processes) =
-        (ports(context, &living).await, processes(&living, env!("CARGO_PKG_VERSION")));
+        (ports(context, &live).await, processes(&live, env!("CARGO_PKG_VERSION")));
     vec![ports, processes]
 }
 
@@ -40,9 +40,9 @@ struct Served<'a> {
     answer: Option<ProbeResponse>,
 }
 
-async fn ports(context: &CheckContext, living: &[ProcessEntry]) -> Finding {
+async fn ports(context: &CheckContext, live: &[ProcessEntry]) -> Finding {
     let id = context.store.id().await;
-    let served = living.iter().filter_map(|entry| Some((entry, entry.port?)));
+    let served = live.iter().filter_map(|entry| Some((entry, entry.port?)));
     let served = join_all(served.map(async |(entry, port)| Served {
         entry,
         port,
@@ -121,16 +121,19 @@ fn finding_of(served: &[Served<'_>], context: &CheckContext) -> Finding {
             check,
             format!("no process serves HTTP; port {port}, which {by} sets, is free"),
         ),
-        Ok(settings) => match settings.usual.clone().find(|port| is_free(settings, *port)) {
-            Some(port) => {
-                Finding::ok(check, format!("no process serves HTTP; port {port} is free"))
+        Ok(settings) => {
+            match settings.default_ports.clone().find(|port| is_free(settings, *port)) {
+                Some(port) => {
+                    Finding::ok(check, format!("no process serves HTTP; port {port} is free"))
+                }
+                None => {
+                    let (first, last) =
+                        (settings.default_ports.start(), settings.default_ports.end());
+                    Finding::problem(check, format!("all ports from {first} to {last} are taken"))
+                        .fix("stop a program on one of them, or choose another port with --port")
+                }
             }
-            None => {
-                let (first, last) = (settings.usual.start(), settings.usual.end());
-                Finding::problem(check, format!("all ports from {first} to {last} are taken"))
-                    .fix("stop a program on one of them, or choose another port with --port")
-            }
-        },
+        }
         Err(_) => {
             Finding::skipped(check, "no process serves HTTP, and the settings cannot be read")
         }
@@ -147,10 +150,10 @@ fn reaches_loopback(address: Option<IpAddr>) -> bool {
         .is_none_or(|address| address.is_unspecified() || address == IpAddr::from([127, 0, 0, 1]))
 }
 
-fn processes(living: &[ProcessEntry], own: &str) -> Finding {
+fn processes(live: &[ProcessEntry], own: &str) -> Finding {
     let check = Check::Processes;
     let (own_version, mut about, mut is_older) = (Version::parse(own).ok(), Vec::new(), false);
-    for entry in living {
+    for entry in live {
         let other = Version::parse(&entry.version).ok();
         let how = match other.as_ref().zip(own_version.as_ref()).map(|(other, own)| other.cmp(own))
         {
@@ -166,7 +169,7 @@ fn processes(living: &[ProcessEntry], own: &str) -> Finding {
     if about.is_empty() {
         return Finding::ok(
             check,
-            match living.len() {
+            match live.len() {
                 0 => "no other process uses the store".to_owned(),
                 1 => format!("one other process, of this version ({own})"),
                 count => format!("{count} other processes, of this version ({own})"),

@@ -8,7 +8,7 @@ use super::{Check, CheckContext, Finding, Repair};
 
 pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Prompts;
-    vec![match upkeep(context).look() {
+    vec![match upkeep(context).compare() {
         Ok(state) => finding_of(&state),
         Err(error @ SetupError::Outside { .. }) => Finding::skipped(check, reason(&error)),
         Err(error) => Finding::problem(check, reason(&error))
@@ -59,7 +59,7 @@ fn finding_of(state: &SetupStatus) -> Finding {
 
 /// Rewrites unedited files of other versions, and keeps copies of them.
 pub(super) fn refresh(context: &CheckContext) -> Result<String, String> {
-    let state = upkeep(context).look().map_err(|error| reason(&error))?;
+    let state = upkeep(context).compare().map_err(|error| reason(&error))?;
     let time = context.now.to_string().replace(':', "");
     let kept = state.changes.into_iter().map(|change| change.with_backup_copy(&time));
     let written = write(&kept.collect::<Vec<_>>(), context)?;

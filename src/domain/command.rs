@@ -185,11 +185,11 @@ pub enum Command {
         base: Option<Arc<Issue>>,
     },
     /// Add an issue that exists only in `issues.json` or in a backup.
-    PlaceIssue {
+    InsertIssue {
         /// The issue.
         issue: Arc<Issue>,
         /// The issue to insert it before; `None` appends it.
-        ahead_of: Option<IssueId>,
+        next: Option<IssueId>,
         /// The actor recorded for the event.
         agent: String,
     },
@@ -205,7 +205,7 @@ pub enum Command {
         /// The issue.
         issue: IssueId,
         /// The issue that follows it; `None` for the last one.
-        ahead_of: Option<IssueId>,
+        next: Option<IssueId>,
         /// The actor recorded for the event.
         agent: String,
     },
@@ -251,7 +251,7 @@ impl Command {
         match self {
             Self::AddIssue { id, .. } => CommandTarget::New(*id),
             Self::ImportIssue { issue, .. } => CommandTarget::New(issue.issue().id),
-            Self::PlaceIssue { issue, .. } => CommandTarget::New(issue.id),
+            Self::InsertIssue { issue, .. } => CommandTarget::New(issue.id),
             Self::LapseClaim { issue, .. }
             | Self::TakeUpClaim { issue, .. }
             | Self::RemoveIssue { issue, .. } => CommandTarget::Existing(*issue),
@@ -298,7 +298,7 @@ impl Command {
             Self::RequireVersion { .. }
             | Self::LapseClaim { .. }
             | Self::MergeEdit { .. }
-            | Self::PlaceIssue { .. }
+            | Self::InsertIssue { .. }
             | Self::ReplaceIssue { .. }
             | Self::RemoveIssue { .. }
             | Self::SetUnknownKeys { .. } => None,
@@ -325,7 +325,7 @@ impl Command {
             Self::TakeUpClaim { .. } => "take_up_claim",
             Self::ParkAfterAttempts { .. } => "park_after_attempts",
             Self::MergeEdit { .. } => "merge_edit",
-            Self::PlaceIssue { .. } => "place_issue",
+            Self::InsertIssue { .. } => "place_issue",
             Self::ReplaceIssue { .. } => "replace_issue",
             Self::RemoveIssue { .. } => "remove_issue",
             Self::SetUnknownKeys { .. } => "set_unknown_keys",

@@ -235,8 +235,8 @@ impl Condition {
                     && !issue.has_open_blocker()
                     && !issue.has_open_part()
             }
-            Self::Blocked => !issue.status().is_terminal() && issue.has_open_blocker(),
-            Self::Parked(now) => !issue.status().is_terminal() && attributes.is_parked_at(*now),
+            Self::Blocked => issue.status().is_open() && issue.has_open_blocker(),
+            Self::Parked(now) => issue.status().is_open() && attributes.is_parked_at(*now),
             Self::Text(text) => issue.contains(text),
             Self::SomeTexts { texts, at_least } => {
                 texts.iter().filter(|text| issue.contains(text)).take(*at_least).count()

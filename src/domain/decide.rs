@@ -115,7 +115,7 @@ fn decide_on_issue(
         }
         Command::AddIssue { .. }
         | Command::ImportIssue { .. }
-        | Command::PlaceIssue { .. }
+        | Command::InsertIssue { .. }
         | Command::ReturnIssue { .. }
         | Command::CompleteIssue { .. }
         | Command::CloseIssue { resolution: Resolution::Rejected, .. }
@@ -247,7 +247,7 @@ fn refuse_obstacle(
 
 fn refuse_open_parts(issue: &Issue, queue: &dyn IssueQueue) -> Result<(), DomainError> {
     let open = queue.open_parts(issue.id);
-    if open.is_empty() || issue.status.is_terminal() {
+    if open.is_empty() || issue.status.has_ended() {
         return Ok(());
     }
     let parts = open.iter().copied().take(DomainError::MAX_CANDIDATES).collect();

@@ -201,7 +201,7 @@ pub enum DomainError {
     Terminal {
         /// The issue.
         id: IssueId,
-        /// Its terminal status.
+        /// The status in which it ended.
         status: Status,
     },
     /// The issue is not in the status that a claim requires.

@@ -60,7 +60,7 @@ pub enum EventKind {
         /// The imported issue.
         issue: Arc<Issue>,
         /// The issue it was inserted before; `None` if it was appended.
-        ahead_of: Option<IssueId>,
+        next: Option<IssueId>,
     },
     /// The issue was edited, in `issues.json` or by restoring a backup.
     Edited {
@@ -78,7 +78,7 @@ pub enum EventKind {
         /// The removed issue.
         issue: Arc<Issue>,
         /// The issue that followed it; `None` for the last one.
-        ahead_of: Option<IssueId>,
+        next: Option<IssueId>,
     },
     /// The unknown top-level keys of `issues.json` were edited. The event concerns no issue.
     UnknownKeysEdited {
@@ -323,7 +323,7 @@ impl Event {
             EventKind::ReviewStarted => before.status == Status::Completed,
             EventKind::Lapsed { .. } => before.status.is_claimed(),
             EventKind::Commented { .. } => true,
-            _ => !before.status.is_terminal(),
+            _ => before.status.is_open(),
         };
         is_claimable && before == Before::of(issue)
     }

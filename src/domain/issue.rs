@@ -31,9 +31,14 @@ string_enum! {
 }
 
 impl Status {
-    /// Returns true if no transition leaves this status.
-    pub fn is_terminal(self) -> bool {
+    /// Returns true if an issue in this status has ended: no transition leaves it.
+    pub fn has_ended(self) -> bool {
         matches!(self, Self::Closed | Self::Rejected)
+    }
+
+    /// Returns true if an issue in this status has not ended.
+    pub fn is_open(self) -> bool {
+        !self.has_ended()
     }
 
     /// Returns the status in which the issue waits once its claim has ended without a result.

@@ -49,8 +49,8 @@ impl IssueChange {
     ///
     /// # Errors
     ///
-    /// Refuses a change that changes nothing, one that a terminal issue does not allow, links that make a cycle or go
-    /// too deep, and too many labels or links.
+    /// Refuses a change that changes nothing, one that an issue which has ended does not allow, links that make a cycle
+    /// or go too deep, and too many labels or links.
     pub fn decide(
         &self,
         issue: &Issue,
@@ -74,7 +74,7 @@ impl IssueChange {
         }
         // The work on an issue that has ended is over, but it can still be found, linked and discussed.
         let is_always_allowed = |field: &&str| ["labels", "links", "other keys"].contains(field);
-        if issue.status.is_terminal() && !fields.iter().all(is_always_allowed) {
+        if issue.status.has_ended() && !fields.iter().all(is_always_allowed) {
             return Err(DomainError::Terminal { id: issue.id, status: issue.status });
         }
         let event = |kind, before| Event {

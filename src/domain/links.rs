@@ -44,7 +44,7 @@ pub fn check(
 /// Those of [`check`].
 pub fn check_new(issue: &Issue, graph: &dyn IssueGraph) -> Result<(), DomainError> {
     let links = &*issue.attributes.links;
-    if issue.status.is_terminal() {
+    if issue.status.has_ended() {
         // It waits for nothing.
         return refuse_form(issue.id, links, links, graph);
     }
@@ -84,7 +84,7 @@ impl Proposal<'_> {
     /// Returns what an issue waits for: its blockers and its parts. An issue that has ended waits for nothing.
     fn waits_for(&self, id: IssueId) -> Vec<IssueId> {
         let issue = self.graph.issue(id);
-        if issue.as_ref().is_some_and(|issue| issue.status.is_terminal()) {
+        if issue.as_ref().is_some_and(|issue| issue.status.has_ended()) {
             return Vec::new();
         }
         let of_issue = issue.as_ref().map(|issue| &*issue.attributes.links).unwrap_or_default();

@@ -24,7 +24,7 @@ pub struct Merged {
 /// is no longer known, `ours` wins wherever the two differ.
 ///
 /// * History, status and time of the last change are merged together. `theirs` wins only if its history starts with
-///   all of ours, except comments that were [added since](lacks_only_comments), and the merge does not leave a terminal
+///   all of ours, except comments that were [added since](lacks_only_comments), and the merge does not leave a final
 ///   status.
 /// * If the histories are the same, a different status changes the status alone.
 /// * Title, description, classification, time of filing and unknown keys are merged field by field. If both sides
@@ -39,7 +39,7 @@ pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
     let mut merged = Merged { issue: ours.clone(), conflicts: Vec::new() };
     let Merged { issue, conflicts } = &mut merged;
     if is_current {
-        let leaves_end = ours.status.is_terminal() && theirs.status != ours.status;
+        let leaves_end = ours.status.has_ended() && theirs.status != ours.status;
         if leaves_end {
             conflicts.push("status");
         } else {

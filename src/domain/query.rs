@@ -51,9 +51,9 @@ impl StatusSet {
     /// All statuses.
     pub const ALL: Self = Self([true; Status::ALL.len()]);
 
-    /// Returns the statuses that are not terminal.
+    /// Returns the statuses of open issues.
     pub fn open() -> Self {
-        Status::ALL.iter().copied().filter(|status| !status.is_terminal()).collect()
+        Status::ALL.iter().copied().filter(|status| status.is_open()).collect()
     }
 
     /// Returns true if the set contains a status.

@@ -81,7 +81,7 @@ pub(super) fn ask(
     required_claim: ClaimRequirement,
     at: Timestamp,
 ) -> Result<Option<Event>, DomainError> {
-    if issue.status.is_terminal() {
+    if issue.status.has_ended() {
         return Err(DomainError::Terminal { id: issue.id, status: issue.status });
     }
     if let (Some(parked), Some(open)) = (&issue.attributes.parked, issue.open_question()) {
@@ -119,7 +119,7 @@ pub(super) fn answer(
     agent: &AgentName,
     at: Timestamp,
 ) -> Result<Option<Event>, DomainError> {
-    if issue.status.is_terminal() {
+    if issue.status.has_ended() {
         return Err(DomainError::Terminal { id: issue.id, status: issue.status });
     }
     let Some(question) = issue.open_question() else {
@@ -173,7 +173,7 @@ fn changed(
 impl Issue {
     /// Returns the question that waits for an answer.
     pub fn open_question(&self) -> Option<&Question> {
-        let parked = self.attributes.parked.as_ref().filter(|_| !self.status.is_terminal())?;
+        let parked = self.attributes.parked.as_ref().filter(|_| self.status.is_open())?;
         parked.question.as_ref()
     }
 

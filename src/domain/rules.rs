@@ -9,7 +9,7 @@
 //! ```
 //!
 //! `complete_issue`, `return_issue` and `close_issue` work from every open status, because an issue whose agent is
-//! gone must be able to move on. `closed` and `rejected` are terminal. `comment_issue` works in every status and
+//! gone must be able to move on. `closed` and `rejected` end an issue. `comment_issue` works in every status and
 //! changes none.
 //!
 //! A caller that got no clear answer may repeat `complete_issue`, `return_issue` and `close_issue`: the same words by
@@ -48,16 +48,16 @@ pub fn file(
         Command::ImportIssue { issue, agent } => {
             let issue = issue.issue().clone();
             links::check_new(&issue, graph)?;
-            (issue.id, agent.as_str(), EventKind::Imported { issue, ahead_of: None })
+            (issue.id, agent.as_str(), EventKind::Imported { issue, next: None })
         }
-        Command::PlaceIssue { issue, ahead_of, agent } => {
+        Command::InsertIssue { issue, next, agent } => {
             let (id, mut issue) = (issue.id, issue.clone());
             if agent == HAND_EDIT && links::check_new(&issue, graph).is_err() {
                 // The rest of the edit is taken over without its links.
                 let attributes = issue.attributes.with_links(&[]);
                 issue = Issue { attributes, ..Issue::clone(&issue) }.into();
             }
-            let kind = EventKind::Imported { issue, ahead_of: *ahead_of };
+            let kind = EventKind::Imported { issue, next: *next };
             (id, agent.as_str(), kind)
         }
         _ => unreachable!("the target of other commands is not a new issue"),
@@ -72,7 +72,7 @@ pub fn file(
 ///
 /// # Errors
 ///
-/// Refuses every change but a comment to a terminal issue, a claim of an issue that is not waiting for one, the
+/// Refuses every change but a comment to an issue that has ended, a claim of an issue that is not waiting for one, the
 /// lapse of a claim that has ended, and a new issue whose id is in use.
 pub fn decide(
     command: &Command,
@@ -81,7 +81,7 @@ pub fn decide(
 ) -> Result<Option<Event>, DomainError> {
     let at = now.max(issue.modified_at);
     let (agent, kind) = match command {
-        Command::AddIssue { .. } | Command::ImportIssue { .. } | Command::PlaceIssue { .. } => {
+        Command::AddIssue { .. } | Command::ImportIssue { .. } | Command::InsertIssue { .. } => {
             return Err(DomainError::IdTaken { id: issue.id });
         }
         Command::GetNextIssue { agent, .. } => {
@@ -103,7 +103,7 @@ pub fn decide(
         | Command::TakeUpClaim { .. }
         | Command::ParkAfterAttempts { .. }
         | Command::SetUnknownKeys { .. } => unreachable!("decided on the whole state"),
-        // Comments are allowed on terminal issues, too.
+        // Comments are allowed on issues that have ended, too.
         Command::CommentIssue { comment, agent, .. } => {
             let comment = comment.as_str().to_owned();
             (agent.as_str(), EventKind::Commented { comment, leaves_entry: true })
@@ -130,8 +130,8 @@ pub fn decide(
         Command::ReplaceIssue { issue: replacement, agent } => {
             return Ok(patched(issue, replacement, agent, at));
         }
-        Command::RemoveIssue { ahead_of, agent, .. } => {
-            let kind = EventKind::Removed { issue: issue.clone().into(), ahead_of: *ahead_of };
+        Command::RemoveIssue { next, agent, .. } => {
+            let kind = EventKind::Removed { issue: issue.clone().into(), next: *next };
             (agent.as_str(), kind)
         }
     };
@@ -250,7 +250,7 @@ fn is_last_change(
 }
 
 fn open(issue: &Issue) -> Result<(), DomainError> {
-    if issue.status.is_terminal() {
+    if issue.status.has_ended() {
         return Err(DomainError::Terminal { id: issue.id, status: issue.status });
     }
     Ok(())

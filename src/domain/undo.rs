@@ -138,7 +138,7 @@ impl Walk {
         }
         let waiting =
             if before.status.is_claimed() { before.status.after_lapse() } else { before.status };
-        let reason = if self.wanted.status.is_terminal() {
+        let reason = if self.wanted.status.has_ended() {
             LeftReason::Ended
         } else if self.is_status_later {
             LeftReason::ChangedSince
@@ -164,7 +164,7 @@ impl Walk {
         let lost = ("changes before the import", LeftReason::ChangedSince);
         let lost = earlier.iter().any(is_undone).then_some(lost);
         if since.first().is_some_and(is_undone) {
-            let reason = match issue.status.is_terminal() {
+            let reason = match issue.status.has_ended() {
                 true => LeftReason::Ended,
                 false if since.iter().all(is_undone) => {
                     return Undone { undoing: Undoing::Reject, left: Vec::from_iter(lost) };
@@ -178,7 +178,7 @@ impl Walk {
     }
 
     fn end(mut self, issue: &Issue) -> Undone {
-        if issue.status.is_terminal() {
+        if issue.status.has_ended() {
             self.keep_what_ended(issue);
         }
         self.keep_answered(issue);
@@ -242,7 +242,7 @@ pub fn decide(
     if fields.is_empty() {
         return Err(DomainError::NothingToChange { id: issue.id });
     }
-    if issue.status.is_terminal() && wanted.status != issue.status {
+    if issue.status.has_ended() && wanted.status != issue.status {
         return Err(DomainError::Terminal { id: issue.id, status: issue.status });
     }
     let at = now.max(issue.modified_at);

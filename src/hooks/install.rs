@@ -85,7 +85,7 @@ pub struct HookChange {
 /// # Errors
 ///
 /// A hook cannot be read.
-pub fn survey(directory: &HooksDir, command: &str) -> Result<Vec<HookStatus>> {
+pub fn status_of_hooks(directory: &HooksDir, command: &str) -> Result<Vec<HookStatus>> {
     let status = |hook: Hook| {
         let path = directory.path.join(hook.as_str());
         let previous = previous_path(&path);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::install::{HookChange, HookStatus, Plan, apply, install, removal, survey};
+use super::install::{HookChange, HookStatus, Plan, apply, install, removal, status_of_hooks};
 use super::{HookState, HooksDir};
 
 /// The state of the hooks of a repository.
@@ -59,7 +59,7 @@ pub fn status(directory: &HooksDir, command: &str) -> Result<StatusReport> {
         directory: directory.path.clone(),
         set_by: directory.set_by.clone(),
         problem: directory.check_writable(command).err().map(|error| error.to_string()),
-        hooks: survey(directory, command)?,
+        hooks: status_of_hooks(directory, command)?,
     })
 }
 
@@ -81,7 +81,7 @@ pub fn plan(
     operation: Operation,
     force: bool,
 ) -> Result<ChangeReport> {
-    let hooks = survey(directory, command)?;
+    let hooks = status_of_hooks(directory, command)?;
     let Plan { changes, notes, is_partial } = match operation {
         Operation::Install => {
             directory.check_writable(command)?;

@@ -193,7 +193,7 @@ async fn glance(agent: Option<&AgentName>, tracker: &Tracker) -> Result<String, 
         text += &format!(" Held: {}.", held.join(", "));
     }
     let ended = Query {
-        statuses: Status::ALL.iter().copied().filter(|status| status.is_terminal()).collect(),
+        statuses: Status::ALL.iter().copied().filter(|status| status.has_ended()).collect(),
         condition: Condition::Changed(Digest::default_since(now)..=now),
         ..Query::default()
     };

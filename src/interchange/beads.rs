@@ -23,7 +23,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::attributes::{labels_of, priority_of};
 use super::value::name_of;
-use super::{Content, Draft, NamedLink, defaults};
+use super::{Content, ImportDraft, NamedLink, defaults};
 use crate::domain::event::{CLAIM_ACTION, CLOSE_ACTION, FILE_ACTION};
 use crate::domain::external_id::BEADS_KEY;
 use crate::domain::{
@@ -106,7 +106,7 @@ pub(super) fn read(text: &str, now: Timestamp) -> Result<Content, String> {
     draft(bead, text, now).map(Content::Issue)
 }
 
-fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
+fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<ImportDraft, String> {
     let status = status_of(&bead)?;
     let created_at = bead.created_at.or(bead.updated_at).unwrap_or(now);
     let changed_at = bead.updated_at.unwrap_or(created_at);
@@ -149,7 +149,7 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
     let is_dated = bead.created_at.is_some() || bead.updated_at.is_some();
     let unstated = if is_dated { Vec::new() } else { times.to_vec() };
     let filed = bead.created_at.map(|time| (time, 0));
-    Ok(Draft { issue, unstated, filed, lacks_id: None, named_links: links_of(&bead) })
+    Ok(ImportDraft { issue, unstated, filed, lacks_id: None, named_links: links_of(&bead) })
 }
 
 /// Returns the status of an issue, or the reason why it is refused.

@@ -57,7 +57,7 @@ const SHOWN_CHARS: usize = 60;
 
 /// The value of the column `extra`.
 #[derive(Serialize)]
-struct Extra<'a> {
+struct UnknownColumns<'a> {
     #[serde(flatten)]
     attributes: AttributeValues,
     #[serde(flatten)]
@@ -84,7 +84,7 @@ pub fn write(
     for issue in issues {
         let attributes = without_columns(&issue.attributes);
         let is_empty = attributes.set_fields().is_empty() && issue.unknown_keys.is_empty();
-        let extra = Extra { attributes, unknown_keys: &issue.unknown_keys };
+        let unknown = UnknownColumns { attributes, unknown_keys: &issue.unknown_keys };
         let mut row = vec![
             issue.id.to_string(),
             guarded(&issue.title),
@@ -95,7 +95,7 @@ pub fn write(
             issue.modified_at.to_string(),
             json(&issue.history)?,
             json(&issue.comments)?,
-            if is_empty { String::new() } else { json(&extra)? },
+            if is_empty { String::new() } else { json(&unknown)? },
         ];
         if has_attributes {
             row.splice(BEFORE..BEFORE, cells(&issue.attributes));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     /// Returns the entries as drafts.
-    fn drafts(text: &str) -> Vec<crate::interchange::Draft> {
+    fn drafts(text: &str) -> Vec<crate::interchange::ImportDraft> {
         let now = Timestamp::from_unix_millis(0);
         let options = ReadOptions { now, mapping: Default::default(), date_order: None };
         let draft = |entry: FileEntry| match entry.content {

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Draft;
+use super::ImportDraft;
 use super::fields::{EXTRA, common_name};
 use super::value::Value;
 use crate::domain::external_id::{CSV_KEY, JSON_KEY};
@@ -17,7 +17,7 @@ use crate::json_compat::without_white_space;
 ///
 /// Attributes that the file does not state are not compared. The order of unknown keys and white space in their
 /// values are ignored.
-pub fn differences(kept: &Issue, draft: &Draft) -> Vec<String> {
+pub fn differences(kept: &Issue, draft: &ImportDraft) -> Vec<String> {
     let given = draft.issue.issue();
     let checks = [
         ("title", kept.title == given.title),
@@ -97,7 +97,10 @@ mod tests {
     fn names(given: &str, unstated: &[&'static str]) -> Vec<String> {
         let kept: Issue = serde_json::from_str(KEPT).unwrap();
         let issue = serde_json::from_str(given).unwrap();
-        differences(&kept, &Draft { unstated: unstated.to_vec(), ..Draft::of_ait(issue) })
+        differences(
+            &kept,
+            &ImportDraft { unstated: unstated.to_vec(), ..ImportDraft::of_ait(issue) },
+        )
     }
 
     #[test]

@@ -12,7 +12,8 @@ use crate::domain::text::shortened;
 const LISTED: usize = 50;
 const SHOWN_CHARS: usize = 60;
 
-/// The column for all unknown keys, and what stands for them in [`Draft::unstated`](super::Draft::unstated).
+/// The column for all unknown keys, and what stands for them in
+/// [`ImportDraft::unstated`](super::ImportDraft::unstated).
 pub(super) const EXTRA: &str = "extra";
 
 /// A field of an issue in a file.

@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::fields::{Field, Mapping, Meaning};
 use super::partial_issue::{Given, PartialIssue};
 use super::value::Value;
-use super::{Content, Draft, ReadOptions, Unreadable, beads, jira};
+use super::{Content, ImportDraft, ReadOptions, Unreadable, beads, jira};
 use crate::domain::Issue;
 use crate::domain::external_id::JSON_KEY;
 use crate::json_compat;
@@ -115,7 +115,7 @@ fn ours(mut issue: Issue, text: &str) -> Content {
         issue = compact;
     }
     match issue.try_into() {
-        Ok(issue) => Content::Issue(Draft::of_ait(issue)),
+        Ok(issue) => Content::Issue(ImportDraft::of_ait(issue)),
         Err(error) => refused(text, &error.to_string()),
     }
 }

@@ -112,7 +112,7 @@ pub struct FileEntry {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Content {
     /// An issue that can be imported.
-    Issue(Draft),
+    Issue(ImportDraft),
     /// An entry that cannot be imported.
     Refused {
         /// Its id in the file.
@@ -146,7 +146,7 @@ pub struct Blamed {
 
 /// An issue from a file.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Draft {
+pub struct ImportDraft {
     /// The issue.
     pub issue: ImportedIssue,
     /// The names of the attributes that the file does not state and that were given defaults.
@@ -161,7 +161,7 @@ pub struct Draft {
     pub named_links: Vec<NamedLink>,
 }
 
-impl Draft {
+impl ImportDraft {
     /// Returns what sorts issues in the order of the queue: those of other programs, oldest first, then those without a
     /// time and those of ait.
     pub fn queue_key(&self) -> impl Ord + use<> {

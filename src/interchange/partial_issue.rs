@@ -11,7 +11,7 @@ use super::defaults::{AGENT, agent};
 use super::fields::{EXTRA, Field, Meaning};
 use super::times::{self, TimeError};
 use super::value::{self, Value};
-use super::{Blamed, Content, Draft, ReadOptions, comments, defaults};
+use super::{Blamed, Content, ImportDraft, ReadOptions, comments, defaults};
 use crate::domain::event::{CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
 use crate::domain::text::shortened;
 use crate::domain::{
@@ -122,7 +122,7 @@ struct KeptValues<'a> {
 
 impl<'a> PartialIssue<'a> {
     /// Converts the values. Missing times default to `now`.
-    pub fn draft(&self, options: &ReadOptions) -> Result<Draft, Fault> {
+    pub fn draft(&self, options: &ReadOptions) -> Result<ImportDraft, Fault> {
         let title = self.text(Field::Title)?.ok_or_else(|| Fault {
             blamed: None,
             reason: "title is missing: every issue needs one".to_owned(),
@@ -175,7 +175,7 @@ impl<'a> PartialIssue<'a> {
         };
         issue.set_unknown_namesakes_aside();
         let order = || self.number().unwrap_or_default();
-        Ok(Draft {
+        Ok(ImportDraft {
             issue: issue.try_into()?,
             unstated: unstated.map(|(name, _)| name).collect(),
             filed: times.created.filter(|_| !self.is_ours).map(|time| (time, order())),
@@ -403,7 +403,7 @@ impl<'a> PartialIssue<'a> {
         closed: Option<Timestamp>,
     ) -> Vec<HistoryEntry> {
         let author = self.name(Field::Author);
-        let closed = closed.filter(|_| status.is_terminal());
+        let closed = closed.filter(|_| status.has_ended());
         let mut history = Vec::new();
         if author.is_some() || closed.is_some() {
             history.push(defaults::entry(created_at, &agent(author.as_deref()), FILE_ACTION));
@@ -513,7 +513,7 @@ fn is_other(given: Given<'_>, derived_for: Option<Status>) -> bool {
         // An id of another program still names the issue there.
         Some(Field::Id) => name().is_none_or(|id| value::our_id(&id).is_none()),
         Some(Field::Author) => derived_for.is_none() || name().is_none(),
-        Some(Field::ClosedAt) => !derived_for.is_some_and(Status::is_terminal),
+        Some(Field::ClosedAt) => !derived_for.is_some_and(Status::has_ended),
         Some(_) => false,
     }
 }

@@ -25,7 +25,7 @@ impl ReadView<'_> {
     /// Returns a column for each status, with the issues that match a query, and at most `most` cards each.
     ///
     /// Waiting issues are sorted in the order in which they are claimed, with those that must wait last;
-    /// claimed ones by claim time and terminal ones by last change, with the newest first.
+    /// claimed ones by claim time and ended ones by last change, with the newest first.
     pub fn board(
         &self,
         now: Timestamp,
@@ -38,10 +38,11 @@ impl ReadView<'_> {
             let rows = &self.index.rows;
             let old_claims = found.iter().filter(|&&at| rows[at].has_old_claim_at(now)).count();
             let summary = |position: usize| -> &IssueSummary { &self.summaries()[position] };
-            let is_parked =
-                |at: usize| self.index.attributes.is_parked(at) && summary(at).is_parked_at(now);
+            let is_parked = |at: usize| {
+                self.index.attributes.is_parked(at) && summary(at).is_open_and_parked_at(now)
+            };
             let (found, most) = (found.into_iter(), most(status));
-            let cards = if status.is_terminal() {
+            let cards = if status.has_ended() {
                 first(found.rev(), most, |at| (Reverse(rows[at].modified_at), Reverse(at)))
             } else if status.is_claimed() {
                 first(found, most, |at| (Reverse(summary(at).holder().map(|held| held.since)), at))
@@ -64,7 +65,7 @@ impl ReadView<'_> {
     fn by_status(&self, query: &Query, most: impl Fn(Status) -> usize) -> Vec<(usize, Vec<usize>)> {
         if query.condition.is_empty() && query.classification.is_none() {
             let found = Status::ALL.iter().map(|&status| {
-                let mut found: Vec<usize> = match status.is_terminal() {
+                let mut found: Vec<usize> = match status.has_ended() {
                     true => self.issues.latest_in(status).take(most(status)).collect(),
                     false => self.issues.filed_in(status).collect(),
                 };

@@ -103,13 +103,13 @@ impl Digest {
         let ready = view.ready(now);
         let latest = view.in_order(Sorting::default()).map(|at| &view.summaries()[at]);
         for summary in latest.take_while(|summary| summary.modified_at >= since) {
-            if summary.status.is_terminal() && summary.in_status_since() >= since {
+            if summary.status.has_ended() && summary.in_status_since() >= since {
                 found.ended.push((Reverse(summary.in_status_since()), summary));
             }
         }
         for (at, summary) in view.open() {
             let is_ready = ready.contains(at);
-            let is_parked = summary.is_parked_at(now);
+            let is_parked = summary.is_open_and_parked_at(now);
             found.ready += usize::from(is_ready);
             found.parked += usize::from(is_parked);
             found.blocked += usize::from(!is_ready && view.open_blockers(summary).next().is_some());
@@ -204,7 +204,7 @@ impl Row {
 
     fn of(summary: &IssueSummary, view: &ReadView<'_>) -> Self {
         let is_end = |kind| matches!(kind, ActionKind::Closed | ActionKind::Rejected);
-        let agent = match summary.status.is_terminal() {
+        let agent = match summary.status.has_ended() {
             true => summary.actions.iter().rfind(|action| is_end(action.kind)).map(|end| end.agent),
             false => summary.holder().map(|claim| claim.agent),
         };

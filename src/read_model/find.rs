@@ -168,7 +168,7 @@ impl ReadView<'_> {
     /// Returns all positions in an order.
     pub(super) fn in_order(&self, order: Sorting) -> Box<dyn Iterator<Item = usize> + '_> {
         let index = &self.index;
-        let all = index.orders.get(order.key, &index.summaries, &index.names);
+        let all = index.sort_index.get(order.key, &index.summaries, &index.names);
         match order.direction {
             Direction::Ascending => Box::new(all.iter().copied()),
             Direction::Descending => Box::new(all.iter().rev().copied()),

@@ -106,20 +106,20 @@ impl Shared {
         next
     }
 
-    /// Looks at a read model. Keeps for the next update what had to be built for that.
-    fn look<T>(
+    /// Runs a closure on a view of a read model. Keeps for the next update what had to be built for that.
+    fn view_with<T>(
         &self,
         projection: &Arc<Projection>,
         issues: IndexedIssues,
-        look: impl FnOnce(&ReadView<'_>) -> T,
+        visit: impl FnOnce(&ReadView<'_>) -> T,
     ) -> T {
         let before = projection.built();
-        let looked = look(&ReadView::new(projection, issues));
+        let found = visit(&ReadView::new(projection, issues));
         if projection.built() > before {
             let built = Some(Arc::clone(projection));
             *self.built.lock().unwrap_or_else(PoisonError::into_inner) = built;
         }
-        looked
+        found
     }
 }
 
@@ -155,20 +155,20 @@ impl ReadModel {
     ///
     /// # Panics
     ///
-    /// Panics if `look` panics.
+    /// Panics if `visit` panics.
     pub async fn read<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&ReadView<'_>) -> T + Send + 'static,
+        visit: impl FnOnce(&ReadView<'_>) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
         let readers = Arc::clone(&self.readers).acquire_owned().await;
         let (projection, issues) = self.follow().await?;
         let shared = Arc::clone(&self.shared);
-        let looked = spawn_blocking(move || {
+        let found = spawn_blocking(move || {
             // Held to the end, even if the caller is gone.
             let _reader = readers;
-            shared.look(&projection, issues, look)
+            shared.view_with(&projection, issues, visit)
         });
-        looked.await.map_err(|error| resume_unwind(error.into_panic()))
+        found.await.map_err(|error| resume_unwind(error.into_panic()))
     }
 
     /// Returns the current issues with their read model, which is updated before.

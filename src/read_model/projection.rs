@@ -10,7 +10,7 @@ use super::findings_cache::FindingsCache;
 use super::rows::Row;
 use super::signatures::Signatures;
 use super::sort_index::SortIndex;
-use super::status_timeline::{Steps, steps_of};
+use super::status_timeline::{StatusChanges, status_changes};
 use super::summary::IssueSummary;
 use crate::tracker::{IndexedIssues, Revision};
 
@@ -24,11 +24,11 @@ pub struct Projection {
     revisions: Chunked<Revision>,
     pub(super) summaries: Chunked<Arc<IssueSummary>>,
     pub(super) rows: Chunked<Row>,
-    pub(super) steps: Chunked<Steps>,
+    pub(super) status_changes: Chunked<StatusChanges>,
     pub(super) names: Arc<Names>,
     pub(super) agents: AgentIndex,
     pub(super) attributes: AttributeIndex,
-    pub(super) orders: SortIndex,
+    pub(super) sort_index: SortIndex,
     pub(super) signatures: Signatures,
     pub(super) findings: FindingsCache,
 }
@@ -46,7 +46,7 @@ impl Projection {
 
     /// Returns how many of the parts that are built on demand are there.
     pub(super) fn built(&self) -> usize {
-        self.orders.built() + usize::from(self.signatures.are_built())
+        self.sort_index.built() + usize::from(self.signatures.are_built())
     }
 
     /// Updates the read model to a state of the store.
@@ -74,7 +74,7 @@ impl Projection {
         for &(position, revision) in &changed {
             let issue = issues.at(position);
             let summary = Arc::new(IssueSummary::of(&issue, Arc::make_mut(&mut self.names)));
-            self.signatures.note(position, &issue);
+            self.signatures.set(position, &issue);
             let former = self.summaries.get(position).cloned();
             knows_last &= self.agents.replace(position, former.as_deref(), &summary);
             if let Some(former) = &former {
@@ -84,12 +84,12 @@ impl Projection {
             if former.is_some() {
                 self.revisions.set(position, revision);
                 self.rows.set(position, Row::of(&summary));
-                self.steps.set(position, steps_of(&issue));
+                self.status_changes.set(position, status_changes(&issue));
                 self.summaries.set(position, summary);
             } else {
                 self.revisions.push(revision);
                 self.rows.push(Row::of(&summary));
-                self.steps.push(steps_of(&issue));
+                self.status_changes.push(status_changes(&issue));
                 self.summaries.push(summary);
             }
         }
@@ -97,7 +97,7 @@ impl Projection {
             self.agents.find_last(&self.summaries);
         }
         let changed: Vec<usize> = changed.into_iter().map(|(position, _)| position).collect();
-        self.orders.follow(&changed, &self.summaries, &self.names);
+        self.sort_index.follow(&changed, &self.summaries, &self.names);
         self.revision = issues.revision();
     }
 
@@ -108,12 +108,12 @@ impl Projection {
         }
         let changed = changed(earlier.revisions.iter().copied(), self.revisions.iter().copied());
         let changed: Vec<usize> = changed.into_iter().map(|(position, _)| position).collect();
-        let mut orders = earlier.orders.clone();
-        orders.follow(&changed, &self.summaries, &self.names);
-        self.orders.fill_from(orders);
+        let mut sort_index = earlier.sort_index.clone();
+        sort_index.follow(&changed, &self.summaries, &self.names);
+        self.sort_index.fill_from(sort_index);
         if earlier.signatures.are_built() && !self.signatures.are_built() {
             self.signatures = earlier.signatures.clone();
-            changed.iter().for_each(|&at| self.signatures.note(at, &issues.at(at)));
+            changed.iter().for_each(|&at| self.signatures.set(at, &issues.at(at)));
         }
     }
 }

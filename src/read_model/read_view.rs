@@ -54,12 +54,12 @@ impl<'a> ReadView<'a> {
     /// Returns the open issues that block an issue, if it is open itself.
     pub fn open_blockers(&self, summary: &IssueSummary) -> impl Iterator<Item = IssueId> {
         let blockers = summary.attributes.linked(LinkKind::BlockedBy);
-        blockers.filter(|id| !summary.status.is_terminal() && self.is_open(*id))
+        blockers.filter(|id| summary.status.is_open() && self.is_open(*id))
     }
 
     /// Returns true if there is an open issue with this id.
     pub(super) fn is_open(&self, id: IssueId) -> bool {
-        self.summary(id).is_some_and(|summary| !summary.status.is_terminal())
+        self.summary(id).is_some_and(|summary| summary.status.is_open())
     }
 
     /// Returns the issues that some agent could claim for work at a time: they are created and not parked, and no
@@ -71,7 +71,7 @@ impl<'a> ReadView<'a> {
     /// Returns the open issues in the order of filing, each with its position.
     pub(super) fn open(&self) -> impl Iterator<Item = (usize, &IssueSummary)> {
         let rows = self.index.rows.iter().enumerate();
-        let open = rows.filter(|(_, row)| !row.status.is_terminal());
+        let open = rows.filter(|(_, row)| row.status.is_open());
         open.map(|(at, _)| (at, &*self.summaries()[at]))
     }
 
@@ -83,7 +83,7 @@ impl<'a> ReadView<'a> {
     /// Returns the open issues that are parked, in the order of filing, also those whose parking is over.
     pub fn parked(&self) -> impl Iterator<Item = &IssueSummary> {
         let summaries = self.index.attributes.parked().map(|at| &*self.index.summaries[at]);
-        summaries.filter(|summary| !summary.status.is_terminal())
+        summaries.filter(|summary| summary.status.is_open())
     }
 
     /// Returns the number of issues in each status.
@@ -93,11 +93,13 @@ impl<'a> ReadView<'a> {
 
     /// Returns the status timelines of the issues, for statistics.
     pub fn timelines(&self) -> impl Iterator<Item = StatusTimeline<'_>> + Clone {
-        self.index.rows.iter().zip(self.index.steps.iter()).map(|(row, steps)| StatusTimeline {
-            classification: row.classification,
-            created_at: row.created_at,
-            status: row.status,
-            steps,
+        self.index.rows.iter().zip(self.index.status_changes.iter()).map(|(row, changes)| {
+            StatusTimeline {
+                classification: row.classification,
+                created_at: row.created_at,
+                status: row.status,
+                changes,
+            }
         })
     }
 

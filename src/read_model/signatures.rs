@@ -29,7 +29,7 @@ pub(super) struct Signatures {
 
 impl Signatures {
     /// Adds or updates an issue. New positions arrive in order.
-    pub fn note(&mut self, position: usize, issue: &Issue) {
+    pub fn set(&mut self, position: usize, issue: &Issue) {
         if let Some(blocks) = self.blocks.get_mut() {
             if let Some(block) = blocks.get_mut(position / LANES) {
                 // Of an issue that has changed, the texts from before do not count.
@@ -113,7 +113,7 @@ mod tests {
         issues.push(issue("zebra")).unwrap();
         let mut signatures = Signatures::default();
         assert!(signatures.candidates("zebra", &issues).contains(0));
-        signatures.note(0, &issue("quokka"));
+        signatures.set(0, &issue("quokka"));
         assert!(signatures.candidates("quokka", &issues).contains(0));
         assert!(!signatures.candidates("zebra", &issues).contains(0));
     }

@@ -32,11 +32,11 @@ pub struct StatusTimeline<'a> {
     /// The current status.
     pub status: Status,
     /// All changes of status, in the order of the history. The first is the filing.
-    pub steps: &'a [StatusChange],
+    pub changes: &'a [StatusChange],
 }
 
 /// The changes of status of an issue. Those of most issues lie within, so that statistics find them next to each other.
-pub(super) type Steps = SmallVec<[StatusChange; 5]>;
+pub(super) type StatusChanges = SmallVec<[StatusChange; 5]>;
 
 /// Returns the changes of status in the history of an issue, in the order of the history.
 ///
@@ -45,27 +45,27 @@ pub(super) type Steps = SmallVec<[StatusChange; 5]>;
 /// hand, a last step at `modified_at` is added.
 ///
 /// A time may be earlier than that of the previous step, because the clocks of several machines stamp them.
-pub(super) fn steps_of(issue: &Issue) -> Steps {
-    let mut steps = Steps::new();
+pub(super) fn status_changes(issue: &Issue) -> StatusChanges {
+    let mut changes = StatusChanges::new();
     let mut before = None;
     for entry in &issue.history {
         let kind = ActionKind::of(&entry.action);
         let Some(status) = kind.status_after(before) else { continue };
         // A return leads to the same status as filing, but is not the filing.
-        if steps.is_empty() && kind != ActionKind::Filed {
-            steps.push(StatusChange::new(issue.created_at, Status::Created));
+        if changes.is_empty() && kind != ActionKind::Filed {
+            changes.push(StatusChange::new(issue.created_at, Status::Created));
         }
         let is_lapse = matches!(kind, ActionKind::Lapsed | ActionKind::Asked);
-        steps.push(StatusChange { is_lapse, ..StatusChange::new(entry.timestamp, status) });
+        changes.push(StatusChange { is_lapse, ..StatusChange::new(entry.timestamp, status) });
         before = Some(status);
     }
-    if steps.is_empty() {
-        steps.push(StatusChange::new(issue.created_at, Status::Created));
+    if changes.is_empty() {
+        changes.push(StatusChange::new(issue.created_at, Status::Created));
     }
-    if steps.last().is_none_or(|step| step.status != issue.status) {
-        steps.push(StatusChange::new(issue.modified_at, issue.status));
+    if changes.last().is_none_or(|step| step.status != issue.status) {
+        changes.push(StatusChange::new(issue.modified_at, issue.status));
     }
-    steps
+    changes
 }
 
 #[cfg(test)]
@@ -127,14 +127,14 @@ mod tests {
                 &[(9, "created"), (3, "in_progress"), (1, "created")],
             ),
         ] {
-            let steps = steps_of(&issue(status, history));
-            let steps: Vec<_> = steps
+            let changes = status_changes(&issue(status, history));
+            let changes: Vec<_> = changes
                 .iter()
                 .map(|step| (step.at.unix_millis() / 1000 % 60, step.status.as_str()))
                 .collect();
             let expected: Vec<_> =
                 expected.iter().map(|&(at, status)| (i64::from(at), status)).collect();
-            assert_eq!(steps, expected.as_slice(), "{status} {history:?}");
+            assert_eq!(changes, expected.as_slice(), "{status} {history:?}");
         }
     }
 }

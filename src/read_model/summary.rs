@@ -89,8 +89,8 @@ impl IssueSummary {
     }
 
     /// Returns true if the issue is open and parked at a time.
-    pub fn is_parked_at(&self, now: Timestamp) -> bool {
-        !self.status.is_terminal() && self.attributes.is_parked_at(now)
+    pub fn is_open_and_parked_at(&self, now: Timestamp) -> bool {
+        self.status.is_open() && self.attributes.is_parked_at(now)
     }
 
     /// Returns the holder while the status is a claimed one: the agent of the [last claim](ActionKind::claim_in).

@@ -137,13 +137,13 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
             let key = serde_json::value::to_raw_value(&format!("AB-{}", other % 3)).unwrap();
             issue.unknown_keys.insert("key".to_owned(), key);
             let issue = issue.into();
-            let ahead_of = named(other).map(|issue| issue.id);
-            Command::PlaceIssue { issue, ahead_of, agent: HAND_EDIT.to_owned() }
+            let next = named(other).map(|issue| issue.id);
+            Command::InsertIssue { issue, next, agent: HAND_EDIT.to_owned() }
         }
         Happening::Removed(index) => {
             let Some(issue) = named(index).map(|issue| issue.id) else { return };
-            let ahead_of = named(index + 1).map(|issue| issue.id);
-            Command::RemoveIssue { issue, ahead_of, agent: "restore".to_owned() }
+            let next = named(index + 1).map(|issue| issue.id);
+            Command::RemoveIssue { issue, next, agent: "restore".to_owned() }
         }
         Happening::ReadAnew(is_shorter) => return read_anew(state, is_shorter),
     };
@@ -288,7 +288,7 @@ proptest! {
             let mut expected: Vec<_> =
                 store.issues().enumerate().filter(|(_, issue)| issue.status == column.status).collect();
             prop_assert_eq!(column.total, expected.len());
-            if column.status.is_terminal() {
+            if column.status.has_ended() {
                 expected.sort_by_key(|(at, issue)| Reverse((issue.modified_at, *at)));
             } else if column.status.is_claimed() {
                 expected.sort_by_key(|(at, issue)| (Reverse(issue.holder().map(|holder| holder.since)), *at));

@@ -63,7 +63,7 @@ pub(crate) struct TextFacts {
 impl TextFacts {
     /// Returns the facts of an issue; `None` if it has ended.
     pub(in crate::read_model) fn of(issue: &Issue) -> Option<Box<Self>> {
-        if issue.status.is_terminal() {
+        if issue.status.has_ended() {
             return None;
         }
         let written = issue.description.chars().filter(|character| !character.is_whitespace());

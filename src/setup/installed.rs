@@ -78,7 +78,7 @@ impl InstalledSetup<'_> {
     /// # Errors
     ///
     /// A file cannot be read or edited.
-    pub fn look(&self) -> Result<SetupStatus, SetupError> {
+    pub fn compare(&self) -> Result<SetupStatus, SetupError> {
         let mut state = SetupStatus::default();
         let mut files = StagedFiles::new(self.root, self.env, false);
         self.prompts(&mut files, &mut state)?;

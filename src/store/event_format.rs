@@ -101,9 +101,9 @@ impl<'a> Fields<'a> {
                 fields.description = Some(description.clone());
                 fields.classification = Some(*classification);
             }
-            EventKind::Imported { issue, ahead_of } | EventKind::Removed { issue, ahead_of } => {
+            EventKind::Imported { issue, next } | EventKind::Removed { issue, next } => {
                 fields.content = Some(Arc::clone(issue));
-                fields.ahead_of = *ahead_of;
+                fields.ahead_of = *next;
             }
             EventKind::Edited { patch } | EventKind::Changed { patch } => {
                 fields.patch = Some(patch.clone());
@@ -128,8 +128,8 @@ impl<'a> Fields<'a> {
                 classification: self.classification?,
                 attributes: self.attributes,
             },
-            "imported" => EventKind::Imported { issue: self.content?, ahead_of: self.ahead_of },
-            "removed" => EventKind::Removed { issue: self.content?, ahead_of: self.ahead_of },
+            "imported" => EventKind::Imported { issue: self.content?, next: self.ahead_of },
+            "removed" => EventKind::Removed { issue: self.content?, next: self.ahead_of },
             "edited" => EventKind::Edited { patch: self.patch? },
             "changed" => EventKind::Changed { patch: self.patch? },
             "unknown_keys_edited" => EventKind::UnknownKeysEdited { keys: self.keys? },

@@ -33,16 +33,16 @@ const TEMP: &str = "tmp";
 /// The most time between two renewals of a client that are both written. It is added to the time that they count for.
 const MAX_REST: Duration = Duration::from_secs(15);
 
-/// A time on this machine.
+/// A time on this machine, since it booted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Moment {
+pub struct BootTime {
     /// The id of the boot.
     pub boot: String,
     /// The time since some fixed point of that boot, in milliseconds.
     pub ms: u64,
 }
 
-impl Moment {
+impl BootTime {
     fn now() -> Self {
         /// Empty where the kernel has none. Then only the clock itself tells boots apart.
         static BOOT: LazyLock<String> = LazyLock::new(|| {
@@ -64,7 +64,7 @@ impl Moment {
 /// The content of the file of a client that is no process.
 #[derive(Serialize, Deserialize)]
 struct Renewed {
-    at: Moment,
+    at: BootTime,
     ttl_ms: u64,
 }
 
@@ -79,7 +79,7 @@ enum Presence {
 }
 
 /// The clock that the registry uses.
-pub type Clock = Arc<dyn Fn() -> Moment + Send + Sync>;
+pub type Clock = Arc<dyn Fn() -> BootTime + Send + Sync>;
 
 /// The clients in a directory.
 pub struct FileClients {
@@ -94,7 +94,7 @@ pub struct FileClients {
 impl FileClients {
     /// Returns the clients in a directory, which is found when it is first needed.
     pub fn new(directory: impl Fn() -> io::Result<PathBuf> + Send + Sync + 'static) -> Self {
-        Self::with_clock(directory, Arc::new(Moment::now))
+        Self::with_clock(directory, Arc::new(BootTime::now))
     }
 
     /// Like [`new`](Self::new), with another clock.
@@ -239,7 +239,7 @@ impl Clients for FileClients {
             return Ok(None);
         };
         let now = (self.clock)();
-        let since: Option<Moment> =
+        let since: Option<BootTime> =
             fs::read(&mark).ok().and_then(|text| serde_json::from_slice(&text).ok());
         if let Some(gone) = since.and_then(|since| now.since(&since)) {
             // A mark that was written while the client was renewed is too old.
@@ -275,7 +275,7 @@ impl Clients for FileClients {
 }
 
 /// Returns until when the last renewal counts, in milliseconds of this boot; `None` if it says nothing about this boot.
-fn expiry(file: File, now: &Moment) -> Option<u64> {
+fn expiry(file: File, now: &BootTime) -> Option<u64> {
     let Renewed { at, ttl_ms } = serde_json::from_reader(file).ok()?;
     now.since(&at)?;
     Some(at.ms.saturating_add(ttl_ms))
@@ -326,7 +326,8 @@ mod tests {
 
         fn process_of_boot(&self, boot: &'static str) -> FileClients {
             let (path, now_ms) = (self.directory.path().join("clients"), Arc::clone(&self.now_ms));
-            let now = move || Moment { boot: boot.to_owned(), ms: now_ms.load(Ordering::Relaxed) };
+            let now =
+                move || BootTime { boot: boot.to_owned(), ms: now_ms.load(Ordering::Relaxed) };
             FileClients::with_clock(move || Ok(path.clone()), Arc::new(now))
         }
 

@@ -77,8 +77,10 @@ impl Holders {
         match (&event.kind, self.leases.get(&event.issue)) {
             (EventKind::Claimed | EventKind::ReviewStarted, _) => self.set_lease(event.issue, None),
             (EventKind::TakenUp { from, to }, Some(lease)) => {
+                // A claim that had lost its lease got it back.
+                let is_restored = from == to;
                 let before = Lease { claim: lease.claim, client: from.clone() };
-                self.set_lease(event.issue, (from != to).then_some(before));
+                self.set_lease(event.issue, (!is_restored).then_some(before));
             }
             _ => {
                 if event.lease.is_some() {

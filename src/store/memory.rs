@@ -224,9 +224,9 @@ impl IndexedIssues {
     pub fn insert(
         &mut self,
         issue: Issue,
-        ahead_of: Option<IssueId>,
+        next: Option<IssueId>,
     ) -> Result<Arc<Issue>, DomainError> {
-        let Some(&position) = ahead_of.and_then(|id| self.positions.get(&id)) else {
+        let Some(&position) = next.and_then(|id| self.positions.get(&id)) else {
             return self.push(issue);
         };
         if self.positions.contains_key(&issue.id) {

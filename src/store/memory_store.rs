@@ -18,13 +18,13 @@ use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, 
 #[derive(Debug)]
 pub struct MemoryStore {
     id: StoreId,
-    held: Mutex<Held>,
+    held: Mutex<MemoryState>,
     newest: watch::Sender<EventPosition>,
     clients: Arc<MemoryClients>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Held {
+struct MemoryState {
     state: State,
     events: VecDeque<NumberedEvent>,
 }
@@ -44,7 +44,7 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, MemoryState> {
         // If a panic leaves `State` half changed, only the test that uses this store is affected.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,10 +65,10 @@ impl MemoryStore {
     }
 }
 
-impl Held {
+impl MemoryState {
     fn commit(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, DomainError> {
         let Some(event) = self.state.decide(command, now)? else {
-            return Ok(self.state.named(command));
+            return Ok(self.state.unchanged_outcome(command));
         };
         let position = EventPosition { number: self.state.position.number + 1, hash: 0 };
         let issue = self.state.apply(&event, position)?;
@@ -92,7 +92,7 @@ impl TransferTarget for MemoryStore {
             if held.state.position.number > 0 || !held.state.issues.is_empty() {
                 return Err(StoreError::NotSaved("the store is not empty".to_owned()));
             }
-            *held = Held { state: transfer.state().clone(), events };
+            *held = MemoryState { state: transfer.state().clone(), events };
             self.newest.send_replace(held.state.position);
             Ok(())
         }

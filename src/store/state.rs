@@ -54,7 +54,7 @@ impl State {
     }
 
     /// Returns the issue that a command names, as the outcome of a command that changes nothing.
-    pub fn named(&self, command: &Command) -> Option<Arc<Issue>> {
+    pub fn unchanged_outcome(&self, command: &Command) -> Option<Arc<Issue>> {
         let CommandTarget::Named(reference) = command.target() else { return None };
         self.issues.find(reference).ok()
     }
@@ -83,8 +83,8 @@ impl State {
                 self.issues.remove(event.issue)?;
                 None
             }
-            EventKind::Imported { issue, ahead_of } => {
-                Some(self.issues.insert(Issue::clone(issue), *ahead_of)?)
+            EventKind::Imported { issue, next } => {
+                Some(self.issues.insert(Issue::clone(issue), *next)?)
             }
             _ => Some(self.issues.apply(event)?),
         };
@@ -101,8 +101,8 @@ impl State {
     pub fn revert(&mut self, event: &Event, position: EventPosition) -> Result<(), DomainError> {
         match &event.kind {
             EventKind::UnknownKeysEdited { keys } => self.unknown_keys = keys.before.clone(),
-            EventKind::Removed { issue, ahead_of } => {
-                self.issues.insert(Issue::clone(issue), *ahead_of)?;
+            EventKind::Removed { issue, next } => {
+                self.issues.insert(Issue::clone(issue), *next)?;
                 self.issues.set_leases(event.lease.clone().map(|lease| (issue.id, lease)));
             }
             EventKind::Filed { .. } | EventKind::Imported { .. } => {

@@ -6,7 +6,7 @@ use crate::domain::Command;
 use crate::domain::event::UNDELIVERED_REASON;
 
 /// The most requests in one commit.
-pub(super) const MAX_BATCH: usize = 256;
+pub(super) const MAX_REQUESTS_PER_COMMIT: usize = 256;
 /// The most requests in the queue of a writer.
 pub(super) const MAX_QUEUED: usize = 4096;
 

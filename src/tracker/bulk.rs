@@ -99,7 +99,12 @@ impl Tracker {
         }
         match &bulk.end {
             Some(BulkEnd::Return(comment)) => {
-                commands.extend(self.returning(id.into(), comment.clone(), agent.clone(), proof));
+                commands.extend(self.return_commands(
+                    id.into(),
+                    comment.clone(),
+                    agent.clone(),
+                    proof,
+                ));
             }
             Some(BulkEnd::Close(resolution, comment)) => {
                 let (comment, agent) = (comment.clone(), agent.clone());

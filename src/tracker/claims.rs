@@ -18,7 +18,7 @@ use crate::domain::{
 use crate::store::{HeldBack, IndexedIssues, StoreError, Subset};
 
 /// How long a claim that does not wait lets those that wait go first.
-const COURTESY: Duration = Duration::from_millis(250);
+const YIELD_TO_WAITERS: Duration = Duration::from_millis(250);
 
 /// How many issues that cannot be claimed are named.
 const SHOWN: usize = 3;
@@ -63,7 +63,7 @@ impl Tracker {
         let is_alone = self.wait_list.is_empty();
         let mut waiter = (!is_alone).then(|| self.join(kind, agent.clone(), true)).flatten();
         let _turn = match &mut waiter {
-            Some(waiter) => timeout(COURTESY, waiter.turn()).await.ok(),
+            Some(waiter) => timeout(YIELD_TO_WAITERS, waiter.turn()).await.ok(),
             None => None,
         };
         self.claim_now(kind, &agent).await
@@ -102,8 +102,8 @@ impl Tracker {
         }
     }
 
-    /// Claims the next issue. The client of the claim is noted only if there is one, because a claim that finds nothing
-    /// writes nothing.
+    /// Claims the next issue. The client of the claim is registered only if there is one, because a claim that finds
+    /// nothing writes nothing.
     async fn claim_now(
         &self,
         kind: ClaimKind,
@@ -200,7 +200,7 @@ impl Tracker {
         Ok(HeldBack { count: waiting.total, first })
     }
 
-    /// Returns what an agent holds, with the leases.
+    /// Returns the issues that an agent holds.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Reading the log of a store: batch by batch, from any event on, in both directions.
+//! Reading the log of a store: read_size by read_size, from any event on, in both directions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -14,10 +14,10 @@ use crate::domain::{Event, EventKind, Issue, IssueId, Timestamp};
 use crate::store::{EventPosition, Events, NumberedEvent, StoreError};
 
 /// The number of events in the first read of a reader. Tests use short logs.
-const FIRST_BATCH: usize = if cfg!(test) { 3 } else { 1_000 };
+const FIRST_READ: usize = if cfg!(test) { 3 } else { 1_000 };
 /// Each further read is this many times larger, up to the limit.
-const BATCH_GROWTH: usize = 8;
-const MAX_BATCH: usize = 8_000;
+const READ_GROWTH: usize = 8;
+const MAX_READ: usize = 8_000;
 /// A number that no event has, and that can still be incremented.
 const LAST_NUMBER: u64 = u64::MAX - 1;
 /// How much earlier than its neighbours an event may be dated. A change gets its time before it waits for the lock.
@@ -34,7 +34,7 @@ pub struct LogReader<'a> {
     is_backward: bool,
     /// Forwards the number of the last event that was read, backwards one more than that of the next one.
     at: u64,
-    batch: usize,
+    read_size: usize,
     read: VecDeque<NumberedEvent>,
     /// What the last read said of the log; `None` before the first one.
     bounds: Option<Bounds>,
@@ -81,8 +81,8 @@ impl<'a> LogReader<'a> {
     /// Reads the events after a number, oldest first.
     pub fn after(tracker: &'a Tracker, number: u64) -> Self {
         let (read, bounds) = (VecDeque::new(), None);
-        let (at, batch) = (number, FIRST_BATCH);
-        Self { tracker, is_backward: false, at, batch, read, bounds, is_complete: true }
+        let (at, read_size) = (number, FIRST_READ);
+        Self { tracker, is_backward: false, at, read_size, read, bounds, is_complete: true }
     }
 
     /// Reads the events before a number, newest first.
@@ -92,7 +92,7 @@ impl<'a> LogReader<'a> {
 
     /// Reads at least so many events in the first read, because the caller needs as many.
     pub fn expecting(self, count: usize) -> Self {
-        Self { batch: count.clamp(FIRST_BATCH, MAX_BATCH), ..self }
+        Self { read_size: count.clamp(FIRST_READ, MAX_READ), ..self }
     }
 
     /// Returns the next event; `None` at the end of the log.
@@ -125,7 +125,7 @@ impl<'a> LogReader<'a> {
             return Ok(());
         }
         let after = self.at;
-        let read = self.read(after, self.batch).await?;
+        let read = self.read(after, self.read_size).await?;
         self.is_complete &= read.is_complete_after(after);
         self.at = read.events.last().map_or(after.max(read.newest.number), |last| last.number());
         self.read = read.events.into();
@@ -140,7 +140,7 @@ impl<'a> LogReader<'a> {
         self.bounds = Some(bounds);
         let end = self.at.min(bounds.newest.number + 1);
         if end > bounds.oldest {
-            let begin = end.saturating_sub(self.batch as u64).max(bounds.oldest);
+            let begin = end.saturating_sub(self.read_size as u64).max(bounds.oldest);
             let count = usize::try_from(end - begin).unwrap_or(usize::MAX);
             self.read = self.read(begin - 1, count).await?.events.into();
             self.at = begin;
@@ -151,7 +151,7 @@ impl<'a> LogReader<'a> {
     async fn read(&mut self, after: u64, count: usize) -> Result<Events, StoreError> {
         let read = self.tracker.events(after, count).await?;
         self.bounds = Some(Bounds { newest: read.newest, oldest: read.oldest });
-        self.batch = self.batch.saturating_mul(BATCH_GROWTH).min(MAX_BATCH);
+        self.read_size = self.read_size.saturating_mul(READ_GROWTH).min(MAX_READ);
         Ok(read)
     }
 }

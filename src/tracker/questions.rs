@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command as Process;
 use tokio::time::timeout;
 
-use super::{KnownIssue, Tracker};
+use super::{IssueAtVersion, Tracker};
 use crate::domain::{
     AgentName, ClaimProof, Command, Issue, IssueId, IssueRef, Question, QuestionAnswer, Timestamp,
 };
@@ -121,11 +121,16 @@ impl Tracker {
     /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn answer_question(
         &self,
-        known: KnownIssue,
+        known: IssueAtVersion,
         answer: QuestionAnswer,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(known.checked(|issue| Command::AnswerQuestion { issue, answer, agent })).await
+        self.change(known.with_version_check(|issue| Command::AnswerQuestion {
+            issue,
+            answer,
+            agent,
+        }))
+        .await
     }
 }
 

@@ -426,8 +426,8 @@ impl Planned {
             _ if refused.is_some() => false,
             Undoing::Reject => true,
             Undoing::Change(wanted) => {
-                let is_open = issue.as_ref().is_some_and(|issue| !issue.status.is_terminal());
-                is_open && wanted.status.is_terminal()
+                let is_open = issue.as_ref().is_some_and(|issue| issue.status.is_open());
+                is_open && wanted.status.has_ended()
             }
             Undoing::Nothing => false,
         };

@@ -21,7 +21,7 @@ use crate::store::{EventPosition, IndexedIssues, StoreError, Subset};
 /// How many callers of one process may wait; more are answered at once.
 pub const MAX_WAITING: usize = 1_024;
 /// How often waiting callers look without a change.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// A turn to claim. It ends when it is dropped.
 pub(super) type Turn = oneshot::Sender<()>;
@@ -40,13 +40,13 @@ struct SharedWaitList {
 #[derive(Default)]
 struct WaitListState {
     /// By number: the first to come has the least.
-    callers: BTreeMap<u64, Caller>,
+    callers: BTreeMap<u64, WaitingCall>,
     last_number: u64,
     /// The task that serves the list; `None` while it is empty.
     server_task: Option<JoinHandle<()>>,
 }
 
-struct Caller {
+struct WaitingCall {
     agent: AgentName,
     kind: ClaimKind,
     /// Whether the caller does not wait, and so gets a turn even if there is nothing for it.
@@ -97,7 +97,7 @@ impl WaitList {
     /// turn.
     fn give_turn(
         &self,
-        is_next: impl Fn(u64, &Caller) -> bool,
+        is_next: impl Fn(u64, &WaitingCall) -> bool,
     ) -> Option<(u64, oneshot::Receiver<()>)> {
         let state = self.state();
         let (number, caller) =
@@ -132,8 +132,9 @@ impl Tracker {
     /// Returns the agents that wait for work in calls to this process, in alphabetical order.
     pub fn waiting_for_work(&self) -> Vec<AgentName> {
         let state = self.wait_list.state();
-        let waits =
-            |caller: &&Caller| !caller.claims_once && matches!(caller.kind, ClaimKind::Work(_));
+        let waits = |caller: &&WaitingCall| {
+            !caller.claims_once && matches!(caller.kind, ClaimKind::Work(_))
+        };
         let agents = state.callers.values().filter(waits).map(|caller| caller.agent.clone());
         let mut agents: Vec<AgentName> = agents.collect();
         agents.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
@@ -154,7 +155,7 @@ impl Tracker {
         }
         state.last_number += 1;
         let (number, (sender, turns)) = (state.last_number, mpsc::channel(1));
-        state.callers.insert(number, Caller { agent, kind, claims_once, turns: sender });
+        state.callers.insert(number, WaitingCall { agent, kind, claims_once, turns: sender });
         if state.server_task.as_ref().is_none_or(JoinHandle::is_finished) {
             let tracker = self.clone();
             state.server_task = Some(tokio::spawn(async move { tracker.serve_list().await }));
@@ -212,7 +213,7 @@ struct ChangeSignal<'a> {
 
 impl<'a> ChangeSignal<'a> {
     fn of(tracker: &'a Tracker) -> Self {
-        let mut tick = interval(LOOK_EVERY);
+        let mut tick = interval(POLL_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         tick.reset();
         Self { tracker, newest: tracker.watch(), tick }

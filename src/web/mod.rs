@@ -43,7 +43,7 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 use self::actions::form_token::FormTokens;
 use self::events::EventStreams;
 use self::health::Health;
-use self::pages::gone_clients::ClientLooks;
+use self::pages::gone_clients::GoneClientsCache;
 use self::project::Project;
 use crate::metrics::Metrics;
 use crate::processes::Registry;
@@ -98,7 +98,7 @@ struct WebState {
     metrics: Metrics,
     health: Arc<Health>,
     streams: Arc<EventStreams>,
-    clients: Arc<ClientLooks>,
+    clients: Arc<GoneClientsCache>,
     store: Arc<OnceCell<StoreId>>,
     project: Arc<Project>,
     /// The tokens in forms; `None` if the pages are read-only.

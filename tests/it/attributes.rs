@@ -42,7 +42,7 @@ fn on_a_cycle(issues: &[Arc<Issue>]) -> Option<IssueId> {
     let waits_for = |id: IssueId| {
         let issue = issues.iter().find(|issue| issue.id == id).unwrap();
         // What has ended waits for nothing.
-        if issue.status.is_terminal() {
+        if issue.status.has_ended() {
             return Vec::new();
         }
         let blockers = issue.attributes.linked(LinkKind::BlockedBy);
@@ -139,7 +139,7 @@ fn a_new_issue_of_an_edit_loses_links_that_would_form_a_cycle() {
         let attributes = issue.issue().attributes.with_links(&links);
         let issue = Issue { attributes, ..Issue::clone(issue.issue()) }.into();
         let agent = HAND_EDIT.to_owned();
-        let placed = Command::PlaceIssue { issue, ahead_of: None, agent };
+        let placed = Command::InsertIssue { issue, next: None, agent };
         runtime.block_on(apply(&store, placed, at(0))).unwrap();
     }
     let links: Vec<_> = issues(&store).iter().map(|issue| issue.attributes.links.len()).collect();

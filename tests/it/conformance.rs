@@ -367,7 +367,7 @@ impl IssueGraph for Graph {
 fn open_parts<'a>(list: &'a [Issue], whole: &Issue) -> impl Iterator<Item = IssueId> + 'a {
     let mut parts: Vec<_> = list
         .iter()
-        .filter(|issue| !issue.status.is_terminal() && issue.attributes.parent() == Some(whole.id))
+        .filter(|issue| issue.status.is_open() && issue.attributes.parent() == Some(whole.id))
         .map(|issue| issue.id)
         .collect();
     parts.sort();
@@ -376,8 +376,7 @@ fn open_parts<'a>(list: &'a [Issue], whole: &Issue) -> impl Iterator<Item = Issu
 
 /// What the rules say of an issue that waits to be claimed.
 fn can_claim(list: &[Issue], issue: &Issue, agent: &AgentName, now: Timestamp) -> bool {
-    let is_open =
-        |id: IssueId| list.iter().any(|issue| issue.id == id && !issue.status.is_terminal());
+    let is_open = |id: IssueId| list.iter().any(|issue| issue.id == id && issue.status.is_open());
     let assignee = issue.attributes.assignee.as_deref();
     assignee.is_none_or(|name| name == agent.as_str())
         && !issue.attributes.is_parked_at(now)
@@ -433,7 +432,7 @@ fn apply_to_list(
             Err(DomainError::NotReady { id: list[place].id, reason: String::new() })
         }
         (Some(place), Command::CloseIssue { resolution: Resolution::Closed, .. })
-            if !list[place].status.is_terminal()
+            if !list[place].status.has_ended()
                 && open_parts(list, &list[place]).next().is_some() =>
         {
             let parts: Vec<_> = open_parts(list, &list[place]).collect();

@@ -35,7 +35,7 @@ fn lapse(issue: IssueId, name: &str) -> Command {
 }
 
 fn remove(issue: IssueId) -> Command {
-    Command::RemoveIssue { issue, ahead_of: None, agent: "restore".to_owned() }
+    Command::RemoveIssue { issue, next: None, agent: "restore".to_owned() }
 }
 
 fn leases(state: &State) -> Vec<(IssueId, Lease)> {

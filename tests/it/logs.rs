@@ -250,7 +250,7 @@ fn unopenable_log_file_stops_serve_but_not_stdio() {
 
 #[test]
 fn panic_is_logged_as_one_line() {
-    use agent_issue_tracker::log::{Log, LogFormat, LogOptions, LogProfile};
+    use agent_issue_tracker::logging::{Log, LogFormat, LogOptions, LogProfile};
     const FILE: &str = "AIT_TEST_PANIC_LOG";
     // The process that panics is this test once more.
     if let Some(file) = std::env::var_os(FILE) {

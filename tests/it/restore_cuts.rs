@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{Classification, Issue};
-use agent_issue_tracker::store::backup::{OverwritePolicy, Verdict};
+use agent_issue_tracker::store::backup::{OverwritePolicy, RestoreResult};
 use agent_issue_tracker::store::{Document, MemoryStore, Store, StoreError};
 
 use crate::support::commands::{add, at, claim};
@@ -81,9 +81,9 @@ impl Scene {
 
     async fn restore(&self, process: &Process) -> Result<(), StoreError> {
         let maintenance = process.store.maintenance();
-        let verdict =
-            maintenance.restore(self.backup.clone(), OverwritePolicy::Everything).await?.verdict;
-        assert!(matches!(verdict, Verdict::Done | Verdict::Unneeded), "{verdict:?}");
+        let result =
+            maintenance.restore(self.backup.clone(), OverwritePolicy::Everything).await?.result;
+        assert!(matches!(result, RestoreResult::Done | RestoreResult::Unneeded), "{result:?}");
         Ok(())
     }
 

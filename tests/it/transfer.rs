@@ -75,7 +75,7 @@ pub async fn make_every_kind(store: &dyn Store) {
         close(ids[7].into(), Resolution::Rejected),
         review(),
         say(first()),
-        Command::RemoveIssue { issue: ids[8], ahead_of: Some(ids[9]), agent: "restore".into() },
+        Command::RemoveIssue { issue: ids[8], next: Some(ids[9]), agent: "restore".into() },
     ]);
     for (millis, command) in (5000..).zip(commands) {
         apply(store, command, at(millis)).await.unwrap();
@@ -95,7 +95,7 @@ pub async fn make_every_kind(store: &dyn Store) {
         Command::ChangeIssue { issue: ids[5].into(), change: change.into(), agent: agent() },
         Command::MergeEdit { theirs: Arc::new(theirs), base: Some(edited) },
         Command::SetUnknownKeys { keys, agent: "hand".into() },
-        Command::PlaceIssue { issue: Arc::new(placed), ahead_of: Some(ids[0]), agent: "b".into() },
+        Command::InsertIssue { issue: Arc::new(placed), next: Some(ids[0]), agent: "b".into() },
     ] {
         apply(store, command, at(6000)).await.unwrap();
     }

@@ -333,7 +333,7 @@ type Step = (Issue, Issue, bool);
 /// What an issue becomes without some steps, field by field.
 fn without(steps: &[Step]) -> Issue {
     let mut issue = steps.last().unwrap().1.clone();
-    let is_ended = issue.status.is_terminal();
+    let is_ended = issue.status.has_ended();
     let mut is_status_later = false;
     for (before, after, is_undone) in steps.iter().rev() {
         if !is_undone {

@@ -52,9 +52,9 @@ fn blocked_by(id: IssueId) -> IssueChange {
 /// Removes an issue and puts a version of it back, as two restores do. Returns the numbers of both changes.
 async fn replace(store: &dyn Store, tracker: &Tracker, issue: Arc<Issue>) -> (u64, u64) {
     let (id, agent) = (issue.id, "restore".to_owned());
-    let removal = Command::RemoveIssue { issue: id, ahead_of: None, agent: agent.clone() };
+    let removal = Command::RemoveIssue { issue: id, next: None, agent: agent.clone() };
     let first = commit(store, tracker, removal).await;
-    (first, commit(store, tracker, Command::PlaceIssue { issue, ahead_of: None, agent }).await)
+    (first, commit(store, tracker, Command::InsertIssue { issue, next: None, agent }).await)
 }
 
 async fn issue_that_was_removed_and_came_back_existed_before(store: &dyn Store, tracker: &Tracker) {

@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::mcp::options::Toolset;
 use crate::mcp::result::{Failure, Success, confirmation};
-use crate::tracker::{KnownIssue, StoreError};
+use crate::tracker::{IssueAtVersion, StoreError};
 
 pub(super) struct UpdateIssue;
 
@@ -60,7 +60,7 @@ impl Tool for UpdateIssue {
             comment: args.comment,
             ..IssueChange::default()
         };
-        let known = KnownIssue { issue: args.issue_id, version: args.if_version };
+        let known = IssueAtVersion { issue: args.issue_id, version: args.if_version };
         let issue = context.tracker.change_issue(known, change, args.agent).await?;
         Ok(confirmation("changed", issue))
     }

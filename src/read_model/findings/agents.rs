@@ -1,6 +1,6 @@
 //! Agents that hold too much, or review what they made.
 
-use super::{Hit, Hits, Scene, Why};
+use super::{FindingInput, Hit, Hits, Why};
 use crate::domain::thresholds::{MANY_CLAIMS, SELF_REVIEW_WITHIN_MS};
 use crate::domain::{ActionKind, Status};
 use crate::read_model::{IssueSummary, Name};
@@ -8,14 +8,14 @@ use crate::read_model::{IssueSummary, Name};
 /// How many issues of an agent a finding names.
 const MAX_ISSUES: usize = 10;
 
-pub(super) fn overloaded<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
-    let mut held: Vec<Vec<usize>> = vec![Vec::new(); scene.view.names().len()];
-    for (at, summary) in scene.claimed() {
+pub(super) fn overloaded<'a>(input: &'a FindingInput<'a>) -> Hits<'a> {
+    let mut held: Vec<Vec<usize>> = vec![Vec::new(); input.view.names().len()];
+    for (at, summary) in input.claimed() {
         if let Some(claim) = summary.holder() {
             held[claim.agent.index()].push(at);
         }
     }
-    let agents = scene.view.names().iter().zip(held);
+    let agents = input.view.names().iter().zip(held);
     let hits =
         agents.filter(|(_, held)| held.len() >= MANY_CLAIMS).map(|((name, _), mut issues)| {
             let count = issues.len();
@@ -26,16 +26,16 @@ pub(super) fn overloaded<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     Box::new(hits)
 }
 
-pub(super) fn self_reviewed<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
-    let reviewed = scene.view.index.rows.iter().enumerate().filter(|(_, row)| match row.status {
+pub(super) fn self_reviewed<'a>(input: &'a FindingInput<'a>) -> Hits<'a> {
+    let reviewed = input.view.index.rows.iter().enumerate().filter(|(_, row)| match row.status {
         Status::InReview => true,
-        Status::Closed => scene.age(row.since) <= SELF_REVIEW_WITHIN_MS,
+        Status::Closed => input.age(row.since) <= SELF_REVIEW_WITHIN_MS,
         _ => false,
     });
     let hits = reviewed.filter_map(|(at, _)| {
-        let summary = &*scene.view.summaries()[at];
+        let summary = &*input.view.summaries()[at];
         let why = own_review(summary)?;
-        Some(Hit::new(at, u64::MAX - scene.age(summary.modified_at), why))
+        Some(Hit::new(at, u64::MAX - input.age(summary.modified_at), why))
     });
     Box::new(hits)
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{Hit, Hits, OpenIssue, Scene, Why};
+use super::{FindingInput, Hit, Hits, OpenIssue, Why};
 use crate::domain::thresholds::{RELATED_SLOTS, SIMILAR_SLOTS, SIMILAR_TITLES};
 use crate::read_model::IssueSummary;
 use crate::read_model::sketch::{KEYS, SLOTS};
@@ -16,10 +16,10 @@ const MAX_COMPARED: usize = 4;
 /// How many titles are compared letter by letter. Only a store with thousands of similar descriptions has more.
 const MAX_TITLES: usize = 2_000;
 
-pub(super) fn duplicates<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
+pub(super) fn duplicates<'a>(input: &'a FindingInput<'a>) -> Hits<'a> {
     let mut search = Search {
-        open: &scene.open,
-        found: vec![false; scene.open.len()],
+        open: &input.open,
+        found: vec![false; input.open.len()],
         titles_left: MAX_TITLES,
         titles: HashMap::new(),
         hits: Vec::new(),

@@ -1,37 +1,37 @@
 //! Links that lead nowhere, and links between issues whose statuses do not fit.
 
-use super::{Hit, Hits, OpenIssue, Scene, Why};
+use super::{FindingInput, Hit, Hits, OpenIssue, Why};
 use crate::domain::{LinkKind, Status};
 
-pub(super) fn orphan(scene: &Scene<'_>, (at, summary, _): OpenIssue<'_>) -> Option<Hit> {
+pub(super) fn orphan(input: &FindingInput<'_>, (at, summary, _): OpenIssue<'_>) -> Option<Hit> {
     let links = &summary.attributes.links;
-    let gone = links.iter().find(|link| scene.position(link.to).is_none())?;
+    let gone = links.iter().find(|link| input.position(link.to).is_none())?;
     Some(Hit::new(at, 0, Why::Gone(gone.kind, gone.to)))
 }
 
 pub(super) fn blocked_by_rejected(
-    scene: &Scene<'_>,
+    input: &FindingInput<'_>,
     (at, summary, _): OpenIssue<'_>,
 ) -> Option<Hit> {
-    if summary.status != Status::Created || scene.rejected == 0 {
+    if summary.status != Status::Created || input.rejected == 0 {
         return None;
     }
     let blockers = summary.attributes.linked(LinkKind::BlockedBy);
-    let positions = blockers.filter_map(|id| scene.position(id));
-    let is_rejected = |at: &usize| scene.view.summaries()[*at].status == Status::Rejected;
+    let positions = blockers.filter_map(|id| input.position(id));
+    let is_rejected = |at: &usize| input.view.summaries()[*at].status == Status::Rejected;
     let rejected: Vec<usize> = positions.filter(is_rejected).collect();
     let hit = Hit::new(at, 0, Why::RejectedBlocker);
     (!rejected.is_empty()).then_some(Hit { others: rejected, ..hit })
 }
 
-pub(super) fn parents<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
-    let summaries = scene.view.summaries();
-    let hits = scene.parts.chunk_by(|(one, _), (next, _)| one == next).filter_map(|parts| {
-        let parent = scene.position(parts[0].0)?;
-        let is_open = |at: &usize| !summaries[*at].status.is_terminal();
+pub(super) fn parents<'a>(input: &'a FindingInput<'a>) -> Hits<'a> {
+    let summaries = input.view.summaries();
+    let hits = input.parts.chunk_by(|(one, _), (next, _)| one == next).filter_map(|parts| {
+        let parent = input.position(parts[0].0)?;
+        let is_open = |at: &usize| !summaries[*at].status.has_ended();
         let open: Vec<usize> = parts.iter().map(|(_, at)| *at).filter(is_open).collect();
         let why = match summaries[parent].status {
-            status if status.is_terminal() && !open.is_empty() => Why::OpenParts(open.len()),
+            status if status.has_ended() && !open.is_empty() => Why::OpenParts(open.len()),
             Status::Created if open.is_empty() => Why::EndedParts(parts.len()),
             _ => return None,
         };

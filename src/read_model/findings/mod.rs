@@ -26,7 +26,7 @@ use crate::domain::{IssueId, Status, Timestamp};
 
 /// What rules look at, collected once for all of them. Most of the cost is reading summaries, so rules pass over few of
 /// them, or over them together.
-struct Scene<'a> {
+struct FindingInput<'a> {
     view: &'a ReadView<'a>,
     now: Timestamp,
     /// The open issues, in the order of filing.
@@ -40,7 +40,7 @@ struct Scene<'a> {
 /// An open issue: its position, its summary and its facts.
 type OpenIssue<'a> = (usize, &'a IssueSummary, &'a TextFacts);
 
-impl<'a> Scene<'a> {
+impl<'a> FindingInput<'a> {
     fn of(view: &'a ReadView<'a>, now: Timestamp) -> Self {
         let open = view
             .open()
@@ -107,9 +107,9 @@ type Hits<'a> = Box<dyn Iterator<Item = Hit> + 'a>;
 /// What finds a kind.
 enum Rule {
     /// Looks at one open issue.
-    Issue(fn(&Scene<'_>, OpenIssue<'_>) -> Option<Hit>),
+    Issue(fn(&FindingInput<'_>, OpenIssue<'_>) -> Option<Hit>),
     /// Looks at several issues together.
-    Queue(for<'a> fn(&'a Scene<'a>) -> Hits<'a>),
+    Queue(for<'a> fn(&'a FindingInput<'a>) -> Hits<'a>),
 }
 
 /// Returns the rule that finds a kind.
@@ -167,18 +167,18 @@ impl Worst {
 impl Findings {
     /// Applies all rules.
     pub fn of(view: &ReadView<'_>, now: Timestamp) -> Self {
-        let scene = Scene::of(view, now);
+        let input = FindingInput::of(view, now);
         let mut worst: Vec<Worst> = FindingKind::ALL.iter().map(|_| Worst::default()).collect();
         let mut of_issues = Vec::new();
         for &kind in FindingKind::ALL {
             match rule(kind) {
                 Rule::Issue(rule) => of_issues.push((kind as usize, rule)),
-                Rule::Queue(rule) => rule(&scene).for_each(|hit| worst[kind as usize].add(hit)),
+                Rule::Queue(rule) => rule(&input).for_each(|hit| worst[kind as usize].add(hit)),
             }
         }
-        for &issue in &scene.open {
+        for &issue in &input.open {
             for (kind, rule) in &of_issues {
-                if let Some(hit) = rule(&scene, issue) {
+                if let Some(hit) = rule(&input, issue) {
                     worst[*kind].add(hit);
                 }
             }

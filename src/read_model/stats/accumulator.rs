@@ -21,7 +21,7 @@ pub(super) const AGES_MS: [u64; 6] = [
 /// no step is later than the next one. A step that appears to be before the filing gets the time of the next step.
 /// So the order of the history holds, a wrong clock moves no other step far, and every step is counted by now at the
 /// latest.
-pub(super) struct Tally {
+pub(super) struct Accumulator {
     grid: Grid,
     point_ms: u64,
     /// The bucket of each interval between points.
@@ -45,7 +45,7 @@ pub(super) struct Tally {
     pub times_ms: Vec<i64>,
 }
 
-impl Tally {
+impl Accumulator {
     pub fn new(grid: Grid) -> Self {
         let points = grid.points().count();
         let per_bucket = (grid.bucket_ms / grid.point_ms) as usize;
@@ -65,33 +65,33 @@ impl Tally {
     }
 
     /// Counts one issue.
-    pub fn add(&mut self, life: &StatusTimeline<'_>) {
+    pub fn add(&mut self, timeline: &StatusTimeline<'_>) {
         let now_ms = self.grid.now_ms;
-        let filed_ms = life.created_at.unix_millis().min(now_ms);
-        self.present[life.status as usize] += 1;
-        if !life.status.is_terminal() {
+        let filed_ms = timeline.created_at.unix_millis().min(now_ms);
+        self.present[timeline.status as usize] += 1;
+        if timeline.status.is_open() {
             let age_ms = now_ms.abs_diff(filed_ms);
             let band = AGES_MS.iter().take_while(|&&end_ms| age_ms >= end_ms).count();
-            self.ages[band][life.status as usize] += 1;
+            self.ages[band][timeline.status as usize] += 1;
         }
-        self.order(life, filed_ms);
-        let last = life.steps.last().map_or(Status::Created, |step| step.status);
-        if last != life.status {
+        self.order(timeline, filed_ms);
+        let last = timeline.changes.last().map_or(Status::Created, |step| step.status);
+        if last != timeline.status {
             // The time of this change is unknown, so only the current counts change.
-            self.enter(now_ms, last, life.status, true);
+            self.enter(now_ms, last, timeline.status, true);
         }
-        self.follow(life, filed_ms, last);
-        if life.status == Status::Closed {
-            self.time(life, filed_ms);
+        self.follow(timeline, filed_ms, last);
+        if timeline.status == Status::Closed {
+            self.time(timeline, filed_ms);
         }
     }
 
     /// Adjusts the times of the steps, from the last to the first.
-    fn order(&mut self, life: &StatusTimeline<'_>, filed_ms: i64) {
+    fn order(&mut self, timeline: &StatusTimeline<'_>, filed_ms: i64) {
         let mut bound_ms = self.grid.now_ms;
         self.times_ms.clear();
-        self.times_ms.resize(life.steps.len(), filed_ms);
-        for (time_ms, step) in self.times_ms.iter_mut().zip(life.steps).skip(1).rev() {
+        self.times_ms.resize(timeline.changes.len(), filed_ms);
+        for (time_ms, step) in self.times_ms.iter_mut().zip(timeline.changes).skip(1).rev() {
             let at_ms = step.at.unix_millis();
             if at_ms >= filed_ms {
                 bound_ms = bound_ms.min(at_ms);
@@ -101,17 +101,17 @@ impl Tally {
     }
 
     /// Counts the steps of an issue, newest first, as far back as the grid reaches.
-    fn follow(&mut self, life: &StatusTimeline<'_>, filed_ms: i64, last: Status) {
+    fn follow(&mut self, timeline: &StatusTimeline<'_>, filed_ms: i64, last: Status) {
         let mut status = last;
-        for place in (1..life.steps.len()).rev() {
+        for place in (1..timeline.changes.len()).rev() {
             let time_ms = self.times_ms[place];
             if time_ms < self.grid.begin_ms {
                 // All earlier steps are before the grid, too.
                 self.changes[0][status as usize] += 1;
                 return;
             }
-            let before = life.steps[place - 1].status;
-            self.enter(time_ms, before, status, !life.steps[place].is_lapse);
+            let before = timeline.changes[place - 1].status;
+            self.enter(time_ms, before, status, !timeline.changes[place].is_lapse);
             status = before;
         }
         if filed_ms < self.grid.begin_ms {
@@ -141,25 +141,27 @@ impl Tally {
     }
 
     /// Adds the durations of an issue that was closed within the grid.
-    fn time(&mut self, life: &StatusTimeline<'_>, filed_ms: i64) {
-        let ends_closed = life.steps.last().is_some_and(|step| step.status == Status::Closed);
+    fn time(&mut self, timeline: &StatusTimeline<'_>, filed_ms: i64) {
+        let ends_closed = timeline.changes.last().is_some_and(|step| step.status == Status::Closed);
         let closed_ms = self.times_ms.last().filter(|_| ends_closed).copied();
         let closed_ms = closed_ms.unwrap_or(self.grid.now_ms);
         if closed_ms < self.grid.begin_ms {
             return;
         }
-        let kind = life.classification as usize;
+        let kind = timeline.classification as usize;
         let lead_ms = closed_ms.abs_diff(filed_ms);
         // An import that says nothing of the closing dates it like the filing.
         if lead_ms > 0 {
             self.lead_ms[kind].push(lead_ms);
         }
-        let has_lapsed = |place: usize| life.steps.get(place + 1).is_some_and(|next| next.is_lapse);
-        let first = (0..life.steps.len())
-            .find(|&place| life.steps[place].status == Status::InProgress && !has_lapsed(place));
+        let has_lapsed =
+            |place: usize| timeline.changes.get(place + 1).is_some_and(|next| next.is_lapse);
+        let first = (0..timeline.changes.len()).find(|&place| {
+            timeline.changes[place].status == Status::InProgress && !has_lapsed(place)
+        });
         let is_completion =
             |step: &StatusChange| step.status == Status::Completed && !step.is_lapse;
-        let last = life.steps.iter().rposition(is_completion);
+        let last = timeline.changes.iter().rposition(is_completion);
         if let (Some(first), Some(last)) = (first, last)
             && first < last
         {

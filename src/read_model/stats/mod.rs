@@ -9,7 +9,7 @@ mod types;
 
 use serde::Serialize;
 
-use self::accumulator::{AGES_MS, Tally};
+use self::accumulator::{AGES_MS, Accumulator};
 pub use self::range::Range;
 use self::time_buckets::Grid;
 pub use self::time_buckets::PARTS_OF_DAY_MS;
@@ -62,11 +62,11 @@ impl Stats {
         now: Timestamp,
     ) -> Self {
         // The grid depends on the oldest issue.
-        let oldest = lives.clone().map(|life| life.created_at).min();
+        let oldest = lives.clone().map(|timeline| timeline.created_at).min();
         let grid = Grid::new(range, oldest.map(Timestamp::unix_millis), now.unix_millis());
-        let mut tally = Tally::new(grid);
-        lives.for_each(|life| tally.add(&life));
-        let present = PerStatus(tally.present);
+        let mut accumulator = Accumulator::new(grid);
+        lives.for_each(|timeline| accumulator.add(&timeline));
+        let present = PerStatus(accumulator.present);
         Self {
             range,
             begin: Timestamp::from_unix_millis(grid.begin_ms),
@@ -74,18 +74,18 @@ impl Stats {
             present,
             open: present.open(),
             total: present.total(),
-            flow: flow(&grid, &tally),
-            throughput: throughput(&grid, &tally),
-            ages: ages(&tally),
-            lead: Spreads::of(tally.lead_ms),
-            cycle: Spreads::of(tally.cycle_ms),
+            flow: flow(&grid, &accumulator),
+            throughput: throughput(&grid, &accumulator),
+            ages: ages(&accumulator),
+            lead: Spreads::of(accumulator.lead_ms),
+            cycle: Spreads::of(accumulator.cycle_ms),
         }
     }
 }
 
-fn flow(grid: &Grid, tally: &Tally) -> Flow {
+fn flow(grid: &Grid, accumulator: &Accumulator) -> Flow {
     let mut counts = PerStatus::default();
-    let points = grid.points().zip(&tally.changes).map(|(at_ms, changes)| {
+    let points = grid.points().zip(&accumulator.changes).map(|(at_ms, changes)| {
         for (count, &change) in counts.0.iter_mut().zip(changes) {
             *count = count.wrapping_add_signed(change);
         }
@@ -94,22 +94,22 @@ fn flow(grid: &Grid, tally: &Tally) -> Flow {
     Flow { point_ms: grid.point_ms.unsigned_abs(), points: points.collect() }
 }
 
-fn throughput(grid: &Grid, tally: &Tally) -> Throughput {
+fn throughput(grid: &Grid, accumulator: &Accumulator) -> Throughput {
     let begins_ms = (grid.begin_ms..).step_by(grid.bucket_ms as usize);
-    let counted = tally.filed.iter().zip(&tally.entered);
+    let counted = accumulator.filed.iter().zip(&accumulator.entered);
     let buckets = begins_ms.zip(counted).map(|(begin_ms, (&filed, &entered))| Bucket {
         begin: Timestamp::from_unix_millis(begin_ms),
         work: Work::new(filed, entered),
     });
-    let entered = |status: usize| tally.entered.iter().map(|entered| entered[status]).sum();
-    let total = Work::new(tally.filed.iter().sum(), std::array::from_fn(entered));
+    let entered = |status: usize| accumulator.entered.iter().map(|entered| entered[status]).sum();
+    let total = Work::new(accumulator.filed.iter().sum(), std::array::from_fn(entered));
     Throughput { bucket_ms: grid.bucket_ms.unsigned_abs(), buckets: buckets.collect(), total }
 }
 
-fn ages(tally: &Tally) -> Vec<AgeBucket> {
+fn ages(accumulator: &Accumulator) -> Vec<AgeBucket> {
     let begins_ms = [0].into_iter().chain(AGES_MS);
     let ends_ms = AGES_MS.into_iter().map(Some).chain([None]);
-    let bands = begins_ms.zip(ends_ms).zip(tally.ages);
+    let bands = begins_ms.zip(ends_ms).zip(accumulator.ages);
     let band =
         |((from_ms, under_ms), counts)| AgeBucket { from_ms, under_ms, counts: PerStatus(counts) };
     bands.map(band).collect()

@@ -26,12 +26,12 @@ struct Known {
 }
 
 impl Known {
-    fn life(&self) -> StatusTimeline<'_> {
+    fn timeline(&self) -> StatusTimeline<'_> {
         StatusTimeline {
             classification: self.kind,
             created_at: self.steps[0].at,
             status: self.steps[self.steps.len() - 1].status,
-            steps: &self.steps,
+            changes: &self.steps,
         }
     }
 }
@@ -47,7 +47,7 @@ fn step(&(ago, status): &(i64, Status)) -> StatusChange {
 
 fn stats(sketches: &[Sketch], range: Range) -> Stats {
     let known: Vec<_> = sketches.iter().map(known).collect();
-    Stats::of(known.iter().map(Known::life), range, at(NOW))
+    Stats::of(known.iter().map(Known::timeline), range, at(NOW))
 }
 
 fn last(stats: &Stats) -> PerStatus {
@@ -69,9 +69,9 @@ fn stats_of_an_empty_store_are_zero() {
 #[test]
 fn stats_of_a_single_issue_are_exact() {
     // Filed at 08:00, claimed 08:30, completed 09:00, reviewed 09:30, closed 10:00; it is 10:20.
-    let life =
+    let timeline =
         vec![(140, Created), (110, InProgress), (80, Completed), (50, InReview), (20, Closed)];
-    let stats = stats(&[Sketch(Bug, life)], Range::All);
+    let stats = stats(&[Sketch(Bug, timeline)], Range::All);
     assert_eq!(stats.begin, at("2026-03-18T08:00:00Z"));
     let points: Vec<_> = stats.flow.points.iter().map(|point| point.counts.0).collect();
     let mut expected = Vec::new();
@@ -115,7 +115,7 @@ fn lapsed_claims_count_as_no_work_and_restore_the_status() {
         steps[place].is_lapse = true;
     }
     let known = Known { kind: Bug, steps };
-    let stats = Stats::of([known.life()].into_iter(), Range::All, at(NOW));
+    let stats = Stats::of([known.timeline()].into_iter(), Range::All, at(NOW));
     let total = Work { filed: 1, completed: 1, closed: 1, rejected: 0, returned: 0 };
     assert_eq!(stats.throughput.total, total);
     let cycle_ms = stats.cycle.bug.median_ms.map(i64::try_from);
@@ -209,11 +209,11 @@ fn out_of_order_times_are_clamped() {
         (vec![(90, Created), (200, InProgress)], 90, vec![0]),
     ] {
         let sketch = Sketch(Bug, steps.clone());
-        let life = known(&sketch);
+        let timeline = known(&sketch);
         let grid = Grid::new(Range::Day, None, at(NOW).unix_millis());
-        let mut tally = Tally::new(grid);
-        tally.add(&life.life());
-        let ago = |place: usize| (grid.now_ms - tally.times_ms[place]) / MINUTE_MS;
+        let mut accumulator = Accumulator::new(grid);
+        accumulator.add(&timeline.timeline());
+        let ago = |place: usize| (grid.now_ms - accumulator.times_ms[place]) / MINUTE_MS;
         assert_eq!(ago(0), filed, "{steps:?}");
         let found: Vec<_> = (1..steps.len()).map(ago).collect();
         assert_eq!(found, entered, "{steps:?}");
@@ -225,8 +225,13 @@ fn the_current_status_overrides_an_incomplete_history() {
     let filed = at("2026-03-18T09:00:00Z");
     let steps = [StatusChange { at: filed, status: Created, is_lapse: false }];
     for steps in [&steps[..], &[]] {
-        let life = StatusTimeline { classification: Bug, created_at: filed, status: Closed, steps };
-        let stats = Stats::of([life].into_iter(), Range::All, at(NOW));
+        let timeline = StatusTimeline {
+            classification: Bug,
+            created_at: filed,
+            status: Closed,
+            changes: steps,
+        };
+        let stats = Stats::of([timeline].into_iter(), Range::All, at(NOW));
         assert_eq!((last(&stats), stats.present.in_status(Closed)), (stats.present, 1));
         assert_eq!(stats.flow.points[0].counts.in_status(Created), 1);
         assert_eq!((stats.throughput.total.closed, stats.lead.bug.count), (1, 1));
@@ -244,8 +249,8 @@ fn stats_support_years_0_to_9999() {
             is_lapse: false,
         };
         let steps: Vec<_> = steps.iter().map(step).collect();
-        let life = Known { kind: Bug, steps };
-        let stats = Stats::of([life.life()].into_iter(), range, at(now));
+        let timeline = Known { kind: Bug, steps };
+        let stats = Stats::of([timeline.timeline()].into_iter(), range, at(now));
         assert_eq!((stats.present.in_status(Closed), last(&stats)), (1, stats.present));
         assert!(stats.flow.points.is_sorted_by_key(|point| point.at), "{stats:?}");
     }
@@ -263,8 +268,8 @@ fn thousands_of_status_changes_are_all_counted() {
 
 #[test]
 fn stats_json_has_the_expected_keys() {
-    let life = vec![(30, Created), (20, InProgress), (10, Completed), (5, Closed)];
-    let stats = stats(&[Sketch(Bug, life)], Range::All);
+    let timeline = vec![(30, Created), (20, InProgress), (10, Completed), (5, Closed)];
+    let stats = stats(&[Sketch(Bug, timeline)], Range::All);
     let mut json = serde_json::to_value(&stats).unwrap();
     let keys: Vec<_> = json.as_object().unwrap().keys().cloned().collect();
     let expected = [
@@ -316,7 +321,7 @@ fn any_life() -> impl Strategy<Value = Sketch> {
     })
 }
 
-/// The times of the steps in minutes before now, computed forwards and naively, unlike the tally.
+/// The times of the steps in minutes before now, computed forwards and naively, unlike the accumulator.
 fn counted(steps: &[(i64, Status)]) -> Vec<(i64, Status)> {
     let filed = steps[0].0.max(0);
     let mut counted = vec![(filed, steps[0].1)];
@@ -339,7 +344,7 @@ proptest! {
         prop_assert_eq!(last(&stats), stats.present);
         prop_assert_eq!(stats.total as usize, lives.len());
         let now_ms = at(NOW).unix_millis();
-        let all: Vec<_> = lives.iter().map(|life| counted(&life.1)).collect();
+        let all: Vec<_> = lives.iter().map(|timeline| counted(&timeline.1)).collect();
         for point in &stats.flow.points {
             let ago_ms = now_ms - point.at.unix_millis();
             let mut expected = [0; 6];

@@ -24,7 +24,7 @@ impl PerStatus {
 
     /// Returns the sum over the open statuses.
     pub fn open(&self) -> u32 {
-        let open = Status::ALL.iter().filter(|status| !status.is_terminal());
+        let open = Status::ALL.iter().filter(|status| status.is_open());
         open.map(|&status| self.in_status(status)).sum()
     }
 }

@@ -44,7 +44,7 @@ pub enum OverwritePolicy {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RestoreOutcome {
     /// How the restore ended.
-    pub verdict: Verdict,
+    pub result: RestoreResult,
     /// The difference between store and backup; `None` if the store could not be read completely.
     pub difference: Option<Difference>,
     /// What was damaged in the store before, as text.
@@ -55,7 +55,7 @@ pub struct RestoreOutcome {
 
 /// How a restore ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum RestoreResult {
     /// The store now holds the content of the backup.
     Done,
     /// The store already held the content of the backup. Nothing was changed.
@@ -79,7 +79,7 @@ pub fn restoring(issues: &IndexedIssues, document: &Document) -> Vec<Command> {
     for id in ours.clone().into_iter().rev() {
         if !is_wanted(id) {
             let (issue, agent) = (id, agent.clone());
-            commands.push(Command::RemoveIssue { issue, ahead_of: next, agent });
+            commands.push(Command::RemoveIssue { issue, next, agent });
         } else {
             next = Some(id);
         }
@@ -92,18 +92,18 @@ pub fn restoring(issues: &IndexedIssues, document: &Document) -> Vec<Command> {
         // end, so each is the last one.
         for issue in ours.into_iter().rev() {
             let agent = agent.clone();
-            commands.push(Command::RemoveIssue { issue, ahead_of: None, agent });
+            commands.push(Command::RemoveIssue { issue, next: None, agent });
         }
         stays.clear();
     }
-    let mut ahead_of = None;
+    let mut next = None;
     for issue in wanted.into_iter().rev() {
         let (id, agent) = (issue.id, agent.clone());
         commands.push(match stays.contains(&id) {
             true => Command::ReplaceIssue { issue, agent },
-            false => Command::PlaceIssue { issue, ahead_of, agent },
+            false => Command::InsertIssue { issue, next, agent },
         });
-        ahead_of = Some(id);
+        next = Some(id);
     }
     let is_removed = |command: &Command| matches!(command, Command::TakeUpClaim { issue, .. } if !stays.contains(issue));
     commands.extend(document.issues.lost_leases(issues).filter(is_removed));
@@ -113,26 +113,26 @@ pub fn restoring(issues: &IndexedIssues, document: &Document) -> Vec<Command> {
 
 impl RestoreOutcome {
     /// Returns the result if nothing is to be changed, or `None` to go on with the restore.
-    pub fn found(consent: OverwritePolicy, difference: Difference) -> Option<Self> {
-        let verdict = match consent {
-            _ if difference.is_none() => Verdict::Unneeded,
-            OverwritePolicy::DryRun => Verdict::DryRun,
-            OverwritePolicy::Nothing if difference.loses() => Verdict::Refused,
+    pub fn found(policy: OverwritePolicy, difference: Difference) -> Option<Self> {
+        let result = match policy {
+            _ if difference.is_none() => RestoreResult::Unneeded,
+            OverwritePolicy::DryRun => RestoreResult::DryRun,
+            OverwritePolicy::Nothing if difference.loses() => RestoreResult::Refused,
             OverwritePolicy::Nothing | OverwritePolicy::Everything => return None,
         };
         let (difference, damage, kept) = (Some(difference), None, Vec::new());
-        Some(Self { verdict, difference, damage, kept })
+        Some(Self { result, difference, damage, kept })
     }
 
     /// Returns the result for a store that cannot be read completely, or `None` to go on with the restore.
-    pub(super) fn found_damaged(consent: OverwritePolicy, damage: String) -> Option<Self> {
-        let verdict = match consent {
-            OverwritePolicy::DryRun => Verdict::DryRun,
-            OverwritePolicy::Nothing => Verdict::Refused,
+    pub(super) fn found_damaged(policy: OverwritePolicy, damage: String) -> Option<Self> {
+        let result = match policy {
+            OverwritePolicy::DryRun => RestoreResult::DryRun,
+            OverwritePolicy::Nothing => RestoreResult::Refused,
             OverwritePolicy::Everything => return None,
         };
         let (difference, damage, kept) = (None, Some(damage), Vec::new());
-        Some(Self { verdict, difference, damage, kept })
+        Some(Self { result, difference, damage, kept })
     }
 
     /// Returns true if the restore needs consent to lose something.

@@ -180,7 +180,7 @@ impl Watch {
 
     fn run(&mut self, shared: &Weak<Shared>, writer: &WeakWriter) {
         while let (Some(shared), Some(writer)) = (shared.upgrade(), writer.upgrade()) {
-            self.look(&shared, writer);
+            self.poll(&shared, writer);
             drop(shared);
             let poll = if self.watched.is_empty() { FAST_POLL } else { SLOW_POLL };
             match self.events.recv_timeout(poll) {
@@ -195,7 +195,7 @@ impl Watch {
         }
     }
 
-    fn look(&mut self, shared: &Arc<Shared>, writer: WriterHandle) {
+    fn poll(&mut self, shared: &Arc<Shared>, writer: WriterHandle) {
         // Callers of the store get its errors themselves.
         let Ok(view) = shared.fresh_durable() else { return };
         self.watch(&[&view.paths.log, &view.paths.directory, directory_of(&view.paths.issues)]);

@@ -95,7 +95,7 @@ impl Draft {
     pub fn decide(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, DomainError> {
         match self.state.decide(command, now)? {
             Some(event) => self.push(event),
-            None => Ok(self.state.named(command)),
+            None => Ok(self.state.unchanged_outcome(command)),
         }
     }
 

@@ -171,8 +171,8 @@ pub(super) fn contradiction(state: &State, event: &Event) -> Option<Contradictio
             return (keys.before != state.unknown_keys).then_some(Contradiction::Keys);
         }
         EventKind::Filed { .. } => return known.map(|_| Contradiction::Exists(id)),
-        EventKind::Imported { issue, ahead_of } => {
-            let missing = ahead_of.filter(|next| state.issues.get(*next).is_none());
+        EventKind::Imported { issue, next } => {
+            let missing = next.filter(|next| state.issues.get(*next).is_none());
             return match known {
                 Some(_) => Some(Contradiction::Exists(id)),
                 None if issue.id != id => Some(Contradiction::Before(id)),
@@ -190,7 +190,7 @@ pub(super) fn contradiction(state: &State, event: &Event) -> Option<Contradictio
         EventKind::Returned { .. }
         | EventKind::Completed { .. }
         | EventKind::Closed { .. }
-        | EventKind::Rejected { .. } => !status.is_terminal(),
+        | EventKind::Rejected { .. } => status.is_open(),
         EventKind::Filed { .. }
         | EventKind::Imported { .. }
         | EventKind::Edited { .. }

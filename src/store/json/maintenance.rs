@@ -29,7 +29,7 @@ use super::support::{lock, now, on_thread};
 use super::writer::WriterHandle;
 use crate::domain::Timestamp;
 use crate::store::backup::{
-    BackupContent, Difference, OverwritePolicy, RestoreOutcome, Verdict, file, restoring,
+    BackupContent, Difference, OverwritePolicy, RestoreOutcome, RestoreResult, file, restoring,
 };
 use crate::store::{Document, EventPosition, Probe, State, StoreError, StoreFuture, StoreHealth};
 
@@ -165,11 +165,11 @@ impl Maintenance {
     pub fn restore(
         &self,
         document: Document,
-        consent: OverwritePolicy,
+        policy: OverwritePolicy,
     ) -> StoreFuture<'_, RestoreOutcome> {
         let (writer, shared) = (self.writer.clone(), Arc::clone(&self.shared));
         on_thread(false, move || {
-            writer.run(move |committer| restore(&shared, committer, &document, consent))?
+            writer.run(move |committer| restore(&shared, committer, &document, policy))?
         })
     }
 
@@ -337,23 +337,23 @@ fn restore(
     shared: &Shared,
     committer: &mut Committer,
     document: &Document,
-    consent: OverwritePolicy,
+    policy: OverwritePolicy,
 ) -> Result<RestoreOutcome, StoreError> {
     if let Some(damage) = damage_of(shared)? {
-        if let Some(found) = RestoreOutcome::found_damaged(consent, damage.clone()) {
+        if let Some(found) = RestoreOutcome::found_damaged(policy, damage.clone()) {
             return Ok(found);
         }
         committer.take_ticket()?;
         let kept = replace_damaged(shared, document)?;
         return Ok(RestoreOutcome {
-            verdict: Verdict::Done,
+            result: RestoreResult::Done,
             difference: None,
             damage: Some(damage),
             kept,
         });
     }
     let adopted = edits::adopt_external_edit(committer);
-    if consent != OverwritePolicy::DryRun {
+    if policy != OverwritePolicy::DryRun {
         // Merged later, leftovers would bring back what the restore removes.
         let (fs, paths) = (&*shared.fs, shared.paths()?);
         if edits::has_leftovers(fs, &paths) {
@@ -370,13 +370,13 @@ fn restore(
         }
     }
     let difference = Difference::between(&shared.fresh()?.state.document(), document);
-    if let Some(found) = RestoreOutcome::found(consent, difference) {
+    if let Some(found) = RestoreOutcome::found(policy, difference) {
         return Ok(found);
     }
     let replaced: Result<RestoreOutcome, StoreError> = commit_after_merges(committer, |draft| {
         let before = draft.state.clone();
         let difference = Difference::between(&before.document(), document);
-        if let Some(found) = RestoreOutcome::found(consent, difference.clone()) {
+        if let Some(found) = RestoreOutcome::found(policy, difference.clone()) {
             return Ok(found);
         }
         let kept = match before.issues.is_empty() {
@@ -388,11 +388,11 @@ fn restore(
             return Err(refusal.into());
         }
         let (difference, damage) = (Some(difference), None);
-        Ok(RestoreOutcome { verdict: Verdict::Done, difference, damage, kept })
+        Ok(RestoreOutcome { result: RestoreResult::Done, difference, damage, kept })
     })?;
     let mut replacement = replaced?;
     let is_invalid = lock(&shared.known).problem.is_some();
-    if replacement.verdict == Verdict::Done && is_invalid {
+    if replacement.result == RestoreResult::Done && is_invalid {
         // An invalid file would keep the restored issues from being published.
         let paths = shared.paths()?;
         let moved = quarantine::move_to(&*shared.fs, &paths, &paths.issues, "invalid");

@@ -62,7 +62,7 @@ fn decide_merge(
         let merge_edit = match command {
             Command::MergeEdit { theirs, base } => Some((theirs, base.clone())),
             // Another process has added it in the meantime.
-            Command::PlaceIssue { issue, .. } if draft.state.issues.get(issue.id).is_some() => {
+            Command::InsertIssue { issue, .. } if draft.state.issues.get(issue.id).is_some() => {
                 Some((issue, None))
             }
             _ => None,
@@ -152,8 +152,8 @@ fn plan_merge(
         }
     }
     let agent = HAND_EDIT.to_owned();
-    for (issue, ahead_of) in added {
-        plan.commands.push(Command::PlaceIssue { issue, ahead_of, agent: agent.clone() });
+    for (issue, next) in added {
+        plan.commands.push(Command::InsertIssue { issue, next, agent: agent.clone() });
     }
     let mut keys = view.state.unknown_keys.clone();
     for (key, value) in theirs.unknown_keys.iter() {

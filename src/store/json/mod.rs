@@ -217,7 +217,7 @@ impl Store for JsonStore {
                     let mut outcomes = Vec::new();
                     for command in &commands {
                         match view.state.decide(command, now) {
-                            Ok(None) => outcomes.push(view.state.named(command)),
+                            Ok(None) => outcomes.push(view.state.unchanged_outcome(command)),
                             Ok(Some(_)) => return Ok((commands, None)),
                             Err(refusal) => return Ok((commands, Some(Err(refusal)))),
                         }

@@ -114,7 +114,7 @@ mod tests {
             },
             _ if rng.u8(0..8) == 0 => {
                 let (issue, agent) = (some(rng), "restore".to_owned());
-                Command::RemoveIssue { issue, ahead_of: None, agent }
+                Command::RemoveIssue { issue, next: None, agent }
             }
             _ => Command::ReturnIssue {
                 issue: some(rng).into(),

@@ -22,7 +22,7 @@ use super::support::{lock, now};
 use crate::domain::{Command, Timestamp};
 use crate::store::StoreError;
 use crate::store::writer_reply::{
-    LapseQueue, MAX_BATCH, MAX_QUEUED, UnreceivedReply, WriterReply, queue_is_full,
+    LapseQueue, MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, UnreceivedReply, WriterReply, queue_is_full,
 };
 
 /// How long shutdown waits for a lock that another process holds.
@@ -294,6 +294,7 @@ impl Thread {
         }
     }
 
+    /// Merges an external edit, commits the request with all that are queued behind it, and answers them.
     fn commit(&mut self, first: Request) {
         if let Err(error) = edits::adopt_external_edit(&mut self.committer) {
             // The commit below fails for the same reason and reports it.
@@ -318,7 +319,7 @@ impl Thread {
                     }
                 }
             }));
-            while batch.len() < MAX_BATCH
+            while batch.len() < MAX_REQUESTS_PER_COMMIT
                 && let Some(request) = waiting.next()
             {
                 if request.ticket.take() {
@@ -337,8 +338,17 @@ impl Thread {
             }
             Err(error) => vec![Err(error); batch.len()],
         };
+        self.answer(batch, replies);
+        // Last, because writing to the log output may be slow and callers wait for their answers.
+        if let Some(error) = failure.filter(|_| self.committer.shared.options.logs_failures) {
+            tracing::error!("{error}");
+        }
+    }
+
+    /// Answers requests. Claims of callers that are gone lapse.
+    fn answer(&mut self, requests: Vec<Request>, replies: Vec<WriterReply>) {
         let mut abandoned = Vec::new();
-        for (request, reply) in batch.into_iter().zip(replies) {
+        for (request, reply) in requests.into_iter().zip(replies) {
             let writer = WeakWriter(self.writer.clone());
             let reply = UnreceivedReply::new(reply, request.commands, writer);
             if let Err(mut reply) = request.reply.send(reply) {
@@ -347,10 +357,6 @@ impl Thread {
         }
         if !abandoned.is_empty() {
             lapse(&mut self.committer, &abandoned);
-        }
-        // Last, because writing to the log output may be slow and callers wait for their answers.
-        if let Some(error) = failure.filter(|_| self.committer.shared.options.logs_failures) {
-            tracing::error!("{error}");
         }
     }
 }

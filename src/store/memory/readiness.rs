@@ -18,7 +18,7 @@ impl IndexedIssues {
 
     /// Returns true if an open issue waits for an open blocker.
     pub fn is_blocked(&self, issue: &Issue) -> bool {
-        !issue.status.is_terminal() && self.open_blockers(issue).next().is_some()
+        issue.status.is_open() && self.open_blockers(issue).next().is_some()
     }
 
     /// Returns the open issues that an issue is blocked by.

@@ -92,10 +92,12 @@ impl Draft {
     fn decide(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, DomainError> {
         let is_claim = is_open_claim(command);
         let state = if is_claim { &mut self.claims } else { &mut self.named };
-        let Some(event) = state.decide(command, now)? else { return Ok(state.named(command)) };
+        let Some(event) = state.decide(command, now)? else {
+            return Ok(state.unchanged_outcome(command));
+        };
         let before = state.issues.get(event.issue);
         let position = state.position;
-        let is_placed = matches!(&event.kind, EventKind::Imported { ahead_of: Some(next), .. }
+        let is_placed = matches!(&event.kind, EventKind::Imported { next: Some(next), .. }
             if state.issues.get(*next).is_some());
         let outcome = state.apply(&event, position)?;
         let lease = state.issues.lease(event.issue).cloned();

@@ -16,7 +16,7 @@ use super::connection::Param;
 /// After this time everything is looked at again, in case the database was replaced meanwhile.
 const KNOWN_FOR: Duration = Duration::from_secs(60);
 /// How often the first issue that is ready is looked for.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// The first ready issue at the last check.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ struct Known {
     begun: Option<Instant>,
     ready: Option<Ready>,
     /// When the first issue that is ready was looked for.
-    looked: Option<Instant>,
+    checked: Option<Instant>,
     /// The oldest transaction that may have added an event without a number.
     unnumbered: i64,
 }
@@ -73,13 +73,13 @@ impl Horizon {
 
     /// Returns true if the first issue that is ready should be looked for.
     pub fn is_ready_old(&self) -> bool {
-        self.change(|known| known.looked.is_none_or(|looked| looked.elapsed() > LOOK_EVERY))
+        self.change(|known| known.checked.is_none_or(|checked| checked.elapsed() > POLL_EVERY))
     }
 
-    /// Notes the place before which no issue was ready just now.
-    pub fn note_ready(&self, ready: Ready) {
+    /// Sets the place before which no issue was ready just now.
+    pub fn set_ready(&self, ready: Ready) {
         self.change(|known| {
-            (known.ready, known.looked) = (Some(ready), Some(Instant::now()));
+            (known.ready, known.checked) = (Some(ready), Some(Instant::now()));
         });
     }
 
@@ -88,8 +88,8 @@ impl Horizon {
         self.change(|known| known.unnumbered)
     }
 
-    /// Notes that all events are numbered that were written before a transaction.
-    pub fn note_numbered(&self, before: i64) {
+    /// Sets that all events are numbered that were written before a transaction.
+    pub fn set_numbered(&self, before: i64) {
         self.change(|known| known.unnumbered = before);
     }
 }

@@ -60,12 +60,12 @@ impl Needs {
             | Command::UndoChanges { result: issue, .. } => {
                 self.add_links(&issue.attributes.links);
             }
-            Command::PlaceIssue { issue, ahead_of, .. } => {
+            Command::InsertIssue { issue, next, .. } => {
                 self.add_links(&issue.attributes.links);
-                ahead_of.iter().for_each(|id| self.name_id(*id));
+                next.iter().for_each(|id| self.name_id(*id));
             }
-            Command::RemoveIssue { ahead_of, .. } => {
-                ahead_of.iter().for_each(|id| self.name_id(*id));
+            Command::RemoveIssue { next, .. } => {
+                next.iter().for_each(|id| self.name_id(*id));
             }
             Command::GetNextIssue { agent, terms, .. }
             | Command::GetNextReviewItem { agent, terms } => {

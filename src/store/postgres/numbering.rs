@@ -45,7 +45,7 @@ async fn number_visible(database: &Database) -> Result<EventPosition, Failure> {
         connection.query_typed_opt(&sql.newest, &[]),
     )?;
     if !unnumbered.try_get::<_, bool>(0)? {
-        database.horizon.note_numbered(unnumbered.try_get(1)?);
+        database.horizon.set_numbered(unnumbered.try_get(1)?);
         return position(newest.as_ref());
     }
     drop(connection);
@@ -56,7 +56,7 @@ async fn number_visible(database: &Database) -> Result<EventPosition, Failure> {
 }
 
 /// Tells the watchers of this process of the newest event that has a number.
-pub(super) async fn look(database: &Database) -> Result<(), Failure> {
+pub(super) async fn publish_newest(database: &Database) -> Result<(), Failure> {
     let connection = database.connection().await?;
     let newest = connection.query_typed_opt(&database.sql.newest, &[]).await?;
     database.publish(position(newest.as_ref())?);
@@ -106,7 +106,7 @@ async fn number_and_commit(
     if numbered < NUMBERED_AT_ONCE
         && let Some(oldest) = oldest.first()
     {
-        database.horizon.note_numbered(oldest.try_get(0)?);
+        database.horizon.set_numbered(oldest.try_get(0)?);
     }
     Ok((position(newest.first())?, numbered))
 }
@@ -152,7 +152,7 @@ async fn look_for_ready(database: &Database) -> Result<(), Failure> {
     let known = database.horizon.ready();
     let rows = run(&connection, &database.sql, &database.sql.first_ready, &known.params()).await?;
     let Some(row) = rows.first() else { return Ok(()) };
-    database.horizon.note_ready(Ready {
+    database.horizon.set_ready(Ready {
         priority: row.try_get::<_, Option<i16>>(0)?.unwrap_or(i16::MAX),
         position: row.try_get::<_, Option<i64>>(1)?.unwrap_or(i64::MAX),
         since: row.try_get(2)?,

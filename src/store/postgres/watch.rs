@@ -17,7 +17,7 @@ use super::numbering;
 use super::options::{Listen, PostgresOptions};
 
 /// How often to look for new events without being told.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 /// How often to look for new events at most when others tell of them.
 const LOOK_AT_MOST_EVERY: Duration = Duration::from_millis(100);
 /// How long to wait before another connection for `LISTEN`.
@@ -34,12 +34,12 @@ pub(super) fn spawn(database: &Arc<Database>) {
         let mut is_told = false;
         while let Some(database) = database.upgrade() {
             // Who tells of events has numbered them.
-            let looked = if is_told {
-                numbering::look(&database).await
+            let published = if is_told {
+                numbering::publish_newest(&database).await
             } else {
                 numbering::number(&database).await.map(drop)
             };
-            if let Err(failure) = looked {
+            if let Err(failure) = published {
                 tracing::debug!("new events cannot be looked for: {failure:?}");
             }
             drop(database);
@@ -47,7 +47,7 @@ pub(super) fn spawn(database: &Arc<Database>) {
                 // Whoever is told again and again looks once for all that happened meanwhile.
                 tokio::time::sleep(LOOK_AT_MOST_EVERY).await;
             }
-            is_told = tokio::time::timeout(LOOK_EVERY, told.notified()).await.is_ok();
+            is_told = tokio::time::timeout(POLL_EVERY, told.notified()).await.is_ok();
         }
     });
 }
@@ -86,7 +86,7 @@ async fn listen_once(
             }
             connection.poll_message(cx)
         });
-        let message = tokio::time::timeout(LOOK_EVERY, message).await;
+        let message = tokio::time::timeout(POLL_EVERY, message).await;
         let Some(told) = told.upgrade() else { return Ok(()) };
         match message {
             Ok(Some(Ok(AsyncMessage::Notification(_)))) => told.notify_one(),

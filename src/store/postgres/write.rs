@@ -228,8 +228,7 @@ impl Changes {
         let links = |issue: Option<&Issue>| {
             issue.map(|issue| issue.attributes.links.clone()).unwrap_or_default()
         };
-        let is_open =
-            |issue: Option<&Issue>| issue.is_some_and(|issue| !issue.status.is_terminal());
+        let is_open = |issue: Option<&Issue>| issue.is_some_and(|issue| issue.status.is_open());
         let are_changed = links(before) != links(after);
         let opens_or_ends = is_open(before) != is_open(after);
         if are_changed {

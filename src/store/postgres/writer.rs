@@ -18,7 +18,7 @@ use super::numbering;
 use super::write::Changes;
 use crate::domain::{Command, DomainError, Timestamp};
 use crate::store::writer_reply::{
-    LapseQueue, MAX_BATCH, MAX_QUEUED, UnreceivedReply, WriterReply, queue_is_full,
+    LapseQueue, MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, UnreceivedReply, WriterReply, queue_is_full,
 };
 use crate::store::{Outcome, StoreError};
 
@@ -164,7 +164,7 @@ async fn run(
             tokio::task::yield_now().await;
         }
         let mut batch = vec![first];
-        while batch.len() < MAX_BATCH
+        while batch.len() < MAX_REQUESTS_PER_COMMIT
             && !batch[0].is_mixed()
             && let Ok(request) = requests.try_recv()
         {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::domain::{AgentName, CommentText, ErrorCode, IssueRef, QuestionAnswer, WithClaim};
 use crate::http::body::{BODY_TIMEOUT, has_media_type, read_body};
 use crate::http::{BearerToken, Principal, Scope, has_own_origin};
-use crate::tracker::{KnownIssue, StoreError};
+use crate::tracker::{IssueAtVersion, StoreError};
 use crate::web::WebState;
 use crate::web::api::JSON;
 use crate::web::pages::error::{ErrorJson, WebError};
@@ -70,7 +70,7 @@ pub(super) async fn answer(
     };
     let issue: IssueRef =
         asked.parse().map_err(|error| WebError::of_change(StoreError::Refused(error)))?;
-    let known = KnownIssue { issue, version: if_version };
+    let known = IssueAtVersion { issue, version: if_version };
     let answered = state.tracker.answer_question(known, answer, agent).await;
     let issue = answered.map_err(WebError::of_change)?;
     let json =

@@ -4,7 +4,7 @@ use crate::domain::{
     AgentName, ClaimProof, Classification, CommentText, Issue, IssueChange, IssueId, IssueRef,
     Label, Priority, QuestionAnswer, Resolution,
 };
-use crate::tracker::{KnownIssue, NewIssue, StoreError, Tracker};
+use crate::tracker::{IssueAtVersion, NewIssue, StoreError, Tracker};
 use crate::web::strings::actions as text;
 
 use super::action::Action;
@@ -153,7 +153,7 @@ impl FormChange {
         version: String,
         agent: AgentName,
     ) -> Result<(), StoreError> {
-        let known = KnownIssue { issue, version: Some(version) };
+        let known = IssueAtVersion { issue, version: Some(version) };
         let changed = match self {
             Self::Answer(answer) => tracker.answer_question(known, answer, agent).await,
             Self::Return(comment, proof) => {

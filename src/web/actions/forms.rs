@@ -39,7 +39,7 @@ fn action_path(issue: &Issue, action: Action) -> String {
 
 /// Returns the actions that an issue allows besides an answer and a comment.
 fn further_actions(issue: &Issue) -> impl Iterator<Item = Action> {
-    let is_open = !issue.status.is_terminal();
+    let is_open = issue.status.is_open();
     let is_parked = issue.attributes.parked.is_some();
     let has_question = issue.open_question().is_some();
     let allowed = [
@@ -160,7 +160,7 @@ fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
             (textarea(text::CLOSE_REASON, fields, true))
         },
         Action::Unpark | Action::File => html! {},
-        Action::Attributes => attributes(fields, issue.status.is_terminal()),
+        Action::Attributes => attributes(fields, issue.status.has_ended()),
     }
 }
 

@@ -32,7 +32,7 @@ const MAX_AGENTS: usize = 3;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum AttentionKind {
     Question,
-    Orphaned,
+    AgentGone,
     NothingReady,
     OldClaim,
     ReturnedOften,
@@ -45,7 +45,7 @@ impl AttentionKind {
     fn words(self) -> text::Words {
         match self {
             Self::Question => text::QUESTION,
-            Self::Orphaned => text::ORPHANED,
+            Self::AgentGone => text::AGENT_GONE,
             Self::NothingReady => text::NOTHING_READY,
             Self::OldClaim => text::OLD_CLAIM,
             Self::ReturnedOften => text::RETURNED_OFTEN,
@@ -91,7 +91,7 @@ impl Attention {
     ) -> Self {
         let mut found = Self { counts: BTreeMap::new(), items: Vec::new() };
         found.add_parked(view, now);
-        found.add_orphaned(view, gone);
+        found.add_agent_gone(view, gone);
         if !waiting.is_empty() {
             let named = waiting.iter().take(MAX_AGENTS).map(|agent| undirected(agent.as_str()));
             let named = named.collect::<Vec<_>>().join(", ");
@@ -153,20 +153,20 @@ impl Attention {
     }
 
     /// Adds the claims whose agents are gone, the oldest first.
-    fn add_orphaned(&mut self, view: &ReadView<'_>, gone: &GoneClients) {
+    fn add_agent_gone(&mut self, view: &ReadView<'_>, gone: &GoneClients) {
         let summary = |(id, lapses_in): (IssueId, Option<Duration>)| {
             let summary: &IssueSummary = view.summary(id)?;
             Some((summary.holder()?, summary, lapses_in))
         };
-        let mut orphaned: Vec<_> = gone.gone().filter_map(summary).collect();
-        orphaned.sort_by_key(|(claim, summary, _)| (claim.since, summary.id));
-        let count = orphaned.len();
-        let rows = orphaned.into_iter().take(MAX_OF_KIND).map(|(claim, summary, lapses_in)| {
+        let mut abandoned: Vec<_> = gone.gone().filter_map(summary).collect();
+        abandoned.sort_by_key(|(claim, summary, _)| (claim.since, summary.id));
+        let count = abandoned.len();
+        let rows = abandoned.into_iter().take(MAX_OF_KIND).map(|(claim, summary, lapses_in)| {
             let ms = lapses_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
             let why = text::gone(&undirected(view.names().text(claim.agent)), ms);
             (Some(summary.into()), why, text::give_back(&view.short_id(summary.id)))
         });
-        self.add(AttentionKind::Orphaned, rows.collect(), count);
+        self.add(AttentionKind::AgentGone, rows.collect(), count);
     }
 
     /// Adds the findings that need a person. A claim whose agent is gone is there already.
@@ -175,20 +175,20 @@ impl Attention {
         let summaries = gone.gone().filter_map(|(id, _)| view.summary(id));
         let old_claims = summaries.filter(|summary| summary.has_old_claim_at(now)).count();
         for (finding, kind) in FINDINGS {
-            let orphaned = if kind == AttentionKind::OldClaim { old_claims } else { 0 };
-            let is_orphaned = |reported: &ReportedFinding<'_>| {
+            let abandoned = if kind == AttentionKind::OldClaim { old_claims } else { 0 };
+            let is_agent_gone = |reported: &ReportedFinding<'_>| {
                 let issue = reported.finding.issues.first();
                 kind == AttentionKind::OldClaim && issue.is_some_and(|issue| gone.is_gone(issue.id))
             };
             // So many that some are left without those.
-            let take = MAX_OF_KIND + self.counts.get(&AttentionKind::Orphaned).unwrap_or(&0);
+            let take = MAX_OF_KIND + self.counts.get(&AttentionKind::AgentGone).unwrap_or(&0);
             let report = TriageReport::of(&findings, &[finding], take, Reader::Person);
-            let rows = report.findings.iter().filter(|one| !is_orphaned(one)).map(|reported| {
+            let rows = report.findings.iter().filter(|one| !is_agent_gone(one)).map(|reported| {
                 let issue = reported.finding.issues.first().cloned();
                 (issue, undirected(&reported.finding.why), reported.next.clone())
             });
             // The findings are a little older than the moment.
-            self.add(kind, rows.collect(), report.total.saturating_sub(orphaned));
+            self.add(kind, rows.collect(), report.total.saturating_sub(abandoned));
         }
     }
 
@@ -249,7 +249,7 @@ fn page_of(kind: AttentionKind) -> String {
     let finding = FINDINGS.iter().find(|(_, of)| *of == kind);
     match kind {
         AttentionKind::Question => "/board#questions".to_owned(),
-        AttentionKind::Orphaned => "/agents".to_owned(),
+        AttentionKind::AgentGone => "/agents".to_owned(),
         AttentionKind::NothingReady => {
             let query = ListQuery { is_blocked: true, ..ListQuery::default() };
             format!("/{}", query.in_statuses(StatusSet::open()).query_string())

@@ -31,7 +31,7 @@ impl Chips<'_, '_> {
     pub fn of(&self, issue: &IssueSummary) -> Markup {
         let attributes = &issue.attributes;
         let blockers: Vec<_> = self.view.open_blockers(issue).collect();
-        let parked = attributes.parked.as_ref().filter(|_| issue.is_parked_at(self.now));
+        let parked = attributes.parked.as_ref().filter(|_| issue.is_open_and_parked_at(self.now));
         html! {
             @if let Some(priority) = attributes.priority { (self.priority(priority)) }
             @for label in &attributes.labels { (self.label(label)) }

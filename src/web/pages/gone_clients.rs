@@ -18,30 +18,30 @@ const RESTS: u32 = 20;
 /// The clients that are gone, each with when its claims lapse if they do.
 type Gone = Arc<HashMap<ClientId, Option<Duration>>>;
 
-/// The clients that were gone at the last look.
+/// The clients that were gone at the last check.
 #[derive(Default)]
-pub(in crate::web) struct ClientLooks(Mutex<Option<Look>>);
+pub(in crate::web) struct GoneClientsCache(Mutex<Option<LastCheck>>);
 
-struct Look {
+struct LastCheck {
     gone: Gone,
     at: Instant,
     took: Duration,
 }
 
-impl ClientLooks {
+impl GoneClientsCache {
     /// Returns which clients of claims are gone. If that cannot be found out, none is.
     pub async fn gone(&self, tracker: &Tracker) -> Gone {
-        if let Some(look) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
-            && look.at.elapsed() < RESTS * look.took
+        if let Some(last) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
+            && last.at.elapsed() < RESTS * last.took
         {
-            return Arc::clone(&look.gone);
+            return Arc::clone(&last.gone);
         }
         let begun = Instant::now();
         let leases = tracker.leases().await.unwrap_or_default().into_iter();
         let gone = leases.filter(|state| state.gone_for.is_some());
         let gone: Gone = Arc::new(gone.map(|one| (one.lease.client, one.lapses_in)).collect());
-        let look = Look { gone: Arc::clone(&gone), at: Instant::now(), took: begun.elapsed() };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(look);
+        let last = LastCheck { gone: Arc::clone(&gone), at: Instant::now(), took: begun.elapsed() };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(last);
         gone
     }
 }

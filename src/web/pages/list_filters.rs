@@ -34,7 +34,7 @@ pub(super) fn filters(query: &ListQuery, view: &ReadView, saved: &SavedQueries) 
                 summary { (text::MORE_FILTERS) }
                 div {
                     (choice(strings::KIND, "classification", text::ANY_KIND, Classification::ALL.iter().map(|&kind| {
-                        (kind.to_string(), strings::classification(kind).to_owned(), query.kind == Some(kind))
+                        (kind.to_string(), strings::classification(kind).to_owned(), query.classification == Some(kind))
                     })))
                     (components::agent_filter(view, query.agent.as_deref()))
                     (attribute_filters(query, view))
@@ -168,9 +168,9 @@ fn without_each(query: &ListQuery, view: &ReadView) -> Vec<(Markup, ListQuery)> 
     for label in &query.labels {
         chosen.push((html! { (label) }, query.without_label(label)));
     }
-    if let Some(kind) = query.kind {
+    if let Some(kind) = query.classification {
         let name = html! { (strings::classification(kind)) };
-        chosen.push((name, ListQuery { kind: None, ..base.clone() }));
+        chosen.push((name, ListQuery { classification: None, ..base.clone() }));
     }
     if !query.priorities.is_empty() {
         let names: Vec<_> =

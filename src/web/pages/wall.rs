@@ -52,9 +52,9 @@ fn counts(view: &ReadView<'_>, attention: usize) -> Markup {
 }
 
 fn board(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
-    let max_cards = |status: Status| if status.is_terminal() { 0 } else { MAX_CARDS };
+    let max_cards = |status: Status| if status.has_ended() { 0 } else { MAX_CARDS };
     let columns = view.board(now, max_cards, &Query::default());
-    let open = columns.iter().filter(|column| !column.status.is_terminal());
+    let open = columns.iter().filter(|column| column.status.is_open());
     html! {
         section #wall-board aria-labelledby="wall-board-heading" {
             h2.unseen #wall-board-heading { (text::BOARD) }

@@ -11,14 +11,14 @@ use crate::field_selection::{BadSelection, FieldSelection};
 use crate::query_language::ParsedQuery;
 use crate::read_model::{Direction, SortKey, Sorting};
 
-/// The value of `status` that stands for all statuses that are not final.
+/// The value of `status` that stands for all statuses in which an issue is open.
 const OPEN: &str = "open";
 
 /// A query for a page of the list of issues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(in crate::web) struct ListQuery {
     pub statuses: StatusSet,
-    pub kind: Option<Classification>,
+    pub classification: Option<Classification>,
     /// An agent that acted on the issues.
     pub agent: Option<String>,
     /// A text in the query language.
@@ -67,7 +67,7 @@ impl ListQuery {
         let kinds = || joined(Classification::words());
         Ok(Self {
             statuses: statuses(parameters)?,
-            kind: parameters.get("classification", kinds, Classification::from_word)?,
+            classification: parameters.get("classification", kinds, Classification::from_word)?,
             agent: parameters.all("agent").last().map(str::to_owned),
             search: parameters.all("q").last().unwrap_or_default().to_owned(),
             priorities: priorities(parameters)?,
@@ -106,7 +106,7 @@ impl ListQuery {
         ];
         Query {
             statuses: self.statuses,
-            classification: self.kind,
+            classification: self.classification,
             condition: Condition::all(others.into_iter().flatten().chain(labels).chain(flags)),
             ..Query::default()
         }
@@ -131,7 +131,7 @@ impl ListQuery {
         } else if self.statuses != StatusSet::ALL {
             parameters.extend(self.statuses.iter().map(|status| ("status", status.to_string())));
         }
-        parameters.extend(self.kind.map(|kind| ("classification", kind.to_string())));
+        parameters.extend(self.classification.map(|kind| ("classification", kind.to_string())));
         if !self.priorities.is_empty() {
             let numbers: Vec<_> = self.priorities.iter().map(ToString::to_string).collect();
             parameters.push(("priority", numbers.join(",")));

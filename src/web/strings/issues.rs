@@ -66,7 +66,7 @@ pub mod attention {
     /// What a kind is called on a row, and when one and when several are counted.
     pub type Words = [&'static str; 3];
     pub const QUESTION: Words = ["Question", "question", "questions"];
-    pub const ORPHANED: Words =
+    pub const AGENT_GONE: Words =
         ["Agent gone", "claim of an agent that is gone", "claims of agents that are gone"];
     pub const OLD_CLAIM: Words = ["Old claim", "old claim", "old claims"];
     pub const RETURNED_OFTEN: Words = ["Returned often", "returned often", "returned often"];

@@ -5,7 +5,7 @@ use super::{DAY_MS, HOUR_MS, WEEK_MS, counted, duration};
 pub mod board {
     pub const TITLE: &str = "Board";
     pub const EMPTY_COLUMN: &str = "no issues";
-    pub const OLD_CLAIM: &str = "stale claim";
+    pub const OLD_CLAIM: &str = "old claim";
 
     pub fn waiting(span_ms: u64) -> String {
         format!("waiting for {}", super::duration(span_ms))
@@ -27,7 +27,7 @@ pub mod board {
 
     /// How many claims of a column are old.
     pub fn old_claims(count: usize) -> String {
-        format!("{count} stale")
+        format!("{count} old")
     }
 
     /// The lanes that the page leaves out.

@@ -12,7 +12,7 @@ use agent_issue_tracker::domain::{
     AgentName, ClaimRequirement, ClaimTerms, Classification, ClientId, Command, CommentText, Status,
 };
 use agent_issue_tracker::store::clients::Clients;
-use agent_issue_tracker::store::file_clients::{FileClients, Moment};
+use agent_issue_tracker::store::file_clients::{BootTime, FileClients};
 use agent_issue_tracker::store::{MemoryStore, State as StoreState, Store, StoreError};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -68,7 +68,7 @@ impl Files {
 
     fn registry(directory: &tempfile::TempDir, now_ms: &Arc<AtomicU64>) -> FileClients {
         let (path, now_ms) = (directory.path().to_owned(), Arc::clone(now_ms));
-        let now = move || Moment { boot: "b".to_owned(), ms: now_ms.load(Ordering::Relaxed) };
+        let now = move || BootTime { boot: "b".to_owned(), ms: now_ms.load(Ordering::Relaxed) };
         FileClients::with_clock(move || Ok(path.clone()), Arc::new(now))
     }
 }

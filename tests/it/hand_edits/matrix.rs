@@ -175,7 +175,7 @@ async fn one_edit(status: Status, change: Edit, meanwhile: u8, way: u8) {
         assert!(has(&after, change), "{context}: the edit is not taken over");
         assert_eq!(after["status"], before["status"], "{context}");
     } else if !moved {
-        let is_ended = status.is_terminal();
+        let is_ended = status.has_ended();
         let is_taken = match change {
             Edit::Status(other) => !is_ended || other == status,
             _ => true,

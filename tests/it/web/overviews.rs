@@ -42,7 +42,7 @@ fn the_board_has_a_card_for_each_issue() {
     }
     let stale = column(&body, "in_progress");
     assert!(stale.contains("sleepy") && stale.contains("for 30 h"), "{stale}");
-    assert!(stale.contains("card stale") && stale.contains("stale claim"), "{stale}");
+    assert!(stale.contains("card stale") && stale.contains("old claim"), "{stale}");
     let fresh = column(&body, "in_review");
     assert!(fresh.contains("quick") && fresh.contains("for 2 h"), "{fresh}");
     assert!(!fresh.contains("card stale") && fresh.contains("returned 2 times"), "{fresh}");
@@ -177,7 +177,7 @@ fn the_newest_claims_come_first_and_old_ones_are_counted() {
     let place = |title: &str| shown.find(title).unwrap();
     assert!(place("held for 1 h") < place("held for 30 h"), "{shown}");
     assert!(place("held for 30 h") < place("held for 40 h"), "{shown}");
-    assert!(shown.contains("<span class=\"stale\">2 stale</span>"), "{shown}");
+    assert!(shown.contains("<span class=\"stale\">2 old</span>"), "{shown}");
 }
 
 #[test]

@@ -31,14 +31,14 @@ pub(super) struct BoardView<'a, 'b> {
 /// Renders the page.
 pub(super) fn content(board: &BoardView) -> Markup {
     let BoardView { query, view, now, .. } = *board;
-    let max_cards = |status: Status| match status.is_terminal() {
+    let max_cards = |status: Status| match status.has_ended() {
         true => MAX_ENDED,
         false if query.has_lanes => usize::MAX,
         false => MAX_CARDS,
     };
     let columns = view.board(now, max_cards, &query.query());
     let (ended, open): (Vec<_>, Vec<_>) =
-        columns.iter().partition(|column| column.status.is_terminal());
+        columns.iter().partition(|column| column.status.has_ended());
     let is_empty = !query.is_unfiltered() && columns.iter().all(|column| column.total == 0);
     let chips = Chips { view, now, query: ListQuery::default() };
     html! {
@@ -148,7 +148,7 @@ fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
                     (components::held_since(since, now))
                     @if has_old_claim { " " strong.stale { (icons::other("clock")) (text::OLD_CLAIM) } }
                     (gone.mark(summary.id))
-                } @else if summary.status.is_terminal() {
+                } @else if summary.status.has_ended() {
                     (components::ago(since, now))
                 } @else {
                     (components::time(since, &text::waiting(age_ms)))

@@ -19,7 +19,7 @@ const AGENT: &str = "agent";
 pub(in crate::web::pages) struct BoardQuery {
     /// An agent that acted on the issues, or that they are assigned to.
     pub agent: Option<String>,
-    kind: Option<Classification>,
+    classification: Option<Classification>,
     label: Option<Label>,
     priority: Option<Priority>,
     /// Whether each agent has a lane.
@@ -37,7 +37,7 @@ impl BoardQuery {
         let lanes = |text: &str| (text == AGENT).then_some(());
         Ok(Self {
             agent: parameters.get("agent", String::new, |text| Some(text.to_owned()))?,
-            kind: parameters.get("classification", kinds, Classification::from_word)?,
+            classification: parameters.get("classification", kinds, Classification::from_word)?,
             label: parameters.get("label", labels, |text| text.parse().ok())?,
             priority: parameters.get("priority", priorities, |text| text.parse().ok())?,
             has_lanes: parameters.get("lanes", || AGENT.to_owned(), lanes)?.is_some(),
@@ -48,7 +48,7 @@ impl BoardQuery {
     pub fn list(&self, statuses: StatusSet) -> ListQuery {
         ListQuery {
             agent: self.agent.clone(),
-            kind: self.kind,
+            classification: self.classification,
             labels: self.label.iter().cloned().collect(),
             priorities: self.priority.into_iter().collect(),
             ..ListQuery::default()
@@ -72,7 +72,7 @@ impl BoardQuery {
         let label = self.label.clone().map(|label| Condition::Label(Some(label)));
         let priority = self.priority.map(|priority| Condition::Priority(priority..=priority));
         Query {
-            classification: self.kind,
+            classification: self.classification,
             condition: Condition::all(agent.into_iter().chain(label).chain(priority)),
             ..Query::default()
         }
@@ -111,7 +111,7 @@ impl BoardQuery {
                 (components::agent_filter(view, self.agent.as_deref()))
                 (list_filters::choice(strings::KIND, "classification", list::ANY_KIND,
                     Classification::ALL.iter().map(|&kind| {
-                        (kind.to_string(), strings::classification(kind).to_owned(), self.kind == Some(kind))
+                        (kind.to_string(), strings::classification(kind).to_owned(), self.classification == Some(kind))
                     })))
                 @if view.attribute_counts().has_priorities() || self.priority.is_some() {
                     (list_filters::choice(attributes::PRIORITY, "priority", attributes::ANY_PRIORITY,
@@ -136,7 +136,7 @@ impl BoardQuery {
         let mut query = Serializer::new(String::new());
         let parameters = [
             ("agent", self.agent.clone()),
-            ("classification", self.kind.map(|kind| kind.to_string())),
+            ("classification", self.classification.map(|kind| kind.to_string())),
             ("label", self.label.as_ref().map(Label::to_string)),
             ("priority", self.priority.map(|priority| priority.to_string())),
             ("lanes", self.has_lanes.then(|| AGENT.to_owned())),

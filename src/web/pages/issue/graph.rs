@@ -78,7 +78,7 @@ fn drawing(graph: &BlockingGraph, view: &IssueView) -> Markup {
             }
             @for (blocker, blocked) in &graph.edges {
                 @let (from, to) = (&graph.nodes[*blocker], &graph.nodes[*blocked]);
-                path class={ "edge" @if summary(from, view).status.is_terminal() { " ended" } }
+                path class={ "edge" @if summary(from, view).status.has_ended() { " ended" } }
                     d=(line(places.corner(from), places.corner(to))) marker-end="url(#graph-arrow)" {}
             }
             @for node in &graph.nodes { (box_of(node, places.corner(node), view)) }

@@ -52,7 +52,7 @@ pub(super) fn backlinks(view: &IssueView) -> Markup {
 
 fn group(relation: Relation, ids: &[IssueId], id: IssueId, view: &ReadView) -> Markup {
     let ended =
-        ids.iter().filter_map(|id| view.summary(*id)).filter(|part| part.status.is_terminal());
+        ids.iter().filter_map(|id| view.summary(*id)).filter(|part| part.status.has_ended());
     let hidden = ids.len().saturating_sub(MAX_SHOWN);
     html! {
         h3 {

@@ -27,7 +27,7 @@ pub(super) fn section(stats: &Stats) -> Markup {
 }
 
 fn open_statuses() -> impl Iterator<Item = (Status, &'static str)> {
-    statuses().filter(|(status, _)| !status.is_terminal())
+    statuses().filter(|(status, _)| status.is_open())
 }
 
 fn name(bucket: &AgeBucket) -> String {

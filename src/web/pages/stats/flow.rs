@@ -24,7 +24,7 @@ struct Flow<'a> {
 
 /// Renders the section of the open issues.
 pub(super) fn open(stats: &Stats) -> Markup {
-    let flow = flow_of(stats, "open", &text::OPEN, |status| !status.is_terminal());
+    let flow = flow_of(stats, "open", &text::OPEN, |status| status.is_open());
     section(stats, &flow, text::OPEN.about)
 }
 
@@ -51,7 +51,7 @@ fn flow_of<'a>(
     let before = stats.flow.points[0].counts;
     let points = stats.flow.points.iter().map(|point| {
         let counts = statuses.iter().map(|&(status, _)| {
-            let ended = if status.is_terminal() { before.in_status(status) } else { 0 };
+            let ended = if status.has_ended() { before.in_status(status) } else { 0 };
             point.counts.in_status(status).saturating_sub(ended)
         });
         counts.collect()

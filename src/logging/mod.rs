@@ -77,7 +77,7 @@ impl FromStr for LogFormat {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogOptions {
     /// The profile.
-    pub voice: LogProfile,
+    pub profile: LogProfile,
     /// The filter, in the syntax of `RUST_LOG`; `None` or empty for the default.
     pub filter: Option<String>,
     /// The file to append to; `None` for stderr.
@@ -88,8 +88,8 @@ pub struct LogOptions {
 
 impl LogOptions {
     /// The default log, on stderr.
-    pub fn new(voice: LogProfile) -> Self {
-        Self { voice, filter: None, file: None, format: LogFormat::Text }
+    pub fn new(profile: LogProfile) -> Self {
+        Self { profile, filter: None, file: None, format: LogFormat::Text }
     }
 }
 
@@ -119,11 +119,12 @@ impl Log {
         let log = Self { messages, is_file: file.is_some(), reopening: Arc::clone(&reopening) };
         if let Some(file) = &file {
             // Tell the user, who looks at stderr first.
-            log.say(&format!("logging to {}", file.path().display()));
+            log.write_stderr(&format!("logging to {}", file.path().display()));
         }
         writer::start(file, reopening, incoming);
         log.listen(&options);
-        if options.voice == LogProfile::Server && (log.is_file || options.format == LogFormat::Json)
+        if options.profile == LogProfile::Server
+            && (log.is_file || options.format == LogFormat::Json)
         {
             // By default, panics go to stderr, and not as JSON.
             panic::set_hook(Box::new(|panic| {
@@ -136,16 +137,18 @@ impl Log {
     /// Installs the global subscriber.
     fn listen(&self, options: &LogOptions) {
         let wanted = options.filter.as_deref().unwrap_or_default();
-        let usual = if options.voice == LogProfile::Server { DEFAULT } else { DEFAULT_OF_COMMANDS };
+        let default_filter =
+            if options.profile == LogProfile::Server { DEFAULT } else { DEFAULT_OF_COMMANDS };
         let with_quiet = |filter: &str| {
             let parts = QUIET.split(',').chain(filter.split(',').map(str::trim));
             parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",")
         };
-        let filter = if wanted.is_empty() { usual } else { wanted };
+        let filter = if wanted.is_empty() { default_filter } else { wanted };
         let filter = with_quiet(filter).parse::<Targets>();
         let unusable = filter.as_ref().err().map(ToString::to_string);
-        let filter = filter
-            .unwrap_or_else(|_| with_quiet(usual).parse().expect("the default filters are valid"));
+        let filter = filter.unwrap_or_else(|_| {
+            with_quiet(default_filter).parse().expect("the default filters are valid")
+        });
         let lines = self.messages.clone();
         let log = tracing_subscriber::fmt()
             .with_max_level(LevelFilter::TRACE)
@@ -153,7 +156,7 @@ impl Log {
             .with_ansi(!self.is_file && is_coloured())
             .with_writer(move || Lines(lines.clone()))
             .log_internal_errors(false);
-        match (options.voice, options.format) {
+        match (options.profile, options.format) {
             (LogProfile::Server, LogFormat::Text) => log.finish().with(filter).init(),
             (LogProfile::Server, LogFormat::Json) => {
                 let log = log.json().flatten_event(true).with_ansi(false);
@@ -162,7 +165,9 @@ impl Log {
             (LogProfile::Command, _) => log.event_format(AsCommand).finish().with(filter).init(),
         }
         if let Some(error) = unusable {
-            tracing::warn!("RUST_LOG is {wanted:?}, which is invalid ({error}): using {usual}");
+            tracing::warn!(
+                "RUST_LOG is {wanted:?}, which is invalid ({error}): using {default_filter}"
+            );
         }
     }
 
@@ -170,12 +175,12 @@ impl Log {
     pub fn fail(&self, what: &str) {
         tracing::error!("{what}");
         if self.is_file {
-            self.say(&format!("error: {what}"));
+            self.write_stderr(&format!("error: {what}"));
         }
     }
 
     /// Writes a line to stderr, even if the log is a file.
-    fn say(&self, line: &str) {
+    fn write_stderr(&self, line: &str) {
         let _ = self.messages.try_send(Message::Stderr(format!("{line}\n").into_bytes()));
     }
 
