@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, IssueChange, IssueId, LinkKind, Resolution,
+    AgentName, Classification, Command, IssueChange, IssueId, LinkKind, Priority, Resolution,
 };
 use agent_issue_tracker::store::{PostgresStore, Store, Subset};
 use tokio::task::JoinHandle;
@@ -70,6 +70,23 @@ impl Scene {
                      ON held.pid = ANY(pg_blocking_pids(other.pid)) WHERE held.locktype = 'advisory' \
                      AND held.classid = 42 AND held.objid::bigint = $1::bigint AND NOT held.granted";
         self.until(waits, i64::from(hash(&self.url))).await;
+    }
+
+    /// Claims an issue while a transaction that is no change of `ait` holds one, and releases that when the claim waits
+    /// for it. Returns what was claimed.
+    async fn claim_while_held(&self, held: IssueId) -> Option<IssueId> {
+        let schema = self.url.split_once("schema=").unwrap().1;
+        let lock =
+            format!("BEGIN; SELECT FROM {schema}.issues WHERE id = '{held}' FOR NO KEY UPDATE");
+        self.gate.batch_execute(&lock).await.unwrap();
+        let store = Arc::clone(&self.stores[1]);
+        let claim = tokio::spawn(async move { apply(&*store, claim(None), at(2)).await });
+        let gate = self.gate.query_one("SELECT pg_backend_pid()", &[]).await.unwrap();
+        let waits =
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND $1::bigint = ANY(pg_blocking_pids(pid))";
+        self.until(waits, gate.get::<_, i32>(0).into()).await;
+        self.gate.batch_execute("COMMIT").await.unwrap();
+        claim.await.unwrap().unwrap().map(|issue| issue.id)
     }
 
     /// Waits until a query has a row.
@@ -272,23 +289,33 @@ async fn claims_pass_over_claims_and_wait_for_other_changes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn claims_wait_for_whatever_is_no_claim() {
     let Some(scene) = Scene::new().await else { return };
-    let [first, second] = &scene.stores;
+    let first = &scene.stores[0];
     for n in [1, 2] {
         apply(&**first, add(n, Classification::Bug), at(0)).await.unwrap();
     }
-    let schema = scene.url.split_once("schema=").unwrap().1;
-    let id = number(1);
-    let lock = format!("BEGIN; SELECT FROM {schema}.issues WHERE id = '{id}' FOR NO KEY UPDATE");
-    scene.gate.batch_execute(&lock).await.unwrap();
-    let store = Arc::clone(second);
-    let claim = tokio::spawn(async move { apply(&*store, claim(None), at(2)).await });
-    let gate = scene.gate.query_one("SELECT pg_backend_pid()", &[]).await.unwrap();
-    let waits =
-        "SELECT 1 FROM pg_locks WHERE NOT granted AND $1::bigint = ANY(pg_blocking_pids(pid))";
-    scene.until(waits, gate.get::<_, i32>(0).into()).await;
-    scene.gate.batch_execute("COMMIT").await.unwrap();
-    let claimed = claim.await.unwrap().unwrap();
-    assert_eq!(claimed.map(|issue| issue.id), Some(id));
+    assert_eq!(scene.claim_while_held(number(1)).await, Some(number(1)));
+}
+
+/// Claims wait for an issue that comes first because it is for their agent, or because it was parked until lately.
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_wait_for_assigned_issues_and_for_those_whose_parking_ended() {
+    let urgent = Some(Some(Priority::try_from(0).unwrap()));
+    let assigned = IssueChange { assignee: Some(Some(agent())), ..IssueChange::default() };
+    let until = Some(Some((comment(), Some(at(1)))));
+    let parked = IssueChange { priority: urgent, parked: until, ..IssueChange::default() };
+    for change in [assigned, parked] {
+        let Some(scene) = Scene::new().await else { return };
+        for n in [1, 2] {
+            apply(&*scene.stores[0], add(n, Classification::Bug), at(0)).await.unwrap();
+        }
+        let (issue, change) = (number(2).into(), Box::new(change));
+        let change = Command::ChangeIssue { issue, change, agent: other() };
+        apply(&*scene.stores[0], change, at(0)).await.unwrap();
+        let claimed = scene.claim_while_held(number(2)).await;
+        assert_eq!(claimed, Some(number(2)));
+        let claimed = apply(&*scene.stores[0], claim(None), at(3)).await.unwrap();
+        assert_eq!(claimed.map(|issue| issue.id), Some(number(1)));
+    }
 }
 
 /// Two processes add links that close a cycle together. One of them is refused.

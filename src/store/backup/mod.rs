@@ -96,14 +96,16 @@ pub fn restoring(issues: &IndexedIssues, document: &Document) -> Vec<Command> {
         }
         stays.clear();
     }
-    let mut next = None;
-    for issue in wanted.into_iter().rev() {
-        let (id, agent) = (issue.id, agent.clone());
-        commands.push(match stays.contains(&id) {
-            true => Command::ReplaceIssue { issue, agent },
-            false => Command::InsertIssue { issue, next, agent },
+    let mut next_that_stays =
+        wanted.iter().map(|issue| issue.id).filter(|id| stays.contains(id)).peekable();
+    for issue in &wanted {
+        let (issue, agent) = (Arc::clone(issue), agent.clone());
+        commands.push(if next_that_stays.next_if_eq(&issue.id).is_some() {
+            Command::ReplaceIssue { issue, agent }
+        } else {
+            // Those at the end are appended one after the other, which moves no other issue.
+            Command::InsertIssue { issue, next: next_that_stays.peek().copied(), agent }
         });
-        next = Some(id);
     }
     let is_removed = |command: &Command| matches!(command, Command::TakeUpClaim { issue, .. } if !stays.contains(issue));
     commands.extend(document.issues.lost_leases(issues).filter(is_removed));

@@ -129,7 +129,11 @@ async fn read_candidates(
 ) -> Result<Answers, Failure> {
     let (sql, ready) = (&database.sql, database.horizon.ready());
     let total: usize = needs.work.values().flat_map(|agents| agents.values()).sum();
+    let now: [Param<'_>; 1] = [(&needs.now_ms, Type::INT8)];
     let mut reads: Vec<BoxFuture<'_, Result<Vec<Row>, Failure>>> = Vec::new();
+    if needs.claims_any() {
+        reads.push(run(client, sql, &sql.unpark, &now).map(|rows| Ok(rows?)).boxed());
+    }
     for (kind, agents) in &needs.work {
         let names: Vec<String> = agents.keys().cloned().collect();
         let claims: Vec<i64> = agents.values().map(|count| *count as i64).collect();

@@ -31,6 +31,11 @@ pub(super) struct Needs {
 }
 
 impl Needs {
+    /// Returns true if a command claims whatever is ready.
+    pub fn claims_any(&self) -> bool {
+        self.reviews > 0 || !self.work.is_empty()
+    }
+
     /// Adds what a command looks at.
     pub fn add(&mut self, command: &Command, now: Timestamp) {
         self.now_ms = self.now_ms.max(now.unix_millis());

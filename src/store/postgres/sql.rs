@@ -90,9 +90,13 @@ macro_rules! is_no_claims {
 }
 
 /// Locks issues for claims, the first ones of those that meet a condition, says so to other claims, and then reads
-/// their texts. Issues that others hold are passed over. What the commands after it see is the newest version of both.
+/// their texts. Issues that others hold are passed over, or waited for. What the commands after it see is the newest
+/// version of both.
 macro_rules! take {
     ($condition:expr, $order:literal, $limit:literal) => {
+        take!($condition, $order, $limit, "FOR UPDATE SKIP LOCKED")
+    };
+    ($condition:expr, $order:literal, $limit:literal, $lock:literal) => {
         concat!(
             "SELECT i.*, t.body, pg_advisory_xact_lock(", claim_key!(), ") \
              FROM (SELECT i.id, i.position, i.lease_claim, i.lease_client, i.waits, i.priority FROM {s}.issues i WHERE ",
@@ -101,8 +105,9 @@ macro_rules! take {
             $order,
             " LIMIT ",
             $limit,
-            " \
-             FOR UPDATE SKIP LOCKED) i CROSS JOIN LATERAL ( \
+            " ",
+            $lock,
+            ") i CROSS JOIN LATERAL ( \
              SELECT x.body FROM {s}.issue_texts x WHERE x.id = i.id FOR UPDATE) t"
         )
     };
@@ -127,13 +132,20 @@ macro_rules! ready {
     };
 }
 
+/// The condition for an issue whose parking ended before a time, by the clock of the process that claims.
+macro_rules! unparked {
+    ($now:literal) => {
+        concat!(" AND (i.parked_until IS NULL OR i.parked_until <= ", $now, ")")
+    };
+}
+
 /// Claims of agents for work. The search for unassigned issues starts at the priority `$1` and the position `$2`, and
 /// looks before these only at rows that the transaction `$3` or a later one wrote. `$4` are the agents, `$5` how many
 /// claims each makes, `$6` how many all make, `$7` whether an issue assigned to one of them uses up a claim, `$8` the
 /// time. `$condition` selects a kind.
 ///
-/// The statement skips rows that other transactions lock. It returns a skipped row without a text, unless a claim locks
-/// it.
+/// The statement waits for the rows of issues that are assigned to the agents, and skips others that are locked. It
+/// returns a skipped row without a text, unless a claim locks it.
 macro_rules! claim_work {
     ($condition:literal) => {
         concat!(
@@ -142,36 +154,26 @@ macro_rules! claim_work {
             take!(
                 concat!(
                     "i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NOT NULL \
-                     AND i.assignee = a.agent", $condition
+                     AND i.assignee = a.agent", unparked!("$8"), $condition
                 ),
-                "i.priority, i.position", "a.n"
+                "i.priority, i.position", "a.n", "FOR UPDATE"
             ),
             ") c), \
              wanted AS MATERIALIZED (SELECT greatest(0, $6 - CASE WHEN $7 THEN (SELECT count(*) FROM mine) \
              ELSE 0 END) AS n), \
              again AS MATERIALIZED (",
             take!(
-                concat!(ready!(again), $condition),
+                concat!(ready!(again), unparked!("$8"), $condition),
                 "i.priority + 0, i.position", "(SELECT n FROM wanted)"
             ),
             "), \
              first AS MATERIALIZED (",
             take!(
-                concat!(ready!(first), $condition),
+                concat!(ready!(first), unparked!("$8"), $condition),
                 "i.priority, i.position", "(SELECT n FROM wanted) - (SELECT count(*) FROM again)"
             ),
             "), \
              shared AS MATERIALIZED (SELECT * FROM again UNION ALL SELECT * FROM first), \
-             due AS MATERIALIZED (",
-            take!(
-                concat!(
-                    "i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) AND i.status = 0 \
-                     AND i.parked_until <= $8 AND NOT i.waits AND (i.assignee IS NULL OR i.assignee = ANY($4))",
-                    $condition
-                ),
-                "i.assignee IS NULL, i.priority, i.position", "$6"
-            ),
-            "), \
              last AS MATERIALIZED (SELECT * FROM (SELECT 32767::smallint AS priority, \
              9223372036854775807 AS position WHERE (SELECT count(*) FROM shared) < (SELECT n FROM wanted) \
              UNION ALL SELECT priority, position FROM shared) b ORDER BY 1 DESC, 2 DESC LIMIT 1), \
@@ -186,7 +188,6 @@ macro_rules! claim_work {
              WHERE p.id NOT IN (SELECT id FROM shared) LIMIT 1000) \
              SELECT id, position, lease_claim, lease_client, body, waits FROM mine \
              UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM shared \
-             UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM due \
              UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed WHERE ", is_no_claims!()
         )
     };
@@ -226,15 +227,9 @@ statements! {
         "WITH reviews AS MATERIALIZED (SELECT c.* FROM unnest($1::text[], $2::boolean[]) AS a(agent, strict) \
          CROSS JOIN LATERAL (",
         take!(
-            "i.status = 2 AND NOT i.parked AND NOT (a.strict AND a.agent = ANY(i.authors))",
-            "i.priority, i.position", "$3"
-        ),
-        ") c), \
-         due AS MATERIALIZED (SELECT c.* FROM unnest($1::text[], $2::boolean[]) AS a(agent, strict) \
-         CROSS JOIN LATERAL (",
-        take!(
-            "i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) AND i.status = 2 \
-             AND i.parked_until <= $4 AND NOT (a.strict AND a.agent = ANY(i.authors))",
+            concat!(
+                "i.status = 2 AND NOT i.parked AND NOT (a.strict AND a.agent = ANY(i.authors))", unparked!("$4")
+            ),
             "i.priority, i.position", "$3"
         ),
         ") c), \
@@ -247,9 +242,13 @@ statements! {
          WHERE p.id NOT IN (SELECT id FROM reviews) AND EXISTS (SELECT FROM unnest($1::text[], $2::boolean[]) \
          AS a(agent, strict) WHERE NOT (a.strict AND a.agent = ANY(p.authors))) LIMIT 1000) \
          SELECT id, position, lease_claim, lease_client, body, waits FROM reviews \
-         UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM due \
          UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed WHERE ", is_no_claims!()
     );
+    /// Shows issues that were parked until `$1` or earlier as not parked, so that claims find them with all others. Their
+    /// texts stay.
+    unpark = "UPDATE {s}.issues SET parked = false, written_in = pg_current_xact_id()::text::bigint WHERE id IN ( \
+        SELECT id FROM {s}.issues WHERE parked_until IS NOT NULL AND (status = 0 OR status = 2) AND parked \
+        AND parked_until <= $1 ORDER BY id FOR UPDATE)";
     /// Waits until nothing else holds those of the issues `$1` that may be claimed, and takes them for a claim.
     lock_passed = concat!(
         "SELECT ", columns!(), " ", from_issues!(), " WHERE i.id = ANY($1) AND (i.status = 0 OR i.status = 2) AND NOT i.parked \
@@ -460,7 +459,7 @@ statements! {
 
 impl Statements {
     /// Returns the statements that changes use most. A connection to the server itself prepares them.
-    pub fn hot(&self) -> [&str; 21] {
+    pub fn hot(&self) -> [&str; 22] {
         [
             &self.advisory,
             &self.reserve,
@@ -468,6 +467,7 @@ impl Statements {
             &self.around,
             &self.closure,
             &self.held,
+            &self.unpark,
             &self.claim_any,
             &self.claim_kind,
             &self.claim_reviews,

@@ -1,6 +1,6 @@
 //! Writes what commands change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use deadpool_postgres::ClientWrapper;
 use futures::future::{BoxFuture, FutureExt, try_join_all};
@@ -138,15 +138,11 @@ impl Changes {
         let mut changes = Self::default();
         let sequence = draft.sequence();
         changes.add_events(draft, sequence);
-        let placed = place(draft, client, sql).await?;
+        let filed = filed(draft);
+        let placed = place(draft, client, sql, &filed).await?;
         for (id, after) in &draft.after {
-            let before = draft.before(*id);
-            let filed = draft.events.iter().zip(sequence).rev();
-            let filed = filed.filter(|(decided, _)| decided.event.issue == *id);
-            let mut filed = filed.filter(|(decided, _)| decided.event.filed().is_some());
-            let at_end = || filed.next().map(|(_, seq)| seq << POSITION_BITS);
-            let new = placed.iter().find(|(placed, _)| placed == id).map(|(_, at)| *at);
-            changes.add_issue(draft, *id, before, after.as_ref(), || new.or_else(at_end));
+            let position = placed.get(id).or_else(|| filed.get(id)).copied();
+            changes.add_issue(draft, *id, draft.before(*id), after.as_ref(), position);
         }
         if let Some(keys) = draft.changed_keys() {
             changes.set_unknown_keys(keys);
@@ -176,7 +172,7 @@ impl Changes {
         id: IssueId,
         before: Option<&StoredRow>,
         after: Option<&IssueAfter>,
-        position: impl FnOnce() -> Option<i64>,
+        position: Option<i64>,
     ) {
         let uuid = Uuid::from(id);
         let was_removed = draft.removed.contains(&id);
@@ -189,7 +185,7 @@ impl Changes {
         let Some(after) = after else { return };
         match before.filter(|_| !was_removed) {
             Some(row) => self.changed.push(after, row.position),
-            None => self.added.push(after, position().unwrap_or_default()),
+            None => self.added.push(after, position.unwrap_or_default()),
         }
         self.texts.push(&after.issue);
         let search = SearchRow::of(&after.issue);
@@ -364,23 +360,24 @@ impl Search {
     }
 }
 
+/// Returns the positions of the new issues at the end of the queue.
+fn filed(draft: &Draft) -> HashMap<IssueId, i64> {
+    let events = draft.events.iter().zip(draft.sequence());
+    let filed = events.filter(|(decided, _)| decided.event.filed().is_some());
+    filed.map(|(decided, seq)| (decided.event.issue, seq << POSITION_BITS)).collect()
+}
+
 /// Returns the positions of the issues that are inserted before others.
 async fn place(
     draft: &Draft,
     client: &ClientWrapper,
     sql: &Statements,
-) -> Result<Vec<(IssueId, i64)>, Failure> {
-    let mut found = Vec::new();
+    filed: &HashMap<IssueId, i64>,
+) -> Result<HashMap<IssueId, i64>, Failure> {
+    let mut found = HashMap::new();
     if draft.placed.is_empty() {
         return Ok(found);
     }
-    let filed = |id: IssueId| {
-        let events = draft.events.iter().zip(draft.sequence());
-        let mut events = events.filter(|(decided, _)| decided.event.issue == id);
-        events
-            .find(|(decided, _)| decided.event.filed().is_some())
-            .map(|(_, seq)| seq << POSITION_BITS)
-    };
     let mut run = Vec::new();
     for id in draft.order() {
         if draft.placed.contains(&id) {
@@ -391,7 +388,8 @@ async fn place(
             continue;
         }
         let stored = draft.before(id).filter(|_| !draft.removed.contains(&id));
-        let next = stored.map(|row| row.position).or_else(|| filed(id)).unwrap_or(i64::MAX);
+        let next =
+            stored.map(|row| row.position).or_else(|| filed.get(&id).copied()).unwrap_or(i64::MAX);
         let previous = client.query_typed_one(&sql.position_before, &[(&next, Type::INT8)]).await?;
         let previous = previous.try_get::<_, Option<i64>>(0)?.unwrap_or_default();
         let step = (next - previous) / (run.len() as i64 + 1);
@@ -402,7 +400,7 @@ async fn place(
             return Err(Failure::Conflict("the positions of the issues were spread".into()));
         }
         for (id, nth) in run.drain(..).zip(1..) {
-            found.push((id, previous + step * nth));
+            found.insert(id, previous + step * nth);
         }
     }
     Ok(found)
