@@ -4,6 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use agent_issue_tracker::cli::HookAction;
 use agent_issue_tracker::config::settings::LOG;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return refused(error),
     };
+    let arguments = Arc::new(arguments);
     outlive_file_size_limit();
     colours(arguments.color).write_global();
     match &arguments.command {
@@ -198,31 +200,34 @@ fn open_page(arguments: &Arguments, command: &cli::OpenArguments) -> Result<cli:
     wait_for(app::open_page(command, &config))
 }
 
-fn examine(arguments: &Arguments, command: &cli::DoctorArguments) -> Result<cli::ExitStatus> {
+fn examine(arguments: &Arc<Arguments>, command: &cli::DoctorArguments) -> Result<cli::ExitStatus> {
     let directory = working_directory()?;
     let location = StoreLocation::new(arguments, |name| env::var_os(name), &directory);
-    let arguments = arguments.clone();
+    let arguments = Arc::clone(arguments);
     // The doctor reports invalid settings.
     let settings = move || config(&arguments).map_err(|error| format!("{error:#}"));
     wait_for(app::doctor(command, location, &directory, settings))
 }
 
-fn change_or_call_hooks(arguments: &Arguments, action: &HookAction) -> Result<cli::ExitStatus> {
+fn change_or_call_hooks(
+    arguments: &Arc<Arguments>,
+    action: &HookAction,
+) -> Result<cli::ExitStatus> {
     let directory = working_directory();
     let HookAction::Run(command) = action else {
         return wait_for(app::hooks(action, &directory?, arguments.file.is_some()));
     };
     // A hook never blocks git, even without a working directory.
     let Ok(directory) = directory else { return Ok(cli::ExitStatus::Done) };
-    let arguments = arguments.clone();
+    let arguments = Arc::clone(arguments);
     wait_for(app::call_hook(command, directory, move || config(&arguments)))
 }
 
 fn call_client_hook(
-    arguments: &Arguments,
+    arguments: &Arc<Arguments>,
     command: &cli::ClientHookArguments,
 ) -> Result<cli::ExitStatus> {
-    let arguments = arguments.clone();
+    let arguments = Arc::clone(arguments);
     wait_for(app::call_client_hook(command, move |directory| match directory {
         Some(directory) => config_in(&arguments, &directory),
         None => config(&arguments),

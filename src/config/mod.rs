@@ -52,7 +52,7 @@ pub use values::{
 const EVERYWHERE: &str = "Options of every command";
 
 /// The command line.
-#[derive(Clone, Debug, Parser)]
+#[derive(Debug, Parser)]
 #[command(
     name = "ait",
     version,
@@ -129,7 +129,7 @@ impl Arguments {
 }
 
 /// The commands.
-#[derive(Clone, Debug, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub enum Subcommands {
     /// Serve only HTTP - the web page, the probes and /mcp - until a signal arrives
     Serve(ServeArguments),

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::issue::changes::ChangeWriter;
 use super::{components, icons};
 use crate::activity::{MAX_SCANNED, title_in};
 use crate::domain::text::shortened;
@@ -113,6 +114,7 @@ fn rows(view: &ActivityView) -> Markup {
     let minute = |event: &NumberedEvent| event.event.at.unix_millis().div_euclid(MINUTE_MS);
     let groups: Vec<_> =
         view.activity.events.chunk_by(|one, next| minute(one) == minute(next)).collect();
+    let mut changes = ChangeWriter::new(view.view, false);
     html! {
         @for (number, group) in groups.iter().enumerate() {
             @let (first, last) = (&group[0], &group[group.len() - 1]);
@@ -131,12 +133,16 @@ fn rows(view: &ActivityView) -> Markup {
                     " " span.count { (text::caption(group.len())) }
                 }
             }
-            @for event in *group { (row(event, view)) }
+            @for event in *group { (row(event, view, &mut changes)) }
         }
     }
 }
 
-fn row(numbered: &NumberedEvent, view: &ActivityView) -> Markup {
+fn row(
+    numbered: &NumberedEvent,
+    view: &ActivityView,
+    changes: &mut ChangeWriter<'_, '_>,
+) -> Markup {
     let NumberedEvent { position, event } = numbered;
     let by_agent =
         ActivityQuery { agent: Some(event.agent.clone()), ..view.query.at(PageCursor::Newest) };
@@ -149,7 +155,7 @@ fn row(numbered: &NumberedEvent, view: &ActivityView) -> Markup {
             td.who role="cell" {
                 a href={ "/activity" (by_agent.query_string()) } { (components::agent(&event.agent)) }
             }
-            td.what role="cell" { (action(event)) }
+            td.what role="cell" { (action(event, changes)) }
             td.which role="cell" { (issue(event, view)) }
         }
     }
@@ -160,18 +166,18 @@ fn seconds(time: Timestamp) -> String {
     format!(":{:02}", time.unix_millis().div_euclid(1_000).rem_euclid(60))
 }
 
-fn action(event: &Event) -> Markup {
-    let fields = match &event.kind {
+fn action(event: &Event, changes: &mut ChangeWriter<'_, '_>) -> Markup {
+    let patch = match &event.kind {
         // What is asked or answered says more than its fields.
-        EventKind::Changed { .. } if event.kind.word() != event.kind.logged_word() => Vec::new(),
-        EventKind::Edited { patch } | EventKind::Changed { patch } => patch.fields(),
-        _ => Vec::new(),
+        EventKind::Changed { .. } if event.kind.word() != event.kind.logged_word() => None,
+        EventKind::Edited { patch } | EventKind::Changed { patch } => Some(patch),
+        _ => None,
     };
     let comment = event.kind.comment();
     let comment = comment.and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
     html! {
         p class={ "deed " (colour_class(event)) } { (icon(event)) " " (text::action(event.kind.word())) }
-        @if !fields.is_empty() { p.said { (fields.join(", ")) } }
+        @if let Some(patch) = patch { (changes.write_briefly(patch)) }
         @if let Some(comment) = comment {
             p.said dir="auto" { (shortened(comment.trim(), MAX_COMMENT_CHARS)) }
         }

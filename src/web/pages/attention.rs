@@ -15,8 +15,9 @@ use crate::domain::text::shortened;
 use crate::domain::{AgentName, IssueId, StatusSet, Timestamp};
 use crate::read_model::{FindingKind, FoundIssue, IssueSummary, ReadView};
 use crate::triage::{Reader, ReportedFinding, TriageReport, take_in_turns};
+use crate::web::actions::action::Action;
 use crate::web::query::ListQuery;
-use crate::web::strings::{attention as text, questions};
+use crate::web::strings::{actions, attention as text};
 
 /// How many rows show, and how many more are folded.
 const MAX_SHOWN: usize = 4;
@@ -52,6 +53,16 @@ impl AttentionKind {
             Self::WaitsForReview => text::WAITS_FOR_REVIEW,
             Self::Filing => text::FILING,
             Self::Parked => text::PARKED,
+        }
+    }
+
+    /// What a person does about it on the page of the issue.
+    fn action(self) -> Option<Action> {
+        match self {
+            Self::Question => Some(Action::Answer),
+            Self::Orphaned | Self::OldClaim => Some(Action::Return),
+            Self::Parked => Some(Action::Unpark),
+            Self::NothingReady | Self::ReturnedOften | Self::WaitsForReview | Self::Filing => None,
         }
     }
 }
@@ -276,9 +287,9 @@ fn row(item: &Item, has_actions: bool) -> Markup {
                 " " span.quiet dir="auto" { (item.why) }
             }
             div.attention-next {
-                @match &item.issue {
-                    Some(issue) if has_actions && item.kind == AttentionKind::Question => {
-                        a href={ (components::issue_path(issue.id)) "#act-answer" } { (questions::ANSWER) }
+                @match (&item.issue, item.kind.action().filter(|_| has_actions)) {
+                    (Some(issue), Some(action)) => {
+                        a href={ (components::issue_path(issue.id)) "#act-" (action) } { (actions::label(action)) }
                     }
                     _ => {
                         span { (with_code(&item.next)) }

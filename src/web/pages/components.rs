@@ -47,6 +47,11 @@ pub(super) fn held_since(since: Timestamp, now: Timestamp) -> Markup {
     time(since, &strings::held_for(now.millis_since(since)))
 }
 
+/// Renders the mark of an old claim.
+pub(super) fn old_claim() -> Markup {
+    html! { strong.stale { (icons::other("clock")) (strings::board::OLD_CLAIM) } }
+}
+
 /// Renders the name of an agent, whose direction cannot affect the text around it.
 pub(in crate::web) fn agent(name: &str) -> Markup {
     html! { bdi.agent { (undirected(name)) } }

@@ -9,7 +9,7 @@ use super::gone_clients::GoneClients;
 use super::{PageContext, icons};
 use crate::domain::{Query, Status, StatusSet, Timestamp};
 use crate::read_model::{Agent, Column, IssueSummary, ReadView};
-use crate::web::strings::{self, wall as text};
+use crate::web::strings::{self, board, wall as text};
 
 /// How many issues a column has, and how many agents and rows show: what fits on a screen.
 const MAX_CARDS: usize = 5;
@@ -65,6 +65,8 @@ fn board(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
 
 fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
     let hidden = column.total - column.cards.len();
+    let is_old = |&&position: &&usize| view.summaries()[position].has_old_claim_at(now);
+    let hidden_old = column.old_claims - column.cards.iter().filter(is_old).count();
     html! {
         div class={ "status-" (column.status) } {
             h3 {
@@ -83,7 +85,12 @@ fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timesta
                         }
                     }
                 }
-                @if hidden > 0 { li.who { (text::more(hidden)) } }
+                @if hidden > 0 {
+                    li.who .bad[hidden_old > 0] {
+                        (text::more(hidden))
+                        @if hidden_old > 0 { ", " (board::old_claims(hidden_old)) }
+                    }
+                }
             }
         }
     }
@@ -100,7 +107,7 @@ fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
             ul {
                 @for agent in holding.iter().take(MAX_AGENTS) {
                     @let summary = &view.summaries()[agent.holds[0]];
-                    li class={ "wall-row status-" (summary.status) @if gone.is_gone(summary.id) { " bad" } } {
+                    li class={ "wall-row status-" (summary.status) @if gone.is_gone(summary.id) || summary.has_old_claim_at(now) { " bad" } } {
                         (title(summary))
                         span.who {
                             (components::agent(view.names().text(agent.name)))

@@ -276,6 +276,7 @@ pub mod changes {
     pub const TITLE: &str = "Title";
     pub const DESCRIPTION: &str = "Description";
     pub const REMOVED: &str = "none";
+    pub const CHANGED: &str = "changed";
 }
 
 /// The drawing of what blocks what.

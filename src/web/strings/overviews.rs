@@ -69,6 +69,8 @@ pub mod agents {
     pub const HOLDING: &str = "Holding";
     pub const LAST_ACTION: &str = "Last action";
     pub const NOTHING: &str = "nothing";
+    /// Before the issue about which an agent has asked people.
+    pub const WAITS_FOR_ANSWER: &str = "waits for an answer:";
     pub const EMPTY: &str = "No agent has done anything yet. Connect your coding agents, in a terminal in your project:";
 
     pub const PAGING: &str = "Pages of agents";

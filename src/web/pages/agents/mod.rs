@@ -3,13 +3,15 @@
 mod agent;
 mod lane;
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(super) use self::agent::AgentView;
 use self::lane::Lane;
-use super::components;
 use super::gone_clients::GoneClients;
+use super::{components, icons};
 use crate::domain::Timestamp;
 use crate::read_model::{Agent, AgentWork, ReadView};
 use crate::web::format;
@@ -207,6 +209,7 @@ fn row(
                         @if hidden > 0 { li { a href=(agent_path(name)) { (text::more(hidden)) } } }
                     }
                 }
+                (asked(name, view, now))
             }
             td.last role="cell" {
                 (text::action(last.kind)) " "
@@ -234,6 +237,23 @@ fn presence(agent: &Agent, view: &ReadView, gone: &GoneClients, now: Timestamp) 
     }
 }
 
+/// Renders the questions for whose answers an agent waits.
+fn asked(name: &str, view: &ReadView, now: Timestamp) -> Markup {
+    let questions = view.questions().filter_map(|issue| {
+        let parked = issue.attributes.parked.as_ref().filter(|parked| parked.by == name)?;
+        Some((parked.since, Arc::clone(&issue)))
+    });
+    html! {
+        @for (since, issue) in questions.take(MAX_HELD) {
+            p {
+                strong.asked { (icons::other("comment")) (text::WAITS_FOR_ANSWER) } " "
+                a.title href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) } " "
+                (components::ago(since, now))
+            }
+        }
+    }
+}
+
 fn held(position: usize, view: &ReadView, now: Timestamp) -> Markup {
     let summary = &view.summaries()[position];
     html! {
@@ -241,6 +261,7 @@ fn held(position: usize, view: &ReadView, now: Timestamp) -> Markup {
             (components::status_icon(summary.status)) " "
             a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } " "
             (components::held_since(held.since, now))
+            @if summary.has_old_claim_at(now) { " " (components::old_claim()) }
         }
     }
 }

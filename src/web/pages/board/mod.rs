@@ -10,7 +10,7 @@ use super::chips::Chips;
 use super::gone_clients::GoneClients;
 use super::{components, icons, questions};
 use crate::domain::{Status, StatusSet, Timestamp};
-use crate::read_model::{Column, IssueSummary, ReadView};
+use crate::read_model::{Column, FindingKind, IssueSummary, ReadView};
 use crate::web::query::ListQuery;
 use crate::web::strings::{self, board as text};
 
@@ -78,7 +78,7 @@ fn name(column: &Column) -> Markup {
         (icons::status(column.status))
         span { (strings::status(column.status)) }
         " " span.count { (column.total) }
-        @if column.old_claims > 0 { " " span.stale { (text::old_claims(column.old_claims)) } }
+        @if column.old_claims > 0 { " " a.stale href={ "/triage?kind=" (FindingKind::OldClaim) } { (text::old_claims(column.old_claims)) } }
     }
 }
 
@@ -146,7 +146,7 @@ fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
                 @if let Some(held) = holder {
                     b { (components::agent(view.names().text(held.agent))) } " "
                     (components::held_since(since, now))
-                    @if has_old_claim { " " strong.stale { (icons::other("clock")) (text::OLD_CLAIM) } }
+                    @if has_old_claim { " " (components::old_claim()) }
                     (gone.mark(summary.id))
                 } @else if summary.status.has_ended() {
                     (components::ago(since, now))

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use maud::{Markup, html};
 use similar::{ChangeTag, TextDiff};
 
-use super::{IssueView, components};
+use super::components;
 use crate::activity::{ActivityFilter, newest_first};
 use crate::domain::text::shortened;
 use crate::domain::{
     ActionKind, Attributes, Change, EventKind, Issue, IssueRef, Label, Link, Parked, Patch,
     TimelineEntry, Timestamp,
 };
+use crate::read_model::ReadView;
 use crate::tracker::{NumberedEvent, Tracker};
 use crate::web::markdown::printable;
 use crate::web::strings::{self, attributes, changes as text, relations};
@@ -79,22 +80,21 @@ fn patch_in(kind: &EventKind) -> Option<&Patch> {
 }
 
 /// Renders changes, and counts how much of the budget of the page is left.
-pub(super) struct ChangeWriter<'a, 'b> {
-    view: &'a IssueView<'a, 'b>,
+pub(in crate::web::pages) struct ChangeWriter<'a, 'b> {
+    view: &'a ReadView<'b>,
     left_chars: usize,
     deadline: Instant,
 }
 
 impl<'a, 'b> ChangeWriter<'a, 'b> {
     /// Returns the writer of a page.
-    pub fn new(view: &'a IssueView<'a, 'b>) -> Self {
-        let left_chars = MAX_CHARS[usize::from(view.is_full)];
+    pub fn new(view: &'a ReadView<'b>, is_full: bool) -> Self {
+        let left_chars = MAX_CHARS[usize::from(is_full)];
         Self { view, left_chars, deadline: Instant::now() + PATIENCE }
     }
 
-    /// Renders the changed fields with their values; nothing if the entry has none.
-    pub fn write(&mut self, moment: &TimelineEntry<'_>) -> Markup {
-        let Some(patch) = self.view.changes.of(moment) else { return html! {} };
+    /// Renders the changed fields with their values.
+    pub fn write(&mut self, patch: &Patch) -> Markup {
         let mut fields = Vec::new();
         if let Some(title) = &patch.title {
             fields.push((text::TITLE, self.words(title)));
@@ -102,6 +102,23 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
         if let Some(description) = &patch.description {
             fields.push((text::DESCRIPTION, self.words(description)));
         }
+        self.values(patch, &mut fields);
+        rendered(&fields)
+    }
+
+    /// Renders the changed fields as [`write`](Self::write) does, but says of title and description only that they changed.
+    pub fn write_briefly(&mut self, patch: &Patch) -> Markup {
+        let texts = [
+            patch.title.is_some().then_some(text::TITLE),
+            patch.description.is_some().then_some(text::DESCRIPTION),
+        ];
+        let changed = |name| (name, html! { span.quiet { (text::CHANGED) } });
+        let mut fields: Vec<_> = texts.into_iter().flatten().map(changed).collect();
+        self.values(patch, &mut fields);
+        rendered(&fields)
+    }
+
+    fn values(&mut self, patch: &Patch, fields: &mut Vec<(&'static str, Markup)>) {
         if let Some(Change { before, after }) = &patch.classification {
             let name = |kind| Some(strings::classification(kind));
             fields.push((strings::KIND, replaced(name(*before), name(*after))));
@@ -111,14 +128,7 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
             fields.push((strings::STATUS, replaced(name(*before), name(*after))));
         }
         if let Some(Change { before, after }) = &patch.attributes {
-            self.attributes(before, after, &mut fields);
-        }
-        html! {
-            @if !fields.is_empty() {
-                dl.changes {
-                    @for (name, change) in &fields { div { dt { (name) } dd dir="auto" { (change) } } }
-                }
-            }
+            self.attributes(before, after, fields);
         }
     }
 
@@ -159,7 +169,7 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
     fn link(&self, link: &Link) -> Markup {
         html! {
             (relations::kind(link.kind)) " "
-            @match self.view.view.summary(link.to) {
+            @match self.view.summary(link.to) {
                 Some(other) => { a href=(components::issue_path(link.to)) { (components::undirected(&other.title)) } }
                 None => { code { (link.to.short()) } }
             }
@@ -189,6 +199,16 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
         let shown = shortened(text, self.left_chars);
         self.left_chars = self.left_chars.saturating_sub(shown.chars().count());
         shown
+    }
+}
+
+fn rendered(fields: &[(&str, Markup)]) -> Markup {
+    html! {
+        @if !fields.is_empty() {
+            dl.changes {
+                @for (name, change) in fields { div { dt { (name) } dd dir="auto" { (change) } } }
+            }
+        }
     }
 }
 

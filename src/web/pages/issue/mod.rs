@@ -1,6 +1,6 @@
 //! The page of one issue.
 
-mod changes;
+pub(super) mod changes;
 mod graph;
 mod markdown_budget;
 mod relations;

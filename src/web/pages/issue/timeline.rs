@@ -21,7 +21,7 @@ pub(super) fn timeline(view: &IssueView, budget: &mut MarkdownBudget) -> Markup 
     let timeline = issue.timeline();
     let total = timeline.len();
     let hidden = if view.is_full { 0 } else { total.saturating_sub(1 + LATEST) };
-    let mut changes = ChangeWriter::new(view);
+    let mut changes = ChangeWriter::new(view.view, view.is_full);
     // Rendered from the latest to the oldest, because readers want the latest and the budget is limited.
     let mut entries: Vec<Markup> = timeline
         .iter()
@@ -79,7 +79,7 @@ fn entry(
                     span.gap-before { (text::held(held_ms)) }
                 }
             }
-            @if !is_about_question(moment) { (changes.write(moment)) }
+            @if let Some(patch) = view.changes.of(moment).filter(|_| !is_about_question(moment)) { (changes.write(patch)) }
             @if let Some(comment) = moment.comment {
                 div.prose dir="auto" { (budget.render(comment)) }
             }
