@@ -86,9 +86,9 @@ fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timesta
                     }
                 }
                 @if hidden > 0 {
-                    li.who .bad[hidden_old > 0] {
+                    li.who {
                         (text::more(hidden))
-                        @if hidden_old > 0 { ", " (board::old_claims(hidden_old)) }
+                        @if hidden_old > 0 { ", " strong.stale { (board::old_claims(hidden_old)) } }
                     }
                 }
             }

@@ -58,7 +58,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
             nav.jump aria-label=(text::COLUMNS) {
                 ul {
                     @for column in &open {
-                        li { a href={ "#c-" (column.status) } { (name(column)) } }
+                        li { a href={ "#c-" (column.status) } { (name(column)) (old_claims(column)) } }
                     }
                 }
             }
@@ -72,13 +72,19 @@ pub(super) fn content(board: &BoardView) -> Markup {
     }
 }
 
-/// Renders the name of a column with the numbers of its issues and of old claims.
+/// Renders the name of a column with the number of its issues.
 fn name(column: &Column) -> Markup {
     html! {
         (icons::status(column.status))
         span { (strings::status(column.status)) }
         " " span.count { (column.total) }
-        @if column.old_claims > 0 { " " a.stale href={ "/triage?kind=" (FindingKind::OldClaim) } { (text::old_claims(column.old_claims)) } }
+    }
+}
+
+/// Renders how many claims of a column are old; nothing if none is.
+fn old_claims(column: &Column) -> Markup {
+    html! {
+        @if column.old_claims > 0 { " " span.stale { (text::old_claims(column.old_claims)) } }
     }
 }
 
@@ -86,7 +92,12 @@ fn column(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
     let status = column.status;
     html! {
         section id={ "c-" (status) } class={ "column status-" (status) } {
-            h2 { (name(column)) }
+            h2 {
+                (name(column))
+                @if column.old_claims > 0 {
+                    a href={ "/triage?kind=" (FindingKind::OldClaim) } { (old_claims(column)) }
+                }
+            }
             (cards(column, board, chips))
         }
     }
