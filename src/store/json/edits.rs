@@ -21,7 +21,7 @@ use super::shared::Shared;
 use super::support::lock;
 use super::view::View;
 use crate::domain::IssueId;
-use crate::store::{State, StoreError};
+use crate::store::{EventPosition, State, StoreError};
 
 /// How often an invalid file is read again. Editors write in place, and git removes a file first.
 const MAX_REREADS: usize = 5;
@@ -93,7 +93,7 @@ pub(super) fn adopt_external_edit(committer: &mut Committer) -> Result<(), Store
             return Ok(());
         }
     };
-    let mut edited = Vec::new();
+    let (mut edited, mut has_lost) = (Vec::new(), false);
     if note.as_ref().is_none_or(|note| note.hash() != file.hash) {
         if is_foreign(&view.state, &file.state) {
             let problem = format!(
@@ -107,14 +107,20 @@ pub(super) fn adopt_external_edit(committer: &mut Committer) -> Result<(), Store
         }
         let before = note.as_ref().map_or(&[][..], |note| &note.edited);
         let merged = merge_state(committer, &file.state, before)?;
-        if !merged.conflicts.is_empty() {
+        has_lost = !merged.conflicts.is_empty();
+        if has_lost {
             quarantine_conflicts(&shared, &view.paths, path, &merged.conflicts)?;
         }
         edited.extend(merged.edited());
     }
     *lock(&shared.known) = KnownFile { checked: Some(Some(file.fingerprint)), problem: None };
-    // The note keeps its position, because the file does not show the events since then.
-    let shown = note.as_ref().map_or(view.durable, PublishedNote::position);
+    // The note keeps its position, because the file does not show the events since then. A file with what was not merged
+    // shows no state of the store, and has to be written again even if no event follows.
+    let shown = match note.as_ref() {
+        _ if has_lost => EventPosition::default(),
+        Some(note) => note.position(),
+        None => view.durable,
+    };
     let merged = PublishedNote::new(shown, file.fingerprint, file.hash);
     if let Err(error) = write_note(&*shared.fs, &view.paths, note, merged, edited) {
         tracing::debug!("{}: {error}", view.paths.published().display());

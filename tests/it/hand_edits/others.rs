@@ -59,6 +59,8 @@ fn edit_beyond_the_most_labels_is_kept_and_loses_no_label() {
         assert!(labels.iter().all(|label| has(label)), "{issue}");
         assert_eq!((has("of-change"), has("of-edit")), (true, is_taken), "{issue}");
         assert_eq!(kept(path).is_empty(), is_taken, "{:?}", kept(path));
+        // The file shows what the store has, also if nothing of the edit was taken.
+        wait_for_file(path, |issues| issues[0]["labels"] == issue["labels"]);
         assert!(server.close().success());
     }
 }
