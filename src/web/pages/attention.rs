@@ -60,7 +60,7 @@ impl AttentionKind {
     fn action(self) -> Option<Action> {
         match self {
             Self::Question => Some(Action::Answer),
-            Self::Orphaned | Self::OldClaim => Some(Action::Return),
+            Self::AgentGone | Self::OldClaim => Some(Action::Return),
             Self::Parked => Some(Action::Unpark),
             Self::NothingReady | Self::ReturnedOften | Self::WaitsForReview | Self::Filing => None,
         }
