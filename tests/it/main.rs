@@ -72,6 +72,8 @@ mod postgres_outages;
 #[cfg(feature = "postgres")]
 mod postgres_races;
 #[cfg(feature = "postgres")]
+mod postgres_silence;
+#[cfg(feature = "postgres")]
 mod postgres_tls;
 #[cfg(feature = "postgres")]
 mod postgres_transfer;

@@ -10,12 +10,12 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::connection::Param;
-use super::database::Database;
+use super::database::{Database, READ_WITHIN};
 use super::error::Failure;
 use crate::domain::ClientId;
 use crate::store::clients::Clients;
 
-/// How often a process says that it lives.
+/// How often a process says that it lives, and how long it tries to each time.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
 /// How long a process that is silent counts as alive.
 const PROCESS_TTL: Duration = Duration::from_secs(20);
@@ -55,7 +55,12 @@ impl PostgresClients {
     }
 }
 
-async fn renew(database: &Database, client: &ClientId, ttl: Duration) -> Result<(), Failure> {
+async fn renew(
+    database: &Database,
+    client: &ClientId,
+    ttl: Duration,
+    limit: Duration,
+) -> Result<(), Failure> {
     // A time that never comes is as good as no limit.
     const FOREVER_MS: i64 = 1000 * 60 * 60 * 24 * 365 * 1000;
     let ttl_ms = i64::try_from(ttl.as_millis()).unwrap_or(FOREVER_MS).min(FOREVER_MS);
@@ -65,7 +70,7 @@ async fn renew(database: &Database, client: &ClientId, ttl: Duration) -> Result<
         let connection = database.connection().await?;
         Ok(connection.execute_typed(&database.sql.renew, &params).await?)
     };
-    database.read(read).await?;
+    database.read_within(limit, read).await?;
     Ok(())
 }
 
@@ -75,7 +80,8 @@ fn spawn_heartbeat(database: Weak<Database>, client: ClientId) {
         loop {
             tokio::time::sleep(HEARTBEAT_EVERY).await;
             let Some(database) = database.upgrade() else { return };
-            if let Err(failure) = renew(&database, &client, PROCESS_TTL).await {
+            let renewed = renew(&database, &client, PROCESS_TTL, HEARTBEAT_EVERY).await;
+            if let Err(failure) = renewed {
                 tracing::debug!("this process cannot say that it lives: {failure:?}");
             }
         }
@@ -86,7 +92,7 @@ impl Clients for PostgresClients {
     fn begin_process(&self) -> io::Result<ClientId> {
         let client = ClientId::new(&format!("process-{}", Uuid::new_v4().simple()));
         self.run(async {
-            renew(&self.database, &client, PROCESS_TTL).await?;
+            renew(&self.database, &client, PROCESS_TTL, READ_WITHIN).await?;
             spawn_heartbeat(Arc::downgrade(&self.database), client.clone());
             Ok(())
         })?;
@@ -98,7 +104,7 @@ impl Clients for PostgresClients {
             return Ok(());
         }
         let now = Instant::now();
-        self.run(renew(&self.database, client, ttl))?;
+        self.run(renew(&self.database, client, ttl, READ_WITHIN))?;
         let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         renewed.insert(client.clone(), (now, ttl));
         Ok(())

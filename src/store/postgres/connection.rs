@@ -105,6 +105,11 @@ impl Connections {
         })
     }
 
+    /// Closes the connections that are not in use.
+    pub fn close_idle(&self) {
+        self.pool.retain(|_, _| false);
+    }
+
     /// Returns a connection for a transaction, with the statements prepared that it will use. Behind a pooler nothing
     /// is prepared.
     pub async fn session(&self, hot: &[&str]) -> Result<Session, Failure> {
@@ -129,7 +134,7 @@ pub(super) async fn open(
     other: Option<&Config>,
 ) -> Result<(tokio_postgres::Client, ListenConnection), Failure> {
     let mut config = other.unwrap_or(&options.config).clone();
-    config.connect_timeout(CONNECT_WITHIN).keepalives_idle(Duration::from_secs(30));
+    config.connect_timeout(CONNECT_WITHIN);
     let config = with_password(options, config);
     let connecting = config.connect(tls(options)?);
     let connected = tokio::time::timeout(CONNECT_WITHIN, connecting).await;

@@ -16,7 +16,7 @@ use super::sql::{BEGIN_READ, Statements, advisory_key};
 use crate::store::EventPosition;
 
 /// How long a read may take.
-const READ_WITHIN: Duration = Duration::from_secs(30);
+pub(super) const READ_WITHIN: Duration = Duration::from_secs(30);
 /// How long a read that failed for a passing reason is tried again.
 const TRY_AGAIN_WITHIN: Duration = Duration::from_secs(4);
 
@@ -97,11 +97,7 @@ impl Database {
         let begun = std::time::Instant::now();
         let mut pause = Duration::from_millis(20);
         loop {
-            let limited = tokio::time::timeout(limit, read()).await;
-            let result = limited.unwrap_or_else(|_| {
-                Err(Failure::Busy("the database did not answer in time".into()))
-            });
-            match result {
+            match self.within(limit, read()).await {
                 Err(failure) if failure.is_passing() && begun.elapsed() < TRY_AGAIN_WITHIN => {
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(Duration::from_millis(500));
@@ -109,6 +105,21 @@ impl Database {
                 result => return result,
             }
         }
+    }
+
+    /// Does some work within a time limit. If that is over, the connections may be dead although nothing says so, and
+    /// none of them is used again.
+    pub async fn within<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+            if let Some(connections) = self.connections.get() {
+                connections.close_idle();
+            }
+            Err(Failure::Busy("the database did not answer in time".into()))
+        })
     }
 
     /// Begins a transaction whose reads are of one moment.

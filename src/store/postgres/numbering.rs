@@ -24,6 +24,8 @@ const NUMBERED_AT_ONCE: i64 = 20_000;
 const GATHER_FOR: Duration = Duration::from_millis(20);
 /// How long commits are gathered at most, while another process numbers their events.
 const GATHER_AT_MOST_FOR: Duration = Duration::from_millis(320);
+/// How long this may take after a commit.
+const ANNOUNCE_WITHIN: Duration = Duration::from_secs(20);
 /// How long to wait for the process that is numbering events.
 const OTHERS_WITHIN: Duration = Duration::from_millis(100);
 
@@ -129,14 +131,17 @@ pub(super) fn spawn(database: &Arc<Database>) {
             let seq = *committed.borrow_and_update();
             tokio::time::sleep(gather_for).await;
             let Some(database) = database.upgrade() else { return };
-            if database.horizon.is_ready_old()
-                && let Err(failure) = look_for_ready(&database).await
-            {
-                tracing::debug!("the first issue that is ready is not known: {failure:?}");
-            }
+            let announcing = async {
+                if database.horizon.is_ready_old()
+                    && let Err(failure) = look_for_ready(&database).await
+                {
+                    tracing::debug!("the first issue that is ready is not known: {failure:?}");
+                }
+                announce(&database, seq).await
+            };
             // While several processes commit, one of them numbers the events of all, and the others look ever less
             // often.
-            match announce(&database, seq).await {
+            match database.within(ANNOUNCE_WITHIN, announcing).await {
                 Ok(true) => gather_for = GATHER_FOR,
                 Ok(false) => gather_for = (gather_for * 2).min(GATHER_AT_MOST_FOR),
                 // Every read of events numbers them first, and each process looks once a second.

@@ -13,6 +13,11 @@ const DEFAULT_SCHEMA: &str = "ait";
 /// The most characters in the name of a schema, which is what PostgreSQL allows.
 const MAX_SCHEMA_CHARS: usize = 63;
 
+/// The parameters that the client library takes before those of a URL, which override them. The time limits find
+/// connections that ended without a word, for example because a router forgot them.
+const PARAMETERS: &str =
+    "application_name=ait&tcp_user_timeout=10&keepalives_idle=30&keepalives_interval=5";
+
 /// Where a database is and how to connect to it.
 ///
 /// The URL is `postgres://USER@HOST:PORT/DATABASE` with the parameters of libpq, and these: `schema` names the schema
@@ -222,17 +227,13 @@ fn wrong(why: &str) -> NotAPostgresUrl {
 }
 
 fn configuration(address: &str, parameters: &str) -> Result<Config, NotAPostgresUrl> {
-    let url =
-        if parameters.is_empty() { address.to_owned() } else { format!("{address}?{parameters}") };
+    let url = format!("{address}?{PARAMETERS}&{parameters}");
     // The cause of the error can quote the password.
-    let mut config = Config::from_str(&url).map_err(|_| {
+    let config = Config::from_str(&url).map_err(|_| {
         wrong("it has the form postgres://USER@HOST:PORT/DATABASE?PARAMETER=VALUE, percent-encoded")
     })?;
     if config.get_hosts().is_empty() {
         return Err(wrong("it names no host"));
-    }
-    if config.get_application_name().is_none() {
-        config.application_name("ait");
     }
     Ok(config)
 }

@@ -20,6 +20,8 @@ use super::options::{Listen, PostgresOptions};
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// How often to look for new events at most when others tell of them.
 const LOOK_AT_MOST_EVERY: Duration = Duration::from_millis(100);
+/// How long looking may take.
+const LOOK_WITHIN: Duration = Duration::from_secs(10);
 /// How long to wait before another connection for `LISTEN`.
 const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
@@ -34,12 +36,14 @@ pub(super) fn spawn(database: &Arc<Database>) {
         let mut is_told = false;
         while let Some(database) = database.upgrade() {
             // Who tells of events has numbered them.
-            let published = if is_told {
-                numbering::publish_newest(&database).await
-            } else {
-                numbering::number(&database).await.map(drop)
+            let looking = async {
+                if is_told {
+                    numbering::publish_newest(&database).await
+                } else {
+                    numbering::number(&database).await.map(drop)
+                }
             };
-            if let Err(failure) = published {
+            if let Err(failure) = database.within(LOOK_WITHIN, looking).await {
                 tracing::debug!("new events cannot be looked for: {failure:?}");
             }
             drop(database);

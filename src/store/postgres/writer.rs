@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::ClientWrapper;
+use futures::future::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_postgres::types::Type;
 
@@ -15,6 +16,7 @@ use super::error::Failure;
 use super::load::{self, Loaded};
 use super::needs::Needs;
 use super::numbering;
+use super::sql::BEGIN;
 use super::write::Changes;
 use crate::domain::{Command, DomainError, Timestamp};
 use crate::store::writer_reply::{
@@ -233,36 +235,34 @@ async fn commit(database: &Database, batch: &[Request]) -> Vec<WriterReply> {
 
 /// Decides a batch and commits it.
 async fn transact(database: &Database, batch: &[Request]) -> Result<Outcomes, Failure> {
-    let too_slow = |_| Failure::Busy("the database did not answer in time".into());
-    let session = database.session().await?;
     let deciding = async {
-        match batch {
-            [request] if request.is_mixed() => decide_in_steps(database, &session, request).await,
-            _ => decide(database, &session, batch).await,
+        let session = database.session().await?;
+        let (outcomes, changes) = match batch {
+            [request] if request.is_mixed() => decide_in_steps(database, &session, request).await?,
+            _ => decide(database, &session, batch).await?,
+        };
+        let marked = changes.and_then(|all| all.mark().map(|mark| (all, mark)));
+        if marked.is_none() {
+            session.batch_execute("ROLLBACK").await?;
         }
+        Ok((session, outcomes, marked))
     };
-    let (outcomes, changes) =
-        tokio::time::timeout(TRANSACTION_WITHIN, deciding).await.map_err(too_slow)??;
-    let Some((changes, (seq, nonce))) = changes.and_then(|all| all.mark().map(|mark| (all, mark)))
-    else {
-        session.batch_execute("ROLLBACK").await?;
+    let (session, outcomes, marked) = database.within(TRANSACTION_WITHIN, deciding).await?;
+    let Some((changes, (seq, nonce))) = marked else {
         session.finish();
         return Ok(outcomes);
     };
-    let committing = changes.write(&session, &database.sql, true);
-    let committed = match tokio::time::timeout(TRANSACTION_WITHIN, committing).await {
-        Ok(committed) => committed,
-        Err(_) => Err(Failure::Away("the database did not answer in time".into())),
-    };
-    match committed {
-        Ok(()) => session.finish(),
-        Err(Failure::Away(why)) => {
+    let committing = changes.write(&session, &database.sql, true).map(Ok);
+    match database.within(TRANSACTION_WITHIN, committing).await {
+        Ok(Ok(())) => session.finish(),
+        // The time limit is over, or the connection broke.
+        Err(Failure::Busy(why)) | Ok(Err(Failure::Away(why))) => {
             drop(session);
             if !resolve(database, seq, nonce, &why).await? {
                 return Err(Failure::Away(why));
             }
         }
-        Err(failure) => return Err(failure),
+        Err(failure) | Ok(Err(failure)) => return Err(failure),
     }
     database.committed.send_replace(seq);
     Ok(outcomes)
@@ -354,27 +354,26 @@ async fn decide_loaded(
 /// Finds out whether a transaction was committed whose connection broke meanwhile. If it was not, it never will be: its
 /// first sequence number is taken, so that it cannot write its events any more.
 async fn resolve(database: &Database, seq: i64, nonce: i64, why: &str) -> Result<bool, Failure> {
-    let begun = Instant::now();
-    loop {
-        let failure = match try_resolve(database, seq, nonce).await {
-            Ok(is_committed) => return Ok(is_committed),
-            Err(failure) => failure,
-        };
-        if begun.elapsed() > RESOLVE_WITHIN {
-            return Err(Failure::Lost(format!(
-                "{why}, while the change was committed ({failure:?})"
-            )));
+    let resolving = async {
+        loop {
+            match try_resolve(database, seq, nonce).await {
+                Ok(is_committed) => return Ok(is_committed),
+                Err(failure) => tracing::debug!("the outcome of a change is unknown: {failure:?}"),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    };
+    let resolved = database.within(RESOLVE_WITHIN, resolving).await;
+    resolved.map_err(|_| Failure::Lost(format!("{why}, while the change was committed")))
 }
 
 async fn try_resolve(database: &Database, seq: i64, nonce: i64) -> Result<bool, Failure> {
-    let connection = database.connection().await?;
-    let is_burnt = connection.execute_typed(&database.sql.burn, &[(&seq, Type::INT8)]).await? == 1;
-    if is_burnt {
-        return Ok(false);
-    }
-    let found = connection.query_typed_one(&database.sql.nonce, &[(&seq, Type::INT8)]).await?;
-    Ok(found.try_get::<_, i64>(0)? == nonce)
+    let (session, sql, key) = (database.session().await?, &database.sql, [(&seq as _, Type::INT8)]);
+    // Its time limits end a wait for the other transaction also on the server.
+    session.batch_execute(BEGIN).await?;
+    session.execute_typed(&sql.burn, &key).await?;
+    let found: i64 = session.query_typed_one(&sql.nonce, &key).await?.try_get(0)?;
+    session.batch_execute("COMMIT").await?;
+    session.finish();
+    Ok(found == nonce)
 }

@@ -1,5 +1,7 @@
 //! Starting the binary, talking to it, and looking at what it leaves on disk.
 
+#[cfg(feature = "postgres")]
+pub mod clock;
 pub mod commands;
 pub mod disk;
 pub mod files;
@@ -10,6 +12,8 @@ pub mod pgbouncer;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod power;
+#[cfg(feature = "postgres")]
+pub mod relay;
 pub mod runs;
 pub mod scene;
 pub mod scripts;

@@ -1,0 +1,112 @@
+//! Servers and connections that go silent: every wait has an end, and the store goes on by itself.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent_issue_tracker::domain::{Classification, Timestamp};
+use agent_issue_tracker::store::{Store, StoreError};
+use futures::future::join_all;
+use tokio::time::timeout;
+
+use crate::support::PATIENCE;
+use crate::support::clock::StoppedClock;
+use crate::support::commands::{add, at};
+use crate::support::postgres::{Server, open, shared};
+use crate::support::relay::Relay;
+use crate::support::stores::apply;
+
+/// Less than any time limit of the store for reads and changes, and enough for a slow machine.
+const SOON: Duration = Duration::from_secs(8);
+
+/// Waits until a query returns what it should.
+async fn wait_for(client: &tokio_postgres::Client, query: &str, expected: i64) {
+    let begun = Instant::now();
+    while client.query_one(query, &[]).await.unwrap().get::<_, i64>(0) != expected {
+        assert!(begun.elapsed() < PATIENCE, "{query}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn silent_connections_are_used_once_at_most() {
+    let Some(server) = shared() else { return };
+    let relay = Relay::start(&server).await;
+    let store = open(&relay.url(&server, &server.project()));
+    apply(&store, add(1, Classification::Bug), at(0)).await.unwrap();
+    for counted in join_all((0..6).map(|_| store.counts())).await {
+        assert_eq!(counted.unwrap().total(), 1);
+    }
+    relay.silence();
+    let clock = StoppedClock::new();
+    let (read, ()) = tokio::join!(store.counts(), clock.pass(40));
+    assert!(matches!(read, Err(StoreError::Busy(_))), "{read:?}");
+    drop(clock);
+    let read = || join_all((0..6).map(|_| store.counts()));
+    for counted in timeout(SOON, read()).await.expect("reads use other connections") {
+        assert_eq!(counted.unwrap().total(), 1);
+    }
+    relay.silence();
+    let clock = StoppedClock::new();
+    let (change, ()) =
+        tokio::join!(apply(&store, add(2, Classification::Bug), at(1)), clock.pass(40));
+    assert!(matches!(change, Err(StoreError::Busy(_))), "{change:?}");
+    drop(clock);
+    let change = timeout(SOON, apply(&store, add(2, Classification::Bug), at(1)));
+    change.await.expect("changes use other connections").unwrap();
+}
+
+#[tokio::test]
+async fn live_processes_stay_alive_and_see_changes_when_connections_go_silent() {
+    let Some(server) = shared() else { return };
+    let project = server.project();
+    let relay = Relay::start(&server).await;
+    let (store, other) = (open(&relay.url(&server, &project)), open(&project));
+    other.migrate().await.unwrap();
+    let clients = store.clients();
+    let client =
+        tokio::task::spawn_blocking(move || clients.begin_process()).await.unwrap().unwrap();
+    let mut watched = store.watch();
+    let direct = server.connect().await;
+    let schema = project.split_once("schema=").unwrap().1;
+    let forget = format!("UPDATE {schema}.clients SET ttl_ms = 0 WHERE client = '{client}'");
+    direct.batch_execute(&forget).await.unwrap();
+    relay.silence();
+    let clock = StoppedClock::new();
+    clock.pass(16).await;
+    drop(clock);
+    let renewed =
+        format!("SELECT count(*) FROM {schema}.clients WHERE client = '{client}' AND ttl_ms > 0");
+    timeout(SOON, wait_for(&direct, &renewed, 1)).await.expect("the process says that it lives");
+    apply(&other, add(1, Classification::Bug), at(0)).await.unwrap();
+    let seen = timeout(SOON, watched.wait_for(|newest| newest.number == 1)).await;
+    seen.expect("the process sees changes").unwrap();
+}
+
+/// A standby that should confirm every commit, and is away.
+#[tokio::test]
+async fn commits_that_never_end_are_answered_as_uncertain() {
+    let Some(server) = Server::start(&["synchronous_standby_names=away"]) else { return };
+    let url = server.project();
+    open(&format!("{url}&options=-c%20synchronous_commit%3Dlocal")).migrate().await.unwrap();
+    let (store, direct) = (Arc::new(open(&url)), server.connect().await);
+    let change = |n, time: Timestamp| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { apply(&*store, add(n, Classification::Bug), time).await })
+    };
+    let first = change(1, at(0));
+    let commits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    wait_for(&direct, commits, 1).await;
+    let clock = StoppedClock::new();
+    clock.pass(26).await;
+    drop(clock);
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    wait_for(&direct, waits, 1).await;
+    let clock = StoppedClock::new();
+    clock.pass(16).await;
+    drop(clock);
+    let answer = timeout(SOON, first).await.expect("the change is answered").unwrap();
+    assert!(matches!(answer, Err(StoreError::Uncertain(_))), "{answer:?}");
+    // The next one is tried.
+    let _next = change(2, at(1));
+    wait_for(&direct, commits, 2).await;
+}
