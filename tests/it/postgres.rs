@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use agent_issue_tracker::domain::Classification;
 use agent_issue_tracker::store::Store;
 use proptest::prelude::*;
+use tokio_postgres::AsyncMessage;
 
 use crate::support::PATIENCE;
-use crate::support::commands::{any_command, at, claim, review};
+use crate::support::commands::{add, any_command, at, claim, review};
 use crate::support::pgbouncer::Pooler;
 use crate::support::postgres::{open, project, shared};
 use crate::support::stores::apply;
@@ -43,6 +45,37 @@ async fn postgres_store_behind_a_pooler_passes_the_suite() {
 async fn events_and_their_numbers_survive_restarts_of_postgres_stores() {
     let Some(url) = project() else { return };
     conformance::keep_events(|| open(&url)).await;
+}
+
+/// The last event of a process gets its number from it, and others are told.
+#[tokio::test]
+async fn postgres_stores_number_their_events_before_they_end() {
+    let Some(server) = shared() else { return };
+    let url = server.project();
+    let store = open(&url);
+    apply(&store, claim(None), at(0)).await.unwrap();
+    let schema = url.split_once("schema=").unwrap().1;
+    let (client, mut connection) =
+        tokio_postgres::connect(&server.url("ait"), tokio_postgres::NoTls).await.unwrap();
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
+            let _ = told.send(message);
+        }
+    });
+    let channel = format!(
+        "ait_{:016x}",
+        xxhash_rust::xxh3::xxh3_64(format!("ait changes {schema}").as_bytes())
+    );
+    client.batch_execute(&format!("LISTEN {channel}")).await.unwrap();
+    apply(&store, add(1, Classification::Bug), at(1)).await.unwrap();
+    assert!(store.close().await);
+    let unnumbered =
+        format!("SELECT count(*) FROM {schema}.events WHERE number IS NULL AND body IS NOT NULL");
+    let unnumbered: i64 = client.query_one(&unnumbered, &[]).await.unwrap().get(0);
+    assert_eq!(unnumbered, 0);
+    let message = heard.try_recv().unwrap();
+    assert!(matches!(message, AsyncMessage::Notification(_)), "{message:?}");
 }
 
 #[tokio::test]

@@ -1,11 +1,16 @@
 //! What the store in PostgreSQL says when the database cannot do what it should, and that it recovers.
 
-use agent_issue_tracker::domain::Classification;
-use agent_issue_tracker::store::postgres::Password;
-use agent_issue_tracker::store::{PostgresOptions, PostgresStore, Probe, Store, StoreError};
+use std::num::NonZeroUsize;
 
-use crate::support::commands::{add, at, claim};
-use crate::support::postgres::{Server, open, shared};
+use agent_issue_tracker::domain::{AgentName, ClaimTerms, Classification, Command, ReviewPolicy};
+use agent_issue_tracker::store::postgres::Password;
+use agent_issue_tracker::store::{
+    PostgresOptions, PostgresStore, Probe, Store, StoreError, Subset,
+};
+use futures::future::join_all;
+
+use crate::support::commands::{add, at, claim, number, say};
+use crate::support::postgres::{Server, open, project, shared};
 use crate::support::stores::apply;
 use crate::{conformance, lease_conformance};
 
@@ -82,6 +87,18 @@ async fn missing_rights_are_named() {
     assert_eq!(store.counts().await.unwrap().total(), 0);
     let error = apply(&store, add(1, Classification::Bug), at(0)).await.unwrap_err();
     assert!(is_about(&error, &["permission denied", "rights"]), "{error}");
+    // An event without a number, which this role cannot give it, is not seen yet.
+    let owner = open(&url);
+    for n in 1..3 {
+        apply(&owner, add(n, Classification::Bug), at(0)).await.unwrap();
+        assert_eq!(owner.events(0, 10).await.unwrap().newest.number, u64::from(n));
+    }
+    let take_number =
+        format!("UPDATE {schema}.events SET number = NULL, totals = NULL WHERE number = 2");
+    client.batch_execute(&take_number).await.unwrap();
+    assert_eq!(store.events(0, 10).await.unwrap().newest.number, 1);
+    assert_eq!(store.state().await.unwrap().issues.len(), 1);
+    assert_eq!(store.counts().await.unwrap().total(), 2);
     // Another project stays out of reach.
     let other = server.project();
     open(&other).migrate().await.unwrap();
@@ -106,6 +123,74 @@ async fn the_least_rights_suffice() {
     let exercised = move || lease_conformance::exercise_clients(&store);
     tokio::task::spawn_blocking(exercised).await.unwrap();
     assert!(worker().await.health(Probe::Trial).await.trouble.is_none());
+}
+
+/// Requests that share a transaction do not share what is wrong with one of them.
+#[tokio::test]
+async fn a_request_that_fails_fails_alone() {
+    let Some(server) = shared() else { return };
+    let url = server.project();
+    let schema = url.split_once("schema=").unwrap().1;
+    let store = open(&url);
+    apply(&store, add(0, Classification::Bug), at(0)).await.unwrap();
+    let client = server.connect().await;
+    let refuse = format!("ALTER TABLE {schema}.events ADD CHECK (body NOT LIKE '%issue 4%')");
+    client.batch_execute(&refuse).await.unwrap();
+    let adds =
+        |ids: std::ops::Range<u32>| ids.map(|n| apply(&store, add(n, Classification::Bug), at(1)));
+    for (n, added) in (1..9).zip(join_all(adds(1..9)).await) {
+        match added {
+            Ok(_) => assert_ne!(n, 4),
+            Err(error) => {
+                assert!(n == 4 && matches!(error, StoreError::NotSaved(_)), "{n}: {error}");
+            }
+        }
+    }
+    // Something else holds the issue 0.
+    client.batch_execute(&format!("BEGIN; SELECT FROM {schema}.issues FOR UPDATE")).await.unwrap();
+    let freed = async {
+        for added in join_all(adds(10..15)).await {
+            added.unwrap();
+        }
+        client.batch_execute("COMMIT").await.unwrap();
+    };
+    let ((), said) = tokio::join!(freed, apply(&store, say(number(0).into()), at(2)));
+    said.unwrap();
+}
+
+/// PostgreSQL cannot store the character NUL, which a name may contain.
+#[tokio::test]
+async fn an_agent_with_nul_in_its_name_can_work() {
+    let Some(url) = project() else { return };
+    let store = open(&url);
+    let agent = AgentName::try_from("a\0b").unwrap();
+    let terms = ClaimTerms { max_claims: NonZeroUsize::new(1), ..ClaimTerms::default() };
+    for n in 0..2 {
+        apply(&store, add(n, Classification::Bug), at(0)).await.unwrap();
+    }
+    let work =
+        Command::GetNextIssue { issue: None, classification: None, agent: agent.clone(), terms };
+    let claimed = apply(&store, work.clone(), at(1)).await.unwrap().unwrap();
+    assert_eq!(claimed.holder().unwrap().agent, agent.as_str());
+    let error = apply(&store, work, at(2)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Refused(_)), "{error}");
+    let held = store.subset(Subset::HeldBy(agent.clone())).await.unwrap();
+    assert!(held.issues.get(claimed.id).is_some());
+    let claimable = store.subset(Subset::Claimable(vec![agent.clone()])).await.unwrap();
+    assert_eq!(claimable.issues.len(), 1);
+    let terms = ClaimTerms { review: ReviewPolicy::NotAuthor, ..ClaimTerms::default() };
+    let review = Command::GetNextReviewItem { agent, terms };
+    assert!(apply(&store, review, at(3)).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_schema_may_have_the_name_of_a_reserved_word() {
+    let Some(server) = shared() else { return };
+    let store = open(&format!("{}?schema=user", server.url("ait")));
+    conformance::exercise(&store).await;
+    let known = store.health(Probe::Trial).await;
+    assert!(known.trouble.is_none(), "{known:?}");
+    assert_eq!(known.database.unwrap().missing_indexes, Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -115,6 +115,31 @@ async fn another_cluster_takes_over_behind_the_same_address() {
     assert!(apply(&other, claim(None), at(3)).await.unwrap().is_some());
 }
 
+/// What a process knows of transactions is of the server that it was connected to.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_a_server_with_lower_transaction_ids_are_seen() {
+    let Some(server) = Server::start(&[]) else { return };
+    let url = server.project();
+    let store = open(&url);
+    apply(&store, add(0, Classification::Bug), at(0)).await.unwrap();
+    let mut standby = tokio::task::block_in_place(|| server.standby());
+    tokio::task::block_in_place(|| standby.stop("INT"));
+    // Each iteration is a transaction of its own for the server.
+    let ids = "CREATE TEMP TABLE t (n integer); DO $$ BEGIN FOR n IN 1..2000 LOOP BEGIN INSERT INTO t VALUES (n); \
+        EXCEPTION WHEN OTHERS THEN END; END LOOP; END $$";
+    server.connect().await.batch_execute(ids).await.unwrap();
+    assert_eq!(store.events(0, 10).await.unwrap().newest.number, 1);
+    tokio::task::block_in_place(|| {
+        server.stop("INT");
+        standby.take_place_of(&server);
+    });
+    wait_for(&standby, "SELECT pg_promote()").await;
+    // The connections are new ones when the change begins, so that nothing of it fails.
+    assert_eq!(store.counts().await.unwrap().total(), 1);
+    apply(&store, add(1, Classification::Bug), at(1)).await.unwrap();
+    assert_eq!(store.events(0, 10).await.unwrap().newest.number, 2);
+}
+
 #[tokio::test]
 async fn a_server_without_a_free_connection_says_so() {
     let Some(server) = Server::start(&["max_connections=6"]) else { return };

@@ -361,3 +361,41 @@ async fn parts_have_what_they_are_about() {
     let freed = apply(&**store, claim(None), at(6)).await.unwrap().unwrap();
     assert_eq!(freed.id, number(1));
 }
+
+/// The client of a claim may live although its caller is gone, so only a lapse ends the claim.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lapse_of_an_undelivered_claim_is_tried_again() {
+    let Some(scene) = Scene::new().await else { return };
+    apply(&*scene.stores[1], add(1, Classification::Bug), at(0)).await.unwrap();
+    let schema = scene.url.split_once("schema=").unwrap().1;
+    let refuse = format!(
+        "CREATE SEQUENCE {schema}.refused; CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql \
+         AS $$ BEGIN PERFORM nextval('{schema}.refused'); RAISE EXCEPTION 'not now'; END $$; \
+         CREATE TRIGGER refuse BEFORE INSERT ON {schema}.events FOR EACH ROW \
+         WHEN (NEW.body LIKE '%lapsed%') EXECUTE FUNCTION {schema}.refuse()"
+    );
+    scene.gate.batch_execute(&refuse).await.unwrap();
+    let work = Command::GetNextIssue {
+        issue: None,
+        classification: None,
+        agent: slow(),
+        terms: Default::default(),
+    };
+    let held = scene.hold(work).await;
+    held.abort();
+    let _ = held.await;
+    let unlock = format!("SELECT pg_advisory_unlock({GATE}, {})", hash(&scene.url));
+    scene.gate.batch_execute(&unlock).await.unwrap();
+    let refused = format!("SELECT 1 FROM {schema}.refused WHERE is_called AND $1 = 0::bigint");
+    scene.until(&refused, 0).await;
+    let allow = format!("DROP TRIGGER refuse ON {schema}.events");
+    scene.gate.batch_execute(&allow).await.unwrap();
+    let lapsed = format!("SELECT 1 FROM {schema}.issues WHERE holder IS NULL AND $1 = 0::bigint");
+    scene.until(&lapsed, 0).await;
+    let issue = scene.stores[1].get(number(1).into()).await.unwrap();
+    assert!(
+        issue.history.iter().any(|entry| entry.action == "Claim lapsed"),
+        "{:?}",
+        issue.history
+    );
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::{Classification, Timestamp};
-use agent_issue_tracker::store::{Store, StoreError};
+use agent_issue_tracker::store::{Probe, Store, StoreError};
 use futures::future::join_all;
 use tokio::time::timeout;
 
@@ -38,7 +38,7 @@ async fn silent_connections_are_used_once_at_most() {
     }
     relay.silence();
     let clock = StoppedClock::new();
-    let (read, ()) = tokio::join!(store.counts(), clock.pass(40));
+    let read = clock.within(35, store.counts()).await;
     assert!(matches!(read, Err(StoreError::Busy(_))), "{read:?}");
     drop(clock);
     let read = || join_all((0..6).map(|_| store.counts()));
@@ -47,8 +47,7 @@ async fn silent_connections_are_used_once_at_most() {
     }
     relay.silence();
     let clock = StoppedClock::new();
-    let (change, ()) =
-        tokio::join!(apply(&store, add(2, Classification::Bug), at(1)), clock.pass(40));
+    let change = clock.within(35, apply(&store, add(2, Classification::Bug), at(1))).await;
     assert!(matches!(change, Err(StoreError::Busy(_))), "{change:?}");
     drop(clock);
     let change = timeout(SOON, apply(&store, add(2, Classification::Bug), at(1)));
@@ -109,4 +108,42 @@ async fn commits_that_never_end_are_answered_as_uncertain() {
     // The next one is tried.
     let _next = change(2, at(1));
     wait_for(&direct, commits, 2).await;
+}
+
+#[tokio::test]
+async fn a_health_check_of_a_silent_server_has_one_time_limit() {
+    let Some(server) = shared() else { return };
+    let relay = Relay::start(&server).await;
+    let store = open(&relay.url(&server, &server.project()));
+    assert!(store.health(Probe::Trial).await.trouble.is_none());
+    relay.silence();
+    let health = StoppedClock::new().within(35, store.health(Probe::Trial)).await;
+    assert!(matches!(health.trouble, Some(StoreError::Busy(_))), "{health:?}");
+}
+
+/// A migration may take longer than a read, and goes on when the read that began it is given up.
+#[tokio::test]
+async fn reads_wait_for_a_long_migration() {
+    let Some(server) = Server::start(&[]) else { return };
+    let url = server.project();
+    let (store, direct, other) =
+        (Arc::new(open(&url)), server.connect().await, server.connect().await);
+    let schema = url.split_once("schema=").unwrap().1;
+    direct.batch_execute(&format!("BEGIN; CREATE SCHEMA {schema}")).await.unwrap();
+    let read = || {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.counts().await })
+    };
+    let given_up = read();
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    wait_for(&other, waits, 1).await;
+    given_up.abort();
+    let waiting = read();
+    let clock = StoppedClock::new();
+    clock.pass(40).await;
+    drop(clock);
+    assert!(!waiting.is_finished());
+    assert_eq!(other.query_one(waits, &[]).await.unwrap().get::<_, i64>(0), 1);
+    direct.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(timeout(SOON, waiting).await.unwrap().unwrap().unwrap().total(), 0);
 }

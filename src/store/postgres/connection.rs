@@ -27,6 +27,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
 use super::error::Failure;
+use super::horizon::Horizon;
 use super::options::{PostgresOptions, Tls};
 use super::password::with_password;
 use super::sql::Statements;
@@ -74,8 +75,9 @@ const MARK: &str = "ait.connection";
 
 impl Connections {
     /// Returns a pool without any connection.
-    pub fn new(options: &Arc<PostgresOptions>) -> Result<Self, Failure> {
-        let connect = Connector { options: Arc::clone(options), tls: tls(options)? };
+    pub fn new(options: &Arc<PostgresOptions>, horizon: &Arc<Horizon>) -> Result<Self, Failure> {
+        let horizon = Arc::clone(horizon);
+        let connect = Connector { options: Arc::clone(options), tls: tls(options)?, horizon };
         let mut config = options.config.clone();
         config.connect_timeout(CONNECT_WITHIN);
         let mark = Uuid::new_v4().simple().to_string();
@@ -105,9 +107,17 @@ impl Connections {
         })
     }
 
-    /// Closes the connections that are not in use.
-    pub fn close_idle(&self) {
-        self.pool.retain(|_, _| false);
+    /// Does some work within a time limit. If that is over, the connections may be dead although nothing says so, and
+    /// those that are idle are closed.
+    pub async fn within<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+            self.pool.retain(|_, _| false);
+            Err(Failure::Busy("the database did not answer in time".into()))
+        })
     }
 
     /// Returns a connection for a transaction, with the statements prepared that it will use. Behind a pooler nothing
@@ -128,12 +138,11 @@ impl Connections {
     }
 }
 
-/// Opens a connection that is not in the pool, to another address if one is given.
+/// Opens a connection that is not in the pool.
 pub(super) async fn open(
     options: &PostgresOptions,
-    other: Option<&Config>,
 ) -> Result<(tokio_postgres::Client, ListenConnection), Failure> {
-    let mut config = other.unwrap_or(&options.config).clone();
+    let mut config = options.config.clone();
     config.connect_timeout(CONNECT_WITHIN);
     let config = with_password(options, config);
     let connecting = config.connect(tls(options)?);
@@ -178,6 +187,7 @@ impl Drop for Session {
 struct Connector {
     options: Arc<PostgresOptions>,
     tls: MakeRustlsConnect,
+    horizon: Arc<Horizon>,
 }
 
 type Connecting<'a> = Pin<
@@ -204,6 +214,8 @@ impl Connect for Connector {
                 connected => connected,
             };
             let (client, connection) = connected?;
+            // It may be to another server, whose transactions have lower ids.
+            self.horizon.forget();
             let task = tokio::spawn(async move {
                 if let Err(error) = connection.await {
                     tracing::debug!("a connection to the database ended: {error}");

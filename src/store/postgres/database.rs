@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use deadpool_postgres::Object;
 use tokio::sync::{OnceCell, watch};
-use tokio_postgres::types::Type;
 
 use super::connection::{Connections, Session};
 use super::error::Failure;
 use super::horizon::Horizon;
 use super::options::PostgresOptions;
 use super::schema;
-use super::sql::{BEGIN_READ, Statements, advisory_key};
+use super::sql::{BEGIN_READ, Statements, quoted};
 use crate::store::EventPosition;
 
 /// How long a read may take.
@@ -24,13 +23,13 @@ const TRY_AGAIN_WITHIN: Duration = Duration::from_secs(4);
 pub(super) struct Database {
     pub options: Arc<PostgresOptions>,
     pub sql: Statements,
-    connections: OnceCell<Connections>,
-    is_migrated: OnceCell<()>,
+    connections: OnceCell<Arc<Connections>>,
+    is_migrated: Arc<OnceCell<()>>,
     /// The position of the newest numbered event that this process knows.
     pub newest: watch::Sender<EventPosition>,
     /// The sequence number of the latest commit of this process.
     pub committed: watch::Sender<i64>,
-    pub horizon: Horizon,
+    pub horizon: Arc<Horizon>,
 }
 
 impl Database {
@@ -40,10 +39,10 @@ impl Database {
             sql: Statements::new(options.schema()),
             options: Arc::new(options),
             connections: OnceCell::new(),
-            is_migrated: OnceCell::new(),
+            is_migrated: Arc::default(),
             newest: watch::Sender::default(),
             committed: watch::Sender::default(),
-            horizon: Horizon::default(),
+            horizon: Arc::default(),
         }
     }
 
@@ -52,18 +51,31 @@ impl Database {
         self.options.schema()
     }
 
-    /// Makes the schema or brings it up to date.
-    pub async fn migrate(&self) -> Result<(), Failure> {
-        schema::migrate(self.connections().await?, self.schema()).await
+    /// Returns the name of the schema as it is in SQL.
+    pub fn quoted_schema(&self) -> String {
+        quoted(self.schema())
     }
 
-    async fn connections(&self) -> Result<&Connections, Failure> {
-        self.connections.get_or_try_init(|| async { Connections::new(&self.options) }).await
+    async fn connections(&self) -> Result<&Arc<Connections>, Failure> {
+        let new = || async { Connections::new(&self.options, &self.horizon).map(Arc::new) };
+        self.connections.get_or_try_init(new).await
     }
 
-    async fn ready(&self) -> Result<&Connections, Failure> {
-        self.is_migrated.get_or_try_init(|| self.migrate()).await?;
-        self.connections().await
+    /// Makes the schema or brings it up to date, unless this process did.
+    pub async fn ready(&self) -> Result<&Connections, Failure> {
+        let connections = self.connections().await?;
+        if !self.is_migrated.initialized() {
+            let (is_migrated, schema) = (Arc::clone(&self.is_migrated), self.schema().to_owned());
+            let of_task = Arc::clone(connections);
+            // It goes on when its caller waits no more, however long it takes.
+            let migration = tokio::spawn(async move {
+                let migrate = || schema::migrate(&of_task, &schema);
+                is_migrated.get_or_try_init(migrate).await.copied()
+            });
+            let failed = |error| Failure::Other(format!("the migration failed: {error}"));
+            migration.await.map_err(failed)??;
+        }
+        Ok(connections)
     }
 
     /// Returns a connection for statements that are transactions of their own.
@@ -97,7 +109,11 @@ impl Database {
         let begun = std::time::Instant::now();
         let mut pause = Duration::from_millis(20);
         loop {
-            match self.within(limit, read()).await {
+            let ready_and_read = async {
+                self.ready().await?;
+                self.within(limit, read()).await
+            };
+            match ready_and_read.await {
                 Err(failure) if failure.is_passing() && begun.elapsed() < TRY_AGAIN_WITHIN => {
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(Duration::from_millis(500));
@@ -107,19 +123,13 @@ impl Database {
         }
     }
 
-    /// Does some work within a time limit. If that is over, the connections may be dead although nothing says so, and
-    /// none of them is used again.
+    /// Does some work within a time limit, like [`Connections::within`].
     pub async fn within<T>(
         &self,
         limit: Duration,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
-            if let Some(connections) = self.connections.get() {
-                connections.close_idle();
-            }
-            Err(Failure::Busy("the database did not answer in time".into()))
-        })
+        self.connections().await?.within(limit, work).await
     }
 
     /// Begins a transaction whose reads are of one moment.
@@ -138,17 +148,5 @@ impl Database {
             }
             is_newer
         });
-    }
-
-    /// Returns the channel of `NOTIFY` for this schema.
-    pub fn channel(&self) -> String {
-        format!("ait_{:016x}", advisory_key("changes", self.schema()))
-    }
-
-    /// Tells other processes that there are new events.
-    pub async fn notify(&self) -> Result<(), Failure> {
-        let (connection, channel) = (self.connection().await?, self.channel());
-        connection.query_typed("SELECT pg_notify($1, '')", &[(&channel, Type::TEXT)]).await?;
-        Ok(())
     }
 }

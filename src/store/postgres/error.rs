@@ -24,7 +24,9 @@ pub(super) enum Failure {
     Newer(String),
     /// The connection broke while a transaction was committed.
     Lost(String),
-    /// Anything else, for example a wrong password or missing rights.
+    /// The role may not do that.
+    Forbidden(String),
+    /// Anything else, for example a wrong password.
     Other(String),
 }
 
@@ -39,6 +41,7 @@ impl Failure {
             | Self::ReadOnly(why)
             | Self::NotKept(why)
             | Self::Lost(why)
+            | Self::Forbidden(why)
             | Self::Other(why) => StoreError::Unreadable(why),
         }
     }
@@ -55,7 +58,9 @@ impl Failure {
             Self::Newer(what) => StoreError::Newer(what),
             Self::Busy(why) | Self::Conflict(why) => StoreError::Busy(why),
             Self::ReadOnly(why) => StoreError::ReadOnly(why),
-            Self::Away(why) | Self::NotKept(why) | Self::Other(why) => StoreError::NotSaved(why),
+            Self::Away(why) | Self::NotKept(why) | Self::Forbidden(why) | Self::Other(why) => {
+                StoreError::NotSaved(why)
+            }
             Self::Lost(why) => StoreError::Uncertain(why),
         }
     }
@@ -63,6 +68,11 @@ impl Failure {
     /// Returns true if the same work may succeed soon without any help.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Away(_) | Self::Conflict(_))
+    }
+
+    /// Returns true if one of several requests may have caused it, for example with an issue that is locked.
+    pub fn may_be_of_one(&self) -> bool {
+        matches!(self, Self::Busy(_) | Self::Other(_))
     }
 }
 
@@ -103,7 +113,7 @@ impl From<tokio_postgres::Error> for Failure {
             "3D000" => Self::Other(format!("{said}; create it with createdb")),
             // A newer version has migrated the schema since this process began.
             "42703" => Self::Newer(format!("the schema ({said})")),
-            "42501" => Self::Other(format!(
+            "42501" => Self::Forbidden(format!(
                 "{said}; give the role the rights that docs/postgres.md lists, or use the owner"
             )),
             class if class.starts_with("08") => {

@@ -9,9 +9,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio_postgres::types::Type;
-
-use super::connection::Param;
+use tokio_postgres::types::{ToSql, Type};
 
 /// After this time everything is looked at again, in case the database was replaced meanwhile.
 const KNOWN_FOR: Duration = Duration::from_secs(60);
@@ -32,7 +30,7 @@ impl Ready {
     const START: Self = Self { priority: i16::MIN, position: i64::MIN, since: i64::MAX };
 
     /// Returns the parameters for a statement that looks for issues that are ready.
-    pub fn params(&self) -> [Param<'_>; 3] {
+    pub fn params(&self) -> [(&(dyn ToSql + Sync), Type); 3] {
         [(&self.priority, Type::INT2), (&self.position, Type::INT8), (&self.since, Type::INT8)]
     }
 }

@@ -42,7 +42,7 @@ use tokio::sync::watch::Receiver;
 use tokio_postgres::types::Type;
 
 use self::clients::PostgresClients;
-use self::database::Database;
+use self::database::{Database, READ_WITHIN};
 use self::error::Failure;
 use self::follow::Follower;
 pub use self::options::{NotAPostgresUrl, Password, PostgresOptions};
@@ -91,12 +91,28 @@ impl PostgresStore {
     ///
     /// [`StoreError::NotSaved`] says what is missing, for example a right; [`StoreError::Newer`].
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        self.database.migrate().await.map_err(Failure::of_change)
+        self.database.ready().await.map(drop).map_err(Failure::of_change)
     }
 
     /// Returns where the store is, without the password.
     pub fn shown(&self) -> String {
         self.database.options.shown()
+    }
+
+    /// Examines the database, and tries a change if the probe is one.
+    async fn probe(&self, probe: Probe, health: &mut StoreHealth) {
+        match self.examine(health).await {
+            Ok(warning) => health.warning = warning,
+            Err(failure) => health.trouble = Some(failure.of_health()),
+        }
+        if probe == Probe::Trial
+            && health.trouble.is_none()
+            && let Err(failure) = self.database.read(|| self.try_change()).await
+        {
+            health.trouble = Some(failure.of_change());
+        }
+        let written = self.database.read(|| read::last_write(&self.database)).await;
+        health.last_write = written.ok().flatten();
     }
 
     /// Asks the database what it knows, and notes it. Returns what needs attention.
@@ -228,24 +244,23 @@ impl Store for PostgresStore {
     fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
         async move {
             let mut health = StoreHealth { name: self.shown(), ..StoreHealth::default() };
-            match self.examine(&mut health).await {
-                Ok(warning) => health.warning = warning,
-                Err(failure) => health.trouble = Some(failure.of_health()),
+            let probing = self.probe(probe, &mut health).map(Ok);
+            if let Err(failure) = self.database.within(READ_WITHIN, probing).await {
+                health.trouble.get_or_insert(failure.of_health());
             }
-            if probe == Probe::Trial
-                && health.trouble.is_none()
-                && let Err(failure) = self.database.read(|| self.try_change()).await
-            {
-                health.trouble = Some(failure.of_change());
-            }
-            let written = self.database.read(|| read::last_write(&self.database)).await;
-            health.last_write = written.ok().flatten();
             health
         }
         .boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, bool> {
-        self.writer.close(CLOSE_WITHIN).boxed()
+        async {
+            let is_saved = self.writer.close(CLOSE_WITHIN).await;
+            if let Err(failure) = numbering::finish(&self.database).await {
+                tracing::debug!("new events are not announced: {failure:?}");
+            }
+            is_saved
+        }
+        .boxed()
     }
 }

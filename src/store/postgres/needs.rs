@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
+use super::rows::storable;
 use super::sql::advisory_key;
 use crate::domain::{
     Command, CommandTarget, IssueChange, IssueId, IssueRef, Link, ReviewPolicy, Timestamp,
@@ -45,12 +46,12 @@ impl Needs {
             CommandTarget::Document => self.sets_keys = true,
             CommandTarget::Next(agent, kind) => {
                 let agents = self.work.entry(kind.map(|kind| kind as i16)).or_default();
-                *agents.entry(agent.as_str().to_owned()).or_default() += 1;
+                *agents.entry(storable(agent.as_str())).or_default() += 1;
             }
             CommandTarget::NextReview(agent, policy) => {
                 self.reviews += 1;
                 let is_strict = policy == ReviewPolicy::NotAuthor;
-                self.reviewers.insert((agent.as_str().to_owned(), is_strict));
+                self.reviewers.insert((storable(agent.as_str()), is_strict));
             }
         }
         match command {
@@ -75,7 +76,7 @@ impl Needs {
             Command::GetNextIssue { agent, terms, .. }
             | Command::GetNextReviewItem { agent, terms } => {
                 if terms.max_claims.is_some() {
-                    self.counted.insert(agent.as_str().to_owned());
+                    self.counted.insert(storable(agent.as_str()));
                 }
             }
             // Their issue, with those around it, is enough.

@@ -23,9 +23,11 @@ const NUMBERED_AT_ONCE: i64 = 20_000;
 /// How long commits are gathered before their events are numbered.
 const GATHER_FOR: Duration = Duration::from_millis(20);
 /// How long commits are gathered at most, while another process numbers their events.
-const GATHER_AT_MOST_FOR: Duration = Duration::from_millis(320);
+const GATHER_AT_MOST_FOR: Duration = Duration::from_millis(100);
 /// How long this may take after a commit.
 const ANNOUNCE_WITHIN: Duration = Duration::from_secs(20);
+/// How long this may take at the end of a process.
+const FINISH_WITHIN: Duration = Duration::from_secs(2);
 /// How long to wait for the process that is numbering events.
 const OTHERS_WITHIN: Duration = Duration::from_millis(100);
 
@@ -52,7 +54,7 @@ async fn number_visible(database: &Database) -> Result<EventPosition, Failure> {
     }
     drop(connection);
     match number_all(database).await {
-        Err(Failure::ReadOnly(_)) => position(newest.as_ref()),
+        Err(Failure::ReadOnly(_) | Failure::Forbidden(_)) => position(newest.as_ref()),
         result => result,
     }
 }
@@ -151,6 +153,15 @@ pub(super) fn spawn(database: &Arc<Database>) {
     });
 }
 
+/// Sees to it that the events of this process have their numbers before it ends.
+pub(super) async fn finish(database: &Database) -> Result<(), Failure> {
+    let seq = *database.committed.borrow();
+    if seq > 0 {
+        database.within(FINISH_WITHIN, announce(database, seq)).await?;
+    }
+    Ok(())
+}
+
 /// Notes from where claims have to look.
 async fn look_for_ready(database: &Database) -> Result<(), Failure> {
     let connection = database.connection().await?;
@@ -182,7 +193,6 @@ async fn announce(database: &Database, seq: i64) -> Result<bool, Failure> {
         }
         if let Some((position, numbered)) = try_number(database).await? {
             database.publish(position);
-            database.notify().await?;
             if numbered < NUMBERED_AT_ONCE {
                 return Ok(true);
             }

@@ -65,7 +65,7 @@ pub(super) enum Listen {
     /// By `LISTEN` on a connection like the others.
     Here,
     /// By `LISTEN` on a connection to another address.
-    At(Box<Config>),
+    At(Box<PostgresOptions>),
     /// By looking once a second.
     Off,
 }
@@ -114,10 +114,7 @@ impl PostgresOptions {
         let listen = match ours.listen.as_deref() {
             None => Listen::Here,
             Some("off") => Listen::Off,
-            Some(other) => {
-                let (address, parameters) = other.split_once('?').unwrap_or((other, ""));
-                Listen::At(Box::new(configuration(address, parameters)?))
-            }
+            Some(other) => Listen::At(Box::new(Self::parse(other)?)),
         };
         let tls = ours.tls.unwrap_or_else(|| default_tls(&config));
         Ok(Self {
@@ -135,7 +132,11 @@ impl PostgresOptions {
     /// Sets the password, unless the URL contains one.
     #[must_use]
     pub fn with_password(self, password: Option<Password>) -> Self {
-        Self { password: password.or(self.password), ..self }
+        let listen = match self.listen {
+            Listen::At(other) => Listen::At(Box::new(other.with_password(password.clone()))),
+            listen => listen,
+        };
+        Self { password: password.or(self.password), listen, ..self }
     }
 
     /// Returns the name of the schema that holds the project.
@@ -245,7 +246,8 @@ fn refuse_schema(name: &str) -> Result<(), NotAPostgresUrl> {
     let is_valid = name.len() <= MAX_SCHEMA_CHARS
         && name.bytes().next().is_some_and(is_first)
         && name.bytes().all(|byte| is_first(byte) || byte.is_ascii_digit())
-        && !name.starts_with("pg_");
+        && !name.starts_with("pg_")
+        && name != "information_schema";
     if is_valid {
         return Ok(());
     }
@@ -308,6 +310,8 @@ mod tests {
             ("1a", false),
             ("", false),
             ("pg_x", false),
+            ("information_schema", false),
+            ("user", true),
             ("a%22b", false),
             ("A", false),
         ] {
@@ -326,6 +330,13 @@ mod tests {
             ("postgres://db.example/d?sslmode=disable", Tls::Off),
         ] {
             assert_eq!(PostgresOptions::parse(url).unwrap().tls, tls, "{url}");
+            let listen: String = form_urlencoded::byte_serialize(url.as_bytes()).collect();
+            let url = format!("postgres://pooler.example/d?sslmode=require&listen={listen}");
+            let Listen::At(listen) = PostgresOptions::parse(&url).unwrap().listen else {
+                panic!("{url}")
+            };
+            assert_eq!(listen.tls, tls, "{url}");
+            assert_eq!(listen.config.get_ssl_mode(), with_tls(Config::new(), tls).get_ssl_mode());
         }
     }
 }

@@ -12,9 +12,9 @@ use super::error::Failure;
 use super::list;
 use super::needs::bounds;
 use super::numbering::{self, position};
-use super::rows::{Rows, SLOTS_OF_STATUS, StoredRow};
+use super::rows::{Rows, SLOTS_OF_STATUS, StoredRow, storable};
 use crate::domain::{
-    AgentName, Counts, DomainError, Issue, IssueId, IssueRef, Order, Page, Query, Status, Timestamp,
+    Counts, DomainError, Issue, IssueId, IssueRef, Order, Page, Query, Status, Timestamp,
 };
 use crate::store::{Events, NumberedEvent, State, Subset, event_format};
 
@@ -38,11 +38,11 @@ pub(super) async fn get(database: &Database, reference: &IssueRef) -> Result<Arc
 
 /// Returns one page of the issues that match a query.
 pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Failure> {
-    let connection = database.connection().await?;
+    let (connection, schema) = (database.connection().await?, database.quoted_schema());
     if query.condition.is_empty() && query.order != Order::Relevance {
         let (rows, counts) = tokio::try_join!(
             biased;
-            list::page(&connection, database.schema(), query),
+            list::page(&connection, &schema, query),
             slots(&connection, database),
         )?;
         let is_counted = |slot: &usize| {
@@ -53,7 +53,7 @@ pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Fai
         let total = (0..counts.len()).filter(is_counted).map(|slot| counts[slot]).sum();
         return Ok(Page { total, is_exact: true, issues: issues(&rows)? });
     }
-    let found = list::search(&connection, database.schema(), query).await?;
+    let found = list::search(&connection, &schema, query).await?;
     let has_page = |row: &&Row| row.try_get::<_, Option<Uuid>>(0).is_ok_and(|id| id.is_some());
     let issues = found.rows.iter().filter(has_page).map(|row| Ok(StoredRow::read(row)?.issue));
     let issues = issues.collect::<Result<_, Failure>>()?;
@@ -105,13 +105,13 @@ pub(super) async fn subset(database: &Database, subset: &Subset) -> Result<State
             connection.query_typed(&sql.closure, &params).await
         }
         Subset::Claimable(agents) => {
-            let names: Vec<&str> = agents.iter().map(AgentName::as_str).collect();
+            let names: Vec<_> = agents.iter().map(|agent| storable(agent.as_str())).collect();
             let ready = database.horizon.ready();
             let params = [&ready.params()[..], &[(&names, Type::TEXT_ARRAY)]].concat();
             connection.query_typed(&sql.claimable, &params).await
         }
         Subset::HeldBy(agent) => {
-            let names = vec![agent.as_str()];
+            let names = vec![storable(agent.as_str())];
             connection.query_typed(&sql.held, &[(&names, Type::TEXT_ARRAY)]).await
         }
         Subset::Leased => connection.query_typed(&sql.leased, &[]).await,

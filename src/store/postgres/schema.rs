@@ -1,12 +1,14 @@
 //! The schema: its version, and the migrations that lead to it.
 
+use std::time::Duration;
+
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::connection::{Connections, Param};
 use super::error::Failure;
 use super::rows::{FactColumns, Facts};
-use super::sql::advisory_key;
+use super::sql::{advisory_key, quoted};
 use crate::domain::Issue;
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
@@ -20,6 +22,9 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0007.sql"),
 ];
 
+/// How long it may take to look which version a schema has.
+const LOOK_WITHIN: Duration = Duration::from_secs(30);
+
 /// Returns the names of the indexes that every project has.
 pub(super) fn indexes() -> Vec<&'static str> {
     let created = |line: &'static str| {
@@ -32,7 +37,8 @@ pub(super) fn indexes() -> Vec<&'static str> {
 /// Makes or migrates a schema, unless it has the newest version. Several processes may do that at the same time.
 pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(), Failure> {
     let known = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
-    let found = version(&*connections.get().await?, schema).await?;
+    let looking = async { version(&*connections.get().await?, schema).await };
+    let found = connections.within(LOOK_WITHIN, looking).await?;
     refuse_newer(found, known, schema)?;
     if found == known {
         return Ok(());
@@ -57,18 +63,19 @@ pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(
             .await?
             .get(0);
         if !exists {
-            session.batch_execute(&format!("CREATE SCHEMA {schema}")).await?;
+            session.batch_execute(&format!("CREATE SCHEMA {}", quoted(schema))).await?;
         }
     }
     for migration in &MIGRATIONS[usize::try_from(found).unwrap_or_default()..] {
-        session.batch_execute(&migration.replace("{s}", schema)).await?;
+        session.batch_execute(&migration.replace("{s}", &quoted(schema))).await?;
     }
     if found < 7 {
         fill_facts(&session, schema).await?;
     }
     let record = format!(
-        "INSERT INTO {schema}.meta (version) VALUES ({known}) \
-         ON CONFLICT (only_one) DO UPDATE SET version = excluded.version; COMMIT"
+        "INSERT INTO {}.meta (version) VALUES ({known}) \
+         ON CONFLICT (only_one) DO UPDATE SET version = excluded.version; COMMIT",
+        quoted(schema)
     );
     session.batch_execute(&record).await?;
     session.finish();
@@ -89,7 +96,7 @@ async fn fill_facts(client: &tokio_postgres::Client, schema: &str) -> Result<(),
         ALTER returns SET NOT NULL, ALTER claims SET NOT NULL, ALTER labels SET NOT NULL; \
         ALTER TABLE {s}.issues ALTER active SET NOT NULL";
     loop {
-        let rows = client.query_typed(&UNFILLED.replace("{s}", schema), &[]).await?;
+        let rows = client.query_typed(&UNFILLED.replace("{s}", &quoted(schema)), &[]).await?;
         if rows.is_empty() {
             break;
         }
@@ -105,9 +112,9 @@ async fn fill_facts(client: &tokio_postgres::Client, schema: &str) -> Result<(),
         }
         let params: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&active, Type::INT8_ARRAY)];
         let params: Vec<_> = params.into_iter().chain(facts.params()).collect();
-        client.query_typed(&FILL.replace("{s}", schema), &params).await?;
+        client.query_typed(&FILL.replace("{s}", &quoted(schema)), &params).await?;
     }
-    Ok(client.batch_execute(&DEMAND.replace("{s}", schema)).await?)
+    Ok(client.batch_execute(&DEMAND.replace("{s}", &quoted(schema))).await?)
 }
 
 /// Returns the version of a schema; 0 if there is none.
@@ -120,8 +127,9 @@ async fn version(client: &tokio_postgres::Client, schema: &str) -> Result<i32, F
     if !exists {
         return Ok(0);
     }
-    let version =
-        client.query_typed_opt(&format!("SELECT version FROM {schema}.meta"), &[]).await?;
+    let version = client
+        .query_typed_opt(&format!("SELECT version FROM {}.meta", quoted(schema)), &[])
+        .await?;
     Ok(version.map_or(0, |row| row.get(0)))
 }
 

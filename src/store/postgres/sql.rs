@@ -1,4 +1,5 @@
-//! The statements. `{s}` stands for the name of the schema, the only thing that is ever put into their text.
+//! The statements. `{s}` stands for the quoted name of the schema, the only thing that is ever put into their text, and
+//! `{schema}` for the name as a text.
 
 /// Defines the statements with the name of the schema filled in.
 macro_rules! statements {
@@ -11,8 +12,14 @@ macro_rules! statements {
         impl Statements {
             /// Fills the name of a schema into the statements.
             pub fn new(schema: &str) -> Self {
-                let seed = advisory_key("issue", schema).to_string();
-                Self { $($name: $text.replace("{s}", schema).replace("{seed}", &seed),)* }
+                let (seed, channel) = (advisory_key("issue", schema).to_string(), channel(schema));
+                let fill = |text: &str| {
+                    text.replace("{s}", &quoted(schema))
+                        .replace("{schema}", schema)
+                        .replace("{seed}", &seed)
+                        .replace("{channel}", &channel)
+                };
+                Self { $($name: fill($text),)* }
             }
         }
     };
@@ -332,7 +339,7 @@ statements! {
     nonce = "SELECT nonce FROM {s}.events WHERE seq = $1";
 
     /// Numbers the first `$2` events that are visible, have no number, and were not written before the transaction
-    /// `$1`. Returns how many. The caller repeats it until there are fewer.
+    /// `$1`, and tells of them. Returns how many. The caller repeats it until there are fewer.
     /// An issue that was filed late is moved behind those with higher numbers. `slot` and `totals` are those of the
     /// tables.
     number = "WITH newest AS MATERIALIZED (SELECT number, totals FROM {s}.events WHERE number IS NOT NULL \
@@ -353,7 +360,7 @@ statements! {
         WHERE i.id = late.issue), \
         numbered AS (UPDATE {s}.events e SET number = n.number, totals = CASE WHEN n.number = \
         (SELECT max(number) FROM next) THEN (SELECT totals FROM sums) END FROM next n WHERE e.seq = n.seq) \
-        SELECT count(*) FROM next";
+        SELECT count(*), CASE WHEN count(*) > 0 THEN pg_notify('{channel}', '') END FROM next";
     /// Returns the priority and the position of the first ready issue without an assignee, and the oldest running
     /// transaction. `$1` to `$3` are what the last call returned; the search starts there.
     first_ready = concat!(
@@ -450,8 +457,8 @@ statements! {
         (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
         ARRAY(SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (SELECT FROM pg_index x \
         JOIN pg_class c ON c.oid = x.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-        WHERE n.nspname = '{s}' AND c.relname = name AND x.indisvalid)), \
-        ARRAY(SELECT relname::text FROM pg_stat_user_tables WHERE schemaname = '{s}' \
+        WHERE n.nspname = '{schema}' AND c.relname = name AND x.indisvalid)), \
+        ARRAY(SELECT relname::text FROM pg_stat_user_tables WHERE schemaname = '{schema}' \
         AND n_dead_tup > 20000 AND n_dead_tup > 2 * n_live_tup)";
     /// Writes something, to be taken back.
     trial = "INSERT INTO {s}.clients (client, ttl_ms) VALUES ('trial', 0) ON CONFLICT DO NOTHING";
@@ -491,6 +498,16 @@ impl Statements {
     pub fn is_hot(&self, statement: &str) -> bool {
         self.hot().iter().any(|hot| std::ptr::eq(*hot, statement))
     }
+}
+
+/// Returns the name of a schema as it is in SQL, where it may be a reserved word.
+pub(super) fn quoted(schema: &str) -> String {
+    format!("\"{schema}\"")
+}
+
+/// Returns the channel of `NOTIFY` for a schema.
+pub(super) fn channel(schema: &str) -> String {
+    format!("ait_{:016x}", advisory_key("changes", schema))
 }
 
 /// Returns the key of an advisory lock for a purpose in a schema.

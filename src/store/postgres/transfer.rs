@@ -37,7 +37,7 @@ pub(super) async fn take_over(
         failure => failure.of_change(),
     })?;
     let tables = ["issues", "issue_texts", "issue_search", "links", "events"];
-    let tables = tables.map(|table| format!("{}.{table}", database.schema()));
+    let tables = tables.map(|table| format!("{}.{table}", database.quoted_schema()));
     // Without it, searches are slow until the database does it by itself.
     let vacuum = format!("VACUUM (ANALYZE) {}", tables.join(", "));
     if let Err(error) = session.batch_execute(&vacuum).await {
@@ -50,7 +50,7 @@ pub(super) async fn take_over(
 /// Begins the transaction on an empty schema.
 async fn begin(database: &Database) -> Result<Session, Failure> {
     let (session, sql) = (database.session().await?, &database.sql);
-    session.batch_execute(&BEGIN.replace("{s}", database.schema())).await?;
+    session.batch_execute(&BEGIN.replace("{s}", &database.quoted_schema())).await?;
     let found = session.query_typed_one(&sql.has_content, &[]).await?;
     if found.try_get(0)? {
         return Err(Failure::Other(format!(

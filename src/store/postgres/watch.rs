@@ -15,6 +15,7 @@ use super::database::Database;
 use super::error::Failure;
 use super::numbering;
 use super::options::{Listen, PostgresOptions};
+use super::sql;
 
 /// How often to look for new events without being told.
 const POLL_EVERY: Duration = Duration::from_secs(1);
@@ -43,7 +44,11 @@ pub(super) fn spawn(database: &Arc<Database>) {
                     numbering::number(&database).await.map(drop)
                 }
             };
-            if let Err(failure) = database.within(LOOK_WITHIN, looking).await {
+            let ready_and_looking = async {
+                database.ready().await?;
+                database.within(LOOK_WITHIN, looking).await
+            };
+            if let Err(failure) = ready_and_looking.await {
                 tracing::debug!("new events cannot be looked for: {failure:?}");
             }
             drop(database);
@@ -59,7 +64,7 @@ pub(super) fn spawn(database: &Arc<Database>) {
 /// Listens on a connection of its own, and on another one when that ends.
 async fn listen(database: Weak<Database>, told: Weak<Notify>) {
     while let Some(found) = database.upgrade() {
-        let (options, channel) = (Arc::clone(&found.options), found.channel());
+        let (options, channel) = (Arc::clone(&found.options), sql::channel(found.schema()));
         // The connection does not keep the store alive.
         drop(found);
         if let Err(failure) = listen_once(&options, &channel, &told).await {
@@ -74,11 +79,11 @@ async fn listen_once(
     channel: &str,
     told: &Weak<Notify>,
 ) -> Result<(), Failure> {
-    let other = match &options.listen {
-        Listen::At(config) => Some(&**config),
-        Listen::Here | Listen::Off => None,
+    let options = match &options.listen {
+        Listen::At(other) => other,
+        Listen::Here | Listen::Off => options,
     };
-    let (client, mut connection) = connection::open(options, other).await?;
+    let (client, mut connection) = connection::open(options).await?;
     let statement = format!("LISTEN {channel}");
     let mut begun = pin!(client.batch_execute(&statement).fuse());
     loop {

@@ -33,6 +33,11 @@ const RESOLVE_WITHIN: Duration = Duration::from_secs(15);
 /// How long a request may wait before it is decided.
 const BUSY_AFTER: Duration = Duration::from_secs(30);
 
+/// How long to wait before the lapse of a claim is tried again.
+const LAPSE_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// For how long it is tried.
+const LAPSE_WITHIN: Duration = Duration::from_secs(3600);
+
 /// How often other tasks have a turn before a transaction begins.
 const YIELDS: usize = 4;
 
@@ -50,6 +55,11 @@ impl Request {
     /// Returns true if it claims any issue that is ready, and does nothing else.
     fn is_claim(&self) -> bool {
         self.commands.iter().all(is_open_claim)
+    }
+
+    /// Returns true if it lapses a claim and nobody waits for its answer.
+    fn is_lapse(&self) -> bool {
+        matches!(self.commands[..], [Command::LapseClaim { .. }]) && self.reply.is_closed()
     }
 
     /// Returns true if it has to be decided command by command, because a claim may take what another command changes.
@@ -178,9 +188,37 @@ async fn run(
         }
         // Claims first: a claim loads candidates only, so it cannot be decided on issues that other commands free.
         batch.sort_by_key(|request| !request.is_claim());
-        batch = refuse_late(batch, answers);
-        if !batch.is_empty() {
-            let replies = commit(database, &batch).await;
+        serve(database, batch, answers).await;
+    }
+}
+
+/// Commits a batch and answers its requests. If one of them is to blame for a failure, the others are committed without
+/// it.
+async fn serve(database: &Database, batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) {
+    let batch = refuse_late(batch, answers);
+    if batch.is_empty() {
+        return;
+    }
+    match commit(database, &batch).await {
+        Ok(outcomes) => {
+            let replies = outcomes.into_iter().map(|outcome| outcome.map_err(StoreError::Refused));
+            answer(batch, replies.collect(), answers);
+        }
+        // Not if all of them would fail before they are looked at.
+        Err(failure)
+            if batch.len() > 1
+                && failure.may_be_of_one()
+                && database.connection().await.is_ok() =>
+        {
+            tracing::debug!("changes are tried one by one: {failure:?}");
+            for request in batch {
+                Box::pin(serve(database, vec![request], answers)).await;
+            }
+        }
+        Err(failure) => {
+            let error = failure.of_change();
+            tracing::debug!("{error}");
+            let replies = vec![Err(error); batch.len()];
             answer(batch, replies, answers);
         }
     }
@@ -188,11 +226,10 @@ async fn run(
 
 /// Leaves out the requests whose callers are gone, and refuses those that have waited too long.
 fn refuse_late(batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) -> Vec<Request> {
-    let is_lapse = |request: &Request| matches!(request.commands[..], [Command::LapseClaim { .. }]);
     let (late, batch): (Vec<_>, Vec<_>) = batch
         .into_iter()
-        .filter(|request| is_lapse(request) || !request.reply.is_closed())
-        .partition(|request| request.since.elapsed() > BUSY_AFTER);
+        .filter(|request| request.is_lapse() || !request.reply.is_closed())
+        .partition(|request| !request.is_lapse() && request.since.elapsed() > BUSY_AFTER);
     let why = "other changes took too long";
     let replies = late.iter().map(|_| Err(StoreError::Busy(why.to_owned()))).collect();
     answer(late, replies, answers);
@@ -201,6 +238,11 @@ fn refuse_late(batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) -> Vec<
 
 fn answer(batch: Vec<Request>, replies: Vec<WriterReply>, writer: &mpsc::WeakSender<Request>) {
     for (request, reply) in batch.into_iter().zip(replies) {
+        let is_failure = matches!(&reply, Err(error) if !matches!(error, StoreError::Refused(_)));
+        if is_failure && request.is_lapse() {
+            lapse_later(request, writer.clone());
+            continue;
+        }
         let Request { commands, now, .. } = request;
         let lapses = LapsesOfRequest { writer: writer.clone(), now };
         // If the caller is gone, `send` gives the reply back, and dropping it queues the lapse of its claims.
@@ -208,24 +250,28 @@ fn answer(batch: Vec<Request>, replies: Vec<WriterReply>, writer: &mpsc::WeakSen
     }
 }
 
+/// Queues a lapse again. The client of the claim may live as long as this process, so that nothing else ends the claim.
+fn lapse_later(request: Request, writer: mpsc::WeakSender<Request>) {
+    tokio::spawn(async move {
+        tokio::time::sleep(LAPSE_AGAIN_AFTER).await;
+        let Some(writer) = writer.upgrade() else { return };
+        if request.since.elapsed() > LAPSE_WITHIN || writer.try_send(request).is_err() {
+            tracing::warn!("failed to return a claim whose caller is gone");
+        }
+    });
+}
+
 /// Commits a batch. Tries again if it failed for a passing reason.
-async fn commit(database: &Database, batch: &[Request]) -> Vec<WriterReply> {
+async fn commit(database: &Database, batch: &[Request]) -> Result<Outcomes, Failure> {
     let begun = Instant::now();
     let mut pause = Duration::from_millis(10);
     loop {
         let failure = match transact(database, batch).await {
-            Ok(outcomes) => {
-                let replies = outcomes.into_iter();
-                return replies.map(|outcome| outcome.map_err(StoreError::Refused)).collect();
-            }
+            Ok(outcomes) => return Ok(outcomes),
             Err(failure) => failure,
         };
-        // The next attempt may be on another server.
-        database.horizon.forget();
         if !failure.is_passing() || begun.elapsed() > TRY_AGAIN_WITHIN {
-            let error = failure.of_change();
-            tracing::debug!("{error}");
-            return vec![Err(error); batch.len()];
+            return Err(failure);
         }
         tracing::debug!("a change is tried again: {failure:?}");
         tokio::time::sleep(pause).await;
@@ -247,6 +293,7 @@ async fn transact(database: &Database, batch: &[Request]) -> Result<Outcomes, Fa
         }
         Ok((session, outcomes, marked))
     };
+    database.ready().await?;
     let (session, outcomes, marked) = database.within(TRANSACTION_WITHIN, deciding).await?;
     let Some((changes, (seq, nonce))) = marked else {
         session.finish();

@@ -18,6 +18,15 @@ impl StoppedClock {
         Self { _running: running }
     }
 
+    /// Returns what work gives that ends within some seconds.
+    pub async fn within<T>(&self, seconds: u32, work: impl Future<Output = T>) -> T {
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.pass(seconds) => panic!("it takes longer than {seconds} s"),
+        }
+    }
+
     /// Lets seconds pass one by one, so that whatever has to do something each time has its turn.
     pub async fn pass(&self, seconds: u32) {
         for _ in 0..seconds {
