@@ -251,8 +251,8 @@ statements! {
          SELECT id, position, lease_claim, lease_client, body, waits FROM reviews \
          UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed WHERE ", is_no_claims!()
     );
-    /// Shows issues that were parked until `$1` or earlier as not parked, so that claims find them with all others. Their
-    /// texts stay.
+    /// Shows issues that were parked until `$1` or earlier as not parked, so that claims find them with all others.
+    /// Their texts stay.
     unpark = "UPDATE {s}.issues SET parked = false, written_in = pg_current_xact_id()::text::bigint WHERE id IN ( \
         SELECT id FROM {s}.issues WHERE parked_until IS NOT NULL AND (status = 0 OR status = 2) AND parked \
         AND parked_until <= $1 ORDER BY id FOR UPDATE)";
