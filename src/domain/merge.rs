@@ -24,8 +24,8 @@ pub struct Merged {
 /// is no longer known, `ours` wins wherever the two differ.
 ///
 /// * History, status and time of the last change are merged together. `theirs` wins only if its history starts with
-///   all of ours, except comments that were [added since](lacks_only_comments), and the merge does not leave a final
-///   status.
+///   all of ours, except comments that were [added since](lacks_only_comments), and the merge does not open an
+///   issue that has ended.
 /// * If the histories are the same, a different status changes the status alone.
 /// * Title, description, classification, time of filing and unknown keys are merged field by field. If both sides
 ///   changed a field, `ours` wins.

@@ -1,7 +1,7 @@
 //! Lets a claim lapse if the response about it does not reach its caller.
 //!
 //! A transport keeps the [`Delivery`] of each request until it has sent the response; the request carries the
-//! [`Caller`] to the tool. A [`UndeliveredClaim`] takes the way of its response: from the tool to the caller, then to
+//! [`Caller`] to the tool. An [`UndeliveredClaim`] takes the way of its response: from the tool to the caller, then to
 //! the delivery. If either is dropped early, so is the claim, and the issue returns to the queue. Only a client that
 //! disconnects while the response is in the network keeps a claim that it does not know of.
 

@@ -1,4 +1,4 @@
-//! The read model for the pages: lists, boards, agents and statistics of all issues.
+//! The read model for pages, searches and reports: lists, boards, agents and statistics of all issues.
 //!
 //! A store returns single issues and the orders in which they are claimed. Pages over all issues would read all of
 //! them each time. The read model keeps what they need of each issue in the memory of the process that serves pages.

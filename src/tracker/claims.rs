@@ -102,8 +102,8 @@ impl Tracker {
         }
     }
 
-    /// Claims the next issue. The client of the claim is registered only if there is one, because a claim that finds
-    /// nothing writes nothing.
+    /// Claims the next issue. A server registers the client only when an issue is ready, so that a claim that finds
+    /// nothing writes nothing. The command line does not look first.
     async fn claim_now(
         &self,
         kind: ClaimKind,

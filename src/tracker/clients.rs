@@ -88,7 +88,8 @@ impl Tracker {
         matches!(self.claimant, Claimant::Cli | Claimant::CliWithTtl(_))
     }
 
-    /// Returns true if the client of a claim is known already, so that nothing has to be written for it.
+    /// Returns true if this process is registered as a client already. Sessions and names are renewed at each claim, so
+    /// it is never true for them.
     pub(super) fn has_process_client(&self) -> bool {
         matches!(&self.claimant, Claimant::Process(ProcessClient(client)) if client.get().is_some())
     }

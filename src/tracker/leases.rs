@@ -78,8 +78,8 @@ impl Tracker {
 
     /// Records a call of an agent, and takes up its claims whose clients are gone.
     ///
-    /// Where [`watch_leases`](Self::watch_leases) runs, it says which agents have such claims, so that other calls cost
-    /// nothing. It takes up those that it finds soon after a call itself.
+    /// Where [`watch_leases`](Self::watch_leases) runs, its last check has named the agents with such claims, and the
+    /// calls of other agents cost nothing. Claims that a check finds soon after a call are taken up by the check.
     ///
     /// # Errors
     ///

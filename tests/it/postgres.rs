@@ -118,13 +118,13 @@ async fn claims_read_no_more_of_a_large_project() {
     let schema = url.split_once("schema=").unwrap().1;
     open(&url).migrate().await.unwrap();
     let client = server.connect().await;
-    let fill = "INSERT INTO {s}.issues (id, position, status, kind, priority, modified, parked, question, authors) \
-        SELECT lpad(to_hex(n), 32, '0')::uuid, n::bigint << 20, n % 2 * 2, n % 3, 2, n, false, false, '{a}' \
+    let fill = "INSERT INTO {s}.issues (id, position, status, kind, priority, modified, parked, question, authors, active) \
+        SELECT lpad(to_hex(n), 32, '0')::uuid, n::bigint << 20, n % 2 * 2, n % 3, 2, n, false, false, '{a}', 0 \
         FROM generate_series(1, 40000) n; \
         INSERT INTO {s}.issue_texts SELECT id, json_build_object('id', id, 'title', 'Issue', 'description', '', \
         'classification', (ARRAY['bug', 'improvement', 'feature'])[kind + 1], 'createdAt', '2026-01-31T09:30:00.000Z', \
         'modifiedAt', '2026-01-31T09:30:00.000Z', 'status', CASE status WHEN 0 THEN 'created' ELSE 'completed' END, \
-        'history', '[]'::json, 'comments', '[]'::json)::text, '{a}', 'a', 0, 0, 0, 0, '{}' FROM {s}.issues; \
+        'history', '[]'::json, 'comments', '[]'::json)::text, '{a}', 'a', 0, 0, 0, '{}' FROM {s}.issues; \
         SELECT setval('{s}.event_seq', 40001);";
     client.batch_execute(&fill.replace("{s}", schema)).await.unwrap();
     for table in ["issues", "issue_texts"] {

@@ -255,6 +255,7 @@ impl Committer {
         let result = decide(&mut draft);
         if draft.events.is_empty() {
             follower.standby = Some(StandbyState::of(Arc::new(draft.state)));
+            // The answer that nothing had to change relies on what is there, so that must be durable, too.
             let is_behind = log_end.durable.offset < log_end.last_batch.offset;
             let (paths, end) = (view.paths.clone(), log_end.last_batch);
             let (segment, issues) = (Arc::clone(&segment), Vec::new());
@@ -538,11 +539,15 @@ pub(super) fn begin_log(
 
 /// Keeps git from tracking the files of a store.
 pub(super) fn ignore_directory(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<()> {
-    if fs.fingerprint(&paths.gitignore())?.is_none() {
-        let file = fs.create(&paths.gitignore(), &paths.issues)?;
-        fs.write_at(&file, 0, b"*\n")?;
+    if fs.fingerprint(&paths.gitignore())?.is_some() {
+        return Ok(());
     }
-    Ok(())
+    match fs.create(&paths.gitignore(), &paths.issues) {
+        Ok(file) => fs.write_at(&file, 0, b"*\n"),
+        // Another process, or another part of this one, was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes the directory entries on the path to the segments durable.

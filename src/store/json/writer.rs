@@ -78,7 +78,8 @@ struct Writer {
     closing: CancellationToken,
     /// The current activity of the thread.
     activity: watch::Sender<Activity>,
-    /// Called after each commit that changed something, with a handle to this thread.
+    /// Called with a handle to this thread after each job during which the newest durable event moved, whichever
+    /// process moved it.
     changed: Changed,
 }
 
@@ -102,7 +103,7 @@ enum ThreadState {
 }
 
 impl WriterHandle {
-    /// Creates a handle to a thread that calls `changed` after each commit that changed something.
+    /// Creates a handle to a thread that calls `changed` after each job during which the newest durable event moved.
     pub fn new(
         shared: Arc<Shared>,
         changed: impl Fn(WriterHandle, &Arc<Shared>) + Send + Sync + 'static,

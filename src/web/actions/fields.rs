@@ -145,7 +145,7 @@ impl FormChange {
         })
     }
 
-    /// Makes the change, if the issue has still this version.
+    /// Makes the change, if the issue still has this version.
     pub async fn make(
         self,
         tracker: &Tracker,

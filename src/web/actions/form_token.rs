@@ -1,8 +1,9 @@
 //! The tokens in forms, without which no form is accepted.
 //!
-//! A token is a MAC (HMAC-SHA-256, RFC 2104) with a secret of this process over what its form may do: one action on one
-//! version of one issue, for the holder of one access token. A page of another origin cannot read it, so it cannot
-//! forge the form. Every action makes a new version, so a token is good for one change.
+//! A token is a MAC (HMAC-SHA-256, RFC 2104) with a secret of this process over what its form may do: one action on
+//! one version of one issue, or filing the one new issue, for the holder of one access token. A page of another
+//! origin cannot read it, so it cannot forge the form. Every action makes a new version, so a token is good for one
+//! change.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

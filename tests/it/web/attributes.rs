@@ -389,7 +389,9 @@ fn the_activity_has_the_values_of_changes() {
     assert_eq!(events[0]["after"]["title"], "new");
     assert!(events[0]["after"].get("assignee").is_none(), "{events}");
     let page = get(port, "/activity").body;
-    assert!(page.contains("title, priority, labels</p>"), "{page}");
+    for change in ["<dt>Title</dt>", "<del>P1</del> <ins>P0</ins>", "<del>api</del>"] {
+        assert!(page.contains(change), "{change}: {page}");
+    }
 }
 
 #[test]

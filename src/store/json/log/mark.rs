@@ -42,7 +42,7 @@ impl DurableMark {
     }
 }
 
-/// The file with the note.
+/// The file with the durable mark.
 #[derive(Debug)]
 pub struct MarkFile {
     path: PathBuf,
