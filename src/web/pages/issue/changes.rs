@@ -106,7 +106,8 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
         rendered(&fields)
     }
 
-    /// Renders the changed fields as [`write`](Self::write) does, but says of title and description only that they changed.
+    /// Renders the changed fields as [`write`](Self::write) does, but says of title and description only that they
+    /// changed.
     pub fn write_briefly(&mut self, patch: &Patch) -> Markup {
         let texts = [
             patch.title.is_some().then_some(text::TITLE),
