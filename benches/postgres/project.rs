@@ -8,8 +8,8 @@ use crate::server::{Server, open};
 const STATEMENTS: &[&str] = &[
     "CREATE TEMP TABLE new AS SELECT gen_random_uuid() AS id, n AS position, \
      CASE WHEN n % 10 < {open} THEN 0 ELSE 4 END AS status FROM generate_series(1, {count}) AS n",
-    "INSERT INTO {s}.issues (id, position, status, kind, priority, modified, parked, question, authors) \
-     SELECT id, position << 20, status, position % 3, 2, 1770000000000 + position, false, false, '{a}' FROM new",
+    "INSERT INTO {s}.issues (id, position, status, kind, priority, modified, parked, question, authors, active) \
+     SELECT id, position << 20, status, position % 3, 2, 1770000000000 + position, false, false, '{a}', 1770000000000 FROM new",
     "INSERT INTO {s}.issue_texts SELECT id, json_build_object('id', id, 'title', 'Issue ' || position, \
      'description', repeat('what is wrong here ', 10), \
      'classification', (ARRAY['bug', 'improvement', 'feature'])[position % 3 + 1], \
@@ -17,7 +17,7 @@ const STATEMENTS: &[&str] = &[
      to_char(to_timestamp(1770000000 + position / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), \
      'status', CASE status WHEN 0 THEN 'created' ELSE 'closed' END, 'history', json_build_array(json_build_object( \
      'timestamp', '2026-01-31T09:30:00.000Z', 'agent', 'a', 'action', 'Issue filed')), \
-     'comments', '[]'::json)::text, '{a}', 'a', 1770000000000, 1770000000000, 0, 0, '{}' FROM new",
+     'comments', '[]'::json)::text, '{a}', 'a', 1770000000000, 0, 0, '{}' FROM new",
     "INSERT INTO {s}.issue_search SELECT id, 'issue ' || position, 'issue ' || position, '{}' FROM new",
     "INSERT INTO {s}.events (seq, number, nonce, body, totals) SELECT {count}, 1, 1, '', array_agg((SELECT count(*) \
      FROM new WHERE status * 3 + position % 3 = slot)::integer ORDER BY slot) FROM generate_series(0, 17) AS slot",
