@@ -43,8 +43,8 @@ impl State {
     }
 
     /// Decides a command on this state. Returns `None` if nothing has to change: a claim finds no issue, or the
-    /// [named](Self::unchanged_outcome) issue already is as the command wants it. The state stays the same until the event is
-    /// [applied](Self::apply).
+    /// [named](Self::unchanged_outcome) issue already is as the command wants it. The state stays the same until the
+    /// event is [applied](Self::apply).
     ///
     /// # Errors
     ///

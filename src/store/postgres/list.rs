@@ -47,7 +47,7 @@ const SAMPLE: &str = "SELECT {counts} FROM (SELECT id FROM {s}.issues ORDER BY m
     JOIN {s}.issue_search f ON f.id = i.id";
 
 /// How many matches of a search are counted at least, and how many issues are examined for the best ones.
-const MAX_COUNTED: i64 = 150;
+const MAX_COUNTED: i64 = 200;
 /// How many of the examined issues may be those with a rare text.
 const MAX_RARE: i64 = MAX_COUNTED / 2;
 /// How many issues show which texts are rare.
