@@ -66,43 +66,19 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
 
-    use rmcp::model::JsonObject;
     use serde_json::json;
 
     use super::*;
     use crate::domain::event::{LAPSE_ACTION, UNDELIVERED_REASON};
     use crate::domain::{Issue, Status};
-    use crate::mcp::context::LazyContext;
     use crate::mcp::delivery::delivery;
-    use crate::mcp::options::Toolsets;
-    use crate::mcp::reply::ReplyOptions;
-    use crate::mcp::testing::{file_issue, only_issue, tracker};
-    use crate::mcp::tool_names::ToolNames;
-    use crate::mcp::tools::CallContext;
-    use crate::mcp::tools::registry::ToolRegistry;
+    use crate::mcp::testing::{self, file_issue, only_issue, tracker};
     use crate::mcp::waiting::WaitingClient;
     use crate::metrics::CallOutcome;
-    use crate::read_model::ReadModel;
     use crate::tracker::Tracker;
 
     fn call(tracker: &Tracker, tool: &str, arguments: serde_json::Value) -> Call {
-        let arguments: JsonObject = serde_json::from_value(arguments).unwrap();
-        let tools = ToolRegistry::new(ToolNames::default());
-        let context = || unreachable!("no tool of the lifecycle needs it");
-        let (tracker, server) = (tracker.clone(), LazyContext::new(context));
-        let replies = ReplyOptions::default();
-        let waiting = WaitingClient::default();
-        let read_model = ReadModel::new(tracker.clone());
-        let context = CallContext {
-            tracker,
-            read_model,
-            options: Arc::default(),
-            server,
-            replies,
-            is_lead: false,
-            waiting,
-        };
-        tools.with(Toolsets::default()).call(tool, context, arguments).unwrap()
+        testing::call(tracker, tool, arguments, WaitingClient::default())
     }
 
     fn claim(tracker: &Tracker, tool: &str) -> Call {

@@ -3,9 +3,18 @@
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
+use serde_json::Value;
 use tokio::sync::watch;
 
+use super::context::LazyContext;
+use super::options::Toolsets;
+use super::reply::ReplyOptions;
+use super::tool_names::ToolNames;
+use super::tools::registry::ToolRegistry;
+use super::tools::{Call, CallContext};
+use super::waiting::WaitingClient;
 use crate::domain::{Classification, Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
+use crate::read_model::ReadModel;
 use crate::store::clients::Clients;
 use crate::store::{MemoryStore, Outcome, Store, StoreFuture, Subset};
 use crate::tracker::{
@@ -30,6 +39,22 @@ pub async fn file_issue(tracker: &Tracker) -> Arc<Issue> {
 /// Returns the issue that was filed first.
 pub async fn only_issue(tracker: &Tracker) -> Arc<Issue> {
     tracker.state().await.unwrap().issues.at(0)
+}
+
+/// Returns a call of a tool of the lifecycle.
+pub fn call(tracker: &Tracker, tool: &str, arguments: Value, waiting: WaitingClient) -> Call {
+    let context = CallContext {
+        tracker: tracker.clone(),
+        read_model: ReadModel::new(tracker.clone()),
+        options: Arc::default(),
+        server: LazyContext::new(|| unreachable!("no tool of the lifecycle needs it")),
+        replies: ReplyOptions::default(),
+        is_lead: false,
+        waiting,
+    };
+    let arguments = serde_json::from_value(arguments).unwrap();
+    let tools = ToolRegistry::new(ToolNames::default());
+    tools.with(Toolsets::default()).call(tool, context, arguments).unwrap()
 }
 
 struct Racing {

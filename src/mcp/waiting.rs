@@ -69,15 +69,8 @@ mod tests {
 
     use super::*;
     use crate::domain::{AgentName, ClaimProof, IssueId};
-    use crate::mcp::context::LazyContext;
-    use crate::mcp::options::Toolsets;
-    use crate::mcp::reply::ReplyOptions;
     use crate::mcp::run_call::run_call;
-    use crate::mcp::testing::file_issue;
-    use crate::mcp::tool_names::ToolNames;
-    use crate::mcp::tools::CallContext;
-    use crate::mcp::tools::registry::ToolRegistry;
-    use crate::read_model::ReadModel;
+    use crate::mcp::testing::{self, file_issue};
     use crate::store::MemoryStore;
     use crate::tracker::{ClaimKind, Claimant, Tracker};
 
@@ -127,25 +120,11 @@ mod tests {
         }
         // The client connects again by itself, which is no turn.
         let (tracker, shutdown) = server.wait_for(Option::is_some).await.unwrap().clone().unwrap();
-        let server = LazyContext::new(|| unreachable!("no tool of the lifecycle needs it"));
         let waiting = WaitingClient { shutdown, progress: None };
-        let replies = ReplyOptions::default();
-        let read_model = ReadModel::new(tracker.clone());
-        let context = CallContext {
-            tracker,
-            read_model,
-            options: Arc::default(),
-            server,
-            replies,
-            is_lead: false,
-            waiting,
-        };
         let arguments = json!({ "agent": name(agent).as_str(), "wait_seconds": 600 });
-        let arguments = serde_json::from_value(arguments).unwrap();
-        let tools = ToolRegistry::new(ToolNames::default());
-        let call = tools.with(Toolsets::default()).call("get_next_issue", context, arguments);
+        let call = testing::call(&tracker, "get_next_issue", arguments, waiting);
         let cancelled = CancellationToken::new();
-        run_call(call.unwrap(), &cancelled, None).await.ok().unwrap().issue
+        run_call(call, &cancelled, None).await.ok().unwrap().issue
     }
 
     /// Waits again and again, and completes at once what it gets.

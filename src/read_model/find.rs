@@ -94,7 +94,7 @@ impl ReadView<'_> {
         };
         let is_asked_for = |at: &usize| query.statuses.contains(self.index.rows[*at].status);
         let matching = self.matching(query, &search);
-        let fits = |at: &usize| matching.may_have(*at) && of_kind(at) && matching.has(*at);
+        let fits = |at: &usize| of_kind(at) && matching.has(*at);
         if order.key == SortKey::Relevance {
             let found = self.best_matches(query, &search, of_kind);
             let counts = self.counted(found.positions.iter().copied());
@@ -103,7 +103,7 @@ impl ReadView<'_> {
             let listing = page_of(asked_for.into_iter(), total, counts, (page, size));
             return Listing { is_exact, has_exact_counts: is_exact, ..listing };
         }
-        let in_order = || self.in_order(order);
+        let in_order = || self.in_order(order).filter(|at| matching.may_have(*at));
         if query.condition.is_empty() && query.classification.is_none() {
             let counts = self.counts();
             let total = query.statuses.iter().map(|status| counts.in_status(status)).sum();
@@ -122,8 +122,7 @@ impl ReadView<'_> {
         if has_exact_counts {
             found.retain(is_asked_for);
         } else {
-            let is_wanted = |at: &usize| matching.may_have(*at) && is_asked_for(at) && fits(at);
-            let all = in_order().filter(is_wanted);
+            let all = in_order().filter(|at| is_asked_for(at) && fits(at));
             found = all.take(MAX_FOUND + 1).collect();
         }
         let is_exact = found.len() <= MAX_FOUND;
@@ -150,9 +149,9 @@ impl ReadView<'_> {
             self.best_matches(query, &search, fits)
         } else {
             let matching = self.matching(query, &search);
-            let matches = |at: &usize| matching.may_have(*at) && fits(at) && matching.has(*at);
-            let mut positions: Vec<_> =
-                self.in_order(order).filter(matches).take(limit.saturating_add(1)).collect();
+            let possible = self.in_order(order).filter(|at| matching.may_have(*at));
+            let matches = possible.filter(|at| fits(at) && matching.has(*at));
+            let mut positions: Vec<_> = matches.take(limit.saturating_add(1)).collect();
             let is_exact = positions.len() <= limit;
             positions.truncate(limit);
             Found { positions, is_exact }

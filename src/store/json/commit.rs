@@ -255,7 +255,7 @@ impl Committer {
         let result = decide(&mut draft);
         if draft.events.is_empty() {
             follower.standby = Some(StandbyState::of(Arc::new(draft.state)));
-            // The answer that nothing had to change relies on what is there, so that must be durable, too.
+            // The caller is told that the state is as it wanted. The events that made it so have to be durable first.
             let is_behind = log_end.durable.offset < log_end.last_batch.offset;
             let (paths, end) = (view.paths.clone(), log_end.last_batch);
             let (segment, issues) = (Arc::clone(&segment), Vec::new());

@@ -57,7 +57,7 @@ impl Request {
         self.commands.iter().all(is_open_claim)
     }
 
-    /// Returns true if it lapses a claim and nobody waits for its answer.
+    /// Returns true if it lapses a claim for a caller that is gone.
     fn is_lapse(&self) -> bool {
         matches!(self.commands[..], [Command::LapseClaim { .. }]) && self.reply.is_closed()
     }

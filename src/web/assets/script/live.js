@@ -227,7 +227,7 @@ const refresh = async (isNews) => {
     const [young, status] = await load();
     rest = Math.min(MAX_REST_MS, Math.max(MIN_REST_MS, 2 * (performance.now() - lastLoad)));
     if (status < 500 && isForeign(young)) {
-      // Nobody loses what they have begun to type.
+      // A page with a form that its reader has begun stays as it is.
       hasFailed = stays(main);
       if (!hasFailed) location.reload();
     } else if (document.hidden) {

@@ -3,6 +3,7 @@
 mod agent;
 mod lane;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use maud::{Markup, html};
@@ -12,7 +13,7 @@ pub(super) use self::agent::AgentView;
 use self::lane::Lane;
 use super::gone_clients::GoneClients;
 use super::{components, icons};
-use crate::domain::Timestamp;
+use crate::domain::{Issue, Timestamp};
 use crate::read_model::{Agent, AgentWork, ReadView};
 use crate::web::format;
 use crate::web::query::{InvalidParameter, ListQuery, Parameters};
@@ -118,7 +119,7 @@ pub(super) fn content(
     let agents = view.agents();
     let page = page.clamp(1, agents.len().div_ceil(PAGE_SIZE).max(1));
     let lane = Lane::new(period, now);
-    let mut work = view.work_since(lane.begin());
+    let (mut work, asked) = (view.work_since(lane.begin()), questions_by_agent(view));
     html! {
         h1.unseen { (text::TITLE) }
         @if agents.is_empty() {
@@ -144,7 +145,8 @@ pub(super) fn content(
                     }
                     tbody role="rowgroup" {
                         @for agent in agents.iter().skip((page - 1) * PAGE_SIZE).take(PAGE_SIZE) {
-                            (row(agent, &work.take(agent.name), &lane, (view, gone), now))
+                            @let asked = asked.get(view.names().text(agent.name));
+                            (row(agent, &work.take(agent.name), &lane, asked, (view, gone), now))
                         }
                     }
                 }
@@ -177,6 +179,7 @@ fn row(
     agent: &Agent,
     work: &AgentWork,
     lane: &Lane,
+    asked: Option<&Questions>,
     (view, gone): (&ReadView, &GoneClients),
     now: Timestamp,
 ) -> Markup {
@@ -209,7 +212,7 @@ fn row(
                         @if hidden > 0 { li { a href=(agent_path(name)) { (text::more(hidden)) } } }
                     }
                 }
-                (asked(name, view, now))
+                @if let Some(asked) = asked { (questions(asked, now)) }
             }
             td.last role="cell" {
                 (text::action(last.kind)) " "
@@ -237,18 +240,29 @@ fn presence(agent: &Agent, view: &ReadView, gone: &GoneClients, now: Timestamp) 
     }
 }
 
+/// The issues about which an agent has asked people, each with the time of the question.
+type Questions = Vec<(Timestamp, Arc<Issue>)>;
+
+/// Returns for each agent the open questions that it has asked.
+fn questions_by_agent(view: &ReadView) -> HashMap<String, Questions> {
+    let mut asked: HashMap<String, Questions> = HashMap::new();
+    for issue in view.questions() {
+        if let Some(parked) = &issue.attributes.parked {
+            let (agent, since) = (parked.by.clone(), parked.since);
+            asked.entry(agent).or_default().push((since, issue));
+        }
+    }
+    asked
+}
+
 /// Renders the questions for whose answers an agent waits.
-fn asked(name: &str, view: &ReadView, now: Timestamp) -> Markup {
-    let questions = view.questions().filter_map(|issue| {
-        let parked = issue.attributes.parked.as_ref().filter(|parked| parked.by == name)?;
-        Some((parked.since, Arc::clone(&issue)))
-    });
+fn questions(asked: &Questions, now: Timestamp) -> Markup {
     html! {
-        @for (since, issue) in questions.take(MAX_HELD) {
+        @for (since, issue) in asked.iter().take(MAX_HELD) {
             p {
                 strong.asked { (icons::other("comment")) (text::WAITS_FOR_ANSWER) } " "
                 a.title href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) } " "
-                (components::ago(since, now))
+                (components::ago(*since, now))
             }
         }
     }
