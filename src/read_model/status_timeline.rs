@@ -1,6 +1,6 @@
 //! The status timeline of one issue, without its texts.
 
-use smallvec::SmallVec;
+use std::sync::Arc;
 
 use crate::domain::{ActionKind, Classification, Issue, Status, Timestamp};
 
@@ -35,9 +35,6 @@ pub struct StatusTimeline<'a> {
     pub changes: &'a [StatusChange],
 }
 
-/// The changes of status of an issue. Those of most issues lie within, so that statistics find them next to each other.
-pub(super) type StatusChanges = SmallVec<[StatusChange; 5]>;
-
 /// Returns the changes of status in the history of an issue, in the order of the history.
 ///
 /// The first is always the filing; if the history lacks it, it is assumed to be at `created_at`. The last always
@@ -45,8 +42,8 @@ pub(super) type StatusChanges = SmallVec<[StatusChange; 5]>;
 /// hand, a last step at `modified_at` is added.
 ///
 /// A time may be earlier than that of the previous step, because the clocks of several machines stamp them.
-pub(super) fn status_changes(issue: &Issue) -> StatusChanges {
-    let mut changes = StatusChanges::new();
+pub(super) fn status_changes(issue: &Issue) -> Arc<[StatusChange]> {
+    let mut changes = Vec::new();
     let mut before = None;
     for entry in &issue.history {
         let kind = ActionKind::of(&entry.action);
@@ -65,7 +62,7 @@ pub(super) fn status_changes(issue: &Issue) -> StatusChanges {
     if changes.last().is_none_or(|step| step.status != issue.status) {
         changes.push(StatusChange::new(issue.modified_at, issue.status));
     }
-    changes
+    changes.into()
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ pub(super) fn parse(text: &str) -> Result<Tokens, BadToken> {
         if let Some(other) = names.insert(token.principal.name.clone(), number) {
             return Err(bad(Problem::SameName(other)));
         }
-        if let Some(other) = secrets.insert(token.secret.clone(), number) {
+        if let Some(other) = secrets.insert(token.secret_hash, number) {
             return Err(bad(Problem::SameSecret(other)));
         }
         tokens.push(token);
