@@ -1,14 +1,16 @@
 //! Finds the issues in an invalid file by parsing each one alone.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
 use memchr::{memchr, memchr_iter};
-use regex::Regex;
 
 use crate::domain::text::shortened;
 use crate::domain::{Issue, IssueId};
 use crate::json_compat;
+
+/// The keys by which a broken issue is named.
+const ID: &str = "\"id\"";
+const TITLE: &str = "\"title\"";
 
 /// The length of the excerpt of an unreadable part, in characters.
 const SHOWN_CHARS: usize = 60;
@@ -80,11 +82,6 @@ pub(super) fn unread(bytes: &[u8], found: &[FoundIssue]) -> Vec<UnreadPart> {
 }
 
 fn unread_in(bytes: &[u8], gap: Range<usize>) -> Vec<UnreadPart> {
-    // Spells out the white space of JSON, because the regex engine is built without Unicode tables for `\s`.
-    static ID: LazyLock<Regex> = LazyLock::new(|| {
-        let pattern = r#""id"[ \t\r\n]*:[ \t\r\n]*"([^"\n]{1,100})"(?:[ \t\r\n]*,[ \t\r\n]*"title"[ \t\r\n]*:[ \t\r\n]*"([^"\n]*)")?"#;
-        Regex::new(pattern).expect("the pattern is valid")
-    });
     let text = String::from_utf8_lossy(&bytes[gap.clone()]);
     let is_structure = |letter: char| letter.is_whitespace() || "{}[],:".contains(letter);
     // Most gaps are structure only. Counting lines is slow, because it starts at the beginning of the file.
@@ -93,12 +90,13 @@ fn unread_in(bytes: &[u8], gap: Range<usize>) -> Vec<UnreadPart> {
     }
     let first = line(bytes, gap.start);
     let line_at = |offset: usize| first + memchr_iter(b'\n', &text.as_bytes()[..offset]).count();
-    let parts = ID.captures_iter(&text).map(|captures| {
-        let begin = captures.get(0).map_or(0, |whole| whole.start());
-        let title = captures.get(2).map(|title| format!(" ({})", shown(title.as_str())));
-        let (id, title) = (&captures[1], title.unwrap_or_default());
+    let parts = text.match_indices(ID).filter_map(|(begin, _)| {
+        let (id, rest) = string_member(&text[begin..], ID)?;
+        let rest = rest.trim_start().strip_prefix(',').map(str::trim_start);
+        let title = rest.and_then(|rest| string_member(rest, TITLE));
+        let title = title.map(|(title, _)| format!(" ({})", shown(title))).unwrap_or_default();
         let what = format!("issue {}{title} at line {}", shown(id), line_at(begin));
-        UnreadPart { id: IssueId::parse(id), what }
+        Some(UnreadPart { id: IssueId::parse(id), what })
     });
     let parts: Vec<_> = parts.collect();
     if parts.is_empty() {
@@ -108,6 +106,13 @@ fn unread_in(bytes: &[u8], gap: Range<usize>) -> Vec<UnreadPart> {
         return vec![UnreadPart { id: None, what }];
     }
     parts
+}
+
+/// Returns the string behind a key at the beginning of a text, on one line, and the rest of the text.
+fn string_member<'t>(text: &'t str, key: &str) -> Option<(&'t str, &'t str)> {
+    let value = text.strip_prefix(key)?.trim_start().strip_prefix(':')?;
+    let (value, rest) = value.trim_start().strip_prefix('"')?.split_once('"')?;
+    (!value.is_empty() && !value.contains('\n')).then_some((value, rest))
 }
 
 fn shown(text: &str) -> String {
