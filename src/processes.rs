@@ -31,7 +31,7 @@ const LOCK: &str = "lock";
 const ENTRY: &str = "json";
 const BEGUN: &str = "tmp";
 /// How often a process creates its lock file again after another one removed it as stale.
-const TRIALS: usize = 20;
+const MAX_ATTEMPTS: usize = 20;
 
 string_enum! {
     /// How a process uses the store.
@@ -135,7 +135,7 @@ impl Registry {
     /// The files cannot be written.
     pub fn register(&self, entry: ProcessEntry) -> io::Result<Registration> {
         let mut last = io::Error::from(io::ErrorKind::WouldBlock);
-        for _ in 0..TRIALS {
+        for _ in 0..MAX_ATTEMPTS {
             let name = format!("{}-{}", entry.pid, Uuid::new_v4().simple());
             // A process that leaves may remove the directories at any time.
             let made = self.make_directories();

@@ -51,7 +51,7 @@ pub use crate::store::{
 use crate::store::{Document, Outcome, Store};
 
 /// How long [`Tracker::close`] waits for claims that are lapsing.
-const LAST_LAPSES: Duration = Duration::from_millis(200);
+const SHUTDOWN_LAPSES: Duration = Duration::from_millis(200);
 
 /// An issue to add.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -358,7 +358,7 @@ impl Tracker {
     /// Accepts no more changes, and waits for changes and lapses in progress; see [`Store::close`].
     pub async fn close(&self) -> bool {
         self.lapsing.close();
-        let lapsed = timeout(LAST_LAPSES, self.lapsing.wait()).await;
+        let lapsed = timeout(SHUTDOWN_LAPSES, self.lapsing.wait()).await;
         if lapsed.is_err() {
             tracing::warn!("undelivered claims may still be held");
         }

@@ -12,7 +12,7 @@ use crate::tracker::{EventPosition, Events, NumberedEvent, State, StoreError, Tr
 /// The number of events per read. Tests use short logs.
 const CHUNK: u64 = if cfg!(test) { 5 } else { 8_000 };
 /// How often, and how long each time, to wait until the newest state is durable.
-const TRIALS: u32 = 12;
+const MAX_ATTEMPTS: u32 = 12;
 const TRIAL: Duration = Duration::from_millis(250);
 
 /// The reasons why an earlier state cannot be reconstructed.
@@ -112,7 +112,7 @@ async fn events_up_to(tracker: &Tracker, position: EventPosition) -> Result<Even
 pub(super) async fn durable_state(tracker: &Tracker) -> Result<State, HistoryError> {
     let mut state = tracker.state().await?;
     let mut newest = None;
-    for _ in 0..TRIALS {
+    for _ in 0..MAX_ATTEMPTS {
         let Some(before) = state.position.number.checked_sub(1) else { return Ok(state) };
         let read = tracker.events(before, 1).await?;
         match read.events.first() {

@@ -17,8 +17,8 @@ use crate::config::settings::AGENT;
 use crate::config::{Config, Source, StoreLocation};
 use crate::domain::AgentName;
 use crate::hooks::{
-    self, ASK_LIMIT, CALL_LIMIT, Git, HookContext, HooksDir, SERVER_LIMIT, SESSION_END_LIMIT,
-    SESSION_LIMIT, SessionInput, SessionTexts,
+    self, ASK_LIMIT, CALL_LIMIT, Git, HookContext, HookInput, HookTexts, HooksDir, SERVER_LIMIT,
+    SESSION_END_LIMIT, SESSION_LIMIT,
 };
 use crate::port_probe;
 use crate::processes::{ProcessEntry, Registry};
@@ -27,7 +27,7 @@ use crate::store::json::JsonStoreOptions;
 use crate::store::json::fs::{FileSystem, RealFileSystem};
 use crate::store::json::paths::StorePaths;
 use crate::tracker::Tracker;
-use crate::web::SESSION_PATH;
+use crate::web::HOOK_TEXTS_PATH;
 
 /// How long a note waits for the lock of the store.
 const BUSY_AFTER: Duration = Duration::from_millis(1_200);
@@ -150,8 +150,7 @@ async fn session(
     let prepared = spawn_blocking(move || {
         let mut text = Vec::new();
         stdin().lock().take(MAX_INPUT_BYTES).read_to_end(&mut text)?;
-        let input: SessionInput =
-            serde_json::from_slice(&text).context("the input is not valid")?;
+        let input: HookInput = serde_json::from_slice(&text).context("the input is not valid")?;
         let config = config(input.directory())?;
         let servers = if event == SessionEvent::SessionEnd { Vec::new() } else { servers(&config) };
         Ok::<_, anyhow::Error>((is_there(&config), config, input, servers))
@@ -172,7 +171,7 @@ async fn session(
     }
     let texts = match ask(&servers, &tracker, agent).await {
         Some(texts) => texts,
-        None => SessionTexts::read(&tracker, agent).await?,
+        None => HookTexts::read(&tracker, agent).await?,
     };
     if let Some(told) = texts.answer(event, client) {
         let mut output = Output::stdout();
@@ -196,10 +195,10 @@ async fn ask(
     servers: &[SocketAddr],
     tracker: &Tracker,
     agent: Option<&AgentName>,
-) -> Option<SessionTexts> {
+) -> Option<HookTexts> {
     let agent = agent.map(AgentName::as_str).unwrap_or_default();
     let query = Serializer::new(String::new()).append_pair("agent", agent).finish();
-    let path = format!("{SESSION_PATH}?{query}");
+    let path = format!("{HOOK_TEXTS_PATH}?{query}");
     let answer = port_probe::json(*servers.first()?, &path, MAX_INPUT_BYTES, SERVER_LIMIT).await?;
     let is_ours = answer["storeId"] == tracker.store_id().await.to_string();
     serde_json::from_value(answer).ok().filter(|_| is_ours)

@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_millis(400);
 /// How often a process checks that it is registered.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// After this many attempts to take over the port, its owner is determined again.
-const TRIALS: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 
 /// Returns the URL of the web UI on a port: on localhost if possible, else on the address that it listens on.
 fn page(address: IpAddr, port: u16) -> String {
@@ -196,7 +196,7 @@ impl ProcessContext {
                 }
             };
             line.tell_once(&mut told);
-            for _ in 0..TRIALS {
+            for _ in 0..MAX_ATTEMPTS {
                 tokio::time::sleep(STANDBY).await;
                 if let Some(listener) = self.ports.take(port).await.with_context(cannot)? {
                     return Ok(listener);

@@ -18,7 +18,7 @@ use crate::hints::{self, COMMANDS};
 use crate::tracker::{EventPosition, Revision, StoreError, Tracker};
 
 /// How long the board waits for more changes before it reads the store again.
-const GATHER: Duration = Duration::from_millis(100);
+const DEBOUNCE: Duration = Duration::from_millis(100);
 /// How often a store is polled that cannot notify: one that is unreadable, or has no log yet.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// How often the ages on the board are refreshed.
@@ -176,7 +176,7 @@ impl<'a> BoardUpdates<'a> {
             wake = live.wait(POLL_EVERY) => return wake,
             Ok(()) = self.newest.changed() => {}
         }
-        live.wait(GATHER).await
+        live.wait(DEBOUNCE).await
     }
 
     /// Returns the board if it has changed since the last call. The inner error is that of the store, and is returned

@@ -112,7 +112,7 @@ pub(super) async fn run(
         .map_err(with_map_hint)
         .with_context(|| format!("{name} was not imported, read as {}", form.as_str()))?;
     drop(bytes);
-    let kept = told_when_busy(tracker.state(), &mut false).await?.issues;
+    let kept = warn_when_busy(tracker.state(), &mut false).await?.issues;
     let mut import = Import::of(entries, &kept);
     let notes = [import.id_note(), import.column_note(&options.mapping)];
     if !arguments.dry_run {
@@ -330,28 +330,28 @@ impl Import {
         loop {
             let has_room = in_flight.len() < MAX_IN_FLIGHT && bytes_in_flight < MAX_BYTES_IN_FLIGHT;
             let next = if has_room && failure.is_none() { waiting.next() } else { None };
-            let settled = if let Some((place, draft)) = next {
+            let entry = if let Some((place, draft)) = next {
                 bytes_in_flight += draft.issue.json_bytes();
                 let mut filing = Box::pin(file_one(tracker, agent, place, draft));
                 // The first poll sends the command, so this keeps the order.
                 match filing.as_mut().now_or_never() {
-                    Some(settled) => settled,
+                    Some(entry) => entry,
                     None => {
                         in_flight.push(filing);
                         continue;
                     }
                 }
-            } else if let Some(settled) = told_when_busy(in_flight.next(), &mut is_told).await {
-                settled
+            } else if let Some(entry) = warn_when_busy(in_flight.next(), &mut is_told).await {
+                entry
             } else {
                 break;
             };
-            bytes_in_flight -= settled.bytes;
+            bytes_in_flight -= entry.bytes;
             progress.step();
-            match settled.outcome {
+            match entry.outcome {
                 Ok(outcome) => {
                     filed += usize::from(outcome == ImportOutcome::New);
-                    self.report.set(settled.place, outcome);
+                    self.report.set(entry.place, outcome);
                 }
                 // Wait for the other imports in progress: they may still succeed.
                 Err(error) => failure = failure.or(Some(error)),
@@ -369,7 +369,7 @@ impl Import {
 }
 
 /// Waits for the store, and logs once if it is busy for long.
-async fn told_when_busy<T>(work: impl Future<Output = T>, is_told: &mut bool) -> T {
+async fn warn_when_busy<T>(work: impl Future<Output = T>, is_told: &mut bool) -> T {
     tokio::pin!(work);
     if !*is_told {
         if let Ok(done) = tokio::time::timeout(BUSY_PATIENCE, &mut work).await {
@@ -385,7 +385,7 @@ async fn told_when_busy<T>(work: impl Future<Output = T>, is_told: &mut bool) ->
 }
 
 /// The result of one import.
-struct Settled {
+struct FiledEntry {
     place: usize,
     bytes: usize,
     outcome: Result<ImportOutcome, StoreError>,
@@ -396,7 +396,7 @@ async fn file_one(
     agent: &AgentName,
     place: usize,
     draft: ImportDraft,
-) -> Settled {
+) -> FiledEntry {
     let bytes = draft.issue.json_bytes();
     let filed = tracker.import_issue(draft.issue.clone(), agent.clone()).await;
     let outcome = match filed {
@@ -410,7 +410,7 @@ async fn file_one(
         }
         Err(error) => Err(error),
     };
-    Settled { place, bytes, outcome }
+    FiledEntry { place, bytes, outcome }
 }
 
 fn compared(kept: &Issue, draft: &ImportDraft) -> ImportOutcome {

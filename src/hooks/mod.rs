@@ -31,7 +31,7 @@ pub use hooks_dir::{Blocker, HooksDir};
 pub use install::{HookChange, HookState, HookStatus};
 pub use issue_work::{IssueBranch, IssueWork, issue_work};
 pub use report::{ChangeReport, Operation, StatusReport, plan, status};
-pub use session::{SessionInput, SessionTexts, end_session};
+pub use session::{HookInput, HookTexts, end_session};
 
 /// How long git may wait for a hook of ours.
 pub const CALL_LIMIT: Duration = Duration::from_millis(2_000);

@@ -26,7 +26,7 @@ const MAX_LOOKED_AT: usize = 20;
 /// What the client says on stdin. Clients send more than that.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct SessionInput {
+pub struct HookInput {
     /// The working directory of the session.
     pub cwd: Option<PathBuf>,
     /// The directories of the session, which Cursor sends instead.
@@ -41,7 +41,7 @@ pub struct SessionInput {
     pub reason: Option<String>,
 }
 
-impl SessionInput {
+impl HookInput {
     /// Returns the directory of the session.
     pub fn directory(&self) -> Option<PathBuf> {
         self.cwd.clone().or_else(|| self.workspace_roots.first().cloned())
@@ -56,14 +56,14 @@ impl SessionInput {
 
 /// What the agent of a session is told.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SessionTexts {
+pub struct HookTexts {
     /// At the start of the session.
     greeting: String,
     /// When the agent wants to stop; `None` if it holds nothing.
     reminder: Option<String>,
 }
 
-impl SessionTexts {
+impl HookTexts {
     /// Reads what the texts say. Without an agent they say nothing about claims.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl SessionTexts {
 pub async fn end_session(
     tracker: &Tracker,
     agent: Option<&AgentName>,
-    input: &SessionInput,
+    input: &HookInput,
 ) -> Result<(), StoreError> {
     let why = input.reason.as_deref().map(|why| format!(" ({})", shortened(why, MAX_CHARS)));
     let reason = format!("the session of the agent ended{}", why.unwrap_or_default());
@@ -154,7 +154,7 @@ async fn greeting(
         0 => "no issue waits".to_owned(),
         _ => format!("issues that wait: {}", waiting.join(", ")),
     };
-    let rest = glance(agent, tracker).await?;
+    let rest = short_digest(agent, tracker).await?;
     Ok(match agent {
         None => format!("ait, the issue queue of this project: {waiting}.{rest}"),
         Some(agent) => {
@@ -172,7 +172,7 @@ async fn greeting(
 
 /// Returns a short digest, from the indexes of the store alone: what waits longest, what others hold and how much ended
 /// lately. Empty if there is nothing of these.
-async fn glance(agent: Option<&AgentName>, tracker: &Tracker) -> Result<String, StoreError> {
+async fn short_digest(agent: Option<&AgentName>, tracker: &Tracker) -> Result<String, StoreError> {
     let now = tracker.now();
     let mut text = String::new();
     let created = Query { statuses: Some(Status::Created).into(), take: 1, ..Query::default() };

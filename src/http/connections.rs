@@ -30,7 +30,7 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 /// How long a closing connection is still read, so that its last response arrives.
 const LINGER: Duration = Duration::from_secs(1);
 /// How long a closing connection is still read during a shutdown, when clients have been quiet anyway.
-const LAST_LINGER: Duration = Duration::from_millis(100);
+const SHUTDOWN_LINGER: Duration = Duration::from_millis(100);
 /// How much of a closing connection is still read.
 const LINGER_BYTES: u64 = 4 << 20;
 /// How many excess connections get 503 at a time; more are closed without a response.
@@ -178,7 +178,7 @@ async fn connection(
         }
         Err(_) | Ok(()) => Vec::new(),
     };
-    let linger = if is_ending { LAST_LINGER } else { LINGER };
+    let linger = if is_ending { SHUTDOWN_LINGER } else { LINGER };
     close(parts.io.into_inner(), &last_bytes, linger).await;
 }
 

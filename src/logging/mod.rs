@@ -26,7 +26,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::string_enum::string_enum;
 use file::LogFile;
-use writer::{Lines, Message};
+use writer::{LineQueue, LogMessage};
 
 pub use file::LogFileError;
 
@@ -40,7 +40,7 @@ const DEFAULT_OF_COMMANDS: &str = "warn,agent_issue_tracker::cli=info";
 /// How many lines may wait for the writer.
 const WAITING_LINES: usize = 1_000;
 /// How long the process waits at its end for the last lines.
-const LAST_LINES: Duration = Duration::from_millis(200);
+const SHUTDOWN_LINES: Duration = Duration::from_millis(200);
 
 /// The log profile: how lines look and which filter is the default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +96,7 @@ impl LogOptions {
 /// The running log.
 #[derive(Debug)]
 pub struct Log {
-    messages: SyncSender<Message>,
+    messages: SyncSender<LogMessage>,
     is_file: bool,
     /// Set when the writer must reopen the file before the next line.
     reopening: Arc<AtomicBool>,
@@ -154,7 +154,7 @@ impl Log {
             .with_max_level(LevelFilter::TRACE)
             .with_target(false)
             .with_ansi(!self.is_file && is_coloured())
-            .with_writer(move || Lines(lines.clone()))
+            .with_writer(move || LineQueue(lines.clone()))
             .log_internal_errors(false);
         match (options.profile, options.format) {
             (LogProfile::Server, LogFormat::Text) => log.finish().with(filter).init(),
@@ -181,7 +181,7 @@ impl Log {
 
     /// Writes a line to stderr, even if the log is a file.
     fn write_stderr(&self, line: &str) {
-        let _ = self.messages.try_send(Message::Stderr(format!("{line}\n").into_bytes()));
+        let _ = self.messages.try_send(LogMessage::Stderr(format!("{line}\n").into_bytes()));
     }
 
     /// Reopens the log file on each SIGHUP, for log rotation. Does nothing if the log is not a file. Must be called
@@ -198,7 +198,7 @@ impl Log {
                 while hangups.recv().await.is_some() {
                     reopening.store(true, Ordering::Release);
                     // If the queue is full, the next line reopens the file.
-                    let _ = messages.try_send(Message::Wake);
+                    let _ = messages.try_send(LogMessage::Wake);
                 }
             });
         }
@@ -208,8 +208,8 @@ impl Log {
     /// Waits a bounded time for the last lines to be written.
     pub fn end(self) {
         let (written, waiting) = sync_channel(1);
-        if self.messages.try_send(Message::End(written)).is_ok() {
-            let _ = waiting.recv_timeout(LAST_LINES);
+        if self.messages.try_send(LogMessage::End(written)).is_ok() {
+            let _ = waiting.recv_timeout(SHUTDOWN_LINES);
         }
     }
 }

@@ -10,7 +10,7 @@ use super::file::LogFile;
 
 /// A message to the writer thread.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum LogMessage {
     Line(Vec<u8>),
     /// A line for stderr, even if the log is a file.
     Stderr(Vec<u8>),
@@ -24,9 +24,9 @@ pub(super) enum Message {
 pub(super) fn start(
     file: Option<LogFile>,
     reopening: Arc<AtomicBool>,
-    incoming: Receiver<Message>,
+    incoming: Receiver<LogMessage>,
 ) {
-    let mut writer = Writer { file, has_complained: false };
+    let mut writer = LogWriter { file, has_complained: false };
     thread::spawn(move || {
         for message in incoming {
             if reopening.swap(false, Ordering::Acquire) {
@@ -37,23 +37,23 @@ pub(super) fn start(
     });
 }
 
-struct Writer {
+struct LogWriter {
     file: Option<LogFile>,
     /// True once stderr was told that the file cannot be written.
     has_complained: bool,
 }
 
-impl Writer {
-    fn take(&mut self, message: Message) {
+impl LogWriter {
+    fn take(&mut self, message: LogMessage) {
         match (message, &mut self.file) {
-            (Message::Line(line), Some(file)) => {
+            (LogMessage::Line(line), Some(file)) => {
                 if let Err(error) = file.write(&line) {
                     self.complain(&error);
                 }
             }
-            (Message::Line(line), None) | (Message::Stderr(line), _) => to_stderr(&line),
-            (Message::Wake, _) => {}
-            (Message::End(written), _) => drop(written.send(())),
+            (LogMessage::Line(line), None) | (LogMessage::Stderr(line), _) => to_stderr(&line),
+            (LogMessage::Wake, _) => {}
+            (LogMessage::End(written), _) => drop(written.send(())),
         }
     }
 
@@ -91,11 +91,11 @@ fn to_stderr(line: &[u8]) {
 }
 
 /// The subscriber's output: queues whole lines, and drops them when the queue is full.
-pub(super) struct Lines(pub(super) SyncSender<Message>);
+pub(super) struct LineQueue(pub(super) SyncSender<LogMessage>);
 
-impl Write for Lines {
+impl Write for LineQueue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let _ = self.0.try_send(Message::Line(line.to_vec()));
+        let _ = self.0.try_send(LogMessage::Line(line.to_vec()));
         Ok(line.len())
     }
 

@@ -6,7 +6,7 @@ use rmcp::model::ProtocolVersion;
 use rmcp::service::{RequestContext, RoleServer};
 
 use super::options::{ReplyBudget, Toolset, Toolsets};
-use super::sessions::Session;
+use super::sessions::McpSession;
 use crate::http::{Principal, Scope};
 
 /// The header with the budget of replies.
@@ -66,7 +66,7 @@ pub(super) fn is_lead(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// Returns the session of a request; `None` over stdio and for clients without sessions.
-pub(super) fn session(context: &RequestContext<RoleServer>) -> Option<&Session> {
+pub(super) fn session(context: &RequestContext<RoleServer>) -> Option<&McpSession> {
     extension(context)
 }
 

@@ -42,7 +42,7 @@ use crate::read_model::ReadModel;
 use crate::tracker::{Claimant, ProcessClient, Tracker};
 
 /// How long the server still reads cancellations after the end of the input.
-const LAST_CANCELLATIONS: Duration = Duration::from_millis(50);
+const SHUTDOWN_CANCELLATIONS: Duration = Duration::from_millis(50);
 
 /// The tracker as an MCP server. Clones share everything.
 #[derive(Clone)]
@@ -467,7 +467,7 @@ impl ServerHandler for McpServer {
         let shutdown = async {
             self.shutdown.cancelled().await;
             // A client may cancel the subscription and then end its input at once.
-            tokio::time::sleep(LAST_CANCELLATIONS).await;
+            tokio::time::sleep(SHUTDOWN_CANCELLATIONS).await;
         };
         tokio::select! {
             () = notifying => {}

@@ -29,11 +29,11 @@ pub(super) struct Sessions {
     store: StoreId,
     tracker: Tracker,
     metrics: Metrics,
-    state: Mutex<State>,
+    state: Mutex<SessionTable>,
 }
 
 #[derive(Default)]
-struct State {
+struct SessionTable {
     /// Oldest first.
     ended: IndexSet<Key>,
     /// The sessions with subscriptions or open streams, oldest first.
@@ -72,7 +72,7 @@ impl Sessions {
     }
 
     /// Returns the session with this id; `None` if it ended here, belongs to another store, or is no session id.
-    pub fn find(self: &Arc<Self>, id: &str) -> Option<Session> {
+    pub fn find(self: &Arc<Self>, id: &str) -> Option<McpSession> {
         let (store, random) = id.split_once('.')?;
         let is_random = random.len() == 32
             && random.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -80,16 +80,16 @@ impl Sessions {
             return None;
         }
         let key = u128::from_str_radix(random, 16).ok()?;
-        let session = Session { sessions: Arc::clone(self), key };
+        let session = McpSession { sessions: Arc::clone(self), key };
         (!session.has_ended()).then_some(session)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SessionTable> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl SessionTable {
     fn next_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
@@ -106,12 +106,12 @@ impl State {
 
 /// One session.
 #[derive(Clone)]
-pub(in crate::mcp) struct Session {
+pub(in crate::mcp) struct McpSession {
     sessions: Arc<Sessions>,
     key: Key,
 }
 
-impl Session {
+impl McpSession {
     /// Returns the client whose claims live with the session.
     pub fn client(&self) -> ClientId {
         ClientId::new(&format!("session-{:016x}", xxh3_64(&self.key.to_be_bytes())))
@@ -216,7 +216,7 @@ impl Drop for InFlight {
 
 /// An open stream of notifications.
 pub(super) struct OpenStream {
-    session: Session,
+    session: McpSession,
     number: u64,
     pub subscriptions: Arc<Subscriptions>,
     /// Cancelled at the end of the session.

@@ -30,7 +30,7 @@ use crate::tracker::MAX_WAITING;
 /// How long calls in flight may stay undecided after the end of the input.
 const GRACE: Duration = Duration::from_millis(400);
 /// How long writing the last responses may take after that.
-const LAST_RESPONSES: Duration = Duration::from_millis(250);
+const SHUTDOWN_RESPONSES: Duration = Duration::from_millis(250);
 /// The longest message. Of a longer one, only the id is read.
 const MAX_LINE_BYTES: usize = 16 << 20;
 /// The most requests that are handled, or whose responses are not written yet. The next ones wait in the pipe.
@@ -78,7 +78,7 @@ where
     }
     // Withdraws and answers calls that still wait for another process.
     tokio::spawn(async move { tracker.close().await });
-    if tokio::time::timeout(LAST_RESPONSES, waiting).await.is_err() {
+    if tokio::time::timeout(SHUTDOWN_RESPONSES, waiting).await.is_err() {
         tracing::warn!("the client did not read its last responses");
     }
     Ok(())

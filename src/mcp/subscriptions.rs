@@ -18,7 +18,7 @@ use crate::tracker::{EventPosition, StoreError, Tracker};
 /// How many resources one client can subscribe to.
 pub(super) const MAX_SUBSCRIPTIONS: usize = 1_000;
 /// How long changes are gathered before clients are notified.
-const GATHER: Duration = Duration::from_millis(100);
+const DEBOUNCE: Duration = Duration::from_millis(100);
 /// How soon a failed read of the store is repeated.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 /// How many events are read at a time.
@@ -77,7 +77,7 @@ impl ChangeStream {
                 // The process is ending.
                 else => std::future::pending().await,
             }
-            sleep(GATHER).await;
+            sleep(DEBOUNCE).await;
             // Before the read: events that come during it are read, or announced again.
             self.newest.borrow_and_update();
             let change = loop {

@@ -10,7 +10,7 @@ use crate::tracker::Revision;
 /// How long the findings of an unchanged store stay: some come with time alone.
 const LASTING_MS: u64 = 60_000;
 /// For how many times as long as the search took its number is shown although the store has changed.
-const RESTS: u64 = 20;
+const PAUSE_FACTOR: u64 = 20;
 
 /// The last findings. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +52,7 @@ impl FindingsCache {
     pub(super) fn recent(&self, now: Timestamp) -> Option<Arc<Findings>> {
         let cached = self.get()?;
         let took = u64::try_from(cached.took.as_millis()).unwrap_or(u64::MAX);
-        cached.is_within(now, RESTS.saturating_mul(took)).then_some(cached.findings)
+        cached.is_within(now, PAUSE_FACTOR.saturating_mul(took)).then_some(cached.findings)
     }
 
     /// Returns the last findings if they are not older than a minute, whatever has changed since.

@@ -1,7 +1,7 @@
 //! A set of positions, with one bit for each issue.
 
 /// The number of positions in a word.
-const LANES: usize = u64::BITS as usize;
+const BITS_PER_WORD: usize = u64::BITS as usize;
 
 /// A set of positions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Positions(Vec<u64>);
 impl Positions {
     /// Returns a set of positions below `count`.
     pub fn of(count: usize, positions: impl Iterator<Item = usize>) -> Self {
-        let mut set = Self(vec![0; count.div_ceil(LANES)]);
+        let mut set = Self(vec![0; count.div_ceil(BITS_PER_WORD)]);
         positions.for_each(|at| set.insert(at));
         set
     }
@@ -22,12 +22,12 @@ impl Positions {
 
     /// Returns true if a position is in the set.
     pub fn contains(&self, position: usize) -> bool {
-        self.0[position / LANES] >> (position % LANES) & 1 == 1
+        self.0[position / BITS_PER_WORD] >> (position % BITS_PER_WORD) & 1 == 1
     }
 
     /// Adds a position, which must be below the count.
     pub fn insert(&mut self, position: usize) {
-        self.0[position / LANES] |= 1 << (position % LANES);
+        self.0[position / BITS_PER_WORD] |= 1 << (position % BITS_PER_WORD);
     }
 
     /// Returns what is not in the set.

@@ -16,7 +16,7 @@ use crate::tracker::IndexedIssues;
 /// The bits of a signature. An issue with 1.2 kB of text sets about a fifth of them.
 const WIDTH: usize = 4096;
 /// The number of signatures in a block.
-const LANES: usize = 64;
+const ISSUES_PER_BLOCK: usize = 64;
 
 /// One word for each bit of the signature, with one bit for each issue.
 type Block = [u64; WIDTH];
@@ -31,9 +31,9 @@ impl Signatures {
     /// Adds or updates an issue. New positions arrive in order.
     pub fn set(&mut self, position: usize, issue: &Issue) {
         if let Some(blocks) = self.blocks.get_mut() {
-            if let Some(block) = blocks.get_mut(position / LANES) {
+            if let Some(block) = blocks.get_mut(position / ISSUES_PER_BLOCK) {
                 // Of an issue that has changed, the texts from before do not count.
-                let lane = 1 << (position % LANES);
+                let lane = 1 << (position % ISSUES_PER_BLOCK);
                 Arc::make_mut(block).iter_mut().for_each(|word| *word &= !lane);
             }
             add(blocks, position, issue);
@@ -48,7 +48,7 @@ impl Signatures {
     /// Returns the issues that may contain a lower-case text.
     pub fn candidates(&self, text: &str, issues: &IndexedIssues) -> Positions {
         let blocks = self.blocks.get_or_init(|| {
-            let mut blocks = Vec::with_capacity(issues.len() / LANES + 1);
+            let mut blocks = Vec::with_capacity(issues.len() / ISSUES_PER_BLOCK + 1);
             let numbered = issues.issues().enumerate();
             numbered.for_each(|(position, issue)| add(&mut blocks, position, &issue));
             blocks
@@ -66,10 +66,11 @@ fn empty() -> Arc<Block> {
 }
 
 fn add(blocks: &mut Vec<Arc<Block>>, position: usize, issue: &Issue) {
-    if position / LANES == blocks.len() {
+    if position / ISSUES_PER_BLOCK == blocks.len() {
         blocks.push(empty());
     }
-    let (block, lane) = (Arc::make_mut(&mut blocks[position / LANES]), position % LANES);
+    let (block, lane) =
+        (Arc::make_mut(&mut blocks[position / ISSUES_PER_BLOCK]), position % ISSUES_PER_BLOCK);
     for text in issue.searchable_texts().chain(issue.searchable_ids()) {
         sequences(&text).for_each(|bit| block[bit] |= 1 << lane);
     }

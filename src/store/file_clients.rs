@@ -31,7 +31,7 @@ const GONE: &str = "gone";
 /// The extension of a file that is being written.
 const TEMP: &str = "tmp";
 /// The most time between two renewals of a client that are both written. It is added to the time that they count for.
-const MAX_REST: Duration = Duration::from_secs(15);
+const MAX_RENEWAL_GAP: Duration = Duration::from_secs(15);
 
 /// A time on this machine, since it booted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -213,7 +213,7 @@ impl Clients for FileClients {
         {
             return Ok(());
         }
-        let ttl_ms = ttl_ms(ttl.saturating_add(MAX_REST.min(ttl / 4)));
+        let ttl_ms = ttl_ms(ttl.saturating_add(MAX_RENEWAL_GAP.min(ttl / 4)));
         Self::write(&path, &Renewed { at: now, ttl_ms })?;
         remove(&path.with_extension(GONE))
     }

@@ -1,4 +1,4 @@
-//! Reading the log of a store: read_size by read_size, from any event on, in both directions.
+//! Reading the log of a store: in chunks, from any event on, in both directions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -19,7 +19,7 @@ const FIRST_READ: usize = if cfg!(test) { 3 } else { 1_000 };
 const READ_GROWTH: usize = 8;
 const MAX_READ: usize = 8_000;
 /// A number that no event has, and that can still be incremented.
-const LAST_NUMBER: u64 = u64::MAX - 1;
+const MAX_NUMBER: u64 = u64::MAX - 1;
 /// How much earlier than its neighbours an event may be dated. A change gets its time before it waits for the lock.
 const TIME_JITTER: TimeDelta = TimeDelta::minutes(1);
 /// Among how many of the newest events the numbers of a change are looked for, besides its own.
@@ -178,7 +178,7 @@ impl Tracker {
     ///
     /// Those of [`events`](Self::events).
     pub async fn log_bounds(&self) -> Result<Bounds, StoreError> {
-        let Events { newest, oldest, .. } = self.events(LAST_NUMBER, 0).await?;
+        let Events { newest, oldest, .. } = self.events(MAX_NUMBER, 0).await?;
         Ok(Bounds { newest, oldest })
     }
 

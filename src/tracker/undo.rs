@@ -18,7 +18,7 @@ use crate::domain::{
 };
 
 /// How often, and how long each time, to wait until the log tells of all changes of the issues.
-const TRIALS: usize = 20;
+const MAX_ATTEMPTS: usize = 20;
 const TRIAL: Duration = Duration::from_millis(50);
 
 /// How long after each other the issues of one import may come, in milliseconds. Each one is a commit of its own.
@@ -160,7 +160,7 @@ impl Tracker {
         }
         let mut trial = 1;
         let plan = loop {
-            let is_last = trial >= TRIALS;
+            let is_last = trial >= MAX_ATTEMPTS;
             if let Some(plan) = self.plan(&selected, &ids, agent, proof, is_last).await? {
                 break plan;
             }

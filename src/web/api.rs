@@ -20,7 +20,7 @@ use super::query::{ListQuery, Parameters, finding_kind, stats_range};
 use crate::domain::WithClaim;
 use crate::domain::{AgentName, Issue, IssueId, Status, Timestamp};
 use crate::field_selection::FieldSelection;
-use crate::hooks::SessionTexts;
+use crate::hooks::HookTexts;
 use crate::query_language::SavedQueries;
 use crate::read_model::MAX_KEPT;
 use crate::read_model::stats::Stats;
@@ -161,11 +161,11 @@ pub(super) async fn agents(
 /// What the hooks of a client tell an agent.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Session {
+struct HookTextsResponse {
     /// The id of the store. Another server may have the port on which a hook expects one of its store.
     store_id: String,
     #[serde(flatten)]
-    texts: SessionTexts,
+    texts: HookTexts,
 }
 
 /// Answers with what the hooks of a client tell an agent.
@@ -178,8 +178,8 @@ pub(super) async fn session(
     let expected = || "the name of an agent".to_owned();
     let agent = parameters.get("agent", expected, |name| name.parse::<AgentName>().ok())?;
     let store_id = state.tracker.store_id().await.to_string();
-    let texts = SessionTexts::read(&state.tracker, agent.as_ref()).await?;
-    let session = Session { store_id, texts };
+    let texts = HookTexts::read(&state.tracker, agent.as_ref()).await?;
+    let session = HookTextsResponse { store_id, texts };
     let json = serde_json::to_vec(&session).expect("texts can always be serialized");
     Ok(etag::respond(&request, JSON, json))
 }

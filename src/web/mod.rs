@@ -52,7 +52,7 @@ use crate::read_model::ReadModel;
 use crate::tracker::{StoreId, Tracker};
 
 /// The path of what hooks of clients tell agents.
-pub const SESSION_PATH: &str = "/api/session";
+pub const HOOK_TEXTS_PATH: &str = "/api/session";
 
 /// The settings of the web interface.
 #[derive(Clone, Debug)]
@@ -143,7 +143,7 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         .route("/api/issues", get(api::issues))
         .route("/api/issues/{id}", get(api::issue))
         .route("/api/agents", get(api::agents))
-        .route(SESSION_PATH, get(api::session))
+        .route(HOOK_TEXTS_PATH, get(api::session))
         .route("/board", get(pages::board))
         .route("/wall", get(pages::wall))
         .route("/agents", get(pages::agents))

@@ -21,7 +21,7 @@ use super::messages::{self, Message};
 use super::{EVENT_STREAM, HttpOptions, PROTOCOL_VERSION, SESSION_ID, Service};
 use crate::mcp::delivery::delivery;
 use crate::mcp::request_context::RequestOptions;
-use crate::mcp::sessions::{InFlight, Session, Sessions};
+use crate::mcp::sessions::{InFlight, McpSession, Sessions};
 use crate::mcp::subscriptions::ChangeFeed;
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -70,7 +70,7 @@ pub(super) async fn serve(State(endpoint): State<Endpoint>, request: Request) ->
 }
 
 impl Endpoint {
-    fn find(&self, id: &HeaderValue) -> Option<Session> {
+    fn find(&self, id: &HeaderValue) -> Option<McpSession> {
         self.sessions.find(id.to_str().ok()?)
     }
 
@@ -135,7 +135,7 @@ impl Endpoint {
     }
 
     /// Opens the stream on which a session gets its notifications.
-    fn listen(&self, session: &Session) -> Response {
+    fn listen(&self, session: &McpSession) -> Response {
         let stream = session.open_stream();
         let ended = stream.ended.clone();
         let updates = Arc::clone(&stream.subscriptions).updates(self.feed.clone());

@@ -19,12 +19,12 @@ use crate::store::StoreError;
 
 /// The first and the longest pause before a retry, after a failure or while another process publishes.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
-const LAST_RETRY: Duration = Duration::from_secs(30);
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(30);
 /// The poll intervals with and without file notifications.
 const SLOW_POLL: Duration = Duration::from_secs(1);
 const FAST_POLL: Duration = Duration::from_millis(100);
 /// How long file notifications are batched.
-const GATHER: Duration = Duration::from_millis(15);
+const DEBOUNCE: Duration = Duration::from_millis(15);
 /// How long this process leaves a batch of another process without proof of durability before it syncs the batch
 /// itself.
 const UNDURABLE_FOR: Duration = Duration::from_secs(1);
@@ -120,7 +120,7 @@ pub(super) fn start_publishing(publisher: Publisher, schedule: Arc<Schedule>) {
                         tracing::warn!("{why}");
                         *lock(&publisher.shared.unpublished) = Some(why);
                     }
-                    retry = (retry * 2).min(LAST_RETRY);
+                    retry = (retry * 2).min(MAX_RETRY_PAUSE);
                 }
             }
             not_before = Instant::now() + retry;
@@ -165,10 +165,10 @@ impl Watch {
             }
             // One pending notification is enough.
             let _ = sender.try_send(());
-            if rested.is_none_or(|rested| rested.elapsed() >= GATHER) {
+            if rested.is_none_or(|rested| rested.elapsed() >= DEBOUNCE) {
                 // The system queues notifications in the meantime, so that a busy store does not wake this thread
                 // each time. All that are queued then pass without another rest.
-                thread::sleep(GATHER);
+                thread::sleep(DEBOUNCE);
                 rested = Some(Instant::now());
             }
         });
@@ -184,7 +184,7 @@ impl Watch {
             drop(shared);
             let poll = if self.watched.is_empty() { FAST_POLL } else { SLOW_POLL };
             match self.events.recv_timeout(poll) {
-                Ok(()) => thread::sleep(GATHER),
+                Ok(()) => thread::sleep(DEBOUNCE),
                 // Clearing also rewatches directories that were replaced.
                 Err(RecvTimeoutError::Timeout) => self.watched.clear(),
                 // Without a watcher the channel is disconnected.

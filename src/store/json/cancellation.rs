@@ -22,7 +22,7 @@ pub(super) fn ticket() -> (CallerTicket, WriterTicket) {
 impl CallerTicket {
     /// Withdraws the command. Returns false if it is too late, and the caller has to wait for the outcome.
     pub fn withdraw(&self) -> bool {
-        settle(&self.0, WITHDRAWN)
+        try_move(&self.0, WITHDRAWN)
     }
 }
 
@@ -35,12 +35,12 @@ impl Drop for CallerTicket {
 impl WriterTicket {
     /// Takes the command to decide it. Returns false if the caller has withdrawn it. A second call returns the same.
     pub fn take(&self) -> bool {
-        settle(&self.0, TAKEN) || self.0.load(Ordering::Acquire) == TAKEN
+        try_move(&self.0, TAKEN) || self.0.load(Ordering::Acquire) == TAKEN
     }
 }
 
 /// Moves a waiting ticket to `to`. Returns false if the other half came first.
-fn settle(state: &AtomicU8, to: u8) -> bool {
+fn try_move(state: &AtomicU8, to: u8) -> bool {
     state.compare_exchange(WAITING, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }
 

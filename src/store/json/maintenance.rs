@@ -39,7 +39,7 @@ const TRIAL_BYTES: usize = 8 * 1024;
 const LOCK_WITHIN: Duration = Duration::from_secs(2);
 const ASK_EVERY: Duration = Duration::from_millis(10);
 /// How long shutdown waits for another process that writes `issues.json`.
-const LAST_PUBLISHER: Duration = Duration::from_millis(300);
+const SHUTDOWN_PUBLISHER: Duration = Duration::from_millis(300);
 
 /// Maintenance operations of a store in files. Clones share the store.
 #[derive(Clone)]
@@ -144,7 +144,7 @@ impl Maintenance {
         loop {
             match publisher.publish(SkipPublish::Unchanged) {
                 // It may be another thread of this process.
-                Ok(Publication::Busy) if begun.elapsed() < LAST_PUBLISHER => {
+                Ok(Publication::Busy) if begun.elapsed() < SHUTDOWN_PUBLISHER => {
                     thread::sleep(ASK_EVERY);
                 }
                 Ok(Publication::Busy) => return false,

@@ -29,7 +29,7 @@ use super::writer::WriterHandle;
 use crate::store::{State, StoreError};
 
 /// The pause after publishing, as a multiple of the time that it took. Publishing takes at most 5 % of the time.
-const REST_FACTOR: u32 = 20;
+const PAUSE_FACTOR: u32 = 20;
 /// The minimum size of the log after a snapshot that is worth another one, in bytes.
 const MIN_REPLAY_BYTES: u64 = 4 * 1024 * 1024;
 /// The number of snapshots to keep.
@@ -153,7 +153,7 @@ impl Publisher {
             return Duration::ZERO;
         };
         let age = SystemTime::now().duration_since(found.modified()).unwrap_or_default();
-        (Duration::from_millis(note.took_ms.unwrap_or(0)) * REST_FACTOR).saturating_sub(age)
+        (Duration::from_millis(note.took_ms.unwrap_or(0)) * PAUSE_FACTOR).saturating_sub(age)
     }
 
     fn publish_lock(&self, paths: &StorePaths) -> Result<Option<FileLock>, StoreError> {

@@ -425,9 +425,9 @@ impl Shared {
     /// Opens the store from its files.
     fn open(&self, follower: &mut Follower) -> Result<Arc<View>, StoreError> {
         /// How often to retry if the files change while they are opened.
-        const MAX_TRIALS: usize = 5;
+        const MAX_ATTEMPTS: usize = 5;
         let mut opened = self.open_once(follower);
-        for _ in 1..MAX_TRIALS {
+        for _ in 1..MAX_ATTEMPTS {
             match &opened {
                 // Another process may have just rolled, pruned or created the log.
                 Err(OpenError::Segment { .. } | OpenError::NoSnapshot { .. }) => {

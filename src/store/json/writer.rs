@@ -26,7 +26,7 @@ use crate::store::writer_reply::{
 };
 
 /// How long shutdown waits for a lock that another process holds.
-const LAST_LOCK: Duration = Duration::from_millis(100);
+const SHUTDOWN_LOCK: Duration = Duration::from_millis(100);
 
 /// Commands that are queued for the writer thread.
 struct Request {
@@ -46,10 +46,10 @@ enum Job {
 
 /// A handle to the writer thread, which starts with the first job. Clones share the thread.
 #[derive(Clone)]
-pub(super) struct WriterHandle(Arc<Writer>);
+pub(super) struct WriterHandle(Arc<WriterShared>);
 
 /// A handle that does not keep the writer thread alive.
-pub(super) struct WeakWriter(Weak<Writer>);
+pub(super) struct WeakWriter(Weak<WriterShared>);
 
 impl WeakWriter {
     /// Returns a handle if the writer still exists.
@@ -69,7 +69,7 @@ impl LapseQueue for WeakWriter {
     }
 }
 
-struct Writer {
+struct WriterShared {
     shared: Arc<Shared>,
     /// Whether the thread runs, and its queue.
     thread: Mutex<ThreadState>,
@@ -80,10 +80,10 @@ struct Writer {
     activity: watch::Sender<Activity>,
     /// Called with a handle to this thread after each job during which the newest durable event moved, whichever
     /// process moved it.
-    changed: Changed,
+    changed: OnDurableChange,
 }
 
-type Changed = Box<dyn Fn(WriterHandle, &Arc<Shared>) + Send + Sync>;
+type OnDurableChange = Box<dyn Fn(WriterHandle, &Arc<Shared>) + Send + Sync>;
 
 /// The activity of the writer thread, as far as shutdown needs to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,7 +108,7 @@ impl WriterHandle {
         shared: Arc<Shared>,
         changed: impl Fn(WriterHandle, &Arc<Shared>) + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Writer {
+        Self(Arc::new(WriterShared {
             shared,
             thread: Mutex::new(ThreadState::Idle),
             after_end: Mutex::default(),
@@ -129,7 +129,7 @@ impl WriterHandle {
         let (reply, mut outcome) = oneshot::channel();
         self.send(Job::Commit(Box::new(Request { commands, now, ticket, reply })))?;
         let given_up = tokio::select! {
-            outcome = &mut outcome => return settled(outcome),
+            outcome = &mut outcome => return reply_or_uncertain(outcome),
             () = tokio::time::sleep(self.0.shared.options.busy_after) => self.busy(),
             () = self.0.closing.cancelled() => StoreError::Closed,
         };
@@ -137,7 +137,7 @@ impl WriterHandle {
             return Err(given_up);
         }
         // The commands are decided and on their way to the disk, so only the outcome is a true answer.
-        settled(outcome.await)
+        reply_or_uncertain(outcome.await)
     }
 
     /// Runs a job on the writer thread and blocks until it is done. Withdraws the job if none of its changes is
@@ -200,7 +200,7 @@ impl WriterHandle {
                 _ = activity.wait_for(|activity| *activity == Activity::Ended) => return true,
                 // The thread got the lock.
                 _ = waits.wait_for(|activity| *activity == Activity::Working) => {}
-                () = tokio::time::sleep(LAST_LOCK) => return false,
+                () = tokio::time::sleep(SHUTDOWN_LOCK) => return false,
             }
         }
     }
@@ -231,7 +231,7 @@ impl WriterHandle {
     fn start(&self) -> io::Result<SyncSender<Job>> {
         let (jobs, incoming) = sync_channel(MAX_QUEUED);
         let writer = Arc::clone(&self.0);
-        let mut thread = Thread {
+        let mut thread = WriterThread {
             committer: Committer::new(Arc::clone(&writer.shared)),
             incoming,
             held: VecDeque::new(),
@@ -251,21 +251,23 @@ impl WriterHandle {
 }
 
 /// Returns the reply of the writer thread. It replies to every command that it decides, unless it panics.
-fn settled(reply: Result<UnreceivedReply<WeakWriter>, oneshot::error::RecvError>) -> WriterReply {
+fn reply_or_uncertain(
+    reply: Result<UnreceivedReply<WeakWriter>, oneshot::error::RecvError>,
+) -> WriterReply {
     let lost = |_| Err(StoreError::Uncertain("the writer thread failed".to_owned()));
     reply.map_or_else(lost, UnreceivedReply::receive)
 }
 
-struct Thread {
+struct WriterThread {
     committer: Committer,
     incoming: Receiver<Job>,
     /// Jobs that arrived while a commit was gathered, and are no commits.
     held: VecDeque<Job>,
     activity: watch::Sender<Activity>,
-    writer: Weak<Writer>,
+    writer: Weak<WriterShared>,
 }
 
-impl Thread {
+impl WriterThread {
     /// Works until all senders are dropped.
     fn run(&mut self) {
         while let Some(job) = self.held.pop_front().or_else(|| self.incoming.recv().ok()) {

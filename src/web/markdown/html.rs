@@ -16,7 +16,7 @@ use crate::domain::IssueRef;
 use crate::web::strings::markdown as strings;
 
 /// The state while a text is written.
-struct State<'f> {
+struct HtmlState<'f> {
     links: &'f Links<'f>,
     written: Written,
     /// The levels, in the source, of the headings that enclose the current position.
@@ -39,7 +39,7 @@ pub(super) struct Written {
     pub lines: usize,
 }
 
-impl State<'_> {
+impl HtmlState<'_> {
     /// Returns the link to what a text names.
     fn link(&self, named: Named<'_>) -> Option<Mention> {
         match named {
@@ -57,7 +57,7 @@ impl State<'_> {
     }
 }
 
-type Writer<'o, 'c, 'f> = Context<'o, 'c, State<'f>>;
+type HtmlWriter<'o, 'c, 'f> = Context<'o, 'c, HtmlState<'f>>;
 
 /// The highest level of headings: those above belong to the page and its sections.
 const FIRST_LEVEL: usize = 3;
@@ -73,7 +73,7 @@ pub(super) fn write(
 ) -> Option<(String, Written)> {
     let mut html = String::new();
     let plugins = Plugins::default();
-    let state = State {
+    let state = HtmlState {
         links,
         written: Written::default(),
         outline: Vec::new(),
@@ -87,7 +87,7 @@ pub(super) fn write(
 }
 
 fn write_node<'a>(
-    context: &mut Writer<'_, '_, '_>,
+    context: &mut HtmlWriter<'_, '_, '_>,
     node: Node<'a>,
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
@@ -128,7 +128,7 @@ fn write_node<'a>(
 }
 
 /// Writes a text with links to what it names.
-fn write_text(context: &mut Writer<'_, '_, '_>, node: Node<'_>, text: &str) -> fmt::Result {
+fn write_text(context: &mut HtmlWriter<'_, '_, '_>, node: Node<'_>, text: &str) -> fmt::Result {
     if is_in_link(node) {
         return write_escaped(context, text);
     }
@@ -146,7 +146,7 @@ fn write_text(context: &mut Writer<'_, '_, '_>, node: Node<'_>, text: &str) -> f
 }
 
 /// Writes a piece of code, as a link if it names something.
-fn write_code(context: &mut Writer<'_, '_, '_>, node: Node<'_>, code: &str) -> fmt::Result {
+fn write_code(context: &mut HtmlWriter<'_, '_, '_>, node: Node<'_>, code: &str) -> fmt::Result {
     let before = node.previous_sibling().map(|before| before.data().value.clone());
     let before = before.and_then(|before| before.text().map(ToString::to_string));
     let whole = |(place, issue): (Range<usize>, _)| {
@@ -184,7 +184,7 @@ fn names_in(text: &str) -> Vec<(Range<usize>, Named<'_>)> {
 }
 
 /// Writes a link to what a text names.
-fn write_named(context: &mut Writer<'_, '_, '_>, link: &Mention, text: &str) -> fmt::Result {
+fn write_named(context: &mut HtmlWriter<'_, '_, '_>, link: &Mention, text: &str) -> fmt::Result {
     context.write_str("<a href=\"")?;
     context.escape_href(&link.path)?;
     if !link.title.is_empty() {
@@ -199,7 +199,7 @@ fn write_named(context: &mut Writer<'_, '_, '_>, link: &Mention, text: &str) -> 
 }
 
 /// Writes a block of code, or of HTML as code.
-fn write_code_block(context: &mut Writer<'_, '_, '_>, info: &str, text: &str) -> fmt::Result {
+fn write_code_block(context: &mut HtmlWriter<'_, '_, '_>, info: &str, text: &str) -> fmt::Result {
     context.cr()?;
     context.user.written.blocks += 1;
     context.user.written.lines += text.lines().count();
@@ -209,7 +209,7 @@ fn write_code_block(context: &mut Writer<'_, '_, '_>, info: &str, text: &str) ->
 /// Writes a heading with the level that fits the outline of the page: the highest heading of a text always gets
 /// [`FIRST_LEVEL`], and no level is skipped.
 fn write_heading(
-    context: &mut Writer<'_, '_, '_>,
+    context: &mut HtmlWriter<'_, '_, '_>,
     node: Node<'_>,
     level: u8,
     entering: bool,
@@ -238,7 +238,7 @@ fn write_heading(
 
 /// Writes a link if its scheme is allowed, otherwise its text and address.
 fn write_link(
-    context: &mut Writer<'_, '_, '_>,
+    context: &mut HtmlWriter<'_, '_, '_>,
     node: Node<'_>,
     link: &NodeLink,
     entering: bool,
@@ -262,7 +262,7 @@ fn write_link(
 /// Writes an image as a link with its description, because loading it would tell its server who reads the issue
 /// and when.
 fn write_image(
-    context: &mut Writer<'_, '_, '_>,
+    context: &mut HtmlWriter<'_, '_, '_>,
     node: Node<'_>,
     image: &NodeLink,
     entering: bool,
@@ -286,7 +286,7 @@ fn write_image(
     Ok(ChildRendering::HTML)
 }
 
-fn open_link(context: &mut Writer<'_, '_, '_>, link: &NodeLink) -> fmt::Result {
+fn open_link(context: &mut HtmlWriter<'_, '_, '_>, link: &NodeLink) -> fmt::Result {
     context.write_str("<a href=\"")?;
     context.escape_href(&link.url)?;
     if !link.title.is_empty() {
@@ -296,7 +296,7 @@ fn open_link(context: &mut Writer<'_, '_, '_>, link: &NodeLink) -> fmt::Result {
     write!(context, "\" rel=\"{REL}\">")
 }
 
-fn write_address(context: &mut Writer<'_, '_, '_>, address: &str) -> fmt::Result {
+fn write_address(context: &mut HtmlWriter<'_, '_, '_>, address: &str) -> fmt::Result {
     if address.is_empty() {
         return Ok(());
     }
@@ -319,7 +319,7 @@ fn is_image(node: Node<'_>) -> bool {
 
 /// Writes a task with a symbol instead of a checkbox, which could not be ticked and would be in the way of
 /// keyboard users.
-fn write_task(context: &mut Writer<'_, '_, '_>, is_done: bool, entering: bool) -> fmt::Result {
+fn write_task(context: &mut HtmlWriter<'_, '_, '_>, is_done: bool, entering: bool) -> fmt::Result {
     if !entering {
         return context.write_str("</li>\n");
     }
@@ -332,7 +332,7 @@ fn write_task(context: &mut Writer<'_, '_, '_>, is_done: bool, entering: bool) -
 
 /// Writes a table into a container that scrolls, also with the keyboard.
 fn write_table(
-    context: &mut Writer<'_, '_, '_>,
+    context: &mut HtmlWriter<'_, '_, '_>,
     node: Node<'_>,
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
@@ -350,7 +350,7 @@ fn write_table(
 }
 
 /// Writes a cell of a table. Those of the header say that they are above a column.
-fn write_cell(context: &mut Writer<'_, '_, '_>, entering: bool) -> fmt::Result {
+fn write_cell(context: &mut HtmlWriter<'_, '_, '_>, entering: bool) -> fmt::Result {
     let (is_header, column) = context.user.row;
     let name = if is_header { "th" } else { "td" };
     if !entering {

@@ -13,7 +13,7 @@ use crate::tracker::{IndexedIssues, Tracker};
 use crate::web::strings::claims as text;
 
 /// A result is shown for so many times as long as the check of all clients took: each client is a file.
-const RESTS: u32 = 20;
+const PAUSE_FACTOR: u32 = 20;
 
 /// The clients that are gone, each with when its claims lapse if they do.
 type Gone = Arc<HashMap<ClientId, Option<Duration>>>;
@@ -32,7 +32,7 @@ impl GoneClientsCache {
     /// Returns which clients of claims are gone. If that cannot be found out, none is.
     pub async fn gone(&self, tracker: &Tracker) -> Gone {
         if let Some(last) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
-            && last.at.elapsed() < RESTS * last.took
+            && last.at.elapsed() < PAUSE_FACTOR * last.took
         {
             return Arc::clone(&last.gone);
         }

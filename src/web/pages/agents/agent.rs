@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::lane::{Lane, MAX_BARS, legend};
+use super::lane::{ClaimTimeline, MAX_BARS, legend};
 use super::{Period, agent_path, held, presence};
 use crate::domain::Timestamp;
 use crate::read_model::{Agent, ClaimSpan, ReadView, WorkRecord};
@@ -31,7 +31,7 @@ impl AgentView<'_, '_> {
     pub fn content(&self) -> Markup {
         let Self { agent, view, period, now, .. } = *self;
         let name = view.names().text(agent.name);
-        let lane = Lane::new(period, now);
+        let lane = ClaimTimeline::new(period, now);
         let work = view.work_since(lane.begin()).take(agent.name);
         let all = ListQuery { agent: Some(name.to_owned()), ..ListQuery::default() };
         let events = ActivityQuery { agent: Some(name.to_owned()), ..ActivityQuery::default() };

@@ -22,13 +22,13 @@ pub(super) const MAX_BARS: usize = 300;
 const STEP_MS: u64 = 60_000;
 
 /// A span of time that lanes show.
-pub(super) struct Lane {
+pub(super) struct ClaimTimeline {
     begin_ms: i64,
     length_ms: u64,
     now: Timestamp,
 }
 
-impl Lane {
+impl ClaimTimeline {
     /// Creates the lanes of a period that ends now.
     pub fn new(period: Period, now: Timestamp) -> Self {
         let (step_ms, length_ms) = (STEP_MS.cast_signed(), period.length_ms());

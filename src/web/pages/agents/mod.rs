@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(super) use self::agent::AgentView;
-use self::lane::Lane;
+use self::lane::ClaimTimeline;
 use super::gone_clients::GoneClients;
 use super::{components, icons};
 use crate::domain::{Issue, Timestamp};
@@ -118,7 +118,7 @@ pub(super) fn content(
 ) -> Markup {
     let agents = view.agents();
     let page = page.clamp(1, agents.len().div_ceil(PAGE_SIZE).max(1));
-    let lane = Lane::new(period, now);
+    let lane = ClaimTimeline::new(period, now);
     let (mut work, asked) = (view.work_since(lane.begin()), questions_by_agent(view));
     html! {
         h1.unseen { (text::TITLE) }
@@ -178,7 +178,7 @@ fn paging(total: usize, period: Period, page: usize) -> Markup {
 fn row(
     agent: &Agent,
     work: &AgentWork,
-    lane: &Lane,
+    lane: &ClaimTimeline,
     asked: Option<&Questions>,
     (view, gone): (&ReadView, &GoneClients),
     now: Timestamp,
