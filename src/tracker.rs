@@ -23,8 +23,8 @@ use uuid::Uuid;
 
 pub use self::bulk::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK};
 pub use self::claims::ClaimKind;
-use self::clients::Connected;
-pub use self::clients::{Claimant, Connection, ProcessClient};
+use self::clients::HttpClients;
+pub use self::clients::{Claimant, ConnectionGuard, ProcessClient};
 pub use self::events::{Bounds, EventNumbers, LogReader, ends_before};
 use self::leases::LeaseCheck;
 pub use self::leases::{LeaseState, MAX_CLI_LAPSES};
@@ -45,7 +45,7 @@ pub use crate::store::backup::{
 pub use crate::store::json::Maintenance;
 pub use crate::store::transfer::Compared;
 pub use crate::store::{
-    DURATION_BUCKETS_S, EventPosition, Events, HeldBack, IndexedIssues, NumberedEvent, Probe,
+    ClaimObstacles, DURATION_BUCKETS_S, EventPosition, Events, IndexedIssues, NumberedEvent, Probe,
     Revision, State, StoreError, StoreHealth, StoreId, Subset,
 };
 use crate::store::{Document, Outcome, Store};
@@ -87,7 +87,7 @@ impl NewIssue {
     }
 }
 
-/// An issue to change; only in this [version](Issue::version), if one is given.
+/// An issue to change, and the [version](Issue::version) that it must have.
 #[derive(Clone, Debug)]
 pub struct IssueAtVersion {
     /// The issue.
@@ -97,8 +97,8 @@ pub struct IssueAtVersion {
 }
 
 impl IssueAtVersion {
-    /// Returns a command on the issue, after one that refuses another version than the known one.
-    fn with_version_check(self, command: impl FnOnce(IssueRef) -> Command) -> Vec<Command> {
+    /// Returns the command, preceded by `RequireVersion` if a version is given.
+    fn into_commands(self, command: impl FnOnce(IssueRef) -> Command) -> Vec<Command> {
         let Self { issue, version } = self;
         let command = command(issue.clone());
         let required = version.map(|version| Command::RequireVersion { issue, version });
@@ -127,7 +127,7 @@ pub struct Tracker {
     claims: Arc<ClaimSettings>,
     claimant: Claimant,
     on_question: Option<QuestionHook>,
-    connected: Connected,
+    connected: HttpClients,
     lease_check: LeaseCheck,
     /// The callers that wait for something to claim.
     wait_list: WaitList,
@@ -142,7 +142,7 @@ impl Tracker {
             claims: Arc::default(),
             claimant: Claimant::default(),
             on_question: None,
-            connected: Connected::default(),
+            connected: HttpClients::default(),
             lease_check: LeaseCheck::default(),
             wait_list: WaitList::default(),
         }
@@ -168,7 +168,7 @@ impl Tracker {
 
     /// Adds several issues at the end of the queue, in this order: all of them, or none.
     ///
-    /// Each one is given with the id that it gets, so that later ones can link to it.
+    /// The caller chooses the ids, so that later issues can link to earlier ones.
     ///
     /// # Errors
     ///
@@ -180,8 +180,8 @@ impl Tracker {
     ) -> Result<Vec<Arc<Issue>>, StoreError> {
         let commands = issues.into_iter().map(|issue| issue.into_command(agent.clone())).collect();
         let added = self.commit(commands).await?;
-        let lost = || StoreError::Uncertain("add_issues returned no outcome".to_owned());
-        added.into_iter().map(|issue| issue.ok_or_else(lost)).collect()
+        let missing_outcome = || StoreError::Uncertain("add_issues returned no outcome".to_owned());
+        added.into_iter().map(|issue| issue.ok_or_else(missing_outcome)).collect()
     }
 
     /// Changes texts, attributes or links of an issue; its status stays.
@@ -191,12 +191,12 @@ impl Tracker {
     /// Those of [`Store::commit`].
     pub async fn change_issue(
         &self,
-        known: IssueAtVersion,
+        target: IssueAtVersion,
         change: IssueChange,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
         let change = change.into();
-        self.change(known.with_version_check(|issue| Command::ChangeIssue { issue, change, agent }))
+        self.change(target.into_commands(|issue| Command::ChangeIssue { issue, change, agent }))
             .await
     }
 
@@ -246,7 +246,7 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        let required_claim = self.requirement(proof);
+        let required_claim = self.claim_requirement(proof);
         self.change([Command::CompleteIssue { issue, comment, agent, required_claim }]).await
     }
 
@@ -257,12 +257,12 @@ impl Tracker {
     /// Those of [`Store::commit`].
     pub async fn return_issue(
         &self,
-        known: IssueAtVersion,
+        target: IssueAtVersion,
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(self.return_commands(known, comment, agent, proof)).await
+        self.change(self.return_commands(target, comment, agent, proof)).await
     }
 
     /// Closes an open issue.
@@ -272,16 +272,16 @@ impl Tracker {
     /// Those of [`Store::commit`].
     pub async fn close_issue(
         &self,
-        known: IssueAtVersion,
+        target: IssueAtVersion,
         resolution: Resolution,
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        let required_claim = self.requirement(proof);
+        let required_claim = self.claim_requirement(proof);
         let close =
             |issue| Command::CloseIssue { issue, resolution, comment, agent, required_claim };
-        self.change(known.with_version_check(close)).await
+        self.change(target.into_commands(close)).await
     }
 
     /// Adds a comment to an issue in any status; nothing else changes.
@@ -336,12 +336,12 @@ impl Tracker {
         self.store.health(probe).await
     }
 
-    /// Returns the damage that the last read of the store met. What it answers is older than the damage then.
+    /// Returns the damage that the last read of the store met. While there is damage, reads return the state before it.
     pub fn damage(&self) -> Option<StoreError> {
         self.store.damage()
     }
 
-    /// Checks whether issues can be read and, as far as is known, changed.
+    /// Checks that issues can be read, and that no earlier change failed. Writes nothing.
     ///
     /// # Errors
     ///
@@ -369,8 +369,8 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::state`] and [`Store::commit`]. A restore that would lose something is no error; the result
-    /// says so.
+    /// Those of [`Store::state`] and [`Store::commit`]. A restore that would lose changes is reported in the
+    /// result, not as an error.
     pub async fn restore(
         &self,
         document: Document,
@@ -386,25 +386,25 @@ impl Tracker {
         Ok(RestoreOutcome { result, difference, damage: None, kept: Vec::new() })
     }
 
-    fn requirement(&self, proof: ClaimProof) -> ClaimRequirement {
+    fn claim_requirement(&self, proof: ClaimProof) -> ClaimRequirement {
         ClaimRequirement::of(proof, self.claims.policy)
     }
 
     /// Returns the commands that return an issue to the queue, and park it after too many attempts.
     fn return_commands(
         &self,
-        known: IssueAtVersion,
+        target: IssueAtVersion,
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
     ) -> impl Iterator<Item = Command> {
-        let required_claim = self.requirement(proof);
+        let required_claim = self.claim_requirement(proof);
         let park = self.claims.max_attempts.map(|limit| Command::ParkAfterAttempts {
-            issue: known.issue.clone(),
+            issue: target.issue.clone(),
             limit,
             agent: agent.clone(),
         });
-        let returned = known.with_version_check(|issue| Command::ReturnIssue {
+        let returned = target.into_commands(|issue| Command::ReturnIssue {
             issue,
             comment,
             agent,
@@ -427,7 +427,7 @@ impl Tracker {
         commands: impl IntoIterator<Item = Command>,
     ) -> Result<Arc<Issue>, StoreError> {
         let outcomes = self.commit(commands.into_iter().collect()).await?;
-        let lost = || StoreError::Uncertain("the change returned no issue".to_owned());
-        outcomes.into_iter().flatten().next_back().ok_or_else(lost)
+        let missing_outcome = || StoreError::Uncertain("the change returned no issue".to_owned());
+        outcomes.into_iter().flatten().next_back().ok_or_else(missing_outcome)
     }
 }

@@ -11,7 +11,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
 use super::port::{BindOutcome, Ports, STANDBY, USUAL};
-use super::port_reservations::Pins;
+use super::port_reservations::PortReservations;
 use super::{App, drain, greets};
 use crate::config::settings::TOKEN_FILE;
 use crate::config::{Config, FILE_NAME, Source};
@@ -73,7 +73,7 @@ impl ProcessContext {
     ) -> Self {
         let store = file_of(maintenance, config).await;
         let (address, project) = (config.bind.value.0, config.project());
-        let (registry, pins) = (Registry::for_store(&store), Pins::of_user());
+        let (registry, pins) = (Registry::for_store(&store), PortReservations::of_user());
         let wanted = config.port.as_ref().map(|port| port.value.0);
         let is_chosen = config
             .port

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::OpenStore;
 use super::http_server::file_of;
 use super::port::{BindOutcome, Ports, USUAL};
-use super::port_reservations::Pins;
+use super::port_reservations::PortReservations;
 use crate::cli::{self, InitArguments, Output};
 use crate::config::{self, Config, FILE_NAME, Source, Sourced, StoreUrl};
 use crate::hooks::{self, ASK_LIMIT, Git, HooksDir, Operation};
@@ -27,7 +27,7 @@ pub async fn init(
     working_directory: &Path,
 ) -> Result<cli::ExitStatus> {
     let program = env::current_exe().context("the path of this program is not known")?;
-    let (pins, directory) = (Pins::of_user(), config.project());
+    let (pins, directory) = (PortReservations::of_user(), config.project());
     let port = if command.http { Some(port(config, &pins).await?) } else { None };
     let project = Project { port, ..project(config, working_directory, &program) };
     let has_hooks = command.remove && has_hooks(&project).await;
@@ -72,7 +72,7 @@ async fn has_hooks(project: &Project) -> bool {
 
 /// Chooses the port that clients are told: the one that the project pins or the command line names, else the one on
 /// which the store is served, else a default one that is free and that no other project pins.
-async fn port(config: &Config, pins: &Pins) -> Result<u16> {
+async fn port(config: &Config, pins: &PortReservations) -> Result<u16> {
     let pinned = config.port.as_ref().filter(|port| port.value.0 != 0);
     let wanted = match pinned.map(|port| (port.value.0, &port.source)) {
         Some((port, Source::File(_))) => return Ok(port),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 
-use super::port_reservations::{Pins, pinned_by_another};
+use super::port_reservations::{PortReservations, pinned_by_another};
 use crate::config::{DEFAULT_PORT, LAST_PORT};
 use crate::port_probe;
 use crate::processes::{ProcessEntry, ProcessKind, Registry};
@@ -42,7 +42,7 @@ pub(super) struct Ports {
     pub project: PathBuf,
     pub store_id: Option<StoreId>,
     pub registry: Registry,
-    pub pins: Pins,
+    pub pins: PortReservations,
 }
 
 /// The result of an attempt.
@@ -267,7 +267,7 @@ mod tests {
             address: Ipv4Addr::LOCALHOST.into(),
             store_id: None,
             registry: Registry::for_store(&store),
-            pins: Pins::in_directory(directory.path().join("pins")),
+            pins: PortReservations::in_directory(directory.path().join("pins")),
             project: store.parent().unwrap().to_owned(),
         }
     }

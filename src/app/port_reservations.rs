@@ -13,12 +13,12 @@ use crate::small_file::{self, MAX_BYTES};
 
 /// The directory of the notes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Pins {
+pub(super) struct PortReservations {
     /// `None` if the user has no home directory.
     directory: Option<PathBuf>,
 }
 
-impl Pins {
+impl PortReservations {
     /// Returns the user's notes.
     pub fn of_user() -> Self {
         Self { directory: small_file::state_directory("ports") }
@@ -45,7 +45,11 @@ impl Pins {
 
 /// Returns the `ait.toml` of another project that pins the port, unless this project pins it, too. Of two projects that
 /// pin one port, such as two clones, the first to start gets it.
-pub(super) fn pinned_by_another(pins: &Pins, port: u16, project: &Path) -> Option<PathBuf> {
+pub(super) fn pinned_by_another(
+    pins: &PortReservations,
+    port: u16,
+    project: &Path,
+) -> Option<PathBuf> {
     let note = pins.directory.as_ref()?.join(port.to_string());
     let file = PathBuf::from(small_file::read(&note, MAX_BYTES).ok()?);
     let is_other = file != project.join(FILE_NAME) && config::pinned_port(project) != Some(port);

@@ -224,7 +224,7 @@ struct Import {
 impl Import {
     /// Compares the entries with the store, and with each other.
     fn of(mut entries: Vec<interchange::FileEntry>, kept: &IndexedIssues) -> Self {
-        import_links::settle(&mut entries, kept);
+        import_links::resolve_links(&mut entries, kept);
         let mut first: HashMap<IssueId, (Place, Arc<Issue>)> = HashMap::new();
         let mut import = Self { report: Report::default(), new: Vec::new() };
         for entry in entries {

@@ -14,7 +14,7 @@ use crate::tracker::IndexedIssues;
 /// Gives the issues of a file the links that can be made. Refuses issues of ait whose links cannot be made.
 ///
 /// The links are checked in the order in which the issues are imported, as the store does it.
-pub(super) fn settle(entries: &mut [FileEntry], stored: &IndexedIssues) {
+pub(super) fn resolve_links(entries: &mut [FileEntry], stored: &IndexedIssues) {
     let has_links = |draft: &ImportDraft| {
         !draft.named_links.is_empty() || !draft.issue.issue().attributes.links.is_empty()
     };

@@ -7,7 +7,7 @@ use super::list::{self, Paging};
 use super::options::{AgentArgs, Format, classification};
 use super::{ExitStatus, NO_ISSUES, Output, sanitize};
 use crate::domain::{AgentName, Classification, IssueId, Order, Query, Status};
-use crate::tracker::{ClaimKind, HeldBack, Tracker};
+use crate::tracker::{ClaimKind, ClaimObstacles, Tracker};
 
 /// The arguments of `ait ready`.
 #[derive(Clone, Debug, Args)]
@@ -69,12 +69,12 @@ pub(super) async fn why_nothing(
         return Ok(NO_ISSUES.to_owned());
     }
     let what = classification.map_or("issue", Classification::as_str);
-    let HeldBack { count, first } =
-        tracker.held_back(ClaimKind::Work(classification), agent).await?;
+    let ClaimObstacles { count, first } =
+        tracker.claim_obstacles(ClaimKind::Work(classification), agent).await?;
     if count == 0 {
         return Ok(format!("nothing to claim: no {what} is waiting for work"));
     }
-    let obstacles = obstacles(&HeldBack { count, first }, Status::Created);
+    let obstacles = obstacles(&ClaimObstacles { count, first }, Status::Created);
     let waits = match count {
         1 => format!("1 {what} waits, but is not"),
         count => format!("{count} {what}s wait, none is"),
@@ -83,12 +83,12 @@ pub(super) async fn why_nothing(
 }
 
 /// Lists the issues that an agent cannot claim, each on a line of its own with the reason.
-pub(super) fn obstacles(held_back: &HeldBack, status: Status) -> String {
+pub(super) fn obstacles(claim_obstacles: &ClaimObstacles, status: Status) -> String {
     let obstacle = |(id, obstacle): &(IssueId, String)| {
         format!("\n  {}: {}", id.short(), sanitize::line(obstacle))
     };
-    let obstacles: String = held_back.first.iter().map(obstacle).collect();
-    let more = match held_back.count.saturating_sub(held_back.first.len()) {
+    let obstacles: String = claim_obstacles.first.iter().map(obstacle).collect();
+    let more = match claim_obstacles.count.saturating_sub(claim_obstacles.first.len()) {
         0 => String::new(),
         more => format!("\n  and {more} more: `ait list --status {status}` shows all"),
     };

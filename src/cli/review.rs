@@ -34,14 +34,14 @@ pub(super) async fn run(
 
 /// Says why an agent can claim nothing for review.
 pub(super) async fn why_no_review(tracker: &Tracker, agent: &AgentName) -> Result<String> {
-    let held_back = tracker.held_back(ClaimKind::Review, agent).await?;
-    Ok(match held_back.count {
+    let claim_obstacles = tracker.claim_obstacles(ClaimKind::Review, agent).await?;
+    Ok(match claim_obstacles.count {
         0 if is_empty(tracker).await? => NO_ISSUES.to_owned(),
         0 => "nothing to review: no issue is completed".to_owned(),
         count => format!(
             "nothing to review for {agent}: {count} completed, but none is for {agent}:{}\nname another reviewer, as in \
              `ait review --agent NAME`, or unpark one with `ait unpark ID`",
-            obstacles(&held_back, Status::Completed)
+            obstacles(&claim_obstacles, Status::Completed)
         ),
     })
 }

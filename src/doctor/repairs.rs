@@ -69,7 +69,7 @@ pub async fn repair(context: &CheckContext, report: &Report) -> Vec<Repaired> {
                 Err("the files were not touched, because locks may not work on this file system"
                     .to_owned())
             }
-            Repair::Settle => settle(context).await,
+            Repair::Settle => publish_again(context).await,
             Repair::RemoveStale => remove_stale(context).await,
             other => {
                 let context = context.clone();
@@ -87,7 +87,7 @@ pub async fn repair(context: &CheckContext, report: &Report) -> Vec<Repaired> {
 }
 
 /// Publishes `issues.json`; `None` if it was up to date.
-async fn settle(context: &CheckContext) -> Result<Option<String>, String> {
+async fn publish_again(context: &CheckContext) -> Result<Option<String>, String> {
     let fingerprint = |paths: &StorePaths| {
         fs::metadata(&paths.issues).and_then(|metadata| metadata.modified()).ok()
     };

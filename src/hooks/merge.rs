@@ -33,7 +33,7 @@ pub(super) async fn note(context: &HookContext<'_>) -> Result<bool> {
     let mut branches = if is_squash { Vec::new() } else { merged(context).await? };
     branches.extend(named(context));
     let mut seen = HashSet::new();
-    let mut has_noted = false;
+    let mut has_commented = false;
     for branch in branches.into_iter().take(MAX_BRANCHES) {
         let Some(reference) = IssueRef::in_branch(&branch.name) else { continue };
         let Some(issue) = context.find(reference).await? else { continue };
@@ -41,16 +41,16 @@ pub(super) async fn note(context: &HookContext<'_>) -> Result<bool> {
             continue;
         }
         let text = match is_squash {
-            true => squash_note(context, &issue, &branch, &target).await?,
-            false => merge_note(context, &issue, &branch, &target).await?,
+            true => squash_comment(context, &issue, &branch, &target).await?,
+            false => merge_comment(context, &issue, &branch, &target).await?,
         };
         if let Some(text) = text {
             let comment = CommentText::try_from(text)?;
             context.tracker.comment_issue(issue.id.into(), comment, author.clone()).await?;
-            has_noted = true;
+            has_commented = true;
         }
     }
-    Ok(has_noted)
+    Ok(has_commented)
 }
 
 /// The branches that the command names, also those that only another repository has.
@@ -76,7 +76,7 @@ async fn merged(context: &HookContext<'_>) -> Result<Vec<Branch>> {
 }
 
 /// The note on a merged branch; `None` if the issue has it.
-async fn merge_note(
+async fn merge_comment(
     context: &HookContext<'_>,
     issue: &Issue,
     branch: &Branch,
@@ -123,7 +123,7 @@ async fn merge_commit(context: &HookContext<'_>, branch: &Branch) -> Result<Stri
 }
 
 /// The note on a branch whose changes are to be committed; `None` if the issue has it.
-async fn squash_note(
+async fn squash_comment(
     context: &HookContext<'_>,
     issue: &Issue,
     branch: &Branch,

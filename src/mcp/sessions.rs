@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::subscriptions::Subscriptions;
 use crate::domain::ClientId;
 use crate::metrics::Metrics;
-use crate::tracker::{Connection, StoreId, Tracker};
+use crate::tracker::{ConnectionGuard, StoreId, Tracker};
 
 /// How many ended sessions are remembered.
 const MAX_ENDED: usize = 16_384;
@@ -118,7 +118,7 @@ impl McpSession {
     }
 
     /// Records that the client is connected, until the result is dropped.
-    fn connect(&self) -> Connection {
+    fn connect(&self) -> ConnectionGuard {
         self.sessions.tracker.connect(self.client())
     }
 
@@ -205,7 +205,7 @@ pub(super) struct InFlight {
     number: u64,
     /// Cancelled by the client, or by the end of the session.
     pub cancelled: CancellationToken,
-    _connection: Connection,
+    _connection: ConnectionGuard,
 }
 
 impl Drop for InFlight {
@@ -221,7 +221,7 @@ pub(super) struct OpenStream {
     pub subscriptions: Arc<Subscriptions>,
     /// Cancelled at the end of the session.
     pub ended: CancellationToken,
-    _connection: Connection,
+    _connection: ConnectionGuard,
 }
 
 impl OpenStream {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet, Vector};
 
 pub(super) use self::builder::IndexedIssuesBuilder;
-pub use self::readiness::HeldBack;
+pub use self::readiness::ClaimObstacles;
 use super::claim_order::ClaimOrder;
 use super::holders::Holders;
 pub use super::stored_issue::Revision;

@@ -39,7 +39,7 @@ pub use events::{EventPosition, Events, NumberedEvent};
 pub use health::{DURATION_BUCKETS_S, DatabaseHealth, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
-pub use memory::{HeldBack, IndexedIssues, Revision};
+pub use memory::{ClaimObstacles, IndexedIssues, Revision};
 pub use memory_store::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{Password, PostgresOptions, PostgresStore};

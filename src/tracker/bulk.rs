@@ -108,7 +108,7 @@ impl Tracker {
             }
             Some(BulkEnd::Close(resolution, comment)) => {
                 let (comment, agent) = (comment.clone(), agent.clone());
-                let (resolution, required_claim) = (*resolution, self.requirement(proof));
+                let (resolution, required_claim) = (*resolution, self.claim_requirement(proof));
                 let issue = id.into();
                 commands.push(Command::CloseIssue {
                     issue,
@@ -176,7 +176,7 @@ impl Tracker {
             let (count, mut with_open_parts) = (accepted.len(), Vec::new());
             for attempt in open {
                 let id = attempt.id;
-                match self.tried(&state, attempt) {
+                match self.attempt_changes(&state, attempt) {
                     Ok(None) => outcome.unchanged.push(id),
                     Ok(Some((after, accepting))) => {
                         outcome.changed.extend(after.issues.get(id));
@@ -201,14 +201,14 @@ impl Tracker {
 
     /// Decides an attempt. Returns the state after it, and the commands that change something; `None` if there are
     /// none.
-    fn tried(
+    fn attempt_changes(
         &self,
         state: &State,
         attempt: &Attempt,
     ) -> Result<Option<(State, Attempt)>, DomainError> {
         let (mut after, mut commands, mut is_change) = (state.clone(), Vec::new(), false);
         for command in &attempt.commands {
-            match self.decided(&mut after, command) {
+            match self.decide_and_apply(&mut after, command) {
                 Ok(changes) => {
                     is_change |= changes;
                     commands.push(command.clone());
@@ -221,7 +221,7 @@ impl Tracker {
     }
 
     /// Decides a command, and applies its event. Returns false if nothing has to change.
-    fn decided(&self, state: &mut State, command: &Command) -> Result<bool, DomainError> {
+    fn decide_and_apply(&self, state: &mut State, command: &Command) -> Result<bool, DomainError> {
         let Some(event) = state.decide(command, self.now())? else { return Ok(false) };
         let next = EventPosition { number: state.position.number + 1, hash: 0 };
         state.apply(&event, next).map(|_| true)

@@ -15,7 +15,7 @@ use crate::domain::{
     AgentName, ClaimSettings, ClaimTerms, Classification, ClientId, Command, Issue, IssueRef,
     Query, Status,
 };
-use crate::store::{HeldBack, IndexedIssues, StoreError, Subset};
+use crate::store::{ClaimObstacles, IndexedIssues, StoreError, Subset};
 
 /// How long a claim that does not wait lets those that wait go first.
 const YIELD_TO_WAITERS: Duration = Duration::from_millis(250);
@@ -44,7 +44,7 @@ impl Tracker {
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
         if self.is_cli() {
-            self.lapse_abandoned(MAX_CLI_LAPSES).await?;
+            self.lapse_due_claims(MAX_CLI_LAPSES).await?;
         }
         let (issue, terms) = (Some(issue), self.terms(self.client_for(&agent).await));
         self.change([Command::GetNextIssue { issue, classification: None, agent, terms }]).await
@@ -111,7 +111,7 @@ impl Tracker {
     ) -> Result<Option<Arc<Issue>>, StoreError> {
         if self.is_cli() {
             // No server may be running that looks for them.
-            self.lapse_abandoned(MAX_CLI_LAPSES).await?;
+            self.lapse_due_claims(MAX_CLI_LAPSES).await?;
         } else if !self.has_process_client() && self.next_claimable(kind, agent).await?.is_none() {
             self.record_call(agent).await?;
             // Damage may hide what is ready.
@@ -175,11 +175,11 @@ impl Tracker {
     /// # Errors
     ///
     /// Those of [`Store::list`](crate::store::Store::list) and [`Store::subset`](crate::store::Store::subset).
-    pub async fn held_back(
+    pub async fn claim_obstacles(
         &self,
         kind: ClaimKind,
         agent: &AgentName,
-    ) -> Result<HeldBack, StoreError> {
+    ) -> Result<ClaimObstacles, StoreError> {
         let (status, classification) = match kind {
             ClaimKind::Work(classification) => (Status::Created, classification),
             ClaimKind::Review => (Status::Completed, None),
@@ -197,7 +197,7 @@ impl Tracker {
             Some((issue.id, obstacle?))
         };
         let first = waiting.issues.iter().filter_map(reason).collect();
-        Ok(HeldBack { count: waiting.total, first })
+        Ok(ClaimObstacles { count: waiting.total, first })
     }
 
     /// Returns the issues that an agent holds.
@@ -216,7 +216,7 @@ impl Tracker {
     ///
     /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn lapse_claim(&self, claimed: &Issue, reason: &str) -> Result<(), StoreError> {
-        match self.lapse(claimed, None, reason).await {
+        match self.end_claim(claimed, None, reason).await {
             Err(StoreError::Refused(_)) => Ok(()),
             lapsed => lapsed,
         }

@@ -47,15 +47,15 @@ impl ProcessClient {
 /// The clients over HTTP that are connected, with the number of their connections. Those that were connected since the
 /// last renewal have none.
 #[derive(Clone, Default)]
-pub(super) struct Connected(Arc<Mutex<HashMap<ClientId, usize>>>);
+pub(super) struct HttpClients(Arc<Mutex<HashMap<ClientId, usize>>>);
 
 /// A connection of a client. The client lives while there is one.
-pub struct Connection {
-    connected: Connected,
+pub struct ConnectionGuard {
+    connected: HttpClients,
     client: ClientId,
 }
 
-impl Connected {
+impl HttpClients {
     fn counts(&self) -> MutexGuard<'_, HashMap<ClientId, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,7 +69,7 @@ impl Connected {
     }
 }
 
-impl Drop for Connection {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         if let Some(count) = self.connected.counts().get_mut(&self.client) {
             *count -= 1;
@@ -95,10 +95,10 @@ impl Tracker {
     }
 
     /// Records that a session over HTTP is connected, until the result is dropped.
-    pub fn connect(&self, client: ClientId) -> Connection {
+    pub fn connect(&self, client: ClientId) -> ConnectionGuard {
         let connected = self.connected.clone();
         *connected.counts().entry(client.clone()).or_default() += 1;
-        Connection { connected, client }
+        ConnectionGuard { connected, client }
     }
 
     /// Records that a client has ended. Its claims lapse after the grace period, unless their agents come back.

@@ -22,7 +22,7 @@ const MAX_READ: usize = 8_000;
 const MAX_NUMBER: u64 = u64::MAX - 1;
 /// How much earlier than its neighbours an event may be dated. A change gets its time before it waits for the lock.
 const TIME_JITTER: TimeDelta = TimeDelta::minutes(1);
-/// Among how many of the newest events the numbers of a change are looked for, besides its own.
+/// How many events `change_numbers` reads beyond those of the change.
 const NEWEST: usize = 100;
 
 /// How much of a text an error shows, in characters.

@@ -202,20 +202,20 @@ impl Tracker {
     ///
     /// Those of [`Store::subset`](crate::store::Store::subset) and
     /// [`Store::commit`](crate::store::Store::commit).
-    pub async fn lapse_abandoned(&self, limit: usize) -> Result<usize, StoreError> {
+    pub async fn lapse_due_claims(&self, limit: usize) -> Result<usize, StoreError> {
         let due = self.leases().await?.into_iter().filter(LeaseState::is_due);
-        self.lapse_all(due.take(limit)).await
+        self.lapse_many(due.take(limit)).await
     }
 
     /// Lets claims lapse, several at a time, so that they share syncs. Returns how many.
-    async fn lapse_all(&self, due: impl Iterator<Item = LeaseState>) -> Result<usize, StoreError> {
-        let lapses = stream::iter(due).map(|state| self.lapse_due(state));
+    async fn lapse_many(&self, due: impl Iterator<Item = LeaseState>) -> Result<usize, StoreError> {
+        let lapses = stream::iter(due).map(|state| self.lapse_if_still_due(state));
         let lapses = lapses.buffer_unordered(LAPSES_AT_ONCE);
         lapses.try_fold(0, |count, is_done| async move { Ok(count + usize::from(is_done)) }).await
     }
 
     /// Lets a claim lapse. Returns false if it has ended, its client is back, or its agent took it up.
-    async fn lapse_due(&self, due: LeaseState) -> Result<bool, StoreError> {
+    async fn lapse_if_still_due(&self, due: LeaseState) -> Result<bool, StoreError> {
         // Many claims may have lapsed before this one since its client was examined.
         let states = self.states_of(vec![(due.issue, due.lease)]).await;
         let Some(due) = states.into_iter().find(LeaseState::is_due) else { return Ok(false) };
@@ -226,8 +226,8 @@ impl Tracker {
             Ok(_) | Err(StoreError::Refused(_)) => return Ok(false),
             Err(error) => return Err(error),
         };
-        let reason = self.reason(&lease, gone_for.unwrap_or_default());
-        match self.lapse(&claimed, Some(lease.client), &reason).await {
+        let reason = self.lapse_reason(&lease, gone_for.unwrap_or_default());
+        match self.end_claim(&claimed, Some(lease.client), &reason).await {
             Ok(()) => {
                 let (id, holder) = (issue.short(), claimed.holder());
                 let agent = holder.map(|holder| holder.agent).unwrap_or_default();
@@ -240,7 +240,7 @@ impl Tracker {
         }
     }
 
-    fn reason(&self, lease: &Lease, gone: Duration) -> String {
+    fn lapse_reason(&self, lease: &Lease, gone: Duration) -> String {
         let gone = humanize_duration(u64::try_from(gone.as_millis()).unwrap_or(u64::MAX));
         let client = match lease.client.as_str().split('-').next() {
             Some("process") => "its process ended",
@@ -251,7 +251,7 @@ impl Tracker {
     }
 
     /// Ends a claim without its agent.
-    pub(super) async fn lapse(
+    pub(super) async fn end_claim(
         &self,
         claimed: &Issue,
         client: Option<ClientId>,
@@ -290,7 +290,7 @@ impl Tracker {
             let may_lapse = suspends.record_tick(Instant::now(), self.claims.grace);
             let lapsed = match states {
                 Ok(states) if may_lapse => {
-                    self.lapse_all(states.into_iter().filter(LeaseState::is_due)).await.map(drop)
+                    self.lapse_many(states.into_iter().filter(LeaseState::is_due)).await.map(drop)
                 }
                 states => states.map(drop),
             };
@@ -336,7 +336,7 @@ impl Tracker {
         needed.dedup();
         let mut connected = self.connected.take_recent();
         connected.retain(|client| needed.binary_search(client).is_ok());
-        // Claims that were made when silent clients had a limit live on.
+        // Without a ttl, silent clients have no limit. Earlier claims then last, too.
         let ttl = Some(self.claims.ttl).filter(|ttl| !ttl.is_zero()).unwrap_or(Duration::MAX);
         let renew = move |clients: &dyn Clients| {
             for client in connected {
@@ -374,14 +374,14 @@ mod tests {
             lapses_in: Some(Duration::ZERO),
             ..lives
         };
-        assert!(!tracker.lapse_due(due.clone()).await.unwrap());
+        assert!(!tracker.lapse_if_still_due(due.clone()).await.unwrap());
         assert_eq!(tracker.leases().await.unwrap().len(), 1);
         let tracker = tracker.with_claim_settings(ClaimSettings {
             grace: Duration::from_nanos(1),
             ..ClaimSettings::default()
         });
         tracker.end_client(client).await;
-        assert!(tracker.lapse_due(due).await.unwrap());
+        assert!(tracker.lapse_if_still_due(due).await.unwrap());
         assert_eq!(tracker.leases().await.unwrap(), []);
     }
 }

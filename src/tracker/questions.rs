@@ -101,7 +101,7 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        let (required_claim, before) = (self.requirement(proof), self.now());
+        let (required_claim, before) = (self.claim_requirement(proof), self.now());
         let asked =
             self.change([Command::AskHuman { issue, question, agent, required_claim }]).await?;
         // A repeated question was told of when it was new.
@@ -121,16 +121,12 @@ impl Tracker {
     /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn answer_question(
         &self,
-        known: IssueAtVersion,
+        target: IssueAtVersion,
         answer: QuestionAnswer,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(known.with_version_check(|issue| Command::AnswerQuestion {
-            issue,
-            answer,
-            agent,
-        }))
-        .await
+        self.change(target.into_commands(|issue| Command::AnswerQuestion { issue, answer, agent }))
+            .await
     }
 }
 

@@ -377,7 +377,7 @@ impl Tracker {
         agent: &AgentName,
         proof: ClaimProof,
     ) -> Result<Vec<Command>, StoreError> {
-        let (required_claim, agent) = (self.requirement(proof), agent.clone());
+        let (required_claim, agent) = (self.claim_requirement(proof), agent.clone());
         let undoing = match undoing {
             Undoing::Nothing => return Ok(Vec::new()),
             Undoing::Change(wanted) => {

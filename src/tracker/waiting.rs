@@ -228,7 +228,7 @@ impl<'a> ChangeSignal<'a> {
             _ = self.tick.tick() => {
                 if self.tracker.is_cli() {
                     // No server may be running that looks for them.
-                    if let Err(error) = self.tracker.lapse_abandoned(MAX_CLI_LAPSES).await {
+                    if let Err(error) = self.tracker.lapse_due_claims(MAX_CLI_LAPSES).await {
                         tracing::debug!("cannot look for claims of agents that are gone: {error}");
                     }
                 }

@@ -11,7 +11,7 @@ use crate::domain::{AgentName, Classification, Condition, IssueRef, Query, Statu
 use crate::field_selection::FieldSelection;
 use crate::mcp::reply::{List, Reply, WholeIssue};
 use crate::mcp::result::{Failure, Success};
-use crate::tracker::{ClaimKind, HeldBack};
+use crate::tracker::{ClaimKind, ClaimObstacles};
 
 pub(super) struct GetNextIssue;
 
@@ -69,8 +69,9 @@ impl Tool for GetNextIssue {
         match issue {
             Some(issue) => context.claimed(issue, fields).await,
             None => {
-                let held_back = tracker.held_back(ClaimKind::Work(classification), &agent).await?;
-                Ok(Success::nothing(nothing(classification, &held_back)))
+                let claim_obstacles =
+                    tracker.claim_obstacles(ClaimKind::Work(classification), &agent).await?;
+                Ok(Success::nothing(nothing(classification, &claim_obstacles)))
             }
         }
     }
@@ -99,11 +100,11 @@ async fn held(
     })
 }
 
-fn nothing(classification: Option<Classification>, held_back: &HeldBack) -> String {
-    let count = held_back.count;
+fn nothing(classification: Option<Classification>, claim_obstacles: &ClaimObstacles) -> String {
+    let count = claim_obstacles.count;
     if count > 0 {
         let verb = if count == 1 { "issue waits" } else { "issues wait" };
-        return format!("{count} {verb}, none is ready: {held_back}");
+        return format!("{count} {verb}, none is ready: {claim_obstacles}");
     }
     match classification {
         Some(kind) => format!("No issue of classification {kind} is waiting to be claimed."),

@@ -7,7 +7,7 @@ use super::filters::Fields;
 use super::{CallContext, MAX_WAIT_SECONDS, Tool};
 use crate::domain::AgentName;
 use crate::mcp::result::{Failure, Success};
-use crate::tracker::{ClaimKind, HeldBack};
+use crate::tracker::{ClaimKind, ClaimObstacles};
 
 pub(super) struct GetNextReviewItem;
 
@@ -36,17 +36,18 @@ impl Tool for GetNextReviewItem {
         match context.next(ClaimKind::Review, args.agent.clone(), wait_seconds).await? {
             Some(issue) => context.claimed(issue, args.fields.map(|fields| fields.0)).await,
             None => {
-                let held_back = tracker.held_back(ClaimKind::Review, &args.agent).await?;
-                Ok(Success::nothing(nothing(&held_back)))
+                let claim_obstacles =
+                    tracker.claim_obstacles(ClaimKind::Review, &args.agent).await?;
+                Ok(Success::nothing(nothing(&claim_obstacles)))
             }
         }
     }
 }
 
-fn nothing(held_back: &HeldBack) -> String {
-    if held_back.count == 0 {
+fn nothing(claim_obstacles: &ClaimObstacles) -> String {
+    if claim_obstacles.count == 0 {
         return "No issue is waiting for review.".to_owned();
     }
-    let count = held_back.count;
-    format!("{count} completed, none is for you: {held_back}")
+    let count = claim_obstacles.count;
+    format!("{count} completed, none is for you: {claim_obstacles}")
 }

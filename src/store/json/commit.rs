@@ -387,7 +387,7 @@ impl Committer {
 
     fn durable_to(&self, follower: &mut Follower, view: &View, mut log_end: LogEnd, offset: u64) {
         let mut view = view.clone();
-        self.shared.note_durable_to(follower, &mut view, &mut log_end, offset);
+        self.shared.mark_durable_up_to(follower, &mut view, &mut log_end, offset);
         self.shared.write_mark(follower, &log_end, &view.paths.issues);
         view.source = Source::Log(log_end);
         self.shared.show_view(follower, view);
@@ -401,7 +401,7 @@ impl Committer {
         shared.syncs.observe(begun.elapsed().as_secs_f64());
         if let Err(source) = synced {
             self.failed = Some(id_of(segment));
-            return self.save_elsewhere(appended, &source).map(|()| CommitResult::Durable);
+            return self.resave_in_new_segment(appended, &source).map(|()| CommitResult::Durable);
         }
         shared.wrote();
         {
@@ -415,7 +415,7 @@ impl Committer {
         }
         match segment.is_current(self.fs(), &paths.log) {
             Ok(true) => Ok(CommitResult::Durable),
-            _ => self.still_counts(appended),
+            _ => self.check_still_current(appended),
         }
     }
 
@@ -434,7 +434,7 @@ impl Committer {
     }
 
     /// Checks that a change is part of the log that other processes read now.
-    fn still_counts(&self, appended: &Appended) -> Result<CommitResult, StoreError> {
+    fn check_still_current(&self, appended: &Appended) -> Result<CommitResult, StoreError> {
         let shared = Arc::clone(&self.shared);
         let uncertain = |why: &dyn std::fmt::Display| {
             StoreError::Uncertain(format!(
@@ -451,7 +451,7 @@ impl Committer {
     }
 
     /// Makes a batch durable in another segment after an fsync of its own segment failed.
-    fn save_elsewhere(
+    fn resave_in_new_segment(
         &mut self,
         appended: &Appended,
         source: &io::Error,
@@ -554,7 +554,7 @@ pub(super) fn ignore_directory(fs: &dyn FileSystem, paths: &StorePaths) -> io::R
 pub(super) fn sync_names(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<()> {
     let above = [directory_of(&paths.directory), directory_of(&paths.issues)];
     for directory in [&*paths.log, &*paths.directory].into_iter().chain(above) {
-        touch_names(fs, directory, &paths.issues)?;
+        force_directory_write(fs, directory, &paths.issues)?;
         fs.sync_directory(directory)?;
     }
     Ok(())
@@ -562,7 +562,7 @@ pub(super) fn sync_names(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<
 
 /// Forces the next sync of a directory to write all its entries. After a failed sync a kernel may consider the
 /// entries written, and report a later sync as a success.
-fn touch_names(fs: &dyn FileSystem, directory: &Path, model: &Path) -> io::Result<()> {
+fn force_directory_write(fs: &dyn FileSystem, directory: &Path, model: &Path) -> io::Result<()> {
     let path = trial(directory, 0);
     match fs.create(&path, model) {
         Ok(_) => {}

@@ -224,7 +224,7 @@ impl Publisher {
             let displaced = fs.fingerprint(&temp).map_err(failed)?;
             if displaced == expected {
                 fs.remove(&temp).map_err(failed)?;
-            } else if !self.settle_displaced(paths, &temp, fingerprint, edited)? {
+            } else if !self.merge_displaced_edit(paths, &temp, fingerprint, edited)? {
                 return Ok(false);
             }
         }
@@ -235,7 +235,7 @@ impl Publisher {
 
     /// Merges a file that was saved between the last check and the exchange. Returns false if the file is invalid and
     /// was put back.
-    fn settle_displaced(
+    fn merge_displaced_edit(
         &self,
         paths: &StorePaths,
         temp: &Path,

@@ -304,7 +304,7 @@ impl Shared {
             for batch in scan.batches {
                 self.apply(follower, view, log_end, &batch.events, batch.end)?;
             }
-            self.note_durable_to(follower, view, log_end, scan.durable);
+            self.mark_durable_up_to(follower, view, log_end, scan.durable);
             view.damage = Damage::of(&scan.rest, &segment.path);
         }
         let Some(next) = next else { return Ok(false) };
@@ -368,7 +368,7 @@ impl Shared {
     }
 
     /// Records that a segment is durable up to an offset.
-    pub fn note_durable_to(
+    pub fn mark_durable_up_to(
         &self,
         follower: &mut Follower,
         view: &mut View,
@@ -394,7 +394,7 @@ impl Shared {
         if let Some(mark) = follower.mark.read(&*self.fs)
             && (mark.ordinal, mark.salt) == (log_end.segment.ordinal, log_end.segment.header.salt)
         {
-            self.note_durable_to(follower, view, &mut log_end, mark.offset);
+            self.mark_durable_up_to(follower, view, &mut log_end, mark.offset);
             view.source = Source::Log(log_end);
         }
     }

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caught_up_spare_state_equals_the_newest_state() {
+    fn a_standby_state_that_catches_up_equals_the_newest() {
         let mut rng = Rng::with_seed(17);
         let (mut newest, mut standby) = (Arc::new(State::default()), None::<StandbyState>);
         let (mut turns, mut readers) = (0, Vec::new());

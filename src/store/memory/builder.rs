@@ -23,17 +23,17 @@ pub(in crate::store) struct IndexedIssuesBuilder {
     special: Vec<(usize, Arc<Issue>)>,
     /// The positions of claimed issues, in any order.
     claimed: Vec<usize>,
-    queues: [[Gathered; Classification::ALL.len()]; Status::ALL.len()],
+    queues: [[QueueBuilder; Classification::ALL.len()]; Status::ALL.len()],
 }
 
 /// The sequences that become a [`Queue`].
 #[derive(Debug, Default)]
-struct Gathered {
+struct QueueBuilder {
     filed: Vec<usize>,
     latest: Vec<Reverse<(Timestamp, usize)>>,
 }
 
-impl Gathered {
+impl QueueBuilder {
     /// Returns the positions of the issues that are not among the special ones.
     fn plain(&self, special: &[(usize, Arc<Issue>)]) -> impl Iterator<Item = usize> {
         let is_plain = |at: &usize| special.binary_search_by_key(at, |(at, _)| *at).is_err();
@@ -95,7 +95,7 @@ impl IndexedIssuesBuilder {
         }
         let claims = self.claims();
         let queues = self.queues.map(|of_status| {
-            of_status.map(|Gathered { filed, mut latest }| {
+            of_status.map(|QueueBuilder { filed, mut latest }| {
                 latest.sort_unstable();
                 Queue { filed: filed.into_iter().collect(), latest: latest.into_iter().collect() }
             })

@@ -149,14 +149,14 @@ fn parked(issue: &Issue, now: Timestamp) -> Option<String> {
 
 /// The waiting issues that an agent cannot claim.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct HeldBack {
+pub struct ClaimObstacles {
     /// How many there are.
     pub count: usize,
     /// The first of them, each with the reason.
     pub first: Vec<(IssueId, String)>,
 }
 
-impl fmt::Display for HeldBack {
+impl fmt::Display for ClaimObstacles {
     /// Names the first with their reasons, on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reasons = self.first.iter().map(|(id, reason)| format!("{}: {reason}", id.short()));
