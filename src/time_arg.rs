@@ -49,7 +49,7 @@ impl TimeArg {
         Ok(Self::At(Timestamp::from(time.with_timezone(&Utc))))
     }
 
-    /// Returns the point in time, of which a duration is after now.
+    /// Returns the point in time. A duration is added to now.
     pub fn time_after(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(time) => time,
@@ -60,7 +60,7 @@ impl TimeArg {
         }
     }
 
-    /// Returns the point in time, of which a duration is before now. Clamped to the earliest that can be represented.
+    /// Returns the point in time. A duration is subtracted from now. Clamped to the earliest that can be represented.
     pub fn time(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(time) => time,

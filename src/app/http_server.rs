@@ -55,9 +55,9 @@ pub(super) async fn file_of(maintenance: Option<&Maintenance>, config: &Config) 
 pub(super) struct ProcessContext {
     ports: Ports,
     registration: Option<Arc<Mutex<Registration>>>,
-    /// Among all servers of the user, while it serves pages.
+    /// The registration in the directory of the user, while it serves pages.
     of_user: Option<Registration>,
-    /// How it is described there.
+    /// The entry in that registration.
     described: ProcessEntry,
     kind: ProcessKind,
 }

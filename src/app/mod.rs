@@ -412,7 +412,7 @@ impl App {
         });
         let (input, output) = rmcp::transport::io::stdio_pipes();
         let served = mcp::stdio::serve(self.server.clone(), input, output, shutdown).await;
-        // Where the disk hangs, others see that the process has ended.
+        // If the disk hangs, other processes find the lock released.
         let _noted = tokio::time::timeout(CHECK_LIMIT, self.server.end_process()).await;
         // A process without a port by now has no HTTP requests in progress.
         ending.cancel();

@@ -113,8 +113,8 @@ impl Arguments {
         }
     }
 
-    /// Returns a named database if it is the store. Who names a file on the command line means it, and so does who
-    /// names one in the environment.
+    /// Returns a named database if it is the store. A file that is named on the command line or in the environment
+    /// overrides a configured database.
     fn database(
         &self,
         named: Option<Sourced<StoreUrl>>,
@@ -470,7 +470,7 @@ impl Config {
     }
 }
 
-/// Returns a path as it is meant: in a project's file relative to that file.
+/// Makes a path absolute. Paths in `ait.toml` are relative to that file.
 fn absolute(
     file: Sourced<FilePath>,
     directory: &Path,

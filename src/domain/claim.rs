@@ -97,7 +97,7 @@ impl ReviewPolicy {
 }
 
 string_enum! {
-    /// Whose claims a change that names no claim may end.
+    /// Which claims a change may end if it gives no claim number.
     #[derive(Default)]
     pub enum ClaimPolicy {
         /// Every claim, as in the original AgentIssueTracker.
@@ -128,7 +128,7 @@ pub struct ClaimProof {
 /// How claims are made, kept and ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaimSettings {
-    /// Whose claims a change may end that names no claim.
+    /// Which claims a change may end if it gives no claim number.
     pub policy: ClaimPolicy,
     /// Who may review.
     pub review: ReviewPolicy,

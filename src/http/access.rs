@@ -61,7 +61,7 @@ impl AccessPolicy {
         &self.origins
     }
 
-    /// Returns the tokens of which requests need one. If there are none, they need none.
+    /// Returns the accepted tokens. If there are none, requests need no token.
     pub fn tokens(&self) -> &Tokens {
         &self.tokens
     }

@@ -42,8 +42,8 @@ impl TokenAuth {
     }
 }
 
-/// Passes on a request with a valid token, with the token's [`Principal`](super::Principal) as an extension, and
-/// [`BearerToken`] if it came so.
+/// Passes on a request with a valid token, with the token's [`Principal`](super::Principal) as an extension, and with
+/// [`BearerToken`] if it was sent as a bearer token.
 pub(super) async fn check(
     State(auth): State<Arc<TokenAuth>>,
     mut request: Request,

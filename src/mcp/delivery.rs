@@ -28,7 +28,7 @@ impl Slot {
     }
 }
 
-/// The end of a delivery that goes with the request.
+/// The half of a delivery that goes with the request: the tool puts the claim here.
 #[derive(Clone)]
 pub(super) struct Caller {
     disconnected: CancellationToken,

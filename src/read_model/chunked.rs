@@ -1,4 +1,4 @@
-//! A list of which clones share what none of them changes.
+//! A copy-on-write list: clones share unchanged chunks.
 //!
 //! It has two levels, so that a look at each of 100,000 issues takes some nanoseconds; trees of more levels take ten
 //! times as long (`queries` in `benches/`). A clone copies a reference for each chunk, and a change copies one chunk.

@@ -12,7 +12,7 @@ use super::summary::IssueSummary;
 use crate::domain::text::shortened;
 use crate::domain::{ActionKind, AgentName, Issue, IssueId, Status, Timestamp};
 
-/// The time before now of which a digest tells what ended.
+/// The time before now for which a digest lists what ended.
 const DEFAULT_SINCE_MS: i64 = 24 * 60 * 60 * 1_000;
 /// How many rows a list has. The number of issues is given where there are more.
 const ROWS: usize = 5;

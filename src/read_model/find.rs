@@ -174,8 +174,8 @@ impl ReadView<'_> {
         }
     }
 
-    /// Returns the issues in which the most of the wanted texts occur, most first. Those for which the signatures
-    /// promise most are examined.
+    /// Returns the issues that contain the most search texts, best first. Examines only those for which the
+    /// signatures promise most.
     fn best_matches(
         &self,
         query: &Query,

@@ -9,7 +9,7 @@ use crate::tracker::Revision;
 
 /// How long the findings of an unchanged store stay: some come with time alone.
 const LASTING_MS: u64 = 60_000;
-/// For how many times as long as the search took its number is shown although the store has changed.
+/// Outdated findings are shown for up to so many times the duration of the search.
 const PAUSE_FACTOR: u64 = 20;
 
 /// The last findings. Clones share them.

@@ -82,7 +82,7 @@ pub struct ReadModel {
 struct Shared {
     /// Locked only to take or replace it.
     current: RwLock<Arc<Projection>>,
-    /// Held while the next one is made: a reader that needs it would have to do the same work.
+    /// Held during an update, so that readers wait for it instead of repeating it.
     updates: Arc<Mutex<()>>,
     /// An earlier read model with a part that its reader had to build, for the next update.
     built: std::sync::Mutex<Option<Arc<Projection>>>,

@@ -16,9 +16,9 @@ pub enum Relation {
     Blocks,
     /// They have something to do with it.
     Related,
-    /// It says the same as they do, and they are the ones to keep.
+    /// It duplicates them.
     DuplicateOf,
-    /// They say the same as it does.
+    /// They duplicate it.
     Duplicates,
 }
 

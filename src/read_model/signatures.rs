@@ -32,7 +32,7 @@ impl Signatures {
     pub fn set(&mut self, position: usize, issue: &Issue) {
         if let Some(blocks) = self.blocks.get_mut() {
             if let Some(block) = blocks.get_mut(position / ISSUES_PER_BLOCK) {
-                // Of an issue that has changed, the texts from before do not count.
+                // Clears the old bits of a changed issue.
                 let lane = 1 << (position % ISSUES_PER_BLOCK);
                 Arc::make_mut(block).iter_mut().for_each(|word| *word &= !lane);
             }

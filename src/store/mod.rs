@@ -123,9 +123,9 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Unreadable`].
     fn state(&self) -> StoreFuture<'_, State>;
 
-    /// Returns a subset of the issues as of one moment. Includes every change that was answered before
-    /// the call. What the subset is about is answered as by [`state`](Self::state); other issues, their counts
-    /// and positions may be missing.
+    /// Returns a subset of the issues as of one moment. Includes every change that was answered before the call. For
+    /// the issues of the subset, the result equals that of [`state`](Self::state); other issues, their counts and
+    /// positions may be missing.
     ///
     /// # Errors
     ///

@@ -102,8 +102,8 @@ impl Tracker {
         }
     }
 
-    /// Claims the next issue. A server registers the client only when an issue is ready, so that a claim that finds
-    /// nothing writes nothing. The command line does not look first.
+    /// Claims the next issue. A server that is not registered yet, and a session, look first whether an issue is
+    /// ready, so that a claim that finds nothing writes nothing.
     async fn claim_now(
         &self,
         kind: ClaimKind,
@@ -124,6 +124,7 @@ impl Tracker {
             }
             ClaimKind::Review => Command::GetNextReviewItem { agent, terms },
         };
+        // Nothing may be awaited after this: nothing holds the claim until the tool does.
         Ok(self.commit(vec![claim]).await?.pop().flatten())
     }
 

@@ -156,7 +156,7 @@ impl<'a> LogReader<'a> {
     }
 }
 
-/// Returns true if an event is so old that none before it is from a time on.
+/// Returns true if an event is so old that no earlier event can be at or after a time.
 pub fn ends_before(event: &Event, since: Timestamp) -> bool {
     let earliest = DateTime::<Utc>::from(since).checked_sub_signed(TIME_JITTER);
     earliest.is_some_and(|earliest| DateTime::<Utc>::from(event.at) < earliest)

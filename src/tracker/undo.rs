@@ -17,7 +17,7 @@ use crate::domain::{
     IssueId, Patch, Query, Resolution, Timestamp,
 };
 
-/// How often, and how long each time, to wait until the log tells of all changes of the issues.
+/// How often, and how long each time, to wait until the log contains the newest changes of the issues.
 const MAX_ATTEMPTS: usize = 20;
 const TRIAL: Duration = Duration::from_millis(50);
 
@@ -217,8 +217,8 @@ impl Tracker {
 
     /// Returns the events of an agent in a time; only those of the newest change if `is_last`.
     ///
-    /// In an issue that is dated in the future, the events of several changes have the same time: the last one counts.
-    /// What servers did with the claims of the agent is not its last change.
+    /// In an issue that is dated in the future, the events of several changes have the same time: the last one
+    /// counts. Lapses by servers are not counted as the agent's change.
     async fn latest_by(
         &self,
         agent: &AgentName,

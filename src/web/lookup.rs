@@ -75,11 +75,11 @@ impl Resolved {
     }
 }
 
-/// Returns what a query asks for at a time.
+/// Resolves a query at a time.
 ///
 /// # Errors
 ///
-/// The error of [`find`] for the parent; that of the search comes within.
+/// The error of [`find`] for the parent. An error in the search is the inner `Result`.
 pub(super) fn resolve(
     query: &ListQuery,
     view: &ReadView<'_>,

@@ -51,7 +51,7 @@ use crate::query_language::SavedQueries;
 use crate::read_model::ReadModel;
 use crate::tracker::{StoreId, Tracker};
 
-/// The path of what hooks of clients tell agents.
+/// The path of the texts that client hooks show to agents.
 pub const HOOK_TEXTS_PATH: &str = "/api/session";
 
 /// The settings of the web interface.
@@ -196,6 +196,7 @@ async fn refuse_writes(request: Request, next: Next) -> Response {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
-    let text = "These pages are read-only: use GET or HEAD. Change issues through MCP or the command line.\n";
+    let text =
+        "This address takes only GET and HEAD. Change issues through MCP or the command line.\n";
     (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")], text).into_response()
 }

@@ -216,7 +216,7 @@ impl Committer {
                 )));
             }
             let Source::Log(log_end) = &view.source else { continue };
-            // A copy of the log has the same ids, but is locked by itself.
+            // A copied log has the same ids, but our lock is on the original.
             if view.damage.is_some() || !Arc::ptr_eq(&log_end.segment, &segment) {
                 continue;
             }
@@ -255,7 +255,7 @@ impl Committer {
         let result = decide(&mut draft);
         if draft.events.is_empty() {
             follower.standby = Some(StandbyState::of(Arc::new(draft.state)));
-            // The caller is told that the state is as it wanted. The events that made it so have to be durable first.
+            // Nothing changes, but the answer depends on earlier events: sync them first.
             let is_behind = log_end.durable.offset < log_end.last_batch.offset;
             let (paths, end) = (view.paths.clone(), log_end.last_batch);
             let (segment, issues) = (Arc::clone(&segment), Vec::new());
@@ -338,7 +338,7 @@ impl Committer {
         let cut = Cut { ordinal: segment.ordinal, offset: base.offset };
         let mut header =
             segment::header(segment.header.store.clone(), base.position, Some(cut), now());
-        // A process that slept through a restore reads the newest segment alone.
+        // A process that was suspended during a restore may read this segment alone, so it has to repeat `replaces`.
         header.replaces.clone_from(&segment.header.replaces);
         let mut draft = Draft::new(State { position: base.position, ..State::default() });
         for event in undurable {

@@ -114,8 +114,8 @@ pub(super) fn adopt_external_edit(committer: &mut Committer) -> Result<(), Store
         edited.extend(merged.edited());
     }
     *lock(&shared.known) = KnownFile { checked: Some(Some(file.fingerprint)), problem: None };
-    // The note keeps its position, because the file does not show the events since then. A file with what was not
-    // merged shows no state of the store, and has to be written again even if no event follows.
+    // The note keeps its position, because the file does not show the events since then. A file with conflicts must
+    // be written again, even if no event follows.
     let shown = match note.as_ref() {
         _ if has_lost => EventPosition::default(),
         Some(note) => note.position(),

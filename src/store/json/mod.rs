@@ -87,8 +87,8 @@ use super::{
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
-/// How long a read waits for an external edit to be merged. A merge takes that long only if another process holds the
-/// lock.
+/// How long a read waits for the merge of an external edit to begin. It takes that long only if another process holds
+/// the lock.
 const ADOPT_WITHIN: Duration = Duration::from_secs(2);
 
 /// A store in one JSON file and its log, shared with other processes.

@@ -46,11 +46,11 @@ pub(super) enum Publication {
     Busy,
 }
 
-/// When to leave the file as it is.
+/// When publishing skips the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SkipPublish {
-    /// If it shows everything that is durable, or is an edit since which nothing changed. Reading must not interfere
-    /// with what git does to the file.
+    /// If it shows every durable change, or is a merged edit with no change after it. Reading must not interfere with
+    /// what git does to the file.
     Unchanged,
     /// Only if it is a rendering of the newest durable state.
     Rendered,

@@ -1,4 +1,4 @@
-//! A second copy of the state, which becomes the next one.
+//! The second of two states: the writer updates it, then swaps the two.
 //!
 //! Readers use the newest state while the next one is being made, so it must not change. A clone shares all its
 //! nodes, and each change of a large clone copies hundreds of references to them. So two states alternate: the one

@@ -1,7 +1,7 @@
 //! Takes over everything from another store: a log of its events, and a snapshot of its state after them.
 //!
-//! The log is written beside its place. Putting it there, with one rename, is the moment from which on it counts.
-//! The transfer holds the lock that every process needs to create a log, so no other process creates one meanwhile.
+//! The log is written beside its place. One rename puts it in place; until then the transfer has no effect. The
+//! transfer holds the lock that every process needs to create a log, so no other process creates one meanwhile.
 
 use std::sync::Arc;
 

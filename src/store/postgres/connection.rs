@@ -183,7 +183,7 @@ impl Drop for Session {
     }
 }
 
-/// Opens the connections of the pool, each with the password of the moment.
+/// Opens the connections of the pool. Reads the password again for each one.
 struct Connector {
     options: Arc<PostgresOptions>,
     tls: MakeRustlsConnect,

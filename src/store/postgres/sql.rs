@@ -438,7 +438,7 @@ statements! {
     /// Records that the client `$1` has ended.
     end = "INSERT INTO {s}.clients (client, ttl_ms, gone_since, ended) VALUES ($1, 0, clock_timestamp(), true) \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp(), ended = true WHERE NOT clients.ended";
-    /// Notices that the client `$1` is gone, if it is and nobody did.
+    /// Records that the client `$1` is gone, if it is and that is not recorded yet.
     notice_gone = "INSERT INTO {s}.clients (client, ttl_ms, gone_since) VALUES ($1, 0, clock_timestamp()) \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp() WHERE clients.gone_since IS NULL \
         AND clients.seen + clients.ttl_ms * interval '1 millisecond' <= clock_timestamp()";

@@ -53,7 +53,7 @@ pub(super) fn spawn(database: &Arc<Database>) {
             }
             drop(database);
             if is_told {
-                // Whoever is told again and again looks once for all that happened meanwhile.
+                // Limits the rate of checks: notifications in between become one check.
                 tokio::time::sleep(LOOK_AT_MOST_EVERY).await;
             }
             is_told = tokio::time::timeout(POLL_EVERY, told.notified()).await.is_ok();

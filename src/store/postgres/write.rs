@@ -29,7 +29,7 @@ pub(super) struct Changes {
     removed: Vec<Uuid>,
     unlinked: Vec<Uuid>,
     links: (Vec<Uuid>, Vec<i16>, Vec<Uuid>),
-    /// The issues of which it has to be decided again whether they wait, and those that others may wait for.
+    /// The issues whose `waiting` must be computed again, and those whose dependents' `waiting` must be.
     waiting: (BTreeSet<Uuid>, BTreeSet<Uuid>),
     keys: Option<String>,
     /// The first sequence number and its nonce, if a part of the changes is written already.
@@ -207,7 +207,7 @@ impl Changes {
         changes
     }
 
-    /// Takes over from other changes the issues of which it has to be decided again whether they wait.
+    /// Takes over from other changes the issues whose `waiting` must be computed again.
     pub fn wait_with(&mut self, others: &mut Self) {
         self.waiting.0.append(&mut others.waiting.0);
         self.waiting.1.append(&mut others.waiting.1);
@@ -256,7 +256,7 @@ impl Changes {
         self.written.or_else(first)
     }
 
-    /// Returns changes that are written already, of which only the commit remains.
+    /// Returns a change set whose rows are written already, so that only the COMMIT is left.
     pub fn written(mark: Option<(i64, i64)>) -> Self {
         Self { written: mark, ..Self::default() }
     }

@@ -192,7 +192,7 @@ async fn run(
     }
 }
 
-/// Commits a batch and answers its requests. If one of them is to blame for a failure, the others are committed without
+/// Commits a batch and answers its requests. If one request makes the batch fail, the others are committed without
 /// it.
 async fn serve(database: &Database, batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) {
     let batch = refuse_late(batch, answers);

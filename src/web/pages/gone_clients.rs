@@ -12,7 +12,8 @@ use crate::read_model::ReadView;
 use crate::tracker::{IndexedIssues, Tracker};
 use crate::web::strings::claims as text;
 
-/// A result is shown for so many times as long as the check of all clients took: each client is a file.
+/// An outdated result is shown for up to so many times the duration of the check of all clients: each client is a
+/// file.
 const PAUSE_FACTOR: u32 = 20;
 
 /// The clients that are gone, each with when its claims lapse if they do.

@@ -17,7 +17,7 @@ const QUOTE: u8 = 0x22;
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Renders errors, and gives each page an `ETag` for what it shows, whenever that was.
+/// Renders errors, and gives each page an `ETag` that does not depend on the time of rendering.
 pub(in crate::web) async fn finish(
     State(state): State<WebState>,
     request: Request,
