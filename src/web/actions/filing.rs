@@ -1,7 +1,7 @@
-//! Filing an issue: the page with the form, and what it sends.
+//! NewIssueForm an issue: the page with the form, and what it sends.
 //!
-//! The form has the id that the issue gets, and its token is bound to that id. So of forms that are sent at once one
-//! counts, as with all others.
+//! The form has the id that the issue gets, and its token is bound to that id. If it is sent twice, only the first
+//! takes effect, as with all other forms.
 
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
@@ -13,7 +13,7 @@ use super::fields::{self, Fields};
 use super::form_token::{FormTokens, Purpose};
 use super::forms;
 use super::handler::receive;
-use super::person::{Person, Sender, remembering};
+use super::person::{ActingPerson, Person, name_cookie};
 use crate::domain::{Classification, DomainError, IssueId, Title};
 use crate::hints;
 use crate::tracker::{NewIssue, StoreError};
@@ -25,18 +25,18 @@ use crate::web::pages::response::respond;
 use crate::web::strings::{self, actions as text};
 
 /// Shows an empty form.
-pub(super) async fn show(
+pub(super) async fn show_form(
     State(state): State<WebState>,
-    Sender(person): Sender,
+    ActingPerson(person): ActingPerson,
 ) -> Result<Response, ErrorPage> {
     let tokens = state.form_tokens.as_deref().ok_or_else(WebError::not_found)?;
     let person = person.ok_or_else(|| WebError::forbidden(text::READ_ONLY_TOKEN))?;
-    let filing = Filing { state: &state, tokens, person, fields: Fields::default() };
-    Ok(filing.page(StatusCode::OK, NewIssue::random_id(), None))
+    let form = NewIssueForm { state: &state, tokens, person, fields: Fields::default() };
+    Ok(form.form_page(StatusCode::OK, NewIssue::random_id(), None))
 }
 
 /// Takes the form.
-pub(super) async fn file(
+pub(super) async fn submit(
     State(state): State<WebState>,
     request: Request,
 ) -> Result<Response, ErrorPage> {
@@ -45,32 +45,32 @@ pub(super) async fn file(
         Ok(received) => received,
         Err(refusal) => return Ok(refusal),
     };
-    Ok(Filing { state: &state, tokens, person, fields }.answer().await)
+    Ok(NewIssueForm { state: &state, tokens, person, fields }.file().await)
 }
 
-struct Filing<'a> {
+struct NewIssueForm<'a> {
     state: &'a WebState,
     tokens: &'a FormTokens,
     person: Person,
     fields: Fields,
 }
 
-impl Filing<'_> {
-    async fn answer(self) -> Response {
+impl NewIssueForm<'_> {
+    async fn file(self) -> Response {
         let id = IssueId::parse(self.fields.get(fields::ID));
         let own =
             |id: &IssueId| self.tokens.is_valid(self.fields.get(fields::TOKEN), &self.purpose(*id));
         let Some(id) = id.filter(own) else {
             let problem = text::NO_LONGER_VALID.to_owned();
-            return self.page(StatusCode::FORBIDDEN, NewIssue::random_id(), Some(problem));
+            return self.form_page(StatusCode::FORBIDDEN, NewIssue::random_id(), Some(problem));
         };
         let parsed = fields::agent(&self.fields)
             .and_then(|agent| Ok((agent, fields::new_issue(id, &self.fields)?)));
         let (agent, issue) = match parsed {
             Ok(parsed) => parsed,
-            Err(problem) => return self.page(StatusCode::BAD_REQUEST, id, Some(problem)),
+            Err(problem) => return self.form_page(StatusCode::BAD_REQUEST, id, Some(problem)),
         };
-        let cookie = remembering(&agent);
+        let cookie = name_cookie(&agent);
         match self.state.tracker.add_issues(vec![issue], agent).await {
             Ok(_) => {
                 let page = format!("{}?done={}", components::issue_path(id), Action::File.as_str());
@@ -79,7 +79,7 @@ impl Filing<'_> {
             }
             Err(StoreError::Refused(DomainError::IdTaken { .. })) => {
                 let problem = text::FILED_ALREADY.to_owned();
-                self.page(StatusCode::CONFLICT, NewIssue::random_id(), Some(problem))
+                self.form_page(StatusCode::CONFLICT, NewIssue::random_id(), Some(problem))
             }
             Err(error) => {
                 let status = match error {
@@ -87,7 +87,7 @@ impl Filing<'_> {
                     _ => StatusCode::SERVICE_UNAVAILABLE,
                 };
                 // With the same id, so that it is safe to send it again.
-                self.page(status, id, Some(hints::for_store(&error, &hints::COMMANDS)))
+                self.form_page(status, id, Some(hints::for_store(&error, &hints::COMMANDS)))
             }
         }
     }
@@ -98,7 +98,7 @@ impl Filing<'_> {
     }
 
     /// Answers with the form as it was filled in, for an issue with an id; `problem` is what is wrong with it.
-    fn page(&self, status: StatusCode, id: IssueId, problem: Option<String>) -> Response {
+    fn form_page(&self, status: StatusCode, id: IssueId, problem: Option<String>) -> Response {
         let content = html! {
             section.action-page {
                 h1 { (text::label(Action::File)) }

@@ -12,7 +12,7 @@ use super::action::Action;
 use super::fields::{self, Fields, FormChange};
 use super::form_token::{FormTokens, Purpose};
 use super::forms::IssueForms;
-use super::person::{Person, Sender, remembering};
+use super::person::{ActingPerson, Person, name_cookie};
 use crate::domain::text::shortened;
 use crate::domain::{DomainError, Issue, IssueId, Timestamp};
 use crate::hints;
@@ -73,7 +73,7 @@ pub(super) async fn receive(
     request: Request,
 ) -> Result<Result<(Person, Fields), Response>, WebError> {
     let (mut parts, body) = request.into_parts();
-    let Ok(Sender(person)) = Sender::from_request_parts(&mut parts, &()).await;
+    let Ok(ActingPerson(person)) = ActingPerson::from_request_parts(&mut parts, &()).await;
     let person = person.ok_or_else(|| WebError::forbidden(text::READ_ONLY_TOKEN))?;
     if !is_from_own_page(&parts.headers) {
         return Err(WebError::forbidden(text::FOREIGN));
@@ -135,7 +135,7 @@ impl Submission<'_> {
             return self.confirm();
         }
         let tracker = &self.state.tracker;
-        let (id, cookie) = (self.issue.id, remembering(&agent));
+        let (id, cookie) = (self.issue.id, name_cookie(&agent));
         match change.make(tracker, id.into(), version.to_owned(), agent).await {
             Ok(()) => {
                 let page = format!("{}?done={}", components::issue_path(id), self.action.as_str());

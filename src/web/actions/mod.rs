@@ -25,7 +25,7 @@ pub(super) fn routes(state: &WebState) -> Router {
         return Router::new();
     }
     Router::new()
-        .route("/new", get(filing::show).post(filing::file))
+        .route("/new", get(filing::show_form).post(filing::submit))
         .route("/issues/{id}/actions/{action}", get(handler::to_issue).post(handler::act))
         .route("/api/issues/{id}/answer", post(answer_api::answer))
         .with_state(state.clone())

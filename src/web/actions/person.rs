@@ -26,9 +26,9 @@ pub(in crate::web) struct Person {
 }
 
 /// The sender of a request: a person who may act, or `None` for one whose access token is read-only.
-pub(in crate::web) struct Sender(pub Option<Person>);
+pub(in crate::web) struct ActingPerson(pub Option<Person>);
 
-impl<S: Sync> FromRequestParts<S> for Sender {
+impl<S: Sync> FromRequestParts<S> for ActingPerson {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
@@ -37,7 +37,7 @@ impl<S: Sync> FromRequestParts<S> for Sender {
             return Ok(Self(None));
         }
         let principal = principal.map_or_else(String::new, |known| known.name().to_owned());
-        let name = remembered(&parts.headers).map(AgentName::into_string);
+        let name = name_from_cookie(&parts.headers).map(AgentName::into_string);
         // The name of a token that was given without one says nothing of its holder.
         let name = name.unwrap_or_else(|| match principal.as_str() {
             Principal::UNNAMED => String::new(),
@@ -48,7 +48,7 @@ impl<S: Sync> FromRequestParts<S> for Sender {
 }
 
 /// Returns the name in the cookie of a request, if it is a valid one.
-fn remembered(headers: &HeaderMap) -> Option<AgentName> {
+fn name_from_cookie(headers: &HeaderMap) -> Option<AgentName> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).map(str::trim);
     let name = pairs.find_map(|pair| pair.strip_prefix(COOKIE)?.strip_prefix('='))?;
@@ -58,7 +58,7 @@ fn remembered(headers: &HeaderMap) -> Option<AgentName> {
 
 /// Returns the value of `Set-Cookie` that makes a browser remember a name. Scripts cannot read it, and requests from
 /// other sites do not carry it.
-pub(super) fn remembering(name: &AgentName) -> String {
+pub(super) fn name_cookie(name: &AgentName) -> String {
     let value = URL_SAFE_NO_PAD.encode(name.as_str());
     format!("{COOKIE}={value}; Path=/; Max-Age={MAX_AGE_S}; SameSite=Strict; HttpOnly")
 }
@@ -70,20 +70,20 @@ mod tests {
     #[test]
     fn a_name_survives_its_cookie() {
         for name in ["ann", "Ann Lee; x=1", "アン,\"\\", &"ä".repeat(200)] {
-            let set = remembering(&name.parse().unwrap());
+            let set = name_cookie(&name.parse().unwrap());
             let pair = set.split(';').next().unwrap();
             assert!(set.is_ascii() && set.len() < 1_000, "{set}");
             let mut headers = HeaderMap::new();
             headers.append(header::COOKIE, "theme=dark".parse().unwrap());
             headers.append(header::COOKIE, format!("a=b; {pair};c=d").parse().unwrap());
-            assert_eq!(remembered(&headers).unwrap().as_str(), name);
+            assert_eq!(name_from_cookie(&headers).unwrap().as_str(), name);
         }
         for cookie in
             ["ait-name=%%", "ait-name=", "ait-names=YW5u", "x=ait-name=YW5u", "ait-name=IA"]
         {
             let mut headers = HeaderMap::new();
             headers.append(header::COOKIE, cookie.parse().unwrap());
-            assert_eq!(remembered(&headers), None, "{cookie}");
+            assert_eq!(name_from_cookie(&headers), None, "{cookie}");
         }
     }
 }

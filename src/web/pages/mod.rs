@@ -43,7 +43,7 @@ use self::response::respond;
 use super::WebState;
 use super::actions::action::Action;
 use super::actions::forms::IssueForms;
-use super::actions::person::Sender;
+use super::actions::person::ActingPerson;
 use super::activity_api::read;
 use super::events::StoreProbe;
 use super::lookup::find;
@@ -215,7 +215,7 @@ pub(super) async fn projects(State(state): State<WebState>) -> PageResult {
 pub(super) async fn issue(
     State(state): State<WebState>,
     asked: Result<Path<String>, PathRejection>,
-    Sender(person): Sender,
+    ActingPerson(person): ActingPerson,
     RawQuery(query): RawQuery,
 ) -> PageResult {
     let Path(asked) = asked?;
