@@ -199,8 +199,7 @@ fn take_up(
         return Err(DomainError::ClaimEnded { id: issue.id });
     }
     let kind = EventKind::TakenUp { from: from.clone(), to: to.clone() };
-    let (at, agent) = (now.max(issue.modified_at), agent.as_str().to_owned());
-    Ok(Event { issue: issue.id, at, agent, kind, before: None, lease: None })
+    Ok(Event::new(issue.id, now.max(issue.modified_at), agent.as_str(), kind))
 }
 
 fn park_after_attempts(
@@ -262,12 +261,6 @@ fn find(queue: &dyn IssueQueue, reference: &IssueRef) -> Result<Arc<Issue>, Doma
 fn decide_on_document(command: &Command, before: &UnknownKeys, now: Timestamp) -> Option<Event> {
     let Command::SetUnknownKeys { keys, agent } = command else { return None };
     let keys = Box::new(Change { before: before.clone(), after: keys.clone() });
-    (keys.before != keys.after).then(|| Event {
-        issue: IssueId::NIL,
-        at: now,
-        agent: agent.clone(),
-        kind: EventKind::UnknownKeysEdited { keys },
-        before: None,
-        lease: None,
-    })
+    (keys.before != keys.after)
+        .then(|| Event::new(IssueId::NIL, now, agent, EventKind::UnknownKeysEdited { keys }))
 }

@@ -290,6 +290,11 @@ impl EventKind {
 }
 
 impl Event {
+    /// Creates an event that overwrites no values of its own and concerns no lease.
+    pub fn new(issue: IssueId, at: Timestamp, agent: impl Into<String>, kind: EventKind) -> Self {
+        Self { issue, at, agent: agent.into(), kind, before: None, lease: None }
+    }
+
     /// Returns the issue that a `Filed` or `Imported` event creates; `None` for other events.
     pub fn filed(&self) -> Option<Issue> {
         if let EventKind::Imported { issue, .. } = &self.kind {
@@ -363,20 +368,10 @@ impl Event {
         if self.leaves_entry()
             && let Some(action) = self.kind.action()
         {
-            issue.history.push(HistoryEntry {
-                timestamp: self.at,
-                agent: self.agent.clone(),
-                action: action.to_owned(),
-                unknown_keys: UnknownKeys::default(),
-            });
+            issue.history.push(HistoryEntry::new(self.at, &self.agent, action));
         }
         if let Some(text) = self.kind.comment() {
-            issue.comments.push(Comment {
-                timestamp: self.at,
-                agent: self.agent.clone(),
-                text: text.to_owned(),
-                unknown_keys: UnknownKeys::default(),
-            });
+            issue.comments.push(Comment::new(self.at, &self.agent, text));
         }
     }
 

@@ -175,6 +175,14 @@ pub struct HistoryEntry {
     pub unknown_keys: UnknownKeys,
 }
 
+impl HistoryEntry {
+    /// Creates an entry without unknown keys.
+    pub fn new(timestamp: Timestamp, agent: impl Into<String>, action: impl Into<String>) -> Self {
+        let (agent, action, unknown_keys) = (agent.into(), action.into(), UnknownKeys::default());
+        Self { timestamp, agent, action, unknown_keys }
+    }
+}
+
 /// A comment on an issue.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Comment {
@@ -187,6 +195,14 @@ pub struct Comment {
     /// The unknown keys.
     #[serde(flatten)]
     pub unknown_keys: UnknownKeys,
+}
+
+impl Comment {
+    /// Creates a comment without unknown keys.
+    pub fn new(timestamp: Timestamp, agent: impl Into<String>, text: impl Into<String>) -> Self {
+        let (agent, text, unknown_keys) = (agent.into(), text.into(), UnknownKeys::default());
+        Self { timestamp, agent, text, unknown_keys }
+    }
 }
 
 /// Implements `Deserialize` for an object: each named key must occur exactly once, and every other key is kept. A

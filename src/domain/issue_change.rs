@@ -10,7 +10,7 @@ use super::text::shortened;
 use super::{
     AgentName, Attributes, Classification, Comment, CommentText, Description, DomainError, Event,
     EventKind, HistoryEntry, Issue, IssueId, IssueRef, Label, Link, LinkKind, Parked, Patch,
-    Priority, Timestamp, Title, UnknownKeys,
+    Priority, Timestamp, Title,
 };
 
 /// What to change in an issue. A field that is `None` or empty stays.
@@ -77,34 +77,19 @@ impl IssueChange {
         if issue.status.has_ended() && !fields.iter().all(is_always_allowed) {
             return Err(DomainError::Terminal { id: issue.id, status: issue.status });
         }
-        let event = |kind, before| Event {
-            issue: issue.id,
-            at,
-            agent: agent.to_owned(),
-            kind,
-            before,
-            lease: None,
-        };
         if let (true, Some(comment)) = (fields.is_empty(), &self.comment) {
             let comment = comment.as_str().to_owned();
+            let kind = EventKind::Commented { comment, leaves_entry: true };
             let before = Some(super::Before::of(issue));
-            return Ok(event(EventKind::Commented { comment, leaves_entry: true }, before));
+            return Ok(Event { before, ..Event::new(issue.id, at, agent, kind) });
         }
         after.modified_at = at;
-        after.history.push(HistoryEntry {
-            timestamp: at,
-            agent: agent.to_owned(),
-            action: format!("{CHANGE_ACTION}{}", fields.join(", ")),
-            unknown_keys: UnknownKeys::default(),
-        });
-        after.comments.extend(self.comment.as_ref().map(|comment| Comment {
-            timestamp: at,
-            agent: agent.to_owned(),
-            text: comment.as_str().to_owned(),
-            unknown_keys: UnknownKeys::default(),
-        }));
+        let action = format!("{CHANGE_ACTION}{}", fields.join(", "));
+        after.history.push(HistoryEntry::new(at, agent, action));
+        let comment = self.comment.as_ref();
+        after.comments.extend(comment.map(|text| Comment::new(at, agent, text.as_str())));
         let patch = Box::new(Patch::between(issue, &after));
-        Ok(event(EventKind::Changed { patch }, None))
+        Ok(Event::new(issue.id, at, agent, EventKind::Changed { patch }))
     }
 
     /// Returns the attributes of a new issue.

@@ -9,7 +9,7 @@ use super::event::{ANSWER_ACTION, ASK_ACTION};
 use super::text::{shortened, trimmed};
 use super::{
     ActionKind, AgentName, Attributes, ClaimRequirement, Comment, CommentText, DomainError, Event,
-    EventKind, HistoryEntry, Issue, Parked, Patch, Timestamp, UnknownKeys,
+    EventKind, HistoryEntry, Issue, Parked, Patch, Timestamp,
 };
 
 /// A question to people about an issue.
@@ -153,21 +153,11 @@ fn changed(
     after.attributes = Attributes::from(values);
     after.set_unknown_namesakes_aside();
     after.modified_at = at;
-    let agent = agent.as_str().to_owned();
-    after.history.push(HistoryEntry {
-        timestamp: at,
-        agent: agent.clone(),
-        action: action.to_owned(),
-        unknown_keys: UnknownKeys::default(),
-    });
-    after.comments.push(Comment {
-        timestamp: at,
-        agent: agent.clone(),
-        text: comment,
-        unknown_keys: UnknownKeys::default(),
-    });
+    let agent = agent.as_str();
+    after.history.push(HistoryEntry::new(at, agent, action));
+    after.comments.push(Comment::new(at, agent, comment));
     let kind = EventKind::Changed { patch: Box::new(Patch::between(before, &after)) };
-    Event { issue: before.id, at, agent, kind, before: None, lease: None }
+    Event::new(before.id, at, agent, kind)
 }
 
 impl Issue {

@@ -20,8 +20,7 @@ use super::event::EDIT_ACTION;
 use super::links;
 use super::{
     ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, HAND_EDIT,
-    HistoryEntry, Issue, IssueGraph, Lease, Patch, Resolution, Status, Timestamp, UnknownKeys,
-    merge, question,
+    HistoryEntry, Issue, IssueGraph, Lease, Patch, Resolution, Status, Timestamp, merge, question,
 };
 
 /// Decides a command that creates an issue.
@@ -62,7 +61,7 @@ pub fn file(
         }
         _ => unreachable!("the target of other commands is not a new issue"),
     };
-    Ok(Event { issue: id, at: now, agent: agent.to_owned(), kind, before: None, lease: None })
+    Ok(Event::new(id, now, agent, kind))
 }
 
 /// Decides a command on an existing issue, from the issue and the time alone. Returns `None` if the command changes
@@ -137,7 +136,7 @@ pub fn decide(
     };
     let lease = begun_lease(command, issue);
     let before = Some(Before::of(issue)).filter(|_| !matches!(kind, EventKind::Removed { .. }));
-    Ok(Some(Event { issue: issue.id, at, agent: agent.to_owned(), kind, before, lease }))
+    Ok(Some(Event { before, lease, ..Event::new(issue.id, at, agent, kind) }))
 }
 
 /// Returns the lease with which a claim begins.
@@ -159,27 +158,14 @@ fn edited(ours: &Issue, theirs: &Issue, base: Option<&Issue>, at: Timestamp) -> 
     }
     if wanted.history.len() == ours.history.len() {
         wanted.modified_at = at;
-        wanted.history.push(HistoryEntry {
-            timestamp: at,
-            agent: HAND_EDIT.to_owned(),
-            action: EDIT_ACTION.to_owned(),
-            unknown_keys: UnknownKeys::default(),
-        });
+        wanted.history.push(HistoryEntry::new(at, HAND_EDIT, EDIT_ACTION));
     }
     patched(ours, &wanted, HAND_EDIT, at)
 }
 
 fn patched(before: &Issue, after: &Issue, agent: &str, at: Timestamp) -> Option<Event> {
     let patch = Box::new(Patch::between(before, after));
-    let (agent, kind) = (agent.to_owned(), EventKind::Edited { patch: patch.clone() });
-    (!patch.is_empty()).then(|| Event {
-        issue: before.id,
-        at,
-        agent,
-        kind,
-        before: None,
-        lease: None,
-    })
+    (!patch.is_empty()).then(|| Event::new(before.id, at, agent, EventKind::Edited { patch }))
 }
 
 /// Decides a command that ends a claim, and returns its agent and what changes; `None` if it repeats the last change.
@@ -464,12 +450,7 @@ mod tests {
             Command::CommentIssue { issue: id().into(), comment: comment(), agent: agent() };
         for status in Status::ALL {
             let mut before = issue_in(*status);
-            before.history.push(HistoryEntry {
-                timestamp: at(1),
-                agent: "holder".to_owned(),
-                action: "Issue claimed for work".to_owned(),
-                unknown_keys: UnknownKeys::default(),
-            });
+            before.history.push(HistoryEntry::new(at(1), "holder", "Issue claimed for work"));
             let event = decide(&command, &before, at(5)).unwrap().unwrap();
             let mut after = before.clone();
             event.apply(&mut after);
@@ -492,15 +473,8 @@ mod tests {
     fn an_older_comment_leaves_no_entry() {
         let before = issue_in(Status::InProgress);
         let kind = EventKind::Commented { comment: "because".to_owned(), leaves_entry: false };
-        let agent = "agent".to_owned();
-        let event = Event {
-            issue: id(),
-            at: at(5),
-            agent,
-            kind,
-            before: Some(Before::of(&before)),
-            lease: None,
-        };
+        let values = Some(Before::of(&before));
+        let event = Event { before: values, ..Event::new(id(), at(5), "agent", kind) };
         let mut after = before.clone();
         event.apply(&mut after);
         assert_eq!((&after.history, after.comments.len()), (&before.history, 1));

@@ -8,7 +8,7 @@ use super::links;
 use super::merge::merge_fields;
 use super::{
     AgentName, AttributeValues, Attributes, ClaimRequirement, DomainError, Event, EventKind,
-    HistoryEntry, Issue, IssueGraph, Link, Patch, Timestamp, UnknownKeys,
+    HistoryEntry, Issue, IssueGraph, Link, Patch, Timestamp,
 };
 
 /// What undoing changes makes of an issue.
@@ -248,13 +248,8 @@ pub fn decide(
     let at = now.max(issue.modified_at);
     let mut after = wanted.clone();
     after.modified_at = at;
-    after.history.push(HistoryEntry {
-        timestamp: at,
-        agent: agent.as_str().to_owned(),
-        action: format!("{CHANGE_ACTION}{} (undoes {undone})", fields.join(", ")),
-        unknown_keys: UnknownKeys::default(),
-    });
+    let action = format!("{CHANGE_ACTION}{} (undoes {undone})", fields.join(", "));
+    after.history.push(HistoryEntry::new(at, agent.as_str(), action));
     let patch = Box::new(Patch::between(issue, &after));
-    let (agent, kind) = (agent.as_str().to_owned(), EventKind::Changed { patch });
-    Ok(Event { issue: issue.id, at, agent, kind, before: None, lease: None })
+    Ok(Event::new(issue.id, at, agent.as_str(), EventKind::Changed { patch }))
 }

@@ -27,8 +27,8 @@ use super::{Content, ImportDraft, NamedLink, defaults};
 use crate::domain::event::{CLAIM_ACTION, CLOSE_ACTION, FILE_ACTION};
 use crate::domain::external_id::BEADS_KEY;
 use crate::domain::{
-    AttributeValues, Attributes, Classification, Comment, EventKind, Issue, LinkKind, Parked,
-    Status, Timestamp, UnknownKeys,
+    AttributeValues, Attributes, Classification, Comment, EventKind, HistoryEntry, Issue, LinkKind,
+    Parked, Status, Timestamp, UnknownKeys,
 };
 use crate::json_compat;
 
@@ -122,7 +122,11 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<ImportDraft, String> 
         created_at,
         modified_at: changed_at,
         status,
-        history: vec![defaults::entry(created_at, named(bead.created_by.as_deref()), FILE_ACTION)],
+        history: vec![HistoryEntry::new(
+            created_at,
+            named(bead.created_by.as_deref()),
+            FILE_ACTION,
+        )],
         comments: comments_of(&bead),
         attributes: attributes_of(&bead, status),
         unknown_keys: rest_of(text),
@@ -130,15 +134,15 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<ImportDraft, String> 
     let assignee = named(bead.assignee.as_deref());
     match status {
         Status::InProgress => {
-            issue.history.push(defaults::entry(changed_at, assignee, CLAIM_ACTION));
+            issue.history.push(HistoryEntry::new(changed_at, assignee, CLAIM_ACTION));
         }
         Status::Closed => {
             let comment = bead.close_reason.clone().unwrap_or_default();
             let closed_at = bead.closed_at.unwrap_or(changed_at);
             let closed = EventKind::Closed { comment };
-            issue.history.push(defaults::entry(closed_at, assignee, CLOSE_ACTION));
+            issue.history.push(HistoryEntry::new(closed_at, assignee, CLOSE_ACTION));
             let comment = closed.comment().filter(|text| !text.trim().is_empty());
-            issue.comments.extend(comment.map(|text| defaults::comment(closed_at, assignee, text)));
+            issue.comments.extend(comment.map(|text| Comment::new(closed_at, assignee, text)));
         }
         _ => {}
     }
@@ -253,7 +257,7 @@ fn comments_of(bead: &Bead) -> Vec<Comment> {
     let comments = bead.comments.iter().flatten();
     comments
         .map(|comment| {
-            defaults::comment(comment.created_at, named(comment.author.as_deref()), &comment.text)
+            Comment::new(comment.created_at, named(comment.author.as_deref()), &comment.text)
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
 
-use super::defaults::{self, AGENT, agent};
+use super::defaults::{AGENT, agent};
 use super::times::{self, DateOrder};
 use super::value::Value;
 use crate::domain::{Comment, Timestamp};
@@ -43,9 +43,9 @@ fn of_text(text: &str, order: Option<DateOrder>, otherwise: Timestamp) -> Commen
     if let (Some(time), Some(author), Some(text)) = (parts.next(), parts.next(), parts.next())
         && let Ok(time) = times::parse(time, order)
     {
-        return defaults::comment(time, &agent(Some(author)), text);
+        return Comment::new(time, agent(Some(author)), text);
     }
-    defaults::comment(otherwise, AGENT, text)
+    Comment::new(otherwise, AGENT, text)
 }
 
 fn of_json(
@@ -74,7 +74,7 @@ fn of_json(
     let author = author.and_then(|author| Value::Json(&author).name());
     let text = text.ok_or("a comment has neither text nor body")?;
     let mut comment =
-        defaults::comment(time.transpose()?.unwrap_or(otherwise), &agent(author.as_deref()), &text);
+        Comment::new(time.transpose()?.unwrap_or(otherwise), agent(author.as_deref()), text);
     for (key, value) in keys {
         if !matches!(key.as_str(), "timestamp" | "agent" | "text") {
             comment.unknown_keys.insert(key, value);

@@ -1,9 +1,9 @@
-//! Ids, statuses, history entries and comments for issues of other programs.
+//! Ids, statuses and agents for issues of other programs.
 
 use uuid::Builder;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::domain::{AgentName, Comment, HistoryEntry, IssueId, Status, Timestamp, UnknownKeys};
+use crate::domain::{AgentName, HistoryEntry, IssueId, Status};
 
 /// The agent where a file names none.
 pub(super) const AGENT: &str = "import";
@@ -35,18 +35,6 @@ pub(super) fn status(status: Status, history: &[HistoryEntry]) -> Status {
 pub(super) fn agent(name: Option<&str>) -> String {
     let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(AGENT);
     name.chars().take(AgentName::MAX_CHARS).collect()
-}
-
-/// Creates an entry of the history.
-pub(super) fn entry(timestamp: Timestamp, agent: &str, action: &str) -> HistoryEntry {
-    let (agent, action) = (agent.to_owned(), action.to_owned());
-    HistoryEntry { timestamp, agent, action, unknown_keys: UnknownKeys::default() }
-}
-
-/// Creates a comment.
-pub(super) fn comment(timestamp: Timestamp, agent: &str, text: &str) -> Comment {
-    let (agent, text) = (agent.to_owned(), text.to_owned());
-    Comment { timestamp, agent, text, unknown_keys: UnknownKeys::default() }
 }
 
 #[cfg(test)]

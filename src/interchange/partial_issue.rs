@@ -406,12 +406,12 @@ impl<'a> PartialIssue<'a> {
         let closed = closed.filter(|_| status.has_ended());
         let mut history = Vec::new();
         if author.is_some() || closed.is_some() {
-            history.push(defaults::entry(created_at, &agent(author.as_deref()), FILE_ACTION));
+            history.push(HistoryEntry::new(created_at, agent(author.as_deref()), FILE_ACTION));
         }
         if let Some(closed) = closed {
             let is_rejected = status == Status::Rejected;
             let action = if is_rejected { REJECT_ACTION } else { CLOSE_ACTION };
-            history.push(defaults::entry(closed, AGENT, action));
+            history.push(HistoryEntry::new(closed, AGENT, action));
         }
         history
     }

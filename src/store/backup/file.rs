@@ -10,7 +10,7 @@ use super::format::{self, Backup, BackupMetadata, InvalidBackup};
 use super::{BackupContent, BackupError};
 use crate::domain::Timestamp;
 use crate::store::json::fs::{
-    FileSystem, RealFileSystem, Rename, TO_THE_END, directory_of, is_abandoned,
+    FileSystem, RealFileSystem, Rename, directory_of, is_abandoned, read_file,
 };
 use crate::store::json::render::render;
 
@@ -136,9 +136,8 @@ pub fn write(
 /// The file cannot be read, is invalid, or its checksum does not match.
 pub fn load(path: &Path) -> Result<Backup, BackupError> {
     let failed = |source| BackupError::Io { path: path.to_owned(), cause: Arc::new(source) };
-    let open = RealFileSystem.open(path).map_err(failed)?;
-    let open = open.ok_or_else(|| BackupError::Missing(path.to_owned()))?;
-    read(RealFileSystem.read_at(&open.file, 0, TO_THE_END).map_err(failed)?, path)
+    let bytes = read_file(&RealFileSystem, path).map_err(failed)?;
+    read(bytes.ok_or_else(|| BackupError::Missing(path.to_owned()))?, path)
 }
 
 /// Reads a backup from bytes that came from elsewhere, called `name`.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::commit::Committer;
-use super::fs::{FileSystem, TO_THE_END};
+use super::fs::{FileSystem, read_file};
 use super::lock_check::write_error;
 use super::merge_state::merge_state;
 use super::open::{self, IssuesFile, OpenError};
@@ -79,7 +79,7 @@ pub(super) fn adopt_external_edit(committer: &mut Committer) -> Result<(), Store
     };
     // Read before the file, because a newer note may list edits that an older file does not include.
     let note = PublishedNote::read_up_to(&*shared.fs, &view.paths, view.state.position);
-    let file = match read_file(&shared, &view) {
+    let file = match read_edit(&shared, &view) {
         Ok(Some(file)) => file,
         Ok(None) => return Ok(()),
         Err(error) => {
@@ -155,7 +155,7 @@ fn write_note(
 }
 
 /// Reads the file. Retries while it is invalid, because another program may be writing it.
-fn read_file(shared: &Shared, view: &View) -> Result<Option<IssuesFile>, OpenError> {
+fn read_edit(shared: &Shared, view: &View) -> Result<Option<IssuesFile>, OpenError> {
     for reread in 0.. {
         match open::read_issues(&*shared.fs, &view.paths.issues) {
             Err(OpenError::Format { .. }) if reread < MAX_REREADS => {
@@ -176,8 +176,8 @@ fn quarantine_conflicts(
 ) -> Result<(), StoreError> {
     let fs = &*shared.fs;
     let kept = (|| {
-        let Some(open) = fs.open(path)? else { return Ok(None) };
-        quarantine::copy_to(fs, paths, &fs.read_at(&open.file, 0, TO_THE_END)?, "edited").map(Some)
+        let Some(bytes) = read_file(fs, path)? else { return Ok(None) };
+        quarantine::copy_to(fs, paths, &bytes, "edited").map(Some)
     })();
     let kept = kept.map_err(|source| write_error(&paths.kept, &source))?;
     let named = conflicts

@@ -12,20 +12,19 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::edits::is_foreign;
-use super::format::{self, Document, FormatError};
+use super::format::{Document, FormatError};
 use super::fs::{
-    FileFingerprint, FileSystem, RealFileSystem, TO_THE_END, directory_of, is_abandoned,
+    FileFingerprint, FileSystem, RealFileSystem, directory_of, is_abandoned, read_file,
 };
 use super::issue_scanner::{self, RepeatedId};
 use super::log::mark::MarkFile;
-use super::log::segment::{ordinals, path_of};
-use super::open::{self, unreadable};
-use super::paths::StorePaths;
+use super::log::segment::newest_path;
+use super::open::{self, IssuesFile};
+use super::paths::{StorePaths, is_temp};
 use super::published_note::PublishedNote;
 use super::{log_check, snapshot};
 use crate::domain::{IssueId, merge};
 use crate::store::State;
-use crate::store::backup::format as backup;
 
 pub use super::issue_scanner::RepeatedId as Repeated;
 pub use super::log_check::{Contradiction, LogCheck, LogFault, TornEnd};
@@ -130,12 +129,7 @@ pub fn paths_of(path: &Path) -> Result<StorePaths, OpenError> {
 
 /// Returns the path of the newest segment, which is the commit lock. Returns `None` if there is no segment.
 pub fn newest_segment(paths: &StorePaths) -> Option<PathBuf> {
-    newest_segment_with(&RealFileSystem, paths)
-}
-
-fn newest_segment_with(fs: &dyn FileSystem, paths: &StorePaths) -> Option<PathBuf> {
-    let newest = ordinals(fs, &paths.log).ok()?.pop()?;
-    Some(path_of(&paths.log, newest))
+    newest_path(&RealFileSystem, &paths.log)
 }
 
 /// Returns the size of the files that are rewritten as a whole, in bytes: `issues.json` and the newest snapshot.
@@ -164,7 +158,7 @@ pub fn inspect(path: &Path, within: Duration) -> Result<Inspection, OpenError> {
         found = inspect_once(fs, &paths, begun + within);
     }
     if matches!(found.standing, FileStanding::Invalid(_))
-        && let Ok(Some(bytes)) = read(fs, &paths.issues)
+        && let Ok(Some(bytes)) = read_file(fs, &paths.issues)
     {
         found.repeated = issue_scanner::repeated_ids(&bytes, &issue_scanner::scan(&bytes));
     }
@@ -188,24 +182,25 @@ impl Inspection {
 fn inspect_once(fs: &dyn FileSystem, paths: &StorePaths, stop: Instant) -> Inspection {
     // The note comes first, so that the log already has what the file shows.
     let published = PublishedNote::read(fs, paths);
-    let file = read_file(fs, paths);
+    let file = open::read_issues(fs, &paths.issues);
     let replayed = log_check::check(fs, paths, stop);
     let found = |path: &Path| fs.fingerprint(path).ok().flatten().map(FoundFile::from);
     let issues_file = found(&paths.issues);
-    let newest_segment = newest_segment_with(fs, paths).and_then(|path| found(&path));
+    let newest_segment = newest_path(fs, &paths.log).and_then(|path| found(&path));
     let (log, (state, damage)) = match replayed {
-        None => (None, (file_state(&file, paths), None)),
+        None => (None, (file_state(&file), None)),
         Some((log, Some(state))) if log.faults.is_empty() => (Some(log), (Ok(state), None)),
         Some((log, _)) => (Some(log), shown_state(fs, paths)),
     };
     let standing = match (&file, &state) {
-        (FileRead::Missing, _) if published.is_none() => FileStanding::Unwritten,
-        (FileRead::Missing, _) => FileStanding::Missing,
-        (FileRead::Io(reason), _) => FileStanding::Unreadable(reason.clone()),
-        (FileRead::Invalid(error), _) => FileStanding::Invalid(error.clone()),
-        (FileRead::Valid(..), _) if log.is_none() => FileStanding::Alone,
-        (FileRead::Valid(..), Err(_)) => FileStanding::Unknown,
-        (FileRead::Valid(theirs, hash), Ok(ours)) => standing(published, theirs, *hash, ours),
+        (Ok(None), _) if published.is_none() => FileStanding::Unwritten,
+        (Ok(None), _) => FileStanding::Missing,
+        (Err(OpenError::Format { source, .. }), _) => FileStanding::Invalid(source.clone()),
+        (Err(OpenError::Io { source, .. }), _) => FileStanding::Unreadable(source.to_string()),
+        (Err(error), _) => FileStanding::Unreadable(error.to_string()),
+        (Ok(Some(_)), _) if log.is_none() => FileStanding::Alone,
+        (Ok(Some(_)), Err(_)) => FileStanding::Unknown,
+        (Ok(Some(file)), Ok(ours)) => standing(published, file, ours),
     };
     let (paths, repeated) = (paths.clone(), Vec::new());
     Inspection { paths, state, damage, issues_file, newest_segment, standing, repeated, log }
@@ -224,57 +219,19 @@ fn shown_state(
     }
 }
 
-/// The result of reading `issues.json`.
-enum FileRead {
-    Missing,
-    Io(String),
-    Invalid(FormatError),
-    /// The content, and the hash of the bytes.
-    Valid(Box<State>, u128),
-}
-
-fn read(fs: &dyn FileSystem, path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    fs.open(path)?.map(|open| fs.read_at(&open.file, 0, TO_THE_END)).transpose()
-}
-
-fn read_file(fs: &dyn FileSystem, paths: &StorePaths) -> FileRead {
-    let bytes = match read(fs, &paths.issues) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return FileRead::Missing,
-        Err(error) => return FileRead::Io(error.to_string()),
-    };
-    let hash = xxhash_rust::xxh3::xxh3_128(&bytes);
-    match format::parse(bytes) {
-        Ok(mut document) => {
-            backup::forget(&mut document.unknown_keys);
-            FileRead::Valid(Box::new(State::of(document)), hash)
-        }
-        Err(error) => FileRead::Invalid(error),
-    }
-}
-
 /// Returns the state of a store without a log.
-fn file_state(file: &FileRead, paths: &StorePaths) -> Result<State, OpenError> {
-    let path = paths.issues.clone();
-    match file {
-        FileRead::Missing => Ok(State::of(Document::default())),
-        FileRead::Io(reason) => Err(unreadable(&path, std::io::Error::other(reason.clone()))),
-        FileRead::Invalid(source) => Err(OpenError::Format { path, source: source.clone() }),
-        FileRead::Valid(state, _) => Ok(State::clone(state)),
-    }
+fn file_state(file: &Result<Option<IssuesFile>, OpenError>) -> Result<State, OpenError> {
+    let file = file.as_ref().map_err(Clone::clone)?.as_ref();
+    Ok(file.map_or_else(|| State::of(Document::default()), |file| file.state.clone()))
 }
 
 /// Compares a valid file with the state of the log.
-fn standing(
-    published: Option<PublishedNote>,
-    theirs: &State,
-    hash: u128,
-    ours: &State,
-) -> FileStanding {
+fn standing(published: Option<PublishedNote>, file: &IssuesFile, ours: &State) -> FileStanding {
+    let theirs = &file.state;
     let Some((issues, count)) = log_check::difference(ours, theirs) else {
         return FileStanding::UpToDate;
     };
-    let published = published.filter(|published| published.hash() == hash);
+    let published = published.filter(|published| published.hash() == file.hash);
     if is_foreign(ours, theirs) {
         return FileStanding::Foreign;
     }
@@ -330,7 +287,5 @@ pub fn leftovers(paths: &StorePaths) -> Leftovers {
 /// Returns true if a file name beside `issues.json` is that of a temporary file of this program. Renderings of
 /// `issues.json` are elsewhere.
 fn is_own_temp(name: &str) -> bool {
-    let is_trial = name.strip_prefix(".trial.").and_then(|rest| rest.strip_suffix(".tmp"));
-    is_trial.is_some_and(|id| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
-        || crate::store::backup::file::is_exchange_file(name)
+    is_temp(name, ".trial.") || crate::store::backup::file::is_exchange_file(name)
 }

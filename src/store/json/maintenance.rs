@@ -15,7 +15,7 @@ use super::edits;
 use super::fs::{FileSystem, Rename, TO_THE_END, directory_of, lock_at};
 use super::lock_check::{ensure_lock_is_exclusive, not_writable, write_error};
 use super::log::Segment;
-use super::log::segment::{SegmentError, ordinals, path_of};
+use super::log::segment::{SegmentError, newest_path, ordinals, path_of};
 use super::open::{self, OpenError};
 use super::paths::{StorePaths, trial};
 use super::publish::{Publication, Publisher, SkipPublish};
@@ -252,8 +252,7 @@ impl Maintenance {
     fn check_writable(&self, paths: &StorePaths, probe: Probe) -> Result<(), StoreError> {
         let fs = &*self.shared.fs;
         self.shared.lock_check.check(fs, paths)?;
-        let newest = ordinals(fs, &paths.log).unwrap_or_default().pop();
-        if let Some(path) = newest.map(|ordinal| path_of(&paths.log, ordinal)) {
+        if let Some(path) = newest_path(fs, &paths.log) {
             let open = fs.open(&path).map_err(|source| match source.kind() {
                 io::ErrorKind::IsADirectory => {
                     StoreError::Unreadable(format!("{} is {source}: move it away", path.display()))
@@ -274,9 +273,8 @@ fn timestamp(time: std::time::SystemTime) -> Timestamp {
 
 /// Takes the commit lock for a moment, and writes as much as a change would to a temporary file.
 fn try_writing(fs: &dyn FileSystem, paths: &StorePaths) -> Result<(), StoreError> {
-    let newest = ordinals(fs, &paths.log).unwrap_or_default().pop();
-    if let Some(ordinal) = newest {
-        try_locking(fs, &path_of(&paths.log, ordinal))?;
+    if let Some(path) = newest_path(fs, &paths.log) {
+        try_locking(fs, &path)?;
     }
     let is_there = fs.list(&paths.log).is_ok_and(|names| !names.is_empty());
     let directory = if is_there { &paths.log } else { directory_of(&paths.issues) };

@@ -94,14 +94,19 @@ impl StorePaths {
 
     /// Returns true if a file name is that of a complete rendering.
     pub fn is_exchange_file(name: &str) -> bool {
-        let id = name.strip_prefix("issues.").and_then(|rest| rest.strip_suffix(".tmp"));
-        id.is_some_and(|id| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        is_temp(name, "issues.")
     }
 
     /// Returns true if a file name is that of an unfinished file, which no other process needs.
     pub fn is_unfinished(name: &str) -> bool {
         name.starts_with('.') && name.ends_with(".tmp")
     }
+}
+
+/// Returns true if a file name is this prefix with the id of a temporary file.
+pub fn is_temp(name: &str, prefix: &str) -> bool {
+    let id = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(".tmp"));
+    id.is_some_and(|id| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// The path of a file that tests whether files can be created, and is removed again.

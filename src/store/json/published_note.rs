@@ -6,7 +6,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::fs::{FileFingerprint, FileLock, FileSystem, Rename, TO_THE_END, lock_at};
+use super::fs::{FileFingerprint, FileLock, FileSystem, Rename, lock_at, read_file};
 use super::paths::StorePaths;
 use crate::domain::IssueId;
 use crate::store::EventPosition;
@@ -93,8 +93,7 @@ impl PublishedNote {
 
     /// Reads the note. Returns `None` if there is no valid one.
     pub fn read(fs: &dyn FileSystem, paths: &StorePaths) -> Option<Self> {
-        let open = fs.open(&paths.published()).ok()??;
-        serde_json::from_slice(&fs.read_at(&open.file, 0, TO_THE_END).ok()?).ok()
+        serde_json::from_slice(&read_file(fs, &paths.published()).ok()??).ok()
     }
 
     /// Waits for the lock under which the file and its note are replaced together. Without it, a note could describe

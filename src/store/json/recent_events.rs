@@ -78,14 +78,8 @@ mod tests {
     }
 
     fn event(number: u64) -> NumberedEvent {
-        let event = Event {
-            issue: IssueId::NIL,
-            at: Timestamp::from_unix_millis(0),
-            agent: "a".to_owned(),
-            kind: EventKind::Claimed,
-            before: None,
-            lease: None,
-        };
+        let at = Timestamp::from_unix_millis(0);
+        let event = Event::new(IssueId::NIL, at, "a", EventKind::Claimed);
         NumberedEvent { position: position(number), event: Arc::new(event) }
     }
 

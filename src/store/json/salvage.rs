@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::format::{self, Document};
-use super::fs::{FileSystem, RealFileSystem, TO_THE_END};
+use super::fs::{FileSystem, RealFileSystem, read_file};
 use super::issue_scanner::{self, UnreadPart};
 use super::log::frame::{self, Frame};
 use super::log::record::{self, FORMAT, Header, Record};
@@ -79,7 +79,7 @@ pub fn salvage(path: &Path) -> Result<Salvage, OpenError> {
 pub(super) fn salvage_with(fs: &dyn FileSystem, path: &Path) -> Result<Salvage, OpenError> {
     let paths = open::paths_of(fs, path)?;
     let (mut out, mut work) = (Salvage::default(), Work::default());
-    let file = read(fs, &paths.issues).unwrap_or_else(|error| {
+    let file = read_file(fs, &paths.issues).unwrap_or_else(|error| {
         out.lose(format!("{} cannot be read: {error}", paths.issues.display()));
         None
     });
@@ -128,10 +128,6 @@ pub(super) fn salvage_with(fs: &dyn FileSystem, path: &Path) -> Result<Salvage, 
     Ok(out)
 }
 
-fn read(fs: &dyn FileSystem, path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    fs.open(path)?.map(|open| fs.read_at(&open.file, 0, TO_THE_END)).transpose()
-}
-
 /// Returns true if the file is the one that was last published or merged.
 fn is_published(fs: &dyn FileSystem, paths: &StorePaths, bytes: &[u8]) -> bool {
     let hash = xxhash_rust::xxh3::xxh3_128(bytes);
@@ -165,7 +161,7 @@ impl Snapshots {
     /// Salvages the issues of the newest readable snapshot, which is damaged.
     fn scan_newest(&self, fs: &dyn FileSystem, work: &mut Work, out: &mut Salvage) {
         for path in &self.paths {
-            if let Ok(Some(bytes)) = read(fs, path) {
+            if let Ok(Some(bytes)) = read_file(fs, path) {
                 out.lose(format!(
                     "the part of {} beside its issues: the file is damaged",
                     path.display()
@@ -197,7 +193,7 @@ impl SegmentFile {
         let ordinals = ordinals(fs, &paths.log).unwrap_or_default();
         let file = |ordinal| {
             let path = path_of(&paths.log, ordinal);
-            let header = read(fs, &path).ok().flatten().and_then(|bytes| header(&bytes));
+            let header = read_file(fs, &path).ok().flatten().and_then(|bytes| header(&bytes));
             Self { ordinal, path, header }
         };
         ordinals.into_iter().map(file).collect()
@@ -247,7 +243,7 @@ impl SalvageReader<'_> {
                 out.lose(format!("{}, which belongs to another store", file.path.display()));
                 continue;
             }
-            let mut bytes = match read(self.fs, &file.path) {
+            let mut bytes = match read_file(self.fs, &file.path) {
                 Ok(bytes) => bytes.unwrap_or_default(),
                 Err(error) => {
                     self.is_damaged = true;
@@ -503,9 +499,7 @@ impl Work {
     fn replace(&mut self, issue: Issue) {
         let Some(before) = self.state.issues.get(issue.id) else { return };
         let patch = Box::new(crate::domain::Patch::between(&before, &issue));
-        let (id, at) = (issue.id, issue.modified_at);
-        let kind = EventKind::Edited { patch };
-        let event = Event { issue: id, at, agent: String::new(), kind, before: None, lease: None };
+        let event = Event::new(issue.id, issue.modified_at, "", EventKind::Edited { patch });
         // The change cannot fail, because the issue exists.
         let _ = self.state.issues.apply(&event);
     }

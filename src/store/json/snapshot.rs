@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::format::{self, FormatError};
-use super::fs::{FileSystem, Rename, TO_THE_END};
+use super::fs::{FileSystem, Rename, read_file};
 use super::paths::StorePaths;
 use super::render::{RenderedFile, render};
 use crate::domain::{IssueId, Lease};
@@ -131,8 +131,7 @@ pub fn list(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<Vec<(u64, Pat
 ///
 /// The file is missing, damaged or invalid.
 pub fn read(fs: &dyn FileSystem, path: &Path) -> Result<Snapshot, SnapshotError> {
-    let open = fs.open(path)?.ok_or(SnapshotError::Missing)?;
-    let mut bytes = fs.read_at(&open.file, 0, TO_THE_END)?;
+    let mut bytes = read_file(fs, path)?.ok_or(SnapshotError::Missing)?;
     let length_bytes = bytes.len() as u64;
     let (end, about) = sealed(&bytes).ok_or(SnapshotError::Damaged)?;
     let hash = u64::from_str_radix(&about.hash, 16).map_err(|_| SnapshotError::Damaged)?;

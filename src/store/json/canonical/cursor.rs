@@ -131,23 +131,21 @@ impl<'a> Cursor<'a> {
     }
 
     fn history_entry(&mut self) -> Option<HistoryEntry> {
-        let entry = HistoryEntry {
-            timestamp: self.timestamp()?,
-            agent: self.text_after(",\n          \"agent\": \"")?,
-            action: self.text_after(",\n          \"action\": \"")?,
-            unknown_keys: UnknownKeys::default(),
-        };
+        let entry = HistoryEntry::new(
+            self.timestamp()?,
+            self.text_after(",\n          \"agent\": \"")?,
+            self.text_after(",\n          \"action\": \"")?,
+        );
         self.skip("\n        }")?;
         Some(entry)
     }
 
     fn comment(&mut self) -> Option<Comment> {
-        let comment = Comment {
-            timestamp: self.timestamp()?,
-            agent: self.text_after(",\n          \"agent\": \"")?,
-            text: self.text_after(",\n          \"text\": \"")?,
-            unknown_keys: UnknownKeys::default(),
-        };
+        let comment = Comment::new(
+            self.timestamp()?,
+            self.text_after(",\n          \"agent\": \"")?,
+            self.text_after(",\n          \"text\": \"")?,
+        );
         self.skip("\n        }")?;
         Some(comment)
     }

@@ -246,6 +246,15 @@ pub trait FileSystem: Send + Sync {
     fn kind(&self, file: &Path) -> Option<FileSystemKind>;
 }
 
+/// Reads a whole file. Returns `None` if it does not exist.
+///
+/// # Errors
+///
+/// Those of [`FileSystem::open`] and [`FileSystem::read_at`].
+pub fn read_file(fs: &dyn FileSystem, path: &Path) -> io::Result<Option<Vec<u8>>> {
+    fs.open(path)?.map(|open| fs.read_at(&open.file, 0, TO_THE_END)).transpose()
+}
+
 /// Opens a file for reading and writing. Creates it like `model` if it does not exist.
 ///
 /// # Errors

@@ -146,14 +146,9 @@ mod tests {
     #[test]
     fn comments_of_older_logs_leave_no_history_entry() {
         for leaves_entry in [false, true] {
-            let event = Event {
-                issue: IssueId::NIL,
-                at: Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap(),
-                agent: "a".to_owned(),
-                kind: EventKind::Commented { comment: "c".to_owned(), leaves_entry },
-                before: None,
-                lease: None,
-            };
+            let at = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
+            let kind = EventKind::Commented { comment: "c".to_owned(), leaves_entry };
+            let event = Event::new(IssueId::NIL, at, "a", kind);
             let (text, position) = encode(&event, EventPosition::default());
             // Versions that know no such entries refuse the key instead of misreading the event.
             assert_eq!(String::from_utf8_lossy(&text).contains(r#""entry":true"#), leaves_entry);

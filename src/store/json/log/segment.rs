@@ -114,6 +114,12 @@ pub fn ordinals(fs: &dyn FileSystem, directory: &Path) -> io::Result<Vec<u64>> {
     Ok(ordinals)
 }
 
+/// Returns the path of the newest segment in a directory. Returns `None` if there is none that can be seen.
+pub fn newest_path(fs: &dyn FileSystem, directory: &Path) -> Option<PathBuf> {
+    let newest = ordinals(fs, directory).ok()?.pop()?;
+    Some(path_of(directory, newest))
+}
+
 /// Returns the header of a new segment.
 pub fn header(store: String, base: EventPosition, previous: Option<Cut>, now: Timestamp) -> Header {
     let salt = Uuid::new_v4().as_u128() as u32;
