@@ -34,6 +34,17 @@ macro_rules! string_enum {
             }
         }
 
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(word: &str) -> Result<Self, String> {
+                Self::from_word(word).ok_or_else(|| {
+                    let words: Vec<_> = Self::words().collect();
+                    format!("{word:?} is neither {}", words.join(" nor "))
+                })
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::settings::{CLAIM_GRACE, CLAIM_TTL, CLAIMS, MAX_ATTEMPTS, MAX_CLAIMS, REVIEW, Setting};
-use super::sources::{ConfigError, Source, Sourced, Sources};
+use super::sources::{Chooser, Source, Sourced};
 use super::values::{self, Limit, Period};
 use crate::domain::{ClaimPolicy, ClaimSettings, ReviewPolicy};
 
@@ -69,30 +69,15 @@ pub struct ClaimConfig {
 }
 
 impl ClaimConfig {
-    /// Collects the settings. `invalid` gets each invalid one, and decides whether to go on with its default.
-    pub(super) fn collect<E>(
-        sources: &Sources<'_>,
-        flags: ClaimFlags,
-        invalid: &mut impl FnMut(&str, ConfigError) -> Result<(), E>,
-    ) -> Result<Self, E> {
-        macro_rules! valid {
-            ($setting:expr, $flag:expr) => {
-                match sources.choose(&$setting, $flag) {
-                    Ok(chosen) => chosen,
-                    Err(error) => {
-                        invalid($setting.name, error)?;
-                        None
-                    }
-                }
-            };
-        }
+    /// Collects the settings.
+    pub(super) fn collect<E>(chooser: &mut Chooser<'_, E>, flags: ClaimFlags) -> Result<Self, E> {
         Ok(Self {
-            claims: valid!(CLAIMS, flags.claims),
-            claim_grace: valid!(CLAIM_GRACE, flags.claim_grace),
-            claim_ttl: valid!(CLAIM_TTL, flags.claim_ttl),
-            max_attempts: valid!(MAX_ATTEMPTS, flags.max_attempts),
-            max_claims: valid!(MAX_CLAIMS, flags.max_claims),
-            review: valid!(REVIEW, flags.review),
+            claims: chooser.choose(&CLAIMS, flags.claims)?,
+            claim_grace: chooser.choose(&CLAIM_GRACE, flags.claim_grace)?,
+            claim_ttl: chooser.choose(&CLAIM_TTL, flags.claim_ttl)?,
+            max_attempts: chooser.choose(&MAX_ATTEMPTS, flags.max_attempts)?,
+            max_claims: chooser.choose(&MAX_CLAIMS, flags.max_claims)?,
+            review: chooser.choose(&REVIEW, flags.review)?,
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::serve_arguments::ServeArguments;
 use super::settings::{HANDLE_LIFETIME, MAX_REPLY_TOKENS, REPLIES, Setting, TOOL_PREFIX, TOOLSETS};
-use super::sources::{ConfigError, Source, Sourced, Sources};
+use super::sources::{Chooser, Source, Sourced};
 use super::values;
 use crate::mcp::options::{McpOptions, ReplyBudget, ReplyFormat, ToolPrefix, Toolsets};
 use crate::query_handles::HandleLifetime;
@@ -26,33 +26,20 @@ pub struct McpConfig {
 }
 
 impl McpConfig {
-    /// Collects the settings. `invalid` gets each invalid one, and decides whether to go on with its default.
+    /// Collects the settings.
     pub(super) fn collect<E>(
-        sources: &Sources<'_>,
+        chooser: &mut Chooser<'_, E>,
         flags: &ServeArguments,
-        invalid: &mut impl FnMut(&str, ConfigError) -> Result<(), E>,
     ) -> Result<Self, E> {
-        macro_rules! valid {
-            ($setting:expr, $chosen:expr) => {
-                match $chosen {
-                    Ok(chosen) => chosen,
-                    Err(error) => {
-                        invalid($setting.name, error)?;
-                        Default::default()
-                    }
-                }
-            };
-            ($setting:expr, flag $flag:expr) => {
-                valid!($setting, sources.choose(&$setting, $flag))
-            };
-        }
         Ok(Self {
-            toolsets: valid!(TOOLSETS, sources.list(&TOOLSETS, flags.toolsets.clone())),
-            tool_prefix: valid!(TOOL_PREFIX, flag flags.tool_prefix.clone()),
-            replies: valid!(REPLIES, flag flags.replies).unwrap_or_default(),
-            max_reply_tokens: valid!(MAX_REPLY_TOKENS, flag flags.max_reply_tokens)
+            toolsets: chooser
+                .valid(&TOOLSETS, chooser.sources.list(&TOOLSETS, flags.toolsets.clone()))?,
+            tool_prefix: chooser.choose(&TOOL_PREFIX, flags.tool_prefix.clone())?,
+            replies: chooser.choose(&REPLIES, flags.replies)?.unwrap_or_default(),
+            max_reply_tokens: chooser
+                .choose(&MAX_REPLY_TOKENS, flags.max_reply_tokens)?
                 .unwrap_or_default(),
-            handle_lifetime: valid!(HANDLE_LIFETIME, flag None).unwrap_or_default(),
+            handle_lifetime: chooser.choose(&HANDLE_LIFETIME, None)?.unwrap_or_default(),
         })
     }
 

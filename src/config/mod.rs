@@ -32,6 +32,7 @@ use settings::{
     NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PROJECTS, REPOSITORY_URL, STORE, STORE_PASSWORD, TOKEN,
     TOKEN_FILE, WEB_ACTIONS,
 };
+use sources::Chooser;
 
 pub use claims::{ClaimConfig, ClaimFlags};
 pub use location::StoreLocation;
@@ -298,46 +299,34 @@ impl Config {
             let chosen = sources.choose(setting, flag)?;
             Ok(chosen.map(|file| absolute(file, directory, working_directory)))
         };
-        macro_rules! valid {
-            ($setting:expr, $chosen:expr) => {
-                match $chosen {
-                    Ok(chosen) => chosen,
-                    Err(error) => {
-                        invalid($setting.name, error)?;
-                        Default::default()
-                    }
-                }
-            };
-            ($setting:expr, flag $flag:expr) => {
-                valid!($setting, sources.choose(&$setting, $flag))
-            };
-        }
-        let database = valid!(STORE, flag arguments.store.clone());
-        let mcp = McpConfig::collect(&sources, &serve, &mut invalid)?;
+        let mut chooser = Chooser { sources: &sources, invalid: &mut invalid };
+        let database = chooser.choose(&STORE, arguments.store.clone())?;
+        let mcp = McpConfig::collect(&mut chooser, &serve)?;
         Ok(Self {
             mcp,
             database: arguments.database(database, &location),
-            store_password: valid!(STORE_PASSWORD, flag None),
+            store_password: chooser.choose(&STORE_PASSWORD, None)?,
             store_problem: None,
-            network_file_system: valid!(NETWORK_FILE_SYSTEM, flag None).unwrap_or_default(),
-            keep_events: valid!(KEEP_EVENTS, flag serve.keep_events),
-            agent: valid!(AGENT, flag None),
-            name: valid!(NAME, flag serve.name),
-            repository_url: valid!(REPOSITORY_URL, flag None),
-            port: valid!(PORT, flag serve.port),
-            bind: valid!(BIND, flag serve.bind).unwrap_or_default(),
-            hosts: valid!(ALLOW_HOST, sources.list(&ALLOW_HOST, serve.allow_host)),
-            origins: valid!(ALLOW_ORIGIN, sources.list(&ALLOW_ORIGIN, serve.allow_origin)),
-            token_file: valid!(TOKEN_FILE, file(&TOKEN_FILE, serve.token_file)),
-            token: valid!(TOKEN, flag None),
-            web_actions: valid!(WEB_ACTIONS, flag serve.web_actions).unwrap_or_default(),
-            projects: valid!(PROJECTS, flag serve.projects).unwrap_or_default(),
-            claims: ClaimConfig::collect(&sources, serve.claims, &mut invalid)?,
-            on_question: valid!(ON_QUESTION, flag None),
+            network_file_system: chooser.choose(&NETWORK_FILE_SYSTEM, None)?.unwrap_or_default(),
+            keep_events: chooser.choose(&KEEP_EVENTS, serve.keep_events)?,
+            agent: chooser.choose(&AGENT, None)?,
+            name: chooser.choose(&NAME, serve.name)?,
+            repository_url: chooser.choose(&REPOSITORY_URL, None)?,
+            port: chooser.choose(&PORT, serve.port)?,
+            bind: chooser.choose(&BIND, serve.bind)?.unwrap_or_default(),
+            hosts: chooser.valid(&ALLOW_HOST, sources.list(&ALLOW_HOST, serve.allow_host))?,
+            origins: chooser
+                .valid(&ALLOW_ORIGIN, sources.list(&ALLOW_ORIGIN, serve.allow_origin))?,
+            token_file: chooser.valid(&TOKEN_FILE, file(&TOKEN_FILE, serve.token_file))?,
+            token: chooser.choose(&TOKEN, None)?,
+            web_actions: chooser.choose(&WEB_ACTIONS, serve.web_actions)?.unwrap_or_default(),
+            projects: chooser.choose(&PROJECTS, serve.projects)?.unwrap_or_default(),
+            claims: ClaimConfig::collect(&mut chooser, serve.claims)?,
+            on_question: chooser.choose(&ON_QUESTION, None)?,
             queries: sources.queries(),
-            log: valid!(LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log)),
-            log_file: valid!(LOG_FILE, file(&LOG_FILE, serve.log_file)),
-            log_format: valid!(LOG_FORMAT, flag serve.log_format).unwrap_or_default(),
+            log: chooser.valid(&LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log))?,
+            log_file: chooser.valid(&LOG_FILE, file(&LOG_FILE, serve.log_file))?,
+            log_format: chooser.choose(&LOG_FORMAT, serve.log_format)?.unwrap_or_default(),
             location,
             serve_only,
             http_is_unsafe: false,

@@ -111,6 +111,35 @@ struct Given {
     line: usize,
 }
 
+/// Chooses settings where an invalid one may be passed over.
+pub(super) struct Chooser<'a, E> {
+    /// The sources.
+    pub sources: &'a Sources<'a>,
+    /// Gets the name of each invalid setting, and decides whether to go on with its default.
+    pub invalid: &'a mut dyn FnMut(&str, ConfigError) -> Result<(), E>,
+}
+
+impl<E> Chooser<'_, E> {
+    /// Returns the value of a setting, if it is set.
+    pub fn choose<T: FromStr<Err: fmt::Display>>(
+        &mut self,
+        setting: &Setting,
+        flag: Option<T>,
+    ) -> Result<Option<Sourced<T>>, E> {
+        let chosen = self.sources.choose(setting, flag);
+        self.valid(setting, chosen)
+    }
+
+    /// Returns what was chosen for a setting.
+    pub fn valid<T: Default>(
+        &mut self,
+        setting: &Setting,
+        chosen: Result<T, ConfigError>,
+    ) -> Result<T, E> {
+        chosen.or_else(|error| (self.invalid)(setting.name, error).map(|()| T::default()))
+    }
+}
+
 impl<'a> Sources<'a> {
     /// Combines the environment with the `ait.toml` of a directory, if it exists.
     pub fn new(

@@ -177,14 +177,6 @@ string_enum! {
     }
 }
 
-impl FromStr for NetworkFileSystem {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        Self::from_word(word).ok_or_else(|| format!("{word:?} is neither refuse nor allow"))
-    }
-}
-
 /// The retention limit of the event log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeptEvents {

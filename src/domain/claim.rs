@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,14 +67,6 @@ string_enum! {
     }
 }
 
-impl FromStr for ReviewPolicy {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        Self::from_word(word).ok_or_else(|| format!("{word:?} is neither anyone nor not-author"))
-    }
-}
-
 impl ReviewPolicy {
     /// Returns true if an agent may review an issue.
     pub fn allows(self, agent: &AgentName, issue: &Issue) -> bool {
@@ -105,14 +96,6 @@ string_enum! {
         Trusting = "trusting",
         /// Only claims of the same agent.
         Owned = "owned",
-    }
-}
-
-impl FromStr for ClaimPolicy {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        Self::from_word(word).ok_or_else(|| format!("{word:?} is neither trusting nor owned"))
     }
 }
 

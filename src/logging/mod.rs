@@ -8,7 +8,6 @@ mod writer;
 
 use std::io;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -61,15 +60,6 @@ string_enum! {
         /// One JSON object per line, with `timestamp` (RFC 3339, UTC), `level`, `message` and the other fields of the
         /// event.
         Json = "json",
-    }
-}
-
-impl FromStr for LogFormat {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        Self::from_word(word)
-            .ok_or_else(|| format!("{word:?} is not a log format: use text or json"))
     }
 }
 

@@ -175,14 +175,6 @@ string_enum! {
     }
 }
 
-impl FromStr for ReplyFormat {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        Self::from_word(word).ok_or_else(|| format!("{word:?} is neither json nor compact"))
-    }
-}
-
 /// The maximum length of a reply, in estimated tokens.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ReplyBudget(usize);

@@ -130,7 +130,7 @@ fn log_settings_are_read_from_the_project_file() {
     assert!(log.contains("\"message\":\"store: "), "{log}");
     for (line, expected) in [
         ("log = \"a=b=c\"", "is not a log filter"),
-        ("log-format = \"xml\"", "is not a log format: use text or json"),
+        ("log-format = \"xml\"", "is neither text nor json"),
         ("bind = \"tracker\"", "\"tracker\" is not an IP address"),
     ] {
         fs::write(path.join("ait.toml"), line).unwrap();
