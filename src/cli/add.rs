@@ -7,9 +7,9 @@ use clap::Args;
 
 use super::attribute_args::NewAttributes;
 use super::editor::{self, EditedText};
-use super::options::{AgentArgs, Format, classification, text_or_stdin};
+use super::options::{CallerArgs, classification, text_or_stdin};
 use super::print_issue::print_changed;
-use super::{ExitStatus, Output};
+use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{AgentName, Classification, Description, Issue, IssueChange, Title};
 use crate::tracker::{NewIssue, Tracker};
 
@@ -52,19 +52,16 @@ pub struct Arguments {
     attributes: NewAttributes,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
+    let tracker = context.tracker;
+    let agent = arguments.caller.agent(context)?;
     let draft = EditedText {
         title: arguments.title.clone().unwrap_or_default(),
         description: match &arguments.description {
@@ -75,14 +72,14 @@ pub(super) async fn run(
     let change = arguments.attributes.change();
     if !arguments.edit {
         let filed = file(draft, arguments.classification, change, agent, tracker).await?;
-        let ended = print_changed(&filed, arguments.format.json, tracker, output).await;
+        let ended = print_changed(&filed, arguments.caller.format.json, tracker, output).await;
         advise_on_labels(&filed);
         return ended;
     }
     let edited = editor::edited(&draft, NOTHING)?;
     let draft = edited.draft.clone();
     match file(draft, arguments.classification, change, agent, tracker).await {
-        Ok(filed) => print_changed(&filed, arguments.format.json, tracker, output).await,
+        Ok(filed) => print_changed(&filed, arguments.caller.format.json, tracker, output).await,
         Err(error) => Err(edited.keep_after(error, NOTHING)),
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::attribute_args::ChangedAttributes;
 use super::confirmation::{can_ask, is_confirmed};
-use super::options::{AgentArgs, Format, WrongUsage, text_or_stdin, with_terms};
+use super::options::{CallerArgs, WrongUsage, text_or_stdin, with_terms};
 use super::output::FAINT;
 use super::print_issue::print_line;
 use super::{CommandContext, ExitStatus, Output, sanitize};
@@ -79,10 +79,7 @@ pub struct Arguments {
     force: bool,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 impl Arguments {
@@ -146,8 +143,8 @@ pub(super) async fn run(
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let CommandContext { tracker, saved_queries, default_agent, .. } = *context;
-    let agent = arguments.acting.agent(default_agent)?;
+    let CommandContext { tracker, saved_queries, .. } = *context;
+    let agent = arguments.caller.agent(context)?;
     let bulk = arguments.change()?;
     let text = arguments.query.join(" ");
     let parsed = ParsedQuery::exact(&text, saved_queries, tracker.now())?;
@@ -168,7 +165,7 @@ pub(super) async fn run(
     let mut ids: Vec<IssueId> = page.issues.iter().map(|issue| issue.id).collect();
     let mut is_whole = true;
     let (proof, json) =
-        (ClaimProof { number: None, is_forced: arguments.force }, arguments.format.json);
+        (ClaimProof { number: None, is_forced: arguments.force }, arguments.caller.format.json);
     if !arguments.yes {
         let preview = tracker.change_many(&ids, &bulk, &agent, proof, true).await?;
         show(&preview, &bulk, true, json, output)?;

@@ -3,11 +3,10 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, TtlArgs, issue_ref};
+use super::options::{CallerArgs, TtlArgs, issue_ref};
 use super::print_issue::print_claimed;
-use super::{ExitStatus, Output};
-use crate::domain::{AgentName, IssueRef};
-use crate::tracker::Tracker;
+use super::{CommandContext, ExitStatus, Output};
+use crate::domain::IssueRef;
 
 /// The arguments of `ait claim`.
 #[derive(Clone, Debug, Args)]
@@ -24,20 +23,17 @@ pub struct Arguments {
     ttl: TtlArgs,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
+    let tracker = context.tracker;
+    let agent = arguments.caller.agent(context)?;
     let tracker = &arguments.ttl.tracker(tracker);
     let claimed = tracker.claim_issue(arguments.id.clone(), agent).await?;
-    print_claimed(Some(claimed), arguments.format.json, tracker, "", output).await
+    print_claimed(Some(claimed), arguments.caller.format.json, tracker, "", output).await
 }

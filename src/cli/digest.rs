@@ -3,16 +3,15 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, time_arg};
+use super::options::{CallerArgs, time_arg};
 use super::output::{FAINT, STRONG, local};
 use super::sanitize;
 use super::styled_line::Line;
-use super::{ExitStatus, Output};
-use crate::domain::{AgentName, Status, Timestamp};
+use super::{CommandContext, ExitStatus, Output};
+use crate::domain::{Status, Timestamp};
 use crate::read_model::{Digest, DigestRow, DigestRows, ReadModel};
 use crate::span::humanize_duration;
 use crate::time_arg::TimeArg;
-use crate::tracker::Tracker;
 
 /// The arguments of `ait digest`.
 #[derive(Clone, Debug, Args)]
@@ -26,28 +25,24 @@ pub struct Arguments {
     since: Option<TimeArg>,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let now = tracker.now();
+    let now = context.tracker.now();
     let since = match arguments.since {
         Some(since) => since.time(now),
         None => Digest::default_since(now),
     };
     // A digest without one's own issues is better than none.
-    let agent = arguments.acting.agent(default_agent).ok();
-    let model = ReadModel::new(tracker.clone());
+    let agent = arguments.caller.agent(context).ok();
+    let model = ReadModel::new(context.tracker.clone());
     let digest = model.read(move |view| Digest::of(view, agent.as_ref(), since, now)).await?;
-    if arguments.format.json {
+    if arguments.caller.format.json {
         output.json(&digest)?;
     } else {
         write(&digest, now, output)?;

@@ -7,9 +7,9 @@ use clap::Args;
 
 use super::attribute_args::ChangedAttributes;
 use super::editor::{self, EditedText};
-use super::options::{AgentArgs, Format, WrongUsage, issue_ref, text_or_stdin};
+use super::options::{CallerArgs, WrongUsage, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
-use super::{ExitStatus, Output};
+use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{AgentName, Description, Issue, IssueChange, IssueRef, Title};
 use crate::tracker::{IssueAtVersion, Tracker};
 
@@ -44,10 +44,7 @@ pub struct Arguments {
     attributes: ChangedAttributes,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 impl Arguments {
@@ -65,11 +62,11 @@ impl Arguments {
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
+    let tracker = context.tracker;
+    let agent = arguments.caller.agent(context)?;
     let change = arguments.change()?;
     let issue = if arguments.edit {
         change_in_editor(&arguments.id, change, agent, tracker).await?
@@ -80,7 +77,7 @@ pub(super) async fn run(
     } else {
         tracker.change_issue(arguments.id.clone().into(), change, agent).await?
     };
-    print_changed(&issue, arguments.format.json, tracker, output).await
+    print_changed(&issue, arguments.caller.format.json, tracker, output).await
 }
 
 /// Lets the user edit the texts, and changes the issue if no other change came in between.

@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use super::list::{ALL, statuses, statuses_of};
-use super::options::{Format, WrongUsage, classification};
+use super::options::{Format, WrongUsage, classification, one_of};
 use super::progress::Progress;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{Classification, Issue, Query};
@@ -38,7 +37,7 @@ pub struct Arguments {
     target: Option<PathBuf>,
 
     /// The format [default: by the file's extension, else json]
-    #[arg(short = 'F', long = "format", value_parser = form())]
+    #[arg(short = 'F', long = "format", value_parser = one_of::<FileFormat>(FileFormat::words()))]
     form: Option<FileFormat>,
 
     /// Replace an existing file
@@ -63,12 +62,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     format: Format,
-}
-
-/// Parses a format, and lists the formats for shell completions.
-pub(super) fn form() -> impl TypedValueParser<Value = FileFormat> {
-    PossibleValuesParser::new(FileFormat::words())
-        .map(|word| FileFormat::from_word(&word).expect("only these words are possible"))
 }
 
 /// Returns the format of a file name's extension.

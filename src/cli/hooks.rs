@@ -5,12 +5,11 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::builder::styling::{AnsiColor, Style};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::client_hooks::{self, Target};
-use super::options::{Format, WrongUsage};
+use super::options::{Format, WrongUsage, one_of};
 use super::output::{FAINT, STRONG};
 use super::{ExitStatus, Output, sanitize};
 use crate::hooks::{
@@ -63,7 +62,7 @@ pub struct ChangeArguments {
     dry_run: bool,
 
     /// The hooks of this client, instead of those of git
-    #[arg(long, value_name = "NAME", value_parser = hook_client())]
+    #[arg(long, value_name = "NAME", value_parser = one_of::<HookClient>(HookClient::words()))]
     client: Option<HookClient>,
 
     /// Also replace or remove a hook of ours that was edited
@@ -78,16 +77,11 @@ pub struct ChangeArguments {
 #[derive(Clone, Debug, Args)]
 pub struct StatusArguments {
     /// Only the hooks of this client
-    #[arg(long, value_name = "NAME", value_parser = hook_client())]
+    #[arg(long, value_name = "NAME", value_parser = one_of::<HookClient>(HookClient::words()))]
     client: Option<HookClient>,
 
     #[command(flatten)]
     format: Format,
-}
-
-fn hook_client() -> impl TypedValueParser<Value = HookClient> {
-    PossibleValuesParser::new(HookClient::words())
-        .map(|name| HookClient::from_word(&name).expect("only these names are possible"))
 }
 
 /// A call of a hook by git.

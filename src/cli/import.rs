@@ -14,12 +14,12 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::value::RawValue;
 
-use super::export::{form, promised};
+use super::export::promised;
 use super::import_links;
 use super::import_report::{ImportOutcome, Place, Report, Row};
-use super::options::{AgentArgs, Format};
+use super::options::{CallerArgs, one_of};
 use super::progress::Progress;
-use super::{ExitStatus, Output, sanitize};
+use super::{CommandContext, ExitStatus, Output, sanitize};
 use crate::domain::{AgentName, Classification, DomainError, Issue, IssueId, Status};
 use crate::hints;
 use crate::interchange::difference::differences;
@@ -67,7 +67,7 @@ pub struct Arguments {
     source: PathBuf,
 
     /// The format [default: detected from the content and the name]
-    #[arg(short = 'F', long = "format", value_parser = form())]
+    #[arg(short = 'F', long = "format", value_parser = one_of::<FileFormat>(FileFormat::words()))]
     form: Option<FileFormat>,
 
     /// Only show what would be imported; write nothing
@@ -87,19 +87,16 @@ pub struct Arguments {
     ignore: Vec<String>,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
+    let tracker = context.tracker;
+    let agent = arguments.caller.agent(context)?;
     let (file, name) = (&arguments.source, shown(&arguments.source));
     let bytes = bytes_of(file)?;
     let form = arguments.form.unwrap_or_else(|| FileFormat::of(&bytes, promised(file)));
@@ -118,7 +115,8 @@ pub(super) async fn run(
     if !arguments.dry_run {
         import.file(tracker, &agent).await?;
     }
-    let status = import.report.write(form, arguments.dry_run, arguments.format.json, output)?;
+    let status =
+        import.report.write(form, arguments.dry_run, arguments.caller.format.json, output)?;
     for note in notes.into_iter().flatten() {
         output.flush()?;
         tracing::info!("{note}");

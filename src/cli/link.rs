@@ -6,9 +6,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use super::options::{AgentArgs, Format, WrongUsage, issue_ref};
+use super::options::{CallerArgs, WrongUsage, issue_ref};
 use super::print_issue::print_changed;
-use super::{ExitStatus, Output, refusal};
+use super::{CommandContext, ExitStatus, Output, refusal};
 use crate::domain::{AgentName, DomainError, Issue, IssueChange, IssueRef, LinkKind};
 use crate::tracker::Tracker;
 
@@ -50,10 +50,7 @@ struct Links {
     to: Vec<IssueRef>,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 /// Returns the word for a kind on the command line.
@@ -76,8 +73,7 @@ fn kind() -> impl TypedValueParser<Value = LinkKind> {
 
 pub(super) async fn link(
     arguments: &LinkArguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let links = &arguments.links;
@@ -85,19 +81,18 @@ pub(super) async fn link(
         return Err(WrongUsage("an issue has at most one parent: name one").into());
     }
     let change = IssueChange { links_add: links.all(), ..IssueChange::default() };
-    links.change(change, "is linked so already", tracker, default_agent, output).await
+    links.change(change, "is linked so already", context, output).await
 }
 
 pub(super) async fn unlink(
     arguments: &UnlinkArguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let links = &arguments.links;
     let change = IssueChange { links_remove: links.all(), ..IssueChange::default() };
     let none = "has no such link: `ait show ID` shows its links";
-    links.change(change, none, tracker, default_agent, output).await
+    links.change(change, none, context, output).await
 }
 
 impl Links {
@@ -109,13 +104,12 @@ impl Links {
         &self,
         change: IssueChange,
         why_not: &str,
-        tracker: &Tracker,
-        default_agent: Option<&AgentName>,
+        context: &CommandContext<'_>,
         output: &mut Output,
     ) -> Result<ExitStatus> {
-        let agent = self.acting.agent(default_agent)?;
-        let issue = change_or_say(&self.from, change, why_not, agent, tracker).await?;
-        print_changed(&issue, self.format.json, tracker, output).await
+        let agent = self.caller.agent(context)?;
+        let issue = change_or_say(&self.from, change, why_not, agent, context.tracker).await?;
+        print_changed(&issue, self.caller.format.json, context.tracker, output).await
     }
 }
 

@@ -15,9 +15,7 @@ mod bulk;
 mod candidates;
 mod claim;
 mod client_hooks;
-mod close;
 mod comment;
-mod complete;
 mod completions;
 mod config;
 mod confirmation;
@@ -52,7 +50,6 @@ mod questions;
 mod ready;
 mod release;
 mod restore;
-mod return_issue;
 mod review;
 mod sanitize;
 mod save;
@@ -130,13 +127,13 @@ pub enum QueueCommand {
     /// Give back an issue that you hold
     Release(release::Arguments),
     /// Return an issue to the queue
-    Return(return_issue::Arguments),
+    Return(comment::ReturnArguments),
     /// Complete an issue and hand it over to review
-    Complete(complete::Arguments),
+    Complete(comment::CompleteArguments),
     /// Claim the next completed issue for review
     Review(review::Arguments),
     /// Close an issue, or reject it with --reject
-    Close(close::Arguments),
+    Close(comment::CloseArguments),
     /// Change the texts, attributes or links of an issue
     Edit(edit::Arguments),
     /// Change all issues that a query finds
@@ -144,7 +141,7 @@ pub enum QueueCommand {
     /// Take changes back with new ones
     Undo(undo::Arguments),
     /// Comment on an issue
-    Comment(comment::Arguments),
+    Comment(comment::CommentArguments),
     /// Link an issue to others: blocked-by, parent, related, duplicate-of
     Link(link::LinkArguments),
     /// Remove links of an issue
@@ -261,45 +258,41 @@ async fn run_on_queue(
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let CommandContext { tracker, default_agent: agent, .. } = *context;
+    let tracker = context.tracker;
     match command {
-        QueueCommand::Add(arguments) => add::run(arguments, tracker, agent, output).await,
+        QueueCommand::Add(arguments) => add::run(arguments, context, output).await,
         QueueCommand::List(arguments) => list::run(arguments, context, output).await,
         QueueCommand::Search(arguments) => search::run(arguments, context, output).await,
-        QueueCommand::Ready(arguments) => ready::run(arguments, tracker, agent, output).await,
+        QueueCommand::Ready(arguments) => ready::run(arguments, context, output).await,
         QueueCommand::Blocked(arguments) => blocked::run(arguments, tracker, output).await,
         QueueCommand::Tree(arguments) => tree::run(arguments, tracker, output).await,
         QueueCommand::Stats(arguments) => stats::run(arguments, tracker, output).await,
         QueueCommand::Triage(arguments) => triage::run(arguments, tracker, output).await,
-        QueueCommand::Digest(arguments) => digest::run(arguments, tracker, agent, output).await,
+        QueueCommand::Digest(arguments) => digest::run(arguments, context, output).await,
         QueueCommand::Show(arguments) => show::run(arguments, tracker, output).await,
-        QueueCommand::Next(arguments) => next::run(arguments, tracker, agent, output).await,
-        QueueCommand::Wait(arguments) => wait::run(arguments, tracker, agent, output).await,
-        QueueCommand::Claim(arguments) => claim::run(arguments, tracker, agent, output).await,
-        QueueCommand::Release(arguments) => release::run(arguments, tracker, agent, output).await,
-        QueueCommand::Return(arguments) => {
-            return_issue::run(arguments, tracker, agent, output).await
-        }
-        QueueCommand::Complete(arguments) => complete::run(arguments, tracker, agent, output).await,
-        QueueCommand::Review(arguments) => review::run(arguments, tracker, agent, output).await,
-        QueueCommand::Close(arguments) => close::run(arguments, tracker, agent, output).await,
-        QueueCommand::Edit(arguments) => edit::run(arguments, tracker, agent, output).await,
+        QueueCommand::Next(arguments) => next::run(arguments, context, output).await,
+        QueueCommand::Wait(arguments) => wait::run(arguments, context, output).await,
+        QueueCommand::Claim(arguments) => claim::run(arguments, context, output).await,
+        QueueCommand::Release(arguments) => release::run(arguments, context, output).await,
+        QueueCommand::Return(arguments) => comment::return_issue(arguments, context, output).await,
+        QueueCommand::Complete(arguments) => comment::complete(arguments, context, output).await,
+        QueueCommand::Review(arguments) => review::run(arguments, context, output).await,
+        QueueCommand::Close(arguments) => comment::close(arguments, context, output).await,
+        QueueCommand::Edit(arguments) => edit::run(arguments, context, output).await,
         QueueCommand::Bulk(arguments) => bulk::run(arguments, context, output).await,
-        QueueCommand::Undo(arguments) => undo::run(arguments, tracker, agent, output).await,
-        QueueCommand::Comment(arguments) => comment::run(arguments, tracker, agent, output).await,
-        QueueCommand::Link(arguments) => link::link(arguments, tracker, agent, output).await,
-        QueueCommand::Unlink(arguments) => link::unlink(arguments, tracker, agent, output).await,
-        QueueCommand::Park(arguments) => park::park(arguments, tracker, agent, output).await,
-        QueueCommand::Unpark(arguments) => park::unpark(arguments, tracker, agent, output).await,
-        QueueCommand::Ask(arguments) => questions::ask(arguments, tracker, agent, output).await,
+        QueueCommand::Undo(arguments) => undo::run(arguments, context, output).await,
+        QueueCommand::Comment(arguments) => comment::comment(arguments, context, output).await,
+        QueueCommand::Link(arguments) => link::link(arguments, context, output).await,
+        QueueCommand::Unlink(arguments) => link::unlink(arguments, context, output).await,
+        QueueCommand::Park(arguments) => park::park(arguments, context, output).await,
+        QueueCommand::Unpark(arguments) => park::unpark(arguments, context, output).await,
+        QueueCommand::Ask(arguments) => questions::ask(arguments, context, output).await,
         QueueCommand::Questions(arguments) => questions::list(arguments, tracker, output).await,
-        QueueCommand::Answer(arguments) => {
-            questions::answer(arguments, tracker, agent, output).await
-        }
+        QueueCommand::Answer(arguments) => questions::answer(arguments, context, output).await,
         QueueCommand::Board(arguments) => board::run(arguments, tracker, output).await,
         QueueCommand::Log(arguments) => log::run(arguments, tracker, output).await,
         QueueCommand::Export(arguments) => export::run(arguments, context, output).await,
-        QueueCommand::Import(arguments) => import::run(arguments, tracker, agent, output).await,
+        QueueCommand::Import(arguments) => import::run(arguments, context, output).await,
         QueueCommand::Save(arguments) => save::run(arguments, context, output).await,
         QueueCommand::Backup(arguments) => backup::run(arguments, context, output).await,
         QueueCommand::Restore(arguments) => restore::run(arguments, context, output).await,

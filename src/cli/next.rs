@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::options::{ClaimNextArgs, classification};
 use super::ready::why_nothing;
-use super::{ExitStatus, Output};
+use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{AgentName, Classification};
 use crate::tracker::{ClaimKind, Tracker};
 
@@ -30,13 +30,12 @@ pub struct Arguments {
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let kind = arguments.classification;
     let why = async |tracker: &Tracker, agent: &AgentName| why_none(tracker, kind, agent).await;
-    arguments.claim.run(ClaimKind::Work(kind), why, tracker, default_agent, output).await
+    arguments.claim.run(ClaimKind::Work(kind), why, context, output).await
 }
 
 /// Says why an agent can claim nothing for work, and what it holds.

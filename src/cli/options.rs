@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::future::pending;
 use std::io::{self, IsTerminal, Read};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,18 +12,18 @@ use chrono::Local;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::print_issue::{print_changed, print_claimed};
+use super::print_issue::print_claimed;
 use super::progress::with_progress;
 use super::signals::until_end;
-use super::{ExitStatus, Output};
+use super::{CommandContext, ExitStatus, Output};
 use crate::activity::state_at;
 use crate::domain::{
-    AgentName, ClaimProof, Classification, CommentText, DomainError, Issue, IssueRef, Timestamp,
+    AgentName, ClaimProof, Classification, DomainError, Issue, IssueRef, Timestamp,
 };
 use crate::hints::{self, COMMANDS};
 use crate::query_language::{is_excluding, key_help};
 use crate::time_arg::TimeArg;
-use crate::tracker::{ClaimKind, Claimant, IndexedIssues, StoreError, Tracker};
+use crate::tracker::{ClaimKind, Claimant, IndexedIssues, Tracker};
 
 /// An error for arguments that conflict. Says what to do.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -60,61 +61,27 @@ pub(super) struct Format {
     pub json: bool,
 }
 
-/// The acting agent.
+/// Who acts, and how the outcome is printed.
 #[derive(Clone, Debug, Args)]
-pub(super) struct AgentArgs {
+pub(super) struct CallerArgs {
     /// Act as this agent [default: AIT_AGENT, agent in ait.toml, or else your user name]
     #[arg(short, long, value_name = "NAME", value_parser = agent_name)]
     agent: Option<AgentName>,
+
+    #[command(flatten)]
+    pub format: Format,
 }
 
-impl AgentArgs {
+impl CallerArgs {
     /// Returns the agent of the command line, else the default one, else the user name.
-    pub fn agent(&self, default_agent: Option<&AgentName>) -> Result<AgentName> {
-        if let Some(agent) = self.agent.as_ref().or(default_agent) {
+    pub fn agent(&self, context: &CommandContext<'_>) -> Result<AgentName> {
+        if let Some(agent) = self.agent.as_ref().or(context.default_agent) {
             return Ok(agent.clone());
         }
         let user =
             whoami::username().context("your user name is unknown; name an agent with --agent")?;
         AgentName::try_from(user)
             .context("your user name is not a valid agent name; name an agent with --agent")
-    }
-}
-
-/// An issue and a comment on it.
-#[derive(Clone, Debug, Args)]
-pub(super) struct IssueCommentArgs {
-    /// The issue: its id, or at least the first 4 hex digits
-    #[arg(value_parser = issue_ref)]
-    id: IssueRef,
-
-    /// A comment for the next agent; - reads it from stdin
-    #[arg(short, long, value_name = "TEXT")]
-    message: String,
-
-    #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
-}
-
-impl IssueCommentArgs {
-    /// Changes the issue with the comment, and prints it.
-    pub async fn run<F>(
-        &self,
-        change: impl FnOnce(IssueRef, CommentText, AgentName) -> F,
-        tracker: &Tracker,
-        default_agent: Option<&AgentName>,
-        output: &mut Output,
-    ) -> Result<ExitStatus>
-    where
-        F: Future<Output = Result<Arc<Issue>, StoreError>>,
-    {
-        let comment = CommentText::try_from(text_or_stdin(&self.message, "the message")?)?;
-        let agent = self.acting.agent(default_agent)?;
-        let issue = change(self.id.clone(), comment, agent).await?;
-        print_changed(&issue, self.format.json, tracker, output).await
     }
 }
 
@@ -180,12 +147,16 @@ const SHORT_IDS: &str = "`ait list` shows the first 8 digits of each";
 /// More than the limit of any text.
 const MAX_STDIN_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Parses a classification, and lists the classifications for shell completions. The argument ignores the case.
+/// Parses one of these words, and lists them for shell completions. The argument may ignore the case.
+pub(super) fn one_of<T: FromStr<Err = String> + Clone + Send + Sync + 'static>(
+    words: impl Iterator<Item = &'static str>,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(words).try_map(|word| word.to_lowercase().parse::<T>())
+}
+
+/// Parses a classification.
 pub(super) fn classification() -> impl TypedValueParser<Value = Classification> {
-    let words = Classification::words();
-    PossibleValuesParser::new(words)
-        .map(|word| word.to_lowercase())
-        .map(|word| Classification::from_word(&word).expect("only these words are possible"))
+    one_of(Classification::words())
 }
 
 /// How `ait next` and `ait review` claim.
@@ -200,10 +171,7 @@ pub(super) struct ClaimNextArgs {
     ttl: TtlArgs,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 impl ClaimNextArgs {
@@ -217,18 +185,18 @@ impl ClaimNextArgs {
         &self,
         kind: ClaimKind,
         why_nothing: impl AsyncFnOnce(&Tracker, &AgentName) -> Result<String>,
-        tracker: &Tracker,
-        default_agent: Option<&AgentName>,
+        context: &CommandContext<'_>,
         output: &mut Output,
     ) -> Result<ExitStatus> {
-        let agent = self.acting.agent(default_agent)?;
+        let tracker = context.tracker;
+        let agent = self.caller.agent(context)?;
         let tracker = &self.ttl.tracker(tracker);
         let claimed = self.claim(kind, &agent, tracker).await?;
         let nothing = match claimed {
             Some(_) => String::new(),
             None => why_nothing(tracker, &agent).await?,
         };
-        print_claimed(claimed, self.format.json, tracker, &nothing, output).await
+        print_claimed(claimed, self.caller.format.json, tracker, &nothing, output).await
     }
 
     /// Claims the next issue; `None` if there is none, or if the user ends the wait.

@@ -4,12 +4,11 @@ use anyhow::Result;
 use clap::Args;
 
 use super::link::change_or_say;
-use super::options::{AgentArgs, Format, WrongUsage, issue_ref, text_or_stdin, time_arg};
+use super::options::{CallerArgs, WrongUsage, issue_ref, text_or_stdin, time_arg};
 use super::print_issue::print_changed;
-use super::{ExitStatus, Output};
-use crate::domain::{AgentName, CommentText, IssueChange, IssueRef};
+use super::{CommandContext, ExitStatus, Output};
+use crate::domain::{CommentText, IssueChange, IssueRef};
 use crate::time_arg::TimeArg;
-use crate::tracker::Tracker;
 
 /// The arguments of `ait park`.
 #[derive(Clone, Debug, Args)]
@@ -31,10 +30,7 @@ pub struct ParkArguments {
     until: Option<TimeArg>,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 /// The arguments of `ait unpark`.
@@ -47,19 +43,16 @@ pub struct UnparkArguments {
     id: IssueRef,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 pub(super) async fn park(
     arguments: &ParkArguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
+    let tracker = context.tracker;
+    let agent = arguments.caller.agent(context)?;
     let now = tracker.now();
     let until = arguments.until.map(|until| until.time_after(now));
     if until.is_some_and(|until| until <= now) {
@@ -68,17 +61,17 @@ pub(super) async fn park(
     let reason = CommentText::try_from(text_or_stdin(&arguments.message, "the reason")?)?;
     let change = IssueChange { parked: Some(Some((reason, until))), ..IssueChange::default() };
     let issue = tracker.change_issue(arguments.id.clone().into(), change, agent).await?;
-    print_changed(&issue, arguments.format.json, tracker, output).await
+    print_changed(&issue, arguments.caller.format.json, tracker, output).await
 }
 
 pub(super) async fn unpark(
     arguments: &UnparkArguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
+    let tracker = context.tracker;
+    let agent = arguments.caller.agent(context)?;
     let change = IssueChange { parked: Some(None), ..IssueChange::default() };
     let issue = change_or_say(&arguments.id, change, "is not parked", agent, tracker).await?;
-    print_changed(&issue, arguments.format.json, tracker, output).await
+    print_changed(&issue, arguments.caller.format.json, tracker, output).await
 }

@@ -4,12 +4,12 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use super::options::{AgentArgs, ClaimArgs, Format, issue_ref, text_or_stdin};
+use super::options::{CallerArgs, ClaimArgs, Format, issue_ref, text_or_stdin};
 use super::output::{FAINT, STRONG};
 use super::print_issue::{print_changed, print_line, print_number};
 use super::styled_line::Line;
-use super::{ExitStatus, Output, sanitize};
-use crate::domain::{AgentName, CommentText, IssueRef, Question, QuestionAnswer, Timestamp};
+use super::{CommandContext, ExitStatus, Output, sanitize};
+use crate::domain::{CommentText, IssueRef, Question, QuestionAnswer, Timestamp};
 use crate::span::humanize_duration;
 use crate::tracker::{OpenQuestion, Tracker};
 
@@ -34,10 +34,7 @@ pub struct AskArguments {
     claim: ClaimArgs,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 /// The arguments of `ait questions`.
@@ -69,10 +66,7 @@ pub struct AnswerArguments {
     option: Option<u32>,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 /// What is said where no question is open.
@@ -86,16 +80,16 @@ struct Listing {
 
 pub(super) async fn ask(
     arguments: &AskArguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
+    let tracker = context.tracker;
+    let agent = arguments.caller.agent(context)?;
     let text = text_or_stdin(&arguments.question, "the question")?;
     let question = Question::new(&text, &arguments.options)?;
     let proof = arguments.claim.proof();
     let issue = tracker.ask_human(arguments.id.clone(), question, agent, proof).await?;
-    if arguments.format.json {
+    if arguments.caller.format.json {
         return print_changed(&issue, true, tracker, output).await;
     }
     let remark = "asked; the claim has ended, and the issue is parked until `ait answer`";
@@ -106,11 +100,10 @@ pub(super) async fn ask(
 
 pub(super) async fn answer(
     arguments: &AnswerArguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
+    let agent = arguments.caller.agent(context)?;
     let answer = match (&arguments.text, arguments.option) {
         (_, Some(number)) => QuestionAnswer::Option(number as usize),
         (text, None) => {
@@ -118,8 +111,8 @@ pub(super) async fn answer(
             QuestionAnswer::Text(CommentText::try_from(text)?)
         }
     };
-    let issue = tracker.answer_question(arguments.id.clone().into(), answer, agent).await?;
-    print_changed(&issue, arguments.format.json, tracker, output).await
+    let issue = context.tracker.answer_question(arguments.id.clone().into(), answer, agent).await?;
+    print_changed(&issue, arguments.caller.format.json, context.tracker, output).await
 }
 
 pub(super) async fn list(

@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::Args;
 
 use super::list::{self, Paging};
-use super::options::{AgentArgs, Format, classification};
-use super::{ExitStatus, NO_ISSUES, Output, sanitize};
+use super::options::{CallerArgs, classification};
+use super::{CommandContext, ExitStatus, NO_ISSUES, Output, sanitize};
 use crate::domain::{AgentName, Classification, IssueId, Order, Query, Status};
 use crate::tracker::{ClaimKind, ClaimObstacles, Tracker};
 
@@ -26,19 +26,16 @@ pub struct Arguments {
     paging: Paging,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
+    let tracker = context.tracker;
+    let agent = arguments.caller.agent(context)?;
     let (issues, now) = (tracker.state().await?.issues, tracker.now());
     let waiting = Query {
         statuses: Some(Status::Created).into(),
@@ -56,7 +53,7 @@ pub(super) async fn run(
         false => String::new(),
     };
     let page = arguments.paging.page_of(ready, output);
-    list::print(&page, &arguments.paging, &nothing, &issues, now, arguments.format, output)
+    list::print(&page, &arguments.paging, &nothing, &issues, now, arguments.caller.format, output)
 }
 
 /// Says why an agent can claim nothing for work.

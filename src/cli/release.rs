@@ -3,11 +3,10 @@
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::options::{AgentArgs, Format, issue_ref, text_or_stdin};
+use super::options::{CallerArgs, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
-use super::{ExitStatus, Output, sanitize};
-use crate::domain::{AgentName, ClaimProof, CommentText, IssueRef};
-use crate::tracker::Tracker;
+use super::{CommandContext, ExitStatus, Output, sanitize};
+use crate::domain::{ClaimProof, CommentText, IssueRef};
 
 /// The comment if the user gives none.
 const RELEASED: &str = "Released.";
@@ -28,19 +27,16 @@ pub struct Arguments {
     message: String,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
+    let tracker = context.tracker;
+    let agent = arguments.caller.agent(context)?;
     let comment = CommentText::try_from(text_or_stdin(&arguments.message, "the message")?)?;
     let issue = tracker.get_issue(arguments.id.clone()).await?;
     let short = issue.id.short();
@@ -55,5 +51,5 @@ pub(super) async fn run(
     // Another agent may have claimed it since.
     let proof = ClaimProof { number: Some(issue.claim_number()), is_forced: false };
     let issue = tracker.return_issue(issue.id.into(), comment, agent, proof).await?;
-    print_changed(&issue, arguments.format.json, tracker, output).await
+    print_changed(&issue, arguments.caller.format.json, tracker, output).await
 }

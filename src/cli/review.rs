@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::options::ClaimNextArgs;
 use super::ready::obstacles;
-use super::{ExitStatus, NO_ISSUES, Output, is_empty};
+use super::{CommandContext, ExitStatus, NO_ISSUES, Output, is_empty};
 use crate::domain::{AgentName, Status};
 use crate::tracker::{ClaimKind, Tracker};
 
@@ -25,11 +25,10 @@ pub struct Arguments {
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    arguments.claim.run(ClaimKind::Review, why_no_review, tracker, default_agent, output).await
+    arguments.claim.run(ClaimKind::Review, why_no_review, context, output).await
 }
 
 /// Says why an agent can claim nothing for review.

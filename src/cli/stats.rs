@@ -2,10 +2,9 @@
 
 use anyhow::Result;
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::issue_view::words;
-use super::options::Format;
+use super::options::{Format, one_of};
 use super::output::{FAINT, local, of_status};
 use super::{ExitStatus, Output};
 use crate::domain::{Classification, Status};
@@ -23,17 +22,11 @@ use crate::tracker::Tracker;
     ait stats --json | jq .cycle.bug")]
 pub struct Arguments {
     /// The time range, which ends now
-    #[arg(long, value_name = "RANGE", default_value = Range::Week.as_str(), value_parser = range())]
+    #[arg(long, value_name = "RANGE", default_value = Range::Week.as_str(), value_parser = one_of::<Range>(Range::words()))]
     range: Range,
 
     #[command(flatten)]
     format: Format,
-}
-
-fn range() -> impl TypedValueParser<Value = Range> {
-    let words = Range::words();
-    PossibleValuesParser::new(words)
-        .map(|word| Range::from_word(&word).expect("only these words are possible"))
 }
 
 pub(super) async fn run(

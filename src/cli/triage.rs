@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::options::Format;
+use super::options::{Format, one_of};
 use super::output::{FAINT, STRONG};
 use super::sanitize;
 use super::styled_line::Line;
@@ -22,7 +21,7 @@ use crate::triage::{DEFAULT_TAKE, Reader, ReportedFinding, TriageReport};
     ait triage --json -n 200 | jq -r '.findings[].issues[0].id'")]
 pub struct Arguments {
     /// Only findings of this kind; may be repeated
-    #[arg(short, long = "kind", value_name = "KIND", value_parser = kind())]
+    #[arg(short, long = "kind", value_name = "KIND", value_parser = one_of::<FindingKind>(FindingKind::words()))]
     kinds: Vec<FindingKind>,
 
     /// Maximum number of findings to show; at most 200 of each kind are kept
@@ -31,12 +30,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     format: Format,
-}
-
-fn kind() -> impl TypedValueParser<Value = FindingKind> {
-    let words = FindingKind::words();
-    PossibleValuesParser::new(words)
-        .map(|word| FindingKind::from_word(&word).expect("only these words are possible"))
 }
 
 pub(super) async fn run(

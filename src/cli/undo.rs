@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::bulk::issues;
 use super::confirmation::{can_ask, is_confirmed};
-use super::options::{AgentArgs, Format, WrongUsage, agent_name, time_arg};
+use super::options::{CallerArgs, WrongUsage, agent_name, time_arg};
 use super::output::{FAINT, STRONG};
 use super::styled_line::Line;
-use super::{ExitStatus, Output, sanitize};
+use super::{CommandContext, ExitStatus, Output, sanitize};
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, ClaimProof, IssueId};
 use crate::hints::{self, COMMANDS, NEVER_OPEN_AGAIN};
@@ -65,10 +65,7 @@ pub struct Arguments {
     dry_run: bool,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 impl Arguments {
@@ -113,14 +110,14 @@ struct ReportedIssue {
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
+    let tracker = context.tracker;
+    let agent = arguments.caller.agent(context)?;
     let mut selection = arguments.selection(&agent, tracker)?;
     let proof = ClaimProof { number: None, is_forced: arguments.force };
-    let json = arguments.format.json;
+    let json = arguments.caller.format.json;
     if !arguments.yes {
         let preview = undo(tracker, &selection, &agent, proof, true).await?;
         show(&preview, true, json, output)?;

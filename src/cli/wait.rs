@@ -6,15 +6,15 @@ use anyhow::Result;
 use clap::Args;
 
 use super::issue_view::words;
-use super::options::{AgentArgs, Format, classification, issue_ref, time_span};
+use super::options::{CallerArgs, classification, issue_ref, time_span};
 use super::print_issue::print_line;
 use super::progress::with_progress;
 use super::questions::{NO_QUESTIONS, print as print_questions};
 use super::ready::why_nothing;
 use super::review::why_no_review;
 use super::signals::until_end;
-use super::{ExitStatus, Output};
-use crate::domain::{AgentName, Classification, IssueRef};
+use super::{CommandContext, ExitStatus, Output};
+use crate::domain::{Classification, IssueRef};
 use crate::tracker::{ClaimKind, IndexedIssues, OpenQuestion, Subset, Tracker};
 
 /// The arguments of `ait wait`.
@@ -55,18 +55,15 @@ pub struct Arguments {
     timeout: Option<Duration>,
 
     #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
+    caller: CallerArgs,
 }
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
-    default_agent: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
+    let tracker = context.tracker;
     if arguments.question {
         return arguments.question(tracker, output).await;
     }
@@ -80,7 +77,7 @@ pub(super) async fn run(
             (found, format!("{} is still {}", id.short(), words(status)))
         }
         None => {
-            let agent = arguments.acting.agent(default_agent)?;
+            let agent = arguments.caller.agent(context)?;
             let kind = match arguments.review {
                 true => ClaimKind::Review,
                 false => ClaimKind::Work(arguments.classification),
@@ -97,7 +94,7 @@ pub(super) async fn run(
         }
     };
     match &found {
-        _ if arguments.format.json => output.json(&found.as_deref())?,
+        _ if arguments.caller.format.json => output.json(&found.as_deref())?,
         Some(issue) => print_line(issue, None, output)?,
         None => tracing::info!("{nothing}"),
     }
@@ -112,13 +109,13 @@ impl Arguments {
             (!questions.is_empty()).then_some(questions)
         };
         let Some(questions) = self.wait(tracker, Subset::Questions, find).await? else {
-            match self.format.json {
+            match self.caller.format.json {
                 true => output.json(&None::<()>)?,
                 false => tracing::info!("{NO_QUESTIONS}"),
             }
             return Ok(ExitStatus::Nothing);
         };
-        print_questions(questions, self.format, tracker.now(), output)?;
+        print_questions(questions, self.caller.format, tracker.now(), output)?;
         Ok(ExitStatus::Done)
     }
 
