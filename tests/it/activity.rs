@@ -1,5 +1,4 @@
-//! What happened, through every face: `ait log`, the past in `ait show` and `ait list`, the page, the feed and the
-//! data.
+//! The activity log in every interface: `ait log`, `ait show --at`, `ait list --at`, the page, the feed and the API.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +12,7 @@ use crate::support::files::{id, issue_json, write_issues};
 use crate::support::http::{Agent, Server};
 use crate::support::{Client, Log, PATIENCE, ait, directory, get, signal, until, wait};
 
-/// Runs a command; it must end with this code.
+/// Runs a command and checks its exit code.
 #[track_caller]
 fn ends_with(code: i32, directory: &Path, arguments: &[&str]) -> Output {
     let mut command = ait(directory);
@@ -24,7 +23,7 @@ fn ends_with(code: i32, directory: &Path, arguments: &[&str]) -> Output {
     output
 }
 
-/// What a command writes that must succeed.
+/// Runs a command that must succeed, and returns its output.
 #[track_caller]
 fn run(directory: &Path, arguments: &[&str]) -> String {
     String::from_utf8(ends_with(0, directory, arguments).stdout).unwrap()
@@ -37,7 +36,7 @@ fn add(directory: &Path, title: &str) -> String {
     issue["id"].as_str().unwrap().to_owned()
 }
 
-/// The events that `ait log --json` tells.
+/// Returns the events that `ait log --json` prints.
 #[track_caller]
 fn log(directory: &Path, arguments: &[&str]) -> Vec<Value> {
     let text = run(directory, &[&["log", "--json"], arguments].concat());
@@ -52,7 +51,7 @@ fn kinds(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["kind"].as_str().unwrap()).collect()
 }
 
-/// A store in which an issue went its whole way, each step by a process of its own; and its id.
+/// Takes an issue from filed to rejected, with one process for each step. Returns its id.
 fn history(directory: &Path) -> String {
     let id = add(directory, "first");
     run(directory, &["next", "-a", "dev-1"]);
@@ -115,14 +114,14 @@ fn issue_log_includes_history_older_than_the_log() {
     assert_eq!(log(directory, &["--issue", &id(1), "--agent", "a"]), entries[..1]);
     assert_eq!(kinds(&log(directory, &["--issue", &id(2)])), ["filed"]);
     assert_eq!(numbers(&log(directory, &[])), [1]);
-    // What an import brings along is older than the log, too.
+    // The history of an imported issue is older than the log, too.
     let import = json!({ "issues": [issue_json(&id(3), "imported", "created")] }).to_string();
     fs::write(directory.join("more.json"), import).unwrap();
     run(directory, &["import", "more.json"]);
     assert_eq!(kinds(&log(directory, &["--issue", &id(3)])), ["filed", "imported"]);
 }
 
-/// A `log -f --json` whose lines can be waited for.
+/// A running `log -f --json`. A test can wait for its lines.
 struct Follower {
     child: Child,
     lines: Log,
@@ -160,8 +159,8 @@ fn log_follow_shows_changes_by_other_processes_at_once() {
         agent.add(&title);
         let answered = Instant::now();
         follower.lines.wait_for(&title);
-        let late = answered.elapsed();
-        assert!(late < Duration::from_secs(2), "told after {late:?}");
+        let delay = answered.elapsed();
+        assert!(delay < Duration::from_secs(2), "shown after {delay:?}");
     }
     signal(&follower.child, "INT");
     assert!(wait(&mut follower.child).success());
@@ -177,9 +176,9 @@ fn log_follow_continues_after_the_log_is_replaced() {
     fs::remove_dir_all(directory.path().join(".ait")).unwrap();
     let start = Instant::now();
     let mut count = 0;
-    // The first may come while the old log is still known.
+    // The follower may still read the old log when the first issue is filed.
     while !follower.problems.text().contains("was replaced") {
-        assert!(start.elapsed() < PATIENCE, "not told: {}", follower.problems.text());
+        assert!(start.elapsed() < PATIENCE, "no message: {}", follower.problems.text());
         count += 1;
         add(directory.path(), &format!("after {count}"));
         thread::sleep(Duration::from_millis(100));
@@ -189,7 +188,7 @@ fn log_follow_continues_after_the_log_is_replaced() {
     let text = follower.lines.text();
     for number in 1..=count {
         let title = format!("\"after {number}\"");
-        assert_eq!(text.matches(&title).count(), 2, "once as it is called, once as it was: {text}");
+        assert_eq!(text.matches(&title).count(), 2, "each event has the title twice: {text}");
     }
 }
 
@@ -200,15 +199,15 @@ fn show_and_list_give_past_states_with_at() {
     let id = history(directory);
     add(directory, "second");
     let events = log(directory, &[]);
-    let at = |place: usize| events[place]["at"].as_str().unwrap();
+    let at = |index: usize| events[index]["at"].as_str().unwrap();
     let status = |at: &str| {
         let shown = run(directory, &["show", &id, "--json", "--at", at]);
         serde_json::from_str::<Value>(&shown).unwrap()["status"].as_str().unwrap().to_owned()
     };
     let expected = ["created", "in_progress", "completed", "in_review", "created", "rejected"];
-    for (place, expected) in expected.into_iter().enumerate() {
-        assert_eq!(status(at(place)), expected);
-        let listed = run(directory, &["list", "--json", "--status", "all", "--at", at(place)]);
+    for (index, expected) in expected.into_iter().enumerate() {
+        assert_eq!(status(at(index)), expected);
+        let listed = run(directory, &["list", "--json", "--status", "all", "--at", at(index)]);
         let listed: Value = serde_json::from_str(&listed).unwrap();
         assert_eq!(
             (&listed["total"], &listed["issues"][0]["status"]),
@@ -240,7 +239,7 @@ fn show_at_refuses_times_before_the_recorded_history() {
     assert!(refused.contains("reaches back to"), "{refused}");
 }
 
-/// The numbers of the events on a page, and the addresses of its links to other parts by what they are called.
+/// Returns the event numbers on a page, and its HTML.
 fn page(port: u16, path: &str) -> (Vec<u64>, String) {
     let page = get(port, path);
     assert_eq!(page.status, 200, "{path}");
@@ -249,7 +248,7 @@ fn page(port: u16, path: &str) -> (Vec<u64>, String) {
     (numbers, page.body)
 }
 
-/// Where a link of a page leads, by its `rel`.
+/// Returns the target of the link with this `rel`.
 fn link(body: &str, rel: &str) -> Option<String> {
     let (_, rest) = body.split_once(&format!("<a rel=\"{rel}\" href=\""))?;
     Some(rest.split('"').next().unwrap().replace("&amp;", "&"))
@@ -310,19 +309,19 @@ fn activity_page_version_changes_with_a_new_event() {
     let port = client.port();
     let (numbers, body) = page(port, "/activity");
     assert!(numbers.is_empty() && body.contains("Nothing has happened"), "{body}");
-    let version = |body: &str| body.split("data-version=\"").nth(1).map(|it| it[..8].to_owned());
+    let version =
+        |body: &str| body.split("data-version=\"").nth(1).map(|rest| rest[..8].to_owned());
     client.add("t", "bug");
     let (numbers, after) = page(port, "/activity");
     assert_eq!(numbers, [1]);
     assert_ne!(version(&body), version(&after));
 }
 
-/// Reads a document as XML: elements that are closed in order, entities that are known, characters that may be.
-/// Returns the texts of the elements of a name.
+/// Checks that a document is well-formed XML: its nesting, entities and characters. Returns the texts of the elements
+/// called `name`.
 fn texts_of(xml: &str, name: &str) -> Vec<String> {
-    let is_possible =
-        |one: char| !matches!(one, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
-    assert!(xml.chars().all(is_possible), "{xml:?}");
+    let is_allowed = |character: char| !matches!(character, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
+    assert!(xml.chars().all(is_allowed), "{xml:?}");
     for part in xml.split('&').skip(1) {
         let entity = part.split(';').next().unwrap();
         assert!(["amp", "lt", "gt", "quot", "#39", "#13"].contains(&entity), "{entity}");
@@ -412,7 +411,7 @@ fn activity_api_continues_after_an_event_number() {
         found.extend(events.clone());
     }
     assert_eq!((after, kinds(&found)), (6, HISTORY.to_vec()));
-    // The same as the command line tells.
+    // `ait log` prints the same events.
     assert_eq!(found, log(directory.path(), &[]));
     client.add("one more", "bug");
     let part = read("?after=6");
@@ -431,7 +430,7 @@ fn activity_api_continues_after_an_event_number() {
     let tag = get(port, "/api/activity").headers["etag"].to_str().unwrap().to_owned();
     let client = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
     let again = client.get(format!("http://localhost:{port}/api/activity"));
-    until("nothing happens", || {
+    until("the activity stays unchanged", || {
         let again = again.try_clone().unwrap().header("if-none-match", &tag).send().unwrap();
         again.status().as_u16() == 304
     });

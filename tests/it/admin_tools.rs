@@ -1,4 +1,4 @@
-//! The toolset `admin`: what its tools show and write is what the commands show and write.
+//! The toolset `admin`: its tools show and write the same as the commands.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -29,7 +29,7 @@ fn desk() -> Desk {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@t"];
     for arguments in [&["init", "-q"][..], &["commit", "--allow-empty", "-qm", "start"]] {
         let mut git = Command::new("git");
-        // Two desks have the same files.
+        // With fixed dates all desks have the same commit.
         git.env("GIT_AUTHOR_DATE", "@1 +0000").env("GIT_COMMITTER_DATE", "@1 +0000");
         let made = git.args(identity).args(arguments).current_dir(desk.project()).output().unwrap();
         assert!(made.status.success(), "{made:?}");
@@ -37,7 +37,7 @@ fn desk() -> Desk {
     desk
 }
 
-/// A client of a server in the project, with these arguments.
+/// Starts a server in the project with these arguments, and its client.
 fn client_of(desk: &Desk, arguments: &[&str]) -> Client {
     let mut command = desk.command(&desk.project(), arguments);
     let mut client = Client::spawn(command.env("PORT", "0"));
@@ -45,26 +45,26 @@ fn client_of(desk: &Desk, arguments: &[&str]) -> Client {
     client
 }
 
-/// A client with the toolset.
+/// Starts a client with the toolset.
 fn admin(desk: &Desk) -> Client {
     client_of(desk, &["--toolsets", "admin"])
 }
 
-/// The answer of a tool as JSON.
+/// Returns the answer of a tool as JSON.
 #[track_caller]
 fn report(answer: Answer) -> Value {
     let text = answer.ok();
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {text}"))
 }
 
-/// The answer of a command as JSON, whatever its exit code.
+/// Runs a command with `--json`. Returns its output, whatever its exit code.
 #[track_caller]
 fn command(desk: &Desk, arguments: &[&str]) -> Value {
     let run = desk.run_in(&desk.project(), &[arguments, &["--json"]].concat());
     serde_json::from_str(&run.out).unwrap_or_else(|_| panic!("{}{}", run.out, run.log))
 }
 
-/// The files of the project but for those of the store, by their names.
+/// Returns the files of the project by path, without those of the store.
 fn files(desk: &Desk) -> BTreeMap<PathBuf, Vec<u8>> {
     let project = desk.project();
     let inside = |(path, bytes): (PathBuf, Option<Vec<u8>>)| {
@@ -76,8 +76,8 @@ fn files(desk: &Desk) -> BTreeMap<PathBuf, Vec<u8>> {
     all.filter(|(path, _)| !is_of_store(path)).collect()
 }
 
-/// The same value with the path of the project replaced.
-fn anywhere(desk: &Desk, value: &Value) -> String {
+/// Returns a value as text, with the path of the desk masked.
+fn without_root(desk: &Desk, value: &Value) -> String {
     value.to_string().replace(desk.root.to_str().unwrap(), "[ROOT]")
 }
 
@@ -93,7 +93,7 @@ fn init_project_plans_and_writes_what_the_command_does() {
     let next = planned.as_object_mut().unwrap().remove("next").unwrap();
     assert_eq!(next, json!(["Nothing was written: call init_project again with apply: true"]));
     let expected = command(&by_command, &[&flags[..], &["--dry-run"]].concat());
-    assert_eq!(anywhere(&by_tool, &planned), anywhere(&by_command, &expected));
+    assert_eq!(without_root(&by_tool, &planned), without_root(&by_command, &expected));
     assert_eq!(
         (&planned["changes"][0], &planned["written"]),
         (&json!({ "file": ".mcp.json", "what": "new" }), &json!(false))
@@ -104,7 +104,7 @@ fn init_project_plans_and_writes_what_the_command_does() {
     applied["apply"] = json!(true);
     let written = report(client.call("init_project", applied.clone()));
     let expected = command(&by_command, &[&flags[..], &["--yes"]].concat());
-    assert_eq!(anywhere(&by_tool, &written), anywhere(&by_command, &expected));
+    assert_eq!(without_root(&by_tool, &written), without_root(&by_command, &expected));
     assert_eq!(written["written"], true);
     let next = written["next"].to_string();
     assert!(next.contains("Restart") && next.contains("claude --agent developer"), "{next}");
@@ -114,8 +114,8 @@ fn init_project_plans_and_writes_what_the_command_does() {
     let again = report(client.call("init_project", applied));
     assert_eq!((&again["changes"], &again["written"]), (&json!([]), &json!(false)));
     let expected = command(&by_command, &[&flags[..], &["--yes"]].concat());
-    assert_eq!(anywhere(&by_tool, &again), anywhere(&by_command, &expected));
-    // Without names, the clients that are in use; without a preset, that of the project.
+    assert_eq!(without_root(&by_tool, &again), without_root(&by_command, &expected));
+    // By default the tool takes the clients and the preset that the project has already.
     let again = report(client.call("init_project", json!({})));
     assert_eq!(
         (&again["clients"], &again["changes"]),
@@ -144,7 +144,7 @@ fn init_project_refuses_what_the_command_refuses() {
     assert!(!desk.has("CLAUDE.md"));
 }
 
-/// A limit on the size of files stands for a full disk.
+/// A file size limit simulates a full disk.
 #[test]
 fn init_project_names_what_it_wrote_before_a_write_error() {
     let desk = desk();
@@ -213,7 +213,7 @@ fn configure_hooks_installs_and_removes_what_the_command_does() {
     let mut client = admin(&by_tool);
     let mut call = |arguments| report(client.call("configure_hooks", arguments));
     let is_same = |report: &Value, expected: &Value| {
-        assert_eq!(anywhere(&by_tool, report), anywhere(&by_command, expected));
+        assert_eq!(without_root(&by_tool, report), without_root(&by_command, expected));
     };
     is_same(&call(json!({})), &command(&by_command, &["hooks", "status"]));
     for (action, state) in [("install", "installed"), ("remove", "missing")] {
@@ -238,18 +238,18 @@ fn configure_hooks_installs_and_removes_what_the_command_does() {
 }
 
 #[test]
-fn configure_hooks_refuses_a_store_that_hooks_do_not_find() {
+fn configure_hooks_refuses_a_store_the_hooks_cannot_find() {
     let desk = desk();
     let install = json!({ "action": "install", "apply": true });
     let mut client = client_of(&desk, &["--toolsets", "admin", "--file", "../elsewhere.json"]);
     let refusal = client.call("configure_hooks", install.clone()).refusal();
     assert!(refusal.contains("elsewhere.json") && refusal.contains("--file"), "{refusal}");
     assert!(!desk.has(".git/hooks/post-merge"));
-    // A client may name the store that hooks find anyway.
+    // `--file` may name the store that the hooks find without it.
     let mut client = client_of(&desk, &["--toolsets", "admin", "--file", "issues.json"]);
     assert_eq!(report(client.call("configure_hooks", install))["written"], true);
     assert!(desk.has(".git/hooks/post-merge"));
-    // Outside a repository there are none.
+    // Outside a repository there are no hooks.
     fs::rename(desk.project().join(".git"), desk.root.join("git")).unwrap();
     let refusal = client.call("configure_hooks", json!({})).refusal();
     assert!(refusal.contains("no repository here") && refusal.contains("git init"), "{refusal}");
@@ -287,7 +287,7 @@ fn manage_memory_shows_sections_and_brings_them_up_to_date() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| it["state"].as_str().unwrap())
+        .map(|section| section["state"].as_str().unwrap())
         .collect();
     assert_eq!(states, ["outdated", "outdated", "absent"]);
     assert!(read["sections"][0]["text"].as_str().unwrap().starts_with("## Old issues"));
@@ -328,7 +328,7 @@ fn get_config_answers_with_all_settings_and_sources() {
         let expected = json!({ "value": setting["value"], "source": setting["source"] });
         assert_eq!(config["settings"][setting["name"].as_str().unwrap()], expected);
     }
-    // A document that is longer than a reply may be is cut, and is still valid.
+    // A document beyond the reply limit is cut and stays valid JSON.
     let hosts: Vec<_> = (0..2_000).map(|number| format!("\"host{number}.example\"")).collect();
     let limit = "max-reply-tokens = 1000";
     desk.write("ait.toml", &format!("{limit}\nallow-host = [{}]\n", hosts.join(", ")));
@@ -341,7 +341,7 @@ fn get_config_answers_with_all_settings_and_sources() {
 }
 
 #[test]
-fn admin_tools_have_the_prefix_also_in_their_replies() {
+fn admin_tool_replies_use_the_tool_prefix() {
     let desk = desk();
     let mut client = client_of(&desk, &["--toolsets", "admin", "--tool-prefix", "team_"]);
     let planned = report(client.call("team_init_project", json!({ "client": ["codex"] })));
@@ -364,7 +364,7 @@ fn admin_tools_are_absent_without_their_toolset() {
 }
 
 #[test]
-fn over_http_admin_tools_need_a_token_of_scope_lead() {
+fn admin_tools_over_http_require_a_lead_token() {
     let desk = desk();
     let tokens = desk.root.join("tokens");
     fs::write(&tokens, format!("ann lead {LEAD}\nadam read-write {WRITER}\n")).unwrap();

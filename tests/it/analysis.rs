@@ -1,4 +1,4 @@
-//! The toolset `analysis`: what is wrong in the queue, digests and contexts; with their commands, pages and resources.
+//! The toolset `analysis`: problems, digests and contexts, with their commands, pages and resources.
 
 use std::path::Path;
 use std::process::Command;
@@ -25,7 +25,7 @@ fn with_description(number: usize, title: &str, description: &str) -> Value {
     issue
 }
 
-/// Two issues that say the same, one without a title, and two without a description.
+/// Two duplicates without descriptions, and an issue with a placeholder title.
 fn untidy() -> Vec<Value> {
     vec![
         with_description(0, "Importer drops the last line", ""),
@@ -72,7 +72,7 @@ fn tool_command_page_and_json_report_the_same_problems() {
 }
 
 #[test]
-fn every_kind_has_its_turn_in_a_short_report() {
+fn short_report_shows_every_kind_of_problem() {
     let directory = directory();
     let thin =
         (0..30).map(|number| with_description(number, &format!("Column {number} sorts"), ""));
@@ -87,7 +87,7 @@ fn every_kind_has_its_turn_in_a_short_report() {
     let kinds = json!(["placeholder_title", "thin_description"]);
     let found = report(&mut client, "team_find_problems", json!({ "kinds": kinds, "take": 4 }));
     let shown: Vec<_> =
-        found["findings"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
+        found["findings"].as_array().unwrap().iter().map(|finding| &finding["kind"]).collect();
     assert_eq!(
         shown,
         ["placeholder_title", "thin_description", "thin_description", "thin_description"]
@@ -130,14 +130,13 @@ fn every_page_shows_the_number_of_problems() {
 }
 
 #[test]
-fn a_digest_says_who_holds_what_and_stays_short() {
+fn digest_names_holders_and_fits_into_1500_tokens() {
     let directory = directory();
     let mut client = analyst(directory.path(), &[]);
-    let ids: Vec<_> = (0..40)
-        .map(|at| client.add(&format!("{at} {}", "long title ".repeat(30)), "bug"))
-        .collect();
-    for at in 0..20 {
-        client.call("get_next_issue", json!({ "agent": format!("dev-{}", at % 3) })).ok();
+    let ids: Vec<_> =
+        (0..40).map(|n| client.add(&format!("{n} {}", "long title ".repeat(30)), "bug")).collect();
+    for n in 0..20 {
+        client.call("get_next_issue", json!({ "agent": format!("dev-{}", n % 3) })).ok();
     }
     for id in &ids[..3] {
         client
@@ -197,7 +196,7 @@ fn git(directory: &Path, arguments: &[&str]) {
 }
 
 #[test]
-fn a_context_has_what_surrounds_an_issue_and_what_git_knows() {
+fn context_includes_linked_issues_attempts_and_git_commits() {
     let directory = directory();
     let root = directory.path();
     let mut client = analyst(root, &[]);
@@ -260,7 +259,7 @@ fn a_context_has_what_surrounds_an_issue_and_what_git_knows() {
 }
 
 #[test]
-fn contexts_are_cut_to_the_budget_from_their_ends() {
+fn contexts_are_truncated_to_the_reply_budget() {
     let directory = directory();
     let issues: Vec<Value> = (0..20)
         .map(|number| {

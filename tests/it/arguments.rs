@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::files::{id, issue_json, stored_issues, write_issues};
 use crate::support::{Client, TOOLS, directory};
 
-/// Complete arguments of a tool, as far as they are required.
+/// Returns the required arguments of a tool.
 fn complete(tool: &str) -> Value {
     let issue = id(1);
     match tool {
@@ -24,7 +24,7 @@ fn complete(tool: &str) -> Value {
     }
 }
 
-/// A tool, a parameter with a value that it cannot have, and words of the answer.
+/// A tool, a parameter, an invalid value, and the words that the refusal must contain.
 fn wrong_values() -> Vec<(&'static str, &'static str, Value, &'static [&'static str])> {
     let long = |count: usize| Value::from("x".repeat(count));
     let mut cases: Vec<(_, _, _, &[&str])> = vec![
@@ -93,7 +93,7 @@ fn wrong_values() -> Vec<(&'static str, &'static str, Value, &'static [&'static 
     cases
 }
 
-/// A client on a store with an issue, and two whose ids begin alike.
+/// Starts a client on a store with three issues. Two of them share a prefix of their ids.
 fn client(directory: &std::path::Path) -> Client {
     let alike = id(2).replace("-0000-", "-1111-");
     let issues = [id(1), id(2), alike].map(|id| issue_json(&id, "t", "created"));
@@ -102,7 +102,7 @@ fn client(directory: &std::path::Path) -> Client {
 }
 
 #[test]
-fn an_invalid_value_is_refused_with_the_expected_form() {
+fn refusal_of_an_invalid_value_names_the_valid_form() {
     let directory = directory();
     let mut client = client(directory.path());
     let before = stored_issues(directory.path());
@@ -111,7 +111,7 @@ fn an_invalid_value_is_refused_with_the_expected_form() {
         arguments[parameter] = value;
         let text = client.call(tool, arguments).refusal();
         assert!(text.starts_with("Error: "), "{text}");
-        assert!(text.contains(" again") || text.contains("list_issues"), "no way out: {text}");
+        assert!(text.contains(" again") || text.contains("list_issues"), "no advice: {text}");
         assert!(text.len() < 800, "{} bytes: {text}", text.len());
         for words in expected {
             assert!(text.contains(words), "{tool} {parameter}: no {words:?} in {text}");
@@ -179,7 +179,7 @@ fn values_at_their_limits_are_accepted_and_trimmed() {
 }
 
 #[test]
-fn an_issue_is_found_by_its_id_in_any_case_or_a_prefix() {
+fn issue_is_found_by_an_id_prefix_in_any_case() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let id = client.add("t", "bug");

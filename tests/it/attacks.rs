@@ -1,4 +1,4 @@
-//! Hostile and malformed requests. Other clients are still served after each of them.
+//! Hostile and malformed requests. The server still serves other clients after each one.
 
 use std::net::TcpStream;
 
@@ -25,7 +25,7 @@ const ROUTES: [&str; 14] = [
 ];
 const LIMIT_BYTES: usize = 1 << 20;
 
-/// What is sent, the status that it gets, and what the answer says.
+/// A name, the bytes to send, the expected status, and a text in the answer.
 type Case = (String, Vec<u8>, u16, &'static str);
 
 #[track_caller]
@@ -79,7 +79,7 @@ fn malformed_bodies_get_a_specific_error() {
     let mut nested_object = "{\"a\":".repeat(5_000);
     nested_object.push_str(&format!("1{}", "}".repeat(5_000)));
     let case = |name: &str, bytes: Vec<u8>, status, text| (name.to_owned(), bytes, status, text);
-    let no_kind =
+    let no_content_type =
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}";
     assert_answers(
         &server,
@@ -101,9 +101,9 @@ fn malformed_bodies_get_a_specific_error() {
             case("a batch", message("[]"), 400, "one message per request"),
             case("a number", message("5"), 400, "-32600"),
             case("no version", message("{\"id\":1,\"method\":\"ping\"}"), 400, "jsonrpc"),
-            case("params of another kind", message(call("1", "3")), 400, "\"id\":1"),
-            case("an id of another kind", message(call("{}", "{}")), 400, "-32600"),
-            case("no kind of content", no_kind.into(), 415, "application/json"),
+            case("params of the wrong type", message(call("1", "3")), 400, "\"id\":1"),
+            case("an id of the wrong type", message(call("{}", "{}")), 400, "-32600"),
+            case("no content type", no_content_type.into(), 415, "application/json"),
             case("no session", message(call("1", "{}")), 400, "Mcp-Session-Id is missing"),
         ],
     );
@@ -134,9 +134,9 @@ fn large_bodies_are_refused_with_or_without_content_length() {
             case("announced", length("99999999999"), 413, "1048576 bytes"),
             case("in chunks", chunked, 413, "1048576 bytes"),
             case("to a page", page, 413, "1048576 bytes"),
-            case("beyond all numbers", length("99999999999999999999999"), 400, ""),
+            case("a length beyond 64 bits", length("99999999999999999999999"), 400, ""),
             case("negative", length("-1"), 400, ""),
-            case("just within", message(vec![b' '; LIMIT_BYTES]), 400, "-32700"),
+            case("at the limit", message(vec![b' '; LIMIT_BYTES]), 400, "-32700"),
         ],
     );
 }
@@ -173,13 +173,13 @@ fn malformed_headers_and_unknown_paths_are_refused() {
         ("a long path", asked(&format!("GET /{}", "x".repeat(100_000)), host), 431, ""),
         ("no HTTP", b"hello\r\n\r\n".to_vec(), 400, ""),
         ("TLS", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n".to_vec(), 400, ""),
-        ("a header that is none", asked("GET /", &format!("{host}no colon\r\n")), 400, ""),
+        ("a header without a colon", asked("GET /", &format!("{host}no colon\r\n")), 400, ""),
         ("a folded header", asked("GET /", &format!("{host}A: b\r\n c\r\n")), 400, ""),
         ("white space before a colon", asked("GET /", "Host : localhost\r\n"), 400, ""),
-        ("a foreign method", asked("BREW /", host), 405, "read-only"),
+        ("an unknown method", asked("BREW /", host), 405, "read-only"),
         ("a trace", asked("TRACE /", host), 405, "read-only"),
-        ("a change of a page", asked("PUT /", host), 405, "read-only"),
-        ("a foreign method for agents", asked("PUT /mcp", host), 405, ""),
+        ("a change to a page", asked("PUT /", host), 405, "read-only"),
+        ("an unsupported method for agents", asked("PUT /mcp", host), 405, ""),
         (
             "a header in the query",
             asked("GET /?status=%0d%0aSet-Cookie:%20a=b", host),
@@ -187,7 +187,7 @@ fn malformed_headers_and_unknown_paths_are_refused() {
             "expected",
         ),
         (
-            "a session of another form",
+            "a malformed session id",
             asked("DELETE /mcp", &format!("{host}Mcp-Session-Id: \"\r\n")),
             404,
             "initialize",
@@ -228,7 +228,7 @@ fn agent_text_is_escaped_on_every_route() {
         assert_eq!(answer.headers["x-content-type-options"], "nosniff", "{route}");
         assert_eq!(answer.headers["referrer-policy"], "no-referrer", "{route}");
         assert_eq!(answer.headers["x-frame-options"], "DENY", "{route}");
-        // By this a process that wants the port tells who has it.
+        // A process that wants the port identifies its owner by this header.
         let server = answer.headers["server"].to_str().unwrap();
         assert!(server.starts_with("agent-issue-tracker/"), "{route}: {server}");
     }
@@ -236,10 +236,10 @@ fn agent_text_is_escaped_on_every_route() {
 
 #[test]
 fn excess_connections_get_503() {
-    // Each is a file of this process, too.
+    // Each connection is an open file of this process, too.
     let (_, most) = rlimit::Resource::NOFILE.get().unwrap();
     if most < 8_192 {
-        crate::support::skip(&format!("{most} open files are too few for this"));
+        crate::support::skip(&format!("a limit of {most} open files is too low"));
         return;
     }
     rlimit::Resource::NOFILE.set(most.min(16_384), most).unwrap();
@@ -249,18 +249,18 @@ fn excess_connections_get_503() {
     let id = agent.add("first");
     let crowd: Vec<_> =
         (0..2_500).map(|_| TcpStream::connect(("127.0.0.1", server.port)).unwrap()).collect();
-    // Those who are in go on working.
+    // Established sessions keep working.
     let issue = agent.call("get_next_issue", json!({ "agent": "a" })).issue();
     assert_eq!(issue["id"], json!(id));
     let answers: Vec<_> = crowd
         .into_iter()
         .map(|stream| Raw::of(stream).send(asked("GET /health", "Host: localhost\r\n")).rest())
         .collect();
-    let with = |status: &str| answers.iter().filter(|it| it.starts_with(status)).count();
-    // One is the agent's.
+    let with = |status: &str| answers.iter().filter(|answer| answer.starts_with(status)).count();
+    // The agent has the 2048th connection.
     assert_eq!(with("HTTP/1.1 200 "), 2_047);
-    let told = answers.iter().find(|answer| answer.starts_with("HTTP/1.1 503 "));
-    assert!(told.is_some_and(|told| told.contains("2048 connections")), "{told:?}");
+    let refused = answers.iter().find(|answer| answer.starts_with("HTTP/1.1 503 "));
+    assert!(refused.is_some_and(|refused| refused.contains("2048 connections")), "{refused:?}");
     let silent = answers.iter().filter(|answer| answer.is_empty()).count();
     assert_eq!(with("HTTP/1.1 ") + silent, 2_500);
     assert_eq!(agent.request("ping", json!({})).status, 200);

@@ -1,4 +1,4 @@
-//! Attributes and links when several processes change them at once.
+//! Attributes and links under concurrent changes by several processes.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier};
@@ -37,11 +37,11 @@ fn issues(store: &JsonStore) -> Vec<Arc<Issue>> {
     Runtime::new().unwrap().block_on(store.list(all())).unwrap().issues
 }
 
-/// Returns an issue from which links lead back to it, if there is one.
+/// Returns an issue that waits for itself through its links, if any.
 fn on_a_cycle(issues: &[Arc<Issue>]) -> Option<IssueId> {
     let waits_for = |id: IssueId| {
         let issue = issues.iter().find(|issue| issue.id == id).unwrap();
-        // What has ended waits for nothing.
+        // A closed or rejected issue waits for nothing.
         if issue.status.has_ended() {
             return Vec::new();
         }
@@ -61,7 +61,7 @@ fn on_a_cycle(issues: &[Arc<Issue>]) -> Option<IssueId> {
 }
 
 #[test]
-fn opposite_links_made_at_once_never_form_a_cycle() {
+fn concurrent_opposite_links_never_form_a_cycle() {
     const ROUNDS: u32 = 25;
     let directory = directory();
     let file = directory.path().join("issues.json");
@@ -94,11 +94,11 @@ fn opposite_links_made_at_once_never_form_a_cycle() {
         });
         processes.map(|process| process.join().unwrap()).into()
     });
-    assert_eq!(made.iter().sum::<u32>(), ROUNDS, "of each pair one link is made");
+    assert_eq!(made.iter().sum::<u32>(), ROUNDS, "exactly one link of each pair must be made");
     assert_eq!(on_a_cycle(&issues(&JsonStore::new(&file))), None);
 }
 
-/// The plan of an import knows an earlier state than the store, which decides.
+/// An import is planned on an older state, so the store must check the links again.
 #[test]
 fn the_store_refuses_imported_links_that_form_a_cycle() {
     let directory = directory();
@@ -120,13 +120,13 @@ fn the_store_refuses_imported_links_that_form_a_cycle() {
         panic!()
     };
     assert!(refusal.to_string().contains("cycle"), "{refusal}");
-    // What has ended waits for nothing.
+    // A closed issue waits for nothing.
     imported(import(3, 1, Status::Closed)).unwrap();
     assert_eq!(on_a_cycle(&issues(&store)), None);
 }
 
 #[test]
-fn a_new_issue_of_an_edit_loses_links_that_would_form_a_cycle() {
+fn issue_added_by_an_edit_loses_links_that_form_a_cycle() {
     let directory = directory();
     let (store, runtime) =
         (JsonStore::new(directory.path().join("issues.json")), Runtime::new().unwrap());
@@ -148,7 +148,7 @@ fn a_new_issue_of_an_edit_loses_links_that_would_form_a_cycle() {
 }
 
 #[test]
-fn no_claim_is_of_an_issue_that_waits_or_is_for_somebody_else() {
+fn concurrent_claims_never_ignore_an_obstacle() {
     const PROCESSES: usize = 4;
     const ISSUES: u32 = 24;
     let directory = directory();
@@ -168,7 +168,7 @@ fn no_claim_is_of_an_issue_that_waits_or_is_for_somebody_else() {
         workers.into_iter().map(|worker| worker.join().unwrap()).sum()
     });
     assert!(claims > 0);
-    // The log has every change in order, so the state at each claim is known.
+    // The log has every change in order, so replaying it gives the state before each claim.
     let events = runtime.block_on(store.events(0, usize::MAX)).unwrap().events;
     let mut state = agent_issue_tracker::store::State::default();
     let mut checked = 0;
@@ -184,7 +184,7 @@ fn no_claim_is_of_an_issue_that_waits_or_is_for_somebody_else() {
     }
     assert_eq!(checked, claims);
     assert_eq!(on_a_cycle(&issues(&store)), None);
-    // A control: the check sees an obstacle where there is one.
+    // Control: the check reports an obstacle that exists.
     runtime.block_on(async {
         apply(&store, add(100, Classification::Bug), at(0)).await.unwrap();
         apply(&store, add(101, Classification::Bug), at(0)).await.unwrap();

@@ -1,5 +1,5 @@
-//! What happens to the files beside the changes themselves: `issues.json` is kept up to date, a log
-//! that somebody removes is made anew, and who may not write is told so.
+//! Work on files in the background: a process publishes `issues.json`, merges external edits, recreates a removed log,
+//! and reports missing write permission.
 
 use std::fs;
 use std::path::Path;
@@ -18,12 +18,12 @@ fn file_is_published_during_and_after_continuous_changes() {
     let mut client = Client::start(directory.path());
     let mut seen = 0;
     let mut filed = 0;
-    // Changes without a pause, until the file has followed them three times.
+    // Add issues without a pause until the file was published three times.
     for _ in 0..3 {
         loop {
             filed += 1;
             client.add(&format!("{filed}"), "bug");
-            assert!(filed < 1_000_000, "the file does not follow");
+            assert!(filed < 1_000_000, "the file was not published");
             if directory.path().join("issues.json").exists() {
                 let now = issues_in_file(directory.path()).len();
                 if now > seen {
@@ -47,9 +47,8 @@ fn log_keeps_unpublished_changes_after_a_kill() {
     client.signal("KILL");
     client.wait();
     assert_eq!(stored_issues(directory.path())[1]["id"], id);
-    // Reading does not write.
+    // A reader does not write to the log. It only publishes what the dead process left.
     let mut reader = Client::start(directory.path());
-    // But for what a dead process has left to be published.
     let log = || fs::read(newest_segment(directory.path())).unwrap();
     let before = log();
     reader.call("list_issues", json!({ "issue_id": id })).issue();
@@ -63,9 +62,9 @@ fn log_removal_under_running_processes_loses_nothing() {
     let (mut one, mut other) = (Client::start(directory.path()), Client::start(directory.path()));
     one.add("first", "bug");
     wait_for_file(directory.path(), |issues| issues.len() == 1);
-    // In the log alone.
+    // Only the log has this issue.
     one.add("second", "bug");
-    // It may come to an end before all is gone: they make it anew at once.
+    // The removal may fail halfway, because the processes recreate the log at once.
     drop(fs::remove_dir_all(directory.path().join(".ait")));
     assert!(one.call("list_issues", json!({})).ok().contains("\"count\":2"));
     one.add("third", "bug");
@@ -90,20 +89,21 @@ fn external_edits_and_changes_are_merged_in_the_file() {
         let issues = document["issues"].as_array_mut().unwrap();
         issues.retain(|issue| issue["id"] != removed);
         issues[0]["title"] = json!(format!("edited {round}"));
-        // A change that is not in the file yet, or is just getting there.
+        // The file does not have this change yet, or a process is just publishing it.
         one.add(&format!("beside {round}"), "feature");
         fs::write(&file, document.to_string()).unwrap();
-        // Where a rendering takes the place of the file while it is written, the edit is found behind that.
-        until("the edit is taken over", || {
+        // If a process publishes during this write, the store still finds the edit afterwards.
+        until("the edit is adopted", || {
             let seen = other.call("list_issues", json!({ "issue_id": kept })).issue();
             seen["title"] == format!("edited {round}")
         });
         other.add(&format!("after {round}"), "feature");
-        let titled = |issues: &[Value], title: String| issues.iter().any(|it| it["title"] == title);
+        let titled =
+            |issues: &[Value], title: String| issues.iter().any(|issue| issue["title"] == title);
         let all = wait_for_file(directory.path(), |all| titled(all, format!("after {round}")));
         assert!(titled(&all, format!("beside {round}")));
         assert_eq!(all[0]["title"], format!("edited {round}"));
-        // Nobody's work is undone by an edit, nor is what somebody filed.
+        // An edit that omits an issue does not remove it.
         assert!(all.iter().any(|issue| issue["id"] == removed));
     }
     assert!(one.close().success() && other.close().success());
@@ -119,23 +119,23 @@ fn failed_publish_is_degraded_until_it_succeeds() {
     fs::hard_link(&file, &other).unwrap();
     client.add("second", "bug");
     let health = || get(client.port(), "/health");
-    until("the health tells", || health().body.contains("several hard links"));
+    until("the health probe reports it", || health().body.contains("several hard links"));
     assert!(health().body.contains("degraded"));
     assert_eq!(issues_in_file(directory.path()).len(), 1);
     fs::remove_file(&other).unwrap();
     wait_for_file(directory.path(), |issues| issues.len() == 2);
-    until("all is well", || !health().body.contains("hard links"));
+    until("the health probe reports no error", || !health().body.contains("hard links"));
     assert!(client.close().success());
 }
 
-/// Runs the binary as somebody who may not write; `None` where that cannot be arranged.
+/// Returns a command for a user without write permission, or `None` if root does not run the test.
 #[cfg(target_os = "linux")]
-fn ait_as_a_stranger(directory: &Path) -> Option<Command> {
+fn ait_as_other_user(directory: &Path) -> Option<Command> {
     let id = Command::new("id").arg("-u").output().ok()?;
     if id.stdout != b"0\n" {
         return None;
     }
-    // The binary may lie where strangers cannot reach it.
+    // Other users may have no access to the directory of the binary.
     let binary = directory.join("ait");
     fs::copy(BINARY, &binary).unwrap();
     let mut command = ait_through("setpriv", directory);
@@ -152,20 +152,20 @@ fn user_without_write_permission_can_still_read() {
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let mut owner = Client::start(directory.path());
     let id = owner.add("t", "bug");
-    let Some(mut command) = ait_as_a_stranger(directory.path()) else {
-        crate::support::skip("only the superuser can become somebody else");
+    let Some(mut command) = ait_as_other_user(directory.path()) else {
+        crate::support::skip("only root can run a command as another user");
         return;
     };
-    let mut stranger = Client::spawn(&mut command);
-    stranger.initialize();
-    assert_eq!(stranger.call("list_issues", json!({ "issue_id": id })).issue()["title"], "t");
-    let text = stranger.call("get_next_issue", json!({ "agent": "a" })).refusal();
+    let mut reader = Client::spawn(&mut command);
+    reader.initialize();
+    assert_eq!(reader.call("list_issues", json!({ "issue_id": id })).issue()["title"], "t");
+    let text = reader.call("get_next_issue", json!({ "agent": "a" })).refusal();
     assert!(text.contains("read-only") && text.contains("right to write"), "{text}");
-    let health = get(stranger.port(), "/health");
+    let health = get(reader.port(), "/health");
     assert_eq!(health.status, 503, "{}", health.body);
     assert!(health.body.contains("read-only"), "{}", health.body);
     // Reading follows the owner's changes.
     owner.add("u", "bug");
-    assert!(stranger.call("list_issues", json!({})).ok().contains("\"count\":2"));
+    assert!(reader.call("list_issues", json!({})).ok().contains("\"count\":2"));
     assert!(owner.close().success());
 }

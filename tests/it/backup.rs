@@ -1,4 +1,4 @@
-//! `ait backup`: one moment of the queue, whatever goes on meanwhile, and whole or not there at all.
+//! `ait backup`: a consistent copy of the queue under concurrent changes, written completely or not at all.
 
 use std::collections::HashSet;
 use std::fs;
@@ -30,7 +30,7 @@ fn backup_holds_all_issues_and_is_a_valid_issues_json() {
     let path = directory.path();
     let issues = [issue_json(&id(1), "one", "created"), issue_json(&id(2), "two", "closed")];
     write_issues(path, &issues);
-    // One that only the log has.
+    // Only the log has this issue.
     assert!(run(path, &["add", "three", "-c", "bug", "-a", "a"]).code == 0);
     let saved = run(path, &["backup", "b.json"]);
     assert_snapshot("backup", path, &saved);
@@ -40,7 +40,7 @@ fn backup_holds_all_issues_and_is_a_valid_issues_json() {
     fs::copy(path.join("b.json"), other.join("issues.json")).unwrap();
     run(&other, &["add", "four", "-c", "bug", "-a", "a"]).ok();
     assert_eq!(run(&other, &["list", "--json", "-s", "all"]).ok().matches("\"title\"").count(), 4);
-    // What the backup told of itself would not be true any more.
+    // The published file has no checksum, because the issues have changed.
     run(&other, &["save"]).ok();
     assert!(!fs::read_to_string(other.join("issues.json")).unwrap().contains("checksum"));
     assert_eq!(issues_in_file(&other).len(), 4);
@@ -90,26 +90,26 @@ fn backup_contains_all_changes_acknowledged_before_it_began() {
     const WRITERS: usize = 3;
     let directory = directory();
     let (path, is_over) = (directory.path(), AtomicBool::new(false));
-    let answered = std::sync::Mutex::new(HashSet::new());
+    let acknowledged = std::sync::Mutex::new(HashSet::new());
     thread::scope(|scope| {
         for writer in 0..WRITERS {
-            let (is_over, answered) = (&is_over, &answered);
+            let (is_over, acknowledged) = (&is_over, &acknowledged);
             scope.spawn(move || {
                 let mut client = Client::start(path);
                 while !is_over.load(Ordering::SeqCst) {
                     let id = client.add(&format!("of {writer}"), "bug");
-                    answered.lock().unwrap().insert(id);
+                    acknowledged.lock().unwrap().insert(id);
                 }
             });
         }
         for round in 0..8 {
-            let before = answered.lock().unwrap().clone();
+            let before = acknowledged.lock().unwrap().clone();
             let name = format!("{round}.json");
             let saved = thread::spawn({
                 let (path, name) = (path.to_owned(), name.clone());
                 move || run(&path, &["backup", &name])
             });
-            // At every moment the file is whole or not there.
+            // The file is always complete or absent.
             while !saved.is_finished() {
                 if path.join(&name).exists() {
                     ids_in(&path.join(&name));
@@ -119,13 +119,13 @@ fn backup_contains_all_changes_acknowledged_before_it_began() {
             let saved: HashSet<_> = ids_in(&path.join(&name)).into_iter().collect();
             assert!(
                 saved.is_superset(&before),
-                "round {round}: {} lack",
+                "round {round}: {} acknowledged issues are missing",
                 before.difference(&saved).count()
             );
         }
         is_over.store(true, Ordering::SeqCst);
     });
-    assert!(answered.into_inner().unwrap().len() > 20);
+    assert!(acknowledged.into_inner().unwrap().len() > 20);
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn failed_file_system_call_leaves_no_partial_backup() {
     let store = open(directory.path(), &Disk::new(directory.path(), FaultyDuty::Nothing));
     apply(&store, add(), now()).await.unwrap();
     let document = store.state().await.unwrap().document();
-    let holdings = BackupContent { document, damage: None };
+    let content = BackupContent { document, damage: None };
     let target = directory.path().join("b.json");
     let mut failed = Vec::new();
     for call in 1.. {
@@ -143,7 +143,7 @@ async fn failed_file_system_call_leaves_no_partial_backup() {
         let (path, store) = (target.clone(), store.maintenance().files());
         let saving =
             SaveOptions { path, replaces: false, store, now: Timestamp::from(chrono::Utc::now()) };
-        let saved = saving.save_with(&*disk, &holdings);
+        let saved = saving.save_with(&*disk, &content);
         let is_over = disk.trouble.failed().is_none();
         assert!(!is_over || names(directory.path()).iter().all(|name| !name.ends_with(".tmp")));
         if target.exists() {
@@ -153,10 +153,10 @@ async fn failed_file_system_call_leaves_no_partial_backup() {
             assert!(saved.is_err());
         }
         let Some(name) = disk.trouble.failed() else { break };
-        // What cannot be tidied up behind it is no failure.
-        let is_behind = matches!(name.name, "list" | "remove" | "fingerprint" | "open");
+        // A failed cleanup after the backup is no failure of the backup.
+        let is_cleanup = matches!(name.name, "list" | "remove" | "fingerprint" | "open");
         assert!(
-            is_behind || matches!(saved, Err(BackupError::NotSaved { .. })),
+            is_cleanup || matches!(saved, Err(BackupError::NotSaved { .. })),
             "{name:?}: {saved:?}"
         );
         failed.push(name.name);
@@ -188,13 +188,13 @@ fn backup_refuses_a_damaged_store_without_partial() {
     }
     client.signal("KILL");
     client.wait();
-    let journal = newest_segment(path);
-    let mut bytes = fs::read(&journal).unwrap();
+    let segment = newest_segment(path);
+    let mut bytes = fs::read(&segment).unwrap();
     let lines: Vec<_> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').collect();
-    // In the second change, behind which there are others.
-    let place = lines[1].0 + 30;
-    bytes[place] ^= 1;
-    fs::write(&journal, bytes).unwrap();
+    // Damages the second change. More changes follow it.
+    let offset = lines[1].0 + 30;
+    bytes[offset] ^= 1;
+    fs::write(&segment, bytes).unwrap();
     let refused = run(path, &["backup", "b.json"]).refusal();
     assert!(refused.contains("damaged from byte") && refused.contains("--partial"), "{refused}");
     assert!(!path.join("b.json").exists());

@@ -1,4 +1,4 @@
-//! Files that are not valid: nothing starts from empty, nothing is overwritten, everybody is told.
+//! Invalid files: the store never starts empty, never overwrites them, and every interface reports the error.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::support::files::{
 };
 use crate::support::{Client, ait, directory, get, until};
 
-/// Contents that are no store, and what must be said about each.
+/// Invalid contents, and what the error about each must contain.
 fn broken_contents() -> Vec<(&'static str, String, &'static [&'static str])> {
     let issue = issue_json(&id(1), "t", "created");
     let with = |key: &str, value: Value| {
@@ -19,8 +19,8 @@ fn broken_contents() -> Vec<(&'static str, String, &'static [&'static str])> {
         changed[key] = value;
         serde_json::to_string_pretty(&json!({ "issues": [changed] })).unwrap()
     };
-    let mut shapeless = issue.clone();
-    shapeless.as_object_mut().unwrap().remove("title");
+    let mut without_title = issue.clone();
+    without_title.as_object_mut().unwrap().remove("title");
     let pretty = serde_json::to_string_pretty(&json!({ "issues": [issue.clone()] })).unwrap();
     let upper = issue_json(&id(1).to_uppercase(), "u", "created");
     vec![
@@ -30,7 +30,7 @@ fn broken_contents() -> Vec<(&'static str, String, &'static [&'static str])> {
         ("trailing", format!("{pretty}\n}}"), &["line 22", "trailing characters"]),
         ("a list", "[]".to_owned(), &["line 1", "an object with the key \"issues\""]),
         ("no issues", "{}".to_owned(), &["missing field `issues`"]),
-        ("issues no list", r#"{"issues": {}}"#.to_owned(), &["an array of issues"]),
+        ("issues that are no array", r#"{"issues": {}}"#.to_owned(), &["an array of issues"]),
         ("null", "null".to_owned(), &["line 1"]),
         (
             "an unknown status",
@@ -39,11 +39,15 @@ fn broken_contents() -> Vec<(&'static str, String, &'static [&'static str])> {
         ),
         ("an unknown classification", with("classification", "chore".into()), &["line 7", "chore"]),
         ("a wrong type", with("title", 5.into()), &["line 5", "expected a string"]),
-        ("no time", with("createdAt", "soon".into()), &["line 8", "soon", "Z"]),
-        ("no id", with("id", "17".into()), &["line 4", "a UUID"]),
-        ("a missing key", json!({ "issues": [shapeless] }).to_string(), &["missing field `title`"]),
+        ("an invalid time", with("createdAt", "soon".into()), &["line 8", "soon", "Z"]),
+        ("an invalid id", with("id", "17".into()), &["line 4", "a UUID"]),
         (
-            "a double id",
+            "a missing key",
+            json!({ "issues": [without_title] }).to_string(),
+            &["missing field `title`"],
+        ),
+        (
+            "a duplicate id",
             serde_json::to_string_pretty(&json!({ "issues": [issue, upper] })).unwrap(),
             &["line 3", "00000001-0000-4000-8000-000000000000", "earlier"],
         ),
@@ -112,13 +116,16 @@ fn server_resumes_after_an_invalid_file_is_corrected() {
     fs::write(directory.path().join("issues.json"), "{").unwrap();
     let mut client = Client::start(directory.path());
     client.call("list_issues", json!({})).refusal();
-    write_issues(directory.path(), &[issue_json(&id(1), "mended", "created")]);
-    assert_eq!(client.call("get_next_issue", json!({ "agent": "a" })).issue()["title"], "mended");
+    write_issues(directory.path(), &[issue_json(&id(1), "corrected", "created")]);
+    assert_eq!(
+        client.call("get_next_issue", json!({ "agent": "a" })).issue()["title"],
+        "corrected"
+    );
     assert_eq!(get(client.port(), "/health").status, 200);
     assert!(client.close().success());
 }
 
-/// The log has everything: agents go on, and people are told.
+/// The log has every change, so agents continue, and the health probe reports the file.
 #[test]
 fn file_that_becomes_invalid_is_reported_and_not_overwritten() {
     let directory = directory();
@@ -168,7 +175,7 @@ fn loading_a_file_does_not_enforce_input_limits() {
     issue["history"][0]["agent"] = json!("");
     fs::write(
         directory.path().join("issues.json"),
-        // A byte order mark, as some editors write it.
+        // Some editors write a byte order mark.
         format!("\u{feff}{}", json!({ "issues": [issue] })),
     )
     .unwrap();
@@ -258,10 +265,10 @@ fn original_tracker_file_loads_and_keeps_untouched_bytes() {
     assert!(client.call("list_issues", json!({})).ok().starts_with("{\"count\":3,"));
     let taken = client.call("get_next_issue", json!({ "agent": "a" })).issue();
     assert_eq!(taken["id"], "5f0c1a52-93f7-4b5e-8d0b-1f6f6a2c9b17");
-    // A text that was cut within a character, as JavaScript writes it.
+    // JavaScript wrote half of a surrogate pair here.
     assert_eq!(taken["description"], "It shows \u{fffd}");
     let read = || fs::read_to_string(directory.path().join("issues.json")).unwrap();
-    until("it is published", || read() != original);
+    until("the claim is published", || read() != original);
     let written = read();
     let untouched = original.split_once("    {\n      \"id\": \"c9e2").unwrap().1;
     assert!(written.contains(untouched.trim_end_matches(['\n', '}', ']', ' '])), "{written}");

@@ -1,4 +1,4 @@
-//! The toolset `bulk` and its commands: find, change many, take back.
+//! The toolset `bulk` and its commands: query issues, change many, undo.
 
 use std::fs;
 use std::path::Path;
@@ -18,14 +18,14 @@ fn report(client: &mut Client, tool: &str, arguments: Value) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Twelve issues; the last two have ended.
+/// Twelve issues; the last two are closed.
 fn issues() -> Vec<Value> {
     let status = |n| if n < 10 { "created" } else { "closed" };
     let issue = |n| issue_json(&id(n), &format!("Login fails {n}"), status(n));
     (0..12).map(issue).collect()
 }
 
-fn with_label(directory: &Path, label: &str) -> usize {
+fn count_with_label(directory: &Path, label: &str) -> usize {
     let has = |issue: &&Value| {
         issue["labels"].as_array().is_some_and(|labels| labels.contains(&json!(label)))
     };
@@ -33,7 +33,7 @@ fn with_label(directory: &Path, label: &str) -> usize {
 }
 
 #[test]
-fn agent_finds_changes_and_takes_back_with_a_handle_that_survives_a_restart() {
+fn query_handle_survives_a_restart_and_changes_can_be_undone() {
     let directory = directory();
     write_issues(directory.path(), &issues());
     let mut client = lead(directory.path());
@@ -42,7 +42,7 @@ fn agent_finds_changes_and_takes_back_with_a_handle_that_survives_a_restart() {
     let row = found["preview"][3].as_str().unwrap();
     assert_eq!(row, format!("3: {} created Login fails 3", &id(3)[..8]));
     let handle = found["handle"].as_str().unwrap().to_owned();
-    // Filed later, and so not meant.
+    // Filed after the query, so not in the handle.
     client.add("Login fails again", "bug");
     client.close();
 
@@ -57,19 +57,19 @@ fn agent_finds_changes_and_takes_back_with_a_handle_that_survives_a_restart() {
     change["dry_run"] = json!(false);
     let changed = report(&mut client, "change_issues", change.clone());
     assert_eq!((&changed["changed"], &changed["refused"]), (&json!(10), &json!(2)));
-    until("it is published", || with_label(directory.path(), "ui") == 10);
+    until("the change is published", || count_with_label(directory.path(), "ui") == 10);
 
     let range = changed["change"].as_str().unwrap();
     assert!(changed["undo"].as_str().unwrap().contains(range), "{changed}");
     let undo = json!({ "change": range, "agent": "lead", "dry_run": false });
     let undone = report(&mut client, "undo_change", undo);
     assert_eq!((&undone["undone"], &undone["changes"]), (&json!(10), &json!(10)));
-    until("it is published", || with_label(directory.path(), "ui") == 0);
+    until("the undo is published", || count_with_label(directory.path(), "ui") == 0);
     client.close();
 }
 
 #[test]
-fn what_is_filed_and_claimed_has_the_numbers_of_its_changes() {
+fn adding_and_claiming_issues_returns_change_numbers() {
     let directory = directory();
     let mut client =
         Client::begin(ait(directory.path()).args(["--toolsets", "lifecycle,planning,bulk"]));
@@ -79,7 +79,7 @@ fn what_is_filed_and_claimed_has_the_numbers_of_its_changes() {
     assert!(filed.starts_with("2 filed: ") && filed.ends_with(", change 1-2"), "{filed}");
     let claimed = client.call("get_next_issue", json!({ "agent": "dev" })).issue();
     assert_eq!(claimed["change"], "3", "{claimed}");
-    // What is only shown was not changed.
+    // Reading an issue returns no change number.
     let shown = client.call("list_issues", json!({ "issue_id": claimed["id"] })).issue();
     assert_eq!(shown["change"], Value::Null);
     let undo = json!({ "change": "3", "agent": "lead", "dry_run": false });
@@ -88,7 +88,7 @@ fn what_is_filed_and_claimed_has_the_numbers_of_its_changes() {
 }
 
 #[test]
-fn items_are_all_places_or_a_query() {
+fn items_accept_all_indices_or_a_query() {
     let directory = directory();
     write_issues(directory.path(), &issues());
     let mut client = lead(directory.path());
@@ -189,7 +189,7 @@ fn refused_calls_say_what_to_do() {
 }
 
 #[test]
-fn a_change_means_no_issues_that_are_only_like_its_query() {
+fn changes_never_apply_to_approximate_matches() {
     let directory = directory();
     write_issues(directory.path(), &issues());
     let words = "login fails if it is up to me or so";
@@ -204,14 +204,14 @@ fn a_change_means_no_issues_that_are_only_like_its_query() {
     let found = report(&mut client, "query_issues", json!({ "query": words }));
     assert_eq!(found["count"], 0, "{found}");
     client.call("query_issues", json!({ "query": typo })).refusal();
-    // Both sides of an OR count.
+    // An OR selects the issues of both sides.
     let either = ["bulk", "status:closed OR \"fails 3\"", "-l", "+seen", "--yes"];
     assert!(run(directory.path(), &either).ok().contains("Login fails 11"));
     client.close();
 }
 
 #[test]
-fn an_undo_that_ends_issues_says_so_first() {
+fn undo_warns_before_it_ends_issues() {
     let directory = directory();
     let path = directory.path();
     fs::write(path.join("ait.toml"), "claims = \"owned\"\n").unwrap();
@@ -224,13 +224,13 @@ fn an_undo_that_ends_issues_says_so_first() {
     let by = json!({ "agent": "lead", "by_agent": "dev", "since": "1h" });
     let preview = report(&mut client, "undo_change", by);
     assert!(preview["warning"].as_str().unwrap().contains("there is no undo"), "{preview}");
-    // What is shown, and nothing that comes later.
+    // The proposed call undoes the changes shown, and no later ones.
     assert!(preview["next"].as_str().unwrap().contains("change: \"1-2\""), "{preview}");
     client.close();
     let undone = run(path, &["undo", "--last", "-a", "dev", "--yes"]);
     assert!(undone.log.contains("undone, with the changes 3"), "{undone:?}");
     assert!(!undone.log.contains("takes that back"), "{undone:?}");
-    // A protected claim stays, and the reason is the only one.
+    // The undo keeps an owned claim and names only that reason.
     run(path, &["next", "-a", "dev"]).ok();
     let refused = run(path, &["undo", "4", "-a", "lead", "--yes"]);
     let said = format!("{}{}", refused.out, refused.log);
@@ -240,7 +240,7 @@ fn an_undo_that_ends_issues_says_so_first() {
 }
 
 #[test]
-fn handle_ends_after_its_time() {
+fn handle_expires_after_its_lifetime() {
     let directory = directory();
     write_issues(directory.path(), &issues());
     fs::write(directory.path().join("ait.toml"), "handle-lifetime = \"1ms\"\n").unwrap();
@@ -248,7 +248,7 @@ fn handle_ends_after_its_time() {
     let found = report(&mut client, "query_issues", json!({ "query": "login" }));
     let arguments =
         json!({ "handle": found["handle"], "items": "all", "agent": "a", "priority": 1 });
-    until("it ends", || {
+    until("the handle expires", || {
         let answer = client.call("change_issues", arguments.clone());
         answer.text.contains("not found or expired")
     });
@@ -262,7 +262,7 @@ fn handle_ends_after_its_time() {
 }
 
 #[test]
-fn agent_moves_many_issues_on() {
+fn change_issues_returns_parks_links_and_rejects() {
     let directory = directory();
     write_issues(directory.path(), &issues());
     let mut client = lead(directory.path());
@@ -294,7 +294,7 @@ fn agent_moves_many_issues_on() {
 }
 
 #[test]
-fn saved_queries_are_resources_and_narrow_problems() {
+fn saved_queries_are_resources_and_filter_problems() {
     let directory = directory();
     write_issues(directory.path(), &issues());
     let settings = "[queries]\ntriage = \"status:open login\"\nsecond = \"\\\"fails 2\\\"\"\n";
@@ -329,7 +329,7 @@ fn saved_queries_are_resources_and_narrow_problems() {
 }
 
 #[test]
-fn commands_show_first_then_change_and_take_back() {
+fn bulk_command_previews_then_changes_and_can_be_undone() {
     let directory = directory();
     let path = directory.path();
     write_issues(path, &issues());
@@ -345,7 +345,7 @@ fn commands_show_first_then_change_and_take_back() {
         "nothing was changed; --yes changes them",
     );
     assert!(shown.contains("Login fails 9") && !shown.contains("Login fails 10"), "{shown}");
-    assert_eq!(with_label(path, "ui"), 0);
+    assert_eq!(count_with_label(path, "ui"), 0);
     let dry = ["bulk", "login", "-l", "+ui", "--dry-run", "--json"];
     let preview: Value = serde_json::from_str(&run(path, &dry).ok()).unwrap();
     assert_eq!(
@@ -353,12 +353,12 @@ fn commands_show_first_then_change_and_take_back() {
         (&json!(true), 10)
     );
     ended(&["bulk", "login", "-l", "+ui", "--yes"], 0, "changed 10 issues; `ait undo ");
-    assert_eq!(with_label(path, "ui"), 10);
+    assert_eq!(count_with_label(path, "ui"), 10);
     ended(&["bulk", "login status:all", "-p", "0", "--yes"], 1, "stays: issue");
     ended(&["bulk", "nowhere", "-p", "0", "--yes"], 1, "`nowhere` excludes");
-    // A script whose variable is not set means no issue, rather than all of them.
+    // An empty query, as from an unset variable, matches no issue instead of all.
     ended(&["bulk", "", "--reject", "-m", "x", "--yes"], 2, "the query is empty");
-    // A term that excludes issues is no option.
+    // A leading minus excludes issues; it is not a flag.
     ended(&["bulk", "-label:ui", "-p", "0", "--dry-run"], 1, "excludes");
     ended(&["list", "-label:ui", "login"], 0, "no issue matches");
     let unlabelled = ended(&["list", "login", "-label:nothing"], 0, "Login fails 9");
@@ -371,7 +371,7 @@ fn commands_show_first_then_change_and_take_back() {
     ended(&["undo", "--last", "--dry-run"], 0, "would undo: priority");
     ended(&["undo", "--last", "--yes"], 0, "takes that back");
     assert_eq!(stored_issues(path)[0]["priority"], Value::Null);
-    // The log shows the numbers.
+    // `ait log` shows the numbers of changes.
     let log = run(path, &["log", "-n", "1"]).ok();
     let number = log.split('#').nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
     assert!(log.contains("(undoes changes "), "{log}");
@@ -396,10 +396,10 @@ fn commands_show_first_then_change_and_take_back() {
 }
 
 #[test]
-fn an_undo_by_time_says_from_when_the_log_knows_changes() {
+fn undo_by_time_warns_where_the_log_begins() {
     let directory = directory();
     let path = directory.path();
-    // The log begins after these issues.
+    // These issues are older than the log.
     write_issues(path, &issues());
     let nothing = run(path, &["undo", "--by", "dev", "--since", "900d"]);
     assert!(nothing.code == 1 && nothing.log.contains("; the log begins at"), "{nothing:?}");
@@ -419,7 +419,7 @@ fn an_undo_by_time_says_from_when_the_log_knows_changes() {
 }
 
 #[test]
-fn an_undo_by_time_in_a_project_from_its_beginning_warns_of_nothing() {
+fn undo_by_time_gives_no_warning_if_the_log_is_complete() {
     let directory = directory();
     let path = directory.path();
     run(path, &["add", "first", "-c", "bug", "-a", "dev"]).ok();

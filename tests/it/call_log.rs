@@ -1,4 +1,4 @@
-//! The log of tool calls: a line for each call, without what it is about.
+//! The log of tool calls: one line for each call, without the texts of its arguments.
 
 use std::fs;
 
@@ -11,19 +11,19 @@ use crate::support::{Client, ait, directory, id_in, request};
 /// Texts that no log may contain.
 const SECRETS: [&str; 4] = ["title-hunter2", "description-hunter2", "comment-hunter2", "x-hunter2"];
 
-/// A client whose server logs with a filter.
+/// Starts a client whose server logs with this filter.
 fn client(directory: &std::path::Path, filter: &str) -> Client {
     let mut client = Client::spawn(ait(directory).env("RUST_LOG", filter));
     client.initialize();
     client
 }
 
-/// The lines of calls in a log.
+/// Returns the lines of a log that record tool calls.
 fn calls(log: &str) -> Vec<&str> {
     log.lines().filter(|line| line.contains("tool call")).collect()
 }
 
-/// Files an issue, completes it, and makes calls that are refused, with secrets wherever a text can be.
+/// Files an issue, completes it, and makes calls that are refused. Every text in their arguments is a secret.
 fn call_everything(client: &mut Client) -> String {
     let [title, description, comment, other] = SECRETS;
     let add = json!({
@@ -128,7 +128,7 @@ fn json_lines_of_calls_have_their_fields() {
 }
 
 #[test]
-fn over_http_the_client_is_the_user_agent_or_its_own_name() {
+fn http_calls_log_the_user_agent_or_the_client_name() {
     let directory = directory();
     let mut command = ait(directory.path());
     command.arg("serve").env("RUST_LOG", "info,ait::calls=debug");

@@ -1,4 +1,4 @@
-//! The numbers of claims, and who may end a claim.
+//! Claim numbers, and the rules on who may end a claim.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn start(directory: &std::path::Path, policy: &str) -> Client {
     Client::begin(ait(directory).env("AIT_CLAIMS", policy))
 }
 
-/// Arguments of a call that ends a claim.
+/// Returns the arguments of a call that ends a claim.
 fn end(id: &str, agent: &str, claim: Option<u64>) -> Value {
     let mut arguments = json!({ "issue_id": id, "comment": "done", "agent": agent });
     if let Some(claim) = claim {
@@ -40,7 +40,7 @@ fn each_claim_of_an_issue_has_the_next_number() {
 }
 
 #[test]
-fn a_stale_number_ends_no_claim_of_a_successor() {
+fn stale_claim_number_cannot_end_a_newer_claim() {
     for policy in ["trusting", "owned"] {
         let directory = directory();
         let mut client = start(directory.path(), policy);
@@ -59,7 +59,7 @@ fn a_stale_number_ends_no_claim_of_a_successor() {
         }
         let issue = only_issue(directory.path());
         assert_eq!(issue["status"], "in_progress");
-        // Its holder is not told to leave it to another agent.
+        // The error for the holder mentions no other agent.
         let refusal = client.call("complete_issue", end(&id, "second", Some(7))).refusal();
         assert!(refusal.contains("is yours, with claim 2, not 7"), "{refusal}");
         client.call("complete_issue", end(&id, "second", Some(2))).ok();
@@ -67,11 +67,11 @@ fn a_stale_number_ends_no_claim_of_a_successor() {
 }
 
 #[test]
-fn only_the_holder_ends_a_claim_where_claims_are_owned() {
+fn only_the_holder_can_end_an_owned_claim() {
     let directory = directory();
     let mut client = start(directory.path(), "owned");
     let id = client.add("t", "bug");
-    // Nobody holds it, so everybody may.
+    // Any agent may complete or return an unclaimed issue.
     client.call("complete_issue", end(&id, "anybody", None)).ok();
     client.call("return_issue", end(&id, "anybody", None)).ok();
     client.call("get_next_issue", json!({ "agent": "dev" })).ok();
@@ -79,13 +79,13 @@ fn only_the_holder_ends_a_claim_where_claims_are_owned() {
     assert!(refusal.contains("held by dev since"), "{refusal}");
     assert!(refusal.contains("claim 1"), "{refusal}");
     client.call("complete_issue", end(&id, "dev", None)).ok();
-    // Under another name with the number, as an agent that was renamed.
+    // With the claim number, another agent name is accepted, as after a rename.
     client.call("get_next_review_item", json!({ "agent": "rev" })).ok();
     client.call("return_issue", end(&id, "reviewer", Some(2))).ok();
 }
 
 #[test]
-fn force_and_leads_end_claims_of_others_and_the_history_says_so() {
+fn force_and_lead_tokens_end_claims_of_other_agents() {
     let directory = directory();
     let path = directory.path();
     std::fs::write(path.join("ait.toml"), "claims = \"owned\"\n").unwrap();
@@ -103,7 +103,7 @@ fn force_and_leads_end_claims_of_others_and_the_history_says_so() {
     assert_eq!(issue["status"], "created");
     assert_eq!(issue["comments"][0]["text"], "gone\n\n(forced: dev held claim 1)");
 
-    // A token of scope `lead` may, too.
+    // A token with the scope `lead` needs no --force.
     assert!(run(&["next", "--agent", "dev"]).status.success());
     let secret = "0123456789abcdef0123456789abcdef";
     std::fs::write(
@@ -129,7 +129,7 @@ fn an_issue_is_parked_after_too_many_failed_attempts() {
     for number in 1..3 {
         client.call("get_next_issue", json!({ "agent": "dev" })).ok();
         let returned = client.call("return_issue", end(&id, "dev", Some(number))).ok();
-        // A caller that got no answer may repeat the call, also when the issue is parked now.
+        // A client that got no answer may repeat the call, even after the issue was parked.
         let repeated = client.call("return_issue", end(&id, "dev", Some(number))).ok();
         assert_eq!(repeated, returned);
     }
@@ -140,7 +140,7 @@ fn an_issue_is_parked_after_too_many_failed_attempts() {
 }
 
 #[test]
-fn an_agent_holds_no_more_issues_than_it_may() {
+fn agent_cannot_hold_more_issues_than_max_claims() {
     let directory = directory();
     let mut client = Client::begin(ait(directory.path()).env("AIT_MAX_CLAIMS", "2"));
     for title in ["1", "2", "3"] {
@@ -167,7 +167,7 @@ fn authors_do_not_review_their_own_work() {
     let nothing = client.call("get_next_review_item", json!({ "agent": "dev" })).ok();
     assert!(nothing.contains("another agent has to review"), "{nothing}");
     assert!(nothing.contains(&format!("{}: dev completed it", &own[..8])), "{nothing}");
-    // The one who filed them all.
+    // The agent that filed both issues.
     let nothing = client.call("get_next_review_item", json!({ "agent": "test" })).ok();
     assert!(nothing.contains("another agent has to review"), "{nothing}");
     let review = client.call("get_next_review_item", json!({ "agent": "rev" })).issue();

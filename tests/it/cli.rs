@@ -1,4 +1,4 @@
-//! The command line: what people read, and how a run ends.
+//! The command line: its messages and exit codes.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -130,21 +130,21 @@ fn silent_program_on_the_port_does_not_delay_startup() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
-/// Starts `ait` in a terminal, waits until it mentions Ctrl-C, presses that, and returns what it has written. `None`
-/// where `script`, which gives it the terminal, is missing.
+/// Runs `ait` in a terminal until it mentions Ctrl-C, presses Ctrl-C, and returns the output. Returns `None` without
+/// script(1), which provides the terminal.
 #[cfg(target_os = "linux")]
 fn run_in_terminal(directory: &Path, arguments: &str) -> Option<String> {
     if Command::new("script").arg("--version").output().is_err() {
         crate::support::skip("no script(1) here");
         return None;
     }
-    // Not every shell makes way for its last command; one that stays would die of Ctrl-C itself.
+    // Without `exec`, some shells keep running, and Ctrl-C would kill them.
     let program = format!("exec '{BINARY}' {arguments}");
     let mut command = ait_through("script", directory);
     let mut child = command.args(["-qefc", &program, "/dev/null"]).spawn().unwrap();
     let log = Log::of(child.stdout.take().unwrap());
     log.wait_for("Ctrl-C");
-    // The input stays open: at its end, `script` would end the terminal under the process.
+    // Stdin stays open: at its end, `script` would close the terminal.
     let mut keyboard = child.stdin.take().unwrap();
     keyboard.write_all(b"\x03").unwrap();
     let status = wait(&mut child);

@@ -1,16 +1,16 @@
-//! The official clients of other languages, from their registries: `tests/clients/`.
+//! The official MCP clients in other languages, which `tests/clients/` installs from their registries.
 
 use std::path::PathBuf;
 
 use crate::support::scripts::{folder, node, run};
 
-/// The Python of the environment that has this version of the SDK.
+/// Returns the Python of the virtual environment with this version of the SDK.
 fn python(sdk: &str) -> Result<PathBuf, &'static str> {
     let python = folder().join(".venv").join(sdk).join("bin/python");
-    python.exists().then_some(python).ok_or("tests/clients/.venv was not made")
+    python.exists().then_some(python).ok_or("tests/clients/.venv is missing")
 }
 
-/// One test for each way in which a script is run.
+/// Defines one test for each script and its arguments.
 macro_rules! clients {
     ($($test:ident: $interpreter:expr, $script:literal $($given:literal)*;)*) => {
         $(

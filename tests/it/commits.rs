@@ -1,4 +1,4 @@
-//! How commits of several callers and processes get along: who waits for whom, and for what not.
+//! Concurrent commits by several callers and processes: what they wait for, and what must not block them.
 
 use std::fs::File;
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ async fn concurrent_commands_share_one_write_and_one_sync() {
     let lock = File::open(newest_segment(directory.path())).unwrap();
     lock.lock().unwrap();
     let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(apply(&store, add(), now()))).collect();
-    // Each is handed to the writer when it is first polled, and the writer waits for the lock.
+    // The first poll hands a command to the writer, which waits for the lock.
     for command in &mut waiting {
         assert!(futures::poll!(command).is_pending());
     }
@@ -60,7 +60,7 @@ async fn concurrent_commands_share_one_write_and_one_sync() {
     assert_eq!(ids(&later).await.len(), 101);
 }
 
-/// What becomes of a store while one waits for its disk: others are not held up.
+/// While a process syncs a change, its readers and other processes continue.
 #[tokio::test]
 async fn neither_readers_nor_other_processes_wait_for_a_sync() {
     let directory = directory_in_memory();
@@ -76,7 +76,7 @@ async fn neither_readers_nor_other_processes_wait_for_a_sync() {
     pause.reached().await;
     assert!(store.counts().await.unwrap().total() >= 1);
     let newest = store.events(0, 10).await.unwrap();
-    assert_eq!(newest.events.len(), 1, "an event is told before it is durable");
+    assert_eq!(newest.events.len(), 1, "an event was shown before it was durable");
     apply(&other, add(), now()).await.unwrap();
     assert!(!change.is_finished());
     pause.end().await;
@@ -84,7 +84,7 @@ async fn neither_readers_nor_other_processes_wait_for_a_sync() {
     assert_eq!(store.counts().await.unwrap().total(), 3);
 }
 
-/// A claim whose caller is gone when it is answered goes back to the queue.
+/// If the caller of a claim is gone before the answer, the issue returns to the queue.
 #[tokio::test]
 async fn claim_of_a_cancelled_caller_lapses() {
     let directory = directory_in_memory();
@@ -103,10 +103,10 @@ async fn claim_of_a_cancelled_caller_lapses() {
         assert!(caller.await.unwrap_err().is_cancelled());
         pause.end().await;
         let claimed = loop {
-            // Until it has lapsed it is held.
+            // The issue stays claimed until the claim lapses.
             match apply(&*store, claim(None), now()).await.unwrap() {
                 Some(claimed) => break claimed,
-                None => assert!(begun.elapsed() < PATIENCE, "the issue is held by nobody"),
+                None => assert!(begun.elapsed() < PATIENCE, "the claim did not lapse"),
             }
         };
         assert_eq!(claimed.history.last().unwrap().action, "Issue claimed for work");
@@ -120,13 +120,13 @@ async fn claim_of_a_cancelled_caller_lapses() {
     }
 }
 
-/// At every call of an act another process does something, too.
-async fn meet(act: Act, neglect: FaultyDuty) -> Result<usize, String> {
+/// Repeats an act. Each time, another process claims, files and publishes at the next call of the act.
+async fn interrupt_at_each_call(act: Act, faulty_duty: FaultyDuty) -> Result<usize, String> {
     for number in 1.. {
-        let scene = Scene::new(act, neglect).await;
+        let scene = Scene::new(act, faulty_duty).await;
         let (answers, other) = (Arc::clone(&scene.answers), scene.other.clone());
-        let told = Arc::new(Mutex::new(None));
-        let slot = Arc::clone(&told);
+        let visited = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&visited);
         let visit = Visit::at_call(&scene.process.disk, number, move || async move {
             let done = async {
                 answers.claim(&other).await?;
@@ -137,16 +137,17 @@ async fn meet(act: Act, neglect: FaultyDuty) -> Result<usize, String> {
         });
         let acted = scene.act().await;
         scene.process.disk.unhook();
-        let came = visit.end().await;
+        let was_reached = visit.end().await;
         acted.map_err(|error| format!("{act:?}, call {number}: {error}"))?;
-        if came {
-            let told = told.lock().unwrap().take().unwrap();
-            told.map_err(|error| format!("{act:?}, the other at call {number}: {error}"))?;
+        if was_reached {
+            let visited = visited.lock().unwrap().take().unwrap();
+            visited
+                .map_err(|error| format!("{act:?}, the other process at call {number}: {error}"))?;
         }
         let checked = scene.check(false).await;
         checked.map_err(|wrong| format!("{act:?}, call {number}: {wrong}"))?;
         scene.end().await;
-        if !came {
+        if !was_reached {
             return Ok(number - 1);
         }
     }
@@ -156,18 +157,18 @@ async fn meet(act: Act, neglect: FaultyDuty) -> Result<usize, String> {
 #[tokio::test]
 async fn changes_by_another_process_at_any_call_are_kept() {
     for act in crate::faults::ALL {
-        let calls = meet(act, FaultyDuty::Nothing).await.unwrap();
+        let calls = interrupt_at_each_call(act, FaultyDuty::Nothing).await.unwrap();
         assert!(calls >= 2, "{act:?}: {calls}");
     }
 }
 
 #[tokio::test]
 async fn checker_detects_ineffective_locks() {
-    let noticed = meet(Act::Claim, FaultyDuty::Lock).await.unwrap_err();
+    let noticed = interrupt_at_each_call(Act::Claim, FaultyDuty::Lock).await.unwrap_err();
     eprintln!("{noticed}");
 }
 
-/// Two processes, each of which is stopped at every call of a change while the other one makes three.
+/// A process stops in the middle of a change while another process makes three.
 #[tokio::test]
 async fn stalled_process_loses_no_changes() {
     let directory = directory_in_memory();
