@@ -1,4 +1,4 @@
-//! `ait export` and `ait import`: what they write, and that nothing is lost or overwritten by them.
+//! `ait export` and `ait import`: what they write, and that they neither lose nor overwrite issues.
 
 mod attributes;
 mod foreign;
@@ -24,7 +24,7 @@ fn run(directory: &Path, arguments: &[&str]) -> Output {
 
 fn run_with_input(directory: &Path, arguments: &[&str], input: &[u8]) -> Output {
     let mut child = ait(directory).env("TZ", "UTC").args(arguments).spawn().unwrap();
-    // A process that refuses its arguments may end before it reads anything.
+    // A process that refuses its arguments may end before it reads its input.
     if let Err(error) = child.stdin.take().unwrap().write_all(input) {
         assert_eq!(error.kind(), ErrorKind::BrokenPipe, "{error}");
     }
@@ -41,7 +41,7 @@ fn done(output: &Output) -> String {
     text(&output.stdout)
 }
 
-/// What a command that cannot do what it was asked says.
+/// Checks the exit code of a failed command, and returns its error.
 #[track_caller]
 fn refused(output: &Output, code: i32) -> String {
     assert_eq!(output.status.code(), Some(code), "{}", text(&output.stdout));
@@ -57,7 +57,7 @@ fn sample(name: &str) -> String {
     format!("{SAMPLES}/{name}")
 }
 
-/// Files that other programs write: what is told, and what the issues are then.
+/// Imports files of other programs, and checks the reports and the resulting issues.
 #[test]
 fn import_of_foreign_formats_is_idempotent() {
     for (name, file) in [
@@ -90,7 +90,7 @@ fn import_of_foreign_formats_is_idempotent() {
             .unwrap();
             assert_eq!(json!(issues), given["issues"]);
         } else if name != "titles" {
-            // The titles come without times, and have that of the import.
+            // The titles have no times, so their issues have the time of the import.
             insta::assert_json_snapshot!(format!("{name}_issues"), issues);
         }
     }
@@ -111,15 +111,15 @@ fn export_and_import_round_trip_in_every_format() {
     let kept = stored_issues(directory.path());
     for form in ["json", "jsonl", "csv"] {
         let file = format!("export.{form}");
-        let told = done(&run(directory.path(), &["export", &file]));
-        assert_eq!(told, format!("{} issues exported to {file}\n", kept.len()));
+        let report = done(&run(directory.path(), &["export", &file]));
+        assert_eq!(report, format!("{} issues exported to {file}\n", kept.len()));
         let piped = run(directory.path(), &["export", "--format", form]);
         assert_eq!(piped.stdout, fs::read(directory.path().join(&file)).unwrap());
         let other = format!("other_{form}.json");
         done(&run(directory.path(), &["--file", &other, "import", &file]));
-        let there = run(directory.path(), &["--file", &other, "export"]);
-        let here = run(directory.path(), &["export"]);
-        assert_eq!(done(&there), done(&here), "{form}");
+        let copied = run(directory.path(), &["--file", &other, "export"]);
+        let original = run(directory.path(), &["export"]);
+        assert_eq!(done(&copied), done(&original), "{form}");
         let same = format!("0 new, {} same, 0 different, 0 refused", kept.len());
         assert_eq!(counts(&run(directory.path(), &["import", &file])), same, "{form}");
     }
@@ -240,7 +240,7 @@ fn import_rejects_invalid_files_with_a_reason() {
     assert!(names(directory.path()).is_empty());
 }
 
-/// What a person or a script writes down to be done.
+/// People and scripts may write a title alone.
 #[test]
 fn import_accepts_json_objects_with_only_a_title() {
     let directory = directory();
@@ -262,8 +262,11 @@ fn import_accepts_json_objects_with_only_a_title() {
     let bad = "{\"title\":\"T\",\"status\":\"ended\"}\n{\"note\":\"T\"}\n";
     let output = run_with_input(directory.path(), &["import", "-"], bad.as_bytes());
     assert_eq!(output.status.code(), Some(1));
-    let told = text(&output.stdout);
-    assert!(told.contains("status is \"ended\"") && told.contains("title is missing"), "{told}");
+    let report = text(&output.stdout);
+    assert!(
+        report.contains("status is \"ended\"") && report.contains("title is missing"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -277,7 +280,7 @@ fn export_of_an_empty_store_is_importable() {
     }
 }
 
-/// A store must be able to read whatever it takes.
+/// The store must be able to read back everything that it imports.
 #[test]
 fn import_refuses_rows_that_do_not_round_trip() {
     let directory = directory();
@@ -286,14 +289,14 @@ fn import_refuses_rows_that_do_not_round_trip() {
         (output.status.code(), counts(&output), text(&output.stdout))
     };
     for extra in [r#"{""status"":""x""}"#, r#"{""title"":""z"",""id"":1}"#] {
-        let (code, last, told) = import(&format!("title,extra\na,\"{extra}\"\n"));
-        assert_eq!((code, &*last), (Some(1), "0 new, 0 same, 0 different, 1 refused"), "{told}");
-        assert!(told.contains("does not survive being written and read back"), "{told}");
+        let (code, last, report) = import(&format!("title,extra\na,\"{extra}\"\n"));
+        assert_eq!((code, &*last), (Some(1), "0 new, 0 same, 0 different, 1 refused"), "{report}");
+        assert!(report.contains("does not survive being written and read back"), "{report}");
     }
-    let (code, last, told) = import("title,description\na,b\nc,\"open\nd,e\n");
-    assert_eq!((code, &*last), (Some(1), "1 new, 0 same, 0 different, 1 refused"), "{told}");
-    assert!(told.contains("never closed"), "{told}");
-    // A mark within a cell that does not begin with one means itself.
+    let (code, last, report) = import("title,description\na,b\nc,\"open\nd,e\n");
+    assert_eq!((code, &*last), (Some(1), "1 new, 0 same, 0 different, 1 refused"), "{report}");
+    assert!(report.contains("never closed"), "{report}");
+    // A quote inside an unquoted cell is literal.
     assert_eq!(
         import("title;description\na 5\" disk,\"x;y\n").1,
         "1 new, 0 same, 0 different, 0 refused"
@@ -327,8 +330,8 @@ fn export_to_a_closed_pipe_exits_silently() {
     }
 }
 
-/// Agents claim while two processes import the same file: nothing is lost, nothing is claimed twice,
-/// and each issue is there once, in the order of the file.
+/// Agents claim while two processes import the same file. No issue is lost, duplicated or claimed twice, and the issues
+/// keep the order of the file.
 #[test]
 fn concurrent_imports_and_claims_lose_and_duplicate_nothing() {
     const ISSUES: usize = 600;
@@ -374,7 +377,7 @@ fn concurrent_imports_and_claims_lose_and_duplicate_nothing() {
     let ids: Vec<_> = stored.iter().map(|issue| issue["id"].as_str().unwrap().to_owned()).collect();
     assert_eq!(ids, (0..ISSUES).map(id).collect::<Vec<_>>());
     claimed.sort();
-    // The first filed is claimed first.
+    // Claims follow the order of filing.
     assert_eq!(claimed, ids[..claimed.len()]);
     let held = stored.iter().filter(|issue| issue["status"] == "in_progress").count();
     assert_eq!(held, claimed.len());
@@ -387,14 +390,14 @@ fn large_import_and_export_preserve_the_order() {
     let line = |n: usize| issue_json(&id(n), &format!("issue {n}"), "created").to_string() + "\n";
     fs::write(directory.path().join("many.jsonl"), (0..issues).map(line).collect::<String>())
         .unwrap();
-    let told = done(&run(directory.path(), &["import", "many.jsonl"]));
-    assert_eq!(told, format!("{issues} new, 0 same, 0 different, 0 refused\n"));
+    let report = done(&run(directory.path(), &["import", "many.jsonl"]));
+    assert_eq!(report, format!("{issues} new, 0 same, 0 different, 0 refused\n"));
     let exported = run(directory.path(), &["export", "-F", "jsonl"]);
     assert!(exported.stdout == fs::read(directory.path().join("many.jsonl")).unwrap());
-    let told = done(&run(directory.path(), &["import", "many.jsonl"]));
-    assert_eq!(told, format!("0 new, {issues} same, 0 different, 0 refused\n"));
-    // A process that goes on behind the command writes a file of this size.
-    until("the files of the store are there", || {
+    let report = done(&run(directory.path(), &["import", "many.jsonl"]));
+    assert_eq!(report, format!("0 new, {issues} same, 0 different, 0 refused\n"));
+    // A background process publishes a file of this size after the command ends.
+    until("the files of the store exist", || {
         let files = names(directory.path());
         STORE_FILES.iter().all(|name| files.contains(&(*name).to_owned()))
     });

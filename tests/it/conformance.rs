@@ -17,7 +17,7 @@ use crate::support::commands::{
 use crate::support::stores::apply;
 use crate::support::{PATIENCE, directory, directory_in_memory};
 
-/// What every store must do.
+/// Checks what every store must do.
 pub async fn exercise(store: &dyn Store) {
     use Classification::{Bug, Feature, Improvement};
 
@@ -43,7 +43,7 @@ pub async fn exercise(store: &dyn Store) {
     assert_eq!(apply(store, claim(None), at(13)).await.unwrap().unwrap().id, number(1));
     assert_eq!(apply(store, claim(None), at(14)).await.unwrap().unwrap().id, number(3));
 
-    // Reviews go by place too, not by the time of completion.
+    // Reviews follow the order of filing, too, not the time of completion.
     apply(store, complete(number(3).into()), at(15)).await.unwrap().unwrap();
     apply(store, complete(number(1).into()), at(16)).await.unwrap().unwrap();
     assert_eq!(apply(store, review(), at(17)).await.unwrap().unwrap().id, number(1));
@@ -79,7 +79,7 @@ pub async fn exercise(store: &dyn Store) {
     store.close().await;
 }
 
-/// What comes from elsewhere is filed as it came, behind all others, and then lives like the others.
+/// An imported issue is stored unchanged at the end of the queue. Then it behaves like any other issue.
 async fn import_issues(store: &dyn Store) {
     let begin = store.state().await.unwrap().position.number;
     let command = import(40, Classification::Improvement, Status::Created);
@@ -103,14 +103,14 @@ async fn import_issues(store: &dyn Store) {
     let claimed = claimed.unwrap();
     assert_eq!((claimed.id, claimed.history.len()), (number(40), 2));
     assert_eq!(claimed.unknown_keys, issue.issue().unknown_keys);
-    let told = store.events(begin, 10).await.unwrap();
+    let seen = store.events(begin, 10).await.unwrap();
     assert_eq!(
-        told.events.iter().map(|it| it.event.at).collect::<Vec<_>>(),
+        seen.events.iter().map(|numbered| numbered.event.at).collect::<Vec<_>>(),
         [at(30), at(32), at(33)]
     );
 }
 
-/// Whoever follows the events is told each of them once, in order, and nothing else.
+/// A reader of the events gets each event exactly once and in order.
 async fn follow_events(store: &dyn Store) {
     let begin = store.events(u64::MAX - 1, 10).await.unwrap();
     assert_eq!(begin.events, []);
@@ -120,19 +120,20 @@ async fn follow_events(store: &dyn Store) {
     apply(store, add(50, Classification::Bug), at(50)).await.unwrap();
     apply(store, add(50, Classification::Bug), at(51)).await.unwrap_err();
     apply(store, complete(number(50).into()), at(52)).await.unwrap();
-    tokio::time::timeout(PATIENCE, watch.changed()).await.expect("told of a change").unwrap();
+    tokio::time::timeout(PATIENCE, watch.changed()).await.expect("no change was pushed").unwrap();
     let two = store.events(before, 10).await.unwrap();
     assert_eq!(*watch.borrow_and_update(), two.newest);
-    let told: Vec<_> = two
+    let seen: Vec<_> = two
         .events
         .iter()
-        .map(|it| (it.position.number, it.event.issue, it.event.at, it.event.status_after()))
+        .map(|numbered| (numbered.position.number, &numbered.event))
+        .map(|(number, event)| (number, event.issue, event.at, event.status_after()))
         .collect();
     let expected = [
         (before + 1, number(50), at(50), Some(Status::Created)),
         (before + 2, number(50), at(52), Some(Status::Completed)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(seen, expected);
     assert_eq!(two.newest, two.events[1].position);
     for millis in 0..1000 {
         let command = if millis % 2 == 0 { return_issue } else { complete };
@@ -148,7 +149,7 @@ async fn follow_events(store: &dyn Store) {
     replay(store, &all.events).await;
 }
 
-/// All events, applied in order, lead to the state; undone, they lead back to nothing.
+/// Applying all events in order gives the state of the store. Reverting them gives an empty one.
 async fn replay(store: &dyn Store, events: &[NumberedEvent]) {
     let (mut replayed, state) = (State::default(), store.state().await.unwrap());
     for NumberedEvent { event, position } in events {
@@ -163,7 +164,7 @@ async fn replay(store: &dyn Store, events: &[NumberedEvent]) {
     assert!(replayed.issues.is_empty());
 }
 
-/// A completion or a return that is the last change of its issue is confirmed again, and nothing changes.
+/// If a completion or a return is the last change of an issue, repeating it is confirmed and changes nothing.
 async fn repeat_changes(store: &dyn Store) {
     apply(store, add(70, Classification::Bug), at(3000)).await.unwrap();
     for (other, command) in [(71, complete as fn(_) -> _), (72, return_issue)] {
@@ -171,15 +172,15 @@ async fn repeat_changes(store: &dyn Store) {
         let position = store.state().await.unwrap().position;
         let again = apply(store, command(number(70).into()), at(3002)).await.unwrap().unwrap();
         assert_eq!((&again, store.state().await.unwrap().position), (&done, position));
-        // Also in a batch with a change.
+        // A batch with another change confirms it, too.
         let both = vec![add(other, Classification::Bug), command(number(70).into())];
         let outcomes = store.commit(both, at(3003)).await.unwrap();
         assert_eq!(outcomes[1], Some(done));
     }
 }
 
-/// A commit that requires a version changes an issue of that version, and no other one. So of two it is one that
-/// counts.
+/// A commit that requires a version is refused if the issue has another version. So of two concurrent commits only one
+/// succeeds.
 async fn require_versions(store: &dyn Store) {
     let before = apply(store, add(80, Classification::Bug), at(4000)).await.unwrap().unwrap();
     let required =
@@ -199,8 +200,8 @@ async fn require_versions(store: &dyn Store) {
     assert_eq!((after.status, after.history.len()), (Status::Completed, 2));
 }
 
-/// Several commands in one step: each is decided on what the one before has left, all share one batch, and one that is
-/// refused takes all others back.
+/// The store decides the commands of a batch in order, each on the result of the one before. If it refuses one, it
+/// commits none.
 async fn commit_batches(store: &dyn Store) {
     let state = store.state().await.unwrap();
     let before = state.position.number;
@@ -229,10 +230,10 @@ async fn commit_batches(store: &dyn Store) {
     let statuses: Vec<_> = outcomes.iter().flatten().map(|issue| issue.status).collect();
     assert_eq!(statuses, [Status::Created, Status::Completed, Status::InReview, Status::Closed]);
     assert_eq!(outcomes[4], None);
-    let told = store.events(before, 10).await.unwrap();
-    assert!(told.events.iter().map(|event| event.position.number).eq(before + 1..=before + 4));
+    let seen = store.events(before, 10).await.unwrap();
+    assert!(seen.events.iter().map(|event| event.position.number).eq(before + 1..=before + 4));
     assert_eq!(store.commit(Vec::new(), at(2001)).await.unwrap(), []);
-    // A claim that lapses goes back to where it was; one that is over stays over.
+    // After a lapse the issue has its old index in the queue. An ended claim cannot lapse.
     apply(store, add(61, Classification::Bug), at(2002)).await.unwrap();
     let claimed = apply(store, claim(None), at(2003)).await.unwrap().unwrap();
     let (issue, entry) = (claimed.id, claimed.claim_entry().unwrap());
@@ -245,7 +246,7 @@ async fn commit_batches(store: &dyn Store) {
     assert!(matches!(late, Err(StoreError::Refused(DomainError::ClaimEnded { .. }))), "{late:?}");
 }
 
-/// Claims of many tasks at once: each issue goes to one of them.
+/// Many tasks claim at once. Each issue goes to exactly one of them.
 pub async fn claim_from_many_tasks(store: Arc<dyn Store>) {
     const ISSUES: u32 = 60;
     for n in 0..ISSUES {
@@ -282,22 +283,22 @@ async fn json_store_passes_the_suite() {
     assert_ne!(open("many.json").id().await, open("issues.json").id().await);
 }
 
-/// What is in the log is the same for a process that opens it later, by the events and by the state.
+/// A process that opens the log later sees the same events and the same state.
 pub async fn keep_events<S: Store>(open: impl Fn() -> S) {
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     for n in 0..5 {
         let store = open();
         apply(&store, add(n, Classification::Bug), at(n.into())).await.unwrap();
         apply(&store, claim(None), at(n.into())).await.unwrap();
         let events = store.events(0, usize::MAX).await.unwrap();
-        assert_eq!(events.events[..told.len()], told[..]);
-        assert_eq!((events.oldest, events.events.len()), (1, told.len() + 2));
-        told = events.events;
+        assert_eq!(events.events[..seen.len()], seen[..]);
+        assert_eq!((events.oldest, events.events.len()), (1, seen.len() + 2));
+        seen = events.events;
         store.close().await;
     }
-    replay(&open(), &told).await;
+    replay(&open(), &seen).await;
     let last = open().events(8, 10).await.unwrap();
-    assert_eq!(last.events[..], told[8..]);
+    assert_eq!(last.events[..], seen[8..]);
 }
 
 #[tokio::test]
@@ -306,7 +307,7 @@ async fn events_and_their_numbers_survive_restarts() {
     keep_events(|| JsonStore::new(directory.path().join("issues.json"))).await;
 }
 
-/// A change in one process is pushed to whoever watches another one.
+/// A change through one store is pushed to the watchers of another.
 pub async fn push_changes(one: &dyn Store, other: &dyn Store) {
     apply(one, add(0, Classification::Bug), at(0)).await.unwrap();
     let mut watch = other.watch();
@@ -317,7 +318,12 @@ pub async fn push_changes(one: &dyn Store, other: &dyn Store) {
         let seen = watch.wait_for(|position| *position == newest);
         tokio::time::timeout(PATIENCE, seen).await.unwrap().unwrap();
         let events = other.events(newest.number - 1, 10).await.unwrap();
-        assert_eq!(events.events.len(), 1, "pushed after {:?} and not there", begun.elapsed());
+        assert_eq!(
+            events.events.len(),
+            1,
+            "pushed after {:?}, but the events lack it",
+            begun.elapsed()
+        );
     }
 }
 
@@ -374,7 +380,7 @@ fn open_parts<'a>(list: &'a [Issue], whole: &Issue) -> impl Iterator<Item = Issu
     parts.into_iter()
 }
 
-/// What the rules say of an issue that waits to be claimed.
+/// Returns true if the rules let an agent claim an issue.
 fn can_claim(list: &[Issue], issue: &Issue, agent: &AgentName, now: Timestamp) -> bool {
     let is_open = |id: IssueId| list.iter().any(|issue| issue.id == id && issue.status.is_open());
     let assignee = issue.attributes.assignee.as_deref();
@@ -384,18 +390,18 @@ fn can_claim(list: &[Issue], issue: &Issue, agent: &AgentName, now: Timestamp) -
         && open_parts(list, issue).next().is_none()
 }
 
-/// The first of the issues that can be claimed: assigned ones, then by priority, then by place.
+/// Returns the index of the issue that is claimed first: assigned issues, then by priority, then by position.
 fn first(list: &[Issue], can_be_claimed: impl Fn(&Issue) -> bool) -> Option<usize> {
     let rank = |issue: &Issue| {
         let is_review = issue.status == Status::Completed;
-        let is_for_anybody = is_review || issue.attributes.assignee.is_none();
-        (is_for_anybody, issue.attributes.effective_priority())
+        let is_unassigned = is_review || issue.attributes.assignee.is_none();
+        (is_unassigned, issue.attributes.effective_priority())
     };
     let candidates = list.iter().enumerate().filter(|(_, issue)| can_be_claimed(issue));
-    candidates.min_by_key(|(place, issue)| (rank(issue), *place)).map(|(place, _)| place)
+    candidates.min_by_key(|(index, issue)| (rank(issue), *index)).map(|(index, _)| index)
 }
 
-/// The model: a plain list that is scanned. Gives what a store would have to answer.
+/// Applies a command to the model, a plain list. Returns what a store must answer.
 fn apply_to_list(
     list: &mut Vec<Issue>,
     command: &Command,
@@ -412,8 +418,8 @@ fn apply_to_list(
         CommandTarget::Existing(id) => list.iter().position(|issue| issue.id == id),
         CommandTarget::Document => None,
         CommandTarget::Next(agent, kind) => first(list, |issue| {
-            let is_asked = kind.is_none_or(|kind| kind == issue.classification);
-            is_asked && issue.status == Status::Created && can_claim(list, issue, agent, now)
+            let has_kind = kind.is_none_or(|kind| kind == issue.classification);
+            has_kind && issue.status == Status::Created && can_claim(list, issue, agent, now)
         }),
         CommandTarget::NextReview(..) => first(list, |issue| {
             issue.status == Status::Completed && !issue.attributes.is_parked_at(now)
@@ -421,29 +427,29 @@ fn apply_to_list(
     };
     let graph = Graph(list.clone());
     match (found, command) {
-        (Some(place), Command::ChangeIssue { change, agent, .. }) => {
-            change.decide(&list[place], agent.as_str(), now, &graph)?.apply(&mut list[place]);
-            Ok(Some(list[place].clone()))
+        (Some(index), Command::ChangeIssue { change, agent, .. }) => {
+            change.decide(&list[index], agent.as_str(), now, &graph)?.apply(&mut list[index]);
+            Ok(Some(list[index].clone()))
         }
-        (Some(place), Command::GetNextIssue { issue: Some(_), agent, .. })
-            if list[place].status == Status::Created
-                && !can_claim(list, &list[place], agent, now) =>
+        (Some(index), Command::GetNextIssue { issue: Some(_), agent, .. })
+            if list[index].status == Status::Created
+                && !can_claim(list, &list[index], agent, now) =>
         {
-            Err(DomainError::NotReady { id: list[place].id, reason: String::new() })
+            Err(DomainError::NotReady { id: list[index].id, reason: String::new() })
         }
-        (Some(place), Command::CloseIssue { resolution: Resolution::Closed, .. })
-            if !list[place].status.has_ended()
-                && open_parts(list, &list[place]).next().is_some() =>
+        (Some(index), Command::CloseIssue { resolution: Resolution::Closed, .. })
+            if !list[index].status.has_ended()
+                && open_parts(list, &list[index]).next().is_some() =>
         {
-            let parts: Vec<_> = open_parts(list, &list[place]).collect();
+            let parts: Vec<_> = open_parts(list, &list[index]).collect();
             let count = parts.len();
-            Err(DomainError::OpenParts { id: list[place].id, parts, count })
+            Err(DomainError::OpenParts { id: list[index].id, parts, count })
         }
-        (Some(place), _) => {
-            if let Some(event) = rules::decide(command, &list[place], now)? {
-                event.apply(&mut list[place]);
+        (Some(index), _) => {
+            if let Some(event) = rules::decide(command, &list[index], now)? {
+                event.apply(&mut list[index]);
             }
-            Ok(Some(list[place].clone()))
+            Ok(Some(list[index].clone()))
         }
         (None, Command::AddIssue { .. } | Command::ImportIssue { .. }) => {
             list.extend(rules::file(command, now, &graph)?.filed());
@@ -458,17 +464,17 @@ pub fn matches_the_model(store: &dyn Store, commands: &[Command]) -> Result<(), 
         let mut model = Vec::new();
         for (millis, command) in (0_i64..).zip(commands) {
             let expected = apply_to_list(&mut model, command, at(millis));
-            let given = apply(store, command.clone(), at(millis)).await;
-            let given = match given {
+            let actual = apply(store, command.clone(), at(millis)).await;
+            let actual = match actual {
                 Ok(issue) => Ok(issue.map(|issue| Issue::clone(&issue))),
-                // What an issue waits for is worded by the store.
+                // Only the store words the reason.
                 Err(StoreError::Refused(DomainError::NotReady { id, .. })) => {
                     Err(DomainError::NotReady { id, reason: String::new() })
                 }
                 Err(StoreError::Refused(error)) => Err(error),
                 Err(other) => return Err(TestCaseError::fail(other.to_string())),
             };
-            prop_assert_eq!(given, expected);
+            prop_assert_eq!(actual, expected);
         }
         let listed = store.list(all()).await.unwrap().issues;
         prop_assert_eq!(
@@ -504,7 +510,7 @@ proptest! {
 }
 
 proptest! {
-    // Each command is synced to the disk.
+    // There are few cases, because the store syncs each command to the disk.
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -512,7 +518,7 @@ proptest! {
         let directory = directory();
         let file = directory.path().join("issues.json");
         matches_the_model(&JsonStore::new(&file), &commands)?;
-        // And what is on disk is what was in memory.
+        // The disk has the same issues as the memory.
         let runtime = Runtime::new().unwrap();
         let (kept, reread) = runtime.block_on(async {
             let store = JsonStore::new(&file);

@@ -1,5 +1,5 @@
-//! The examples in `contrib`: they name what exists, and do what they are for as far as that can be
-//! tried without a service manager and without containers.
+//! The examples in `contrib`: they name existing flags and files, and they work as far as a test can check without a
+//! service manager and containers.
 
 #![cfg(target_os = "linux")]
 
@@ -27,26 +27,26 @@ fn text_of(file: &str) -> String {
     fs::read_to_string(path_of(file)).unwrap()
 }
 
-/// The words of a text of which names are made.
+/// Splits a text into words that may be names of flags or variables.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|it: char| !it.is_ascii_alphanumeric() && !"-_".contains(it))
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c))
 }
 
 fn is_variable(word: &str) -> bool {
     word.starts_with("AIT_") || ["ISSUES_FILE", "PORT"].contains(&word)
 }
 
-/// The flags that a line gives to the program: those behind its name.
+/// Returns the flags that a line passes to the program: those after its name.
 fn flags(line: &str) -> impl Iterator<Item = &str> {
     let mut line = words(line).skip_while(|word| !["ait", "ENTRYPOINT", "CMD"].contains(word));
     line.next();
     line.filter(|word| word.starts_with("--"))
 }
 
-/// The variables and flags of `ait` that a text names.
+/// Returns the variables and flags of `ait` that a text names.
 fn names(text: &str) -> BTreeSet<&str> {
     let variables = words(text).filter(|word| is_variable(word));
-    // What is given to `podman`, `useradd` and `cargo` is theirs.
+    // The flags of `podman`, `useradd` and `cargo` do not count.
     let ours = text.lines().map(str::trim_start).filter(|line| {
         ["ait ", "ExecStart=", "#ExecStart=", "CMD", "ENTRYPOINT"]
             .iter()
@@ -67,7 +67,7 @@ fn examples_name_only_existing_flags_and_variables() {
     for file in FILES {
         let text = text_of(file);
         for name in names(&text) {
-            assert!(known.contains(name), "{file}: there is no {name}");
+            assert!(known.contains(name), "{file}: {name} does not exist");
         }
     }
 }
@@ -93,7 +93,7 @@ fn systemd_unit_is_valid() {
     let text = text_of("systemd/ait.service");
     let installed = "/usr/local/bin/ait";
     assert!(text.contains(installed));
-    // Also what is only proposed there.
+    // The lines that are commented out must be valid, too.
     let text = text.replace(installed, BINARY).replace("\n#Environment", "\nEnvironment");
     let text = text.replace("\n#LoadCredential", "\nLoadCredential");
     fs::write(&unit, &text).unwrap();
@@ -109,17 +109,17 @@ fn systemd_unit_is_valid() {
     fs::write(&unit, text.replace("ProtectSystem=strict", "ProtectSystem=wrong")).unwrap();
     let verified = analyze(&["verify", "--man=no"], &unit).unwrap();
     let said = String::from_utf8_lossy(&verified.stderr);
-    assert!(said.contains("ait.service"), "what is wrong is not noticed: {said}");
+    assert!(said.contains("ait.service"), "the invalid value was not noticed: {said}");
 }
 
-/// The containers find each other, their files and the password.
+/// The compose file, the image and the README agree on names, files and the password.
 #[cfg(feature = "postgres")]
 #[test]
-fn compose_file_names_what_exists() {
+fn compose_file_agrees_with_the_image_and_the_readme() {
     let text = text_of("container/compose.yaml");
     let value = |key: &str| {
         let found = text.lines().find_map(|line| line.trim_start().strip_prefix(key));
-        found.unwrap_or_else(|| panic!("there is no {key}")).trim().to_owned()
+        found.unwrap_or_else(|| panic!("{key} is missing")).trim().to_owned()
     };
     let store = value("AIT_STORE:");
     agent_issue_tracker::store::PostgresOptions::parse(&store).unwrap();
@@ -166,17 +166,17 @@ fn containerfile_copies_existing_files_and_runs_unprivileged() {
     assert_eq!(arguments, ["/ait", "serve"]);
 }
 
-/// A process in a root of its own. Killed when it is dropped.
-struct Alone(Child);
+/// A process in its own root directory. Killed on drop.
+struct Isolated(Child);
 
-impl Drop for Alone {
+impl Drop for Isolated {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// With the binary that `AIT_STATIC_BINARY` names, which `.ci/run` builds.
+/// Tests the binary that `AIT_STATIC_BINARY` names; `.ci/run` builds it.
 #[test]
 fn static_binary_serves_in_an_empty_root_directory() {
     let Some(binary) = std::env::var_os("AIT_STATIC_BINARY") else {
@@ -194,11 +194,12 @@ fn static_binary_serves_in_an_empty_root_directory() {
         command
     };
     let mut probe = Command::new("unshare");
-    if !probe.args(["--map-root-user", "true"]).output().is_ok_and(|it| it.status.success()) {
-        eprintln!("skipped: no root of its own can be had here");
+    if !probe.args(["--map-root-user", "true"]).output().is_ok_and(|output| output.status.success())
+    {
+        eprintln!("skipped: unshare(1) cannot change the root directory here");
         return;
     }
-    let mut server = Alone(start(&["serve"]).spawn().unwrap());
+    let mut server = Isolated(start(&["serve"]).spawn().unwrap());
     let log = Log::of(server.0.stderr.take().unwrap());
     let text = log.wait_for("pages: http://localhost:");
     let port = text.rsplit(':').next().unwrap().split_whitespace().next().unwrap();

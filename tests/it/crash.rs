@@ -1,4 +1,4 @@
-//! Processes that are killed at any moment: what was answered is there, and the store opens again.
+//! Processes killed at any moment: every acknowledged change survives, and the store opens again.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,22 +16,22 @@ use crate::support::{Client, directory};
 const ROUNDS: u64 = 12;
 const PROCESSES: usize = 4;
 
-/// What a client was answered before it was killed.
+/// The changes that a client saw acknowledged before it was killed.
 #[derive(Default)]
-struct Answered {
+struct Acknowledged {
     filed: Vec<String>,
     claimed: Vec<String>,
 }
 
-/// Files and claims until the process is killed, which happens after `life`.
-fn work_until_killed(directory: &Path, life: Duration) -> Answered {
+/// Files and claims issues until the process is killed after `life`.
+fn work_until_killed(directory: &Path, life: Duration) -> Acknowledged {
     let mut client = Client::start(directory);
     let kill = format!("sleep {:.3}; kill -9 {}", life.as_secs_f64(), client.pid());
     let mut killer = std::process::Command::new("sh").args(["-c", &kill]).spawn().unwrap();
-    let mut answered = Answered::default();
+    let mut acknowledged = Acknowledged::default();
     let (mut filing, mut claiming) = (Vec::new(), Vec::new());
-    // Several calls are always under way, so that the kill meets them at different stages. The pipe
-    // breaks when the process is gone.
+    // Several calls are always in flight, so the kill hits them at different stages. The pipe breaks when the process
+    // is gone.
     for number in 0.. {
         let add = json!({ "title": format!("t{number}"), "description": "x".repeat(2000), "classification": "bug", "agent": "a" });
         let (Some(add), Some(claim)) = (
@@ -44,13 +44,13 @@ fn work_until_killed(directory: &Path, life: Duration) -> Answered {
         claiming.push(claim);
         if number >= 3 {
             let Some(answer) = client.answer(filing[number - 3]) else { break };
-            answered.filed.push(crate::support::id_in(&answer.ok()));
+            acknowledged.filed.push(crate::support::id_in(&answer.ok()));
             let Some(answer) = client.answer(claiming[number - 3]) else { break };
-            answered.claimed.extend(claimed_id(&answer.ok()));
+            acknowledged.claimed.extend(claimed_id(&answer.ok()));
         }
     }
     killer.wait().unwrap();
-    answered
+    acknowledged
 }
 
 fn try_ask(client: &mut Client, tool: &str, arguments: Value) -> Option<u64> {
@@ -68,7 +68,7 @@ fn acknowledged_changes_survive_killed_processes() {
     let path = directory.path();
     let (mut filed, mut claimed) = (HashSet::new(), HashMap::new());
     for round in 0..ROUNDS * crate::support::factor() {
-        let results: Vec<Answered> = thread::scope(|scope| {
+        let results: Vec<Acknowledged> = thread::scope(|scope| {
             let workers: Vec<_> = (0..PROCESSES as u64)
                 .map(|number| {
                     let life = Duration::from_millis(60 + 37 * ((round * 5 + number * 3) % 11));
@@ -77,9 +77,9 @@ fn acknowledged_changes_survive_killed_processes() {
                 .collect();
             workers.into_iter().map(|worker| worker.join().unwrap()).collect()
         });
-        for answered in results {
-            filed.extend(answered.filed);
-            for id in answered.claimed {
+        for acknowledged in results {
+            filed.extend(acknowledged.filed);
+            for id in acknowledged.claimed {
                 *claimed.entry(id).or_insert(0) += 1;
             }
         }
@@ -101,13 +101,13 @@ fn acknowledged_changes_survive_killed_processes() {
         }
     }
     assert!(filed.len() > 50 && claimed.len() > 50, "{} {}", filed.len(), claimed.len());
-    // The next process that writes clears away what the killed ones left.
+    // The next process that writes removes the files that the killed ones left.
     let mut client = Client::start(path);
     client.add("after all", "bug");
     let all = stored_issues(path).len();
     wait_for_file(path, |issues| issues.len() == all);
     client.close();
-    // Its end may have cut off the snapshot that was due.
+    // The client may have ended before it wrote the snapshot that was due.
     run(path, &["save"]).ok();
     assert_eq!(names(path), STORE_FILES);
     let own = store_directory(path);

@@ -1,4 +1,4 @@
-//! The documentation: its examples run, its data parses, its links lead somewhere, and it says nothing twice.
+//! The documentation: its examples run, its data parses, its links resolve, and it repeats no sentence.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -13,18 +13,18 @@ use regex::{Captures, Regex};
 use crate::support::runs::Run;
 use crate::support::{BINARY, ait_through, directory};
 
-/// Pages beside those in `docs/`, from the root of the repository.
+/// The pages outside `docs/`, relative to the root of the repository.
 const OTHERS: [&str; 5] =
     ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "contrib/README.md", "benches/README.md"];
 
 /// A page.
 struct Page {
-    /// Its path from the root of the repository.
+    /// The path relative to the root of the repository.
     name: String,
     text: String,
 }
 
-/// A fenced block.
+/// A fenced code block.
 struct Block<'a> {
     /// The page and the line, for messages.
     place: String,
@@ -106,11 +106,11 @@ impl Block<'_> {
 /// The anchor that GitHub gives a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase();
-    let kept = kept.chars().filter(|it| it.is_alphanumeric() || " -_".contains(*it));
-    kept.map(|it| if it == ' ' { '-' } else { it }).collect()
+    let kept = kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// A project like the one that the examples talk about.
+/// Creates the project that the examples assume.
 fn project() -> tempfile::TempDir {
     let directory = directory();
     let write = |name: &str, text: &str| {
@@ -140,13 +140,13 @@ fn project() -> tempfile::TempDir {
     directory
 }
 
-/// Runs git, if there is one; returns whether it succeeded.
+/// Runs git. Returns true if it is installed and succeeds.
 fn git(arguments: &[&str], directory: &Path) -> bool {
     let output = Command::new("git").args(arguments).current_dir(directory).output();
     output.is_ok_and(|output| output.status.success())
 }
 
-/// A directory in which the binary under test is called `ait`.
+/// Returns a directory in which the binary under test is called `ait`.
 fn program() -> tempfile::TempDir {
     let directory = directory();
     std::os::unix::fs::symlink(BINARY, directory.path().join("ait")).unwrap();
@@ -171,7 +171,8 @@ fn documented_examples_run() {
     let program = program();
     let mut count = 0;
     for page in guides() {
-        for block in page.blocks().iter().filter(|it| it.info == "sh" && it.has_commands()) {
+        for block in page.blocks().iter().filter(|block| block.info == "sh" && block.has_commands())
+        {
             let project = project();
             if block.lines[0].starts_with("ait hooks") && !git(&["status"], project.path()) {
                 eprintln!("skipped: no git(1) here");
@@ -185,11 +186,11 @@ fn documented_examples_run() {
         }
     }
     assert!(count >= 40, "{count} lines were found");
-    // The control.
+    // Control: a command that fails is noticed.
     assert_eq!(shell("ait show 00000000", project().path(), program.path()).code, 1);
 }
 
-/// The calls of `ait` in a line of a shell, without what they are piped to.
+/// Returns the calls of `ait` in a shell line, without the other commands of the line.
 fn calls(line: &str) -> Vec<Vec<String>> {
     let words = shell_words::split(line).unwrap_or_else(|error| panic!("{line}: {error}"));
     let ends = ["|", "&&", "||", ">", ">>", ";"];
@@ -201,7 +202,7 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     called.collect()
 }
 
-/// Why a command line cannot be meant; one that lacks something is an abbreviation.
+/// Returns the error of a wrong command line. Arguments may be missing, because prose abbreviates.
 fn wrong(call: &[String]) -> Option<String> {
     let error = Arguments::try_parse_from(call).err()?;
     let is_wrong = matches!(
@@ -238,7 +239,7 @@ fn documented_commands_and_flags_exist() {
                     given.for_each(|line| check(&block.place, line));
                 }
                 "" | "json" | "toml" | "nginx" | "sql" => {}
-                other => panic!("{}: what is a block of {other:?}?", block.place),
+                other => panic!("{}: unknown kind of block {other:?}", block.place),
             }
         }
         let prose: Vec<_> = page.prose().collect();
@@ -252,7 +253,7 @@ fn documented_commands_and_flags_exist() {
     }
 }
 
-/// What differs from run to run, by what stands for it.
+/// Masks the ids, times and durations that differ from run to run.
 fn masked(text: &str, ids: &HashMap<String, String>) -> String {
     let id =
         Regex::new(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b([0-9a-f]{8})\b").unwrap();
@@ -265,7 +266,7 @@ fn masked(text: &str, ids: &HashMap<String, String>) -> String {
     let text = time.replace_all(&text, "TIME");
     let span = Regex::new(r"\b\d+ (s|min|h|d)\b").unwrap();
     let text = span.replace_all(&text, "SPAN");
-    // Columns are as wide as what is in them.
+    // The width of a column depends on its contents.
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
@@ -282,7 +283,7 @@ fn readme_session_matches_actual_output() {
     let block = blocks.iter().find(|block| block.info == "console").unwrap();
     let text = format!("\n{}", block.lines.join("\n"));
     let (project, program) = (directory(), program());
-    // The ids of the page, by those of this run, and the other way round.
+    // The ids of the page by those of this run, and the reverse.
     let mut shown = HashMap::new();
     let mut real: BTreeMap<String, String> = BTreeMap::new();
     for step in text.split("\n$ ").skip(1) {
@@ -324,7 +325,7 @@ fn json_and_toml_blocks_parse() {
     assert!(count >= 8, "{count} blocks were found");
 }
 
-/// The links of a text that lead nowhere, and how many there are.
+/// Returns the broken links of a page, and the number of all its links.
 fn broken(page: &Page) -> (Vec<String>, usize) {
     let link = Regex::new(r"\]\(([^)\s]+)\)").unwrap();
     let prose: Vec<_> = page.prose().collect();
@@ -371,13 +372,13 @@ fn readme_is_short_and_links_to_every_page() {
     assert!(readme.text.lines().count() <= 200, "{}", readme.text.lines().count());
     for page in topics() {
         assert!(readme.text.contains(&format!("]({})", page.name)), "{}", page.name);
-        // Whom a page is for stands behind its heading.
+        // The line after the heading names the readers of the page.
         let first = page.text.lines().nth(2).unwrap_or_default();
         assert!(first.starts_with("For "), "{}: {first}", page.name);
     }
 }
 
-/// The sentences of a page that are long enough to be told again by mistake.
+/// Returns the sentences of a page that are long enough to be repeated only by mistake.
 fn sentences(page: &Page) -> Vec<String> {
     let prose: Vec<_> = page.prose().filter(|line| !line.starts_with('|')).collect();
     let paragraphs = prose.join("\n");
@@ -391,7 +392,7 @@ fn sentences(page: &Page) -> Vec<String> {
     sentences.filter(|sentence| sentence.chars().count() >= 40).collect()
 }
 
-/// The sentences that were said before.
+/// Returns the sentences that occur a second time.
 fn repeated<'a>(pages: impl IntoIterator<Item = &'a Page>) -> Vec<String> {
     let mut said = BTreeSet::new();
     pages

@@ -6,7 +6,7 @@ use crate::support::files::{id, issue_json, write_issues};
 use crate::support::runs::run;
 use crate::support::{Client, directory, get};
 
-/// Three issues: a created one, a closed one, and one whose id begins like that of the second.
+/// Writes a created issue, a closed one, and one that shares the id prefix of the second.
 fn write_some(directory: &std::path::Path) {
     let alike = id(2).replace("-0000-", "-1111-");
     let issues = [(id(1), "created"), (id(2), "closed"), (alike, "created")];
@@ -67,7 +67,7 @@ fn errors_have_at_most_2000_characters_and_keep_their_advice() {
         }
         assert_eq!(text.contains(" more. "), count > 20, "{text}");
     }
-    // Whatever is wrong, and however much of it.
+    // Long invalid values are cut, too.
     let long = "\u{1F600}".repeat(200_000);
     for name in ["title", "description", "classification", "agent", "issue_id"] {
         for tool in ["add_issue", "list_issues", "complete_issue"] {
@@ -101,10 +101,11 @@ fn failed_commands_print_their_code_with_json() {
         let json: Value = serde_json::from_str(&ended.out).unwrap_or_else(|_| panic!("{ended:?}"));
         assert_eq!(json["code"], code, "{arguments:?}: {ended:?}");
         assert!(json["recoverable"].is_boolean());
-        // People read short ids.
+        // The message for people has short ids.
         let text = json["error"].as_str().unwrap().replace(&closed, &closed[..8]);
         assert!(ended.log.contains(&text), "{text:?} is not in {:?}", ended.log);
-        let plain: Vec<_> = arguments.iter().copied().filter(|it| *it != "--json").collect();
+        let plain: Vec<_> =
+            arguments.iter().copied().filter(|argument| *argument != "--json").collect();
         let ended = run(path, &plain);
         assert_eq!((ended.code, &*ended.out), (exit, ""), "{plain:?}");
     }

@@ -1,5 +1,5 @@
-//! Many tasks in several processes on one store: each issue belongs to one of them at a time, and the
-//! first filed is claimed first.
+//! Many tasks in several processes on one store: an issue has one holder at a time, and the oldest issue is claimed
+//! first.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,36 +21,36 @@ const STORES: usize = 4;
 const TASKS: usize = 6;
 const OPERATIONS: usize = 60;
 
-/// Who has what, as far as those know who were answered.
+/// The holder of each issue, according to the acknowledged claims.
 #[derive(Default)]
-struct ClaimInfo(Mutex<HashMap<IssueId, usize>>);
+struct Holders(Mutex<HashMap<IssueId, usize>>);
 
-impl ClaimInfo {
-    /// Takes note of a claim that was answered.
+impl Holders {
+    /// Records an acknowledged claim.
     fn claimed(&self, issue: IssueId, by: usize) -> Result<(), String> {
         match self.0.lock().unwrap().insert(issue, by) {
-            Some(other) => Err(format!("{issue} was claimed by {by} while {other} had it")),
+            Some(other) => Err(format!("{issue} was claimed by {by} while {other} held it")),
             None => Ok(()),
         }
     }
 
-    /// Takes note that an issue is about to be given up.
-    fn gives_up(&self, issue: IssueId) {
+    /// Records that the holder is about to give up an issue.
+    fn release(&self, issue: IssueId) {
         self.0.lock().unwrap().remove(&issue);
     }
 }
 
-/// `issues.json` is written all the time.
+/// Opens a store that publishes after every change.
 fn open(directory: &Path, disk: &Arc<Disk>) -> JsonStore {
     let options = JsonStoreOptions { publish_after: Duration::ZERO, ..Default::default() };
     open_with(directory, &disk.beside(), options)
 }
 
-/// Files, claims, returns and completes until its operations are used up; gives the claims in order.
+/// Files, claims, returns and completes issues, with [`OPERATIONS`] operations in all.
 async fn work(
     store: &JsonStore,
     number: usize,
-    held: &ClaimInfo,
+    held: &Holders,
     next_id: &AtomicUsize,
 ) -> Result<(), String> {
     let text = |error: agent_issue_tracker::store::StoreError| error.to_string();
@@ -60,16 +60,19 @@ async fn work(
         let (own, rest) = (mine.take(), turn % 3);
         match (own, rest) {
             (Some(issue), 0) => {
-                held.gives_up(issue);
+                held.release(issue);
                 apply(store, return_issue(issue.into()), now).await.map_err(text)?;
             }
             (Some(issue), _) => {
-                // Nobody else can have moved it on.
+                // Only the holder can have changed the status.
                 let found = store.get(issue.into()).await.map_err(text)?;
                 if found.status != Status::InProgress {
-                    return Err(format!("{issue} is {} in its holder's hands", found.status));
+                    return Err(format!(
+                        "{issue} is {} although its holder did not change it",
+                        found.status
+                    ));
                 }
-                held.gives_up(issue);
+                held.release(issue);
                 apply(store, complete(issue.into()), now).await.map_err(text)?;
             }
             (None, 0) => {
@@ -87,11 +90,11 @@ async fn work(
     Ok(())
 }
 
-/// What became of the work of all tasks; every issue that was filed is there once.
-fn hammer(neglect: FaultyDuty) -> Result<(), String> {
+/// Lets all tasks work. Checks their claims, and that every filed issue exists once.
+fn stress(faulty_duty: FaultyDuty) -> Result<(), String> {
     let directory = directory_in_memory();
-    let disk = Disk::new(directory.path(), neglect);
-    let (held, next_id) = (Arc::new(ClaimInfo::default()), Arc::new(AtomicUsize::new(0)));
+    let disk = Disk::new(directory.path(), faulty_duty);
+    let (held, next_id) = (Arc::new(Holders::default()), Arc::new(AtomicUsize::new(0)));
     Runtime::new().unwrap().block_on(async {
         let stores: Vec<_> = (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
         let tasks: Vec<_> = (0..STORES * TASKS)
@@ -108,7 +111,7 @@ fn hammer(neglect: FaultyDuty) -> Result<(), String> {
             let page = store.list(all()).await.map_err(|error| error.to_string())?;
             let filed = next_id.load(Ordering::Relaxed);
             if page.total != filed {
-                return Err(format!("{filed} were filed, and {} are there", page.total));
+                return Err(format!("{filed} issues were filed, but {} exist", page.total));
             }
             store.close().await;
         }
@@ -119,19 +122,18 @@ fn hammer(neglect: FaultyDuty) -> Result<(), String> {
 #[test]
 fn concurrent_tasks_never_claim_the_same_issue() {
     for _ in 0..3 {
-        hammer(FaultyDuty::Nothing).unwrap();
+        stress(FaultyDuty::Nothing).unwrap();
     }
 }
 
 #[test]
 fn checker_detects_ineffective_locks() {
-    let noticed = (0..20).find_map(|_| hammer(FaultyDuty::Lock).err());
-    let noticed = noticed.expect("nobody noticed that nothing is locked");
+    let noticed = (0..20).find_map(|_| stress(FaultyDuty::Lock).err());
+    let noticed = noticed.expect("the missing locks were not detected");
     assert!(!noticed.is_empty());
 }
 
-/// Claims go by place over all processes: between two claims of one task, no older issue was waiting
-/// that nobody had returned meanwhile.
+/// Claims follow the order of filing across all processes, so the claims of each task are in that order.
 #[test]
 fn oldest_issue_is_claimed_first_across_processes() {
     let directory = directory_in_memory();
@@ -143,7 +145,7 @@ fn oldest_issue_is_claimed_first_across_processes() {
             apply(&**store, add(number, Classification::Bug), at(0)).await.unwrap();
         }
         let order = stores[0].list(all()).await.unwrap().issues;
-        let place: HashMap<_, _> = order.iter().map(|issue| issue.id).zip(0..).collect();
+        let position: HashMap<_, _> = order.iter().map(|issue| issue.id).zip(0..).collect();
         let tasks: Vec<_> = (0..STORES * TASKS)
             .map(|number| {
                 let store = Arc::clone(&stores[number % STORES]);
@@ -158,7 +160,7 @@ fn oldest_issue_is_claimed_first_across_processes() {
             .collect();
         let mut total = 0;
         for task in tasks {
-            let claimed: Vec<i32> = task.await.unwrap().iter().map(|id| place[id]).collect();
+            let claimed: Vec<i32> = task.await.unwrap().iter().map(|id| position[id]).collect();
             assert!(claimed.is_sorted(), "{claimed:?}");
             total += claimed.len();
         }

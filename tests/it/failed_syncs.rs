@@ -1,5 +1,5 @@
-//! Syncs of the log that fail, and leave what they were for unsaved for good: whoever is answered has a
-//! durable change all the same, whatever others do meanwhile, whoever dies, and when the power fails then.
+//! Failed syncs of the log, whose data never reaches the disk. Every acknowledged change is durable all the same, even
+//! if other processes commit meanwhile, a process dies, or the power fails afterwards.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::support::trouble::{Call, EIO, Fault};
 
 const ACTS: [Act; 4] = [Act::Change, Act::ChangeOfNewProcess, Act::Claim, Act::BehindUndurable];
 
-/// Lets the next sync of a segment by a process fail, and tells of each call behind it, by its number.
-fn fail_next_sync(disk: &Arc<Disk>, mut behind: impl FnMut(usize, &Arc<Disk>) + Send + 'static) {
+/// Makes the next sync of a segment fail. Then calls `after` with the number of each later call.
+fn fail_next_sync(disk: &Arc<Disk>, mut after: impl FnMut(usize, &Arc<Disk>) + Send + 'static) {
     let (disk, mut calls) = (Arc::downgrade(disk), None);
     let process = disk.upgrade().unwrap();
     process.trouble.with(EIO);
@@ -27,7 +27,7 @@ fn fail_next_sync(disk: &Arc<Disk>, mut behind: impl FnMut(usize, &Arc<Disk>) + 
         let Some(disk) = disk.upgrade() else { return };
         if let Some(calls) = &mut calls {
             *calls += 1;
-            behind(*calls, &disk);
+            after(*calls, &disk);
         } else if call.is("sync", ".log") {
             calls = Some(0);
             disk.trouble.begin(Fault::Once(1));
@@ -35,16 +35,16 @@ fn fail_next_sync(disk: &Arc<Disk>, mut behind: impl FnMut(usize, &Arc<Disk>) + 
     });
 }
 
-/// A sync fails, once, and everybody goes on; gives the number of power cuts behind that.
-async fn fail_once(act: Act, neglect: FaultyDuty) -> Result<usize, String> {
-    let scene = Scene::new(act, neglect).await;
+/// Makes one sync fail and lets all processes continue. Returns the number of power cuts simulated afterwards.
+async fn fail_once(act: Act, faulty_duty: FaultyDuty) -> Result<usize, String> {
+    let scene = Scene::new(act, faulty_duty).await;
     let before = scene.answers.moment();
     let old = segments(scene.path()).len();
     fail_next_sync(&scene.process.disk, |_, _| {});
     scene.act().await.map_err(|error| format!("{act:?}: {error}"))?;
     assert!(scene.process.disk.trouble.failed().is_some(), "{act:?}");
-    if neglect == FaultyDuty::Nothing {
-        assert_eq!(segments(scene.path()).len(), old + 1, "{act:?}: no other file took it");
+    if faulty_duty == FaultyDuty::Nothing {
+        assert_eq!(segments(scene.path()).len(), old + 1, "{act:?}: no new segment was created");
     }
     scene.check(false).await?;
     let cuts = scene.answers.cut_from(before).await;
@@ -68,10 +68,14 @@ async fn checker_detects_a_retried_sync_on_the_same_segment() {
     assert!(noticed.contains("is lost") || noticed.contains("nothing follows"), "{noticed}");
 }
 
-/// Lets something happen at each call behind a sync that failed, and cuts the power behind some steps.
-async fn at_each_call_behind(act: Act, neglect: FaultyDuty, dies: bool) -> Result<usize, String> {
+/// At each call after a failed sync, kills the process or lets another one commit. Cuts the power after some steps.
+async fn at_each_call_after_failure(
+    act: Act,
+    faulty_duty: FaultyDuty,
+    dies: bool,
+) -> Result<usize, String> {
     for number in 1.. {
-        let scene = Scene::new(act, neglect).await;
+        let scene = Scene::new(act, faulty_duty).await;
         let before = scene.answers.moment();
         let (answers, other) = (Arc::clone(&scene.answers), scene.other.clone());
         let visit = Arc::new(std::sync::Mutex::new(None));
@@ -85,7 +89,7 @@ async fn at_each_call_behind(act: Act, neglect: FaultyDuty, dies: bool) -> Resul
                 return;
             }
             let (answers, other) = (Arc::clone(&answers), other.clone());
-            // This very call is the first that the visit counts.
+            // The visit counts this call as its first.
             let began = Visit::now(move || async move {
                 answers.file(&other).await.unwrap();
                 answers.claim(&other).await.unwrap();
@@ -94,24 +98,24 @@ async fn at_each_call_behind(act: Act, neglect: FaultyDuty, dies: bool) -> Resul
         });
         let acted = scene.act().await;
         let visit = visit.lock().unwrap().take();
-        let came = visit.is_some() || scene.process.disk.trouble.is_dead();
+        let was_reached = visit.is_some() || scene.process.disk.trouble.is_dead();
         if let Some(visit) = visit {
             visit.end().await;
         }
         scene.process.disk.unhook();
-        if !came {
+        if !was_reached {
             acted.map_err(|error| error.to_string())?;
             scene.end().await;
             return Ok(number - 1);
         }
-        let at = |wrong| format!("{act:?}, call {number} behind it ({acted:?}): {wrong}");
+        let at = |wrong| format!("{act:?}, call {number} after it ({acted:?}): {wrong}");
         if dies {
             scene.process.kill().await;
         } else {
             acted.as_ref().map_err(|error| at(error.to_string()))?;
         }
         scene.check(dies).await.map_err(at)?;
-        if number % 3 == 1 || neglect != FaultyDuty::Nothing {
+        if number % 3 == 1 || faulty_duty != FaultyDuty::Nothing {
             scene.answers.cut_between(before, scene.answers.moment(), 1).await.map_err(at)?;
         }
         scene.end().await;
@@ -122,7 +126,7 @@ async fn at_each_call_behind(act: Act, neglect: FaultyDuty, dies: bool) -> Resul
 #[tokio::test]
 async fn crash_at_any_call_after_a_failed_sync_loses_nothing() {
     for act in [Act::Change, Act::BehindUndurable] {
-        let calls = at_each_call_behind(act, FaultyDuty::Nothing, true).await.unwrap();
+        let calls = at_each_call_after_failure(act, FaultyDuty::Nothing, true).await.unwrap();
         assert!(calls > 10, "{calls}");
     }
 }
@@ -130,14 +134,16 @@ async fn crash_at_any_call_after_a_failed_sync_loses_nothing() {
 #[tokio::test]
 async fn commits_by_others_after_a_failed_sync_are_kept() {
     for act in [Act::Change, Act::BehindUndurable] {
-        let calls = at_each_call_behind(act, FaultyDuty::Nothing, false).await.unwrap();
+        let calls = at_each_call_after_failure(act, FaultyDuty::Nothing, false).await.unwrap();
         assert!(calls > 10, "{calls}");
     }
 }
 
-/// Another process appends behind a batch whose sync is about to fail, and syncs both itself.
-async fn other_is_answered_before_the_sync_fails(neglect: FaultyDuty) -> Result<(), String> {
-    let scene = Scene::new(Act::Change, neglect).await;
+/// Another process appends after a batch whose sync is about to fail, and syncs both batches.
+async fn other_process_commits_before_the_sync_fails(
+    faulty_duty: FaultyDuty,
+) -> Result<(), String> {
+    let scene = Scene::new(Act::Change, faulty_duty).await;
     let before = scene.answers.moment();
     let (answers, other) = (Arc::clone(&scene.answers), scene.other.clone());
     let disk = Arc::downgrade(&scene.process.disk);
@@ -145,7 +151,7 @@ async fn other_is_answered_before_the_sync_fails(neglect: FaultyDuty) -> Result<
     scene.process.disk.hook(move |call| {
         if call.is("sync", ".log") && !std::mem::replace(&mut is_over, true) {
             let (answers, other) = (Arc::clone(&answers), other.clone());
-            // It may not tell that it is durable.
+            // It cannot record that both are durable.
             other.disk.trouble.begin(Fault::Where(Arc::new(|call| call.is("write_at", "durable"))));
             let ended = Visit::now(move || async move {
                 answers.file(&other).await.unwrap();
@@ -165,8 +171,9 @@ async fn other_is_answered_before_the_sync_fails(neglect: FaultyDuty) -> Result<
 
 #[tokio::test]
 async fn new_segment_repeats_changes_acknowledged_by_others() {
-    other_is_answered_before_the_sync_fails(FaultyDuty::Nothing).await.unwrap();
-    let noticed = other_is_answered_before_the_sync_fails(FaultyDuty::Repeat).await.unwrap_err();
+    other_process_commits_before_the_sync_fails(FaultyDuty::Nothing).await.unwrap();
+    let noticed =
+        other_process_commits_before_the_sync_fails(FaultyDuty::Repeat).await.unwrap_err();
     eprintln!("{noticed}");
 }
 
@@ -178,8 +185,8 @@ async fn repeated_sync_failures_are_reported_and_need_no_restart() {
     for _ in 0..3 {
         let refused = scene.act().await.unwrap_err();
         assert!(matches!(refused, StoreError::Uncertain(_) | StoreError::NotSaved(_)), "{refused}");
-        let ill = check(&*scene.process.store).await.unwrap_err();
-        assert!(ill.to_string().contains(".log"), "{ill}");
+        let error = check(&*scene.process.store).await.unwrap_err();
+        assert!(error.to_string().contains(".log"), "{error}");
     }
     scene.process.disk.trouble.end();
     scene.act().await.unwrap();
@@ -188,7 +195,7 @@ async fn repeated_sync_failures_are_reported_and_need_no_restart() {
     scene.answers.cut_from(scene.answers.moment()).await.unwrap();
 }
 
-/// What is repeated after an answer that was not certain is confirmed only once it is durable.
+/// After an uncertain answer, a repeated command is confirmed only once it is durable.
 #[tokio::test]
 async fn change_repeated_after_an_uncertain_answer_is_made_once() {
     let directory = directory_in_memory();
@@ -202,7 +209,7 @@ async fn change_repeated_after_an_uncertain_answer_is_made_once() {
     let first = complete().await;
     assert!(matches!(first, Err(StoreError::Uncertain(_))), "{first:?}");
     let still = complete().await;
-    assert!(still.is_err(), "confirmed, and not durable: {still:?}");
+    assert!(still.is_err(), "confirmed before it was durable: {still:?}");
     disk.trouble.end();
     let done = complete().await.unwrap().unwrap();
     assert_eq!((done.status, done.comments.len()), (Status::Completed, 1));

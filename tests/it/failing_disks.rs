@@ -1,5 +1,5 @@
-//! Disks and directories that fail under a running server, the real ones: what its tools answer, what the health
-//! probe says, and that all goes on when the cause is gone, with everything that was answered.
+//! Real disks and directories that fail under a running server: the answers of its tools, the health probe, and the
+//! recovery of the store, with every acknowledged change, once the cause is fixed.
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +20,7 @@ fn add(client: &mut Client, description: &str) -> Answer {
     client.call("add_issue", arguments)
 }
 
-/// How many issues there are, or why that cannot be told.
+/// Returns the number of issues, or the error.
 fn count(client: &mut Client) -> Result<usize, String> {
     let listed = client.call("list_issues", json!({ "take": 1 }));
     if listed.is_error {
@@ -30,9 +30,9 @@ fn count(client: &mut Client) -> Result<usize, String> {
     Ok(listed["count"].as_u64().unwrap() as usize)
 }
 
-/// The reason for which the health probe calls the store degraded.
+/// Returns the reason that the health probe gives for a degraded store.
 #[track_caller]
-fn illness(client: &Client) -> String {
+fn degraded_reason(client: &Client) -> String {
     let response = get(client.port(), "/health");
     let report = response.json();
     assert_eq!((response.status, &report["status"]), (503, &json!("degraded")), "{report}");
@@ -40,7 +40,7 @@ fn illness(client: &Client) -> String {
 }
 
 fn wait_until_healthy(client: &Client) {
-    until("the probe is content again", || get(client.port(), "/health").status == 200);
+    until("the health probe is ok again", || get(client.port(), "/health").status == 200);
 }
 
 #[track_caller]
@@ -50,7 +50,7 @@ fn assert_words(text: &str, words: &[&str]) {
     }
 }
 
-/// A server whose store is in a directory of its own.
+/// Starts a server whose store has its own directory and two issues.
 fn in_directory(directory: &Path, command: &mut Command) -> (PathBuf, Client) {
     let store = directory.join("store");
     fs::create_dir(&store).unwrap();
@@ -71,14 +71,14 @@ fn store_recovers_after_its_directory_is_moved_and_restored() {
         fs::rename(&store, &away).unwrap();
         assert_words(&add(&mut client, "").refusal(), &expected);
         assert_words(&count(&mut client).unwrap_err(), &expected);
-        assert_words(&illness(&client), &expected);
+        assert_words(&degraded_reason(&client), &expected);
         fs::rename(&away, &store).unwrap();
         assert_eq!(count(&mut client), Ok(known));
         add(&mut client, "").ok();
         wait_until_healthy(&client);
         assert_eq!(stored_issues(&store).len(), known + 1);
     }
-    // One that comes back empty is filled with what the process knows.
+    // If the directory comes back empty, the process writes what it knows.
     until("the directory is removed", || fs::remove_dir_all(&store).is_ok());
     fs::create_dir_all(&store).unwrap();
     add(&mut client, "").ok();
@@ -86,15 +86,15 @@ fn store_recovers_after_its_directory_is_moved_and_restored() {
     assert!(client.close().success());
 }
 
-/// The binary without the rights of the superuser over files of others, and over its own.
-fn ait_without_rights(directory: &Path) -> Option<Command> {
+/// Returns a command that runs the binary without root's power to bypass file permissions.
+fn ait_without_capabilities(directory: &Path) -> Option<Command> {
     let id = Command::new("id").arg("-u").output().ok()?;
     if id.stdout != b"0\n" {
         return Some(ait(directory));
     }
     let mut probe = Command::new("setpriv");
-    if !probe.args(["--bounding-set=-all", "true"]).status().is_ok_and(|it| it.success()) {
-        eprintln!("skipped: the superuser's rights over files cannot be given up here");
+    if !probe.args(["--bounding-set=-all", "true"]).status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: setpriv(1) cannot drop the capabilities of root here");
         return None;
     }
     let mut command = ait_through("setpriv", directory);
@@ -105,14 +105,14 @@ fn ait_without_rights(directory: &Path) -> Option<Command> {
 #[test]
 fn store_recovers_after_permissions_are_restored() {
     let directory = directory();
-    let Some(mut command) = ait_without_rights(directory.path()) else { return };
+    let Some(mut command) = ait_without_capabilities(directory.path()) else { return };
     let (store, mut client) = in_directory(directory.path(), &mut command);
     let mut known = 2;
-    let reads_too = ["Permission denied", "make it readable"];
+    let unreadable = ["Permission denied", "make it readable"];
     for (name, mode, refused) in [
-        // Nothing in it can be reached.
-        ("", 0o000, Some(&reads_too)),
-        // A change needs no new name; publishing does, and so does the next process.
+        // No file in the directory is accessible.
+        ("", 0o000, Some(&unreadable)),
+        // A change creates no file; publishing does, and so does a new process.
         ("", 0o555, None),
     ] {
         let path = store.join(name);
@@ -130,11 +130,11 @@ fn store_recovers_after_permissions_are_restored() {
         }
         match count(&mut client) {
             Ok(count) => assert_eq!(count, known),
-            Err(text) => assert_words(&text, &reads_too),
+            Err(text) => assert_words(&text, &unreadable),
         }
         if refused.is_some() {
             until("the probe notices", || get(client.port(), "/health").status == 503);
-            assert_words(&illness(&client), &["ermission denied"]);
+            assert_words(&degraded_reason(&client), &["ermission denied"]);
         }
         fs::set_permissions(&path, mode_before).unwrap();
         add(&mut client, "").ok();
@@ -146,10 +146,10 @@ fn store_recovers_after_permissions_are_restored() {
     assert_eq!(stored_issues(&store).len(), known);
 }
 
-/// A file system on a disk that grows as it is written, a page at a time: loop devices of Linux 6.18 call a write a
-/// success of which only a part found room. What the server leaves there when it is killed is what is
-/// found when it is mounted anew.
-const GROWING: &str = r#"
+/// Mounts a file system on a sparse image and starts the server there. The image grows by a page at a time, because
+/// loop devices of Linux 6.18 report success for a write that was stored only in part. After the server was killed, the
+/// script mounts the image again and copies the store out of it.
+const DISK_SCRIPT: &str = r#"
     mount -t tmpfs -o size=16m tmpfs "$1/disk"
     cd "$1"
     truncate -s 32m disk/image
@@ -162,14 +162,14 @@ const GROWING: &str = r#"
     test -z "$4" || exit 0
     ISSUES_FILE="$1/mounted/issues.json" sh -c 'echo $$ > pid; exec "$0"' "$2" || true
     umount mounted
-    test -e disk/mended || mv disk/image disk/mended
-    mount -o loop,ro disk/mended mounted
+    test -e disk/repaired || mv disk/image disk/repaired
+    mount -o loop,ro disk/repaired mounted
     cp -r mounted/.ait found/
     cp mounted/issues.json found/ || true
     umount mounted
 "#;
 
-/// A server on such a file system.
+/// A server whose store is on that file system.
 struct OnDisk {
     directory: tempfile::TempDir,
     client: Client,
@@ -177,7 +177,7 @@ struct OnDisk {
 }
 
 impl OnDisk {
-    /// `None` where the machine has no such disks.
+    /// Starts the server. Returns `None` if this machine cannot mount such a disk.
     fn start(on_errors: &str) -> Option<Self> {
         let directory = directory();
         for name in ["disk", "mounted", "found"] {
@@ -185,12 +185,12 @@ impl OnDisk {
         }
         let path = directory.path().to_str().unwrap();
         let arguments = |only: &str| {
-            ["-m", "sh", "-ec", GROWING, "sh", path, BINARY, on_errors, only].map(str::to_owned)
+            ["-m", "sh", "-ec", DISK_SCRIPT, "sh", path, BINARY, on_errors, only].map(str::to_owned)
         };
         let mut probe = Command::new("unshare");
         probe.args(arguments("only")).stdin(Stdio::null());
         if !probe.output().is_ok_and(|output| output.status.success()) {
-            eprintln!("skipped: no disk can be made here");
+            eprintln!("skipped: no disk image can be mounted here");
             return None;
         }
         let mut command = ait_through("unshare", directory.path());
@@ -200,7 +200,7 @@ impl OnDisk {
         Some(Self { directory, client, pid })
     }
 
-    /// Runs a script where the disk is mounted, in the directory that all is in.
+    /// Runs a script in the mount namespace of the server and in the directory of the test.
     fn inside(&self, script: &str) {
         let mut command = Command::new("nsenter");
         let script = format!("cd \"$1\"\n{script}");
@@ -209,7 +209,7 @@ impl OnDisk {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Kills the server; gives how many issues are on the disk.
+    /// Kills the server. Returns the number of issues on the disk.
     fn kill(mut self) -> usize {
         let kill = Command::new("kill").args(["-9", &self.pid]).status().unwrap();
         assert!(kill.success());
@@ -224,30 +224,33 @@ impl OnDisk {
     }
 }
 
-/// The kernel takes each change, and fails to save it.
+/// The kernel accepts each write and fails to save it.
 #[test]
 fn changes_that_a_disk_fails_to_save_are_not_acknowledged() {
     let Some(mut server) = OnDisk::start("continue") else { return };
-    let (description, mut answered, mut uncertain) = ("x".repeat(8000), 1, 0);
+    let (description, mut acknowledged, mut uncertain) = ("x".repeat(8000), 1, 0);
     add(&mut server.client, &description).ok();
     server.inside("dd if=/dev/zero of=disk/filler bs=65536 2>/dev/null || true");
     let refusal = loop {
         let answer = add(&mut server.client, &description);
         if !answer.is_error {
-            answered += 1;
+            acknowledged += 1;
         } else if answer.text.contains("it is not certain") {
             assert_words(&answer.text, &[".log", "no other file took it"]);
             uncertain += 1;
         } else {
             break answer.text;
         }
-        assert!(answered + uncertain < 100, "the disk takes everything");
+        assert!(acknowledged + uncertain < 100, "the disk never fails");
     };
     assert_words(&refusal, &["issues.json", "nothing was changed"]);
     assert!(uncertain > 0, "no sync has failed: {refusal}");
-    assert_words(&illness(&server.client), &["issues.json"]);
+    assert_words(&degraded_reason(&server.client), &["issues.json"]);
     let known = count(&mut server.client).unwrap();
-    assert!((answered..=answered + uncertain).contains(&known), "{answered}, {uncertain}, {known}");
+    assert!(
+        (acknowledged..=acknowledged + uncertain).contains(&known),
+        "{acknowledged}, {uncertain}, {known}"
+    );
     server.inside("rm disk/filler");
     add(&mut server.client, &description).ok();
     wait_until_healthy(&server.client);
@@ -255,7 +258,7 @@ fn changes_that_a_disk_fails_to_save_are_not_acknowledged() {
     assert_eq!(server.kill(), known + 1);
 }
 
-/// As the kernel does when it has found an error, while files are open; somebody mounts it anew then.
+/// After an error, the kernel remounts the disk read-only while files are open. Later the disk is repaired and mounted.
 #[test]
 fn store_recovers_after_a_read_only_remount_is_repaired() {
     let Some(mut server) = OnDisk::start("remount-ro") else { return };
@@ -267,13 +270,13 @@ fn store_recovers_after_a_read_only_remount_is_repaired() {
     assert_words(&refusal, &["issues.json", "Read-only file system", "nothing was changed"]);
     assert_eq!(count(&mut server.client), Ok(2));
     until("the probe notices", || get(server.client.port(), "/health").status == 503);
-    assert_words(&illness(&server.client), &["ead-only"]);
-    // What is mounted stays as it is for as long as a file of it is open.
+    assert_words(&degraded_reason(&server.client), &["ead-only"]);
+    // The old mount lives on as long as one of its files is open.
     server.inside(
         "umount -l mounted
-         cp --sparse=always disk/image disk/mended
-         e2fsck -fy disk/mended >&2 || test $? -le 2
-         mount -o loop disk/mended mounted",
+         cp --sparse=always disk/image disk/repaired
+         e2fsck -fy disk/repaired >&2 || test $? -le 2
+         mount -o loop disk/repaired mounted",
     );
     assert_eq!(count(&mut server.client), Ok(2));
     add(&mut server.client, "").ok();

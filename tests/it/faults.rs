@@ -1,5 +1,5 @@
-//! A file system that fails, at every single call: once, or for a while. Whoever is answered has a change that
-//! lasts, whoever is refused has none, and all goes on when the cause is gone.
+//! A file system that fails at every single call, once or for a while. Acknowledged changes last, refused changes leave
+//! no trace, and the store recovers when the fault ends.
 
 use std::fs;
 use std::path::Path;
@@ -14,28 +14,28 @@ use crate::support::scene::{Answers, Process};
 use crate::support::stores::check;
 use crate::support::trouble::{Call, EACCES, EFBIG, EIO, ENOSPC, EROFS, Fault};
 
-/// What a process is about to do when its disk fails.
+/// What a process does when its disk fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
-    /// The first change of a store that has no file.
+    /// The first change of an empty store.
     First,
-    /// The first change of a store that is nothing but a file.
+    /// The first change of a store that has only `issues.json`.
     FirstOverFile,
-    /// A change by a process that has made some.
+    /// A change by a process that made changes before.
     Change,
     /// The first change of a process.
     ChangeOfNewProcess,
     /// A claim.
     Claim,
-    /// A change behind a batch that a dead process has not synced.
+    /// A change after a batch that a dead process did not sync.
     BehindUndurable,
-    /// The first change of a process, behind a batch that the disk could not save for one that died of that.
+    /// The first change of a process, after a batch whose sync failed and whose process died.
     BehindFailedSync,
-    /// A change behind a part of a batch that a dead process has written.
+    /// A change after a torn batch of a dead process.
     BehindTorn,
-    /// Writing `issues.json`.
+    /// Publishing `issues.json`.
     Publish,
-    /// Writing it where somebody has edited it.
+    /// Publishing over an external edit.
     PublishOverEdit,
     /// Reading.
     Read,
@@ -55,24 +55,24 @@ pub const ALL: [Act; 11] = [
     Act::Read,
 ];
 
-/// A store on which a process is about to act.
+/// A store, and a process that is about to act on it.
 pub struct Scene {
     pub directory: tempfile::TempDir,
     pub act: Act,
     pub answers: Arc<Answers>,
     pub process: Process,
-    /// Another process that was there before.
+    /// Another process, which started earlier.
     pub other: Process,
 }
 
 impl Scene {
-    pub async fn new(act: Act, neglect: FaultyDuty) -> Self {
+    pub async fn new(act: Act, faulty_duty: FaultyDuty) -> Self {
         let directory = directory_in_memory();
         let path = directory.path();
         if act == Act::FirstOverFile {
             write_issues(path, &[issue_json(&id(77), "before", "created")]);
         }
-        let disk = Disk::new(path, neglect);
+        let disk = Disk::new(path, faulty_duty);
         let answers = Answers::new(&disk);
         let other = Process::start(path, Arc::clone(&disk));
         let process = other.beside(path);
@@ -106,24 +106,24 @@ impl Scene {
         }
     }
 
-    /// Lets another process die in the middle of a change.
+    /// Lets another process die in the middle of a change, at this call on the log.
     async fn die_at_first(&self, name: &'static str) {
-        let mortal = self.other.beside(self.path());
-        self.answers.file(&mortal).await.unwrap();
-        let disk = Arc::downgrade(&mortal.disk);
-        mortal.disk.hook(move |call| {
+        let victim = self.other.beside(self.path());
+        self.answers.file(&victim).await.unwrap();
+        let disk = Arc::downgrade(&victim.disk);
+        victim.disk.hook(move |call| {
             if call.is(name, ".log") {
                 disk.upgrade().unwrap().die_at(1);
             }
         });
-        self.answers.file(&mortal).await.unwrap_err();
-        mortal.kill().await;
+        self.answers.file(&victim).await.unwrap_err();
+        victim.kill().await;
     }
 
     async fn die_of_failed_sync(&self) {
-        let mortal = self.other.beside(self.path());
-        let (disk, mut has_failed) = (Arc::downgrade(&mortal.disk), false);
-        mortal.disk.hook(move |call| {
+        let victim = self.other.beside(self.path());
+        let (disk, mut has_failed) = (Arc::downgrade(&victim.disk), false);
+        victim.disk.hook(move |call| {
             let disk = disk.upgrade().unwrap();
             if has_failed {
                 disk.die_at(1);
@@ -132,8 +132,8 @@ impl Scene {
                 has_failed = true;
             }
         });
-        self.answers.file(&mortal).await.unwrap_err();
-        mortal.kill().await;
+        self.answers.file(&victim).await.unwrap_err();
+        victim.kill().await;
     }
 
     pub fn path(&self) -> &Path {
@@ -150,7 +150,7 @@ impl Scene {
         }
     }
 
-    /// Tells what is wrong with the store in the eyes of everybody, and lets everybody go on.
+    /// Checks the store as every process sees it, and that each process can still file, claim and publish.
     pub async fn check(&self, is_dead: bool) -> Result<(), String> {
         let Self { answers, process, other, .. } = self;
         let later = other.beside(self.path());
@@ -169,7 +169,7 @@ impl Scene {
         }
         for process in &all {
             answers.check(&*process.store).await?;
-            check(&*process.store).await.map_err(|error| format!("still ill: {error}"))?;
+            check(&*process.store).await.map_err(|error| format!("still degraded: {error}"))?;
         }
         other.publish().await.map_err(|error| format!("not published: {error}"))?;
         if names(self.path()) != [".ait", "issues.json"] {
@@ -191,7 +191,7 @@ impl Scene {
     }
 }
 
-/// Lets each call of an act fail; gives the calls that failed.
+/// Makes each call of an act fail in turn. Returns the failed calls.
 async fn fail_each_call(act: Act, fault: impl Fn(usize) -> Fault) -> Result<Vec<Call>, String> {
     let mut failed = Vec::new();
     for number in 1.. {
@@ -208,16 +208,18 @@ async fn fail_each_call(act: Act, fault: impl Fn(usize) -> Fault) -> Result<Vec<
         scene.process.disk.trouble.end();
         if let Err(problem) = &acted {
             let text = problem.to_string();
-            let is_told =
+            let is_explained =
                 ["os error", "could not be", "read-only"].iter().any(|words| text.contains(words));
-            if !is_told || !text.contains(&*scene.path().to_string_lossy()) {
-                return Err(format!("{act:?}, {error} at call {number}, {call:?}: told {text:?}"));
+            if !is_explained || !text.contains(&*scene.path().to_string_lossy()) {
+                return Err(format!(
+                    "{act:?}, {error} at call {number}, {call:?}: the error was {text:?}"
+                ));
             }
         }
-        let told = acted.map_or_else(|error| error.to_string(), |()| "well".to_owned());
+        let outcome = acted.map_or_else(|error| error.to_string(), |()| "succeeded".to_owned());
         let checked = scene.check(false).await;
         checked.map_err(|wrong| {
-            format!("{act:?}, {error} at call {number}, {call:?} ({told}): {wrong}")
+            format!("{act:?}, {error} at call {number}, {call:?} ({outcome}): {wrong}")
         })?;
         failed.push(call);
         scene.end().await;
@@ -225,7 +227,7 @@ async fn fail_each_call(act: Act, fault: impl Fn(usize) -> Fault) -> Result<Vec<
     unreachable!()
 }
 
-/// What the disk says at a call.
+/// Returns the error of the disk at a call.
 fn error_at(number: usize) -> i32 {
     [ENOSPC, EIO, EACCES, EROFS, EFBIG][number % 5]
 }
@@ -245,14 +247,14 @@ async fn lasting_fault_from_any_call_keeps_responses_truthful() {
     }
 }
 
-/// A change that was answered and is not there: what all of these tests look for.
+/// Control for all of these tests: a lost change, and a refused one that was made.
 #[tokio::test]
 async fn checker_detects_lost_and_resurrected_changes() {
     let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
     let segment = newest_segment(scene.path());
     let before = fs::read(&segment).unwrap();
     scene.act().await.unwrap();
-    let with_it = fs::read(&segment).unwrap();
+    let with_change = fs::read(&segment).unwrap();
     scene.end().await;
     fs::write(&segment, &before).unwrap();
     let check = || async {
@@ -260,7 +262,7 @@ async fn checker_detects_lost_and_resurrected_changes() {
         scene.answers.check(&*process.store).await
     };
     assert!(check().await.unwrap_err().contains("is lost"));
-    fs::write(&segment, with_it).unwrap();
+    fs::write(&segment, with_change).unwrap();
     check().await.unwrap();
     scene.answers.mark_last_change_refused();
     assert!(check().await.unwrap_err().contains("was refused and is there"));

@@ -1,4 +1,4 @@
-//! A limit of the size of files (`ulimit -f`): it refuses changes, and ends nobody.
+//! A file size limit (`ulimit -f`): the server refuses changes and keeps running.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::files::stored_issues;
 use crate::support::{BINARY, Client, ait_through, directory, get};
 
-/// In blocks of 512 bytes: 32 KiB.
+/// The limit in blocks of 512 bytes: 32 KiB.
 const LIMIT_BLOCKS: usize = 64;
 const ISSUES: usize = 60;
 
@@ -39,7 +39,7 @@ fn server_survives_the_file_size_limit_and_loses_nothing() {
             false => filed.push(number.to_string()),
         }
     }
-    // All of them together are larger than any file may be.
+    // All of them together exceed the size limit of a file.
     assert!(filed.len() > 5, "{refused} of {ISSUES} were refused");
     let listed = client.call("list_issues", json!({ "take": 1 })).ok();
     let listed: Value = serde_json::from_str(&listed).unwrap();
@@ -49,7 +49,7 @@ fn server_survives_the_file_size_limit_and_loses_nothing() {
     let titles: Vec<_> =
         stored_issues(directory.path()).iter().map(|issue| issue["title"].clone()).collect();
     assert_eq!(titles, filed);
-    // Without the limit everything goes on.
+    // Without the limit, the store accepts changes again.
     let mut client = Client::start(directory.path());
     client.add("last", "bug");
     assert!(client.close().success());

@@ -43,12 +43,12 @@ fn sighup_stops_the_server_only_if_its_terminal_is_closed() {
     let pid = fs::read_to_string(directory.path().join("pid")).unwrap().trim().to_owned();
     let hang_up = format!("kill -HUP {pid}");
     assert!(Command::new("sh").args(["-c", &hang_up]).status().unwrap().success());
-    // It is noticed before the next request, or after it.
+    // The server may handle the signal before or after a request.
     for _ in 0..20 {
         health_issue_count(port.parse().unwrap());
     }
     script.kill().unwrap();
     script.wait().unwrap();
     let process = PathBuf::from(format!("/proc/{pid}"));
-    until("it ends with its terminal", || !process.exists());
+    until("the server ends with its terminal", || !process.exists());
 }

@@ -1,4 +1,4 @@
-//! The health probe: it says "ok" only of a store that can be read and that a change could be written to.
+//! The health probe: it reports "ok" only if the store can be read and written.
 
 use std::collections::HashSet;
 use std::fs;
@@ -28,7 +28,7 @@ use crate::support::{Client, directory, get, has_no_store_files, until};
 
 const NEVER_AGAIN: Duration = Duration::from_secs(3600);
 
-/// Serves a store on a test's disk from this process; the runtime keeps it going.
+/// Serves a store on a test disk from this process, for as long as the runtime lives.
 fn serve(directory: &Path, disk: &Arc<Disk>, trial_every: Duration) -> (Runtime, u16) {
     let runtime = Runtime::new().unwrap();
     let options = WebOptions { trial_every, ..WebOptions::default() };
@@ -39,7 +39,7 @@ fn serve(directory: &Path, disk: &Arc<Disk>, trial_every: Duration) -> (Runtime,
 fn serve_on(runtime: &Runtime, directory: &Path, disk: &Arc<Disk>, options: WebOptions) -> u16 {
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let port = listener.local_addr().unwrap().port();
-    // What waits for the disk keeps none of the threads that answer.
+    // Waiting for the disk must not block the threads that answer.
     let options_of_store = JsonStoreOptions { reads_in_place: false, ..quiet() };
     let tracker = Tracker::new(Arc::new(open_with(directory, disk, options_of_store)));
     let router = router_with(ReadModel::new(tracker), Metrics::new(), options);
@@ -47,7 +47,7 @@ fn serve_on(runtime: &Runtime, directory: &Path, disk: &Arc<Disk>, options: WebO
     port
 }
 
-/// Returns true if a call is the one by which a trial to write begins.
+/// Returns true if a write trial begins with this call.
 fn begins_trial(call: &Call) -> bool {
     call.name == "create" && call.file.starts_with(".trial.")
 }
@@ -114,7 +114,7 @@ fn unreadable_store_is_degraded_and_has_no_issue_count() {
     assert_eq!((slashed.status, keys(&slashed.json())), (503, keys(&report)));
 }
 
-/// Agents go on without the file; people are told what is wrong with it, and where.
+/// Agents continue without the file. The health probe reports the error and its position.
 #[test]
 fn invalid_edit_is_degraded_with_its_position_while_agents_work() {
     let directory = directory();
@@ -137,12 +137,12 @@ fn invalid_edit_is_degraded_with_its_position_while_agents_work() {
         assert_eq!(claimed["id"], json!(id));
         let back = json!({ "issue_id": id, "comment": "c", "agent": "a" });
         client.call("return_issue", back).ok();
-        // Longer than it takes until the file is written otherwise.
+        // Longer than the usual delay of publishing.
         thread::sleep(Duration::from_millis(1500));
         assert_eq!(fs::read_to_string(&path).unwrap(), text, "the file was overwritten");
     }
     fs::write(&path, valid.replace("kept in the log", "and edited")).unwrap();
-    until("the edit is taken over", || get(port, "/health").status == 200);
+    until("the edit is adopted", || get(port, "/health").status == 200);
     let issue = client.call("list_issues", json!({ "issue_id": id })).issue();
     assert_eq!(issue["title"], "and edited");
     let last = issue["history"].as_array().unwrap().last().unwrap().clone();
@@ -151,7 +151,7 @@ fn invalid_edit_is_degraded_with_its_position_while_agents_work() {
     assert_eq!(issues_in_file(directory.path())[0], issue);
 }
 
-/// Whatever takes room fails.
+/// Every call that needs disk space fails.
 fn is_full_disk() -> Fault {
     Fault::Where(Arc::new(|call| ["create", "create_directory", "write_at"].contains(&call.name)))
 }
@@ -199,8 +199,8 @@ fn held_lock_is_degraded_until_it_is_released() {
     let report = response.json();
     assert_eq!((response.status, &report["status"]), (503, &"degraded".into()));
     let reason = report["reason"].as_str().unwrap();
-    let told = format!("{} has been locked for more than 2 s", segment.display());
-    assert!(reason.contains(&told), "{reason}");
+    let expected = format!("{} has been locked for more than 2 s", segment.display());
+    assert!(reason.contains(&expected), "{reason}");
     assert_eq!(report["issueCount"], 1);
     lock.unlock().unwrap();
     assert_eq!(get(port, "/health").status, 200);
@@ -224,7 +224,7 @@ fn hanging_disk_is_reported_to_all_probes_and_blocks_one_thread() {
     }
     assert_eq!(disk.count_of("create", ".tmp"), 0);
     runtime.block_on(pause.end());
-    until("the probe is content again", || get(port, "/health").status == 200);
+    until("the health probe is ok again", || get(port, "/health").status == 200);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn probes_share_a_write_trial_but_always_check_the_files() {
     runtime.block_on(pause.reached());
     runtime.block_on(pause.end());
     assert!(probes.into_iter().all(|probe| probe.join().unwrap() == 200));
-    // Nothing is tried any more, and what needs no trial is noticed all the same.
+    // No further write trial runs, but the probe still notices errors that need no trial.
     disk.trouble.begin(is_full_disk());
     assert_eq!(get(port, "/health").status, 200);
     fs::write(directory.path().join("issues.json"), "{").unwrap();
@@ -247,8 +247,8 @@ fn probes_share_a_write_trial_but_always_check_the_files() {
     assert_eq!(disk.count_of("create", ".tmp"), 1);
 }
 
-/// The calls of a trial that have to go well.
-const TOLD: [&str; 4] = ["lock", "create", "write_at", "remove"];
+/// The calls of a write trial whose failure must be reported.
+const REPORTED: [&str; 4] = ["lock", "create", "write_at", "remove"];
 
 #[test]
 fn failed_write_trial_is_reported_and_leaves_no_files() {
@@ -267,8 +267,8 @@ fn failed_write_trial_is_reported_and_leaves_no_files() {
         };
         failed.insert(call.name);
         match outcome {
-            // A look at a name may be made up for by another.
-            Ok(()) => assert!(!TOLD.contains(&call.name), "{call:?}"),
+            // Another lookup may make up for a failed one.
+            Ok(()) => assert!(!REPORTED.contains(&call.name), "{call:?}"),
             Err(error) => {
                 let text = error.to_string().to_lowercase();
                 assert!(text.contains("no space left"), "{call:?}: {text}");
@@ -276,12 +276,12 @@ fn failed_write_trial_is_reported_and_leaves_no_files() {
         }
         disk.trouble.end();
         for left in names(&store_directory(directory.path()).join("log")) {
-            // The one that could not be removed.
+            // The file whose removal failed.
             let is_excused = call.name == "remove" && left.ends_with(".tmp");
             assert!(before.contains(&left) || is_excused, "{call:?}: {left}");
         }
     }
-    for name in TOLD {
+    for name in REPORTED {
         assert!(failed.contains(name), "{name} is not among {failed:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Commands while another process keeps the lock of the store: each is answered in time, or says that it waits.
+//! Commands while another process holds the lock of the store: each ends in time or reports that it waits.
 
 use std::io::Read;
 use std::thread;
@@ -9,11 +9,12 @@ use crate::support::http::lock_newest_segment;
 use crate::support::runs::run;
 use crate::support::{Log, ait, directory, wait};
 
-/// How long commands wait for the lock, and what a busy machine may add.
+/// How long commands wait for the lock.
 const BUSY_AFTER: Duration = Duration::from_secs(10);
+/// The delay that a busy machine may add.
 const MARGIN: Duration = Duration::from_secs(4);
 
-/// It takes as long as commands wait; so all of them wait at once.
+/// All commands wait at the same time, so the test takes only one timeout.
 #[test]
 fn commands_waiting_for_a_lock_time_out_as_busy() {
     let directory = directory();

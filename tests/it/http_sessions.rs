@@ -1,4 +1,4 @@
-//! Many sessions over HTTP at once.
+//! Many concurrent HTTP sessions.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! What every store must keep of leases and clients.
+//! The rules on leases and clients that every store must follow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn client(name: &str) -> ClientId {
     ClientId::new(name)
 }
 
-/// A claim of this issue that lives with a client.
+/// A claim of this issue whose lease belongs to a client.
 fn claim_with(issue: IssueId, name: &str) -> Command {
     let terms = ClaimTerms { client: Some(client(name)), ..ClaimTerms::default() };
     let issue = Some(issue.into());
@@ -42,7 +42,7 @@ fn leases(state: &State) -> Vec<(IssueId, Lease)> {
     state.issues.leases().map(|(id, lease)| (id, lease.clone())).collect()
 }
 
-/// Makes an issue that a client holds.
+/// Files an issue and claims it for a client.
 async fn held(store: &dyn Store, n: u32, name: &str) -> IssueId {
     apply(store, add(n, Classification::Bug), at(0)).await.unwrap();
     apply(store, claim_with(number(n), name), at(1)).await.unwrap();
@@ -56,18 +56,18 @@ pub async fn exercise(store: &dyn Store) {
     let first = held(store, 1, "one").await;
     let lease = store.state().await.unwrap().issues.lease(first).cloned();
     assert_eq!(lease, Some(Lease { claim: 1, client: client("one") }));
-    // Only the agent that holds it may take it up.
+    // Only the holder may take up its claim.
     let (from, to) = (client("one"), client("two"));
     let of_other = Command::TakeUpClaim { issue: first, agent: other(), from, to };
     assert!(lost(apply(store, of_other, at(2)).await));
-    // Whichever comes first wins.
+    // A take-up prevents later lapses and take-ups; a lapse prevents later take-ups.
     apply(store, take_up(first, "one", "two"), at(2)).await.unwrap();
     assert!(lost(apply(store, lapse(first, "one"), at(3)).await));
     assert!(lost(apply(store, take_up(first, "one", "three"), at(3)).await));
     let second = held(store, 2, "one").await;
     apply(store, lapse(second, "one"), at(2)).await.unwrap();
     assert!(lost(apply(store, take_up(second, "one", "two"), at(3)).await));
-    // What ends a claim ends its lease; what does not, keeps it.
+    // A command that ends a claim ends its lease; other commands keep it.
     let third = held(store, 3, "three").await;
     apply(store, say(third.into()), at(4)).await.unwrap();
     let fourth = held(store, 4, "four").await;
@@ -80,7 +80,7 @@ pub async fn exercise(store: &dyn Store) {
     undo(store).await;
 }
 
-/// Events that are undone bring back the leases that they ended.
+/// Reverting an event restores the leases that it ended.
 async fn undo(store: &dyn Store) {
     let events = store.events(0, usize::MAX).await.unwrap().events;
     let (mut state, mut before) = (State::default(), Vec::new());
@@ -94,7 +94,7 @@ async fn undo(store: &dyn Store) {
     }
 }
 
-/// A process lives until it ends, any other client for its time.
+/// A process is live until it ends, any other client until its time to live is over.
 pub fn exercise_clients(store: &dyn Store) {
     let clients = store.clients();
     let process = clients.begin_process().unwrap();
@@ -103,12 +103,12 @@ pub fn exercise_clients(store: &dyn Store) {
     clients.renew(&session, Duration::from_secs(3600)).unwrap();
     let silent = client("session-2");
     clients.renew(&silent, Duration::from_millis(1)).unwrap();
-    until("the time of the silent one is over", || clients.gone_for(&silent).unwrap().is_some());
+    until("the silent client has expired", || clients.gone_for(&silent).unwrap().is_some());
     assert_eq!(clients.gone_for(&process).unwrap(), None);
     assert_eq!(clients.gone_for(&session).unwrap(), None);
     clients.renew(&silent, Duration::from_secs(3600)).unwrap();
     assert_eq!(clients.gone_for(&silent).unwrap(), None);
-    // Who has ended stays gone. Whoever is needed is not forgotten.
+    // A client that ended stays gone. The registry does not forget clients that are still needed.
     for ended in [&process, &session] {
         clients.end(ended);
     }
@@ -149,7 +149,7 @@ async fn leases_survive_reopening_with_and_without_a_snapshot() {
     exercise(&store).await;
     let expected = leases(&store.state().await.unwrap());
     store.close().await;
-    assert_eq!(snapshots(directory.path()), 1, "the one with which the log begins");
+    assert_eq!(snapshots(directory.path()), 1, "the snapshot with which the log begins");
     let store = open();
     assert_eq!(leases(&store.state().await.unwrap()), expected);
     // A snapshot is due after 4 MiB.
@@ -161,7 +161,7 @@ async fn leases_survive_reopening_with_and_without_a_snapshot() {
     store.close().await;
     let store = open();
     assert_eq!(leases(&store.state().await.unwrap()), expected);
-    // They end as before, and another process sees that.
+    // The leases end as before, and another process sees it.
     let other = open();
     apply(&store, lapse(number(1), "two"), at(20)).await.unwrap();
     apply(&store, take_up(number(3), "three", "six"), at(20)).await.unwrap();
@@ -169,7 +169,7 @@ async fn leases_survive_reopening_with_and_without_a_snapshot() {
     assert_eq!(leases(&other.state().await.unwrap()), [(number(3), lease)]);
 }
 
-/// Two processes at the same time: one lapses a claim, the other takes it up.
+/// One process lapses a claim while another takes it up.
 pub async fn race_lapses_with_take_ups(stores: [Arc<dyn Store>; 2]) {
     const CLAIMS: u32 = 60;
     let commit = |store: &Arc<dyn Store>, command: Command| {
@@ -201,7 +201,7 @@ pub async fn race_lapses_with_take_ups(stores: [Arc<dyn Store>; 2]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lapse_and_a_take_up_at_the_same_time_never_both_win() {
+async fn concurrent_lapse_and_take_up_never_both_succeed() {
     let directory = directory_in_memory();
     let open = || Arc::new(JsonStore::new(directory.path().join("issues.json")));
     race_lapses_with_take_ups([open(), open()]).await;
