@@ -21,7 +21,7 @@ fn claim(client: &mut Client, agent: &str) -> Value {
     client.call("get_next_issue", json!({ "agent": agent })).issue()
 }
 
-/// The issue as another process reads it.
+/// Returns the only issue as another process reads it.
 fn stored(directory: &Path) -> Value {
     only_issue(directory)
 }
@@ -31,7 +31,7 @@ fn last_action(issue: &Value) -> &str {
 }
 
 #[test]
-fn a_claim_lapses_after_the_grace_period_when_its_process_is_killed() {
+fn claim_of_a_killed_process_lapses_after_the_grace_period() {
     let directory = directory();
     let mut other = start(directory.path(), "1s");
     let id = other.add("t", "bug");
@@ -44,7 +44,7 @@ fn a_claim_lapses_after_the_grace_period_when_its_process_is_killed() {
     assert_eq!(last_action(&issue), "Claim lapsed");
     let said = issue["comments"][0]["text"].as_str().unwrap();
     assert!(said.starts_with(GONE) && said.contains("its process ended"), "{said}");
-    // Late work of the one who is gone is accepted, because nobody claimed the issue since.
+    // The gone agent may still complete the issue, because no other agent has claimed it since.
     let done = json!({ "issue_id": id, "comment": "late", "agent": "dev", "claim": 1 });
     other.call("complete_issue", done.clone()).ok();
     // A review lapses back to `completed`.
@@ -52,7 +52,7 @@ fn a_claim_lapses_after_the_grace_period_when_its_process_is_killed() {
     reviewer.call("get_next_review_item", json!({ "agent": "rev" })).issue();
     assert!(reviewer.close().success());
     until("the review has lapsed", || stored(directory.path())["status"] == "completed");
-    // What the successor holds, the number of a lapsed claim does not end.
+    // The number of a lapsed claim cannot end the claim of the successor.
     other.call("get_next_review_item", json!({ "agent": "rev-2" })).issue();
     let stale = json!({ "issue_id": id, "comment": "x", "agent": "rev", "claim": 2 });
     let refusal = other.call("return_issue", stale).refusal();
@@ -60,7 +60,7 @@ fn a_claim_lapses_after_the_grace_period_when_its_process_is_killed() {
 }
 
 #[test]
-fn a_living_process_keeps_its_claim_however_silent_it_is() {
+fn silent_but_live_process_keeps_its_claim() {
     let directory = directory();
     let mut client = Client::begin(
         ait(directory.path()).env("AIT_CLAIM_GRACE", "1s").env("AIT_CLAIM_TTL", "1s"),
@@ -73,7 +73,7 @@ fn a_living_process_keeps_its_claim_however_silent_it_is() {
     assert_eq!(claim(&mut victim, "victim")["id"], json!(second));
     victim.signal("KILL");
     victim.wait();
-    // Until a claim that was made later has lapsed.
+    // Waits for the lapse of a later claim.
     until("the other claim has lapsed", || {
         let listed = other.call("list_issues", json!({ "issue_id": second })).issue();
         listed["status"] == "created"
@@ -83,7 +83,7 @@ fn a_living_process_keeps_its_claim_however_silent_it_is() {
 }
 
 #[test]
-fn an_agent_that_comes_back_in_time_keeps_its_claim() {
+fn agent_that_comes_back_in_time_keeps_its_claim() {
     let directory = directory();
     let mut client = start(directory.path(), "5s");
     client.add("t", "bug");
@@ -97,7 +97,7 @@ fn an_agent_that_comes_back_in_time_keeps_its_claim() {
     let status: Value = serde_json::from_slice(&status.stdout).unwrap();
     assert_eq!(status["leases"][0]["agent"], "dev", "{status}");
     assert_eq!(status["leases"][0].get("goneForMs"), None, "{status}");
-    // Its new client is what counts now.
+    // The claim now depends on the new client.
     again.signal("KILL");
     again.wait();
     let status = ait(directory.path()).args(["status", "--json"]).output().unwrap();
@@ -108,7 +108,7 @@ fn an_agent_that_comes_back_in_time_keeps_its_claim() {
     assert!(doctor.contains("1 is of a client that is gone"), "{doctor}");
 }
 
-/// `issues.json` does not say with which clients claims live, so the running processes put that into the new log.
+/// `issues.json` does not name the clients of claims, so the running processes write them to the new log.
 #[test]
 fn claims_keep_their_clients_when_the_log_is_removed() {
     let directory = directory();
@@ -124,7 +124,11 @@ fn claims_keep_their_clients_when_the_log_is_removed() {
     until("the log is gone", || std::fs::remove_dir_all(path.join(".ait")).is_ok());
     run(path, &["edit", &id, "--label", "ui", "--agent", "lead"]).ok();
     std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(stored(path)["status"], "in_progress", "its client lives");
+    assert_eq!(
+        stored(path)["status"],
+        "in_progress",
+        "the claim lapsed although its client is live"
+    );
     client.signal("KILL");
     client.wait();
     until("the claim has lapsed", || stored(path)["status"] == "created");
@@ -133,7 +137,7 @@ fn claims_keep_their_clients_when_the_log_is_removed() {
 
 /// A restore removes issues and adds them again to change their order.
 #[test]
-fn claims_that_a_restore_leaves_alone_keep_their_clients() {
+fn claims_that_a_restore_does_not_change_keep_their_clients() {
     let directory = directory();
     let path = directory.path();
     let mut other = start(path, "1s");
@@ -171,7 +175,7 @@ fn commands_release_claims_of_dead_clients_without_a_server() {
     claim(&mut client, "dev");
     client.signal("KILL");
     client.wait();
-    // The first one notes that the client is gone.
+    // The first command notes that the client is gone.
     until("the command gets the issue", || run(&["next"]).status.success());
     assert_eq!(stored(directory.path())["history"][2]["action"], "Claim lapsed");
     // Claims of commands do not lapse.
@@ -180,7 +184,7 @@ fn commands_release_claims_of_dead_clients_without_a_server() {
 }
 
 #[test]
-fn a_session_that_ends_loses_its_claims_and_a_connected_one_does_not() {
+fn ended_session_loses_its_claims_and_a_connected_one_does_not() {
     let directory = directory();
     let mut command = ait(directory.path());
     command.args(["serve"]).env("AIT_CLAIM_GRACE", "1s").env("AIT_CLAIM_TTL", "2s");
@@ -206,7 +210,7 @@ fn a_session_that_ends_loses_its_claims_and_a_connected_one_does_not() {
 }
 
 #[test]
-fn claims_of_commands_lapse_with_a_time_to_live() {
+fn claim_of_a_command_lapses_after_its_time_to_live() {
     let directory = directory();
     let run = |arguments: &[&str]| {
         let mut command = ait(directory.path());
@@ -222,7 +226,7 @@ fn claims_of_commands_lapse_with_a_time_to_live() {
 }
 
 #[test]
-fn nothing_lapses_where_the_grace_period_is_zero() {
+fn zero_grace_period_disables_lapses() {
     let directory = directory();
     let mut client = start(directory.path(), "0");
     client.add("t", "bug");
@@ -234,9 +238,9 @@ fn nothing_lapses_where_the_grace_period_is_zero() {
     assert_eq!(status["leases"], json!([]));
 }
 
-/// A machine that is suspended, or a debugger: all processes are stopped for longer than the grace period.
+/// All processes stop for longer than the grace period, as on a suspended machine or in a debugger.
 #[test]
-fn nothing_lapses_after_all_processes_were_stopped_and_go_on() {
+fn no_claim_lapses_after_all_processes_were_suspended() {
     let directory = directory();
     let settings = "claim-grace = \"1s\"\nclaim-ttl = \"2s\"\n";
     std::fs::write(directory.path().join("ait.toml"), settings).unwrap();
@@ -259,10 +263,10 @@ fn nothing_lapses_after_all_processes_were_stopped_and_go_on() {
         processes.iter().for_each(|process| process.signal(name));
     };
     signal_all("STOP");
-    // Sessions were last renewed longer ago than their time to live.
+    // Longer than the time to live of sessions.
     std::thread::sleep(Duration::from_secs(4));
     signal_all("CONT");
-    // The claim of a client that dies now lapses, so all have looked.
+    // After the lapse of this claim, all processes have checked the clients.
     let mut victim = Client::start(directory.path());
     let orphan = claim(&mut victim, "e")["id"].clone();
     victim.signal("KILL");
@@ -279,9 +283,9 @@ fn nothing_lapses_after_all_processes_were_stopped_and_go_on() {
     }
 }
 
-/// Otherwise the claims of the session would last as long as those of a silent one, if the server is killed then.
+/// Otherwise, after a kill of the server, the claims of the session would last as long as those of a silent one.
 #[test]
-fn the_end_of_a_session_is_recorded_before_it_is_answered() {
+fn end_of_a_session_is_recorded_before_it_is_acknowledged() {
     let directory = directory();
     let serve = Server::start(directory.path());
     let clients = store_directory(directory.path()).join("clients");
@@ -297,23 +301,23 @@ fn the_end_of_a_session_is_recorded_before_it_is_answered() {
 }
 
 #[test]
-fn a_session_that_only_looks_is_not_silent() {
+fn session_that_only_reads_is_not_silent() {
     let directory = directory();
     let mut command = ait(directory.path());
     command.args(["serve"]).env("AIT_CLAIM_GRACE", "1s").env("AIT_CLAIM_TTL", "2s");
     let serve = Server::spawn(command, directory.path());
-    let (mut looking, mut silent) = (Agent::connect(serve.port), Agent::connect(serve.port));
-    let ids = ["1", "2"].map(|title| looking.add(title));
-    looking.call("get_next_issue", json!({ "agent": "a" })).issue();
+    let (mut reading, mut silent) = (Agent::connect(serve.port), Agent::connect(serve.port));
+    let ids = ["1", "2"].map(|title| reading.add(title));
+    reading.call("get_next_issue", json!({ "agent": "a" })).issue();
     silent.call("get_next_issue", json!({ "agent": "b" })).issue();
     let mut status =
-        |id: &str| looking.call("list_issues", json!({ "issue_id": id })).issue()["status"].clone();
+        |id: &str| reading.call("list_issues", json!({ "issue_id": id })).issue()["status"].clone();
     until("the claim of the silent session has lapsed", || status(&ids[1]) == "created");
     assert_eq!(status(&ids[0]), "in_progress");
 }
 
 #[test]
-fn a_client_without_a_session_keeps_its_claim_while_it_waits_for_another_issue() {
+fn sessionless_client_keeps_its_claim_while_it_waits() {
     let directory = directory();
     let mut command = ait(directory.path());
     command.args(["serve"]).env("AIT_CLAIM_GRACE", "1s").env("AIT_CLAIM_TTL", "1s");
@@ -338,7 +342,7 @@ fn a_client_without_a_session_keeps_its_claim_while_it_waits_for_another_issue()
             ids[1]
         );
         let mut issue = |id: &str| observer.call("list_issues", json!({ "issue_id": id })).issue();
-        // The claim of one that does not wait lapses, although it was made later.
+        // The claim of a client that does not wait lapses, although it is newer.
         until("the claim of the silent client has lapsed", || {
             issue(&ids[1])["status"] == "created"
         });
@@ -350,13 +354,13 @@ fn a_client_without_a_session_keeps_its_claim_while_it_waits_for_another_issue()
 }
 
 #[test]
-fn status_counts_with_the_grace_period_of_the_servers_that_run() {
+fn status_uses_the_grace_period_of_running_servers() {
     let directory = directory();
     let mut client = start(directory.path(), "3h");
     client.add("t", "bug");
     claim(&mut client, "dev");
     let lapses_in = || {
-        // Its own grace period is a minute.
+        // The grace period of the command itself is one minute.
         let status = ait(directory.path()).args(["status", "--json"]).output().unwrap();
         let status: Value = serde_json::from_slice(&status.stdout).unwrap();
         status["leases"][0]["lapsesInMs"].clone()
@@ -371,7 +375,7 @@ fn status_counts_with_the_grace_period_of_the_servers_that_run() {
     client.signal("KILL");
     client.wait();
     assert!(lapses_in().as_u64().unwrap() > 2 * 60 * 60 * 1_000);
-    // The first one that may lets the claim lapse.
+    // The server with the shortest grace period lapses the claim.
     let shorter = server("2h");
     assert!(lapses_in().as_u64().unwrap() <= 2 * 60 * 60 * 1_000);
     drop((longer, shorter));
@@ -381,7 +385,7 @@ fn status_counts_with_the_grace_period_of_the_servers_that_run() {
 }
 
 #[test]
-fn an_agent_that_was_told_what_it_holds_keeps_it_when_the_server_dies_then() {
+fn agent_that_listed_its_claims_keeps_them_if_the_server_dies() {
     let directory = directory();
     let mut command = ait(directory.path());
     command.arg("serve").env("AIT_CLAIM_GRACE", "1s");
@@ -394,7 +398,7 @@ fn an_agent_that_was_told_what_it_holds_keeps_it_when_the_server_dies_then() {
         client.signal("KILL");
         client.wait();
     };
-    // Then the server has looked for clients that are gone.
+    // After this lapse, the server has checked for clients that are gone.
     claims_and_dies();
     until("the claim has lapsed", || stored(directory.path())["status"] == "created");
     claims_and_dies();

@@ -1,4 +1,4 @@
-//! An issue's whole life, with the file looked at after every step, and a restart.
+//! The whole lifecycle of an issue. The test reads the store after every step and after a restart.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::support::files::{
 };
 use crate::support::{Client, directory, has_no_store_files};
 
-/// The last history action, the last comment and the status of the only issue on disk.
+/// Returns the last history action, the last comment and the status of the only issue on disk.
 fn last(directory: &std::path::Path) -> (String, String, Value) {
     let issues = stored_issues(directory);
     assert_eq!(issues.len(), 1);

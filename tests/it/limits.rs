@@ -20,7 +20,7 @@ use crate::support::http::{Agent, Raw, asked, message};
 use crate::support::stores::server_context;
 use crate::support::{PATIENCE, get, until};
 
-/// Serves some routes in this process. Returns the port.
+/// Serves test routes in this process. Returns the port, and the token that stops the server.
 async fn in_process(limits: Limits) -> (u16, CancellationToken) {
     let routes = Router::new()
         .route("/", on_get(async || "fine"))
@@ -71,7 +71,9 @@ async fn slow_headers_get_408_and_free_the_connection() {
         }
         drop(slow);
         // A silent connection is closed without a response.
-        until("there is room again", || !Raw::connect(port).rest().starts_with("HTTP/1.1 503 "));
+        until("the connection is free again", || {
+            !Raw::connect(port).rest().starts_with("HTTP/1.1 503 ")
+        });
     })
     .await
     .unwrap();
@@ -103,7 +105,7 @@ async fn slow_body_gets_408() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_may_wait_longer_than_clients_may_be_slow() {
+async fn waiting_call_may_exceed_the_limits_for_slow_clients() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let context = server_context(&store);
     let server = McpServer::new(
@@ -128,7 +130,7 @@ async fn a_call_may_wait_longer_than_clients_may_be_slow() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unread_response_does_not_keep_its_connection() {
+async fn unread_response_does_not_keep_its_connection() {
     let (port, _shutdown) = in_process(limits(1, 300)).await;
     tokio::task::spawn_blocking(move || {
         let mut greedy = Raw::connect(port);
@@ -153,11 +155,11 @@ async fn concurrent_503_responses_are_limited() {
     tokio::task::spawn_blocking(move || {
         let _only = Raw::connect(port);
         let crowd: Vec<_> = (0..300).map(|_| Raw::connect(port)).collect();
-        let answers: Vec<_> = crowd.into_iter().map(|mut it| it.rest()).collect();
-        let told = answers.iter().filter(|it| it.starts_with("HTTP/1.1 503 ")).count();
-        let silent = answers.iter().filter(|it| it.is_empty()).count();
-        assert_eq!(told + silent, 300);
-        assert!(told >= 64 && silent > 0, "{told} were told");
+        let answers: Vec<_> = crowd.into_iter().map(|mut connection| connection.rest()).collect();
+        let refused = answers.iter().filter(|answer| answer.starts_with("HTTP/1.1 503 ")).count();
+        let silent = answers.iter().filter(|answer| answer.is_empty()).count();
+        assert_eq!(refused + silent, 300);
+        assert!(refused >= 64 && silent > 0, "{refused} got a 503");
     })
     .await
     .unwrap();

@@ -1,4 +1,4 @@
-//! Which file is the store, in repositories of every shape.
+//! Which file is the store, in every kind of repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use clap::Parser;
 use crate::support::files::stored_issues;
 use crate::support::{Client, ait, directory};
 
-/// The store that is found from a directory, and why.
+/// Returns the store that is found from a directory, and the reason.
 fn found_from(directory: &Path) -> (PathBuf, String) {
     let config = Config::new(&Arguments::parse_from(["ait"]), |_| None, directory).unwrap();
     (config.location.path, config.location.reason)
@@ -25,7 +25,7 @@ fn make(root: &Path, directories: &[&str], files: &[(&str, &str)]) {
     }
 }
 
-/// A temporary directory as the kernel names it, so that paths can be compared.
+/// Returns a temporary directory with its canonical path, so that paths can be compared.
 fn root() -> (tempfile::TempDir, PathBuf) {
     let directory = directory();
     let path = directory.path().canonicalize().unwrap();
@@ -63,9 +63,9 @@ fn linked_worktree_uses_the_store_of_the_main_worktree() {
     );
     let git = format!("gitdir: {}\n", root.join("repo/.git/worktrees/feature").display());
     fs::write(root.join("feature/.git"), git).unwrap();
-    for place in ["feature", "feature/src"] {
-        let (path, reason) = found_from(&root.join(place));
-        assert_eq!(path, root.join("repo/issues.json"), "{place}");
+    for from in ["feature", "feature/src"] {
+        let (path, reason) = found_from(&root.join(from));
+        assert_eq!(path, root.join("repo/issues.json"), "{from}");
         assert!(reason.contains("linked worktree"), "{reason}");
     }
 }
@@ -89,12 +89,12 @@ fn worktrees_of_a_bare_repository_share_one_store() {
         assert_eq!(found_from(&root.join(worktree)).0, root.join("repo.git/issues.json"));
     }
     assert_eq!(found_from(&root.join("repo.git/worktrees")).0, root.join("repo.git/issues.json"));
-    // The common arrangement of a hidden bare repository that the parent directory points to.
+    // A common layout: a hidden bare repository, and a `.git` file that points to it.
     fs::rename(root.join("repo.git"), root.join(".bare")).unwrap();
     fs::write(root.join(".git"), "gitdir: ./.bare").unwrap();
     fs::write(root.join("a/.git"), "gitdir: ../.bare/worktrees/a").unwrap();
-    for place in ["a", ""] {
-        assert_eq!(found_from(&root.join(place)).0, root.join("issues.json"), "{place:?}");
+    for from in ["a", ""] {
+        assert_eq!(found_from(&root.join(from)).0, root.join("issues.json"), "{from:?}");
     }
 }
 
@@ -110,7 +110,7 @@ fn submodule_has_its_own_store() {
 }
 
 #[test]
-fn a_worktree_of_a_submodule_uses_the_store_of_the_submodule() {
+fn worktree_of_a_submodule_uses_the_store_of_the_submodule() {
     let (_directory, root) = root();
     make(
         &root,
@@ -141,8 +141,8 @@ fn unknown_main_worktree_suggests_setting_issues_file() {
             ("lost/.git", "gitdir: ../moved/.git/worktrees/lost"),
         ],
     );
-    for (place, store) in [("w", "elsewhere/git/issues.json"), ("lost", "lost/issues.json")] {
-        let (path, reason) = found_from(&root.join(place));
+    for (from, store) in [("w", "elsewhere/git/issues.json"), ("lost", "lost/issues.json")] {
+        let (path, reason) = found_from(&root.join(from));
         assert_eq!(path, root.join(store));
         assert!(reason.contains("set ISSUES_FILE"), "{reason}");
     }
@@ -164,10 +164,10 @@ fn agents_in_real_worktrees_and_subfolders_share_one_queue() {
     assert!(git(&["-C", "repo", "commit", "-q", "--allow-empty", "-m", "start"]));
     assert!(git(&["-C", "repo", "worktree", "add", "-q", "../3f2a9c1e", "-b", "issue-3f2a9c1e"]));
     fs::create_dir_all(root.join("repo/src/deep")).unwrap();
-    for place in ["repo", "repo/src/deep", "3f2a9c1e"] {
-        let mut client = Client::spawn(&mut ait(&root.join(place)));
+    for folder in ["repo", "repo/src/deep", "3f2a9c1e"] {
+        let mut client = Client::spawn(&mut ait(&root.join(folder)));
         client.initialize();
-        client.add(place, "bug");
+        client.add(folder, "bug");
         assert!(client.close().success());
     }
     assert_eq!(stored_issues(&root.join("repo")).len(), 3);

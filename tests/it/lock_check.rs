@@ -1,5 +1,5 @@
-//! What a store stands on: a file system of a network, or one whose locks lock nothing, is refused before
-//! the first change, and can be read.
+//! The file system under a store: the store refuses changes on a network file system, or if locks have no effect, and
+//! can still be read.
 
 use std::fs;
 use std::path::Path;
@@ -19,14 +19,14 @@ fn network() -> FileSystemKind {
     FileSystemKind::Network("NFS".to_owned())
 }
 
-/// A disk of that kind.
+/// Returns a disk with this kind of file system.
 fn disk_of(directory: &Path, kind: FileSystemKind) -> Arc<Disk> {
     let disk = Disk::new(directory, FaultyDuty::Nothing);
     disk.be(kind);
     disk
 }
 
-/// A store with an issue that somebody filed elsewhere.
+/// Returns a store with an issue that was filed elsewhere.
 fn with_an_issue() -> tempfile::TempDir {
     let directory = directory();
     let id = "00000001-0000-4000-8000-000000000000";
@@ -35,7 +35,7 @@ fn with_an_issue() -> tempfile::TempDir {
 }
 
 #[track_caller]
-fn says(error: &StoreError, words: &[&str]) {
+fn assert_refused(error: &StoreError, words: &[&str]) {
     let is_refused = matches!(error, StoreError::ReadOnly(_) | StoreError::NetworkFileSystem(_));
     assert!(is_refused, "{error:?}");
     let text = error.to_string();
@@ -51,15 +51,15 @@ async fn network_file_system_refuses_changes_but_can_be_read() {
     let disk = disk_of(directory.path(), network());
     let store = open(directory.path(), &disk);
     assert_eq!(ids(&store).await.len(), 1);
-    assert_eq!(disk.count_of("kind", ""), 0, "reading needs no look at the file system");
-    says(&apply(&store, add(), now()).await.unwrap_err(), &words);
-    says(&check(&store).await.unwrap_err(), &words);
+    assert_eq!(disk.count_of("kind", ""), 0, "a read must not ask for the kind of file system");
+    assert_refused(&apply(&store, add(), now()).await.unwrap_err(), &words);
+    assert_refused(&check(&store).await.unwrap_err(), &words);
     assert_eq!(ids(&store).await.len(), 1);
     store.close().await;
     assert_eq!(names(directory.path()), ["issues.json"]);
 }
 
-/// Nor is anything written that was changed elsewhere.
+/// Changes that were made elsewhere are not published either.
 #[tokio::test]
 async fn network_file_system_refuses_publishing() {
     let directory = directory();
@@ -67,24 +67,24 @@ async fn network_file_system_refuses_publishing() {
     apply(&elsewhere, add(), now()).await.unwrap();
     let before = names(directory.path());
     let store = open(directory.path(), &disk_of(directory.path(), network()));
-    says(&store.maintenance().publish().await.unwrap_err(), &["NFS"]);
+    assert_refused(&store.maintenance().publish().await.unwrap_err(), &["NFS"]);
     assert_eq!(names(directory.path()), before);
 }
 
-/// Tells whether changes are made on a file system of a kind, and how often its kind was asked for.
-async fn are_made(kind: FileSystemKind, is_allowed: bool) -> (bool, usize) {
+/// Returns whether a store on this kind of file system accepts changes, and how often it asked for the kind.
+async fn accepts_changes(kind: FileSystemKind, is_allowed: bool) -> (bool, usize) {
     let directory = directory();
     let disk = disk_of(directory.path(), kind);
     let options = JsonStoreOptions { allows_network: is_allowed, ..quiet() };
     let store = open_with(directory.path(), &disk, options);
-    let mut are_made = true;
+    let mut is_accepted = true;
     for _ in 0..3 {
-        are_made &= apply(&store, add(), now()).await.is_ok();
+        is_accepted &= apply(&store, add(), now()).await.is_ok();
     }
-    assert_eq!(check(&store).await.is_ok(), are_made);
+    assert_eq!(check(&store).await.is_ok(), is_accepted);
     store.close().await;
-    assert_eq!(stored_issues(directory.path()).len(), if are_made { 3 } else { 0 });
-    (are_made, disk.count_of("kind", ""))
+    assert_eq!(stored_issues(directory.path()).len(), if is_accepted { 3 } else { 0 });
+    (is_accepted, disk.count_of("kind", ""))
 }
 
 #[tokio::test]
@@ -95,10 +95,10 @@ async fn only_network_file_systems_are_refused_unless_allowed() {
         (local(), false, (true, 2)),
         (program(), false, (true, 2)),
         (network(), true, (true, 2)),
-        // Each refused change asks anew: somebody may have moved the store.
+        // Each refused change asks again, because the store may have moved to another file system.
         (network(), false, (false, 4)),
     ] {
-        assert_eq!(are_made(kind.clone(), is_allowed).await, expected, "{kind:?}");
+        assert_eq!(accepts_changes(kind.clone(), is_allowed).await, expected, "{kind:?}");
     }
 }
 
@@ -112,16 +112,16 @@ async fn ineffective_locks_are_refused_on_every_file_system() {
         let directory = with_an_issue();
         let disk = disk_of(directory.path(), kind);
         disk.disable_locking();
-        // That no other machine uses the store does not help two processes of this one.
+        // Even if no other machine uses the store, two processes of this machine need locks.
         let options = JsonStoreOptions { allows_network: true, ..quiet() };
         let store = open_with(directory.path(), &disk, options);
         assert_eq!(ids(&store).await.len(), 1);
         let words = ["publish.lock", "given to others, too", "a disk of this machine"];
-        says(&apply(&store, add(), now()).await.unwrap_err(), &words);
+        assert_refused(&apply(&store, add(), now()).await.unwrap_err(), &words);
         store.close().await;
         assert!(segments(directory.path()).is_empty());
     }
-    // The trial of the probe finds it out, too, where there is a log.
+    // The write trial of the health probe detects it, too, if there is a log.
     let directory = directory();
     let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     let store = open(directory.path(), &disk);
@@ -130,11 +130,11 @@ async fn ineffective_locks_are_refused_on_every_file_system() {
     bad.disable_locking();
     let store = open(directory.path(), &bad);
     let trouble = store.health(Probe::Trial).await.trouble;
-    says(&trouble.unwrap(), &["0000000001.log", "given to others, too"]);
-    says(&apply(&store, add(), now()).await.unwrap_err(), &["given to others, too"]);
+    assert_refused(&trouble.unwrap(), &["0000000001.log", "given to others, too"]);
+    assert_refused(&apply(&store, add(), now()).await.unwrap_err(), &["given to others, too"]);
 }
 
-/// What a restore writes is a change like any other.
+/// A restore is a change like any other.
 #[tokio::test]
 async fn network_file_system_refuses_restore_even_of_a_damaged_store() {
     use agent_issue_tracker::store::backup::OverwritePolicy;
@@ -149,13 +149,13 @@ async fn network_file_system_refuses_restore_even_of_a_damaged_store() {
         let backup =
             format::parse(json!({ "issues": [issue_json(&id(3), "back", "created")] }).to_string());
         let restored = maintenance.restore(backup.unwrap(), OverwritePolicy::Everything).await;
-        says(&restored.unwrap_err(), &["NFS"]);
+        assert_refused(&restored.unwrap_err(), &["NFS"]);
         assert_eq!(names(directory.path()), ["issues.json"]);
         assert_eq!(fs::read_to_string(directory.path().join("issues.json")).unwrap(), text);
     }
 }
 
-/// What the probe answers on a disk.
+/// Returns the status and the body of the health probe on a disk.
 async fn probe(directory: &Path, disk: &Arc<Disk>) -> (u16, String) {
     use agent_issue_tracker::metrics::Metrics;
     use agent_issue_tracker::read_model::ReadModel;
@@ -189,7 +189,7 @@ fn released_lock_is_free_despite_an_inherited_descriptor() {
     let path = directory.path().join("lock");
     let file = RealFileSystem.create(&path, &path).unwrap();
     let lock = RealFileSystem.lock(&file, true).unwrap().unwrap();
-    // As a process has it between fork(2) and execve(2).
+    // A child process has this descriptor between fork(2) and execve(2).
     let inherited = file.try_clone().unwrap();
     let try_lock = || {
         let open = RealFileSystem.open(&path).unwrap().unwrap();

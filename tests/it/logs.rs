@@ -1,4 +1,4 @@
-//! The log of a server: its forms, its file, and that nothing waits for it.
+//! The log of a server: its formats, its file, and that it never blocks the server.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::support::http::{Raw, Server, asked};
 use crate::support::runs::run;
 use crate::support::{Client, Log, ait, directory, get, signal, until, wait};
 
-/// A running `ait serve` whose log is a file. Killed when it is dropped.
+/// A running `ait serve` that logs to a file. Killed on drop.
 struct Logged {
     child: Child,
     stderr: Log,
@@ -23,7 +23,7 @@ struct Logged {
 }
 
 impl Logged {
-    /// Starts one, and reads its port where it is written.
+    /// Starts a server, and reads its port from the log.
     fn start(directory: &Path, file: &Path, format: &str) -> Self {
         let before = ports(file).len();
         let mut command = logging(directory, file);
@@ -35,7 +35,7 @@ impl Logged {
         Self { child, stderr, port: *ports(file).last().unwrap() }
     }
 
-    /// Ends the process, and gives what it said on stderr.
+    /// Ends the process. Returns its stderr.
     fn end(mut self) -> String {
         signal(&self.child, "TERM");
         assert!(wait(&mut self.child).success());
@@ -50,7 +50,7 @@ impl Drop for Logged {
     }
 }
 
-/// The binary with a file for its log.
+/// Returns a command that logs to a file.
 fn logging(directory: &Path, file: &Path) -> Command {
     let mut command = ait(directory);
     command.env("AIT_LOG_FILE", file);
@@ -61,18 +61,18 @@ fn text_of(file: &Path) -> String {
     fs::read_to_string(file).unwrap_or_default()
 }
 
-/// The ports that a log names.
+/// Returns the ports that a log names.
 fn ports(file: &Path) -> Vec<u16> {
     let text = text_of(file);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let after = whole.split("pages: http://localhost:").skip(1);
     after
-        .map(|rest| rest.split(|it: char| !it.is_ascii_digit()).next().unwrap())
+        .map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap())
         .map(|port| port.parse().unwrap())
         .collect()
 }
 
-/// Lines of JSON, each of which must be a whole one.
+/// Parses a log of JSON lines, which must all be complete.
 #[track_caller]
 fn objects(text: &str) -> Vec<Value> {
     assert!(text.ends_with('\n') && !text.contains('\x1b'), "{text}");
@@ -88,14 +88,14 @@ fn objects(text: &str) -> Vec<Value> {
     objects.collect()
 }
 
-/// Makes a request that is logged as a line of its own, with that name in it.
+/// Makes a request that is logged as one line with this name.
 fn leave_mark(port: u16, name: &str) {
     let request = asked("GET /", &format!("Host: {name}.example\r\n"));
     let answer = Raw::connect(port).send(request).rest();
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
 }
 
-/// How many lines have each of the names given to [`leave_mark`].
+/// Counts the lines for each name given to [`leave_mark`].
 #[track_caller]
 fn marks(text: &str) -> BTreeMap<String, usize> {
     let mut marks = BTreeMap::new();
@@ -127,10 +127,13 @@ fn log_file_is_private_uncoloured_and_announced_on_stderr() {
     for line in text.lines() {
         let (time, rest) = line.split_once(' ').unwrap();
         assert!(time.ends_with('Z') && DateTime::parse_from_rfc3339(time).is_ok(), "{line}");
-        assert!(["INFO ", "DEBUG "].iter().any(|it| rest.trim_start().starts_with(it)), "{line}");
+        assert!(
+            ["INFO ", "DEBUG "].iter().any(|level| rest.trim_start().starts_with(level)),
+            "{line}"
+        );
         assert!(!line.contains('\x1b'), "{line}");
     }
-    // Another process goes on where this one has ended.
+    // Another process appends to the same file.
     Logged::start(directory.path(), &file, "text").end();
     assert!(text_of(&file).starts_with(&text));
 }
@@ -152,7 +155,7 @@ fn json_log_lines_are_flat_objects() {
     };
     assert!(objects.iter().any(has_more), "{objects:#?}");
     for object in objects {
-        assert!(object.as_object().unwrap().values().all(|it| !it.is_object()), "{object}");
+        assert!(object.as_object().unwrap().values().all(|value| !value.is_object()), "{object}");
     }
 }
 
@@ -180,7 +183,7 @@ fn log_rotation_loses_and_splits_no_line() {
             let moved = directory.path().join(format!("ait.log.{round}"));
             fs::rename(&file, &moved).unwrap();
             signal(&server.child, "HUP");
-            until("there is a new file", || file.exists());
+            until("the new file exists", || file.exists());
             moved
         });
         moves.collect()
@@ -192,7 +195,7 @@ fn log_rotation_loses_and_splits_no_line() {
         objects(&text);
         whole += &text;
     }
-    let names = (0..THREADS).flat_map(|thread| (0..EACH).map(move |it| format!("n{thread}-{it}")));
+    let names = (0..THREADS).flat_map(|thread| (0..EACH).map(move |n| format!("n{thread}-{n}")));
     assert_eq!(marks(&whole), once_each(names));
     assert_eq!(whole.matches("reopened the log file").count(), moved.len());
 }
@@ -203,7 +206,8 @@ fn processes_sharing_a_log_file_keep_lines_intact() {
     let directories = [directory(), directory()];
     let place = directory();
     let file = place.path().join("shared.log");
-    let servers = directories.each_ref().map(|it| Logged::start(it.path(), &file, "json"));
+    let servers =
+        directories.each_ref().map(|directory| Logged::start(directory.path(), &file, "json"));
     thread::scope(|scope| {
         for server in &servers {
             for half in 0..2 {
@@ -218,7 +222,7 @@ fn processes_sharing_a_log_file_keep_lines_intact() {
     let ports = servers.each_ref().map(|server| server.port);
     servers.into_iter().for_each(|server| drop(server.end()));
     let names = ports.into_iter().flat_map(|port| {
-        (0..2).flat_map(move |half| (0..EACH).map(move |it| format!("p{port}-{half}-{it}")))
+        (0..2).flat_map(move |half| (0..EACH).map(move |n| format!("p{port}-{half}-{n}")))
     });
     assert_eq!(marks(&text_of(&file)), once_each(names));
 }
@@ -252,7 +256,7 @@ fn unopenable_log_file_stops_serve_but_not_stdio() {
 fn panic_is_logged_as_one_line() {
     use agent_issue_tracker::logging::{Log, LogFormat, LogOptions, LogProfile};
     const FILE: &str = "AIT_TEST_PANIC_LOG";
-    // The process that panics is this test once more.
+    // The test starts itself again as the process that panics.
     if let Some(file) = std::env::var_os(FILE) {
         let (file, format) = (Some(file.into()), LogFormat::Json);
         let options = LogOptions { file, format, ..LogOptions::new(LogProfile::Server) };
@@ -299,7 +303,7 @@ fn commands_print_errors_to_stderr_and_not_to_the_log_file() {
     assert!(!file.exists());
 }
 
-/// Works with a server that logs very much, more than fits into any buffer on the way.
+/// Makes a server log more than fits into any buffer on the way.
 fn work_with(client: &mut Client) {
     client.initialize();
     for number in 0..30 {
@@ -317,7 +321,7 @@ fn full_disk_under_the_log_warns_once_and_blocks_nothing() {
     let mut client = Client::spawn(command.env("RUST_LOG", "trace,rmcp=trace"));
     work_with(&mut client);
     let stderr = client.log().whole();
-    // Once, and not for each line.
+    // One warning, not one for each line.
     assert_eq!(stderr.lines().count(), 2, "{stderr}");
     assert!(stderr.contains("warning: cannot write to the log file /dev/full: "), "{stderr}");
     assert_eq!(crate::support::files::stored_issues(directory.path()).len(), 30);
@@ -349,7 +353,7 @@ fn failed_reopen_keeps_the_old_log_file() {
     fs::rename(&gone, &logs).unwrap();
     signal(&server.child, "HUP");
     let file = logs.join("ait.log");
-    until("it is opened again", || text_of(&file).contains("reopened the log file"));
+    until("the log file is reopened", || text_of(&file).contains("reopened the log file"));
     server.end();
     let text = text_of(&file);
     assert!(text.contains(said), "{text}");
