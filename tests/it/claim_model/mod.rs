@@ -1,8 +1,8 @@
 //! The protocol of claims and leases: every state of a small model is checked, and random histories of the model are
 //! replayed on the real store and the real registry of clients.
 //!
-//! The search is written here because it is short. The usual model checker for Rust, stateright, brings 18 packages and
-//! a web server, and checks what must happen at last only in histories without circles.
+//! The search is written here because it is short. The usual model checker for Rust, stateright, adds 18 packages and a
+//! web server, and checks liveness only in histories without cycles.
 
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -14,29 +14,29 @@ use indexmap::IndexMap;
 use self::protocol::{Action, Fault, Protocol, State};
 use crate::support::factor;
 
-/// What the search found wrong, and the shortest way there.
+/// A broken promise, and the shortest sequence of actions that breaks it.
 #[derive(Debug)]
 struct Violation {
     promise: &'static str,
-    way: Vec<Action>,
+    steps: Vec<Action>,
 }
 
-/// Visits every state that the protocol can reach, nearest first. Returns how many there are.
+/// Visits every reachable state of the protocol, breadth first. Returns their number.
 fn explore(protocol: &Protocol) -> Result<usize, Violation> {
     let mut known: IndexMap<State, Option<(usize, Action)>> = IndexMap::new();
     known.insert(protocol.start(), None);
-    let mut place = 0;
-    while let Some((state, _)) = known.get_index(place) {
+    let mut index = 0;
+    while let Some((state, _)) = known.get_index(index) {
         let state = state.clone();
         let violation = |promise, last: Option<&Action>| {
-            let mut way: Vec<_> = last.into_iter().cloned().collect();
-            let mut at = place;
-            while let Some((before, action)) = &known[at] {
-                way.push(action.clone());
-                at = *before;
+            let mut steps: Vec<_> = last.into_iter().cloned().collect();
+            let mut current = index;
+            while let Some((before, action)) = &known[current] {
+                steps.push(action.clone());
+                current = *before;
             }
-            way.reverse();
-            Violation { promise, way }
+            steps.reverse();
+            Violation { promise, steps }
         };
         protocol.check(&state).map_err(|promise| violation(promise, None))?;
         let mut reached = Vec::new();
@@ -47,9 +47,9 @@ fn explore(protocol: &Protocol) -> Result<usize, Violation> {
             reached.push((next, action));
         }
         for (next, action) in reached {
-            known.entry(next).or_insert(Some((place, action)));
+            known.entry(next).or_insert(Some((index, action)));
         }
-        place += 1;
+        index += 1;
     }
     Ok(known.len())
 }
@@ -58,9 +58,9 @@ const fn of_size(issues: usize, agents: usize, claims: usize) -> Protocol {
     Protocol { issues, agents, claims, fault: Fault::Nothing }
 }
 
-/// What a test run can afford: some 100,000 states.
+/// The sizes for every test run: about 100,000 states.
 const SIZES: [Protocol; 3] = [of_size(1, 2, 3), of_size(1, 3, 1), of_size(2, 1, 2)];
-/// Some 330,000 states more, for long runs.
+/// About 330,000 more states, for long test runs.
 const LARGE_SIZES: [Protocol; 2] = [of_size(1, 3, 2), of_size(2, 2, 1)];
 
 #[test]
@@ -69,7 +69,7 @@ fn claims_keep_their_promises_in_every_state() {
     for protocol in SIZES.iter().chain(large) {
         match explore(protocol) {
             Ok(states) => eprintln!("{protocol:?}: {states} states"),
-            Err(Violation { promise, way }) => panic!("{protocol:?}: {promise} after {way:#?}"),
+            Err(Violation { promise, steps }) => panic!("{protocol:?}: {promise} after {steps:#?}"),
         }
     }
 }
@@ -88,7 +88,7 @@ fn checker_finds_each_fault_of_the_protocol() {
     ] {
         let protocol = Protocol { issues: 1, agents: 2, claims: 2, fault };
         let violation = explore(&protocol).expect_err("the fault must be found");
-        eprintln!("{fault:?} is found after {} steps", violation.way.len());
-        assert_eq!(violation.promise, promise, "{fault:?}: {:#?}", violation.way);
+        eprintln!("{fault:?} is found after {} steps", violation.steps.len());
+        assert_eq!(violation.promise, promise, "{fault:?}: {:#?}", violation.steps);
     }
 }

@@ -1,4 +1,4 @@
-//! The same random histories on the store in PostgreSQL, whose clients the clock of the database times.
+//! The random histories on a store in PostgreSQL, where the clock of the database times the clients.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ use super::replay::{TTL, World, replay};
 use crate::support::factor;
 use crate::support::postgres::{Server, open};
 
-/// A project. Time passes by setting the times in it back. The clients renew themselves through the server.
+/// A project in the database. The test moves its times back to let time pass. Clients renew through `server`.
 struct Project {
     server: PostgresStore,
     clients: Arc<dyn Clients>,
@@ -28,7 +28,7 @@ struct Project {
     renewals: AtomicU64,
 }
 
-/// A registry for callers on a thread of the runtime.
+/// A registry that callers may use on a thread of the runtime.
 struct Observer(Arc<dyn Clients>);
 
 impl Clients for Observer {
@@ -64,11 +64,11 @@ impl Project {
         Self { server, clients, observer, schema, admin, renewals: AtomicU64::new(0) }
     }
 
-    /// Changes clients in the database.
-    fn set(&self, change: &str, of: &str, time: Duration) {
+    /// Updates the clients that meet a condition.
+    fn set(&self, change: &str, condition: &str, time: Duration) {
         let back = format!("{} * interval '1 millisecond'", time.as_millis());
         let change = change.replace("{back}", &back);
-        let statement = format!("UPDATE {}.clients SET {change} WHERE {of}", self.schema);
+        let statement = format!("UPDATE {}.clients SET {change} WHERE {condition}", self.schema);
         block_in_place(|| Handle::current().block_on(self.admin.batch_execute(&statement)))
             .unwrap();
     }
@@ -96,7 +96,7 @@ impl World for Project {
         }
     }
 
-    /// The living processes renew themselves meanwhile.
+    /// Live processes renew themselves meanwhile, so their times stay the same.
     fn pass(&self, time: Duration) {
         let is_old = "client LIKE 'session-%' OR gone_since IS NOT NULL";
         self.set("seen = seen - {back}, gone_since = gone_since - {back}", is_old, time);
@@ -109,14 +109,14 @@ impl World for Project {
 
 impl Project {
     fn beat(&self, id: &ClientId) {
-        // With another time than before, so that it is not left out as too early.
+        // Each time to live differs, so that the registry does not skip the renewal as too early.
         let longer = self.renewals.fetch_add(1, Ordering::Relaxed);
         let ttl = TTL + Duration::from_millis(longer);
         block_in_place(|| self.clients.renew(id, ttl)).unwrap();
     }
 }
 
-/// A server of its own: transactions that other tests hold open could delay the numbers of events.
+/// Starts a separate server, because open transactions of other tests could delay the numbers of events.
 fn database() -> Option<&'static Server> {
     static DATABASE: OnceLock<Option<Server>> = OnceLock::new();
     DATABASE.get_or_init(|| Server::start(&[])).as_ref()
@@ -128,7 +128,7 @@ fn seed() -> RngSeed {
 }
 
 proptest! {
-    // Each step is synced to the disk.
+    // There are few cases, because the server syncs each step to the disk.
     #![proptest_config(ProptestConfig {
         cases: 8, rng_seed: seed(), failure_persistence: None, ..ProptestConfig::default()
     })]

@@ -1,35 +1,35 @@
 //! The protocol of claims and leases as a state machine: agents with two clients each, an observer, and the clock.
 //!
-//! Time is counted in ticks. A client that is gone is first noticed, which writes a mark; once the mark is as old as
-//! the grace period, the observer finds the claim due, and lapses it in a second step. Anything may happen between
-//! the two.
+//! Time is counted in ticks. First a process notices that a client is gone, and writes a mark. Once the mark is as old as
+//! the grace period, the observer finds the claim due, and lapses it in a second step. Any action may happen between
+//! the two steps.
 
-/// How many ticks an agent has to come back.
+/// The grace period in ticks.
 pub const GRACE: u8 = 2;
 
-/// What a broken protocol gets wrong, so that the checker must notice it.
+/// The fault of a broken protocol, which the checker must find.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     Nothing,
-    /// The number of a claim is not compared with the newest one.
+    /// An answer may have the number of an older claim.
     Number,
     /// A claim lapses as soon as its client is known to be gone.
     Grace,
-    /// A lapse does not check that the claim still lives with the client that was found gone.
+    /// A lapse does not check that the claim still belongs to the client that was found gone.
     Client,
     /// Connected sessions are not renewed.
     Renewal,
     /// The grace period is measured with the wall clock, which jumps.
     WallClock,
-    /// Nothing waits after a pause of all processes.
+    /// Lapses do not wait after a pause of all processes.
     Rest,
-    /// Each look at a client that is gone begins the grace period anew.
+    /// Each check of a gone client restarts the grace period.
     Mark,
-    /// A repeated answer is made again.
+    /// A repeated answer is carried out again.
     Repetition,
 }
 
-/// A protocol of some size.
+/// A protocol with limited numbers of issues, agents and claims.
 #[derive(Clone, Copy, Debug)]
 pub struct Protocol {
     pub issues: usize,
@@ -58,13 +58,13 @@ pub struct State {
     pub clients: Vec<Presence>,
     /// The claim that an observer has found due.
     pub due: Option<Due>,
-    /// For how many ticks nothing lapses after a pause.
+    /// The number of ticks in which no claim lapses after a pause.
     rest: u8,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Issue {
-    /// The agent of each claim. The number of a claim is its place, from 1.
+    /// The agent of each claim. The number of a claim is its position, from 1.
     pub claims: Vec<usize>,
     /// The client that holds the issue.
     pub held: Option<Client>,
@@ -75,14 +75,14 @@ pub struct Issue {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum End {
     Lapsed,
-    /// By this agent. It says the same words each time, so the number does not matter.
+    /// This agent ended the claim. Its comment is always the same, so the number does not matter.
     Answered {
         agent: usize,
         completes: bool,
     },
 }
 
-/// What an agent says to end a claim.
+/// The call by which an agent ends a claim.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub agent: usize,
@@ -96,9 +96,9 @@ pub struct Presence {
     pub is_dead: bool,
     /// The session is connected, but its last renewal no longer counts.
     pub is_stale: bool,
-    /// For how many ticks the client is known to be gone, as the observer measures it.
+    /// How long the client is known to be gone, in ticks as the observer measures them.
     pub mark: Option<u8>,
-    /// For how many ticks the client has been gone while others could act.
+    /// How long the client has been gone while others could act, in ticks.
     gone: u8,
 }
 
@@ -107,7 +107,7 @@ pub struct Due {
     pub issue: usize,
     pub number: usize,
     pub client: Client,
-    /// Whether the client was gone for the grace period when the observer looked.
+    /// True if the client had been gone for the grace period when the observer checked.
     was_gone: bool,
 }
 
@@ -117,7 +117,7 @@ pub enum Action {
         client: Client,
         issue: usize,
     },
-    /// At any time, so also late.
+    /// May happen at any time, even late.
     Answer {
         issue: usize,
         answer: Answer,
@@ -138,7 +138,7 @@ pub enum Action {
     Jump,
 }
 
-/// What became of an action.
+/// The outcome of an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     Done,
@@ -158,14 +158,14 @@ impl Issue {
 }
 
 impl State {
-    /// Returns true if nothing lapses yet after a pause.
+    /// Returns true if no claim may lapse yet after a pause.
     pub fn is_resting(&self) -> bool {
         self.rest > 0
     }
 }
 
 impl Presence {
-    /// Returns true if the registry of clients says so.
+    /// Returns true if the registry of clients takes the client for gone.
     pub fn seems_gone(&self) -> bool {
         self.is_dead || self.is_stale
     }
@@ -184,7 +184,7 @@ impl Protocol {
         }
     }
 
-    /// Returns what may happen in a state.
+    /// Returns the possible actions in a state.
     pub fn actions(&self, state: &State) -> Vec<Action> {
         let mut actions = vec![Action::Tick, Action::Pause, Action::Jump];
         actions.extend(state.due.iter().map(|_| Action::Lapse));
@@ -229,10 +229,10 @@ impl Protocol {
         }
     }
 
-    /// Lets something happen. Fails if that breaks a promise.
+    /// Carries out an action. Fails if that breaks a promise.
     pub fn step(&self, state: &mut State, action: &Action) -> Result<Outcome, &'static str> {
         let outcome = self.change(state, action);
-        // How long a client without a claim has been gone is forgotten.
+        // The model forgets how long a client without a claim has been gone.
         for (client, presence) in state.clients.iter_mut().enumerate() {
             if !state.issues.iter().any(|issue| issue.held == Some(client)) {
                 *presence = Presence { is_dead: presence.is_dead, ..Presence::default() };
@@ -333,7 +333,7 @@ impl Protocol {
         Outcome::Done
     }
 
-    /// A session that comes back between the look and the lapse comes too late: the claim lapses.
+    /// Lapses the due claim, even if its session has come back since `find_due`.
     fn lapse(&self, state: &mut State) -> Result<Outcome, &'static str> {
         let Some(due) = state.due.take() else { return Ok(Outcome::Refused) };
         let issue = &mut state.issues[due.issue];
@@ -366,7 +366,7 @@ impl Protocol {
         }
     }
 
-    /// Checks what every state must promise.
+    /// Checks the promises that every state must keep.
     pub fn check(&self, state: &State) -> Result<(), &'static str> {
         for issue in &state.issues {
             let mut enders: Vec<_> = issue
@@ -387,7 +387,7 @@ impl Protocol {
         self.check_progress(state)
     }
 
-    /// Checks that the claims of clients which stay dead lapse, if nothing happens but time and looks.
+    /// Checks that the claims of dead clients lapse if time passes and the observer checks them.
     fn check_progress(&self, state: &State) -> Result<(), &'static str> {
         let orphaned = |state: &State| -> Vec<usize> {
             let is_orphaned = |issue: &usize| {

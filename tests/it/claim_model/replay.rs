@@ -1,5 +1,5 @@
-//! Random histories of the model, replayed on a real store and the real registry of clients. After each step both agree
-//! on who holds what, with which number and client, on what was refused, and on how long clients have been gone.
+//! Random histories of the model, replayed on a real store and the real registry of clients. After each step, both must
+//! agree on the outcome, on the holders, numbers and clients of claims, and on how long clients have been gone.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -24,28 +24,28 @@ use super::protocol::{
 use crate::support::commands::{add, at, number};
 use crate::support::{directory_in_memory, until};
 
-/// How long a tick takes.
+/// The duration of a tick.
 const TICK: Duration = Duration::from_secs(1_000);
-/// Longer than a tick, so that a session that is renewed with each tick lives.
+/// Longer than a tick, so that a session stays live if it is renewed with each tick.
 pub(super) const TTL: Duration = Duration::from_secs(1_500);
-/// No session is renewed meanwhile, and all marks become older than the grace period.
+/// Longer than the time to live of sessions and than the grace period.
 const PAUSE: Duration = Duration::from_secs(10_000);
 
-/// A store and its registry of clients, whose time the test lets pass.
+/// A store and its registry of clients. The test controls their time.
 pub(super) trait World {
     fn store(&self) -> &dyn Store;
-    /// The registry as a process sees it that is none of the clients.
+    /// Returns the registry of a process that is none of the clients.
     fn observer(&self) -> &dyn Clients;
     /// Registers a client.
     fn begin(&mut self, client: Client) -> ClientId;
-    /// Does what a caller does before it claims or takes up.
+    /// Renews a client, as a caller does before it claims or takes up.
     fn renew(&self, client: Client, id: &ClientId);
     fn pass(&self, time: Duration);
-    /// Ends a process without a word, or lets the time of a session pass.
+    /// Kills a process, or lets a session expire.
     fn die(&mut self, client: Client, id: &ClientId);
 }
 
-/// A store in memory, and clients by their files.
+/// A store in memory, and a registry of clients in files.
 struct Files {
     directory: tempfile::TempDir,
     now_ms: Arc<AtomicU64>,
@@ -53,7 +53,7 @@ struct Files {
     observer: FileClients,
     /// The server of all sessions.
     server: FileClients,
-    /// The registries of living processes, by client.
+    /// The registries of live processes, by client.
     processes: BTreeMap<Client, FileClients>,
 }
 
@@ -111,7 +111,7 @@ impl World for Files {
             return;
         }
         drop(self.processes.remove(&client).unwrap());
-        // A child that another test has just started holds the lock until it is another program.
+        // A child process of another test inherits the lock, and holds it until it calls execve(2).
         let file = File::open(file).unwrap();
         until("the lock is released", || file.try_lock_shared().is_ok());
     }
@@ -147,7 +147,7 @@ impl<W: World> Replay<W> {
         self.world.renew(client, &self.clients[client]);
     }
 
-    /// Commits a command, and says what became of it.
+    /// Commits a command. Returns the outcome.
     async fn commit(&mut self, command: Command) -> Outcome {
         let before = self.state().await.position;
         // The wall clock jumps all the time.
@@ -211,7 +211,7 @@ impl<W: World> Replay<W> {
         Outcome::Done
     }
 
-    /// Looks as `lapse_abandoned` does. The rest after a pause is up to the model.
+    /// Checks a claim as `lapse_abandoned` does. The model decides about the rest after a pause.
     async fn find_due(&mut self, issue: usize, model: &State) -> Outcome {
         let state = self.state().await;
         let id = issue_id(issue);
@@ -226,17 +226,17 @@ impl<W: World> Replay<W> {
         Outcome::Done
     }
 
-    /// Compares everything that both know.
+    /// Compares everything that the store and the model know.
     async fn assert_agrees(&self, model: &State) {
         let state = self.state().await;
-        for (place, issue) in model.issues.iter().enumerate() {
-            let stored = state.issues.get(issue_id(place)).unwrap();
+        for (index, issue) in model.issues.iter().enumerate() {
+            let stored = state.issues.get(issue_id(index)).unwrap();
             assert_eq!(stored.claim_number(), issue.claims.len());
             let holder = stored.holder().map(|holder| holder.agent.to_owned());
             let expected = issue.held.map(|client| name(agent_of(client)).as_str().to_owned());
             assert_eq!(holder, expected);
             assert_eq!(stored.status, status(issue));
-            let lease = state.issues.lease(issue_id(place)).cloned();
+            let lease = state.issues.lease(issue_id(index)).cloned();
             assert_eq!(
                 lease.as_ref().map(|lease| lease.claim),
                 issue.held.map(|_| issue.claims.len())
@@ -248,7 +248,7 @@ impl<W: World> Replay<W> {
         }
         for (client, presence) in model.clients.iter().enumerate() {
             let holds = model.issues.iter().any(|issue| issue.held == Some(client));
-            // A look at a client that is gone without a mark would write one.
+            // Asking for a gone client that has no mark would write one.
             if holds && (presence.mark.is_some() || !presence.seems_gone()) {
                 let gone = self.world.observer().gone_for(&self.clients[client]).unwrap();
                 let ticks = gone.map(|gone| gone.as_secs() / TICK.as_secs());
@@ -282,13 +282,14 @@ fn answered(issue: usize, answer: &Answer) -> Command {
 }
 
 /// Picks the kind of an action first, because most actions are answers.
-fn pick(actions: Vec<Action>, (kind, place): &(Index, Index)) -> Action {
+fn pick(actions: Vec<Action>, (kind, index): &(Index, Index)) -> Action {
     let mut kinds: Vec<_> = actions.iter().map(discriminant).collect();
     let mut known = HashSet::new();
     kinds.retain(|kind| known.insert(*kind));
     let kind = *kind.get(&kinds);
-    let of_kind: Vec<_> = actions.into_iter().filter(|one| discriminant(one) == kind).collect();
-    place.get(&of_kind).clone()
+    let of_kind: Vec<_> =
+        actions.into_iter().filter(|action| discriminant(action) == kind).collect();
+    index.get(&of_kind).clone()
 }
 
 pub(super) async fn replay(world: impl World, choices: &[(Index, Index)]) {
@@ -298,9 +299,9 @@ pub(super) async fn replay(world: impl World, choices: &[(Index, Index)]) {
     for choice in choices {
         let action = pick(protocol.actions(&model), choice);
         history.push(action.clone());
-        let did = replay.act(&action, &model).await;
+        let outcome = replay.act(&action, &model).await;
         let expected = protocol.step(&mut model, &action).unwrap();
-        assert_eq!(did, expected, "{history:?}");
+        assert_eq!(outcome, expected, "{history:?}");
         replay.assert_agrees(&model).await;
     }
 }

@@ -13,17 +13,17 @@ fn import(directory: &Path, arguments: &[&str], input: &str) -> Output {
     run_with_input(directory, &[&["import", "-"], arguments].concat(), input.as_bytes())
 }
 
-/// Imports issues twice, and returns those in the store. The second import changes nothing.
+/// Imports issues twice, checks that the second import changes nothing, and returns the stored issues.
 #[track_caller]
 fn imported(arguments: &[&str], input: &str) -> Vec<Value> {
     let directory = directory();
     let output = import(directory.path(), arguments, input);
     let issues = stored_issues(directory.path());
-    let (new, told) = (issues.len(), text(&output.stdout));
-    assert_eq!(counts(&output), format!("{new} new, 0 same, 0 different, 0 refused"), "{told}");
+    let (new, report) = (issues.len(), text(&output.stdout));
+    assert_eq!(counts(&output), format!("{new} new, 0 same, 0 different, 0 refused"), "{report}");
     let again = import(directory.path(), arguments, input);
-    let told = text(&again.stdout);
-    assert_eq!(counts(&again), format!("0 new, {new} same, 0 different, 0 refused"), "{told}");
+    let report = text(&again.stdout);
+    assert_eq!(counts(&again), format!("0 new, {new} same, 0 different, 0 refused"), "{report}");
     issues
 }
 
@@ -82,7 +82,7 @@ fn beads_keep_priority_labels_dependencies_and_deferral() {
     let b = titled(&issues, "b");
     assert_eq!((&b["priority"], &b["labels"]), (&json!(0), &json!(["ui"])));
     assert_eq!(links(&issues, "b"), "blocked_by a, parent epic, related c, duplicate_of c");
-    // Nothing is lost of what ait has no equivalent for.
+    // The import keeps values for which ait has no equivalent.
     assert_eq!(
         (&b["beads"]["dependencies"], &b["beads"]["labels"][1]),
         (&dependencies, &json!("c++"))
@@ -109,7 +109,7 @@ fn imported_links_never_form_a_cycle() {
         json!({ "id": "b", "dependencies": [dependency("b", "blocks", "c")] }),
         json!({ "id": "c", "dependencies": [dependency("c", "blocks", "a"), dependency("c", "related", "a")] }),
         json!({ "id": "self", "dependencies": [dependency("self", "blocks", "self")] }),
-        // An epic waits for its parts, so that they cannot wait for it.
+        // An epic waits for its parts, so a part cannot wait for its epic.
         json!({ "id": "epic" }),
         json!({ "id": "part", "dependencies": [dependency("part", "parent-child", "epic"), dependency("part", "blocks", "epic")] }),
     ]);
@@ -120,13 +120,13 @@ fn imported_links_never_form_a_cycle() {
     assert_eq!(titled(&issues, "c")["beads"]["dependencies"][0]["depends_on_id"], "a");
     assert_eq!(links(&issues, "self"), "");
     assert_eq!(links(&issues, "part"), "parent epic");
-    // What has ended waits for nothing.
+    // A closed issue waits for nothing.
     let ended = cycle.replacen("\"id\":\"c\"", "\"status\":\"closed\",\"id\":\"c\"", 1);
     assert_eq!(links(&imported(&[], &ended), "c"), "blocked_by a, related a");
 }
 
 #[test]
-fn issues_of_ait_whose_links_form_a_cycle_are_refused() {
+fn ait_issues_whose_links_form_a_cycle_are_refused() {
     let (one, two) = (crate::support::files::id(1), crate::support::files::id(2));
     let issue = |id: &str, status: &str, to: &str| {
         let mut issue = crate::support::files::issue_json(id, id, status);
@@ -141,7 +141,7 @@ fn issues_of_ait_whose_links_form_a_cycle_are_refused() {
         assert!(text(&output.stdout).contains("cycle"), "{}", text(&output.stdout));
         assert_eq!(output.status.code(), Some(1));
     }
-    // One by one, so that only the store knows both.
+    // With two imports, only the store knows both issues.
     let store = directory();
     done(&import(store.path(), &[], &issue(&one, "created", &two).to_string()));
     let second = issue(&two, "created", &one).to_string();
@@ -190,7 +190,7 @@ fn github_issues_keep_labels_assignees_and_links() {
     assert_eq!(titled(&issues, "n9")["blocked_by"], "#7, 99");
 }
 
-/// What Jira's REST search returns, and its export as CSV.
+/// Imports a result of Jira's REST search, and a CSV export of Jira.
 #[test]
 fn jira_issues_keep_priority_labels_assignee_and_links() {
     let json = json!({
@@ -246,11 +246,11 @@ fn jira_issues_keep_priority_labels_assignee_and_links() {
         |issue: &Value| ["id", "priority", "labels", "assignee"].map(|name| issue[name].clone());
     assert_eq!(attributes(titled(&of_csv, "Search is slow")), attributes(first));
     assert_eq!(titled(&of_csv, "Index it")["priority"], 4);
-    // It waits for its blocker, which would wait for its part.
+    // The blocker is its parent, which already waits for its parts.
     assert_eq!(links(&of_csv, "Index it"), "parent Search is slow");
 }
 
-/// Values that keep their name give way to the attribute of that name.
+/// An unknown value gets another name if an attribute has its name.
 #[test]
 fn unknown_values_never_have_the_name_of_an_attribute() {
     let json = json!([
@@ -274,13 +274,13 @@ fn attributes_can_be_mapped() {
     let arguments = ["--map", "Sev=priority", "--map", "Who=assignee", "--map", "Area=labels"];
     let store = directory();
     let output = import(store.path(), &arguments, csv);
-    let told = text(&output.stdout);
+    let report = text(&output.stdout);
     for part in [
         "Sev is \"S1\": write one of 0, 1, 2",
         "--map-value 'Sev:S1=2' reads it as 2",
         "--ignore Sev",
     ] {
-        assert!(told.contains(part), "{told}");
+        assert!(report.contains(part), "{report}");
     }
     let issue = imported(&[&arguments[..], &["--map-value", "Sev:S1=0"]].concat(), csv).remove(0);
     assert_eq!(
@@ -288,24 +288,24 @@ fn attributes_can_be_mapped() {
         (&json!(0), &json!("dev-1"), &json!(["core", "ui"]))
     );
     assert_eq!(issue.get("csv"), None);
-    // A column that nobody spoke of may have its own words.
+    // A column that was not mapped may have unknown values.
     let issue = imported(&[], "Summary,Priority\nT,Someday\n").remove(0);
     assert_eq!(issue["csv"], json!({ "Priority": "Someday" }));
     assert_eq!(imported(&[], "Summary,Priority\nT,Medium\n")[0]["priority"], 2);
 }
 
 #[test]
-fn different_attributes_are_named() {
+fn import_names_the_attributes_that_differ() {
     let store = directory();
     let csv = |cells: &str| {
         format!("Key,Summary,Priority,Labels,Assignee,Parent\nA-1,P,,,,\nA-2,T,{cells}\n")
     };
     done(&import(store.path(), &[], &csv("1,ui,dev,A-1")));
     let output = import(store.path(), &[], &csv("2,\"ui,core\",other,A-1"));
-    let told = text(&output.stdout);
+    let report = text(&output.stdout);
     assert!(
-        told.contains("different priority, labels, assignee; the store keeps its own"),
-        "{told}"
+        report.contains("different priority, labels, assignee; the store keeps its own"),
+        "{report}"
     );
     let output = import(store.path(), &[], &csv(",,,"));
     assert_eq!(counts(&output), "0 new, 2 same, 0 different, 0 refused");
@@ -362,7 +362,7 @@ fn imported_issues_are_found_by_their_external_ids() {
 }
 
 #[test]
-fn an_imported_issue_shows_when_it_was_created() {
+fn imported_issue_shows_when_it_was_created() {
     let directory = directory();
     let input = r#"{"title":"T","createdAt":"2026-01-31T12:00:00Z","id":"A-1"}"#;
     done(&import(directory.path(), &[], input));

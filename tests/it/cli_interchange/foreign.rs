@@ -18,12 +18,12 @@ fn import(directory: &Path, arguments: &[&str], input: &str) -> Output {
 fn imported(arguments: &[&str], input: &str) -> Value {
     let directory = directory();
     let output = import(directory.path(), arguments, input);
-    let told = text(&output.stdout);
-    assert_eq!(told, "1 new, 0 same, 0 different, 0 refused\n", "{}", text(&output.stderr));
+    let report = text(&output.stdout);
+    assert_eq!(report, "1 new, 0 same, 0 different, 0 refused\n", "{}", text(&output.stderr));
     stored_issues(directory.path()).remove(0)
 }
 
-/// Imports what is refused, and returns the reasons.
+/// Imports an input that must be refused. Returns the reasons.
 #[track_caller]
 fn reasons(arguments: &[&str], input: &str) -> String {
     let directory = directory();
@@ -33,8 +33,8 @@ fn reasons(arguments: &[&str], input: &str) -> String {
     text(&output.stdout)
 }
 
-/// What `gh issue list --json …` prints.
-fn of_github() -> Value {
+/// Returns the output of `gh issue list --json …`.
+fn github_issues() -> Value {
     json!([
         {
             "author": {"id": "MDQ6", "is_bot": false, "login": "mona", "name": "Mona"},
@@ -68,7 +68,7 @@ fn of_github() -> Value {
 #[test]
 fn github_issues_keep_state_body_labels_times_and_comments() {
     let directory = directory();
-    let file = of_github().to_string();
+    let file = github_issues().to_string();
     assert_eq!(
         done(&import(directory.path(), &[], &file)),
         "3 new, 0 same, 0 different, 0 refused\n"
@@ -102,7 +102,7 @@ fn github_issues_keep_state_body_labels_times_and_comments() {
     assert_eq!(issues[2]["status"], "closed");
     assert_eq!(issues[2]["classification"], "improvement");
     assert_eq!(issues[2]["modifiedAt"], "2026-01-05T00:00:00.000Z");
-    // An issue that was edited there is the same issue.
+    // An issue that was edited on GitHub is recognized as the same issue.
     let edited = file.replace("It fails.", "It fails on Safari.").replace("\"ui\"", "\"web\"");
     let output = import(directory.path(), &[], &edited);
     assert!(
@@ -111,14 +111,14 @@ fn github_issues_keep_state_body_labels_times_and_comments() {
         text(&output.stdout)
     );
     assert_eq!(counts(&output), "0 new, 2 same, 1 different, 0 refused");
-    // One command that a person would try shows the labels.
+    // `ait show` prints the labels and the unknown keys.
     let shown = done(&super::run(directory.path(), &["show", ids[0].as_str().unwrap()]));
     assert!(shown.contains("\n  labels: bug, ui\n"), "{shown}");
     let kept = "\n  number: 7\n  url: https://github.com/o/r/issues/7\n";
     assert!(shown.contains(kept), "{shown}");
 }
 
-/// The interface of GitHub over HTTP has other keys, some of which beads has, too.
+/// The HTTP API of GitHub has other keys than `gh`. Beads has some of them, too.
 #[test]
 fn issues_of_the_github_api_are_not_taken_for_beads() {
     let issue = imported(
@@ -132,7 +132,7 @@ fn issues_of_the_github_api_are_not_taken_for_beads() {
     assert_eq!(issue["history"][1]["timestamp"], "2026-01-04T00:00:00.000Z");
     assert_eq!(issue["json"], json!({"id": 99, "comments": 3}));
     let directory = directory();
-    done(&import(directory.path(), &[], &of_github().to_string()));
+    done(&import(directory.path(), &[], &github_issues().to_string()));
     assert!(stored_issues(directory.path()).iter().any(|kept| kept["id"] == issue["id"]));
 }
 
@@ -156,9 +156,9 @@ fn unknown_states_and_types_are_refused_by_their_value() {
             "comments cannot be read: a comment has neither text",
         ),
     ] {
-        let told = reasons(&[], input);
-        assert!(told.contains(expected), "{told}");
-        assert!(!told.to_lowercase().contains("--ignore stat"), "{told}");
+        let report = reasons(&[], input);
+        assert!(report.contains(expected), "{report}");
+        assert!(!report.to_lowercase().contains("--ignore stat"), "{report}");
     }
     assert_eq!(
         imported(&["--ignore", "state"], r#"[{"title":"T","state":"ESCALATED"}]"#)["status"],
@@ -167,16 +167,16 @@ fn unknown_states_and_types_are_refused_by_their_value() {
 }
 
 #[test]
-fn a_missing_title_is_named_instead_of_the_id() {
+fn error_names_the_missing_title_instead_of_the_id() {
     for input in
         [r#"[{"description":"x"}]"#, r#"{"description":"x"}"#, r#"[{"title":null}]"#, "[{}]"]
     {
-        let told = reasons(&[], input);
-        assert!(told.contains("title is missing") && !told.contains("`id`"), "{told}");
+        let report = reasons(&[], input);
+        assert!(report.contains("title is missing") && !report.contains("`id`"), "{report}");
     }
 }
 
-const OF_JIRA: &str = "\
+const JIRA_EXPORT: &str = "\
 Summary,Issue key,Issue id,Issue Type,Status,Resolution,Reporter,Created,Updated,Resolved,Labels,Labels,Comment,Comment,Sprint,Sprint
 Search is slow,SHOP-1,10001,Bug,To Do,,ann,21/Nov/26 3:04 PM,22/Nov/26 12:00 AM,,search,speed,\"21/Nov/26 4:00 PM;bob;Since\nMonday; always.\",23/Nov/26 9:15 AM;5b10ac;Yes,S1,S2
 Drop it,SHOP-2,10002,Story,Done,Won't Do,ann,2026-11-21 15:04,2026-11-22 15:04,2026-11-22 15:04,,,,,,
@@ -186,7 +186,7 @@ Drop it,SHOP-2,10002,Story,Done,Won't Do,ann,2026-11-21 15:04,2026-11-22 15:04,2
 fn jira_exports_keep_dates_and_repeated_columns() {
     let directory = directory();
     assert_eq!(
-        done(&import(directory.path(), &[], OF_JIRA)),
+        done(&import(directory.path(), &[], JIRA_EXPORT)),
         "2 new, 0 same, 0 different, 0 refused\n"
     );
     let issues = stored_issues(directory.path());
@@ -213,7 +213,7 @@ fn jira_exports_keep_dates_and_repeated_columns() {
     assert_eq!(issues[1]["status"], "rejected");
     assert_eq!(issues[1]["history"][1]["timestamp"], "2026-11-22T15:04:00.000Z");
     assert_eq!(
-        done(&import(directory.path(), &[], OF_JIRA)),
+        done(&import(directory.path(), &[], JIRA_EXPORT)),
         "0 new, 2 same, 0 different, 0 refused\n"
     );
 }
@@ -239,18 +239,19 @@ fn dates_follow_the_file_and_then_the_locale() {
     assert_eq!(created("en_US.UTF-8", &["03/04/26", "21/04/26"]), "2026-04-03");
     assert_eq!(created("C", &["03/04/26", "04/21/26"]), "2026-03-04");
     assert_eq!(created("C", &["3. Dez. 2026, 15:04"]), "2026-12-03");
-    let told = created("C", &["03/04/26"]);
+    let report = created("C", &["03/04/26"]);
     assert!(
-        told.contains("day and month may be either way round") && told.contains("--ignore Created"),
-        "{told}"
+        report.contains("day and month may be either way round")
+            && report.contains("--ignore Created"),
+        "{report}"
     );
 }
 
 #[test]
-fn mapped_and_ignored_columns_are_read_as_told() {
+fn columns_are_mapped_and_ignored_as_requested() {
     let file = "What;When=;Summary;Type;Note\nThe title;21.11.2026;A summary;Idea;N\n";
-    let told = reasons(&[], file);
-    assert!(told.contains("Type is \"Idea\"") && told.contains("--ignore Type"), "{told}");
+    let report = reasons(&[], file);
+    assert!(report.contains("Type is \"Idea\"") && report.contains("--ignore Type"), "{report}");
     let arguments = [
         "--map",
         "what=title",
@@ -276,14 +277,14 @@ fn mapped_and_ignored_columns_are_read_as_told() {
     let issues = stored_issues(directory.path());
     assert_eq!((&issues[0]["title"], &issues[0]["classification"]), (&json!("T"), &json!("bug")));
     assert_eq!((&issues[0]["json"], &issues[1]["x"]), (&json!({"title": "Dr"}), &json!(1)));
-    // An export without a key is still complete in the rest.
+    // If the import ignores a key of an export, only the issue with that key differs.
     let export = done(&super::run(directory.path(), &["export", "-F", "jsonl"]));
     let output = import(directory.path(), &["--ignore", "x"], &export);
     assert_eq!(counts(&output), "0 new, 1 same, 1 different, 0 refused");
 }
 
 #[test]
-fn unknown_values_are_read_as_the_words_they_are_mapped_to() {
+fn map_value_replaces_unknown_values() {
     let mapped =
         ["--map-value", "Status:Shipped=closed", "--map-value", "type: an  idea = feature"];
     let csv = "Summary,Type,STATUS\nT,An  idea,shipped\n";
@@ -298,10 +299,10 @@ fn unknown_values_are_read_as_the_words_they_are_mapped_to() {
         assert_eq!(words, (&json!("closed"), &json!("feature")));
     }
     let csv = "Summary,STATUS\nT,shipped\n";
-    let told = reasons(&[], csv);
-    assert!(told.contains("--map-value 'STATUS:shipped=closed' reads it as closed"), "{told}");
-    let told = reasons(&["--map-value", "Status:Shipped=done?"], csv);
-    assert!(told.contains("STATUS is \"done?\": write one of created"), "{told}");
+    let report = reasons(&[], csv);
+    assert!(report.contains("--map-value 'STATUS:shipped=closed' reads it as closed"), "{report}");
+    let report = reasons(&["--map-value", "Status:Shipped=done?"], csv);
+    assert!(report.contains("STATUS is \"done?\": write one of created"), "{report}");
     let directory = directory();
     let error = refused(&import(directory.path(), &["--map-value", "State:a=closed"], csv), 1);
     assert!(error.contains("no column or key \"State\""), "{error}");
@@ -334,7 +335,7 @@ fn issues_of_one_import_are_queued_oldest_first() {
     let beads = "{\"id\":\"b-1\",\"title\":\"new\",\"issue_type\":\"bug\",\"created_at\":\"2026-01-02T00:00:00Z\"}\n\
                  {\"id\":\"b-2\",\"title\":\"old\",\"issue_type\":\"bug\",\"created_at\":\"2026-01-01T00:00:00Z\"}\n";
     assert_eq!(titles(beads), "old new");
-    // An export of ait keeps its order, which is that of the claims.
+    // An export of ait keeps its order, which is the order of claims.
     let directory = directory();
     done(&import(directory.path(), &[], &json!([issue(2, 2)]).to_string()));
     done(&import(directory.path(), &[], &json!([issue(1, 1)]).to_string()));
@@ -358,28 +359,28 @@ fn imports_without_ids_are_noted_with_the_missing_field() {
     ] {
         let (directory, input) = (directory(), input.to_string());
         for arguments in [&["--dry-run"][..], &[]] {
-            let told = text(&import(directory.path(), arguments, &input).stderr);
+            let report = text(&import(directory.path(), arguments, &input).stderr);
             match expected {
-                Some(expected) => assert!(told.contains(expected), "{told}"),
-                None => assert_eq!(told, ""),
+                Some(expected) => assert!(report.contains(expected), "{report}"),
+                None => assert_eq!(report, ""),
             }
-            assert!(told.lines().count() <= 1, "{told}");
+            assert!(report.lines().count() <= 1, "{report}");
         }
-        // The same file again has nothing new.
+        // The second import has no new issues, so it prints no note.
         assert_eq!(text(&import(directory.path(), &[], &input).stderr), "");
     }
 }
 
 #[test]
-fn columns_that_become_no_field_are_noted() {
+fn unmapped_columns_are_noted() {
     let directory = directory();
     let file = "id,title,prio,Sev,state\nS-1,A,1,high,open\nS-2,B,2,,closed\n";
-    let told = text(&import(directory.path(), &["--dry-run"], file).stderr);
-    assert!(told.contains("no fields: Sev, prio; --map Sev=FIELD"), "{told}");
-    let told = text(
+    let report = text(&import(directory.path(), &["--dry-run"], file).stderr);
+    assert!(report.contains("no fields: Sev, prio; --map Sev=FIELD"), "{report}");
+    let report = text(
         &import(directory.path(), &["--map", "prio=priority", "--ignore", "Sev"], file).stderr,
     );
-    assert_eq!(told, "");
+    assert_eq!(report, "");
 }
 
 #[test]
@@ -411,9 +412,9 @@ fn unknown_columns_and_fields_are_refused_with_the_known_ones() {
     assert!(names(directory.path()).is_empty());
 }
 
-/// JSON and CSV of the same issues, in both orders.
+/// Imports the same issues as JSON and as CSV, in both orders.
 #[test]
-fn the_same_issues_in_json_and_csv_are_the_same() {
+fn issues_in_json_and_csv_are_recognized_as_the_same() {
     let json = json!([
         {"title": "By its texts", "description": "D", "classification": "bug"},
         {"key": "SHOP-1", "summary": "By its key", "status": "Done", "type": "Story", "priority": "High"},

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Desk, assert_written};
 use crate::support::files::{id, issue_json};
 
-/// Issues that belong together: an epic with parts, of which one waits for another, and what is apart from them.
+/// Returns a desk with an epic and its parts, one of which waits for another, and with unrelated issues.
 fn desk() -> Desk {
     let issue = |number: usize, title: &str, status: &str, more: Value| {
         let mut issue = issue_json(&id(number), title, status);
@@ -32,7 +32,7 @@ fn desk() -> Desk {
     ])
 }
 
-/// The numbers of the issues that a command prints as JSON.
+/// Returns the numbers of the issues that a command prints as JSON.
 #[track_caller]
 fn numbers(desk: &Desk, arguments: &[&str]) -> String {
     let listing = desk.run(&[arguments, &["--json"]].concat()).done().json();
@@ -102,7 +102,7 @@ fn ready_lists_what_next_claims_in_its_order() {
 }
 
 #[test]
-fn next_says_what_waits_if_nothing_is_ready() {
+fn next_explains_why_no_issue_is_ready() {
     let desk = desk();
     desk.run(&["next"]).done();
     let expected = "nothing to claim: 4 bugs wait, none is ready for tester:\n  \
@@ -131,7 +131,7 @@ fn blocked_names_what_each_issue_waits_for() {
 }
 
 #[test]
-fn show_prints_attributes_parts_and_what_is_blocked() {
+fn show_prints_attributes_parts_and_blocked_issues() {
     let desk = desk();
     let shown: String = [1, 3, 4, 5, 6]
         .iter()
@@ -171,7 +171,7 @@ fn tree_draws_parts_and_blockers() {
 }
 
 #[test]
-fn tree_of_a_cycle_ends() {
+fn tree_of_a_cycle_is_finite() {
     let linked = |number: usize, kind: &str, to: usize| {
         let mut issue = issue_json(&id(number), &format!("t{number}"), "created");
         issue["links"] = json!([{"kind": kind, "to": id(to)}]);
@@ -217,7 +217,7 @@ fn search_finds_issues_in_any_status_by_their_texts() {
 }
 
 #[test]
-fn stats_count_the_work_and_measure_its_times() {
+fn stats_count_issues_and_measure_their_times() {
     let desk = Desk::with_one_in_each_status();
     let issue = desk.add("done today");
     for arguments in

@@ -1,4 +1,4 @@
-//! `ait board`: who does what, at a glance.
+//! `ait board`: waiting and claimed issues at a glance.
 
 use std::process::Stdio;
 
@@ -47,7 +47,7 @@ fn board_orders_waiting_by_claim_order_and_held_by_latest_claim() {
 }
 
 #[test]
-fn board_orders_waiting_by_priority_and_what_must_wait_last() {
+fn board_orders_by_priority_with_blocked_and_parked_last() {
     let desk = Desk::new();
     let (plain, blocked, urgent, parked) =
         (desk.add("plain"), desk.add("blocked"), desk.add("urgent"), desk.add("parked"));
@@ -61,13 +61,13 @@ fn board_orders_waiting_by_priority_and_what_must_wait_last() {
 }
 
 #[test]
-fn board_marks_priorities_what_must_wait_and_clients_that_are_gone() {
+fn board_marks_priorities_obstacles_and_gone_clients() {
     let desk = Desk::new();
     let (held, blocked, parked) =
         (desk.add("held"), desk.add("blocked one"), desk.add("parked one"));
     desk.run(&["edit", &blocked, "-p", "0", "--blocked-by", &held]).done();
     desk.run(&["park", &parked, "-m", "m"]).done();
-    // Over stdio, so that the claim has a client that can go.
+    // A claim over stdio has a client that can be killed.
     let mut client = Client::begin(desk.command(&[]).env("AIT_CLAIM_GRACE", "10m"));
     client.call("get_next_issue", json!({ "agent": "an agent with a long name" })).ok();
     let board = desk.run(&["board"]).done().stdout();

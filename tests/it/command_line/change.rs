@@ -1,4 +1,4 @@
-//! Changing issues: attributes, texts, comments and claims of an issue of one's choice.
+//! Commands that change issues: attributes, texts, comments, links, and claims of a chosen issue.
 
 use serde_json::{Value, json};
 
@@ -67,9 +67,10 @@ fn edit_changes_what_its_options_name() {
     let desk = Desk::new();
     let (issue, epic, blocker) = (desk.add("t"), desk.add("epic"), desk.add("blocker"));
     let edit = |arguments: &[&str]| desk.run(&[&["edit", &issue], arguments].concat());
-    let told = edit(&["--title", "Title", "-d", "D", "-c", "feature", "-p", "0"]).done().stdout();
+    let printed =
+        edit(&["--title", "Title", "-d", "D", "-c", "feature", "-p", "0"]).done().stdout();
     let changed = "changed: title, description, classification, priority";
-    assert_eq!(told, format!("{} created: Title ({changed})\n", &issue[..8]));
+    assert_eq!(printed, format!("{} created: Title ({changed})\n", &issue[..8]));
     edit(&["-l", "+ui", "-l", "old,web", "--assign", "dev-1"]).done();
     edit(&["-l", "-old", "-l", "+new,-web", "--parent", &epic, "--blocked-by", &blocker]).done();
     let stored = shown(&desk, &issue);
@@ -102,7 +103,7 @@ fn edits_without_effect_are_refused() {
     assert!(desk.run(&["edit", &issue, "--blocked-by", &mixed]).failed(2).contains("not both"));
     desk.run(&["close", &issue, "-m", "m"]).done();
     assert!(desk.run(&["edit", &issue, "--title", "u"]).failed(1).contains("which is final"));
-    // Labels and comments are for ended issues, too.
+    // Ended issues still accept labels and comments.
     desk.run(&["edit", &issue, "-l", "done"]).done();
     desk.run(&["comment", &issue, "-m", "seen again"]).done();
 }
@@ -112,8 +113,8 @@ fn comment_is_added_in_any_status_and_changes_nothing_else() {
     let desk = Desk::new();
     let issue = desk.add("t");
     desk.run(&["next", "--agent", "dev-1"]).done();
-    let told = desk.run(&["comment", &issue[..8], "-m", "also on iOS"]).done().stdout();
-    assert_eq!(told, format!("{} in progress: t (commented)\n", &issue[..8]));
+    let printed = desk.run(&["comment", &issue[..8], "-m", "also on iOS"]).done().stdout();
+    assert_eq!(printed, format!("{} in progress: t (commented)\n", &issue[..8]));
     let stored = desk.run_with_input(&["comment", &issue, "-m", "-", "--json"], "a log\n").json();
     assert_eq!(stored["status"], "in_progress");
     assert_eq!(
@@ -125,19 +126,19 @@ fn comment_is_added_in_any_status_and_changes_nothing_else() {
 }
 
 #[test]
-fn a_question_says_that_the_claim_has_ended() {
+fn ask_reports_that_the_claim_has_ended() {
     let desk = Desk::new();
     let issue = desk.add("t");
     desk.run(&["claim", &issue]).done();
-    let told = desk.run(&["ask", &issue, "Which database?"]).done().stdout();
+    let printed = desk.run(&["ask", &issue, "Which database?"]).done().stdout();
     let what = "asked; the claim has ended, and the issue is parked until `ait answer`";
-    assert_eq!(told, format!("{} created: t ({what})\n", &issue[..8]));
+    assert_eq!(printed, format!("{} created: t ({what})\n", &issue[..8]));
     let shown = desk.run(&["show", &issue, "--json"]).done().json();
     assert_eq!((&shown["status"], &shown["claim"]), (&json!("created"), &json!(null)));
 }
 
 #[test]
-fn labels_that_name_a_kind_of_work_are_explained() {
+fn labels_that_name_a_classification_get_a_hint() {
     let desk = Desk::new();
     let filed = desk.run(&["add", "t", "-l", "ui,bug", "--json"]).ends_with(0);
     let id = filed.json()["id"].as_str().unwrap()[..8].to_owned();
@@ -165,8 +166,8 @@ fn one_issue_is_claimed_and_released_by_its_holder() {
         "{short} is held by tester, not by you (dev-1): `ait return {short} --force -m WHY`"
     );
     assert!(other.contains(&expected), "{other}");
-    let told = desk.run(&["release", short, "-m", "no time"]).done().stdout();
-    assert_eq!(told, format!("{short} created: chosen\n"));
+    let printed = desk.run(&["release", short, "-m", "no time"]).done().stdout();
+    assert_eq!(printed, format!("{short} created: chosen\n"));
     let stored = shown(&desk, &issue);
     assert_eq!(stored["comments"][0]["text"], "no time");
     let free = desk.run(&["release", short]).failed(1);
@@ -175,7 +176,7 @@ fn one_issue_is_claimed_and_released_by_its_holder() {
 }
 
 #[test]
-fn claim_says_what_an_issue_waits_for() {
+fn refused_claim_names_the_blocker() {
     let desk = Desk::new();
     let (blocker, issue) = (desk.add("blocker"), desk.add("t"));
     desk.run(&["link", &issue, "blocked-by", &blocker]).done();
@@ -190,8 +191,8 @@ fn links_are_made_and_removed() {
     let desk = Desk::new();
     let ids: Vec<_> = ["a", "b", "c"].iter().map(|title| desk.add(title)).collect();
     let short = &ids[0][..8];
-    let told = desk.run(&["link", short, "blocked-by", &ids[1], &ids[2][..8]]).done().stdout();
-    assert_eq!(told, format!("{short} created: a (changed: links)\n"));
+    let printed = desk.run(&["link", short, "blocked-by", &ids[1], &ids[2][..8]]).done().stdout();
+    assert_eq!(printed, format!("{short} created: a (changed: links)\n"));
     desk.run(&["link", short, "duplicate_of", &ids[1]]).done();
     let linked = |kind: &str, to: usize| json!({"kind": kind, "to": ids[to]});
     let expected = [linked("blocked_by", 1), linked("blocked_by", 2), linked("duplicate_of", 1)];
@@ -214,8 +215,8 @@ fn links_are_made_and_removed() {
 fn parked_issues_are_not_claimed_before_their_time() {
     let desk = Desk::new();
     let issue = desk.add("t");
-    let told = desk.run(&["park", &issue, "-m", "waits for the designs"]).done().stdout();
-    assert_eq!(told, format!("{} created: t (changed: parked)\n", &issue[..8]));
+    let printed = desk.run(&["park", &issue, "-m", "waits for the designs"]).done().stdout();
+    assert_eq!(printed, format!("{} created: t (changed: parked)\n", &issue[..8]));
     desk.run(&["next"]).ends_with(1);
     let refused = desk.run(&["claim", &issue]).failed(1);
     assert!(refused.contains("it is parked: waits for the designs"), "{refused}");
@@ -241,6 +242,6 @@ fn confirmation_names_the_holder_across_other_changes() {
     let issue = desk.add("t");
     desk.run(&["next", "--agent", "dev-1"]).done();
     desk.run(&["edit", &issue, "-p", "0"]).done();
-    let told = desk.run(&["return", &issue, "-m", "m"]).done().stdout();
-    assert_eq!(told, format!("{} created: t (it was held by dev-1)\n", &issue[..8]));
+    let printed = desk.run(&["return", &issue, "-m", "m"]).done().stdout();
+    assert_eq!(printed, format!("{} created: t (it was held by dev-1)\n", &issue[..8]));
 }

@@ -1,4 +1,4 @@
-//! Writing an issue in an editor.
+//! Issues written in an editor.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::{Desk, Run};
 use crate::support::files::stored_issues;
 
-/// An editor that does what a script says with the file `$1`.
+/// Writes an editor that runs a script on the file `$1`.
 fn editor(desk: &Desk, script: &str) -> PathBuf {
     let path = desk.path().join("my editor");
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -38,7 +38,7 @@ fn issue_written_in_the_editor_is_filed() {
     );
     let seen = fs::read_to_string(desk.path().join("seen")).unwrap();
     assert!(seen.starts_with("from the line\n\nand more\n# ---"), "{seen}");
-    // VISUAL goes before EDITOR.
+    // VISUAL takes precedence over EDITOR.
     let mut command = desk.command(&["add", "t", "-c", "bug", "-e"]);
     command.env("EDITOR", "false").env("VISUAL", "true");
     Run(command.output().unwrap()).done();
@@ -76,10 +76,10 @@ fn text_that_cannot_be_filed_is_kept_in_a_file() {
     fs::write(desk.path().join("issues.json"), "{\"issues\":[]}").unwrap();
     edit(&desk, script, &[]).done();
     let left = fs::read_dir(&temporary).unwrap().count();
-    assert_eq!(left, 1, "a text that is filed is not kept elsewhere");
+    assert_eq!(left, 1, "a filed text must not be kept in a file");
 }
 
-/// Edits an issue with an editor that does what a script says with the file `$1`.
+/// Edits an issue with an editor that runs a script on the file `$1`.
 fn edit_issue(desk: &Desk, script: &str, arguments: &[&str]) -> Run {
     let quoted = format!("'{}'", editor(desk, script).display());
     let arguments = [&["edit"], arguments, &["--edit"]].concat();
@@ -91,8 +91,8 @@ fn texts_of_an_issue_are_changed_in_the_editor() {
     let desk = Desk::new();
     let issue = desk.add("Login fails");
     desk.run(&["edit", &issue, "-d", "on Safari\n"]).done();
-    let told = edit_issue(&desk, "cp \"$1\" seen; sed -i.bak 's/Safari/iOS/' \"$1\"", &[&issue]);
-    assert!(told.done().stdout().contains("(changed: description)"));
+    let edited = edit_issue(&desk, "cp \"$1\" seen; sed -i.bak 's/Safari/iOS/' \"$1\"", &[&issue]);
+    assert!(edited.done().stdout().contains("(changed: description)"));
     let seen = fs::read_to_string(desk.path().join("seen")).unwrap();
     assert!(seen.starts_with("Login fails\n\non Safari\n\n# ---"), "{seen}");
     let stored = &stored_issues(desk.path())[0];
@@ -100,7 +100,7 @@ fn texts_of_an_issue_are_changed_in_the_editor() {
         (&stored["title"], &stored["description"]),
         (&"Login fails".into(), &"on iOS".into())
     );
-    // An editor that changes nothing leaves the texts alone, and the other options count.
+    // If the editor changes nothing, only the other options apply.
     let same = edit_issue(&desk, ":", &[&issue]).failed(1);
     assert!(same.contains("nothing would change") && !same.contains("kept in"), "{same}");
     assert!(

@@ -1,4 +1,4 @@
-//! What the program tells of itself: help, completions and the manual.
+//! Generated texts: help, completions and the manual.
 
 use std::fs;
 use std::process::Command;
@@ -57,7 +57,7 @@ fn completions_of_each_shell_contain_every_command() {
     assert!(names(desk.path()).is_empty());
 }
 
-/// Returns what bash offers for a word of a command line; `None` where there is no bash.
+/// Returns the completions of bash for a word of a command line, or `None` without bash.
 fn complete_in_bash(desk: &Desk, words: &str, at: usize) -> Option<String> {
     let script = desk.run(&["completions", "bash"]).done().stdout();
     fs::write(desk.path().join("ait.bash"), script).unwrap();
@@ -107,7 +107,7 @@ fn bash_completes_ids_of_issues() {
     desk.run(&["--file", "my other.json", "add", "elsewhere"]).done();
     let elsewhere = desk.run(&["--file", "my other.json", "issue-ids"]).done().stdout();
     for (words, at) in [
-        // bash keeps the quotes of the words that are typed.
+        // bash keeps the quotes of typed words.
         ("ait --file \"'my other.json'\" show ''", 4),
         ("ait --file 'my\\ other.json' show ''", 4),
         ("ait --file = '\"my other.json\"' show ''", 5),

@@ -1,4 +1,4 @@
-//! The commands that bring an issue through its life.
+//! The commands for the lifecycle of an issue.
 
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ fn claim_without_a_waiting_issue_exits_with_1() {
     assert_eq!(next, "nothing to claim: no feature is waiting for work\n");
     assert_eq!(desk.run(&["review"]).failed(1), "nothing to review: no issue is completed\n");
     desk.run(&["next", "-c", "bug"]).done();
-    // What the agent holds already may be what it looks for.
+    // The message names the issue that the agent holds already.
     let held = &id(1)[..8];
     assert_eq!(
         desk.run(&["next"]).failed(1),
@@ -75,7 +75,7 @@ fn claim_without_a_waiting_issue_exits_with_1() {
 }
 
 #[test]
-fn review_says_why_nothing_is_for_the_reviewer() {
+fn review_explains_why_no_issue_is_for_the_reviewer() {
     let desk = Desk::new();
     let (filed, made, parked) = (desk.add("filed"), desk.add("made"), desk.add("parked"));
     for (issue, agent) in [(&filed, "dev"), (&made, "tester"), (&parked, "dev")] {
@@ -83,7 +83,7 @@ fn review_says_why_nothing_is_for_the_reviewer() {
     }
     desk.run(&["park", &parked, "-m", "later"]).done();
     std::fs::write(desk.path().join("ait.toml"), "review = \"not-author\"\n").unwrap();
-    let told = desk.run(&["review", "-a", "tester"]).failed(1);
+    let error = desk.run(&["review", "-a", "tester"]).failed(1);
     let expected = [
         "nothing to review for tester: 3 completed, but none is for tester:".to_owned(),
         format!("  {}: tester filed it, so another agent has to review it", &filed[..8]),
@@ -92,7 +92,7 @@ fn review_says_why_nothing_is_for_the_reviewer() {
         "name another reviewer, as in `ait review --agent NAME`, or unpark one with `ait unpark ID`\n"
             .to_owned(),
     ];
-    assert_eq!(told, expected.join("\n"));
+    assert_eq!(error, expected.join("\n"));
     desk.run(&["review", "-a", "rev"]).done();
     desk.run(&["review", "-a", "rev"]).done();
     assert!(desk.run(&["review", "-a", "rev"]).failed(1).contains(": it is parked: later\n"));
@@ -129,7 +129,7 @@ fn agent_comes_from_option_then_environment_then_user() {
     let mut command = desk.command(&add);
     let user = filed_by(Run(command.env_remove("AIT_AGENT").output().unwrap()));
     assert!(!user.is_empty() && user != "tester", "{user}");
-    // A variable that is empty counts as not set.
+    // An empty variable counts as unset.
     let mut command = desk.command(&add);
     assert_eq!(filed_by(Run(command.env("AIT_AGENT", "").output().unwrap())), user);
     let long = "x".repeat(500);
@@ -182,7 +182,7 @@ fn classification_defaults_to_improvement_in_any_case() {
 }
 
 #[test]
-fn four_digits_name_an_issue_where_they_are_unique() {
+fn four_digits_name_an_issue_if_they_are_unique() {
     let alike = ["3f2a9c1e-0000-4000-8000-000000000001", "3f2a9c1e-7000-4000-8000-000000000002"];
     let other = "3f2b0000-0000-4000-8000-000000000003";
     let desk = Desk::with(&[

@@ -90,8 +90,8 @@ fn list_reports_partial_and_empty_results() {
     let part = desk.run(&["list", "-n", "3"]).ends_with(0);
     assert_eq!(part.stdout().lines().count(), 4);
     assert_eq!(part.stderr(), "1 to 3 of 4: --page 2 shows more, --limit 0 shows all\n");
-    let behind = desk.run(&["list", "-n", "3", "--page", "3"]).failed(0);
-    assert_eq!(behind, "no such page: 4 issues match, 2 pages\n");
+    let beyond = desk.run(&["list", "-n", "3", "--page", "3"]).failed(0);
+    assert_eq!(beyond, "no such page: 4 issues match, 2 pages\n");
     let none = desk.run(&["list", "nowhere"]).failed(0);
     assert!(none.starts_with("no issue matches"), "{none}");
     assert!(desk.run(&["list", "--page", "0"]).failed(2).contains("begin with 1"));
@@ -115,7 +115,7 @@ fn closed_output_pipe_is_not_an_error() {
     ] {
         let mut child = desk.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = Vec::new();
-        // Some bytes are enough: JSON has no lines.
+        // Reads a few bytes instead of a line, because the JSON is one line.
         let mut reader = BufReader::with_capacity(64, child.stdout.take().unwrap());
         line.extend_from_slice(reader.fill_buf().unwrap());
         assert!(!line.is_empty());
@@ -126,7 +126,7 @@ fn closed_output_pipe_is_not_an_error() {
 }
 
 #[test]
-fn listed_ids_differ_even_if_they_begin_alike() {
+fn listed_ids_are_unique_despite_a_common_prefix() {
     let alike = ["3f2a9c1e-7000-4000-8000-000000000001", "3f2a9c1e-7010-4000-8000-000000000002"];
     let other = "3f2a9c1f-0000-4000-8000-000000000003";
     let issue = |id: &str| issue_json(id, "t", "in_progress");
@@ -141,12 +141,12 @@ fn listed_ids_differ_even_if_they_begin_alike() {
             assert_eq!(shown.split_whitespace().filter(|word| *word == id).count(), 1, "{shown}");
         }
     }
-    // What is shown names the issue.
+    // The printed prefix is enough to name the issue.
     assert_eq!(desk.run(&["show", &alike[1][..12], "--json"]).done().json()["id"], alike[1]);
 }
 
 #[test]
-fn an_empty_store_says_how_to_file_an_issue() {
+fn commands_on_an_empty_store_say_how_to_file_an_issue() {
     let desk = Desk::new();
     let hint = "no issues yet: `ait add \"TITLE\"` files one\n";
     for (arguments, code) in [

@@ -1,4 +1,4 @@
-//! `ait log`: what happened and what happens.
+//! `ait log`: past events, and new ones with `--follow`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::support::files::{id, issue_json, issues_in_file, write_issues};
 use crate::support::http::Server;
 use crate::support::{Client, Log, PATIENCE, ait, signal, wait};
 
-/// A desk where an issue went its whole way and another was only filed.
+/// Returns a desk with an issue that went from filed to rejected, and one that was only filed.
 fn busy() -> (Desk, String) {
     let desk = Desk::new();
     let first = desk.add("first");
@@ -88,7 +88,7 @@ fn escape_sequences_are_replaced_in_the_output() {
     }
 }
 
-/// A `log -f` whose lines can be waited for.
+/// Starts `log -f`. A test can wait for its lines.
 fn follow(desk: &Desk, arguments: &[&str]) -> (Running, Log) {
     let mut command = desk.command(&[&["log", "-f"], arguments].concat());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -141,7 +141,7 @@ fn log_follow_continues_across_external_edits_and_invalid_files() {
     lines.wait_for("by hand");
     fs::write(desk.path().join("issues.json"), "{").unwrap();
     problems.wait_for("issues.json, line 1");
-    // Agents go on without the file.
+    // Agents continue without the file.
     desk.run(&["add", "third", "-c", "bug"]).ends_with(0);
     lines.wait_for("third");
     write_issues(desk.path(), &both);
@@ -161,11 +161,11 @@ fn log_follow_ends_when_stdout_is_closed() {
     let mut command = ait(desk.path());
     command.args(["log", "-f"]);
     let mut child = command.spawn().unwrap();
-    let mut follower_reads = child.stdout.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
     let mut first = [0; 4];
-    std::io::Read::read_exact(&mut follower_reads, &mut first).unwrap();
-    // Nothing happens any more, so nothing is written: the end of the reader alone must do.
-    drop(follower_reads);
+    std::io::Read::read_exact(&mut stdout, &mut first).unwrap();
+    // No event follows, so the command writes nothing more. The closed pipe alone must end it.
+    drop(stdout);
     let run = Run(child.wait_with_output().unwrap());
     run.done();
 }

@@ -1,4 +1,4 @@
-//! The commands for people and scripts: what they write, and how they end.
+//! The commands for people and scripts: their output and their exit codes.
 
 mod attributes;
 mod board;
@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::support::files::{id, issue_json, write_issues};
 use crate::support::{ait, directory};
 
-/// A directory with a store, and somebody who gives commands there.
+/// A temporary directory with a store, in which tests run commands.
 struct Desk(tempfile::TempDir);
 
 impl Desk {
@@ -33,14 +33,14 @@ impl Desk {
         Self(directory())
     }
 
-    /// A desk over some issues.
+    /// Creates a desk whose store has these issues.
     fn with(issues: &[Value]) -> Self {
         let desk = Self::new();
         write_issues(desk.path(), issues);
         desk
     }
 
-    /// A desk over one issue in each status, named by that.
+    /// Creates a desk with one issue in each status. Its title is the status.
     fn with_one_in_each_status() -> Self {
         let statuses =
             ["created", "in_progress", "completed", "in_review", "closed", "rejected"].iter();
@@ -53,7 +53,7 @@ impl Desk {
         self.0.path()
     }
 
-    /// A command that is still to be run.
+    /// Returns a command with these arguments.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = ait(self.path());
         command.args(arguments).env("TZ", "UTC").env("AIT_AGENT", "tester");
@@ -64,18 +64,18 @@ impl Desk {
         Run(self.command(arguments).output().unwrap())
     }
 
-    /// Runs a command that reads a text.
+    /// Runs a command with this input.
     fn run_with_input(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Run {
         let mut child = self.command(arguments).spawn().unwrap();
         let (mut stdin, input) = (child.stdin.take().unwrap(), input.as_ref().to_owned());
-        // A command that does not read ends all the same.
+        // The command may end without reading its input.
         let writer = thread::spawn(move || drop(stdin.write_all(&input)));
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
         Run(output)
     }
 
-    /// Files an issue and gives its id.
+    /// Files an issue. Returns its id.
     fn add(&self, title: &str) -> String {
         self.run(&["add", title, "-c", "bug", "--json"]).done().json()["id"]
             .as_str()
@@ -84,7 +84,7 @@ impl Desk {
     }
 }
 
-/// How a command ended.
+/// The output and the exit code of a command.
 struct Run(Output);
 
 impl Run {
@@ -94,7 +94,7 @@ impl Run {
         self
     }
 
-    /// Must have succeeded without a remark.
+    /// Checks that the command succeeded and wrote nothing to stderr.
     #[track_caller]
     fn done(self) -> Self {
         let run = self.ends_with(0);
@@ -102,7 +102,7 @@ impl Run {
         run
     }
 
-    /// What was said of a failure, which must not have written an answer, but with --json its code.
+    /// Checks the exit code, and that stdout is empty or an error as JSON. Returns stderr.
     #[track_caller]
     fn failed(self, code: i32) -> String {
         let run = self.ends_with(code);
@@ -128,7 +128,7 @@ impl Run {
     }
 }
 
-/// Compares with what was written the last time, without what differs each time.
+/// Compares a text with its snapshot, with the ids and times masked.
 macro_rules! assert_written {
     ($name:expr, $text:expr) => {
         insta::with_settings!({ filters => crate::command_line::FILTERS.to_vec() }, {
@@ -143,14 +143,14 @@ const FILTERS: [(&str, &str); 8] = [
     (r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", "[id]"),
     (r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "[time]"),
     (r"20\d\d-\d\d-\d\d \d\d:\d\d(:\d\d)?", "[local time]"),
-    // A colour may stand before it.
+    // A colour sequence may precede the id.
     (r"(?m)(^|[^0-9a-z]|\x1b\[1m)[0-9a-f]{8}\b", "$1[short]"),
     (r"(\x1b\[2m)\d+ (?:s|min|h|d)(\x1b\[0m) +", "$1[age]$2  "),
     (r"\b\d+ (s|min|h|d) +", "[age]  "),
     (r"\b\d+ (s|min|h|d)\b", "[age]"),
 ];
 
-/// Ends a process when the test ends.
+/// A running process. Killed on drop.
 struct Running(Child);
 
 impl Drop for Running {

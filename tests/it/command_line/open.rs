@@ -43,18 +43,22 @@ fn open_starts_the_configured_browser_with_the_url() {
     let url = format!("http://localhost:{}", server.port);
     assert_eq!(answer, json!({ "url": url, "opened": true }));
     let start = Instant::now();
-    // The browser goes on by itself.
+    // The command does not wait for the browser.
     while !visited.exists() {
         assert!(start.elapsed() < crate::support::PATIENCE, "the browser was not started");
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(fs::read_to_string(visited).unwrap().trim_end_matches('/'), url);
-    // Without any browser, the address is there all the same.
+    // Without a browser, the command still prints the URL.
     let mut command = desk.command(&["open"]);
     command.env("PORT", server.port.to_string()).env("PATH", desk.path()).env("BROWSER", "nothing");
-    let alone = Run(command.output().unwrap()).ends_with(0);
-    assert_eq!(alone.stdout(), format!("{url}\n"));
-    assert!(alone.stderr().contains("cannot start a browser"), "{}", alone.stderr());
+    let without_browser = Run(command.output().unwrap()).ends_with(0);
+    assert_eq!(without_browser.stdout(), format!("{url}\n"));
+    assert!(
+        without_browser.stderr().contains("cannot start a browser"),
+        "{}",
+        without_browser.stderr()
+    );
 }
 
 #[test]
@@ -62,7 +66,7 @@ fn open_reports_a_port_without_the_tracker() {
     let desk = Desk::new();
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port().to_string();
-    let stranger = thread::spawn(move || {
+    let other_server = thread::spawn(move || {
         let (mut client, _) = free.accept().unwrap();
         let mut request = Vec::new();
         while !request.ends_with(b"\r\n\r\n") {
@@ -74,8 +78,11 @@ fn open_reports_a_port_without_the_tracker() {
     });
     let taken = desk.run(&["open", "--port", &port]).failed(1);
     assert!(taken.contains("no ait serves") && taken.contains("ait serve --port"), "{taken}");
-    stranger.join().unwrap();
-    let nobody = desk.run(&["open", "--port", &port]).failed(1);
-    assert!(nobody.contains(&format!("port {port}")) && nobody.contains("`ait serve`"), "{nobody}");
+    other_server.join().unwrap();
+    let unserved = desk.run(&["open", "--port", &port]).failed(1);
+    assert!(
+        unserved.contains(&format!("port {port}")) && unserved.contains("`ait serve`"),
+        "{unserved}"
+    );
     assert!(desk.run(&["open", "--port", "0"]).failed(2).contains("1..=65535"));
 }

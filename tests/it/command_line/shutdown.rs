@@ -1,4 +1,4 @@
-//! How commands end that cannot do what they were asked: 1, or 2 for wrong usage, and what they say.
+//! Failed commands: they exit with 1, or with 2 for wrong usage, and the error names the next step.
 
 use std::fs;
 

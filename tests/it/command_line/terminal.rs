@@ -1,4 +1,4 @@
-//! Commands in a terminal: `script` gives one to the process.
+//! Commands in a terminal, which script(1) provides.
 
 use std::io::Write;
 use std::process::{ChildStdin, Command, Stdio};
@@ -9,7 +9,7 @@ use super::{Desk, Running, assert_written};
 use crate::support::files::{id, issue_json};
 use crate::support::{BINARY, Client, Log, until, wait};
 
-/// A terminal, and the keyboard before it.
+/// A terminal with its screen and its keyboard.
 struct Terminal {
     child: Running,
     screen: Log,
@@ -17,12 +17,12 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Runs a command in a terminal of that size; `None` where there is no `script`.
+    /// Runs a command in a terminal of this size. Returns `None` without script(1).
     fn run(desk: &Desk, size: (u16, u16), command: &str) -> Option<Self> {
         Self::run_line(desk, size, &format!("exec '{BINARY}' {command}"))
     }
 
-    /// Runs a line of the shell in a terminal of that size; `None` where there is no `script`.
+    /// Runs a shell line in a terminal of this size. Returns `None` without script(1).
     fn run_line(desk: &Desk, (columns, rows): (u16, u16), line: &str) -> Option<Self> {
         if Command::new("script").arg("--version").output().is_err() {
             crate::support::skip("no script(1) here");
@@ -32,7 +32,7 @@ impl Terminal {
         let mut script = Command::new("script");
         script.args(["-qefc", &line, "/dev/null"]).current_dir(desk.path());
         script.envs([("TZ", "UTC"), ("AIT_AGENT", "tester"), ("TERM", "xterm-256color")]);
-        // `script` starts the user's shell otherwise, and shells differ in the signals that end them.
+        // Otherwise `script` starts the user's shell, and shells differ in the signals that end them.
         script.env("SHELL", "/bin/sh");
         for variable in ["ISSUES_FILE", "RUST_LOG", "NO_COLOR", "COLUMNS", "CLICOLOR_FORCE"] {
             script.env_remove(variable);
@@ -40,12 +40,12 @@ impl Terminal {
         script.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = script.spawn().unwrap();
         let screen = Log::of(child.stdout.take().unwrap());
-        // At the end of the input, `script` would end the terminal under the process.
+        // Stdin stays open: at its end, `script` would close the terminal.
         let keyboard = child.stdin.take().unwrap();
         Some(Self { child: Running(child), screen, keyboard })
     }
 
-    /// Everything that a command wrote that ends by itself.
+    /// Waits for the command to end. Returns its whole output.
     fn whole(mut self) -> String {
         assert!(wait(&mut self.child.0).success());
         self.screen.whole().replace("\r\n", "\n")
@@ -73,7 +73,7 @@ fn desk() -> Desk {
             issue_json(&id(number), "one of many with a title that goes on", "created")
         }),
     );
-    // By an import, so that the log has it.
+    // An import writes the issues to the log.
     std::fs::remove_file(desk.path().join("issues.json")).unwrap();
     let lines: String = issues.iter().map(|issue| issue.to_string() + "\n").collect();
     std::fs::write(desk.path().join("all.jsonl"), lines).unwrap();
@@ -81,7 +81,7 @@ fn desk() -> Desk {
     desk
 }
 
-/// How many columns a line takes, without its colours.
+/// Returns the width of a line in columns, without its colours.
 fn columns(line: &str) -> usize {
     use unicode_width::UnicodeWidthStr;
     line.replace("\u{1b}[", "\u{1}")
@@ -96,7 +96,7 @@ fn columns(line: &str) -> usize {
 }
 
 #[test]
-fn the_board_marks_what_cannot_be_claimed_at_any_width() {
+fn board_marks_unclaimable_issues_at_any_width() {
     let desk = Desk::new();
     let (first, blocked, parked) = (desk.add("first"), desk.add("second"), desk.add("third"));
     desk.run(&["edit", &blocked, "-p", "0", "--blocked-by", &first]).done();
@@ -150,7 +150,7 @@ fn listings_fit_into_40_columns() {
         if command == "board" {
             assert!(text.lines().count() < 20, "{text}");
         }
-        // What was today has a time.
+        // Events of today show their time.
         let text = match command {
             "log" => {
                 text.lines().map(|line| format!("{}[time]{}\n", &line[..4], &line[9..])).collect()
@@ -238,7 +238,7 @@ fn board_watch_hides_typed_keys_and_ends_on_q_esc_and_signals() {
         let Some(mut terminal) = Terminal::run_line(&desk, (80, 24), &line) else { return };
         terminal.screen.wait_for("rejected");
         terminal.press(typed);
-        // The next frame follows the keys.
+        // Waits for the frame after the keys.
         closed += 1;
         desk.run(&["close", &desk.add("t"), "-m", "m"]).done();
         terminal.screen.wait_for(&format!("{closed} closed"));
@@ -261,7 +261,7 @@ fn board_watch_hides_typed_keys_and_ends_on_q_esc_and_signals() {
 #[test]
 fn board_watch_ends_when_its_terminal_is_gone() {
     let desk = desk();
-    // The hang-up signal goes to the shell alone.
+    // Only the shell gets the hang-up signal.
     let line = format!("setsid '{BINARY}' board --watch & echo $! > pid; sleep 100");
     let Some(mut terminal) = Terminal::run_line(&desk, (80, 24), &line) else { return };
     terminal.screen.wait_for("rejected");
@@ -289,9 +289,9 @@ fn lines_break_at_words_in_60_columns() {
     }
 }
 
-/// What comes to match the query, and what the agent changes, between the question and the answer, stays.
+/// Issues that match only after the question, and changes that the agent makes after it, stay as they are.
 #[test]
-fn a_confirmation_concerns_what_was_shown() {
+fn confirmation_applies_only_to_the_issues_shown() {
     let desk = Desk::new();
     let (first, second, done) = (desk.add("slow start"), desk.add("slow stop"), desk.add("slow"));
     desk.run(&["edit", &done, "-p", "1"]).done();
@@ -323,8 +323,8 @@ fn log_follow_ends_on_ctrl_c() {
     let desk = desk();
     let Some(mut terminal) = Terminal::run(&desk, (80, 24), "log -f -n 1") else { return };
     terminal.screen.wait_for("one of many");
-    desk.add("while somebody looks");
-    terminal.screen.wait_for("while somebody");
+    desk.add("while following");
+    terminal.screen.wait_for("while following");
     terminal.press_ctrl_c();
     assert!(wait(&mut terminal.child.0).success());
 }

@@ -1,10 +1,10 @@
-//! Words that are no commands.
+//! Unknown commands.
 
 use super::Desk;
 use crate::support::files::names;
 
-/// Words of other programs, and what the hint for each contains.
-const ELSEWHERE: &[(&str, &str)] = &[
+/// Commands of other programs, and a text that the hint for each must contain.
+const OF_OTHER_PROGRAMS: &[(&str, &str)] = &[
     ("delete", "`ait close ID --reject -m REASON`"),
     ("rm", "`ait close ID --reject -m REASON`"),
     ("reopen", "`ait add TITLE`"),
@@ -62,15 +62,15 @@ const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn words_of_other_programs_get_a_hint() {
+fn commands_of_other_programs_get_a_hint() {
     let desk = Desk::new();
-    for (word, hint) in ELSEWHERE {
+    for (word, hint) in OF_OTHER_PROGRAMS {
         let text = desk.run(&[word, "3f2a9c1e", "--force"]).failed(2);
         let expected = format!("error: there is no command `{word}`: ");
         assert!(text.starts_with(&expected) && text.contains(hint), "{text}");
         assert_eq!(text.lines().count(), 1, "{text}");
     }
-    // `ait hooks` has other commands.
+    // `ait hooks` has its own subcommands.
     let text = desk.run(&["hooks", "delete"]).failed(2);
     assert!(text.starts_with("error: unrecognized subcommand 'delete'\n"), "{text}");
     assert!(names(desk.path()).is_empty());

@@ -1,10 +1,10 @@
-//! Arguments that other programs have, that lack quotes, or that are missing.
+//! Wrong arguments: arguments of other programs, missing quotes, and missing arguments.
 
 use super::{Desk, Run};
 use crate::support::files::names;
 use crate::support::{BINARY, ait_through};
 
-/// Wrong arguments, and what the hint for each contains.
+/// Wrong arguments, and a text that the hint for each must contain.
 const WRONG: &[(&[&str], &str)] = &[
     (&["add", "--title", "T"], "ait add 'TITLE'"),
     (&["new", "--title=T"], "ait add 'TITLE'"),
@@ -89,7 +89,7 @@ fn wrong_arguments_get_a_hint_that_says_what_to_type() {
         let text = desk.run(arguments).failed(2);
         assert!(text.contains("`ait config` shows as which one you act"), "{text}");
     }
-    // What is not known is left to clap, but --file is no help.
+    // clap reports all other unknown options, but must not suggest --file.
     let text = desk.run(&["board", "--title"]).failed(2);
     assert!(text.contains("Usage: ait board") && !text.contains("similar"), "{text}");
     assert!(desk.run(&["board", "--fil"]).failed(2).contains("'--file'"));
@@ -97,7 +97,7 @@ fn wrong_arguments_get_a_hint_that_says_what_to_type() {
 }
 
 #[test]
-fn an_error_that_is_json_is_printed_once() {
+fn json_error_is_printed_once() {
     let desk = Desk::new();
     for (arguments, code) in [("list --json --fields bad", 2), ("show 3f2a9c1e --json", 1)] {
         let script = format!("exec {BINARY} {arguments} 2>&1");
@@ -127,23 +127,26 @@ fn ids_may_have_a_number_sign_and_others_are_explained() {
 }
 
 #[test]
-fn changes_to_the_work_of_others_say_who_held_it() {
+fn changes_to_claims_of_others_name_the_holder() {
     let desk = Desk::new();
     let issue = desk.add("Login fails");
     let change = |command: &str, agent: &str| {
         desk.run(&[command, &issue, "-m", "m", "--agent", agent]).done().stdout()
     };
     let short = &issue[..8];
-    let told = change("return", "a");
-    assert_eq!(told, format!("{short} created: Login fails (it was in the queue already)\n"));
+    let printed = change("return", "a");
+    assert_eq!(printed, format!("{short} created: Login fails (it was in the queue already)\n"));
     desk.run(&["next", "--agent", "dev-1"]).done();
-    let told = change("complete", "a");
-    assert_eq!(told, format!("{short} completed: Login fails (it was held by dev-1)\n"));
-    let told = change("complete", "b");
-    assert_eq!(told, format!("{short} completed: Login fails (it was completed already, by a)\n"));
+    let printed = change("complete", "a");
+    assert_eq!(printed, format!("{short} completed: Login fails (it was held by dev-1)\n"));
+    let printed = change("complete", "b");
+    assert_eq!(
+        printed,
+        format!("{short} completed: Login fails (it was completed already, by a)\n")
+    );
     desk.run(&["review", "--agent", "rev"]).done();
     assert_eq!(change("return", "rev"), format!("{short} created: Login fails\n"));
     desk.run(&["next", "--agent", "dev-2"]).done();
-    let told = change("close", "a");
-    assert_eq!(told, format!("{short} closed: Login fails (it was held by dev-2)\n"));
+    let printed = change("close", "a");
+    assert_eq!(printed, format!("{short} closed: Login fails (it was held by dev-2)\n"));
 }

@@ -1,4 +1,4 @@
-//! What is around the store: the disk, the lock, the machine, the repository and the settings.
+//! The environment of a store: the disk, the lock, the machine, the repository and the settings.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use crate::support::http::lock_newest_segment;
 use crate::support::runs::run;
 use crate::support::{Client, ait, directory};
 
-/// A repository with a store, and nothing wrong in it.
+/// Returns a repository with a store and no problems.
 fn repository() -> tempfile::TempDir {
     let directory = directory();
     git(directory.path(), &["init", "-q"]);
@@ -45,7 +45,7 @@ fn held_lock_is_reported_with_its_holder() {
     examine(directory.path()).is("lock", "ok");
 }
 
-/// The superuser may write everywhere but on a disk that is mounted for reading.
+/// The disk is mounted read-only, because permissions do not stop root.
 #[cfg(target_os = "linux")]
 #[test]
 fn read_only_and_nearly_full_disks_are_reported() {
@@ -67,7 +67,7 @@ fn read_only_and_nearly_full_disks_are_reported() {
         let mut probe = std::process::Command::new("unshare");
         probe.args(["-rm", "mount", "-t", "tmpfs", "tmpfs"]).arg(directory.path());
         if !probe.output().is_ok_and(|output| output.status.success()) {
-            crate::support::skip("nothing can be mounted here");
+            crate::support::skip("no file system can be mounted here");
             return;
         }
         let mut command = ait_through("unshare", directory.path());
@@ -83,7 +83,11 @@ fn read_only_and_nearly_full_disks_are_reported() {
 fn pipe_in_place_of_a_file_is_reported_without_blocking() {
     let directory = healthy();
     let pipe = directory.path().join("tokens");
-    if !std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|it| it.success()) {
+    if !std::process::Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .is_ok_and(|status| status.success())
+    {
         crate::support::skip("no mkfifo here");
         return;
     }
@@ -102,13 +106,13 @@ fn pipe_in_place_of_a_file_is_reported_without_blocking() {
 #[test]
 fn pinned_port_check_reports_foreign_and_own_processes() {
     let directory = healthy();
-    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = stranger.local_addr().unwrap().port();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
     fs::write(directory.path().join("ait.toml"), format!("port = {port}\n")).unwrap();
     let examined = examine_by(ait(directory.path()).args(["doctor", "--json"]).env_remove("PORT"));
     examined.is("ports", "problem").ends_with(1);
     examined.says("ports", &[&format!("port {port}"), "ait.toml, line 1", "is taken by"]);
-    drop(stranger);
+    drop(listener);
     let examined = examine_by(ait(directory.path()).args(["doctor", "--json"]).env_remove("PORT"));
     examined.is("ports", "ok").says("ports", &["is free"]).ends_with(0);
     let client = Client::start(directory.path());
@@ -134,14 +138,14 @@ fn unresponsive_server_process_is_reported() {
 #[test]
 fn processes_of_other_versions_and_dead_ones_are_reported() {
     let directory = healthy();
-    let beside = store_directory(directory.path()).join("processes");
-    fs::create_dir(&beside).unwrap();
+    let registry = store_directory(directory.path()).join("processes");
+    fs::create_dir(&registry).unwrap();
     let entry = json!({
         "pid": 4711, "kind": "stdio", "version": "0.1.0", "startedAt": "2026-01-31T09:30:00.000Z",
         "address": null, "isGuarded": false, "port": null, "url": null,
     });
-    fs::write(beside.join("4711-x.json"), entry.to_string()).unwrap();
-    let lock = File::create(beside.join("4711-x.lock")).unwrap();
+    fs::write(registry.join("4711-x.json"), entry.to_string()).unwrap();
+    let lock = File::create(registry.join("4711-x.lock")).unwrap();
     lock.lock().unwrap();
     let before = everything(directory.path());
     let examined = examine(directory.path());
@@ -151,7 +155,7 @@ fn processes_of_other_versions_and_dead_ones_are_reported() {
     examine(directory.path()).only(&["leftovers"]).says("leftovers", &["4711-x.lock", "--fix"]);
     assert_eq!(everything(directory.path()), before);
     fix(directory.path()).only(&[]).ends_with(0);
-    assert!(!beside.join("4711-x.json").exists() && !beside.join("4711-x.lock").exists());
+    assert!(!registry.join("4711-x.json").exists() && !registry.join("4711-x.lock").exists());
 }
 
 #[test]
@@ -166,7 +170,7 @@ fn other_stores_in_the_repository_are_reported() {
     examined.only(&["other_stores"]).says("other_stores", &["web/app/issues.json", "ait import"]);
     assert!(!examined.finding("other_stores").to_string().contains("data/issues"));
     fs::remove_dir_all(path.join("web")).unwrap();
-    // A copy that git put into another worktree is none, until somebody uses it.
+    // A checked out copy in another worktree is not another store until a process uses it.
     git(path, &["add", "issues.json", ".gitignore"]);
     git(path, &["commit", "-qm", "x"]);
     let elsewhere = crate::support::directory();
@@ -181,7 +185,7 @@ fn other_stores_in_the_repository_are_reported() {
 fn store_files_missing_from_gitignore_are_reported_and_added() {
     let directory = repository();
     let path = directory.path();
-    // The log has a list of its own, which somebody may remove.
+    // The log has its own ignore file, which a user may remove.
     fs::remove_file(store_directory(path).join(".gitignore")).unwrap();
     fs::write(path.join(".gitignore"), "*.tmp\n/issues.json").unwrap();
     let before = everything(path);
@@ -195,7 +199,7 @@ fn store_files_missing_from_gitignore_are_reported_and_added() {
         "*.tmp\n/issues.json\n\n# ait init: begin\n*.before-doctor-*\nissues-backup-*\n\
          /.ait/\n# ait init: end\n"
     );
-    // What it lacks comes into the section, and nothing goes.
+    // `--fix` adds the missing line to the section and removes no line.
     let short = list.replace("/.ait/\n", "/other\n");
     fs::write(path.join(".gitignore"), &short).unwrap();
     examine(path).says("git", &[".ait/issues.json/log/"]);
@@ -256,7 +260,7 @@ fn leftovers_are_listed_and_only_unneeded_ones_removed() {
     for file in [&kept, &in_log, &rendering] {
         fs::write(file, "").unwrap();
     }
-    // What may be in use is not left behind.
+    // A recent temporary file may be in use, so it is not a leftover.
     examine(path).only(&["leftovers"]).says("leftovers", &["edited-issues.json", "1 file"]);
     let old = SystemTime::now() - Duration::from_secs(2 * 3_600);
     for temp in [&in_log, &rendering] {

@@ -1,5 +1,4 @@
-//! What the clients of agents are told, and what was set up for them, in scratch projects with a home of their
-//! own.
+//! The setup of the clients of agents, in temporary projects that have their own home directories.
 
 use std::fs;
 use std::net::TcpListener;
@@ -13,7 +12,7 @@ use super::{Examined, examine_by};
 use crate::init::Desk;
 use crate::support::{BINARY, Client, directory};
 
-/// A project with a store, a home, and `ait` on the `PATH`.
+/// Returns a project with a store, a home directory, and `ait` on the `PATH`.
 fn desk() -> Desk {
     let desk = Desk::new();
     desk.run_in(&desk.project(), &["add", "one", "-c", "bug", "-a", "a"]).ok();
@@ -24,7 +23,7 @@ fn examine(desk: &Desk) -> Examined {
     examine_by(&mut desk.command(&desk.project(), &["doctor", "--json"]))
 }
 
-/// A program that says something when it is asked for its version.
+/// Writes a program with this script, which doctor may ask for its version.
 fn program(desk: &Desk, name: &str, script: &str) -> PathBuf {
     desk.write(name, &format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n"));
     let path = desk.project().join(name).canonicalize().unwrap();
@@ -32,15 +31,15 @@ fn program(desk: &Desk, name: &str, script: &str) -> PathBuf {
     path
 }
 
-/// Gives Claude Code this entry in the project.
+/// Writes this entry for Claude Code in the project.
 fn claude(desk: &Desk, entry: &Value) {
     let servers = json!({ "mcpServers": { "issues": entry } });
     desk.write(".mcp.json", &servers.to_string());
 }
 
-/// The only thing that is told is this of the clients.
+/// Checks that doctor reports only the check of the clients, with these words.
 #[track_caller]
-fn tells(desk: &Desk, verdict: &str, words: &[&str]) {
+fn reports(desk: &Desk, verdict: &str, words: &[&str]) {
     let examined = examine(desk);
     examined.only(&["clients"]).is("clients", verdict).says("clients", words);
     examined.ends_with(i32::from(verdict == "problem"));
@@ -59,7 +58,7 @@ fn client_entries_written_by_init_pass_the_check() {
     for title in ["Claude Code (.mcp.json)", "Codex", "opencode (opencode.json)", "Zed"] {
         examined.says("clients", &[title]);
     }
-    // As the user's own in one project, where Claude Code keeps that.
+    // Claude Code keeps a user's own entries for one project in another file.
     fs::remove_file(desk.project().join(".mcp.json")).unwrap();
     let mine = json!({ "mcpServers": { "issues": { "command": "ait" } } });
     let mine = json!({ "projects": { desk.project().to_str().unwrap(): mine } });
@@ -72,10 +71,14 @@ fn client_program_missing_or_of_another_version_is_reported() {
     let desk = desk();
     let starts = |program: &Path| claude(&desk, &json!({ "command": program }));
     starts(&desk.root.join("gone/ait"));
-    tells(&desk, "problem", &["Claude Code (.mcp.json) starts", "gone/ait, which does not exist"]);
+    reports(
+        &desk,
+        "problem",
+        &["Claude Code (.mcp.json) starts", "gone/ait, which does not exist"],
+    );
     desk.write("../other/ait", "");
     starts(&desk.root.join("other/ait"));
-    tells(&desk, "problem", &["may not execute", "chmod +x"]);
+    reports(&desk, "problem", &["may not execute", "chmod +x"]);
     for (says, verdict, words) in [
         ("echo ait 0.9.0", "warning", &["ait 0.9.0, older than this"][..]),
         ("echo ait 99.0.0-rc.1", "warning", &["ait 99.0.0-rc.1, newer", "update this ait"]),
@@ -85,16 +88,16 @@ fn client_program_missing_or_of_another_version_is_reported() {
     ] {
         starts(&program(&desk, "../other/ait", says));
         let begun = Instant::now();
-        tells(&desk, verdict, words);
+        reports(&desk, verdict, words);
         assert!(begun.elapsed() < Duration::from_secs(5), "{says}: {:?}", begun.elapsed());
     }
-    // By a name that the PATH does not have, and one that leads to this very program.
+    // A name that is not on the PATH, and the path of this program.
     fs::remove_file(desk.root.join("bin/ait")).unwrap();
     starts(Path::new("ait"));
-    tells(&desk, "problem", &["which is not on the PATH", "cargo install"]);
+    reports(&desk, "problem", &["which is not on the PATH", "cargo install"]);
     starts(Path::new(BINARY));
     examine(&desk).only(&[]).is("clients", "ok");
-    // What is repaired by nobody stays as it is.
+    // `--fix` changes no entry that it cannot repair.
     starts(&desk.root.join("gone/ait"));
     let before = desk.read(".mcp.json");
     let mut fix = desk.command(&desk.project(), &["doctor", "--fix", "--json"]);
@@ -109,14 +112,14 @@ fn foreign_client_programs_are_not_run() {
     let script = format!("touch {}; echo ait 0.1.0", mark.display());
     program(&desk, "../other/tracker", &script);
     claude(&desk, &json!({ "command": desk.root.join("other/tracker") }));
-    tells(&desk, "warning", &["where the prompts expect ait", "rename it"]);
-    // One that came with the project, whatever it is called.
+    reports(&desk, "warning", &["where the prompts expect ait", "rename it"]);
+    // Doctor does not run a program of the project, whatever its name.
     program(&desk, "tools/ait", &script);
     for command in ["tools/ait", "./tools/ait", "${workspaceFolder}/tools/ait"] {
         claude(&desk, &json!({ "command": command }));
         examine(&desk).only(&[]).is("clients", "ok");
     }
-    // One that leads to the tracker, and one that nobody but the client can find.
+    // A program that starts the tracker indirectly, and one that only the client can find.
     claude(&desk, &json!({ "command": "docker", "args": ["run", "-i", "agent-issue-tracker"] }));
     examine(&desk).only(&[]);
     claude(&desk, &json!({ "command": "${input:where}/ait" }));
@@ -141,22 +144,22 @@ fn client_using_another_store_is_reported_with_both_paths() {
         json!({ "command": "ait", "args": [format!("--file={}", other.display())] }),
     ] {
         claude(&desk, &entry);
-        tells(&desk, "warning", &names);
+        reports(&desk, "warning", &names);
     }
-    // What is named there does put it right.
+    // The suggested command repairs the entry.
     examine(&desk).says("clients", &["`ait init --client claude-code` leads it here"]);
     desk.init_now(&["--client", "claude-code"]);
     examine(&desk).only(&[]).is("clients", "ok");
-    // The one that is examined is another than the one that clients find.
+    // Doctor examines another store than the one that the clients find.
     claude(&desk, &json!({ "command": "ait" }));
     let mut command =
         desk.command(&desk.project(), &["--file", other.to_str().unwrap(), "doctor", "--json"]);
     examine_by(&mut command).is("clients", "warning").says("clients", &names);
-    // Claude Desktop finds none by itself.
+    // Claude Desktop finds no store by itself.
     if cfg!(target_os = "linux") {
         let file = "../home/.config/Claude/claude_desktop_config.json";
         desk.write(file, "{ \"mcpServers\": { \"issues\": { \"command\": \"ait\" } } }");
-        tells(&desk, "warning", &["Claude Desktop", "names no store"]);
+        reports(&desk, "warning", &["Claude Desktop", "names no store"]);
     }
 }
 
@@ -165,26 +168,26 @@ fn client_urls_are_probed_for_the_right_tracker() {
     let desk = desk();
     let at = |url: &str| claude(&desk, &json!({ "type": "http", "url": url }));
     at("http://192.0.2.1:3000/mcp");
-    tells(&desk, "warning", &["192.0.2.1", "another machine"]);
+    reports(&desk, "warning", &["192.0.2.1", "another machine"]);
     at("http://localhost:3000/sse");
-    tells(&desk, "problem", &["ait answers at /mcp"]);
+    reports(&desk, "problem", &["ait answers at /mcp"]);
     at("localhost");
-    tells(&desk, "problem", &["not a valid URL"]);
-    // A stranger, then nobody.
-    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = stranger.local_addr().unwrap().port();
+    reports(&desk, "problem", &["not a valid URL"]);
+    // Another program listens on the port, then none.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
     at(&format!("http://localhost:{port}/mcp"));
     let answering = std::thread::spawn(move || {
         use std::io::{Read, Write};
 
-        let (mut stream, _) = stranger.accept().unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
         let _ = stream.read(&mut [0; 512]);
         stream.write_all(b"HTTP/1.1 404 Not Found\r\nServer: cups\r\n\r\n").unwrap();
     });
-    tells(&desk, "problem", &["cups", "answers"]);
+    reports(&desk, "problem", &["cups", "answers"]);
     answering.join().unwrap();
-    tells(&desk, "warning", &["nothing answers", &format!("ait serve --port {port}")]);
-    // The tracker of this store, and that of another.
+    reports(&desk, "warning", &["nothing answers", &format!("ait serve --port {port}")]);
+    // The tracker of this store, then the tracker of another store.
     let mut own = Client::spawn(desk.command(&desk.project(), &[]).env("PORT", "0"));
     own.initialize();
     at(&format!("http://127.0.0.1:{}/mcp", own.port()));
@@ -192,27 +195,27 @@ fn client_urls_are_probed_for_the_right_tracker() {
     let elsewhere = directory();
     let other = Client::start(elsewhere.path());
     at(&format!("http://localhost:{}/mcp", other.port()));
-    tells(&desk, "problem", &["the tracker of another store"]);
-    // Another port than the one that is pinned.
+    reports(&desk, "problem", &["the tracker of another store"]);
+    // Another port than the pinned one.
     desk.write("ait.toml", &format!("port = {}\n", own.port()));
     let words = [&format!("has port {}", own.port())[..], "ait.toml, line 1"];
-    tells(&desk, "warning", &words);
+    reports(&desk, "warning", &words);
 }
 
 #[test]
 fn malformed_and_unreadable_client_entries_are_reported() {
     let desk = desk();
     claude(&desk, &json!({ "url": "http://localhost:3000/mcp" }));
-    tells(&desk, "problem", &["Claude Code needs", "type", "ait init --client claude-code"]);
+    reports(&desk, "problem", &["Claude Code needs", "type", "ait init --client claude-code"]);
     desk.write(".mcp.json", "{\n  \"mcpServers\": {\n    \"issues\": ait\n");
-    tells(&desk, "problem", &[".mcp.json", "line 3, column 15"]);
+    reports(&desk, "problem", &[".mcp.json", "line 3, column 15"]);
     // Claude Code and Gemini CLI accept less than others.
     let entry = "\"issues\": { \"command\": \"ait\" }";
     desk.write(".mcp.json", &format!("{{\n  \"mcpServers\": {{ {entry} }} // mine\n}}\n"));
     let words = ["Claude Code reads .mcp.json", "line 2, column 52", "Comments are not allowed"];
-    tells(&desk, "problem", &words);
+    reports(&desk, "problem", &words);
     desk.write(".mcp.json", &format!("{{ \"mcpServers\": {{ {entry}, }} }}\n"));
-    tells(&desk, "problem", &[".mcp.json", "line 1, column 49", "Trailing commas"]);
+    reports(&desk, "problem", &[".mcp.json", "line 1, column 49", "Trailing commas"]);
     fs::remove_file(desk.project().join(".mcp.json")).unwrap();
     let gemini = |end: &str| {
         let text = format!("{{ \"mcpServers\": {{ {entry}{end} }} }} // mine\n");
@@ -221,7 +224,7 @@ fn malformed_and_unreadable_client_entries_are_reported() {
     gemini("");
     examine(&desk).only(&[]).is("clients", "ok");
     gemini(",");
-    tells(&desk, "problem", &["Gemini CLI reads .gemini/settings.json", "Trailing commas"]);
+    reports(&desk, "problem", &["Gemini CLI reads .gemini/settings.json", "Trailing commas"]);
     fs::remove_dir_all(desk.project().join(".gemini")).unwrap();
     desk.write(
         ".zed/settings.json",
@@ -234,18 +237,18 @@ fn malformed_and_unreadable_client_entries_are_reported() {
     desk.write(".mcp.json", &format!("{{ \"mcpServers\": {{ {gone}, {entry} }} }}\n"));
     examine(&desk).only(&[]).is("clients", "ok");
     desk.write(".mcp.json", &format!("{{ \"mcpServers\": {{ {entry}, {gone} }} }}\n"));
-    tells(&desk, "problem", &["/no/such/ait", "does not exist"]);
+    reports(&desk, "problem", &["/no/such/ait", "does not exist"]);
     desk.write(
         ".mcp.json",
         &format!("{{ \"mcpServers\": {{ {gone} }}, \"mcpServers\": {{ {entry} }} }}\n"),
     );
     examine(&desk).only(&[]).is("clients", "ok");
-    // What is no business of ours may be as it is.
+    // Doctor ignores an invalid file without an entry for the tracker.
     desk.write(".mcp.json", "{ oops\n");
     examine(&desk).only(&[]);
     desk.write("../home/.codex/config.toml", "[mcp_servers.issues]\ncommand = = 1\n");
-    tells(&desk, "problem", &["~/.codex/config.toml", "line 2, column 11"]);
+    reports(&desk, "problem", &["~/.codex/config.toml", "line 2, column 11"]);
     desk.write("../home/.codex/config.toml", "[mcp_servers.tracker]\ncommand = \"/no/ait\"\n");
     claude(&desk, &json!({ "command": "/no/such/ait" }));
-    tells(&desk, "problem", &["2 defects", "/no/ait", "tracker", "/no/such/ait"]);
+    reports(&desk, "problem", &["2 defects", "/no/ait", "tracker", "/no/such/ait"]);
 }

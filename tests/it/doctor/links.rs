@@ -1,4 +1,4 @@
-//! Links that only edits by hand can make, and queues in which nothing can be claimed.
+//! Links that only external edits can make, and queues without a claimable issue.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use crate::support::directory;
 use crate::support::files::{id, issue_json, write_issues};
 use crate::support::runs::run;
 
-/// An issue with links to others, by their numbers.
+/// Returns an issue with links to other issues, by their numbers.
 fn linked(number: usize, status: &str, links: &[(&str, usize)]) -> Value {
     let mut issue = issue_json(&id(number), "one", status);
-    // Without one, every status follows from it.
+    // An empty history agrees with every status.
     issue["history"] = json!([]);
     let link = |(kind, to): &(&str, usize)| json!({ "kind": kind, "to": id(*to) });
     if !links.is_empty() {
@@ -36,7 +36,7 @@ fn examine_these(issues: &[Value]) -> Examined {
 }
 
 #[test]
-fn issues_that_wait_for_themselves_are_a_problem() {
+fn dependency_cycles_are_a_problem() {
     let free = linked(9, "created", &[]);
     for (issues, words) in [
         (
@@ -54,7 +54,7 @@ fn issues_that_wait_for_themselves_are_a_problem() {
             ["00000001 waits for 00000001", "ait unlink 00000001 blocked-by 00000001"],
         ),
         (
-            // A whole waits for its part.
+            // A parent waits for its part.
             vec![
                 linked(1, "created", &[("parent", 2), ("blocked_by", 3)]),
                 linked(2, "created", &[]),
@@ -66,7 +66,7 @@ fn issues_that_wait_for_themselves_are_a_problem() {
             ],
         ),
         (
-            // What has ended waits for nothing, but its parents must not form a circle.
+            // A closed issue waits for nothing, but parents must not form a cycle.
             vec![
                 linked(1, "closed", &[("parent", 2)]),
                 linked(2, "closed", &[("parent", 1), ("blocked_by", 1)]),
@@ -83,7 +83,7 @@ fn issues_that_wait_for_themselves_are_a_problem() {
 }
 
 #[test]
-fn the_named_command_ends_the_cycle() {
+fn suggested_commands_break_the_cycles() {
     let directory = directory();
     let path = directory.path();
     write_issues(
@@ -117,7 +117,7 @@ fn ended_blockers_and_trees_are_no_cycles() {
 }
 
 #[test]
-fn links_to_issues_that_do_not_exist_are_reported() {
+fn links_to_missing_issues_are_reported() {
     let directory = directory();
     let path = directory.path();
     write_issues(path, &[linked(1, "created", &[("blocked_by", 7)])]);
@@ -132,7 +132,7 @@ fn links_to_issues_that_do_not_exist_are_reported() {
 }
 
 #[test]
-fn open_parts_of_what_has_ended_are_reported() {
+fn open_parts_of_a_closed_parent_are_reported() {
     let examined = examine_these(&[
         linked(1, "closed", &[]),
         linked(2, "in_progress", &[("parent", 1)]),
@@ -145,7 +145,7 @@ fn open_parts_of_what_has_ended_are_reported() {
 }
 
 #[test]
-fn a_queue_in_which_nothing_can_be_claimed_is_reported() {
+fn queue_without_a_claimable_issue_is_reported() {
     let assigned = || {
         let mut issue = linked(5, "created", &[]);
         issue["assignee"] = json!("dev");

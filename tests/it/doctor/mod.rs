@@ -1,4 +1,4 @@
-//! `ait doctor`: each thing that it tells is broken here, told by the binary, and repaired where it says so.
+//! `ait doctor`: each test causes a problem, checks that the binary reports it, and repairs it if doctor can.
 
 mod around;
 mod clients;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::support::runs::run;
 use crate::support::{ait, directory};
 
-/// What the binary says of a store, as JSON, with the code that it ended with.
+/// The JSON report of the binary on a store, and the exit code.
 struct Examined {
     report: Value,
     code: i32,
@@ -54,7 +54,7 @@ impl Examined {
         self
     }
 
-    /// The finding must hold all of these words.
+    /// Checks that the finding contains all of these words.
     #[track_caller]
     fn says(&self, check: &str, words: &[&str]) -> &Self {
         let text = self.finding(check).to_string();
@@ -64,14 +64,15 @@ impl Examined {
         self
     }
 
-    /// Only these checks may tell of anything.
+    /// Checks that only these checks report warnings or problems.
     #[track_caller]
     fn only(&self, checks: &[&str]) -> &Self {
         let findings = self.report["findings"].as_array().unwrap();
-        let told =
-            findings.iter().filter(|it| it["verdict"] == "warning" || it["verdict"] == "problem");
-        let told: Vec<_> = told.map(|it| it["check"].as_str().unwrap()).collect();
-        assert_eq!(told, checks, "{:#}", self.report);
+        let is_bad =
+            |finding: &&Value| ["warning", "problem"].iter().any(|bad| finding["verdict"] == *bad);
+        let reported = findings.iter().filter(is_bad);
+        let reported: Vec<_> = reported.map(|finding| finding["check"].as_str().unwrap()).collect();
+        assert_eq!(reported, checks, "{:#}", self.report);
         self
     }
 
@@ -82,7 +83,7 @@ impl Examined {
     }
 }
 
-/// Every file below a directory with its content.
+/// Returns every file below a directory with its content.
 fn everything(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -98,7 +99,7 @@ fn everything(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// A directory with a store of one issue, which was made as people make one.
+/// Returns a directory whose store has one issue, which a command filed.
 fn healthy() -> tempfile::TempDir {
     let directory = directory();
     run(directory.path(), &["add", "one", "-c", "bug", "-a", "a"]).ok();
@@ -122,7 +123,7 @@ fn healthy_store_passes_and_stays_unchanged() {
     assert!(findings.len() >= 15, "{}", findings.len());
     assert!(examined.report["tookMs"].as_u64().unwrap() < 5_000);
     assert_eq!(everything(directory.path()), before);
-    // Nothing is repaired either.
+    // `--fix` repairs nothing either.
     let fixed = fix(directory.path());
     assert!(fixed.report.get("repaired").is_none(), "{}", fixed.report);
     assert_eq!(everything(directory.path()), before);
@@ -146,9 +147,9 @@ fn report_marks_verdicts_by_symbol_and_lists_problems_last() {
     fs::write(directory.path().join("issues.json"), "{\n  \"issues\": [\n    x\n").unwrap();
     let shown = run(directory.path(), &["doctor"]);
     assert_eq!((shown.code, shown.log.as_str()), (1, ""), "{}", shown.out);
-    let place =
+    let position =
         |text: &str| shown.out.find(text).unwrap_or_else(|| panic!("no {text:?}: {}", shown.out));
-    assert!(place("✓ settings") < place("✗ valid"), "{}", shown.out);
-    assert!(place("line 3, column 5") < place("1 problem"), "{}", shown.out);
-    assert!(place("- histories") < place("✗ valid"), "{}", shown.out);
+    assert!(position("✓ settings") < position("✗ valid"), "{}", shown.out);
+    assert!(position("line 3, column 5") < position("1 problem"), "{}", shown.out);
+    assert!(position("- histories") < position("✗ valid"), "{}", shown.out);
 }

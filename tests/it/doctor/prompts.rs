@@ -1,4 +1,4 @@
-//! What `ait init` of another version has written: told, and written anew where nobody has edited it.
+//! Files that `ait init` of another version wrote: doctor reports them, and updates those that were not edited.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::init::Desk;
 
 const DEVELOPER: &str = ".claude/agents/developer.md";
 
-/// A project that was set up for Claude Code.
+/// Returns a project that is set up for Claude Code.
 fn desk() -> Desk {
     let desk = Desk::new();
     desk.init_now(&["--client", "claude-code"]);
@@ -29,7 +29,7 @@ fn fix(desk: &Desk) -> Examined {
     examine_by(&mut desk.command(&desk.project(), &["doctor", "--fix", "--json"]))
 }
 
-/// A prompt as another version would have written it, whose text says something else.
+/// Returns a prompt with another text, as another version would have written it.
 fn of_version(prompt: &str, version: &str) -> String {
     let is_mark = |line: &&str| line.starts_with("# ait ");
     let bare: String = prompt.split_inclusive('\n').filter(|line| !is_mark(line)).collect();
@@ -38,7 +38,7 @@ fn of_version(prompt: &str, version: &str) -> String {
     bare.replacen("\n---\n", &mark, 1)
 }
 
-/// The copies that a repair has made.
+/// Returns the copies that repairs made.
 fn copies(desk: &Desk) -> Vec<PathBuf> {
     let names = desk.tree().into_keys();
     names.filter(|path| path.to_string_lossy().contains(".before-doctor-")).collect()
@@ -56,13 +56,13 @@ fn fix_updates_an_old_prompt_and_keeps_a_copy() {
     fix(&desk).only(&[]).ends_with(0);
     assert_eq!(desk.read(DEVELOPER), current);
     assert_eq!(fs::read_to_string(&copies(&desk)[0]).unwrap(), old);
-    // Setting up again does so too, without a copy or a word.
+    // `ait init` updates the prompt, too, without a copy or a note.
     desk.write(DEVELOPER, &old);
     let before = desk.tree().len();
     let shown = desk.init_now(&["--client", "claude-code"]);
     assert!(shown.contains("developer.md (changed)") && !shown.contains("Note"), "{shown}");
     assert_eq!((desk.read(DEVELOPER), desk.tree().len()), (current, before));
-    // And taking back takes it back.
+    // `ait init --remove` removes an old prompt, too.
     desk.write(DEVELOPER, &old);
     desk.init_now(&["--remove"]);
     assert!(!desk.has(DEVELOPER));
@@ -72,7 +72,7 @@ fn fix_updates_an_old_prompt_and_keeps_a_copy() {
 fn edited_or_newer_prompts_are_never_overwritten() {
     let desk = desk();
     let current = desk.read(DEVELOPER);
-    // An edit of what this version writes is somebody's wish, and nothing to tell.
+    // An edited prompt of this version is intended, so doctor does not report it.
     desk.write(DEVELOPER, &(current.clone() + "Always sing.\n"));
     examine(&desk).only(&[]).is("prompts", "ok");
     let edited = of_version(&current, "0.9.0") + "Always sing.\n";
@@ -80,7 +80,7 @@ fn edited_or_newer_prompts_are_never_overwritten() {
     examine(&desk).only(&["prompts"]).says("prompts", &["edited", "ait init --force --dry-run"]);
     fix(&desk).only(&["prompts"]).ends_with(0);
     assert_eq!(desk.read(DEVELOPER), edited);
-    // One of a newer version is not written back by an older one.
+    // An older version does not overwrite a prompt of a newer one.
     let newer = of_version(&current, "99.0.0");
     desk.write(DEVELOPER, &newer);
     examine(&desk).only(&["prompts"]).says("prompts", &["a newer version", "update this ait"]);
@@ -88,7 +88,7 @@ fn edited_or_newer_prompts_are_never_overwritten() {
     let shown = desk.init_now(&["--client", "claude-code"]);
     assert!(shown.contains("of a newer version, and stays"), "{shown}");
     assert_eq!(desk.read(DEVELOPER), newer);
-    // Somebody's own developer is no business of ours.
+    // Doctor ignores a prompt with the same name that `ait init` did not write.
     desk.write(DEVELOPER, "---\nname: developer\n---\n\nWrite Rust.\n");
     examine(&desk).only(&[]);
     assert!(copies(&desk).is_empty());
@@ -117,7 +117,7 @@ fn fix_updates_old_sections_for_the_same_preset() {
             assert_eq!(desk.read(name), format!("# Ours\n\n{wanted}"), "{preset}");
         }
         assert_eq!(copies(&desk).len(), 3);
-        // Where one of the marks is gone, nobody knows what is ours.
+        // Without the end mark, doctor cannot know which lines belong to the section.
         desk.write("CLAUDE.md", "<!-- ait init: begin -->\n");
         examine(&desk).only(&["prompts"]).says("prompts", &["CLAUDE.md, the lines"]).ends_with(1);
         fix(&desk).only(&["prompts"]);

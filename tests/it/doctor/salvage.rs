@@ -1,4 +1,4 @@
-//! SaveOptions what can be read of a store that is damaged.
+//! `ait doctor --salvage`: saves the readable issues of a damaged store.
 
 use std::fs;
 use std::path::Path;
@@ -29,12 +29,11 @@ fn lost(report: &Value) -> String {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| it.as_str().unwrap().to_owned() + "\n")
+        .map(|loss| loss.as_str().unwrap().to_owned() + "\n")
         .collect()
 }
 
-/// A store with four changes in its log, the last of which claims the first issue. Its `issues.json` shows nothing
-/// of them.
+/// Returns a store without `issues.json` that has four changes in its log. The last one claims the first issue.
 fn with_log() -> tempfile::TempDir {
     let directory = directory();
     let mut client = Client::start(directory.path());
@@ -48,7 +47,7 @@ fn with_log() -> tempfile::TempDir {
     directory
 }
 
-/// Where each line of a segment begins.
+/// Returns the offset of each line of a segment.
 fn lines(bytes: &[u8]) -> Vec<usize> {
     let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
     [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect()
@@ -58,8 +57,7 @@ fn lines(bytes: &[u8]) -> Vec<usize> {
 fn salvage_saves_each_readable_issue_and_names_the_rest() {
     let directory = directory();
     let path = directory.path();
-    let issues: Vec<_> =
-        (1..=3).map(|it| issue_json(&id(it), &format!("t{it}"), "created")).collect();
+    let issues: Vec<_> = (1..=3).map(|n| issue_json(&id(n), &format!("t{n}"), "created")).collect();
     write_issues(path, &issues);
     let text = fs::read_to_string(path.join("issues.json")).unwrap();
     let broken = text.replace("\"t2\"", "\"t2\" <<<<").replace("]\n}", "");
@@ -71,7 +69,7 @@ fn salvage_saves_each_readable_issue_and_names_the_rest() {
     let mut after = everything(path);
     after.retain(|name, _| !name.ends_with("new.json"));
     assert_eq!(after, before);
-    // Never over a file that is there.
+    // It never overwrites an existing file.
     let again = run(path, &["doctor", "--salvage", "new.json"]).refusal();
     assert!(again.contains("exists already"), "{again}");
     run(path, &["restore", "new.json", "--force"]).ok();
@@ -91,16 +89,16 @@ fn salvage_applies_changes_before_and_after_log_damage() {
     let before = everything(path);
     let (code, report) = salvage(path);
     assert_eq!((code, &report["changesMade"]), (1, &json!(3)), "{report}");
-    let told = lost(&report);
-    assert!(told.contains("change 2 of the log"), "{told}");
-    assert!(told.contains(&format!("at byte {}", lines[2])), "{told}");
+    let losses = lost(&report);
+    assert!(losses.contains("change 2 of the log"), "{losses}");
+    assert!(losses.contains(&format!("at byte {}", lines[2])), "{losses}");
     let mut after = everything(path);
     after.retain(|name, _| !name.ends_with("new.json"));
     assert_eq!(after, before);
     run(path, &["restore", "new.json", "--force"]).ok();
     assert_eq!(titles(path), ["one", "three"]);
     assert_eq!(stored_issues(path)[0]["status"], "in_progress");
-    // What was damaged is kept.
+    // The damaged segment is kept.
     let kept: Vec<_> = kept(path).into_iter().map(|path| path.display().to_string()).collect();
     assert!(kept.iter().any(|path| path.contains("damaged")), "{kept:?}");
 }

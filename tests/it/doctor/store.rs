@@ -1,4 +1,4 @@
-//! The files of the store, and the stories in them.
+//! The files of a store, and the histories of its issues.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
@@ -13,7 +13,7 @@ use crate::support::files::{
 use crate::support::runs::run;
 use crate::support::{Client, directory};
 
-/// A store with four changes in its log, which a process has left that died.
+/// Returns a store with four changes in its log, whose only process was killed.
 fn with_log() -> tempfile::TempDir {
     let directory = directory();
     let mut client = Client::start(directory.path());
@@ -24,13 +24,13 @@ fn with_log() -> tempfile::TempDir {
     wait_for_file(directory.path(), |issues| issues.len() == 4);
     client.signal("KILL");
     client.wait();
-    // What it left to tell of itself is another matter.
+    // Other tests cover the entry that the process message in the process registry.
     fs::remove_dir_all(store_directory(directory.path()).join("processes")).unwrap();
     examine(directory.path()).only(&[]).ends_with(0);
     directory
 }
 
-fn story(status: &str, actions: &[&str]) -> Value {
+fn issue_with_history(status: &str, actions: &[&str]) -> Value {
     let mut issue = issue_json(&id(1), "one", status);
     let entry = |action: &&str| json!({ "timestamp": "2026-01-31T09:30:00.000Z", "agent": "a", "action": action });
     issue["history"] = actions.iter().map(entry).collect();
@@ -48,15 +48,18 @@ fn invalid_file_is_reported_with_line_and_column() {
         examined.is("valid", "problem").says("valid", &["line 3, column 5"]).ends_with(1);
         examined.is("readable", "ok");
         if has_log {
-            // Agents go on with what the log has.
+            // Agents continue with the issues of the log.
             examined.only(&["valid"]).is("histories", "ok").says("valid", &["ait save"]);
         } else {
             examined.is("histories", "skipped").says("valid", &["--salvage"]);
         }
         fix(path).is("valid", "problem").ends_with(1);
-        let told = run(path, &["doctor", "--fix"]).out;
-        let left = "not repaired: issues.json, line 3, column 5: ";
-        assert!(told.contains(left) && told.contains("only a person can repair this"), "{told}");
+        let output = run(path, &["doctor", "--fix"]).out;
+        let message = "not repaired: issues.json, line 3, column 5: ";
+        assert!(
+            output.contains(message) && output.contains("only a person can repair this"),
+            "{output}"
+        );
         assert!(!run(path, &["doctor"]).out.contains("not repaired"));
         assert_eq!(everything(path), before);
         fs::remove_dir_all(path.join(".ait")).unwrap_or_default();
@@ -109,9 +112,9 @@ fn log_damage_is_reported_with_its_offset_and_not_repaired() {
     let line = lines(path)[2];
     change_log(path, |bytes| bytes[line + 30] ^= 1);
     let before = everything(path);
-    let (place, name) = (format!("byte {line}"), newest_segment(path));
+    let (position, name) = (format!("byte {line}"), newest_segment(path));
     let words = [
-        place.as_str(),
+        position.as_str(),
         name.to_str().unwrap(),
         "the store is read-only",
         "--salvage",
@@ -129,10 +132,10 @@ fn torn_log_tail_is_no_problem_and_stays_unchanged() {
     let end = *lines(path).last().unwrap();
     change_log(path, |bytes| bytes.extend_from_slice(b"0123"));
     let before = everything(path);
-    let (place, count) = (format!("from byte {end}"), "last 4 bytes");
+    let (position, count) = (format!("from byte {end}"), "last 4 bytes");
     for examine in [examine, fix] {
         let examined = examine(path);
-        examined.only(&[]).says("journal", &[&place, count]).ends_with(0);
+        examined.only(&[]).says("journal", &[&position, count]).ends_with(0);
         assert!(examined.report.get("repaired").is_none(), "{}", examined.report);
         assert_eq!(everything(path), before);
     }
@@ -174,10 +177,23 @@ fn log_of_a_newer_version_is_reported() {
 fn impossible_histories_are_reported() {
     let (filed, claimed) = ("Issue filed", "Issue claimed for work");
     for (issue, verdict, words, code) in [
-        (story("closed", &[filed]), "problem", "is closed, while its history leads to created", 1),
-        (story("in_progress", &[filed, claimed, claimed]), "warning", "from in_progress", 0),
         (
-            story("created", &[filed, "Issue closed", "Issue returned to created status"]),
+            issue_with_history("closed", &[filed]),
+            "problem",
+            "is closed, while its history leads to created",
+            1,
+        ),
+        (
+            issue_with_history("in_progress", &[filed, claimed, claimed]),
+            "warning",
+            "from in_progress",
+            0,
+        ),
+        (
+            issue_with_history(
+                "created",
+                &[filed, "Issue closed", "Issue returned to created status"],
+            ),
             "warning",
             "from closed",
             0,
@@ -189,7 +205,7 @@ fn impossible_histories_are_reported() {
         examined.is("histories", verdict).says("histories", &[words, "ait show"]).ends_with(code);
     }
     let directory = directory();
-    let mut issue = story("created", &[filed]);
+    let mut issue = issue_with_history("created", &[filed]);
     issue["modifiedAt"] = json!("2025-01-31T09:30:00.000Z");
     write_issues(directory.path(), &[issue]);
     examine(directory.path())
@@ -202,9 +218,10 @@ fn old_claims_and_repeatedly_returned_issues_are_reported() {
     let directory = directory();
     let (filed, claimed) = ("Issue filed", "Issue claimed for work");
     let back = "Issue returned to created status";
-    let mut often = story("created", &[filed, claimed, back, claimed, back, claimed, back]);
+    let mut often =
+        issue_with_history("created", &[filed, claimed, back, claimed, back, claimed, back]);
     often["id"] = json!(id(2));
-    write_issues(directory.path(), &[story("in_progress", &[filed, claimed]), often]);
+    write_issues(directory.path(), &[issue_with_history("in_progress", &[filed, claimed]), often]);
     let examined = examine(directory.path());
     examined.only(&["claims", "returns"]).ends_with(0);
     examined.says("claims", &["ait return 00000001", "by a", "one"]);
@@ -215,7 +232,7 @@ fn old_claims_and_repeatedly_returned_issues_are_reported() {
 fn future_times_of_issues_and_files_are_reported() {
     let directory = directory();
     let path = directory.path();
-    let mut issue = story("created", &["Issue filed"]);
+    let mut issue = issue_with_history("created", &["Issue filed"]);
     issue["modifiedAt"] = json!("2999-01-31T09:30:00.000Z");
     write_issues(path, &[issue]);
     examine(path).only(&["clock"]).says("clock", &["00000001", "2999-01-31", "timedatectl"]);

@@ -1,4 +1,4 @@
-//! Edits in the middle of what processes do: at each call somebody saves another `issues.json`.
+//! External edits while processes work: an editor saves `issues.json` at each call of a process.
 
 use std::fs;
 use std::io::Write;
@@ -18,20 +18,20 @@ use crate::support::files::{id, issue_json, kept, names};
 use crate::support::scene::{Answers, Process, Visit};
 use crate::support::stores::all_issues;
 
-/// How somebody saves a file.
+/// How an editor saves a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Save {
     InPlace,
     Rename,
 }
 
-/// What somebody edits.
+/// What an edit changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Edit {
     Title,
     Comment,
     NewIssue,
-    /// Takes an issue out, which is no edit.
+    /// Omits an issue, which the store does not merge.
     Drop,
 }
 
@@ -63,7 +63,7 @@ fn save(directory: &Path, text: &str, how: Save) {
     }
 }
 
-/// Tells whether an edit is lost.
+/// Fails if an edit is lost.
 async fn check_edit(store: &dyn Store, directory: &Path, edit: Edit) -> Result<(), String> {
     let issues = all_issues(store).await.map_err(|error| error.to_string())?;
     let is_there = issues.iter().any(|issue| match edit {
@@ -76,15 +76,15 @@ async fn check_edit(store: &dyn Store, directory: &Path, edit: Edit) -> Result<(
     if is_there || is_kept() { Ok(()) } else { Err(format!("the edit is lost: {edit:?}")) }
 }
 
-/// Saves an edit at each call of an act; gives the number of calls.
+/// Saves an edit at each call of an act in turn. Returns the number of calls.
 async fn edit_at_each_call(
     act: Act,
     how: Save,
     is_stale: bool,
-    neglect: FaultyDuty,
+    faulty_duty: FaultyDuty,
 ) -> Result<usize, String> {
     for number in 1.. {
-        let scene = Scene::new(act, neglect).await;
+        let scene = Scene::new(act, faulty_duty).await;
         let (edit, path) = (EDITS[number % EDITS.len()], scene.path().to_owned());
         let early = fs::read_to_string(path.join("issues.json")).unwrap();
         let read = move || {
@@ -129,7 +129,7 @@ async fn external_edit_at_any_call_is_merged_without_loss() {
     }
 }
 
-/// An editor that writes in place and stands still between opening the file, which empties it, and writing it.
+/// An editor writes in place, and pauses between truncating the file and writing it.
 #[tokio::test]
 async fn slow_in_place_save_is_not_lost() {
     for pause in 1..6 {
@@ -149,9 +149,9 @@ async fn slow_in_place_save_is_not_lost() {
                 }
             });
             let before = scene.process.disk.calls().len();
-            // While it stands still the file is not valid, which is told.
+            // During the pause the file is invalid, so the act may fail.
             let _ = scene.act().await;
-            // Other calls, until it has written it.
+            // More calls, until the editor has written the file.
             for _ in 0..pause {
                 let _ = scene.process.store.counts().await;
             }
@@ -177,8 +177,8 @@ async fn checker_detects_a_lost_external_edit() {
     assert!(noticed.unwrap_err().contains("the edit is lost"));
 }
 
-/// A rendering without an edit takes the place of the edited file while another process, which has just taken that
-/// over, is about to note it.
+/// A process replaces the edited file by one without the edit, while another process, which has just merged the edit, is
+/// about to record that.
 #[tokio::test]
 async fn edit_merged_by_another_process_while_publishing_is_kept() {
     let scene = Scene::new(Act::Publish, FaultyDuty::Nothing).await;
@@ -196,8 +196,8 @@ async fn edit_merged_by_another_process_while_publishing_is_kept() {
         {
             let text = fs::read_to_string(path.join("issues.json")).unwrap();
             save(&path, &edited(&text, Edit::Title), Save::Rename);
-            let look = Visit::now(move || async move { drop(other.store.counts().await) });
-            *begun.lock().unwrap() = Some(look);
+            let reading = Visit::now(move || async move { drop(other.store.counts().await) });
+            *begun.lock().unwrap() = Some(reading);
         }
     });
     scene.act().await.unwrap();
@@ -206,9 +206,9 @@ async fn edit_merged_by_another_process_while_publishing_is_kept() {
     check_title(&scene, false).await.unwrap();
 }
 
-/// A rendering without an edit is left by a process that dies, and found after the edit was taken over.
+/// A process dies while it publishes. The file that it rendered is found after the store has merged a later edit.
 #[tokio::test]
-async fn rendering_left_by_a_crash_reverts_no_edit() {
+async fn file_rendered_before_a_crash_reverts_no_edit() {
     for number in 1.. {
         let scene = Scene::new(Act::Publish, FaultyDuty::Nothing).await;
         scene.process.disk.die_at(number);
@@ -228,13 +228,13 @@ async fn rendering_left_by_a_crash_reverts_no_edit() {
     }
 }
 
-/// Tells whether the edit of a title is lost, or was taken back by what is published after it.
+/// Fails if the edit of a title is lost, or if a later publish reverts it.
 async fn check_title(scene: &Scene, is_dead: bool) -> Result<(), String> {
     scene.check(is_dead).await?;
     for _ in 0..2 {
         let issues = all_issues(&*scene.other.store).await.map_err(|error| error.to_string())?;
         if !issues.iter().any(|issue| issue.title == "edited") {
-            return Err("the edit was taken back".to_owned());
+            return Err("the edit was reverted".to_owned());
         }
         scene.answers.file(&scene.other).await.map_err(|error| error.to_string())?;
         scene.other.publish().await.map_err(|error| error.to_string())?;
@@ -243,14 +243,14 @@ async fn check_title(scene: &Scene, is_dead: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// A process that dies at any call while it publishes over an edit that was saved at any moment of that.
+/// A process dies at any call while it publishes over an edit that was saved just before the exchange.
 #[tokio::test]
 async fn edit_saved_while_publishing_survives_a_crash() {
     for number in 1.. {
         let scene = Scene::new(Act::Publish, FaultyDuty::Nothing).await;
         let path = scene.path().to_owned();
         let mut is_saved = false;
-        // Between the last look at the file and its exchange.
+        // Between the last check of the file and its exchange.
         scene.process.disk.hook(move |call| {
             if call.is("exchange", "issues.json") && !std::mem::replace(&mut is_saved, true) {
                 let text = fs::read_to_string(path.join("issues.json")).unwrap();
@@ -273,7 +273,7 @@ async fn edit_saved_while_publishing_survives_a_crash() {
     }
 }
 
-/// An editor that reads, waits and saves, again and again, while two processes change issues.
+/// An editor reads, waits and saves repeatedly, while two processes change issues.
 #[tokio::test]
 async fn stale_editor_saves_undo_no_changes() {
     for seed in 0..8 * factor() {
@@ -299,7 +299,7 @@ async fn stale_editor_saves_undo_no_changes() {
                     let how = if rng.bool() { Save::InPlace } else { Save::Rename };
                     read = serde_json::to_string_pretty(&document).unwrap();
                     save(path, &read, how);
-                    // One edit right behind another that nobody has seen is another version of it.
+                    // If no process reads the file before the next edit, that edit replaces this one.
                     if rng.bool() {
                         one.store.counts().await.unwrap();
                     }
@@ -320,29 +320,28 @@ async fn stale_editor_saves_undo_no_changes() {
             comments.iter().flat_map(|issue| &issue.comments).any(|comment| comment.text == *text)
         };
         let lost: Vec<_> = edits.iter().filter(|text| !is_there(text)).collect();
-        // An edit that nobody has looked at before the next one was saved over it was never the content of the file
-        // for anybody; the last one was.
+        // An edit may be lost if no process read it before the editor saved the next one. The last edit must be there.
         assert!(edits.last().is_none_or(|last| !lost.contains(&last)), "seed {seed}: {lost:?}");
         assert_eq!(names(path), [".ait", "issues.json"], "seed {seed}");
         scene.end().await;
     }
 }
 
-/// Something that a process does for an agent.
+/// Carries out a random operation of an agent.
 async fn work(answers: &Arc<Answers>, process: &Process, rng: &mut Rng) {
     let issues = all_issues(&*process.store).await.unwrap();
     match rng.u8(0..5) {
         0 => drop(answers.file(process).await.unwrap()),
         1 | 2 => drop(answers.claim(process).await.unwrap()),
         kind => {
-            // Refused where it has ended.
+            // The store refuses it if the issue has ended.
             let issue = issues[rng.usize(0..issues.len())].id;
             drop(answers.change_issue(process, issue, kind).await);
         }
     }
 }
 
-/// What git does with a file that is committed, while processes work: it puts old contents in place.
+/// While processes work, git replaces the committed file by its old contents.
 #[tokio::test]
 async fn checkout_undoes_no_changes_and_reads_do_not_overwrite_it() {
     let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
@@ -362,7 +361,7 @@ async fn checkout_undoes_no_changes_and_reads_do_not_overwrite_it() {
         for process in [process, other, &other.beside(scene.path())] {
             answers.check(&*process.store).await.unwrap();
         }
-        assert_eq!(fs::read_to_string(&file).unwrap(), committed, "reading has changed the file");
+        assert_eq!(fs::read_to_string(&file).unwrap(), committed, "a read changed the file");
         if round % 3 == 0 {
             answers.claim(other).await.unwrap();
         }
@@ -376,7 +375,7 @@ async fn checkout_undoes_no_changes_and_reads_do_not_overwrite_it() {
     scene.check(false).await.unwrap();
 }
 
-/// An edit in place of the same length, right behind a rendering.
+/// An edit in place with the same length, directly after a publish.
 #[tokio::test]
 async fn same_length_edit_within_one_clock_tick_is_detected() {
     let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;

@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 use crate::support::files::{issues_in_file, kept, wait_for_file};
 use crate::support::{Client, ait_through, directory, get};
 
-/// A repository in which the queue is committed, and an agent at work.
+/// A repository with a committed queue, and an agent that works on issue.
 struct Repository {
-    _place: tempfile::TempDir,
+    _directory: tempfile::TempDir,
     root: PathBuf,
     agent: Client,
 }
 
 impl Repository {
-    /// With three issues, of which the commit knows that the first is claimed.
+    /// Commits three issues, the first of which is claimed.
     fn new() -> (Self, [String; 3]) {
-        let place = directory();
-        let root = place.path().to_owned();
+        let directory = directory();
+        let root = directory.path().to_owned();
         let mut agent = Client::start(&root);
         let ids = ["one", "two", "three"].map(|title| agent.add(title, "bug"));
         agent.call("get_next_issue", json!({ "agent": "a" })).issue();
-        let mut repository = Self { _place: place, root, agent };
-        repository.saved("in_progress", 1);
+        let mut repository = Self { _directory: directory, root, agent };
+        repository.wait_until_saved("in_progress", 1);
         repository.git(&["init", "-q", "-b", "main"]);
         repository.git(&["add", "-A"]);
         repository.git(&["commit", "-qm", "start"]);
@@ -47,8 +47,8 @@ impl Repository {
         (output.status.success(), String::from_utf8(text).unwrap())
     }
 
-    /// Waits until the file has so many issues in a status.
-    fn saved(&mut self, status: &str, count: usize) {
+    /// Waits until the file has this many issues in a status.
+    fn wait_until_saved(&mut self, status: &str, count: usize) {
         wait_for_file(&self.root, |issues| {
             issues.iter().filter(|issue| issue["status"] == status).count() == count
         });
@@ -83,7 +83,7 @@ fn git_stash_undoes_no_changes_and_can_be_popped() {
         .ok();
     let claimed = repository.agent.call("get_next_issue", json!({ "agent": "b" })).issue();
     assert_eq!(claimed["id"], two.as_str());
-    repository.saved("completed", 1);
+    repository.wait_until_saved("completed", 1);
     let now = pairs(&[("one", "completed"), ("three", "created"), ("two", "in_progress")]);
     repository.git(&["stash"]);
     assert_eq!(issues_in_file(&repository.root)[0]["status"], "in_progress");
@@ -91,11 +91,11 @@ fn git_stash_undoes_no_changes_and_can_be_popped() {
     repository.git(&["stash", "pop"]);
     assert_eq!(repository.statuses(), now);
     assert_eq!(repository.kept(), 0);
-    // With a change in between, the stash is not needed any more.
+    // A change after the stash publishes all issues again, so no pop is needed.
     repository.git(&["stash"]);
     let claimed = repository.agent.call("get_next_issue", json!({ "agent": "c" })).issue();
     assert_eq!(claimed["title"], "three");
-    repository.saved("in_progress", 2);
+    repository.wait_until_saved("in_progress", 2);
     let now = pairs(&[("one", "completed"), ("three", "in_progress"), ("two", "in_progress")]);
     assert_eq!(repository.statuses(), now);
     assert_eq!(repository.kept(), 0);
@@ -111,7 +111,7 @@ fn git_switch_adds_issues_and_removes_none() {
     repository.git(&["commit", "-qam", "branch"]);
     repository.git(&["switch", "-q", "main"]);
     assert_eq!(issues_in_file(&repository.root).len(), 3);
-    // Somebody who files an issue now has all of them.
+    // After the next change, the file has the issues of both branches.
     repository.agent.add("of main", "feature");
     let all = wait_for_file(&repository.root, |issues| issues.len() == 5);
     let titles: Vec<_> = all.iter().map(|issue| issue["title"].as_str().unwrap()).collect();
@@ -133,7 +133,9 @@ fn git_merge_conflict_is_left_untouched_and_loses_nothing() {
     repository.git(&["commit", "-qam", "theirs"]);
     repository.git(&["switch", "-q", "main"]);
     repository.agent.add("of ours", "bug");
-    wait_for_file(&repository.root, |issues| issues.iter().any(|it| it["title"] == "of ours"));
+    wait_for_file(&repository.root, |issues| {
+        issues.iter().any(|issue| issue["title"] == "of ours")
+    });
     repository.git(&["commit", "-qam", "ours"]);
     let (succeeded, text) = repository.try_git(&["merge", "theirs"]);
     assert!(!succeeded && text.contains("CONFLICT"), "{text}");
@@ -142,17 +144,14 @@ fn git_merge_conflict_is_left_untouched_and_loses_nothing() {
     assert_eq!(claimed["title"], "two");
     let health = get(repository.agent.port(), "/health").body;
     assert!(health.contains("issues.json") && health.contains("git merge"), "{health}");
-    assert_eq!(
-        fs::read_to_string(&file).unwrap(),
-        marked,
-        "what somebody has to mend was written to"
-    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), marked, "the conflicting file was overwritten");
     repository.git(&["checkout", "-q", "--theirs", "issues.json"]);
     repository.git(&["commit", "-qam", "merged"]);
     let claimed = repository.agent.call("get_next_issue", json!({ "agent": "b" })).issue();
     assert_eq!(claimed["title"], "three");
-    let all =
-        wait_for_file(&repository.root, |issues| issues.iter().any(|it| it["title"] == "of ours"));
+    let all = wait_for_file(&repository.root, |issues| {
+        issues.iter().any(|issue| issue["title"] == "of ours")
+    });
     assert!(all.iter().any(|issue| issue["title"] == "of theirs"));
     assert!(repository.agent.close().success());
 }

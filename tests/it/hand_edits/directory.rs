@@ -1,5 +1,5 @@
-//! What people, and `git clean`, do to the directory beside `issues.json` while processes run: whatever becomes of
-//! it, nothing is lost that a process which goes on was answered.
+//! People and `git clean` change the directory beside `issues.json` while processes run. The processes lose no
+//! acknowledged change, whatever happens to the directory.
 
 use std::fs;
 use std::path::Path;
@@ -12,22 +12,22 @@ use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::copy_directory;
 use crate::support::scene::Process;
 
-/// What becomes of the directory.
+/// What happens to the directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     /// It is removed, as by `git clean -fdx`.
     Removed,
-    /// The file too.
+    /// The directory and the file are removed.
     BothRemoved,
-    /// Both, and the file is checked out as it was once.
+    /// Both are removed, and an old version of the file is checked out.
     RemovedAndCheckedOut,
-    /// An old copy takes its place.
+    /// An old copy replaces it.
     Older,
-    /// It is another store's.
-    Anothers,
-    /// The segments alone are gone.
+    /// The directory of another store replaces it.
+    Foreign,
+    /// Only the segments are removed.
     NoLog,
-    /// It is renamed, and comes back.
+    /// It is renamed, and renamed back.
     Away,
 }
 
@@ -36,19 +36,19 @@ const FATES: [Fate; 7] = [
     Fate::BothRemoved,
     Fate::RemovedAndCheckedOut,
     Fate::Older,
-    Fate::Anothers,
+    Fate::Foreign,
     Fate::NoLog,
     Fate::Away,
 ];
 
-/// Copies that were made before.
+/// Older copies of the directory and the file, and a copy of the directory of another store.
 struct Copies {
     older: tempfile::TempDir,
-    anothers: tempfile::TempDir,
+    foreign: tempfile::TempDir,
     file: Vec<u8>,
 }
 
-fn befall(directory: &Path, fate: Fate, copies: &Copies) {
+fn apply_fate(directory: &Path, fate: Fate, copies: &Copies) {
     let (ait, file) = (directory.join(".ait"), directory.join("issues.json"));
     match fate {
         Fate::Removed => fs::remove_dir_all(ait).unwrap(),
@@ -61,8 +61,8 @@ fn befall(directory: &Path, fate: Fate, copies: &Copies) {
             fs::remove_file(&file).unwrap();
             fs::write(file, &copies.file).unwrap();
         }
-        Fate::Older | Fate::Anothers => {
-            let copy = if fate == Fate::Older { &copies.older } else { &copies.anothers };
+        Fate::Older | Fate::Foreign => {
+            let copy = if fate == Fate::Older { &copies.older } else { &copies.foreign };
             fs::remove_dir_all(&ait).unwrap();
             copy_directory(copy.path(), &ait);
         }
@@ -75,29 +75,29 @@ fn befall(directory: &Path, fate: Fate, copies: &Copies) {
     }
 }
 
-/// A store with two processes that work, and copies of what it was earlier.
+/// Returns a store with two processes that work, and the copies.
 async fn scene() -> (Scene, Copies) {
     let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
     let path = scene.path();
-    let (older, anothers) = (directory_in_memory(), directory_in_memory());
+    let (older, foreign) = (directory_in_memory(), directory_in_memory());
     copy_directory(&path.join(".ait"), older.path());
     let file = fs::read(path.join("issues.json")).unwrap();
     let other = Scene::new(Act::Claim, FaultyDuty::Nothing).await;
-    copy_directory(&other.path().join(".ait"), anothers.path());
+    copy_directory(&other.path().join(".ait"), foreign.path());
     other.end().await;
     for process in [&scene.process, &scene.other] {
         scene.answers.file(process).await.unwrap();
         scene.answers.claim(process).await.unwrap();
     }
-    (scene, Copies { older, anothers, file })
+    (scene, Copies { older, foreign, file })
 }
 
-/// Everybody goes on, and what everybody was answered is there for everybody.
+/// Checks that every process can continue and sees every acknowledged change.
 async fn check(scene: &Scene, order: usize) -> Result<(), String> {
     let Scene { answers, process, other, .. } = scene;
     let mut processes = vec![process.clone(), other.clone()];
     processes.rotate_left(order % 2);
-    // One that knew nothing may come before them.
+    // A new process may act before them.
     if order >= 2 {
         let new = Process::start(scene.path(), other.disk.beside());
         drop(answers.file(&new).await);
@@ -130,7 +130,7 @@ async fn directory_replacement_between_changes_loses_nothing() {
     for fate in FATES {
         for order in 0..4 {
             let (scene, copies) = scene().await;
-            befall(scene.path(), fate, &copies);
+            apply_fate(scene.path(), fate, &copies);
             let checked = check(&scene, order).await;
             checked.unwrap_or_else(|wrong| panic!("{fate:?}, order {order}: {wrong}"));
             scene.end().await;
@@ -146,8 +146,8 @@ async fn directory_replacement_at_any_call_loses_nothing() {
                 let (scene, copies) = scene().await;
                 let path = scene.path().to_owned();
                 let before = scene.process.disk.calls().len();
-                scene.process.disk.at_call(number, move || befall(&path, fate, &copies));
-                // Its answer tells whether it is kept.
+                scene.process.disk.at_call(number, move || apply_fate(&path, fate, &copies));
+                // The answer decides whether the change must be kept.
                 let acted = if act == Act::Publish {
                     scene.process.publish().await
                 } else {

@@ -1,4 +1,4 @@
-//! Every kind of edit in every state that an issue can be in, by whatever comes first behind it.
+//! Every kind of external edit in every status of an issue, with each operation that may notice the edit first.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::support::stores::{all_issues, apply, check, ids};
 
 const TIME: &str = "2026-03-01T00:00:00.000Z";
 
-/// What is edited in an issue.
+/// What an edit changes in an issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Edit {
     Title,
@@ -43,7 +43,7 @@ fn edits() -> Vec<Edit> {
     fields.into_iter().chain(statuses).collect()
 }
 
-fn word(value: impl serde::Serialize) -> Value {
+fn to_json(value: impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
@@ -57,7 +57,7 @@ fn edit(issue: &mut Value, edit: Edit) {
             .as_array_mut()
             .unwrap()
             .push(json!({ "timestamp": TIME, "agent": "editor", "text": "edited" })),
-        Edit::Status(status) => issue["status"] = word(status),
+        Edit::Status(status) => issue["status"] = to_json(status),
         Edit::History => {
             issue["history"]
                 .as_array_mut()
@@ -68,7 +68,7 @@ fn edit(issue: &mut Value, edit: Edit) {
     }
 }
 
-/// Whether the store has what was edited.
+/// Returns true if an issue has the edit.
 fn has(issue: &Value, edit: Edit) -> bool {
     match edit {
         Edit::Title => issue["title"] == "edited",
@@ -76,12 +76,12 @@ fn has(issue: &Value, edit: Edit) -> bool {
         Edit::Description => issue["description"] == "edited",
         Edit::UnknownKey => issue["edited"] == json!({ "a": [1, null] }),
         Edit::Comment => issue["comments"].to_string().contains("\"editor\""),
-        Edit::Status(status) => issue["status"] == word(status),
+        Edit::Status(status) => issue["status"] == to_json(status),
         Edit::History => issue["history"].to_string().contains("\"editor\""),
     }
 }
 
-/// A store with an issue in a status, published.
+/// Returns a process whose published store has an issue in this status.
 async fn store_with(directory: &Path, status: Status) -> Process {
     let process = Process::start(directory, Disk::new(directory, FaultyDuty::Nothing));
     let issue = || IssueRef::from(number(1));
@@ -101,14 +101,14 @@ async fn store_with(directory: &Path, status: Status) -> Process {
 }
 
 async fn stored(process: &Process) -> Value {
-    word(&*process.store.get(number(1).into()).await.unwrap())
+    to_json(&*process.store.get(number(1).into()).await.unwrap())
 }
 
 #[tokio::test]
 async fn any_edit_in_any_status_undoes_no_acknowledged_change() {
     for &status in Status::ALL {
         for change in edits() {
-            // What others do between the moment at which the file is read and the one at which it is saved.
+            // What an agent does between the read and the save of the editor.
             for meanwhile in 0..3 {
                 for way in 0..4 {
                     one_edit(status, change, meanwhile, way).await;
@@ -118,7 +118,7 @@ async fn any_edit_in_any_status_undoes_no_acknowledged_change() {
     }
 }
 
-/// What an agent does while somebody edits; true if the issue changes its status.
+/// Changes the issue while the editor has the file open. Returns true if the status of the issue changes.
 async fn move_on(process: &Process, status: Status, meanwhile: u8) -> bool {
     match meanwhile {
         0 => false,
@@ -129,7 +129,7 @@ async fn move_on(process: &Process, status: Status, meanwhile: u8) -> bool {
         _ => {
             let command = match status {
                 Status::Created => claim(None),
-                // The same completion once more would change nothing.
+                // Completing it again would change nothing.
                 Status::Completed => return_issue(number(1).into()),
                 _ => complete(number(1).into()),
             };
@@ -161,7 +161,7 @@ async fn one_edit(status: Status, change: Edit, meanwhile: u8, way: u8) {
         _ => process.beside(path),
     };
     let after = stored(&reader).await;
-    // Nothing of what was answered is gone: each entry and each comment is still there, in order.
+    // No acknowledged change is lost: each entry and each comment is still there, in order.
     for list in ["history", "comments"] {
         let (old, new) = (before[list].as_array().unwrap(), after[list].as_array().unwrap());
         let mut rest = new.iter();
@@ -172,29 +172,29 @@ async fn one_edit(status: Status, change: Edit, meanwhile: u8, way: u8) {
     }
     let is_group = matches!(change, Edit::Status(_) | Edit::History);
     if !is_group {
-        assert!(has(&after, change), "{context}: the edit is not taken over");
+        assert!(has(&after, change), "{context}: the edit is not merged");
         assert_eq!(after["status"], before["status"], "{context}");
     } else if !moved {
         let is_ended = status.has_ended();
-        let is_taken = match change {
+        let is_merged = match change {
             Edit::Status(other) => !is_ended || other == status,
             _ => true,
         };
-        assert_eq!(has(&after, change), is_taken, "{context}\n{before}\n{after}");
-        assert!(is_taken || !kept(path).is_empty(), "{context}: neither taken over nor kept");
+        assert_eq!(has(&after, change), is_merged, "{context}\n{before}\n{after}");
+        assert!(is_merged || !kept(path).is_empty(), "{context}: neither merged nor kept");
     } else {
         assert_eq!(after["status"], before["status"], "{context}");
         if !has(&after, change) && change != Edit::Status(status) {
-            assert!(!kept(path).is_empty(), "{context}: neither taken over nor kept");
+            assert!(!kept(path).is_empty(), "{context}: neither merged nor kept");
         }
     }
-    // It is taken over once.
+    // The edit is merged only once.
     let position = reader.store.state().await.unwrap().position;
     for again in [&process, &process.beside(path)] {
         assert_eq!(stored(again).await, after, "{context}");
         assert_eq!(again.store.state().await.unwrap().position, position, "{context}");
     }
-    // The file follows with the next change.
+    // After the next change, the file agrees with the store.
     apply(&*reader.store, add(4, Classification::Bug), at(30)).await.unwrap();
     process.publish().await.unwrap();
     assert_eq!(issues_in_file(path)[0], after, "{context}");
@@ -212,11 +212,11 @@ async fn invalid_file_is_kept_and_reported_until_corrected() {
         let process = store_with(path, Status::Created).await;
         let good = fs::read(path.join("issues.json")).unwrap();
         fs::write(path.join("issues.json"), bad).unwrap();
-        // Agents go on.
+        // Agents continue.
         assert_eq!(ids(&*process.store).await, [number(1), number(2)]);
         apply(&*process.store, claim(None), at(5)).await.unwrap().unwrap();
-        let told = process.store.health(Probe::Known).await;
-        let warning = told.warning.unwrap_or_default();
+        let health = process.store.health(Probe::Known).await;
+        let warning = health.warning.unwrap_or_default();
         assert!(warning.contains("issues.json"), "{bad:?}: {warning}");
         check(&*process.store).await.unwrap();
         let refused = process.publish().await.unwrap_err();
@@ -224,7 +224,11 @@ async fn invalid_file_is_kept_and_reported_until_corrected() {
         let later = process.beside(path);
         assert_eq!(later.store.counts().await.unwrap().in_status(Status::InProgress), 1);
         later.kill().await;
-        assert_eq!(fs::read_to_string(path.join("issues.json")).unwrap(), bad, "written over");
+        assert_eq!(
+            fs::read_to_string(path.join("issues.json")).unwrap(),
+            bad,
+            "the file was overwritten"
+        );
         fs::write(path.join("issues.json"), good).unwrap();
         assert_eq!(process.store.health(Probe::Known).await.warning, None);
         process.publish().await.unwrap();

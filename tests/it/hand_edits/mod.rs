@@ -1,4 +1,4 @@
-//! Edits of `issues.json` by people and by git, and what people do to the directory beside it.
+//! External edits of `issues.json` by people and by git, and changes to the directory beside it.
 
 mod at_once;
 mod by_git;

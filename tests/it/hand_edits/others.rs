@@ -1,4 +1,4 @@
-//! A command that begins after an edit, beside a server and alone.
+//! Commands that start after an external edit, with and without a running server.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::support::files::{kept, wait_for_file};
 use crate::support::runs::run;
 use crate::support::{Client, directory};
 
-/// A server whose agent has claimed the first of two issues, and the file of before that.
+/// Returns a server whose agent has claimed the first of two issues, and the file from before the claim.
 fn scene() -> (tempfile::TempDir, Client, [String; 2], Vec<u8>) {
     let directory = directory();
     let mut agent = Client::start(directory.path());
@@ -30,17 +30,17 @@ fn stale_file_undoes_nothing_with_or_without_a_server() {
         fs::write(directory.path().join("issues.json"), &older).unwrap();
         let claimed = run(directory.path(), &["next", "--agent", "b", "--json"]).ok();
         let claimed: serde_json::Value = serde_json::from_str(&claimed).unwrap();
-        assert_eq!(claimed["id"], second.as_str(), "what another agent has was handed out");
+        assert_eq!(claimed["id"], second.as_str(), "an issue was claimed twice");
         if is_served {
             assert!(agent.close().success());
         }
     }
 }
 
-/// An issue has at most 20 labels. Where an edit and a change together would give it more, the change stays.
+/// An issue has at most 20 labels. If an edit and a change together exceed that, only the change is made.
 #[test]
-fn edit_beyond_the_most_labels_is_kept_and_loses_no_label() {
-    for (before, is_taken) in [(18, true), (19, false)] {
+fn edit_beyond_the_label_limit_is_kept_and_loses_no_label() {
+    for (before, is_merged) in [(18, true), (19, false)] {
         let directory = directory();
         let path = directory.path();
         let mut server = Client::start(path);
@@ -57,9 +57,9 @@ fn edit_beyond_the_most_labels_is_kept_and_loses_no_label() {
         let issue: Value = serde_json::from_str(&run(path, &["show", &id, "--json"]).ok()).unwrap();
         let has = |label: &str| issue["labels"].as_array().unwrap().contains(&json!(label));
         assert!(labels.iter().all(|label| has(label)), "{issue}");
-        assert_eq!((has("of-change"), has("of-edit")), (true, is_taken), "{issue}");
-        assert_eq!(kept(path).is_empty(), is_taken, "{:?}", kept(path));
-        // The file shows what the store has, also if nothing of the edit was taken.
+        assert_eq!((has("of-change"), has("of-edit")), (true, is_merged), "{issue}");
+        assert_eq!(kept(path).is_empty(), is_merged, "{:?}", kept(path));
+        // The file shows the labels of the store, even if the edit was not merged.
         wait_for_file(path, |issues| issues[0]["labels"] == issue["labels"]);
         assert!(server.close().success());
     }
