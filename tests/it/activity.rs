@@ -320,7 +320,8 @@ fn activity_page_version_changes_with_a_new_event() {
 /// Checks that a document is well-formed XML: its nesting, entities and characters. Returns the texts of the elements
 /// called `name`.
 fn texts_of(xml: &str, name: &str) -> Vec<String> {
-    let is_allowed = |character: char| !matches!(character, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
+    let is_allowed =
+        |c: char| !matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
     assert!(xml.chars().all(is_allowed), "{xml:?}");
     for part in xml.split('&').skip(1) {
         let entity = part.split(';').next().unwrap();

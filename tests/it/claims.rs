@@ -72,8 +72,8 @@ fn only_the_holder_can_end_an_owned_claim() {
     let mut client = start(directory.path(), "owned");
     let id = client.add("t", "bug");
     // Any agent may complete or return an unclaimed issue.
-    client.call("complete_issue", end(&id, "anybody", None)).ok();
-    client.call("return_issue", end(&id, "anybody", None)).ok();
+    client.call("complete_issue", end(&id, "passer-by", None)).ok();
+    client.call("return_issue", end(&id, "passer-by", None)).ok();
     client.call("get_next_issue", json!({ "agent": "dev" })).ok();
     let refusal = client.call("complete_issue", end(&id, "other", None)).refusal();
     assert!(refusal.contains("held by dev since"), "{refusal}");

@@ -200,8 +200,8 @@ async fn require_versions(store: &dyn Store) {
     assert_eq!((after.status, after.history.len()), (Status::Completed, 2));
 }
 
-/// The store decides the commands of a batch in order, each on the result of the one before. If it refuses one, it
-/// commits none.
+/// The store decides the commands of a batch in order, each on the result of the previous one. If it refuses a command,
+/// it commits none.
 async fn commit_batches(store: &dyn Store) {
     let state = store.state().await.unwrap();
     let before = state.position.number;

@@ -173,7 +173,7 @@ impl Scene {
         }
         other.publish().await.map_err(|error| format!("not published: {error}"))?;
         if names(self.path()) != [".ait", "issues.json"] {
-            return Err(format!("left behind: {:?}", names(self.path())));
+            return Err(format!("unexpected files: {:?}", names(self.path())));
         }
         let text = fs::read_to_string(self.path().join("issues.json")).unwrap();
         match self.act {

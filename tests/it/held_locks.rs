@@ -71,8 +71,8 @@ fn import_reports_waiting_for_a_lock_and_then_continues() {
     assert_eq!(child.try_wait().unwrap(), None, "{}", said.text());
     lock.unlock().unwrap();
     assert!(wait(&mut child).success(), "{}", said.whole());
-    let mut told = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut told).unwrap();
-    assert!(told.contains("3 new") || told.contains("3 issues"), "{told}");
+    let mut report = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut report).unwrap();
+    assert!(report.contains("3 new") || report.contains("3 issues"), "{report}");
     assert_eq!(stored_issues(path).len(), 4);
 }

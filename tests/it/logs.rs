@@ -179,7 +179,7 @@ fn log_rotation_loses_and_splits_no_line() {
             });
         }
         let moves = (1..=4).map(|round| {
-            until("requests go on", || done.load(Ordering::Relaxed) >= round * EACH / 2);
+            until("more requests are logged", || done.load(Ordering::Relaxed) >= round * EACH / 2);
             let moved = directory.path().join(format!("ait.log.{round}"));
             fs::rename(&file, &moved).unwrap();
             signal(&server.child, "HUP");

@@ -1,7 +1,7 @@
 //! The protocol of claims and leases as a state machine: agents with two clients each, an observer, and the clock.
 //!
-//! Time is counted in ticks. First a process notices that a client is gone, and writes a mark. Once the mark is as old as
-//! the grace period, the observer finds the claim due, and lapses it in a second step. Any action may happen between
+//! Time is counted in ticks. First a process notices that a client is gone, and writes a mark. Once the mark is as old
+//! as the grace period, the observer finds the claim due, and lapses it in a second step. Any action may happen between
 //! the two steps.
 
 /// The grace period in ticks.

@@ -177,7 +177,7 @@ async fn checker_detects_a_lost_external_edit() {
     assert!(noticed.unwrap_err().contains("the edit is lost"));
 }
 
-/// A process replaces the edited file by one without the edit, while another process, which has just merged the edit, is
+/// A process replaces the edited file by a file without the edit. Meanwhile another process has merged the edit and is
 /// about to record that.
 #[tokio::test]
 async fn edit_merged_by_another_process_while_publishing_is_kept() {
