@@ -1,4 +1,4 @@
-//! Times and sizes as the reports give them. Shared with the benchmark of the HTTP side.
+//! Durations and sizes as the reports print them.
 
 use std::time::{Duration, Instant};
 
@@ -18,12 +18,12 @@ pub fn us(ns: u64) -> f64 {
     Duration::from_nanos(ns).as_secs_f64() * 1e6
 }
 
-/// The value that so many of a hundred do not exceed.
+/// Returns the value that `percent` of 100 values do not exceed.
 pub fn percentile(ascending: &[u64], percent: usize) -> u64 {
     ascending[(ascending.len() - 1) * percent / 100]
 }
 
-/// A figure on the memory of a process, `self` or its number; 0 where the system does not tell.
+/// Returns a memory figure of a process, given as `self` or its id. Returns 0 if the system has none.
 pub fn memory_bytes(process: &str, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(name));

@@ -1,4 +1,4 @@
-//! Stores of every size, each in a directory of its own.
+//! Stores of every size, each in its own directory.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -21,8 +21,8 @@ use crate::issues::{self, Filing};
 
 static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
 
-/// Makes the directory in which everything happens, until it is dropped. On the disk that holds the
-/// target directory, because the one for temporary files is often only memory.
+/// Creates the directory of the benchmarks. It lies on the disk of the target directory, because the directory for
+/// temporary files is often in memory.
 pub fn make_directory() -> TempDir {
     let directory = TempDir::with_prefix_in("store-bench-", crate::target_directory());
     let directory = directory.expect("a directory below the target directory");
@@ -34,18 +34,18 @@ pub fn new_directory() -> TempDir {
     TempDir::new_in(DIRECTORY.get().expect("made by main")).expect("a directory")
 }
 
-/// The file with this name in the common directory, made when it is asked for the first time.
+/// Returns the file with this name in the common directory, and creates it on first use.
 pub fn template(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let path = DIRECTORY.get().expect("made by main").join(name);
     if !path.exists() {
         make(&path);
-        // What is still on its way to the disk would slow down the syncs that are measured.
+        // Pending writes would slow down the measured syncs.
         File::open(&path).and_then(|file| file.sync_all()).expect("a file on the disk");
     }
     path
 }
 
-/// An `issues.json` with so many issues.
+/// Returns an `issues.json` with `size` issues.
 pub fn issues_json(size: usize) -> PathBuf {
     template(&format!("{size}.json"), |path| write(&issues::document(size), path))
 }
@@ -56,7 +56,7 @@ fn write(document: &Document, path: &Path) {
     file.flush().expect("space on the disk");
 }
 
-/// A directory with an `issues.json` of so many issues and no log.
+/// Creates a directory with an `issues.json` of `size` issues and no log.
 pub fn directory_with(size: usize) -> TempDir {
     let directory = new_directory();
     if size > 0 {
@@ -65,12 +65,12 @@ pub fn directory_with(size: usize) -> TempDir {
     directory
 }
 
-/// Copies a file durably. A hard link would do for reading only: the store never replaces one.
+/// Copies a file durably. A hard link would be enough for reads, because the store never changes a file in place.
 pub fn copy(from: &Path, to: &Path) {
     fs::copy(from, to).and_then(|_| File::open(to)?.sync_all()).expect("space on the disk");
 }
 
-/// As many threads as the program itself has.
+/// Creates a runtime with as many threads as the program uses.
 pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -80,7 +80,7 @@ pub fn runtime() -> Runtime {
         .expect("a runtime")
 }
 
-/// Options of a store that never publishes unless it is told to.
+/// Returns options of a store that publishes only on request.
 pub fn unpublished() -> JsonStoreOptions {
     let publish_after = Duration::from_secs(3600);
     JsonStoreOptions { publish_after, last_publish_bytes: 0, ..JsonStoreOptions::default() }
@@ -90,12 +90,12 @@ pub fn open(path: &Path, options: JsonStoreOptions) -> JsonStore {
     JsonStore::with(path, Arc::new(RealFileSystem), options)
 }
 
-/// An open store that has a log and never publishes by itself. It holds one issue more than its size says.
+/// An open store with a log that publishes only on request. It has one issue more than its size.
 pub struct Fixture {
     pub runtime: Runtime,
     pub tracker: Tracker,
     maintenance: Maintenance,
-    /// The one issue.
+    /// The additional issue.
     pub issue: IssueId,
     filed: AtomicUsize,
     pub directory: TempDir,
@@ -106,7 +106,7 @@ impl Fixture {
         Self::of(directory_with(size), size)
     }
 
-    /// Makes a store of which every fifth issue is blocked.
+    /// Creates a store in which every fifth issue is blocked.
     pub fn with_blocked(size: usize) -> Self {
         let directory = new_directory();
         let file = template(&format!("{size}-blocked.json"), |path| {
@@ -124,7 +124,7 @@ impl Fixture {
         Self { runtime, tracker, maintenance, issue, filed: AtomicUsize::new(size + 1), directory }
     }
 
-    /// Makes a store that another process opens without comparing `issues.json` with the log.
+    /// Creates a store whose `issues.json` matches the log, so that another process need not compare them.
     pub fn published(size: usize) -> Self {
         let fixture = Self::new(size);
         fixture.publish();
@@ -135,7 +135,7 @@ impl Fixture {
         self.runtime.block_on(self.maintenance.publish()).expect("space on the disk");
     }
 
-    /// What is to be filed next.
+    /// Returns the next issue to file.
     pub fn filing(&self) -> Filing {
         Filing::new(self.filed.fetch_add(1, Ordering::Relaxed))
     }
@@ -148,7 +148,7 @@ impl Fixture {
         self.directory.path().join("issues.json")
     }
 
-    /// How many bytes the log grows by when an issue is filed.
+    /// Returns the number of bytes that a filed issue adds to the log.
     pub fn frame_bytes(&self) -> usize {
         let log_bytes = || {
             let health = self.runtime.block_on(self.tracker.health(Probe::Known));
@@ -162,7 +162,7 @@ impl Fixture {
 
 impl Drop for Fixture {
     fn drop(&mut self) {
-        // Else the writer thread would go on in the background of whatever is measured next.
+        // Otherwise the writer thread would disturb the next measurement.
         self.runtime.block_on(self.tracker.close());
     }
 }
@@ -174,7 +174,7 @@ pub async fn add(tracker: &Tracker, filing: Filing) -> IssueId {
     added.expect("a store that can be changed").id
 }
 
-/// A file that is appended to and synced, and nothing else.
+/// A file that only appends and syncs.
 pub struct Appender {
     file: File,
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Issues of ordinary length, as agents write them.
+//! Issues of typical length.
 
 use agent_issue_tracker::domain::{
     AgentName, AttributeValues, Attributes, Before, Classification, CommentText, Description,
@@ -11,13 +11,13 @@ use uuid::Uuid;
 pub const DESCRIPTION_CHARS: usize = 600;
 pub const COMMENT_CHARS: usize = 200;
 
-/// With quotes and line feeds, which JSON has to escape.
+/// Text with quotes and line feeds, which JSON must escape.
 const PROSE: &str = "When a file ends without a line feed, the importer drops its last line.\n\n\
     Steps: save \"a,b\" without a line feed, run the import, look at the count. Expected one row, \
     got none. The loop in the reader stops at the last separator that it finds and never looks at \
     what is left in the buffer. ";
 
-/// What somebody files.
+/// The content of an issue to file.
 #[derive(Clone)]
 pub struct Filing {
     pub title: Title,
@@ -48,20 +48,21 @@ fn prose(number: usize, chars: usize) -> String {
     format!("{number}. ").chars().chain(PROSE.chars().cycle()).take(chars).collect()
 }
 
-/// A document with so many issues, each with three entries in its history and one comment. One half
-/// waits to be claimed, the other for a review.
+/// Creates a document with `size` issues, each with three history entries and one comment. One half waits to be
+/// claimed, the other half for review.
 pub fn document(size: usize) -> Document {
     document_with(size, |_, _| Attributes::default())
 }
 
-/// The same, but every fifth issue is blocked by the one before it and has five labels.
+/// Creates the same document, but every fifth issue is blocked by the one before it and has five labels.
 pub fn document_with_blocked(size: usize) -> Document {
     document_with(size, |number, before| {
         let Some(blocker) = before.filter(|_| number % 5 == 4) else {
             return Attributes::default();
         };
-        let label =
-            |at| format!("area/part-{}", (number + at) % 50).parse().expect("a valid label");
+        let label = |offset| {
+            format!("area/part-{}", (number + offset) % 50).parse().expect("a valid label")
+        };
         let mut labels: Vec<_> = (0..5).map(label).collect();
         labels.sort();
         let links = vec![Link { kind: LinkKind::BlockedBy, to: blocker }];
@@ -69,7 +70,7 @@ pub fn document_with_blocked(size: usize) -> Document {
     })
 }
 
-/// A document of which each issue gets the attributes for its number and the issue before it.
+/// Creates a document in which each issue gets attributes from its number and the issue before it.
 fn document_with(
     size: usize,
     attributes: impl Fn(usize, Option<IssueId>) -> Attributes,
@@ -99,7 +100,7 @@ fn document_with(
     document
 }
 
-/// Changes a document by one event.
+/// Applies one event to a document.
 pub fn apply(
     document: &mut Document,
     issue: IssueId,
@@ -112,26 +113,26 @@ pub fn apply(
     document.issues.apply(&event).expect("an event that fits");
 }
 
-/// Words that most texts have.
+/// Words that occur in most texts.
 const COMMON: [&str; 24] = [
     "the", "of", "in", "by", "when", "before", "after", "a", "to", "and", "is", "not", "with",
     "it", "page", "list", "name", "file", "fails", "shows", "error", "line", "count", "server",
 ];
 
-/// Words that some texts have.
+/// Words that occur in some texts.
 const USUAL: [&str; 16] = [
     "login", "token", "expires", "retry", "request", "browser", "sorts", "column", "agent",
     "claim", "reader", "drops", "import", "restart", "queue", "timeout",
 ];
 
-/// What rare words are made of.
+/// Syllables of the rare words.
 const SYLLABLES: [&str; 20] = [
     "ra", "te", "lo", "mi", "con", "per", "sta", "ver", "gen", "dul", "fra", "kel", "nor", "pim",
     "qua", "zet", "hob", "jus", "wex", "yul",
 ];
 
-/// A document of open issues whose texts differ, as agents write about different things: half of the words are common,
-/// a tenth are usual, and the others are some of 8,000 rare ones.
+/// Creates a document of open issues with different texts: half of the words are common, a tenth are usual, and the
+/// others are among 8,000 rare ones.
 pub fn different(size: usize) -> Document {
     let mut random = fastrand::Rng::with_seed(7);
     let mut word = || match random.usize(..10) {
@@ -144,7 +145,7 @@ pub fn different(size: usize) -> Document {
     let now = chrono::DateTime::<Utc>::from(Timestamp::from(Utc::now()));
     for number in 0..size {
         let id = IssueId::from(Uuid::new_v4());
-        // One a minute, the last one now.
+        // One issue per minute, the last one now.
         let minutes = chrono::TimeDelta::minutes(i64::try_from(size - number).unwrap_or(0));
         let at = Timestamp::from(now - minutes);
         let filed = EventKind::Filed {
@@ -162,7 +163,7 @@ pub fn different(size: usize) -> Document {
     document
 }
 
-/// The same, but nine of ten are closed, as after some months of work.
+/// Creates the same document, but nine of ten issues are closed, as after some months of work.
 pub fn mostly_closed(size: usize) -> Document {
     let mut document = different(size);
     let ids: Vec<_> = document.issues.issues().map(|issue| (issue.id, issue.modified_at)).collect();

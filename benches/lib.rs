@@ -1,4 +1,4 @@
-//! What the benchmarks share: stores of every size, issues of ordinary length, figures, and the program itself.
+//! Shared parts of the benchmarks: stores of every size, issues of typical length, figures, and the program itself.
 
 pub mod figures;
 pub mod fixture;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The target directory in which the running benchmark was built.
+/// Returns the target directory in which the running benchmark was built.
 pub fn target_directory() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
@@ -18,7 +18,7 @@ pub fn target_directory() -> &'static Path {
     })
 }
 
-/// The program that people get, built when this is asked for the first time.
+/// Returns a command for the released program, which is built on first use.
 pub fn ait() -> Command {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| {

@@ -1,11 +1,11 @@
-//! What a command takes as a whole process: start, open the store, do it, end.
+//! The duration of a command as a whole process: start, open the store, do the work, exit.
 //!
 //! ```text
 //! cargo bench -p benches --bench cli
 //! ```
 //!
-//! See `benches/README.md` for what the table means and for results. Each command runs alternately with
-//! a process that does nothing (`ait --version`) and with one that reads `issues.json` (`cat`).
+//! See `benches/README.md` for the columns and for results. Each command runs alternately with a process that does
+//! nothing (`ait --version`) and with one that only reads `issues.json` (`cat`).
 
 use benches::figures::{percentile, us};
 use benches::fixture::Fixture;
@@ -26,10 +26,10 @@ const COMMANDS: [(&str, &[&str]); 5] = [
 ];
 
 fn main() {
-    // `cargo test --benches` starts this, too, and wants no figures.
+    // `cargo test --benches` also starts this program, without `--bench`; it must not measure then.
     if std::env::args().any(|argument| argument == "--bench") {
         let directory = fixture::make_directory();
-        report(&mut io::stdout()).expect("somebody who reads this");
+        report(&mut io::stdout()).expect("standard output is open");
         directory.close().expect("the directory of the benchmarks can be removed");
     }
 }
@@ -60,7 +60,7 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
                 out,
                 "| `{name}` | {size} | {p50:.1} | {p90:.1} | {nothing:.1} | {reading:.1} |"
             )?;
-            // What the last change has left to a process of its own is done before the next row.
+            // Finish the publish that the last change may have left to a background process.
             run(&mut ait(directory, &["save"]));
         }
     }
@@ -73,7 +73,7 @@ fn ait(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// How long a process takes whose answer somebody reads, in ns.
+/// Returns the duration of a process whose output is read, in ns.
 fn timed(command: &mut Command) -> u64 {
     figures::timed(|| run(command))
 }
@@ -81,6 +81,6 @@ fn timed(command: &mut Command) -> u64 {
 fn run(command: &mut Command) {
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let output = command.output().expect("a program that starts");
-    // A claim that finds nothing ends with 1.
+    // A claim that finds no issue exits with 1.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{command:?} failed");
 }

@@ -1,10 +1,10 @@
-//! What it takes to find what is wrong in the queue, and to digest it.
+//! The cost of the findings and the digest of a store.
 //!
 //! ```text
 //! cargo bench -p benches --bench findings
 //! ```
 //!
-//! See `benches/README.md` for results. The read model is there already, as for every page after the first.
+//! See `benches/README.md` for results. The read model already exists, as for every page after the first.
 
 use std::io::{self, Write};
 
@@ -16,11 +16,11 @@ use chrono::Utc;
 
 const ROUNDS: usize = 21;
 const SIZES: [usize; 2] = [10_000, 100_000];
-/// How long p50 may take with the most issues, in ms.
+/// The target for p50 at the largest size, in ms.
 const TARGET_MS: f64 = 50.0;
 
 fn main() {
-    // `cargo test --benches` starts this, too, and wants no figures.
+    // `cargo test --benches` also starts this program, without `--bench`; it must not measure then.
     if std::env::args().any(|argument| argument == "--bench") {
         report(&mut io::stdout()).expect("standard output is open");
     }
@@ -63,7 +63,7 @@ fn measured(call: impl Fn()) -> [f64; 2] {
     [50, 90].map(|percent| ms(percentile(&times, percent)))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+#[expect(clippy::cast_precision_loss, reason = "an approximate figure for a report")]
 fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }

@@ -1,6 +1,6 @@
-//! Clients that cost as little as possible: they share the cores with the server that is measured.
+//! Cheap clients, because they share the cores with the measured server.
 //!
-//! A connection is kept, speaks just enough HTTP/1.1, and knows answers with a `Content-Length` only.
+//! A connection is kept open, speaks minimal HTTP/1.1 and only accepts responses with a `Content-Length`.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -8,17 +8,17 @@ use tokio::net::TcpStream;
 
 use benches::issues::{self, Filing};
 
-/// The longest answer that is read.
+/// The longest accepted response.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
-/// Ids have as many digits as this one, so that answers that say the same are equally long.
+/// All ids have as many digits as this one, so that equal responses have equal lengths.
 const FIRST_ID: u64 = 1_000_000;
 
 const REVISION: &str = "Mcp-Protocol-Version";
 
-/// What a client does over and over.
+/// A repeated operation of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// `list_issues`, 20 of them.
+    /// `list_issues` with 20 issues.
     List,
     /// `add_issue`.
     Add,
@@ -48,19 +48,19 @@ impl Operation {
     }
 }
 
-/// The beginning of an answer.
+/// The head of an HTTP response.
 struct Head {
     status: u16,
-    /// Where the body begins.
+    /// The offset of the body.
     length: usize,
     body_length: usize,
     session: Option<String>,
 }
 
 impl Head {
-    /// Reads it; `None` when it is not complete.
+    /// Parses a head. Returns `None` if it is incomplete.
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let end = bytes.windows(4).position(|it| it == b"\r\n\r\n")?;
+        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
         let text = str::from_utf8(&bytes[..end]).expect("a head of ASCII");
         let mut lines = text.split("\r\n");
         let status = lines.next().and_then(|line| line.get(9..12)?.parse().ok());
@@ -73,7 +73,7 @@ impl Head {
             } else {
                 assert!(
                     !name.eq_ignore_ascii_case("transfer-encoding"),
-                    "a length unknown: {text}"
+                    "a chunked response: {text}"
                 );
             }
         }
@@ -81,7 +81,7 @@ impl Head {
     }
 }
 
-/// One connection to a server.
+/// A connection to a server.
 pub struct Connection {
     port: u16,
     stream: TcpStream,
@@ -95,7 +95,7 @@ impl Connection {
         Self { port, stream, answer: Vec::with_capacity(16 << 10) }
     }
 
-    /// Sends a request and waits for the whole answer.
+    /// Sends a request and waits for the whole response.
     async fn exchange(&mut self, request: &[u8]) -> Head {
         self.stream.write_all(request).await.expect("a server that listens");
         self.answer.clear();
@@ -104,7 +104,9 @@ impl Connection {
             let count = self.stream.read_buf(&mut self.answer).await.expect("an answer");
             assert!(count > 0, "the server has closed the connection");
             head = head.or_else(|| Head::parse(&self.answer));
-            if let Some(head) = head.take_if(|it| self.answer.len() >= it.length + it.body_length) {
+            if let Some(head) =
+                head.take_if(|head| self.answer.len() >= head.length + head.body_length)
+            {
                 assert_eq!(
                     self.answer.len(),
                     head.length + head.body_length,
@@ -116,7 +118,7 @@ impl Connection {
         panic!("an answer of more than {MAX_ANSWER_BYTES} bytes");
     }
 
-    /// Loads a page; gives its length.
+    /// Loads a page. Returns its length.
     pub async fn get(&mut self, path: &str) -> usize {
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let head = self.exchange(request.as_bytes()).await;
@@ -125,7 +127,7 @@ impl Connection {
     }
 }
 
-/// An agent on a connection of its own.
+/// An agent with its own connection.
 pub struct Agent {
     connection: Connection,
     /// The request line and all headers but the last.
@@ -136,7 +138,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// One of the revisions that have sessions.
+    /// Connects an agent with a session.
     pub async fn connect(port: u16) -> Self {
         let mut agent = Self::on(Connection::open(port).await, "/mcp", "");
         let introduction = json!({
@@ -158,7 +160,7 @@ impl Agent {
         agent
     }
 
-    /// One of the revision without sessions; it can do nothing but this.
+    /// Connects an agent without a session, which can only repeat one operation.
     pub async fn stateless(port: u16, operation: Operation) -> Self {
         let meta = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
         let mut agent = Self::on(Connection::open(port).await, "/mcp", meta);
@@ -169,8 +171,8 @@ impl Agent {
         agent
     }
 
-    /// One that asks the floor for answers of this length.
-    pub async fn of_floor(port: u16, answer_bytes: usize) -> Self {
+    /// Connects an agent that asks the baseline server for responses of this length.
+    pub async fn of_baseline(port: u16, answer_bytes: usize) -> Self {
         Self::on(Connection::open(port).await, &format!("/{answer_bytes}"), "")
     }
 
@@ -182,7 +184,7 @@ impl Agent {
         Self { connection, head, meta, last_id: FIRST_ID }
     }
 
-    /// Goes on with a new connection: the server closes one that is idle for long.
+    /// Opens a new connection, because the server closes idle ones.
     pub async fn reconnect(&mut self) {
         self.connection = Connection::open(self.connection.port).await;
     }
@@ -193,21 +195,21 @@ impl Agent {
         connection.exchange(request.as_bytes()).await
     }
 
-    /// Calls a tool, which has to succeed; gives the length of the answer.
+    /// Calls a tool, which must succeed. Returns the length of the response.
     pub async fn call(&mut self, operation: Operation, arguments: &str) -> usize {
         self.last_id += 1;
         let message = call(self.last_id, operation, arguments, self.meta);
         let head = self.post(&message).await;
         let body = &self.connection.answer[head.length..];
-        // Where it stands; looking through all of a long answer would cost time.
+        // The flag is near the end; searching all of a long response would take time.
         let end = &body[body.len().saturating_sub(64)..];
-        let is_error = end.windows(14).any(|it| it == br#""isError":true"#);
+        let is_error = end.windows(14).any(|window| window == br#""isError":true"#);
         assert!(head.status == 200 && !is_error, "{}", String::from_utf8_lossy(body));
         body.len()
     }
 }
 
-/// A call of a tool as JSON-RPC.
+/// Returns a tool call as JSON-RPC.
 pub fn call(id: u64, operation: Operation, arguments: &str, meta: &str) -> String {
     let tool = operation.tool();
     format!(

@@ -1,4 +1,4 @@
-//! Many clients at a time, and what their operations took.
+//! Concurrent clients and the durations of their operations.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -11,24 +11,24 @@ use crate::client::{Agent, Operation};
 use crate::server::{Server, processor_time};
 use benches::figures::{ns, percentile, us};
 
-/// Longer than anything takes.
+/// Longer than any operation takes.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often each agent does something before it counts.
+/// The number of unmeasured operations of each agent.
 const WARM_UP: usize = 3;
 
-/// The clients share one thread: two more would take the cores from the server.
+/// Creates a single-threaded runtime for all clients: more threads would take cores from the server.
 pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// What some clients did together without a pause.
+/// The measurements of clients that work without a pause.
 pub struct Burst {
-    /// How many nanoseconds each operation took.
+    /// The duration of each operation, in ns.
     pub times: Vec<u64>,
     pub took: Duration,
 }
 
-/// Lets each agent do something so often.
+/// Runs `each` operations per agent.
 pub async fn burst(agents: &mut [Agent], operation: Operation, each: usize) -> Burst {
     let arguments = operation.arguments().to_string();
     let begun = Instant::now();
@@ -48,18 +48,18 @@ async fn repeat(agent: &mut Agent, op: Operation, arguments: &str, count: usize)
     times
 }
 
-/// What several bursts of the same kind took.
+/// The measurements of several bursts of the same kind.
 #[derive(Default)]
 pub struct Times {
     ascending: Vec<u64>,
-    /// Operations a second, one figure for each burst.
+    /// Operations per second, one figure per burst.
     rates: Vec<f64>,
-    /// How long the server had a core in all bursts together.
+    /// The CPU time of the server in all bursts.
     processor: Duration,
 }
 
 impl Times {
-    /// Takes note of a burst, for which the server had a core for so long.
+    /// Adds a burst and the CPU time of the server during it.
     pub fn add(&mut self, burst: Burst, processor: Duration) {
         self.processor += processor;
         self.rates.push(burst.times.len() as f64 / burst.took.as_secs_f64());
@@ -68,17 +68,17 @@ impl Times {
         self.ascending.sort_unstable();
     }
 
-    /// The time in µs that so many of a hundred operations do not exceed.
+    /// Returns the duration in µs that `percent` of 100 operations do not exceed.
     pub fn us(&self, percent: usize) -> f64 {
         us(percentile(&self.ascending, percent))
     }
 
-    /// Operations a second: the median of all bursts.
+    /// Returns the operations per second: the median of all bursts.
     pub fn rate(&self) -> f64 {
         self.rates[self.rates.len() / 2]
     }
 
-    /// How many µs of a core an operation took.
+    /// Returns the CPU time per operation in µs.
     pub fn processor_us(&self) -> f64 {
         self.processor.as_secs_f64() * 1e6 / self.ascending.len() as f64
     }
@@ -87,7 +87,7 @@ impl Times {
         self.ascending.len()
     }
 
-    /// The figures that all tables have: [`COLUMNS`].
+    /// Returns the figures that all tables have, in the order of [`COLUMNS`].
     pub fn columns(&self) -> String {
         let [p50, p99, longest] = [50, 99, 100].map(|percent| self.us(percent));
         let (rate, processor) = (self.rate(), self.processor_us());
@@ -95,8 +95,8 @@ impl Times {
     }
 }
 
-/// The names of [`Times::columns`]; the last is how long the server had a core for each operation.
-pub const COLUMNS: &str = "a second | p50 µs | p99 µs | longest µs | core µs";
+/// The names of [`Times::columns`]. The last one is the CPU time of the server per operation.
+pub const COLUMNS: &str = "per second | p50 µs | p99 µs | longest µs | core µs";
 
 /// Begins a table with these columns.
 pub fn head(out: &mut dyn Write, columns: &str) -> io::Result<()> {
@@ -104,11 +104,11 @@ pub fn head(out: &mut dyn Write, columns: &str) -> io::Result<()> {
     writeln!(out, "| {columns} |\n|---|{rule}")
 }
 
-/// Agents that do the same, time and again, while others do something else in between.
+/// Agents that repeat one operation in bursts; other lanes run between the bursts.
 pub struct Lane {
     pub name: String,
     agents: Vec<Agent>,
-    /// The number of the process that serves them.
+    /// The id of the server process.
     server: u32,
     pub times: Times,
 }
@@ -127,14 +127,15 @@ impl Lane {
         Self::of(name, server, stream::once(Agent::stateless(server.port, operation))).await
     }
 
-    /// At the floor, with answers of the length that another server gives.
-    pub async fn of_floor(
+    /// Creates agents of the baseline server, with responses as long as those of another server.
+    pub async fn of_baseline(
         name: impl Into<String>,
         server: &Server,
         answer_bytes: usize,
         agents: usize,
     ) -> Self {
-        let agents = stream::iter(0..agents).then(|_| Agent::of_floor(server.port, answer_bytes));
+        let agents =
+            stream::iter(0..agents).then(|_| Agent::of_baseline(server.port, answer_bytes));
         Self::of(name, server, agents).await
     }
 
@@ -147,12 +148,12 @@ impl Lane {
         Self { name: name.into(), agents, server, times: Times::default() }
     }
 
-    /// Does something without taking note of it.
+    /// Runs operations without measuring them.
     pub async fn warm_up(&mut self, operation: Operation) {
         burst(&mut self.agents, operation, WARM_UP).await;
     }
 
-    /// Does something and takes note of it, on connections that are new but have been used.
+    /// Measures a burst over new connections that are warmed up.
     pub async fn run(&mut self, operation: Operation, each: usize) {
         for agent in &mut self.agents {
             agent.reconnect().await;
@@ -164,7 +165,7 @@ impl Lane {
     }
 }
 
-/// How long the answer to an operation is.
+/// Returns the length of the response to an operation.
 pub async fn answer_bytes(server: &Server, operation: Operation) -> usize {
     Agent::connect(server.port).await.call(operation, &operation.arguments().to_string()).await
 }

@@ -1,24 +1,24 @@
-//! What the HTTP side costs: operations a second, their latency, and how much loading pages slows them down.
+//! The cost of HTTP: operations per second, their latency, and how much page loads slow them down.
 //!
 //! ```text
 //! cargo bench -p benches --bench http                  everything
-//! cargo bench -p benches --bench http -- pages         the parts whose name is given: beside, operations, page,
-//!                                           pages, readers
+//! cargo bench -p benches --bench http -- pages         the parts whose name is given: operations, page, pages,
+//!                                           readers, resources
 //! ```
 //!
-//! See `benches/README.md` for what the tables mean and for results. The server is the real program on
-//! a store on the disk that holds the target directory; the clients share one thread of this process.
-//! Beside each figure is one of the same run: what it is compared with is measured alternately.
+//! See `benches/README.md` for the tables and for results. The server is the real program with a store on the disk of
+//! the target directory; the clients share one thread of this process. Each figure is measured alternately with its
+//! baseline in the same run.
 
-mod beside;
+mod aged_store;
+mod baseline;
 mod client;
-mod floor;
-mod lived_in;
 mod load;
 mod operations;
 mod page;
 mod pages;
 mod readers;
+mod resources;
 mod server;
 mod stdio;
 
@@ -30,7 +30,7 @@ use benches::fixture;
 type Part = fn(&mut dyn Write) -> io::Result<()>;
 
 const PARTS: [(&str, Part); 5] = [
-    ("beside", beside::report),
+    ("resources", resources::report),
     ("operations", operations::report),
     ("page", page::report),
     ("pages", pages::report),
@@ -38,11 +38,11 @@ const PARTS: [(&str, Part); 5] = [
 ];
 
 fn main() {
-    if floor::run() {
+    if baseline::run() {
         return;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` starts this, too, and wants no figures.
+    // `cargo test --benches` also starts this program, without `--bench`; it must not measure then.
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
@@ -50,7 +50,7 @@ fn main() {
     let is_named = |name| arguments.iter().any(|argument| argument == name);
     let all = !PARTS.iter().any(|(name, _)| is_named(name));
     for (_, report) in PARTS.iter().filter(|(name, _)| all || is_named(name)) {
-        report(&mut io::stdout()).expect("somebody who reads this");
+        report(&mut io::stdout()).expect("standard output is open");
     }
     directory.close().expect("the directory of the benchmarks can be removed");
 }

@@ -1,7 +1,7 @@
-//! Operations a second and their latency, by the number of clients and of issues.
+//! Operations per second and their latency, by the number of clients and issues.
 //!
-//! Reads and changes are measured apart. Before each burst of changes `issues.json` is brought up to date,
-//! so that it is not published meanwhile; in one table it is.
+//! Reads and changes are measured separately. Before each burst of changes the store is published, so that no publish
+//! falls into the burst; one table measures changes during publishing.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -16,17 +16,17 @@ use benches::fixture::{Appender, Fixture};
 const SIZES: [usize; 3] = [0, 1_000, 10_000];
 const CLIENTS: [usize; 3] = [1, 8, 32];
 const ROUNDS: usize = 8;
-/// How often something is appended in each round.
+/// The number of appends per round.
 const APPENDS: usize = 50;
 
 pub fn report(out: &mut dyn Write) -> io::Result<()> {
     reads(out)?;
     changes(out)?;
     without_pause(out)?;
-    faces(out)
+    transports(out)
 }
 
-/// How often each client does something in one burst.
+/// Returns the number of operations per client in a burst.
 fn each(clients: usize) -> usize {
     match clients {
         1 => 200,
@@ -40,38 +40,38 @@ fn name(size: usize) -> String {
 }
 
 fn reads(out: &mut dyn Write) -> io::Result<()> {
-    let (runtime, floor) = (runtime(), Server::floor());
+    let (runtime, baseline) = (runtime(), Server::baseline());
     let servers = SIZES.map(|size| (size, Server::with(size)));
     writeln!(out, "Reads: list_issues, take 20\n")?;
-    head(out, &format!("clients | | {COLUMNS} | p50 to its floor"))?;
+    head(out, &format!("clients | | {COLUMNS} | p50 to its baseline"))?;
     for clients in CLIENTS {
         let mut lanes = runtime.block_on(async {
             let mut lanes = Vec::new();
             for (size, server) in &servers {
-                // An empty list is a much shorter answer.
+                // An empty list gives a much shorter response.
                 let bytes = answer_bytes(server, List).await;
-                let name_of_floor = format!("floor, {bytes} bytes");
-                let floor = Lane::of_floor(name_of_floor, &floor, bytes, clients).await;
-                lanes.push((floor, Lane::of_sessions(name(*size), server, clients).await));
+                let name_of_baseline = format!("baseline, {bytes} bytes");
+                let baseline = Lane::of_baseline(name_of_baseline, &baseline, bytes, clients).await;
+                lanes.push((baseline, Lane::of_sessions(name(*size), server, clients).await));
             }
             for _ in 0..ROUNDS {
-                for (floor, lane) in &mut lanes {
-                    floor.run(List, each(clients)).await;
+                for (baseline, lane) in &mut lanes {
+                    baseline.run(List, each(clients)).await;
                     lane.run(List, each(clients)).await;
                 }
             }
             lanes
         });
-        for (floor, lane) in lanes.drain(..) {
-            let ratio = lane.times.us(50) / floor.times.us(50);
-            writeln!(out, "| {clients} | {} | {} | |", floor.name, floor.times.columns())?;
+        for (baseline, lane) in lanes.drain(..) {
+            let ratio = lane.times.us(50) / baseline.times.us(50);
+            writeln!(out, "| {clients} | {} | {} | |", baseline.name, baseline.times.columns())?;
             writeln!(out, "| {clients} | {} | {} | {ratio:.1} |", lane.name, lane.times.columns())?;
         }
     }
     writeln!(out)
 }
 
-/// One synced append after the other, as the store makes them for a change.
+/// Repeated synced appends, as the store makes them for changes.
 struct Appends {
     appender: Appender,
     times: Times,
@@ -91,45 +91,48 @@ impl Appends {
 }
 
 fn changes(out: &mut dyn Write) -> io::Result<()> {
-    let (runtime, floor) = (runtime(), Server::floor());
+    let (runtime, baseline) = (runtime(), Server::baseline());
     writeln!(out, "Changes: add_issue\n")?;
-    head(out, &format!("clients | | {COLUMNS} | p50 to the floor | to an append"))?;
+    head(out, &format!("clients | | {COLUMNS} | p50 to the baseline | to an append"))?;
     for clients in CLIENTS {
-        // New ones, since each burst makes them larger.
+        // New servers, because each burst adds issues to their stores.
         let servers = SIZES.map(|size| (size, Server::with(size)));
         let mut appends = Appends::new();
-        let (mut lane_of_floor, mut lanes) = runtime.block_on(async {
+        let (mut lane_of_baseline, mut lanes) = runtime.block_on(async {
             let bytes = answer_bytes(&servers[0].1, Add).await;
-            let name_of_floor = format!("floor, {bytes} bytes");
-            let floor = Lane::of_floor(name_of_floor, &floor, bytes, clients).await;
+            let name_of_baseline = format!("baseline, {bytes} bytes");
+            let baseline = Lane::of_baseline(name_of_baseline, &baseline, bytes, clients).await;
             let mut lanes = Vec::new();
             for (size, server) in &servers {
                 lanes.push((Lane::of_sessions(name(*size), server, clients).await, server));
             }
-            (floor, lanes)
+            (baseline, lanes)
         });
         for _ in 0..ROUNDS {
             for (lane, server) in &mut lanes {
                 server.settle();
                 appends.run();
-                runtime.block_on(lane_of_floor.run(Add, each(clients)));
+                runtime.block_on(lane_of_baseline.run(Add, each(clients)));
                 runtime.block_on(lane.run(Add, each(clients)));
             }
         }
-        let (append, floor) = (&appends.times, &lane_of_floor.times);
+        let (append, baseline) = (&appends.times, &lane_of_baseline.times);
         writeln!(out, "| | append and sync | {} | | |", append.columns())?;
-        writeln!(out, "| {clients} | {} | {} | | |", lane_of_floor.name, floor.columns())?;
+        writeln!(out, "| {clients} | {} | {} | | |", lane_of_baseline.name, baseline.columns())?;
         for (lane, _) in &lanes {
-            let [to_floor, to_append] =
-                [floor, append].map(|times| lane.times.us(50) / times.us(50));
+            let [to_baseline, to_append] =
+                [baseline, append].map(|times| lane.times.us(50) / times.us(50));
             let (name, columns) = (&lane.name, lane.times.columns());
-            writeln!(out, "| {clients} | {name} | {columns} | {to_floor:.1} | {to_append:.1} |")?;
+            writeln!(
+                out,
+                "| {clients} | {name} | {columns} | {to_baseline:.1} | {to_append:.1} |"
+            )?;
         }
     }
     writeln!(out)
 }
 
-/// Changes for so long that `issues.json` is published meanwhile.
+/// Measures changes over a time in which `issues.json` is published.
 fn without_pause(out: &mut dyn Write) -> io::Result<()> {
     const CLIENTS: usize = 8;
     const EACH: usize = 1_500;
@@ -145,11 +148,11 @@ fn without_pause(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} | {ratio:.0} |\n", lane.times.columns())
 }
 
-/// The ways of one client to the same operation.
-fn faces(out: &mut dyn Write) -> io::Result<()> {
+/// Compares the transports for one client and the same operation.
+fn transports(out: &mut dyn Write) -> io::Result<()> {
     const SIZE: usize = 1_000;
     const EACH: usize = 100;
-    // Time enough to publish each store between the bursts of changes.
+    // Long enough to publish each store between the bursts of changes.
     const REST: Duration = Duration::from_millis(600);
     writeln!(out, "One client, {SIZE} issues\n")?;
     head(out, &format!(" | | {COLUMNS} | p50 to stdio"))?;
@@ -184,8 +187,8 @@ fn row(
     operation: Operation,
     name: &str,
     times: &Times,
-    beside: &Times,
+    baseline: &Times,
 ) -> io::Result<()> {
-    let ratio = times.us(50) / beside.us(50);
+    let ratio = times.us(50) / baseline.us(50);
     writeln!(out, "| {} | {name} | {} | {ratio:.1} |", operation.tool(), times.columns())
 }

@@ -1,4 +1,4 @@
-//! What somebody who reads the pages without a pause does to the agents at work.
+//! How much a client that loads pages without a pause slows down the agents.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -12,19 +12,19 @@ use benches::figures::{ns, percentile, us};
 
 const SIZE: usize = 10_000;
 const CLIENTS: usize = 8;
-/// So few that a burst ends before the file is published.
+/// Few enough that a burst ends before the file is published.
 const EACH: usize = 100;
 const ROUNDS: usize = 12;
-/// More pages than anybody can load during a burst.
+/// More page loads than fit into a burst.
 const MAX_LOADS: usize = 1_000_000;
 
-/// What is read, and of whom.
+/// The loaded page and its server.
 enum Reading {
     Nothing,
     Own(&'static str),
-    /// As many bytes as the first page has, from the floor: it takes the same place on the cores but
-    /// asks nothing of the tracker.
-    Floor,
+    /// As many bytes as the first page, from the baseline server: the transfer takes the same CPU time, but the tracker
+    /// does no work.
+    Baseline,
 }
 
 struct Trial {
@@ -32,22 +32,22 @@ struct Trial {
     reading: Reading,
     server: Server,
     lane: Lane,
-    /// How many nanoseconds each page took.
+    /// The duration of each page load, in ns.
     loads: Vec<u64>,
 }
 
 pub fn report(out: &mut dyn Write) -> io::Result<()> {
-    let (runtime, floor) = (runtime(), Server::floor());
+    let (runtime, baseline) = (runtime(), Server::baseline());
     let mut page_bytes = 0;
     let mut trials = Vec::new();
     for (name, reading) in [
-        ("nobody", Reading::Nothing),
+        ("nothing", Reading::Nothing),
         ("`/`", Reading::Own("/")),
         ("statistics", Reading::Own("/stats?range=all")),
         ("`/health`", Reading::Own("/health")),
-        ("the floor", Reading::Floor),
+        ("the baseline", Reading::Baseline),
     ] {
-        // One each, so that all grow alike.
+        // Each trial has its own server, so that all stores grow equally.
         let server = Server::with(SIZE);
         let lane = runtime.block_on(async {
             page_bytes = Connection::open(server.port).await.get("/").await;
@@ -64,15 +64,18 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
                     continue;
                 }
                 Reading::Own(path) => (trial.server.port, path.to_owned()),
-                Reading::Floor => (floor.port, format!("/{page_bytes}")),
+                Reading::Baseline => (baseline.port, format!("/{page_bytes}")),
             };
-            runtime.block_on(read_along(trial, port, &path));
+            runtime.block_on(run_with_page_loads(trial, port, &path));
         }
     }
-    writeln!(out, "Changes by {CLIENTS} clients at {SIZE} issues while somebody reads\n")?;
+    writeln!(
+        out,
+        "Changes by {CLIENTS} clients at {SIZE} issues while another client loads pages\n"
+    )?;
     head(
         out,
-        &format!("reads | {COLUMNS} | p50 to nobody | p99 | pages a second | p50 of a page µs"),
+        &format!("reads | {COLUMNS} | p50 to nothing | p99 | pages per second | p50 of a page µs"),
     )?;
     let alone = [50, 99].map(|percent| trials[0].lane.times.us(percent));
     for trial in &mut trials {
@@ -90,8 +93,8 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n`/` has {page_bytes} bytes\n")
 }
 
-/// Lets the agents work, and somebody read until they are done.
-async fn read_along(trial: &mut Trial, port: u16, path: &str) {
+/// Runs a burst of changes while another client loads pages.
+async fn run_with_page_loads(trial: &mut Trial, port: u16, path: &str) {
     let mut connection = Connection::open(port).await;
     let is_done = Cell::new(false);
     let work = async {

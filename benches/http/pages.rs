@@ -1,4 +1,4 @@
-//! What each page costs, at two sizes of the store, and what many who keep one open cost.
+//! The cost of each page at two store sizes, and of many open pages.
 
 use std::io::{self, Write};
 use std::thread;
@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
 
+use crate::aged_store::aged_store;
 use crate::client::Connection;
 use crate::client::Operation::Add;
-use crate::lived_in::lived_in;
 use crate::load::{COLUMNS, Lane, head, runtime};
 use crate::server::{Server, processor_time};
 use benches::figures::{ns, percentile, us};
@@ -19,10 +19,10 @@ use benches::figures::{ns, percentile, us};
 const SIZES: [usize; 2] = [10_000, 100_000];
 const LOADS: usize = 40;
 const BETWEEN_LOADS: Duration = Duration::from_millis(2);
-/// What a page may have at the smaller size, in bytes, and take at each size, in ms at p50.
+/// Targets: the bytes of a page at the smaller size, and p50 in ms at each size.
 const MAX_BYTES: usize = 150_000;
 const MAX_MS: [f64; 2] = [10.0, 30.0];
-/// The pages. The texts of the searches stand in many issues, in few, and in none.
+/// The measured pages. The searches match many issues, few, or none.
 const PAGES: [(&str, &str); 24] = [
     ("list", "/"),
     ("list, one status", "/?status=closed"),
@@ -53,29 +53,29 @@ const PAGES: [(&str, &str); 24] = [
 const STREAMS: usize = 1_000;
 const CLIENTS: usize = 8;
 const EACH: usize = 100;
-/// Connections that are opened one after the other, so that none is refused.
+/// The time limit of a stream: the connections are opened one after the other, so that none is refused.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn report(out: &mut dyn Write) -> io::Result<()> {
-    let (runtime, floor) = (runtime(), Server::floor());
+    let (runtime, baseline) = (runtime(), Server::baseline());
     for (size, max_ms) in SIZES.into_iter().zip(MAX_MS) {
         writeln!(out, "Pages at {size} issues; one reader who waits between two\n")?;
         head(
             out,
-            "page | bytes | compressed | p50 ms | p99 ms | the floor, p50 ms | to the floor | target",
+            "page | bytes | compressed | p50 ms | p99 ms | the baseline, p50 ms | to the baseline | target",
         )?;
-        let server = lived_in(size);
+        let server = aged_store(size);
         let issue = first_issue(server.port);
         let pages = PAGES.map(|(name, path)| (name, path.to_owned()));
         for (name, path) in pages.into_iter().chain([("issue", issue)]) {
-            page(out, &runtime, (&server, &floor), (name, &path), (size == SIZES[0], max_ms))?;
+            page(out, &runtime, (&server, &baseline), (name, &path), (size == SIZES[0], max_ms))?;
         }
         writeln!(out, "\nresident: {:.0} MB\n", server.resident_bytes() as f64 / 1e6)?;
     }
     streams(out, &runtime)
 }
 
-/// The path of an issue's page.
+/// Returns the path of an issue page.
 fn first_issue(port: u16) -> String {
     let list = body(port, "/", "identity");
     let list = String::from_utf8_lossy(&list);
@@ -95,14 +95,14 @@ fn body(port: u16, path: &str, encoding: &str) -> Vec<u8> {
 fn page(
     out: &mut dyn Write,
     runtime: &Runtime,
-    (server, floor): (&Server, &Server),
+    (server, baseline): (&Server, &Server),
     (name, path): (&str, &str),
     (is_small, max_ms): (bool, f64),
 ) -> io::Result<()> {
     let plain = body(server.port, path, "identity").len();
     let compressed = body(server.port, path, "gzip").len();
     let mut times = [Vec::new(), Vec::new()];
-    let paths = [(server.port, path.to_owned()), (floor.port, format!("/{plain}"))];
+    let paths = [(server.port, path.to_owned()), (baseline.port, format!("/{plain}"))];
     runtime.block_on(async {
         for _ in 0..LOADS {
             for (times, (port, path)) in times.iter_mut().zip(&paths) {
@@ -114,24 +114,24 @@ fn page(
             }
         }
     });
-    let [page, floor] = times.each_mut().map(|times| {
+    let [page, baseline] = times.each_mut().map(|times| {
         times.sort_unstable();
         [50, 99].map(|percent| us(percentile(times, percent)) / 1e3)
     });
-    let ratio = page[0] / floor[0];
+    let ratio = page[0] / baseline[0];
     let is_met = page[0] <= max_ms && !(is_small && plain > MAX_BYTES);
     let target = if is_met { "met" } else { "missed" };
     writeln!(
         out,
         "| {name} | {plain} | {compressed} | {:.2} | {:.2} | {:.2} | {ratio:.0} | {target} |",
-        page[0], page[1], floor[0]
+        page[0], page[1], baseline[0]
     )
 }
 
-/// Lets a thousand pages be open, and agents change issues meanwhile.
+/// Keeps a thousand pages open while agents change issues.
 fn streams(out: &mut dyn Write, runtime: &Runtime) -> io::Result<()> {
     rlimit::increase_nofile_limit(2 * STREAMS as u64).expect("files enough");
-    let server = lived_in(SIZES[0]);
+    let server = aged_store(SIZES[0]);
     body(server.port, "/", "identity");
     writeln!(out, "Changes by {CLIENTS} clients while {STREAMS} pages are open\n")?;
     head(
@@ -152,23 +152,23 @@ fn streams(out: &mut dyn Write, runtime: &Runtime) -> io::Result<()> {
         let mut lane = runtime.block_on(Lane::of_sessions("", &server, CLIENTS));
         server.settle();
         runtime.block_on(async {
-            let told =
+            let waits =
                 listeners.into_iter().map(|listener| tokio::spawn(listener.wait_for_change()));
-            let told: Vec<_> = told.collect();
+            let waits: Vec<_> = waits.collect();
             lane.run(Add, EACH).await;
-            for listener in told {
-                listener.await.expect("a listener that is told");
+            for listener in waits {
+                listener.await.expect("a listener that gets the event");
             }
         });
         writeln!(out, "| {count} | {resident:.1} | {share:.1} % | {} |", lane.times.columns())?;
     }
-    writeln!(out, "\nEvery call succeeded, and every open page was told.\n")
+    writeln!(out, "\nEvery call succeeded, and every open page got the change.\n")
 }
 
-/// An open page, as far as the server knows.
+/// An open page from the server's point of view.
 struct Listener {
     stream: TcpStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
 }
 
 impl Listener {
@@ -176,27 +176,27 @@ impl Listener {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("a server");
         let request = b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
         stream.write_all(request).await.expect("a server that listens");
-        let mut listener = Self { stream, heard: Vec::new() };
-        listener.hears("event: hello").await;
+        let mut listener = Self { stream, received: Vec::new() };
+        listener.wait_for("event: hello").await;
         listener
     }
 
-    /// Waits until it is told of a change.
+    /// Waits for the event of a change.
     async fn wait_for_change(mut self) {
-        self.hears("event: change").await;
+        self.wait_for("event: change").await;
     }
 
-    async fn hears(&mut self, wanted: &str) {
+    async fn wait_for(&mut self, wanted: &str) {
         let hearing = async {
-            while !String::from_utf8_lossy(&self.heard).contains(wanted) {
-                let count = self.stream.read_buf(&mut self.heard).await.expect("a stream");
+            while !String::from_utf8_lossy(&self.received).contains(wanted) {
+                let count = self.stream.read_buf(&mut self.received).await.expect("a stream");
                 assert!(
                     count > 0,
                     "the stream has ended: {:?}",
-                    String::from_utf8_lossy(&self.heard)
+                    String::from_utf8_lossy(&self.received)
                 );
             }
         };
-        timeout(PATIENCE, hearing).await.expect("a server that tells");
+        timeout(PATIENCE, hearing).await.expect("an event in time");
     }
 }

@@ -1,4 +1,4 @@
-//! What readers who reload pages without a pause wait, what they do to the tools, and how soon a reader sees a change.
+//! Page loads of readers without a pause: their latency, their effect on tool calls, and the delay from change to page.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -9,42 +9,42 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
+use crate::aged_store::aged_store;
 use crate::client::Operation::{Add, List};
 use crate::client::{Agent, Connection, Operation};
-use crate::lived_in::lived_in;
 use crate::load::{head, runtime};
 use crate::server::Server;
 use benches::figures::{ns, percentile, us};
 
 const SIZE: usize = 100_000;
-/// What the readers load, one page each.
+/// The pages, one for each reader.
 const PAGES: [&str; 4] = ["/", "/board", "/agents", "/stats"];
-/// The agent makes a call, and pauses.
+/// The number of calls, and the pause of the agent after each.
 const CALLS: usize = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 const ROUNDS: usize = 4;
-/// Changes a second, for how many changes.
+/// The pause between changes, and their number.
 const BETWEEN_CHANGES: Duration = Duration::from_millis(20);
 const CHANGES: usize = 400;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn report(out: &mut dyn Write) -> io::Result<()> {
     let runtime = runtime();
-    let server = lived_in(SIZE);
+    let server = aged_store(SIZE);
     for path in PAGES {
         runtime.block_on(async { Connection::open(server.port).await.get(path).await });
     }
-    writeln!(out, "Four readers who reload without a pause at {SIZE} issues, beside one agent\n")?;
+    writeln!(out, "Four readers that reload without a pause at {SIZE} issues, and one agent\n")?;
     head(
         out,
-        "tool | alone, p50 µs | beside readers | ratio | pages a second | a page, p50 ms | p95 ms",
+        "tool | alone, p50 µs | with readers | ratio | pages per second | a page, p50 ms | p95 ms",
     )?;
     for operation in [List, Add] {
-        runtime.block_on(beside(out, &server, operation))?;
+        runtime.block_on(with_readers(out, &server, operation))?;
     }
     writeln!(
         out,
-        "\nFrom the answer to a change until a page that follows the changes has loaded with it, ms, at 50 changes a second\n"
+        "\nFrom the response to a change until a page that reloads at each event shows it, ms, at 50 changes per second\n"
     )?;
     head(out, "page | p50 | p95 | longest")?;
     for path in PAGES {
@@ -53,10 +53,14 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Measures calls of a tool, alone and beside readers in turn.
-async fn beside(out: &mut dyn Write, server: &Server, operation: Operation) -> io::Result<()> {
+/// Measures calls of a tool alternately alone and during page loads.
+async fn with_readers(
+    out: &mut dyn Write,
+    server: &Server,
+    operation: Operation,
+) -> io::Result<()> {
     let mut agent = Agent::connect(server.port).await;
-    let (mut alone, mut together) = (Vec::new(), Vec::new());
+    let (mut alone, mut loaded) = (Vec::new(), Vec::new());
     let (mut loads, mut took) = (Vec::new(), Duration::ZERO);
     for _ in 0..ROUNDS {
         server.settle();
@@ -71,21 +75,21 @@ async fn beside(out: &mut dyn Write, server: &Server, operation: Operation) -> i
         let reads = PAGES.map(|path| reload(server.port, path, &is_done));
         let (times, read) = tokio::join!(work, futures::future::join_all(reads));
         took += begun.elapsed();
-        together.extend(times);
+        loaded.extend(times);
         loads.extend(read.concat());
     }
-    let [alone, together] = [alone, together].map(|mut times| {
+    let [alone, loaded] = [alone, loaded].map(|mut times| {
         times.sort_unstable();
         us(percentile(&times, 50))
     });
     loads.sort_unstable();
     let rate = loads.len() as f64 / took.as_secs_f64();
     let [p50, p95] = [50, 95].map(|percent| us(percentile(&loads, percent)) / 1e3);
-    let ratio = together / alone;
+    let ratio = loaded / alone;
     let name = operation.tool();
     writeln!(
         out,
-        "| `{name}` | {alone:.0} | {together:.0} | {ratio:.2} | {rate:.0} | {p50:.1} | {p95:.1} |"
+        "| `{name}` | {alone:.0} | {loaded:.0} | {ratio:.2} | {rate:.0} | {p50:.1} | {p95:.1} |"
     )
 }
 
@@ -112,11 +116,11 @@ async fn reload(port: u16, path: &str, is_done: &Cell<bool>) -> Vec<u64> {
     times
 }
 
-/// Files issues, and measures how soon a reader who loads the page at each event has each of them.
+/// Files issues, and measures how soon a reader who reloads the page at each event sees each of them.
 async fn change_to_page(out: &mut dyn Write, server: &Server, path: &str) -> io::Result<()> {
     let mut agent = Agent::connect(server.port).await;
     let mut arguments = Add.arguments();
-    // Long enough for the last page.
+    // The reader runs until the last change is filed.
     let (answered, is_done) = (Cell::new(Vec::new()), Cell::new(false));
     let work = async {
         for number in 0..CHANGES {
@@ -133,15 +137,12 @@ async fn change_to_page(out: &mut dyn Write, server: &Server, path: &str) -> io:
         let mut stream = TcpStream::connect(("127.0.0.1", server.port)).await.expect("a server");
         let request = b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
         stream.write_all(request).await.expect("a server that listens");
-        let (mut heard, mut seen, mut times) = (Vec::new(), 0, Vec::new());
+        let (mut received, mut seen, mut times) = (Vec::new(), 0, Vec::new());
         let mut connection = Connection::open(server.port).await;
         while !is_done.get() {
-            heard.clear();
-            let hearing = timeout(PATIENCE, stream.read_buf(&mut heard)).await;
-            assert!(
-                hearing.expect("a server that tells").expect("a stream") > 0,
-                "the stream ended"
-            );
+            received.clear();
+            let read = timeout(PATIENCE, stream.read_buf(&mut received)).await;
+            assert!(read.expect("an event in time").expect("a stream") > 0, "the stream ended");
             let all = answered.take();
             let known = all.len();
             answered.set(all);

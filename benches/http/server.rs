@@ -1,4 +1,4 @@
-//! Servers in processes of their own, killed when they are dropped.
+//! Servers in separate processes, killed on drop.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -14,31 +14,31 @@ use tempfile::TempDir;
 use benches::figures::memory_bytes;
 use benches::fixture;
 
-use crate::floor::{self, READY};
+use crate::baseline::{self, READY};
 
-/// How many lines may come before that.
+/// The number of lines that may come before the line with the port.
 const MAX_LINES: usize = 100;
 
-/// How often, and after how long, it is looked at whether `issues.json` is up to date. After publishing it the store
-/// rests for 20 times as long as that took, which is seconds on a busy machine.
-const LOOKS: usize = 12_000;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+/// The number of checks for an up-to-date `issues.json`, and the pause between them. After a publish the store waits 20
+/// times as long as that publish took, which is seconds on a busy machine.
+const CHECKS: usize = 12_000;
+const BETWEEN_CHECKS: Duration = Duration::from_millis(5);
 
 pub struct Server {
     process: Child,
     pub port: u16,
     directory: TempDir,
-    /// Kept, because a server that cannot log is not an ordinary one.
+    /// Kept open, because a server without a log reader would behave differently.
     _log: BufReader<ChildStderr>,
 }
 
 impl Server {
-    /// `ait serve` on a store with so many issues.
+    /// Starts `ait serve` on a store with `size` issues.
     pub fn with(size: usize) -> Self {
         Self::serving(fixture::directory_with(size))
     }
 
-    /// The same on a store that begins as this file.
+    /// Starts `ait serve` on a copy of this file.
     pub fn on(issues_json: &Path) -> Self {
         let directory = fixture::new_directory();
         let path = directory.path().join("issues.json");
@@ -52,10 +52,10 @@ impl Server {
         Self::start(command, directory)
     }
 
-    /// The floor.
-    pub fn floor() -> Self {
+    /// Starts the baseline server.
+    pub fn baseline() -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
-        command.env(floor::VARIABLE, "1");
+        command.env(baseline::VARIABLE, "1");
         Self::start(command, fixture::new_directory())
     }
 
@@ -69,17 +69,17 @@ impl Server {
         Self { process, port: port.expect("a server that gets a port"), directory, _log: log }
     }
 
-    /// Waits until `issues.json` is up to date, so that what is measured next is not disturbed by that.
+    /// Waits until `issues.json` is published, so that no publish disturbs the next measurement.
     pub fn settle(&self) {
-        let place = StorePaths::of(self.directory.path().join("issues.json"));
-        for _ in 0..LOOKS {
-            if durable_number(&place).is_none_or(|number| published_number(&place) == Some(number))
+        let paths = StorePaths::of(self.directory.path().join("issues.json"));
+        for _ in 0..CHECKS {
+            if durable_number(&paths).is_none_or(|number| published_number(&paths) == Some(number))
             {
                 return;
             }
-            thread::sleep(BETWEEN_LOOKS);
+            thread::sleep(BETWEEN_CHECKS);
         }
-        panic!("issues.json is not brought up to date");
+        panic!("issues.json is not published in time");
     }
 
     pub fn id(&self) -> u32 {
@@ -93,25 +93,25 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Nothing to be done about one that is gone already.
+        // Ignore the error for a process that has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// The number of the newest event that is durable.
-fn durable_number(place: &StorePaths) -> Option<u64> {
-    let mark = fs::read_to_string(place.mark()).ok()?;
+/// Returns the number of the newest durable event.
+fn durable_number(paths: &StorePaths) -> Option<u64> {
+    let mark = fs::read_to_string(paths.mark()).ok()?;
     u64::from_str_radix(mark.split(' ').nth(3)?, 16).ok()
 }
 
-/// The number of the newest event that `issues.json` tells.
-fn published_number(place: &StorePaths) -> Option<u64> {
-    let published: Value = serde_json::from_slice(&fs::read(place.published()).ok()?).ok()?;
+/// Returns the number of the newest event in `issues.json`.
+fn published_number(paths: &StorePaths) -> Option<u64> {
+    let published: Value = serde_json::from_slice(&fs::read(paths.published()).ok()?).ok()?;
     published["number"].as_u64()
 }
 
-/// The program on the store of a directory, its pages on a port that the system picks.
+/// Returns a command for the program on the store in a directory, with its pages on a free port.
 pub fn ait(directory: &TempDir) -> Command {
     let mut command = benches::ait();
     command.current_dir(directory).args(["--file", "issues.json", "--port", "0"]);
@@ -121,10 +121,10 @@ pub fn ait(directory: &TempDir) -> Command {
     command
 }
 
-/// How long a process has had a core until now, to 10 ms; 0 where the system does not tell.
+/// Returns the CPU time of a process, to 10 ms. Returns 0 if the system does not report it.
 pub fn processor_time(process: u32) -> Duration {
-    // `man 5 proc`: the name, in parentheses, is the second field; user and system time are the 14th and
-    // 15th, in hundredths of a second on every Linux of today.
+    // See `man 5 proc`: the name in parentheses is the second field; user and system time are the 14th and 15th, in
+    // hundredths of a second on Linux.
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let after_name = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let fields = after_name.split_whitespace().skip(11).take(2);

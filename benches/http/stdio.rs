@@ -1,4 +1,4 @@
-//! The same agent at the other face: a process of its own, which it speaks with through pipes.
+//! A client over stdio, which starts its own process.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -13,7 +13,7 @@ use crate::server::{ait, processor_time};
 use benches::figures::ns;
 use benches::fixture;
 
-/// How many lines may come before an answer.
+/// The number of lines that may come before a response.
 const MAX_LINES: usize = 100;
 
 pub struct Client {
@@ -21,12 +21,12 @@ pub struct Client {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     last_id: u64,
-    /// Where the store is, if it goes with the client.
+    /// The directory of the store, if the client owns it.
     _directory: Option<TempDir>,
 }
 
 impl Client {
-    /// An agent that has introduced itself to a server of so many issues.
+    /// Starts a client on a new store with `size` issues.
     pub fn with(size: usize) -> Self {
         let directory = fixture::directory_with(size);
         let mut client = Self::start(&directory);
@@ -34,7 +34,7 @@ impl Client {
         client
     }
 
-    /// The same, on a store that others use, too.
+    /// Starts a client on an existing store.
     pub fn start(directory: &TempDir) -> Self {
         let mut command = ait(directory);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -49,7 +49,7 @@ impl Client {
         client
     }
 
-    /// Does something so often and takes note of it, as [`Lane::run`](crate::load::Lane::run) does.
+    /// Measures `count` operations, as [`Lane::run`](crate::load::Lane::run) does.
     pub fn run(&mut self, into: &mut Times, operation: Operation, count: usize) {
         let before = processor_time(self.process.id());
         let burst = self.burst(operation, count);
@@ -72,7 +72,7 @@ impl Client {
         Burst { times, took: begun.elapsed() }
     }
 
-    /// The answer to a request, as it comes.
+    /// Sends a request and returns the response line.
     pub fn request(&mut self, method: &str, params: &Value) -> String {
         self.last_id += 1;
         let id = self.last_id;
@@ -101,7 +101,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // Nothing to be done about one that is gone already.
+        // Ignore the error for a process that has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,11 +1,11 @@
-//! What processes cost that have nothing to do: one of each agent's client, all on one store.
+//! The cost of idle processes: one per agent client, all on one store.
 //!
 //! ```text
 //! cargo bench -p benches --bench idle
 //! ```
 //!
-//! See `benches/README.md` for what the table means and for results. Beside them run as many processes that
-//! wait for their stdin and do nothing else (`cat`). Reads `/proc`, as Linux has it.
+//! See `benches/README.md` for the table and for results. The baseline is the same number of processes that only wait
+//! for stdin (`cat`). Needs `/proc` of Linux.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,15 +18,15 @@ use benches::fixture;
 
 const PROCESSES: usize = 20;
 const SIZES: [usize; 3] = [0, 1_000, 10_000];
-/// How long they begin: the file is read, and one of them takes the port.
-const BEGINNING: Duration = Duration::from_secs(5);
+/// The time for the start: the processes read the file, and one of them takes the port.
+const START: Duration = Duration::from_secs(5);
 const IDLE: Duration = Duration::from_secs(60);
 
 fn main() {
-    // `cargo test --benches` starts this, too, and wants no figures.
+    // `cargo test --benches` also starts this program, without `--bench`; it must not measure then.
     if std::env::args().any(|argument| argument == "--bench") {
         let directory = fixture::make_directory();
-        report(&mut io::stdout()).expect("somebody who reads this, and a /proc");
+        report(&mut io::stdout()).expect("standard output and /proc are available");
         directory.close().expect("the directory of the benchmarks can be removed");
     }
 }
@@ -34,7 +34,7 @@ fn main() {
 fn report(out: &mut dyn Write) -> io::Result<()> {
     let (count, seconds) = (PROCESSES, IDLE.as_secs());
     writeln!(out, "{count} processes that wait for {seconds} s, each on the average\n")?;
-    writeln!(out, "| | issues | CPU, ms | of one core | memory of its own, MB |")?;
+    writeln!(out, "| | issues | CPU, ms | of one core | private memory, MB |")?;
     writeln!(out, "|---|---:|---:|---:|---:|")?;
     for size in SIZES {
         let store = fixture::directory_with(size);
@@ -50,7 +50,7 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
     Waiting::start(|| Command::new("cat"))?.write("cat", 0, out)
 }
 
-/// Processes that wait for their stdin. They end with it.
+/// Processes that wait for stdin and end with it.
 struct Waiting(Vec<Child>);
 
 impl Waiting {
@@ -64,7 +64,7 @@ impl Waiting {
     }
 
     fn write(&self, name: &str, size: usize, out: &mut dyn Write) -> io::Result<()> {
-        thread::sleep(BEGINNING);
+        thread::sleep(START);
         let before = self.sum(cpu_ms)?;
         thread::sleep(IDLE);
         let cpu_ms = (self.sum(cpu_ms)? - before) as f64 / PROCESSES as f64;
@@ -73,8 +73,8 @@ impl Waiting {
         writeln!(out, "| `{name}` | {size} | {cpu_ms:.1} | {share:.4} % | {own_mb:.2} |")
     }
 
-    fn sum(&self, of: fn(u32) -> io::Result<u64>) -> io::Result<u64> {
-        self.0.iter().map(|child| of(child.id())).sum()
+    fn sum(&self, measure: fn(u32) -> io::Result<u64>) -> io::Result<u64> {
+        self.0.iter().map(|child| measure(child.id())).sum()
     }
 }
 
@@ -87,19 +87,19 @@ impl Drop for Waiting {
     }
 }
 
-/// The time that a process has had a processor, with its threads that have ended, in ms: user and system of
-/// its `stat` (proc_pid_stat(5)), which counts 100 ticks a second.
+/// Returns the CPU time of a process and its finished threads in ms: user and system time in `stat`
+/// (proc_pid_stat(5)), with 100 ticks per second.
 fn cpu_ms(pid: u32) -> io::Result<u64> {
     const MS_PER_TICK: u64 = 10;
     const USER: usize = 11;
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name in parentheses may have anything in it.
+    // The name in parentheses may contain any character.
     let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ');
     let ticks = fields.skip(USER).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
     Ok(ticks.sum::<u64>() * MS_PER_TICK)
 }
 
-/// The memory that a process shares with no other, in kB.
+/// Returns the memory that a process shares with no other, in kB.
 fn own_kb(pid: u32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     let own = text.lines().filter(|line| line.starts_with("Private_"));

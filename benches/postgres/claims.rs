@@ -1,5 +1,5 @@
-//! Claims a second: plain SQL, plain SQL that writes as many rows, one server with many clients, and many processes, of
-//! ours and of plain SQL.
+//! Claims per second: plain SQL, plain SQL that writes the same rows, one server with many clients, and many processes,
+//! both with `ait` and with plain SQL.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +16,7 @@ const CLAIMS: usize = 6400;
 const ROUNDS: usize = 3;
 
 pub fn report(server: &Server) {
-    println!("\nClaims a second, {CLAIMS} claims by {CLIENTS} at a time\n");
+    println!("\nClaims per second, {CLAIMS} claims by {CLIENTS} at a time\n");
     println!(
         "| commits of one row | plain SQL | with all rows | one server | to plain | all rows from {CLIENTS} processes | {CLIENTS} processes | to plain | to those |"
     );
@@ -26,11 +26,11 @@ pub fn report(server: &Server) {
         let commits = runtime.block_on(plain::commits_per_second(server, CLAIMS));
         let plain = runtime.block_on(plain::claims_per_second(server, CLAIMS));
         let whole = runtime.block_on(plain::whole_claims_per_second(server, CLAIMS));
-        let one = runtime.block_on(of_one_server(server));
+        let one = runtime.block_on(one_server_rate(server));
         let issues = CLAIMS + CLIENTS * WARM_UP + 100;
-        let steps = of_processes(&runtime.block_on(plain::make(server, issues)));
+        let steps = processes_rate(&runtime.block_on(plain::make(server, issues)));
         let url = runtime.block_on(project::make(server, issues, 10));
-        let many = of_processes(&url);
+        let many = processes_rate(&url);
         let (first, second, third) = (one / plain, many / plain, many / steps);
         println!(
             "| {commits:.0} | {plain:.0} | {whole:.0} | {one:.0} | {first:.2} | {steps:.0} | {many:.0} | {second:.2} | {third:.2} |"
@@ -38,7 +38,7 @@ pub fn report(server: &Server) {
     }
 }
 
-async fn of_one_server(server: &Server) -> f64 {
+async fn one_server_rate(server: &Server) -> f64 {
     let store = Arc::new(open(&project::make(server, CLAIMS + 100, 10).await));
     store.counts().await.expect("a project");
     let begun = Instant::now();
@@ -59,7 +59,7 @@ async fn of_one_server(server: &Server) -> f64 {
     CLAIMS as f64 / begun.elapsed().as_secs_f64()
 }
 
-fn of_processes(url: &str) -> f64 {
+fn processes_rate(url: &str) -> f64 {
     let start = |_| Worker::start(url, CLAIMS / CLIENTS);
     let mut workers: Vec<_> = (0..CLIENTS).map(start).collect();
     workers.iter_mut().for_each(|worker| worker.expect("ready"));

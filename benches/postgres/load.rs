@@ -1,4 +1,4 @@
-//! A long load while another transaction holds a snapshot, so that the server may remove no old row.
+//! A long load while another transaction holds a snapshot, so that the server cannot remove old rows.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ const CLAIMS: usize = 200_000;
 const PARTS: usize = 10;
 
 pub fn report(server: &Server) {
-    println!("\nClaims a second in each tenth of {CLAIMS} claims by {CLIENTS} clients\n");
+    println!("\nClaims per second in each tenth of {CLAIMS} claims by {CLIENTS} clients\n");
     let runtime = fixture::runtime();
     for holds_snapshot in [false, true] {
         let rates = runtime.block_on(load(server, holds_snapshot));

@@ -1,12 +1,12 @@
-//! What the store in PostgreSQL costs, beside plain SQL on the same server in the same run.
+//! The cost of the PostgreSQL store, compared with plain SQL on the same server in the same run.
 //!
 //! ```text
 //! cargo bench -p benches --bench postgres              every part; about ten minutes
 //! cargo bench -p benches --bench postgres -- claims    one part: claims, sizes, load or watch
 //! ```
 //!
-//! See `benches/README.md` for what the parts mean and for results. It starts a server of its own, as the tests do,
-//! which ends with it.
+//! See `benches/README.md` for the parts and for results. The benchmark starts its own server, as the tests do, and
+//! stops it at the end.
 
 mod claims;
 mod load;
@@ -16,7 +16,7 @@ mod sizes;
 mod watch;
 mod worker;
 
-#[expect(dead_code, reason = "the tests use more of it")]
+#[expect(dead_code, reason = "only the tests use the rest")]
 #[path = "../../tests/it/support/postgres.rs"]
 mod server;
 
@@ -24,10 +24,10 @@ use std::time::Duration;
 
 use self::server::Server;
 
-/// How long the server may take to start.
+/// The time limit for the start of the server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A part, which prints its table.
+/// A part of the report, which prints its table.
 type Part = fn(&Server);
 
 const PARTS: [(&str, Part); 4] = [
@@ -37,7 +37,7 @@ const PARTS: [(&str, Part); 4] = [
     ("watch", watch::report),
 ];
 
-/// The clients of one server, and the processes that claim at the same time.
+/// The number of clients of one server, and of processes that claim concurrently.
 const CLIENTS: usize = 32;
 
 fn main() {

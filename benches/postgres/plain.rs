@@ -1,4 +1,4 @@
-//! Plain SQL with prepared statements: over as many connections as there are clients, or in processes of their own.
+//! Plain SQL with prepared statements, over one connection per client or in separate processes.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::CLIENTS;
 use crate::server::Server;
 
-/// Claims in plain SQL a second.
+/// Returns the claims per second in plain SQL.
 pub async fn claims_per_second(server: &Server, claims: usize) -> f64 {
     let table = format!(
         "DROP TABLE IF EXISTS plain; CREATE TABLE plain (id uuid PRIMARY KEY, position bigint, status smallint, \
@@ -23,8 +23,8 @@ pub async fn claims_per_second(server: &Server, claims: usize) -> f64 {
     per_second(server, &table, "plain", claim, &[&"agent"], claims).await
 }
 
-/// Claims in plain SQL a second that write the rows which ours write: an event, the issue and its text, in
-/// one statement and without any rule.
+/// Returns the claims per second in plain SQL that writes the same rows as `ait`: an event, the issue and its text, in
+/// one statement and without rules.
 pub async fn whole_claims_per_second(server: &Server, claims: usize) -> f64 {
     let claim = "WITH next AS MATERIALIZED (SELECT id FROM whole WHERE status = 0 ORDER BY position LIMIT 1 \
         FOR UPDATE SKIP LOCKED), taken AS (UPDATE whole w SET status = 1, holder = $1 FROM next WHERE w.id = next.id), \
@@ -45,7 +45,7 @@ fn whole_tables(claims: usize) -> String {
     )
 }
 
-/// Makes the tables for [`Steps`], and returns the URL of their database.
+/// Creates the tables for [`Steps`] and returns the URL of their database.
 pub async fn make(server: &Server, claims: usize) -> String {
     let client = server.connect().await;
     client.batch_execute(&whole_tables(claims)).await.expect("new tables");
@@ -53,8 +53,8 @@ pub async fn make(server: &Server, claims: usize) -> String {
     server.url("ait")
 }
 
-/// Claims in two steps, with as many round trips as ours take: one that locks and reads, and after a decision in the
-/// client one that writes the same rows.
+/// Claims in two steps with as many round trips as `ait` needs: one locks and reads, and after a decision in the client
+/// the other writes the same rows.
 pub struct Steps {
     client: Client,
     take: Statement,
@@ -62,7 +62,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Connects to the database with the tables.
+    /// Connects to the database of the tables.
     pub async fn new(url: &str) -> Self {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("a server");
         tokio::spawn(connection);
@@ -89,7 +89,7 @@ impl Steps {
     }
 }
 
-/// Commits of one new row a second.
+/// Returns the commits per second of one new row each.
 pub async fn commits_per_second(server: &Server, commits: usize) -> f64 {
     let table = "DROP TABLE IF EXISTS one; CREATE TABLE one (id uuid PRIMARY KEY, body text)";
     let add = "INSERT INTO one VALUES (gen_random_uuid(), $1)";

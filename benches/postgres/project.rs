@@ -1,4 +1,4 @@
-//! Projects with many issues, as an import would have made them.
+//! Projects with many issues, as after an import.
 
 use agent_issue_tracker::domain::{AgentName, Command, Timestamp};
 use agent_issue_tracker::store::{PostgresStore, Store};
@@ -28,7 +28,7 @@ const STATEMENTS: &[&str] = &[
     "VACUUM ANALYZE {s}.issue_search",
 ];
 
-/// Makes a project with so many issues, of which so many of ten are open, and returns its URL.
+/// Creates a project with `count` issues, of which `open_of_ten` in ten are open. Returns its URL.
 pub async fn make(server: &Server, count: usize, open_of_ten: usize) -> String {
     let url = server.project();
     open(&url).migrate().await.expect("a server that can be changed");
@@ -55,7 +55,7 @@ pub async fn claim(store: &PostgresStore, agent: &AgentName) {
     assert!(claimed[0].is_some(), "there are issues to claim");
 }
 
-/// Returns the time.
+/// Returns the current time.
 pub fn now() -> Timestamp {
     Timestamp::from(chrono::Utc::now())
 }

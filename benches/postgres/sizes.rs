@@ -1,4 +1,4 @@
-//! What operations take in a small and in a large project.
+//! The durations of operations in a small and in a large project.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub fn report(server: &Server) {
         println!("| {size} | {claim:.2} | {list:.2} | {get:.2} | {counts:.2} |");
         urls.push(url);
     }
-    println!("\nA process over stdio, from its start to the answer to a first call\n");
+    println!("\nA process over stdio, from its start to the first response\n");
     println!(
         "| issues | `initialize`, ms | `list_issues`, ms | memory, MiB |\n|---:|---:|---:|---:|"
     );
@@ -51,7 +51,7 @@ async fn measure(url: &str) -> [f64; 4] {
     [claim, list, get, counts]
 }
 
-/// The median time of an operation, in ms.
+/// Returns the median duration of an operation, in ms.
 async fn median<F: Future<Output = ()>>(mut operation: impl FnMut(usize) -> F) -> f64 {
     let mut times = Vec::new();
     for nth in 0..TIMES {
@@ -67,7 +67,7 @@ fn middle(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
-/// The medians of the time to the answers to `initialize` and `list_issues`, in ms, and of the memory then, in MiB.
+/// Returns the median times until the responses to `initialize` and `list_issues` in ms, and the memory then in MiB.
 fn start(url: &str) -> (f64, f64, f64) {
     let (mut begun, mut answered, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..15 {

@@ -1,4 +1,4 @@
-//! How long after the answer to a change in one process another process is told of it.
+//! The delay between the response to a change in one process and the notification of another process.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const ROUNDS: usize = 200;
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub fn report(server: &Server) {
-    println!("\nFrom an answer to `Store::watch` of another process, {ROUNDS} changes, ms\n");
+    println!("\nFrom a response to `Store::watch` in another process, {ROUNDS} changes, ms\n");
     println!("| p50 | p99 | longest |\n|---:|---:|---:|");
     let runtime = fixture::runtime();
     let url = runtime.block_on(project::make(server, ROUNDS + 1, 10));
@@ -28,7 +28,7 @@ pub fn report(server: &Server) {
             thread::sleep(PAUSE);
             runtime.block_on(project::claim(&store, &agent));
             let answered = Instant::now();
-            // The project begins with one event.
+            // The project already has one event.
             while watcher.line().parse::<u64>().expect("a number") < nth + 2 {}
             ns(answered.elapsed())
         })

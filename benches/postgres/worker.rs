@@ -1,4 +1,4 @@
-//! What this program does as one of several processes on one project.
+//! The worker processes on one project: this program, started again.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -11,13 +11,13 @@ use crate::plain::Steps;
 use crate::project;
 use crate::server::open;
 
-/// The environment variable that makes a worker of this program, and names the project.
+/// The environment variable that turns this program into a worker and names the project.
 const VARIABLE: &str = "AIT_BENCH_POSTGRES";
 
-/// How many claims a worker makes before it is ready.
+/// The number of unmeasured claims of a worker before it is ready.
 pub const WARM_UP: usize = 5;
 
-/// This program as a worker, until it is dropped.
+/// A worker process, ended on drop.
 pub struct Worker {
     process: Child,
     input: Option<ChildStdin>,
@@ -25,8 +25,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a process that makes so many claims when it is told to, or watches the project if it makes none. Without
-    /// a project in the URL, it claims in plain SQL.
+    /// Starts a process that makes `claims` claims after a signal, or watches the project if `claims` is 0. Without a
+    /// project in the URL, it claims in plain SQL.
     pub fn start(url: &str, claims: usize) -> Self {
         let program = std::env::current_exe().expect("this program");
         let mut command = Command::new(program);
@@ -56,13 +56,13 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Ends its input, which it waits for.
+        // The worker ends when its input ends.
         self.input = None;
         let _ = self.process.wait();
     }
 }
 
-/// Does the work of a worker; false when this process is none.
+/// Runs as a worker. Returns false if this process is not one.
 pub fn run() -> bool {
     let Ok(url) = std::env::var(VARIABLE) else { return false };
     let claims = std::env::args().nth(1).and_then(|claims| claims.parse().ok()).expect("a number");
@@ -80,7 +80,7 @@ pub fn run() -> bool {
             newest.changed().await.expect("a store");
         }
         for _ in 0..WARM_UP.min(claims) {
-            // A connection plans its statements when it uses them first.
+            // A connection plans each statement on first use.
             project::claim(&store, &agent).await;
         }
         say("ready");

@@ -1,14 +1,14 @@
-//! What queries cost, on a store in files and on PostgreSQL.
+//! The cost of queries on a file store and on PostgreSQL.
 //!
 //! ```text
 //! cargo bench -p benches --bench queries
 //! cargo bench -p benches --bench queries -- files 100000    # one store, files or PostgreSQL, or one size
 //! ```
 //!
-//! See `benches/README.md` for results. Both stores have the same issues. The first search of a process, which builds
-//! the index, is shown on its own.
+//! See `benches/README.md` for results. Both stores have the same issues. The first search of a process builds the
+//! index and has its own column.
 
-#[expect(dead_code, reason = "the tests use more of it")]
+#[expect(dead_code, reason = "only the tests use the rest")]
 #[path = "../../tests/it/support/postgres.rs"]
 mod server;
 
@@ -29,14 +29,14 @@ use chrono::Utc;
 
 use self::server::{Server, open};
 
-/// How long the server may take to start.
+/// The time limit for the start of the server.
 const PATIENCE: Duration = Duration::from_secs(60);
 const ROUNDS: usize = 21;
 /// The sizes with their targets for p50, in ms.
 const SIZES: [(usize, f64); 2] = [(10_000, 5.0), (100_000, 30.0)];
 const FILES: &str = "files";
 const POSTGRES: &str = "PostgreSQL";
-/// A page, as the pages have it.
+/// The page size of the web UI.
 const TAKE: usize = 50;
 
 const QUERIES: [&str; 16] = [
@@ -60,13 +60,13 @@ const QUERIES: [&str; 16] = [
 ];
 
 fn main() {
-    // `cargo test --benches` starts this, too, and wants no figures.
+    // `cargo test --benches` also starts this program, without `--bench`; it must not measure then.
     if std::env::args().any(|argument| argument == "--bench") {
         report(&mut io::stdout()).expect("standard output is open");
     }
 }
 
-/// Returns true if the arguments name one of several parts, or none of them.
+/// Returns true if the arguments name this part, or no part at all.
 fn is_wanted(part: &str, all: &[&str]) -> bool {
     let is_named = |name: &str| std::env::args().any(|argument| argument == name);
     is_named(part) || !all.iter().any(|name| is_named(name))
@@ -101,7 +101,7 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
             stores.push((POSTGRES, Arc::new(target)));
         }
         for (name, store) in stores.into_iter().filter(|(name, _)| is_wanted_store(name)) {
-            // As the program does.
+            // Search in the store as the program does.
             let model = ReadModel::new(Tracker::new(store)).searching_in_store(name == POSTGRES);
             writeln!(out, "\n## {size} issues, {name}\n\n| query | matches | first | p50 | p90 |")?;
             writeln!(out, "|---|---:|---:|---:|---:|")?;

@@ -1,10 +1,10 @@
-//! What it takes to write a reply of the MCP server, beside `serde_json::to_string` of the same issues.
+//! The cost of writing a reply of the MCP server, compared with `serde_json::to_string` of the same issues.
 //!
 //! ```text
 //! cargo bench -p benches --bench replies
 //! ```
 //!
-//! See `benches/README.md` for results. Both sides are measured alternately, and the medians are compared.
+//! See `benches/README.md` for results. Both sides are measured alternately, and their medians are compared.
 
 use std::hint::black_box;
 use std::io::{self, Write};
@@ -21,11 +21,11 @@ use chrono::Utc;
 use uuid::Uuid;
 
 const ROUNDS: usize = 51;
-/// How long a sample takes at least, in ns.
+/// The minimum duration of a sample, in ns.
 const SAMPLE: u64 = 500_000;
 
 fn main() {
-    // `cargo test --benches` starts this, too, and wants no figures.
+    // `cargo test --benches` also starts this program, without `--bench`; it must not measure then.
     if std::env::args().any(|argument| argument == "--bench") {
         report(&mut io::stdout()).expect("standard output is open");
     }
@@ -66,7 +66,7 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the p50 and the p90 of a call, and the p50 of another one, in µs.
+/// Returns the p50 and the p90 of one call, and the p50 of the other, in µs.
 fn compare(call: impl Fn() -> String, other: impl Fn() -> String) -> ([f64; 2], f64) {
     let sample = |call: &dyn Fn() -> String| {
         let mut calls = 0;
@@ -87,7 +87,7 @@ fn compare(call: impl Fn() -> String, other: impl Fn() -> String) -> ([f64; 2], 
     ([50, 90].map(|percent| us(percentile(&calls, percent))), us(percentile(&others, 50)))
 }
 
-/// A claimed issue of at least so many bytes, a third of them description, the rest comments and history.
+/// Returns a claimed issue of at least `bytes` bytes: a third is description, the rest comments and history.
 fn issue(bytes: usize) -> Arc<Issue> {
     let (mut document, id) = (Document::default(), IssueId::from(Uuid::new_v4()));
     let at = Timestamp::from(Utc::now());
@@ -114,7 +114,7 @@ fn issue(bytes: usize) -> Arc<Issue> {
     }
 }
 
-/// An issue with so many empty comments, as only a hand edit can make it.
+/// Returns an issue with `count` empty comments, which only an external edit can create.
 fn with_empty_comments(count: usize) -> Arc<Issue> {
     let mut issue = Issue::clone(&issue(2_000));
     let comment = Comment { text: String::new(), ..issue.comments[0].clone() };

@@ -1,7 +1,6 @@
-//! One change by one caller, beside one append and sync of the same bytes.
+//! One change by one caller, compared with one synced append of the same bytes.
 //!
-//! What is compared is measured alternately, so that a moment in which the machine is busy with something else slows
-//! down all sides.
+//! All sides are measured alternately, so that other work of the machine slows them all down.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Sender, channel};
@@ -64,7 +63,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A thread that appends for others, as the store has one: what the two changes of threads cost.
+/// A thread that appends for its callers, like the writer of the store: it shows the cost of two thread switches.
 struct Handover {
     jobs: Sender<oneshot::Sender<()>>,
     thread: JoinHandle<()>,

@@ -1,4 +1,4 @@
-//! Claims, lists and opening at 100,000 issues, without attributes and where every fifth issue is blocked and has five
+//! Claims, lists and opening at 100,000 issues: without attributes, and where every fifth issue is blocked and has five
 //! labels. Both sides are measured alternately.
 
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
         issues.issues().filter(|issue| issues.open_blockers(issue).next().is_some()).count()
     };
     assert_eq!(issues.each_ref().map(blocked), [0, LARGE / 5]);
-    // One for both: how soon a thread wakes is not what is compared.
+    // One runtime for both stores, so that thread wake-ups do not differ.
     let runtime = &fixtures[0].runtime;
     let list = |fixture: &Fixture, order| {
         let query = Query { order, take: PAGE, ..Query::default() };
@@ -58,7 +58,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nTarget: at most 1.1\n")
 }
 
-/// Measures an act on both stores alternately, and prints a row.
+/// Measures an operation on both stores alternately, and prints a row.
 fn compare(
     out: &mut dyn Write,
     fixtures: &[Fixture; 2],

@@ -1,6 +1,6 @@
-//! How many changes a second callers in one process get done together: how many changes share a sync.
+//! The changes per second of concurrent callers in one process, which share syncs.
 //!
-//! SQLite has one connection and one thread for each caller.
+//! SQLite uses one connection and one thread per caller.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -14,7 +14,7 @@ use benches::issues::Filing;
 
 const CALLERS: [usize; 4] = [1, 8, 32, 128];
 
-/// How often each caller files an issue: in all so few that one segment holds them.
+/// Returns the number of issues that each caller files: few enough that one segment holds them all.
 pub fn adds_each(callers: usize) -> usize {
     match callers {
         1 => 200,
@@ -35,7 +35,7 @@ fn add(bencher: Bencher, callers: usize) {
         });
 }
 
-/// Lets so many tasks file so many issues each.
+/// Files `adds` issues in each of `callers` tasks.
 pub fn hammer(fixture: &Fixture, callers: usize, adds: usize) {
     fixture.runtime.block_on(async {
         let callers: Vec<_> = (0..callers)

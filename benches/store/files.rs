@@ -1,4 +1,4 @@
-//! What happens once in a while: opening, publishing, and catching up with what another process has appended.
+//! Occasional work: opening a store, publishing, and reading the changes of another process.
 
 use agent_issue_tracker::store::{JsonStore, Store};
 use divan::Bencher;
@@ -8,18 +8,18 @@ use crate::concurrency::hammer;
 use crate::sqlite;
 use benches::fixture::{self, Fixture};
 
-/// How many issues there are, and how many events come after the snapshot: about as many as fit in a log that is
-/// a quarter as long as the snapshot, behind which the next one is written.
+/// The number of issues, and of events after the snapshot. The larger numbers fill about a quarter of the snapshot
+/// size, after which the store writes the next snapshot.
 const REPLAYS: [(usize, usize); 4] =
     [(10_000, 1_000), (10_000, 4_500), (100_000, 1_000), (100_000, 45_000)];
 
-/// A new store object on a snapshot and its log, and its first answer.
+/// Opens a store from a snapshot and its log, and reads its counts.
 #[divan::bench(args = SIZES, sample_count = 10, sample_size = 1, max_time = 10, skip_ext_time = true)]
 fn open(bencher: Bencher, size: usize) {
     measure_opening(bencher, &Fixture::published(size));
 }
 
-/// The same where events come after the snapshot.
+/// Opens a store with events after the snapshot.
 #[divan::bench(args = REPLAYS, sample_count = 10, sample_size = 1, max_time = 10, skip_ext_time = true)]
 fn open_with_replay(bencher: Bencher, (size, events): (usize, usize)) {
     let fixture = Fixture::published(size);
@@ -27,7 +27,7 @@ fn open_with_replay(bencher: Bencher, (size, events): (usize, usize)) {
     measure_opening(bencher, &fixture);
 }
 
-/// The same on `issues.json` alone, as other programs leave it.
+/// Opens a store that consists of `issues.json` alone.
 #[divan::bench(args = SIZES, sample_count = 10, sample_size = 1, max_time = 10, skip_ext_time = true)]
 fn open_without_log(bencher: Bencher, size: usize) {
     let (runtime, directory) = (fixture::runtime(), fixture::directory_with(size));
@@ -48,7 +48,7 @@ fn measure_opening(bencher: Bencher, fixture: &Fixture) {
     });
 }
 
-/// The floor: reading the bytes of `issues.json`.
+/// The baseline: reading the bytes of `issues.json`.
 #[divan::bench(args = SIZES, sample_count = 10, sample_size = 1)]
 fn open_read_bytes(bencher: Bencher, size: usize) {
     let path = fixture::issues_json(size);
@@ -66,14 +66,14 @@ fn open_sqlite(bencher: Bencher, size: usize) {
     });
 }
 
-/// Bringing `issues.json` up to date after one change.
+/// Publishes `issues.json` after one change.
 #[divan::bench(args = SIZES, sample_count = 10, sample_size = 1, max_time = 8)]
 fn publish(bencher: Bencher, size: usize) {
     let fixture = Fixture::published(size);
     bencher.with_inputs(|| fixture.add(fixture.filing())).bench_local_values(|_| fixture.publish());
 }
 
-/// Its floor, as in `latency`.
+/// The baseline of a publish, as in `latency`.
 #[divan::bench(args = SIZES, sample_count = 10, sample_size = 1, max_time = 4)]
 fn publish_rewrite(bencher: Bencher, size: usize) {
     let bytes = std::fs::read(fixture::issues_json(size)).expect("a file that can be read");
@@ -81,7 +81,7 @@ fn publish_rewrite(bencher: Bencher, size: usize) {
     bencher.bench_local(|| fixture::rewrite(directory.path(), &bytes));
 }
 
-/// The first answer after another store object has filed so many issues, of 10,000 that there are.
+/// Reads the counts after another store object has filed `changes` issues in a store of 10,000.
 #[divan::bench(args = [0, 1, 100, 1_000], sample_count = 10, sample_size = 1)]
 fn catch_up(bencher: Bencher, changes: usize) {
     bencher

@@ -1,7 +1,7 @@
-//! How long one caller waits for one change, whatever the store holds already.
+//! The latency of one change by one caller, at different store sizes.
 //!
-//! `append` is the floor (the same number of bytes appended and synced), `rewrite` is what replacing
-//! `issues.json` with every change would cost, before the text for it is made.
+//! `append` is the baseline: the same number of bytes appended and synced. `rewrite` is the cost of replacing
+//! `issues.json` on every change, without the time to serialize it.
 
 use divan::Bencher;
 
@@ -45,7 +45,7 @@ fn claim_and_complete(bencher: Bencher, size: usize) {
     let tracker = &fixture.tracker;
     bencher
         .with_inputs(|| {
-            // So that the empty store has one to claim, too.
+            // The empty store needs an issue to claim, too.
             fixture.add(fixture.filing());
             issues::comment(size)
         })

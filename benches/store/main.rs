@@ -1,23 +1,21 @@
-//! What the store costs: latency, throughput, waits, opening and memory, each beside what it is
-//! compared with.
+//! The cost of the store: latency, throughput, waits, opening and memory, each compared with a baseline.
 //!
 //! ```text
 //! cargo bench -p benches --bench store                 every group, as tables
 //! cargo bench -p benches --bench store -- reads        the groups whose name contains a word
 //! cargo bench -p benches --bench store -- report       the targets, and the waits of callers in several processes
-//! cargo bench -p benches --bench store -- appends      a change beside an append of the same bytes, a part of that
+//! cargo bench -p benches --bench store -- appends      a part of the report: a change and an append
 //! cargo bench -p benches --bench store -- attributes   claims and lists where every fifth issue is blocked
 //! cargo bench -p benches --bench store -- stalls       the waits during a publish and a snapshot
-//! cargo bench -p benches --bench store -- watch        how soon another process is told of a change
-//! cargo bench -p benches --bench store -- wake         how soon a caller that waits has claimed an issue
+//! cargo bench -p benches --bench store -- watch        the delay until another process is notified of a change
+//! cargo bench -p benches --bench store -- wake         the delay until a waiting caller has claimed an issue
 //! ```
 //!
-//! See `benches/README.md` for what the groups mean and for results. Everything happens in a directory
-//! below the target directory, so on the disk that holds it, and is removed at the end.
+//! See `benches/README.md` for the groups and for results. All files are in a directory below the target directory,
+//! which is removed at the end.
 //!
-//! `issues.json` is published in the background, which costs as much as the file is long. Where the latency or the
-//! rate of changes is measured, that is put off (`publish_after` is an hour), so that a run measures the one or the
-//! other.
+//! Publishing `issues.json` in the background costs as much as the file is long. Measurements of the latency or rate of
+//! changes postpone it (`publish_after` is an hour), so that each run measures only one of the two.
 
 mod appends;
 mod attributes;
@@ -49,7 +47,7 @@ const REPORTS: [(&str, Report); 6] = [
     ("wake", wake::report),
 ];
 
-/// How many issues a store has.
+/// The numbers of issues in the store.
 const SIZES: [usize; 4] = [0, 1_000, 10_000, 100_000];
 
 fn main() {
@@ -59,7 +57,7 @@ fn main() {
     let directory = fixture::make_directory();
     let is_named = |name: &str| std::env::args().any(|argument| argument == name);
     match REPORTS.iter().find(|(name, _)| is_named(name)) {
-        Some((_, report)) => report(&mut io::stdout()).expect("somebody who reads this"),
+        Some((_, report)) => report(&mut io::stdout()).expect("standard output is open"),
         None => divan::main(),
     }
     directory.close().expect("the directory of the benchmarks can be removed");

@@ -1,7 +1,7 @@
-//! How many changes a second several processes get done on one store, and how long any of them waits.
+//! The changes per second of several processes on one store, and the wait of each change.
 //!
-//! This program starts itself as [`worker`](crate::worker). Starting and opening are not measured: it
-//! begins when all workers are ready.
+//! This program starts itself as [`worker`](crate::worker). The measurement begins when all workers are ready, so it
+//! excludes starting and opening.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use crate::worker::{self, Kind};
 use benches::fixture::Fixture;
 
 const PROCESSES: [usize; 3] = [1, 4, 8];
-/// How often each process files an issue.
+/// The number of issues that each process files.
 const ADDS: usize = 200;
-/// The same where `issues.json` is published meanwhile: for so long that it is, several times.
+/// The same number for processes that publish: high enough for several publishes.
 const ADDS_WHILE_PUBLISHING: usize = 2_000;
-/// How many issues there are before.
+/// The number of existing issues.
 const SIZE: usize = 10_000;
 
 #[divan::bench(args = PROCESSES, sample_count = 5, sample_size = 1)]
@@ -44,20 +44,20 @@ fn measure(bencher: Bencher, processes: usize, kind: Kind) {
         });
 }
 
-/// Processes that are about to work on one store.
+/// Processes that work on one store.
 pub struct Team {
     workers: Vec<Worker>,
-    _place: StorePaths,
+    _store: TeamStore,
 }
 
-/// What keeps the store of a team in its place.
+/// Keeps the store of a team alive.
 #[expect(dead_code, reason = "kept until it is dropped")]
-enum StorePaths {
+enum TeamStore {
     Json(Box<Fixture>),
     Sqlite(Connection, TempDir),
 }
 
-/// This program as a worker, until it is dropped.
+/// A worker process, ended on drop.
 pub struct Worker {
     process: Child,
     input: Option<ChildStdin>,
@@ -66,23 +66,23 @@ pub struct Worker {
 
 impl Team {
     pub fn start(kind: Kind, processes: usize) -> Self {
-        let (place, path) = if kind == Kind::Sqlite {
+        let (store, path) = if kind == Kind::Sqlite {
             let (directory, path) = sqlite::copy(SIZE);
-            // The change to WAL mode fails when several try it at once; from here on it is made.
-            (StorePaths::Sqlite(sqlite::open(&path), directory), path)
+            // Switch to WAL mode now, because concurrent attempts of the workers would fail.
+            (TeamStore::Sqlite(sqlite::open(&path), directory), path)
         } else {
             let fixture = Fixture::published(SIZE);
             let path = fixture.path();
-            (StorePaths::Json(Box::new(fixture)), path)
+            (TeamStore::Json(Box::new(fixture)), path)
         };
         let adds = if kind == Kind::JsonPublishing { ADDS_WHILE_PUBLISHING } else { ADDS };
         let start = |_| Worker::start(kind, &path, adds);
         let mut workers: Vec<_> = (0..processes).map(start).collect();
         workers.iter_mut().for_each(|worker| worker.expect("ready"));
-        Self { workers, _place: place }
+        Self { workers, _store: store }
     }
 
-    /// Lets all of them file their issues.
+    /// Makes all workers file their issues.
     pub fn work(&mut self) {
         for worker in &mut self.workers {
             let input = worker.input.as_mut().expect("a worker that listens");
@@ -91,7 +91,7 @@ impl Team {
         self.workers.iter_mut().for_each(|worker| worker.expect("done"));
     }
 
-    /// How many nanoseconds each change took, in ascending order.
+    /// Returns the duration of each change in ns, in ascending order.
     pub fn waits(mut self) -> Vec<u64> {
         let lines: Vec<String> = self.workers.iter_mut().map(Worker::line).collect();
         let words = lines.iter().flat_map(|line| line.split_whitespace());
@@ -130,15 +130,15 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Ends its input, which it waits for.
+        // The worker ends when its input ends.
         self.input = None;
-        // Nothing to be done about one that fails at its end.
+        // Ignore an error at the end of the process.
         let _ = self.process.wait();
     }
 }
 
-/// The resident set of a process in bytes: as it begins, after it has opened this store, the largest until then,
-/// after its first change, and the largest until it has published that.
+/// Returns the resident set of a process in bytes: at the start, after opening the store, the peak until then, after
+/// the first change, and the peak until its publish.
 pub fn resident_bytes(path: &Path) -> [u64; 5] {
     let line = Worker::start(Kind::Memory, path, 0).line();
     let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));

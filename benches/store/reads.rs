@@ -1,7 +1,7 @@
-//! How long one caller waits for an answer that changes nothing.
+//! The latency of reads for one caller.
 //!
-//! Each answer includes the look at the files that tells whether another process has changed them. The
-//! choice of the next issue is measured without one, on the state in memory.
+//! Each read includes the check for changes by other processes. The choice of the next issue is measured without that
+//! check, on the state in memory.
 
 use agent_issue_tracker::domain::{Command, IssueRef, Order, Query, Timestamp};
 use agent_issue_tracker::store::State;
@@ -92,7 +92,7 @@ fn counts_sqlite(bencher: Bencher, size: usize) {
     bencher.bench_local(|| database.counts());
 }
 
-/// Which issue a claim gets, without the disk and without another thread.
+/// Chooses the issue for a claim, without the disk and without another thread.
 #[divan::bench(args = SIZES, max_time = 1)]
 fn choice_of_the_next(bencher: Bencher, size: usize) {
     let state = state(size);
@@ -100,7 +100,7 @@ fn choice_of_the_next(bencher: Bencher, size: usize) {
     bencher.bench_local(|| state.decide(black_box(&command), now));
 }
 
-/// The state of a store with so many issues.
+/// Returns the state of a store with `size` issues.
 pub fn state(size: usize) -> State {
     let bytes = std::fs::read(fixture::issues_json(size)).expect("a file that can be read");
     State::of(format::parse(bytes).expect("a valid file"))

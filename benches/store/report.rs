@@ -1,4 +1,4 @@
-//! The targets that the store has to meet, and how long callers in several processes wait.
+//! The targets of the store, and the waits of callers in several processes.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ use benches::fixture::Fixture;
 const LARGE: usize = 100_000;
 const MB: f64 = 1e6;
 
-/// Measures, and prints one table after the other.
+/// Measures and prints the tables.
 pub fn report(out: &mut dyn Write) -> io::Result<()> {
     appends::report(out)?;
     callers(out)?;
@@ -38,7 +38,7 @@ fn callers(out: &mut dyn Write) -> io::Result<()> {
     rates.iter_mut().for_each(|rates| rates.sort_unstable());
     let [one, many] = rates.map(|rates| percentile(&rates, 50));
     let ratio = many as f64 / one as f64;
-    writeln!(out, "Changes a second in one process\n")?;
+    writeln!(out, "Changes per second in one process\n")?;
     writeln!(out, "1 caller: {one}; 32 callers: {many}; {ratio:.1} times (target: at least 10)\n")
 }
 
@@ -46,7 +46,7 @@ fn waits(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "Waits of callers in several processes\n")?;
     writeln!(
         out,
-        "| | processes | changes | a second | p50 µs | p99 µs | longest µs | longest to p50 |"
+        "| | processes | changes | per second | p50 µs | p99 µs | longest µs | longest to p50 |"
     )?;
     writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---:|")?;
     for kind in [Kind::Json, Kind::JsonPublishing, Kind::Sqlite] {

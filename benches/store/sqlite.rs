@@ -1,4 +1,4 @@
-//! The same work done by SQLite, in WAL mode and with a sync for each transaction.
+//! The same work in SQLite, in WAL mode and with a sync for each transaction.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// A new one with so many issues, copied from one that is made once.
+    /// Copies a template database with `size` issues and opens the copy.
     pub fn new(size: usize) -> Self {
         let (directory, path) = copy(size);
         Self { connection: open(&path), _directory: Some(directory) }
@@ -53,7 +53,7 @@ impl Database {
         add(&mut self.connection, filing);
     }
 
-    /// Claims the oldest issue that waits, and hands it to review: two transactions.
+    /// Claims the oldest waiting issue and completes it: two transactions.
     pub fn claim_and_complete(&mut self, comment: &str) {
         let position = change(&mut self.connection, |transaction| {
             let mut oldest = transaction.prepare_cached(OLDEST)?;
@@ -69,7 +69,7 @@ impl Database {
         });
     }
 
-    /// The texts of up to so many rows.
+    /// Returns the texts of the rows that a query finds.
     pub fn rows(&self, query: &str, parameter: &str) -> Vec<(String, String, String)> {
         let mut statement = self.connection.prepare_cached(query).expect("valid SQL");
         let texts = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
@@ -77,7 +77,7 @@ impl Database {
         rows.collect::<Result<_, _>>().expect("rows of texts")
     }
 
-    /// How many issues there are in each status.
+    /// Returns the number of issues in each status.
     pub fn counts(&self) -> Vec<(String, i64)> {
         let query = "SELECT status, count(*) FROM issue GROUP BY status";
         let mut statement = self.connection.prepare_cached(query).expect("valid SQL");
@@ -92,7 +92,7 @@ impl Database {
     }
 }
 
-/// A database file with so many issues in a directory of its own.
+/// Copies a database file with `size` issues into a new directory.
 pub fn copy(size: usize) -> (TempDir, PathBuf) {
     let template = fixture::template(&format!("{size}.sqlite"), |path| fill(path, size));
     let directory = fixture::new_directory();
@@ -104,7 +104,7 @@ pub fn copy(size: usize) -> (TempDir, PathBuf) {
 
 pub fn open(path: &Path) -> Connection {
     let connection = Connection::open(path).expect("a database");
-    // Longer than any wait, which is what is to be measured.
+    // Longer than any wait, because the waits are measured.
     connection.busy_timeout(Duration::from_secs(60)).expect("a valid time");
     connection.pragma_update(None, "journal_mode", "WAL").expect("a mode that SQLite knows");
     connection.pragma_update(None, "synchronous", "FULL").expect("a mode that SQLite knows");
@@ -130,7 +130,7 @@ fn fill(path: &Path, size: usize) {
         }
         Ok(())
     });
-    // Brings everything from the WAL into the one file that is copied.
+    // Move the contents of the WAL into the file, which is then copied.
     connection.pragma_update(None, "journal_mode", "DELETE").expect("a mode that SQLite knows");
 }
 
@@ -138,7 +138,7 @@ pub fn add(connection: &mut Connection, filing: &Filing) {
     change(connection, |transaction| insert(transaction, filing));
 }
 
-/// Does something in one transaction, which has the right to write from its beginning.
+/// Runs a function in one transaction that has the write lock from the start.
 fn change<T>(
     connection: &mut Connection,
     act: impl FnOnce(&Connection) -> rusqlite::Result<T>,

@@ -1,5 +1,5 @@
-//! How long changes and reads wait while `issues.json` is published, and while a snapshot is written, too, beside
-//! the same load without that.
+//! The waits of changes and reads during a publish, and during a publish with a snapshot, compared with the same load
+//! alone.
 
 use std::fs;
 use std::io::{self, Write};
@@ -19,30 +19,30 @@ use benches::fixture;
 use benches::issues::Filing;
 
 const SIZE: usize = 100_000;
-/// Tasks that change and read something in turn, each with a pause in between.
+/// The number of tasks that alternately change and read, with a pause after each.
 const CALLERS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(1);
 const ROUNDS: usize = 8;
-/// How long the load is measured alone, in each round.
+/// How long each round measures the load alone.
 const QUIET: Duration = Duration::from_millis(600);
-/// The least bytes of log behind which a snapshot is written.
+/// The fewest bytes of log after which the store writes a snapshot.
 const MIN_REPLAY_BYTES: u64 = 4 << 20;
 
-/// What was done, and when.
-struct Done {
+/// A finished operation and its time.
+struct Operation {
     begun: Instant,
     ended: Instant,
     is_change: bool,
 }
 
-type Log = Arc<Mutex<Vec<Done>>>;
+type Log = Arc<Mutex<Vec<Operation>>>;
 
-/// What was measured.
+/// The measured operations.
 #[derive(Default)]
 struct Measured {
-    during: Vec<Done>,
-    without: Vec<Done>,
-    /// How long each publish took, in ns.
+    during: Vec<Operation>,
+    without: Vec<Operation>,
+    /// The duration of each publish, in ns.
     took: Vec<u64>,
 }
 
@@ -52,15 +52,15 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
         out,
         "| | | count | p50 | p99 | p99.9 | longest |\n|---|---|---:|---:|---:|---:|---:|"
     )?;
-    for (way, has_snapshot) in [("publish", false), ("publish and snapshot", true)] {
+    for (load, has_snapshot) in [("publish", false), ("publish and snapshot", true)] {
         let mut measured = measure(has_snapshot);
-        for (name, done) in [("none", &measured.without), (way, &measured.during)] {
+        for (name, done) in [("none", &measured.without), (load, &measured.during)] {
             for (what, is_change) in [("changes", true), ("reads", false)] {
-                let of_kind = done.iter().filter(|done| done.is_change == is_change);
-                row(out, name, what, of_kind.map(|done| ns(done.ended - done.begun)).collect())?;
+                let selected = done.iter().filter(|done| done.is_change == is_change);
+                row(out, name, what, selected.map(|done| ns(done.ended - done.begun)).collect())?;
             }
         }
-        row(out, way, "itself", std::mem::take(&mut measured.took))?;
+        row(out, load, "itself", std::mem::take(&mut measured.took))?;
     }
     writeln!(out, "\nTarget: changes during either at most 50 at p99.9\n")
 }
@@ -77,7 +77,7 @@ fn row(out: &mut dyn Write, name: &str, what: &str, mut times: Vec<u64>) -> io::
 fn measure(has_snapshot: bool) -> Measured {
     let (runtime, directory) = (fixture::runtime(), fixture::directory_with(SIZE));
     let path = directory.path().join("issues.json");
-    // So that old segments are removed with each snapshot.
+    // Remove old segments with each snapshot.
     let keep_events = KeepEvents::Bytes(0);
     let options = JsonStoreOptions { keep_events, ..fixture::unpublished() };
     let store = Arc::new(fixture::open(&path, options));
@@ -102,8 +102,12 @@ fn measure(has_snapshot: bool) -> Measured {
             maintenance.publish().await.expect("space on the disk");
             let ended = Instant::now();
             measured.took.push(ns(ended - begun));
-            assert_eq!(newest_snapshot(&path) != snapshot, has_snapshot, "when a snapshot is due");
-            // Those that were waiting are taken note of when they are done.
+            assert_eq!(
+                newest_snapshot(&path) != snapshot,
+                has_snapshot,
+                "a snapshot is written exactly if it is due"
+            );
+            // Waiting operations are recorded when they finish.
             tokio::time::sleep(QUIET / 4).await;
             for done in log.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
                 if done.begun < ended && done.ended > begun {
@@ -128,7 +132,7 @@ fn newest_snapshot(issues_json: &Path) -> Option<u64> {
     names.filter_map(|name| StorePaths::snapshot_number(&name.to_string_lossy())).max()
 }
 
-/// Lengthens the log by so many bytes, by an issue whose long description changes to and fro.
+/// Lengthens the log by at least `bytes`, with alternating long descriptions of one issue.
 async fn lengthen_log(store: &JsonStore, issue: IssueId, bytes: u64) {
     const CHARS: usize = Description::MAX_CHARS;
     let (now, issue) =
@@ -136,7 +140,7 @@ async fn lengthen_log(store: &JsonStore, issue: IssueId, bytes: u64) {
     let versions = ["a", "b"].map(|letter| {
         Arc::new(Issue { description: letter.repeat(CHARS), ..Issue::clone(&issue) })
     });
-    // Each event holds the description before and after it.
+    // Each event holds the description before and after the change.
     let count = usize::try_from(bytes).expect("less than the memory") / (2 * CHARS);
     for version in versions.iter().cycle().take(count) {
         let command =
@@ -146,10 +150,10 @@ async fn lengthen_log(store: &JsonStore, issue: IssueId, bytes: u64) {
     }
 }
 
-/// Changes and reads something in turn.
+/// Alternately changes and reads.
 async fn load(tracker: Tracker, log: Log, stop: Arc<AtomicBool>) {
     let done = |begun, is_change| {
-        let done = Done { begun, ended: Instant::now(), is_change };
+        let done = Operation { begun, ended: Instant::now(), is_change };
         log.lock().unwrap_or_else(PoisonError::into_inner).push(done);
     };
     for number in 0.. {

@@ -1,4 +1,4 @@
-//! How long after an issue is there a caller that waits has claimed it.
+//! The delay between filing an issue and its claim by a waiting caller.
 
 use std::future::pending;
 use std::io::{self, Write};
@@ -14,13 +14,13 @@ use benches::fixture::Fixture;
 use benches::issues;
 
 const ROUNDS: usize = 400;
-/// How long a caller waits before there is something for it.
+/// The time that a caller waits before an issue is filed.
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub fn report(out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
-        "From the answer to `add_issue` to a claim by a caller that waits, {ROUNDS} each, ms\n"
+        "From the response to `add_issue` to a claim by a waiting caller, {ROUNDS} each, ms\n"
     )?;
     writeln!(out, "| | p50 | p99 | to the plain claim |\n|---|---:|---:|---:|")?;
     let plain = plain();
@@ -38,7 +38,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Returns a store in which nothing is ready.
+/// Returns a store without a ready issue.
 fn fixture() -> Fixture {
     let fixture = Fixture::published(0);
     claim(&fixture);

@@ -1,4 +1,4 @@
-//! How long after the answer to a change in one process another process is told of it.
+//! The delay between the response to a change in one process and the notification of another process.
 
 use std::io::{self, Write};
 use std::thread;
@@ -14,7 +14,7 @@ const ROUNDS: usize = 200;
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub fn report(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "From an answer to `Store::watch` of another process, {ROUNDS} changes, ms\n")?;
+    writeln!(out, "From a response to `Store::watch` in another process, {ROUNDS} changes, ms\n")?;
     writeln!(out, "| issues | p50 | p99 | longest |\n|---:|---:|---:|---:|")?;
     for size in SIZES {
         let fixture = Fixture::published(size);

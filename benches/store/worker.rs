@@ -1,7 +1,7 @@
-//! The other end of [`processes`](crate::processes): what this program does as a worker.
+//! The worker processes of [`processes`](crate::processes): this program, started again.
 //!
-//! One that changes something opens a store, says "ready", waits for a line, files its issues, says "done", tells how
-//! many nanoseconds each of them took, and waits for the end of its input.
+//! A worker that files issues opens a store, prints "ready", waits for a line, files its issues, prints "done" and the
+//! duration of each change in ns, and waits for the end of its input.
 
 use std::future::pending;
 use std::io::{self, BufRead, Write};
@@ -19,21 +19,21 @@ use benches::figures::memory_bytes;
 use benches::fixture;
 use benches::issues::{self, Filing};
 
-/// The environment variable that makes a worker of this program, and says which.
+/// The environment variable that turns this program into a worker of a kind.
 pub const VARIABLE: &str = "AIT_BENCH_WORKER";
 
-/// What a worker works with.
+/// The kind of a worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Json,
-    /// The same as `ait` does it: publishes what changed, and watches what others do.
+    /// Publishes changes and watches the changes of others, as `ait` does.
     JsonPublishing,
     Sqlite,
-    /// Opens a store and tells how much memory it takes.
+    /// Opens a store and prints its memory use.
     Memory,
-    /// Watches a store and tells the number of each newest event.
+    /// Watches a store and prints the number of each newest event.
     Watch,
-    /// Waits for issues to claim, and tells the id of each.
+    /// Waits for issues to claim, and prints the id of each.
     Wait,
 }
 
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// Does the work of a worker; false when this process is none.
+/// Runs as a worker. Returns false if this process is not one.
 pub fn run() -> bool {
     let Ok(word) = std::env::var(VARIABLE) else { return false };
     let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == word).expect("a known worker");
@@ -97,7 +97,7 @@ fn work(adds: usize, mut add: impl FnMut(usize)) {
         .collect();
     say("done");
     say(&waits.join(" "));
-    // Whoever has finished does not disturb the others by closing its store.
+    // Closing the store now would disturb the other workers, so wait for the end of the input.
     input.read_line(&mut line).expect("the end of the input");
 }
 

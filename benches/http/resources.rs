@@ -1,5 +1,4 @@
-//! What there is beside the tools, over stdio: how soon a process answers that was just started, and how
-//! long resources and prompts take.
+//! Start-up, resources and prompts over stdio: how soon a new process answers, and how long each request takes.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -14,10 +13,10 @@ use benches::figures::{ns, percentile, timed, us};
 use benches::fixture::{self, Fixture};
 
 const SIZES: [usize; 4] = [0, 1_000, 10_000, 100_000];
-/// How often a process is started for each figure.
+/// The number of process starts per figure.
 const STARTS: usize = 15;
 const ROUNDS: usize = 10;
-/// How often something is read in each round.
+/// The number of reads per round.
 const EACH: usize = 20;
 
 const RESOURCES: [&str; 4] =
@@ -30,7 +29,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
     reads(out)
 }
 
-/// From the start of a process to its first answers, beside one that does nothing.
+/// Measures the time from the start of a process to its first responses, compared with a process that does nothing.
 fn starts(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "From the start of a process, p50 of {STARTS}, ms\n")?;
     head(out, "issues | `ait --version` | `initialize` | `list_issues`, 20, right after it")?;
@@ -62,7 +61,7 @@ fn start(out: &mut dyn Write, name: &str, directory: &TempDir) -> io::Result<()>
     writeln!(out, "| {name} | {:.1} | {:.1} | {:.1} |", p50[0], p50[1], p50[2])
 }
 
-/// What is read over and over.
+/// A repeated request and its durations.
 struct Lane {
     name: String,
     method: &'static str,
@@ -87,8 +86,8 @@ impl Lane {
     }
 }
 
-/// Each resource and prompt, alternately, beside the shortest answer that there is. The diagnostics are those
-/// that are kept; making them is a row of its own.
+/// Measures each resource and prompt alternately with a ping. The diagnostics are cached; computing them has its own
+/// line.
 fn reads(out: &mut dyn Write) -> io::Result<()> {
     for size in [10_000, 100_000] {
         let directory = fixture::directory_with(size);
@@ -107,11 +106,11 @@ fn reads(out: &mut dyn Write) -> io::Result<()> {
         for name in PROMPTS {
             lanes.push(Lane::new(name, "prompts/get", json!({ "name": name })));
         }
-        let told = json!({ "name": "developer", "arguments": { "issue_id": id } });
-        lanes.push(Lane::new("developer, about one issue", "prompts/get", told));
+        let params = json!({ "name": "developer", "arguments": { "issue_id": id } });
+        lanes.push(Lane::new("developer, about one issue", "prompts/get", params));
         let typed = json!({ "name": "id", "value": &id[..2] });
-        let of = json!({ "type": "ref/resource", "uri": "tracker://issues/{id}" });
-        let completed = json!({ "ref": of, "argument": typed });
+        let reference = json!({ "type": "ref/resource", "uri": "tracker://issues/{id}" });
+        let completed = json!({ "ref": reference, "argument": typed });
         lanes.push(Lane::new("completion of two digits", "completion/complete", completed));
         for _ in 0..ROUNDS {
             lanes.iter_mut().for_each(|lane| lane.run(&mut client));
@@ -129,12 +128,12 @@ fn reads(out: &mut dyn Write) -> io::Result<()> {
             )?;
         }
         let ms = examination.as_secs_f64() * 1e3;
-        writeln!(out, "\nThe first `tracker://diagnostics`, which examines: {ms:.0} ms\n")?;
+        writeln!(out, "\nThe first `tracker://diagnostics`, which runs the checks: {ms:.0} ms\n")?;
     }
     Ok(())
 }
 
-/// The first id in an answer.
+/// Returns the first id in a response.
 fn id_in(answer: &str) -> String {
     let (_, rest) = answer.split_once(r#"\"id\":\""#).expect("an issue");
     rest.split('\\').next().expect("an id").to_owned()

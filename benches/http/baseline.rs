@@ -1,6 +1,6 @@
-//! The floor: the same HTTP server around a handler that only answers.
+//! The baseline: the same HTTP server with a handler that only returns bytes.
 //!
-//! This program starts itself as that server, so that both are processes of their own with as many
+//! This program starts itself as that server, so that both servers are separate processes with the same number of
 //! threads.
 
 use std::io::{self, Write};
@@ -17,15 +17,15 @@ use tokio_util::sync::CancellationToken;
 
 use benches::fixture;
 
-/// What a server writes to stderr when it has a port, which follows.
+/// The line on stderr that announces the port of a server, without the port.
 pub const READY: &str = "pages: http://localhost:";
-/// The environment variable that makes this server of this program.
-pub const VARIABLE: &str = "AIT_BENCH_FLOOR";
+/// The environment variable that turns this program into the baseline server.
+pub const VARIABLE: &str = "AIT_BENCH_BASELINE";
 
-/// A number with many digits is JSON, and so is its beginning.
+/// A number with many digits is JSON, and so is each prefix of it.
 static DIGITS: [u8; 1 << 20] = [b'1'; 1 << 20];
 
-/// Serves until it is killed; false when this process is no such server.
+/// Serves until it is killed. Returns false if this process is not the baseline server.
 pub fn run() -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;
@@ -41,7 +41,7 @@ pub fn run() -> bool {
     true
 }
 
-/// Takes the whole request and answers with as many bytes as its path says.
+/// Reads the whole request and returns as many bytes as the path says.
 async fn answer(Path(length): Path<usize>, _request: Bytes) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], Bytes::from_static(&DIGITS[..length]))
 }

@@ -1,4 +1,4 @@
-//! A store in which agents have worked for two months.
+//! A store with two months of history.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -14,15 +14,14 @@ use crate::server::Server;
 use benches::fixture::template;
 use benches::issues::{self, Filing, comment};
 
-/// How long the oldest issue is there.
+/// The age of the oldest issue.
 const AGE_DAYS: i64 = 60;
-/// How many agents there are.
+/// The number of agents.
 const AGENTS: usize = 200;
 
-/// A server on a store in which issues have come and gone for two months: all but the last fiftieth have
-/// ended, and those stand everywhere.
-pub fn lived_in(size: usize) -> Server {
-    let path = template(&format!("lived-in-{size}.json"), |path| {
+/// Starts a server on a store with two months of history. All issues have ended, except the newest two percent.
+pub fn aged_store(size: usize) -> Server {
+    let path = template(&format!("aged-{size}.json"), |path| {
         let mut file = BufWriter::new(File::create(path).expect("a new file"));
         format::write(&document(size), &mut file).expect("space on the disk");
         file.flush().expect("space on the disk");
@@ -66,7 +65,7 @@ fn document(size: usize) -> Document {
     document
 }
 
-/// Every third issue has a label and a priority, and every fifth is blocked by the one before it.
+/// Every third issue has a label and a priority; every fifth is blocked by the one before it.
 fn attributes(number: usize, before: Option<IssueId>) -> Attributes {
     let label = || format!("area/part-{}", number % 50).parse().expect("a valid label");
     let priority = || Priority::try_from(number as u64 % 5).expect("a valid priority");
