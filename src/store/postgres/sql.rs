@@ -120,7 +120,7 @@ macro_rules! take {
     };
 }
 
-/// The condition for issues that are ready and assigned to nobody.
+/// The condition for ready issues without an assignee.
 macro_rules! ready {
     () => {
         "i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NULL"

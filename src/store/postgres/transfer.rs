@@ -13,7 +13,7 @@ use crate::domain::IssueId;
 use crate::store::transfer::Transfer;
 use crate::store::{EventPosition, NumberedEvent, StoreError, event_format};
 
-/// Begins the transaction. Nobody else can change anything until it ends; reads go on.
+/// Begins the transaction. It blocks all other changes until it ends, but no reads.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '8s'; \
     SET LOCAL statement_timeout = '10min'; SET LOCAL idle_in_transaction_session_timeout = '10min'; \
     LOCK TABLE {s}.events, {s}.issues IN EXCLUSIVE MODE";
