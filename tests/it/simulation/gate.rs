@@ -1,5 +1,4 @@
-//! One call at a time: several processes that stop before each of their calls, and a scheduler that lets one of
-//! them go on.
+//! One call at a time: several processes pause before each call, and a scheduler resumes one of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
@@ -19,14 +18,14 @@ enum Status {
 #[derive(Default)]
 struct State {
     processes: BTreeMap<usize, Status>,
-    /// How many threads of each process wait for its turn: the one that works, and those in the background.
+    /// The number of threads of each process that wait for its turn: the working thread and background threads.
     waiting: BTreeMap<usize, usize>,
-    /// Who may go on.
+    /// The process whose turn it is.
     turn: Option<usize>,
 }
 
 impl State {
-    /// Returns true if a process has been told to do something and has not done it yet.
+    /// Returns true if a process has started an action and not finished it.
     fn is_working(&self, number: usize) -> bool {
         self.processes.get(&number).is_some_and(|status| *status != Status::Done)
     }
@@ -36,7 +35,7 @@ impl State {
 pub struct Gate(Arc<(Mutex<State>, Condvar)>);
 
 impl Gate {
-    /// Lets a process stop before each call.
+    /// Pauses a process before each call.
     pub fn guard(&self, number: usize, process: &Process) {
         let gate = self.clone();
         process.disk.never_wait_for_locks();
@@ -46,7 +45,7 @@ impl Gate {
     fn wait_for_turn(&self, number: usize) {
         let (state, changed) = &*self.0;
         let mut state = state.lock().unwrap();
-        // What a process does in the background, behind its answer, is not held up.
+        // Background work after the response is not paused.
         if !state.is_working(number) {
             return;
         }
@@ -67,7 +66,7 @@ impl Gate {
         changed.notify_all();
     }
 
-    /// Lets a process do something, up to its first call.
+    /// Starts an action of a process, up to its first call.
     pub fn start<F: Future<Output = ()>>(
         &self,
         number: usize,
@@ -84,7 +83,7 @@ impl Gate {
         })
     }
 
-    /// Waits until all processes stand at a call or have ended; gives those that can go on.
+    /// Waits until every process is paused at a call or done. Returns the paused ones.
     pub fn waiting(&self) -> Vec<usize> {
         let (state, changed) = &*self.0;
         let mut state = state.lock().unwrap();
@@ -101,14 +100,14 @@ impl Gate {
             .collect()
     }
 
-    /// Lets a process that stands at a call make it.
+    /// Lets a paused process make its call.
     pub fn go_on(&self, number: usize) {
         let (state, changed) = &*self.0;
         state.lock().unwrap().turn = Some(number);
         changed.notify_all();
     }
 
-    /// Holds nobody up any more.
+    /// Resumes all processes and pauses them no more.
     pub fn clear(&self) {
         let (state, changed) = &*self.0;
         let mut state = state.lock().unwrap();

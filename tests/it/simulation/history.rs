@@ -1,5 +1,5 @@
-//! One history: processes that change issues at once, call by call, with faults, deaths, power cuts and edits, all
-//! chosen by a seed.
+//! One simulated history: processes change issues concurrently, call by call, with faults, crashes, power cuts and
+//! edits, all derived from a seed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::support::trouble::{EIO, ENOSPC, Fault};
 
 const ROUNDS: usize = 14;
 
-/// How often something happened.
+/// How often each kind of step happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     pub histories: usize,
@@ -46,26 +46,26 @@ impl Tally {
 pub struct History {
     directory: TempDir,
     disk: Arc<Disk>,
-    neglect: FaultyDuty,
+    faulty_duty: FaultyDuty,
     processes: Vec<Process>,
     answers: Arc<Answers>,
     gate: Gate,
     rng: Rng,
-    /// What the editor read last.
+    /// The text of `issues.json` when the editor last read it.
     read: Option<String>,
-    /// The comment of the last edit, unless a process has looked at it.
+    /// The comment of the last edit, until a process merges the edit.
     newest_edit: Option<String>,
-    /// The comments of edits that a process has taken over.
+    /// The comments of merged edits.
     edits: Vec<String>,
     pub tally: Tally,
-    pub story: Vec<String>,
+    pub trace: Vec<String>,
 }
 
 impl History {
-    pub fn new(seed: u64, neglect: FaultyDuty) -> Self {
+    pub fn new(seed: u64, faulty_duty: FaultyDuty) -> Self {
         let mut rng = Rng::with_seed(seed);
         let directory = directory_in_memory();
-        let disk = Disk::new(directory.path(), neglect);
+        let disk = Disk::new(directory.path(), faulty_duty);
         let processes =
             (0..rng.usize(1..=3)).map(|_| Process::start(directory.path(), disk.beside()));
         let processes = processes.collect();
@@ -74,7 +74,7 @@ impl History {
         Self {
             directory,
             disk,
-            neglect,
+            faulty_duty,
             processes,
             answers,
             gate: Gate::default(),
@@ -83,7 +83,7 @@ impl History {
             newest_edit: None,
             edits: Vec::new(),
             tally,
-            story: Vec::new(),
+            trace: Vec::new(),
         }
     }
 
@@ -95,14 +95,14 @@ impl History {
         self.path().join("issues.json")
     }
 
-    fn tell(&mut self, text: impl Into<String>) {
-        self.story.push(text.into());
+    fn record(&mut self, text: impl Into<String>) {
+        self.trace.push(text.into());
     }
 
-    /// Plays it; tells what is wrong.
+    /// Plays the history and checks it.
     pub async fn play(&mut self) -> Result<(), String> {
         for round in 0..ROUNDS {
-            self.tell(format!("round {round}"));
+            self.record(format!("round {round}"));
             let is_cut = self.round().await;
             if is_cut {
                 self.cut_power().await?;
@@ -112,18 +112,18 @@ impl History {
                 self.edit();
             }
             if self.rng.bool() {
-                self.look_at_edit().await?;
+                self.merge_edit().await?;
             }
         }
         self.tally.changes = self.answers.count();
         let last = Process::start(self.path(), self.disk.beside());
-        last.publish().await.map_err(|error| format!("not published at the end: {error}"))?;
+        last.publish().await.map_err(|error| format!("the last publish failed: {error}"))?;
         let issues = all_issues(&*last.store).await.map_err(|error| error.to_string())?;
         last.kill().await;
         let text = fs::read_to_string(self.file()).unwrap_or_default();
-        let told: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-        if told["issues"].as_array().map(Vec::len) != Some(issues.len()) {
-            return Err("issues.json does not tell everything at the end".to_owned());
+        let published: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        if published["issues"].as_array().map(Vec::len) != Some(issues.len()) {
+            return Err("issues.json lacks issues at the end".to_owned());
         }
         for process in &self.processes {
             process.kill().await;
@@ -131,7 +131,7 @@ impl History {
         Ok(())
     }
 
-    /// Some processes do something at once; true if the power failed meanwhile.
+    /// Lets some processes act concurrently. Returns true if the power failed.
     async fn round(&mut self) -> bool {
         let known = all_issues(&*self.processes[0].store).await.unwrap_or_default();
         let known: Vec<IssueId> = known.iter().map(|issue| issue.id).collect();
@@ -146,7 +146,7 @@ impl History {
                     trouble.with(if self.rng.bool() { EIO } else { ENOSPC });
                     trouble.begin(fault);
                     self.tally.faults += 1;
-                    self.tell(format!("process {number} meets a fault from call {call} on"));
+                    self.record(format!("process {number} gets a fault at call {call}"));
                 }
                 threads.push(self.start(number, &known));
             }
@@ -173,10 +173,10 @@ impl History {
         let (answers, process) = (Arc::clone(&self.answers), self.processes[number].clone());
         let (kind, count) = (self.rng.u8(0..12), self.rng.u8(1..=3));
         let issue = known.get(self.rng.usize(0..known.len().max(1))).copied();
-        self.tell(format!("process {number} does {kind}"));
+        self.record(format!("process {number} does {kind}"));
         self.gate.start(number, move || async move {
             for _ in 0..count {
-                // What they were told is checked later.
+                // The results are checked later.
                 match (kind, issue) {
                     (0..3, _) => drop(answers.file(&process).await),
                     (3..6, _) => drop(answers.claim(&process).await),
@@ -188,18 +188,18 @@ impl History {
         })
     }
 
-    /// Lets the processes go on in any order, until all are done; true if the power failed.
+    /// Resumes the processes in random order until all are done. Returns true if the power failed.
     fn schedule(&mut self) -> bool {
         let mut is_cut = false;
         loop {
             let waiting = self.gate.waiting();
             let Some(&number) = self.rng.choice(&waiting) else { return is_cut };
             if self.rng.u16(0..600) == 0 {
-                self.tell(format!("process {number} dies"));
+                self.record(format!("process {number} dies"));
                 self.processes[number].disk.die_at(1);
                 self.tally.deaths += 1;
             } else if self.rng.u16(0..900) == 0 {
-                self.tell("the power fails");
+                self.record("the power fails");
                 for process in &self.processes {
                     process.disk.die_at(1);
                 }
@@ -207,7 +207,7 @@ impl History {
             } else if self.rng.u16(0..400) == 0 {
                 self.edit();
             }
-            // Several calls at once, often.
+            // Often let the process make several calls in a row.
             for _ in 0..self.rng.usize(1..4) {
                 self.gate.go_on(number);
                 if !self.gate.waiting().contains(&number) {
@@ -217,7 +217,7 @@ impl History {
         }
     }
 
-    /// What is durable goes on in another directory.
+    /// Continues with the durable files in another directory.
     async fn cut_power(&mut self) -> Result<(), String> {
         for process in &self.processes {
             process.kill().await;
@@ -228,14 +228,14 @@ impl History {
             1 => Fate::Kept,
             _ => Fate::Mixed { seed },
         };
-        self.tell(format!("{fate:?}"));
+        self.record(format!("{fate:?}"));
         self.tally.cuts += 1;
-        // Nobody syncs what the editor saves.
+        // The editor does not sync its files, so a power cut may lose the newest edit.
         self.newest_edit = None;
         let tree = files_after(&self.disk.steps(), fate);
         self.directory = directory_in_memory();
         write_files(self.path(), &tree);
-        self.disk = Disk::new(self.path(), self.neglect);
+        self.disk = Disk::new(self.path(), self.faulty_duty);
         self.answers.replace_disk(&self.disk);
         let count = self.processes.len();
         self.processes =
@@ -243,13 +243,13 @@ impl History {
         Ok(())
     }
 
-    /// Everybody finds what was answered, and can go on.
+    /// Checks that every process sees the acknowledged changes and can make another change.
     async fn check(&mut self) -> Result<(), String> {
         let later = Process::start(self.path(), self.disk.beside());
         let all: Vec<_> = self.processes.iter().chain([&later]).collect();
         for (number, process) in all.iter().enumerate() {
-            let who = |wrong| format!("for process {number}: {wrong}");
-            self.answers.check(&*process.store).await.map_err(who)?;
+            let at = |wrong| format!("for process {number}: {wrong}");
+            self.answers.check(&*process.store).await.map_err(at)?;
             let issues = all_issues(&*process.store).await.map_err(|error| error.to_string())?;
             let comments: Vec<_> = issues.iter().flat_map(|issue| &issue.comments).collect();
             if let Some(lost) = self
@@ -257,17 +257,17 @@ impl History {
                 .iter()
                 .find(|edit| !comments.iter().any(|comment| comment.text == **edit))
             {
-                return Err(who(format!("{lost} is lost")));
+                return Err(at(format!("{lost} is lost")));
             }
         }
         let number = self.rng.usize(0..all.len());
         let filed = self.answers.file(all[number]).await;
-        filed.map_err(|error| format!("nothing follows for process {number}: {error}"))?;
+        filed.map_err(|error| format!("no change is possible for process {number}: {error}"))?;
         later.kill().await;
         Ok(())
     }
 
-    /// Somebody saves what was read now or some time ago, with one more comment.
+    /// The editor saves the text that it read now or earlier, with one more comment.
     fn edit(&mut self) {
         if self.read.is_none() || self.rng.bool() {
             self.read = fs::read_to_string(self.file()).ok();
@@ -294,18 +294,18 @@ impl History {
             fs::rename(temp, self.file()).unwrap();
         }
         self.tally.edits += 1;
-        self.tell(format!("somebody saves {text}"));
+        self.record(format!("the editor saves {text}"));
         self.read = Some(saved);
         self.newest_edit = Some(text);
     }
 
-    /// Lets a process look at the newest edit, which must stay from then on.
-    async fn look_at_edit(&mut self) -> Result<(), String> {
+    /// Lets a process merge the newest edit, which must be kept from then on.
+    async fn merge_edit(&mut self) -> Result<(), String> {
         let Some(edit) = self.newest_edit.take() else { return Ok(()) };
         let process = &self.processes[self.rng.usize(0..self.processes.len())];
-        // Whoever publishes also finds what a dead process has displaced and not looked at.
-        process.publish().await.map_err(|error| format!("not published: {error}"))?;
-        self.tell(format!("{edit} is taken over"));
+        // A publish also merges files that a dead process displaced but did not read.
+        process.publish().await.map_err(|error| format!("the publish failed: {error}"))?;
+        self.record(format!("{edit} is merged"));
         self.edits.push(edit);
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! Histories of several processes on one store, call by call, by seed: whatever fails, dies, loses its power or is
-//! edited, what was answered is there, once, and the store goes on.
+//! Simulated histories of several processes on one store, call by call: through faults, crashes, power cuts and edits,
+//! acknowledged changes stay in the store exactly once, and the store keeps working.
 //!
-//! `AIT_TEST_FACTOR` makes that many times more histories, `AIT_SIMULATION_SEED` replays one. The order of calls
-//! follows from the seed; ids and salts are random, so that what is left of a sector may differ.
+//! `AIT_TEST_FACTOR` multiplies the number of histories, `AIT_SIMULATION_SEED` replays one. The seed fixes the order of
+//! calls; ids and salts are random, so the contents of torn sectors may differ.
 
 mod gate;
 mod history;
@@ -19,20 +19,20 @@ use crate::support::disk::FaultyDuty;
 use crate::support::factor;
 
 const HISTORIES: u64 = 300;
-/// In how many histories a neglected duty must be noticed.
+/// The number of histories within which an omitted duty must be detected.
 const CONTROLS: u64 = 1000;
-/// How much of a history is told of one that went wrong.
-const TOLD: usize = 40;
+/// The number of trace lines printed for a failed history.
+const TRACE_LINES: usize = 40;
 
-/// What went wrong in a history, and what happened before.
-struct Wrong {
+/// A failed history: its seed, the failure and the steps before it.
+struct Failure {
     seed: u64,
-    wrong: String,
-    story: Vec<String>,
+    failure: String,
+    trace: Vec<String>,
 }
 
-/// Plays histories on all processors until one is wrong.
-fn play(seeds: Range<u64>, neglect: FaultyDuty) -> (Tally, Option<Wrong>) {
+/// Plays histories on all processors until one fails.
+fn play(seeds: Range<u64>, faulty_duty: FaultyDuty) -> (Tally, Option<Failure>) {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let (next, is_over) = (AtomicU64::new(seeds.start), AtomicBool::new(false));
     let found = Mutex::new((Tally::default(), None));
@@ -45,13 +45,13 @@ fn play(seeds: Range<u64>, neglect: FaultyDuty) -> (Tally, Option<Wrong>) {
                     if seed >= seeds.end {
                         return;
                     }
-                    let mut history = History::new(seed, neglect);
+                    let mut history = History::new(seed, faulty_duty);
                     let played = runtime.block_on(history.play());
                     let mut found = found.lock().unwrap();
                     found.0.add(history.tally);
-                    if let Err(wrong) = played {
+                    if let Err(failure) = played {
                         is_over.store(true, Ordering::Relaxed);
-                        found.1 = Some(Wrong { seed, wrong, story: history.story });
+                        found.1 = Some(Failure { seed, failure, trace: history.trace });
                     }
                 }
             });
@@ -64,11 +64,13 @@ fn play(seeds: Range<u64>, neglect: FaultyDuty) -> (Tally, Option<Wrong>) {
 fn simulated_histories_lose_no_acknowledged_change() {
     let seed = std::env::var("AIT_SIMULATION_SEED").ok().and_then(|text| text.parse().ok());
     let seeds = seed.map_or(0..HISTORIES * factor(), |seed| seed..seed + 1);
-    let (tally, wrong) = play(seeds, FaultyDuty::Nothing);
+    let (tally, failure) = play(seeds, FaultyDuty::Nothing);
     eprintln!("{tally:?}");
-    if let Some(Wrong { seed, wrong, story }) = wrong {
-        story[story.len().saturating_sub(TOLD)..].iter().for_each(|line| eprintln!("{line}"));
-        panic!("AIT_SIMULATION_SEED={seed}: {wrong}");
+    if let Some(Failure { seed, failure, trace }) = failure {
+        trace[trace.len().saturating_sub(TRACE_LINES)..]
+            .iter()
+            .for_each(|line| eprintln!("{line}"));
+        panic!("AIT_SIMULATION_SEED={seed}: {failure}");
     }
     let Tally { changes, faults, deaths, cuts, edits, .. } = tally;
     let is_rich = [changes, faults, deaths, cuts, edits].iter().all(|count| *count > 100);
@@ -77,16 +79,16 @@ fn simulated_histories_lose_no_acknowledged_change() {
 
 #[test]
 fn simulation_detects_each_omitted_sync_and_lock() {
-    for neglect in [
+    for faulty_duty in [
         FaultyDuty::SyncSegment,
         FaultyDuty::SyncTemp,
         FaultyDuty::SyncDirectory,
         FaultyDuty::FailedSync,
         FaultyDuty::Lock,
     ] {
-        let (tally, wrong) = play(0..CONTROLS, neglect);
-        let Wrong { seed, wrong, .. } =
-            wrong.unwrap_or_else(|| panic!("{neglect:?} was not noticed"));
-        eprintln!("{neglect:?} in history {}, seed {seed}: {wrong:.200}", tally.histories);
+        let (tally, failure) = play(0..CONTROLS, faulty_duty);
+        let Failure { seed, failure, .. } =
+            failure.unwrap_or_else(|| panic!("{faulty_duty:?} was not detected"));
+        eprintln!("{faulty_duty:?} in history {}, seed {seed}: {failure:.200}", tally.histories);
     }
 }

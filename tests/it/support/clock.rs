@@ -1,9 +1,9 @@
-//! The clock of a runtime with one thread, stopped, so that tests need not wait for time limits.
+//! A stopped clock for single-threaded runtimes, so that tests need not wait for time limits.
 
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-/// The clock stands still until this is dropped. I/O goes on.
+/// Stops the clock until it is dropped. I/O continues.
 pub struct StoppedClock {
     _running: Sender<()>,
 }
@@ -13,21 +13,21 @@ impl StoppedClock {
     pub fn new() -> Self {
         tokio::time::pause();
         let (running, ended) = channel::<()>();
-        // Without a thread at work, the clock would go to the next time limit by itself.
+        // Without a running blocking task, tokio would advance the clock to the next timer by itself.
         tokio::task::spawn_blocking(move || ended.recv());
         Self { _running: running }
     }
 
-    /// Returns what work gives that ends within some seconds.
+    /// Awaits `work`, and panics if it takes longer than `seconds` of the clock.
     pub async fn within<T>(&self, seconds: u32, work: impl Future<Output = T>) -> T {
         tokio::select! {
             biased;
             done = work => done,
-            () = self.pass(seconds) => panic!("it takes longer than {seconds} s"),
+            () = self.pass(seconds) => panic!("the work takes longer than {seconds} s"),
         }
     }
 
-    /// Lets seconds pass one by one, so that whatever has to do something each time has its turn.
+    /// Advances the clock second by second, so that periodic tasks run each time.
     pub async fn pass(&self, seconds: u32) {
         for _ in 0..seconds {
             for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! Commands as the tests of stores give them, about few issues, so that histories grow.
+//! Commands for store tests. They concern few issues, so that each gets a long history.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub fn add(n: u32, classification: Classification) -> Command {
     }
 }
 
-/// An issue from elsewhere, with a history, a comment and keys that are not known.
+/// Imports an issue with a history, a comment and unknown keys.
 pub fn import(n: u32, classification: Classification, status: Status) -> Command {
     let time = at(-1000).to_string();
     let issue = serde_json::json!({
@@ -56,7 +56,7 @@ pub fn claim(classification: Option<Classification>) -> Command {
     Command::GetNextIssue { issue: None, classification, agent: agent(), terms: Default::default() }
 }
 
-/// Another agent.
+/// Returns a second agent.
 pub fn other() -> AgentName {
     AgentName::try_from("b").unwrap()
 }
@@ -65,7 +65,7 @@ fn claim_as_other(classification: Option<Classification>) -> Command {
     Command::GetNextIssue { issue: None, classification, agent: other(), terms: Default::default() }
 }
 
-/// A change of attributes and links. Issues are parked until a time that is soon over.
+/// Generates changes of attributes and links. Parking ends after a short time.
 pub fn any_change() -> impl Strategy<Value = IssueChange> {
     let issue = || (0..12_u32).prop_map(|n| IssueRef::from(number(n)));
     let label =
@@ -144,7 +144,7 @@ pub fn ids(issues: &[Arc<Issue>]) -> Vec<IssueId> {
     issues.iter().map(|issue| issue.id).collect()
 }
 
-/// A command about one of few issues, so that histories grow.
+/// Generates commands about few issues, so that each gets a long history.
 pub fn any_command() -> impl Strategy<Value = Command> {
     let classification = || prop::sample::select(Classification::ALL);
     let issue = || (0..12_u32).prop_map(|n| IssueRef::from(number(n)));

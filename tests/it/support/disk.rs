@@ -1,8 +1,8 @@
-//! A disk for tests: it makes calls fail ([`trouble`](super::trouble)), does one of them wrong on purpose, and
-//! remembers everything that it was told, so that it can say what a power cut would have left.
+//! A simulated disk: it makes calls fail ([`trouble`](super::trouble)), omits one duty on purpose, and records every
+//! change, so that tests can compute what a power cut would leave.
 //!
-//! Underneath is the real file system, without its syncs: what they are for is checked by cutting the
-//! power in [`power`](super::power), which takes them at their word.
+//! It uses the real file system without syncs. Tests check the syncs by cutting the power in
+//! [`power`](super::power), which keeps only what they made durable.
 
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
@@ -22,66 +22,66 @@ use super::power::{DirectoryId, Entry, FileId, Node, ROOT, Step};
 pub use super::trouble::FaultyDuty;
 use super::trouble::{Call, Fault, Trouble};
 
-/// What a [`Disk`] does before a call.
+/// A function that a [`Disk`] calls before each file system call.
 type Hook = Box<dyn FnMut(&Call) + Send>;
 
-/// What all processes that use one disk have in common.
+/// The state that all processes on one disk share.
 #[derive(Default)]
 struct SimDisk {
     steps: Mutex<Vec<Step>>,
     nodes: Mutex<Nodes>,
-    /// How often a sync of each file has failed.
+    /// The number of failed syncs of each file.
     failures: Mutex<HashMap<FileId, usize>>,
 }
 
 #[derive(Default)]
 struct Nodes {
     known: HashMap<(u64, u64), Node>,
-    /// What files were last called.
+    /// The last known name of each file.
     names: HashMap<FileId, String>,
     made: usize,
 }
 
-/// A disk as one process uses it.
+/// The disk as one process uses it.
 pub struct Disk {
     root: PathBuf,
     sim_disk: Arc<SimDisk>,
-    neglect: FaultyDuty,
+    faulty_duty: FaultyDuty,
     pub trouble: Trouble,
     calls: Mutex<Vec<Call>>,
     hook: Mutex<Option<Hook>>,
     kind: Mutex<Option<FileSystemKind>>,
     locking_is_disabled: AtomicBool,
-    /// Whether a lock that is waited for is asked for again and again, each time as a call of its own.
+    /// If true, a blocked lock call retries in a loop, and each retry counts as a call.
     never_waits_for_locks: AtomicBool,
 }
 
 impl Disk {
-    /// A disk that holds what is in a directory.
-    pub fn new(root: &Path, neglect: FaultyDuty) -> Arc<Self> {
+    /// Creates a disk with the contents of a directory.
+    pub fn new(root: &Path, faulty_duty: FaultyDuty) -> Arc<Self> {
         let root = root.canonicalize().unwrap();
-        let disk = Self::on(root.clone(), Arc::default(), neglect);
+        let disk = Self::on(root.clone(), Arc::default(), faulty_duty);
         let inode = inode(&fs::metadata(&root).unwrap());
         disk.sim_disk.nodes.lock().unwrap().known.insert(inode, Node::Directory(ROOT));
         disk.find_all(&root);
         Arc::new(disk)
     }
 
-    /// The same disk as another process uses it.
+    /// Returns the same disk for another process.
     pub fn beside(&self) -> Arc<Self> {
-        self.with_faulty_duty(self.neglect)
+        self.with_faulty_duty(self.faulty_duty)
     }
 
-    /// The same as it is used by a process that neglects something.
-    pub fn with_faulty_duty(&self, neglect: FaultyDuty) -> Arc<Self> {
-        Arc::new(Self::on(self.root.clone(), Arc::clone(&self.sim_disk), neglect))
+    /// Returns the same disk for another process that omits a duty.
+    pub fn with_faulty_duty(&self, faulty_duty: FaultyDuty) -> Arc<Self> {
+        Arc::new(Self::on(self.root.clone(), Arc::clone(&self.sim_disk), faulty_duty))
     }
 
-    fn on(root: PathBuf, sim_disk: Arc<SimDisk>, neglect: FaultyDuty) -> Self {
+    fn on(root: PathBuf, sim_disk: Arc<SimDisk>, faulty_duty: FaultyDuty) -> Self {
         Self {
             root,
             sim_disk,
-            neglect,
+            faulty_duty,
             trouble: Trouble::default(),
             calls: Mutex::default(),
             hook: Mutex::default(),
@@ -91,17 +91,17 @@ impl Disk {
         }
     }
 
-    /// Lets the process die at the call with this number, counted from 1 and from now on.
+    /// Crashes the process at the call with this number, counted from 1 and from now on.
     pub fn die_at(&self, number: usize) {
         self.trouble.begin(Fault::Death(number));
     }
 
-    /// The calls so far.
+    /// Returns the calls so far.
     pub fn calls(&self) -> Vec<Call> {
         self.calls.lock().unwrap().clone()
     }
 
-    /// How often a call was made on files whose name ends so.
+    /// Returns the number of calls with this name on files whose name ends with `suffix`.
     pub fn count_of(&self, name: &str, suffix: &str) -> usize {
         self.calls.lock().unwrap().iter().filter(|call| call.is(name, suffix)).count()
     }
@@ -128,12 +128,12 @@ impl Disk {
         });
     }
 
-    /// Lets the process wait before the first call of a kind.
-    pub fn pause_at(&self, is_it: impl Fn(&Call) -> bool + Send + 'static) -> Pause {
+    /// Pauses the process before the first call that matches.
+    pub fn pause_at(&self, matches: impl Fn(&Call) -> bool + Send + 'static) -> Pause {
         let pause = Pause::default();
         let mut waits = Some(pause.clone());
         self.hook(move |call| {
-            if is_it(call)
+            if matches(call)
                 && let Some(pause) = waits.take()
             {
                 pause.wait();
@@ -142,27 +142,27 @@ impl Disk {
         pause
     }
 
-    /// Says from now on that it is of this kind.
+    /// Reports this kind of file system from now on.
     pub fn be(&self, kind: FileSystemKind) {
         *self.kind.lock().unwrap() = Some(kind);
     }
 
-    /// Gives locks to everybody from now on, also to whoever tries that.
+    /// Grants every lock from now on, even if another process holds it.
     pub fn disable_locking(&self) {
         self.locking_is_disabled.store(true, Ordering::SeqCst);
     }
 
-    /// Lets no call wait for a lock of another process from now on.
+    /// From now on, a lock call retries instead of blocking in the kernel.
     pub fn never_wait_for_locks(&self) {
         self.never_waits_for_locks.store(true, Ordering::SeqCst);
     }
 
-    /// Everything that changed the disk so far.
+    /// Returns every change of the disk so far.
     pub fn steps(&self) -> Vec<Step> {
         self.sim_disk.steps.lock().unwrap().clone()
     }
 
-    /// How many of these there are.
+    /// Returns the number of steps so far.
     pub fn moment(&self) -> usize {
         self.sim_disk.steps.lock().unwrap().len()
     }
@@ -173,7 +173,7 @@ impl Disk {
 
     fn begin(&self, name: &'static str, file: String) -> Result<(), (io::Error, bool)> {
         let call = Call { name, file };
-        // Taken out while it runs, since it may use this disk.
+        // Take the hook out while it runs, because it may use this disk.
         let hook = self.hook.lock().unwrap().take();
         if let Some(mut hook) = hook {
             hook(&call);
@@ -207,7 +207,7 @@ impl Disk {
         self.sim_disk.nodes.lock().unwrap().known.get(&inode(metadata)).copied()
     }
 
-    /// Takes note of a file that was just made. Its inode may have been another file's before.
+    /// Records a new file. Its inode may have belonged to another file before.
     fn made(&self, file: &File, name: &str) -> FileId {
         let nodes = &mut *self.sim_disk.nodes.lock().unwrap();
         nodes.made += 1;
@@ -233,12 +233,12 @@ impl Disk {
         }
     }
 
-    /// The name of a path in its directory.
+    /// Returns the directory entry of a path.
     fn entry(&self, path: &Path) -> Entry {
         (self.directory(directory_of(path)), name_of(path))
     }
 
-    /// The directory at a path; one that is not known was there before.
+    /// Returns the directory at a path. An unknown one existed before the test.
     fn directory(&self, path: &Path) -> DirectoryId {
         match self.node(&fs::metadata(path).unwrap()) {
             Some(Node::Directory(id)) => id,
@@ -252,7 +252,7 @@ impl Disk {
         }
     }
 
-    /// What is at a path; something that is not known was there before.
+    /// Returns the node at a path. An unknown one existed before the test.
     fn found(&self, path: &Path) -> Option<Node> {
         let metadata = fs::metadata(path).ok()?;
         if metadata.is_dir() {
@@ -266,7 +266,7 @@ impl Disk {
         }))
     }
 
-    /// Takes note of everything in a directory.
+    /// Records everything in a directory.
     fn find_all(&self, directory: &Path) {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
@@ -283,8 +283,8 @@ impl Disk {
         }
     }
 
-    /// What becomes of a sync of a file: one that fails leaves what it was for unsaved for good, and each
-    /// process that had the file open is told once.
+    /// Computes the result of a sync. A failed sync loses the unsynced data for good, and each process that had the file
+    /// open gets the error once.
     fn sync_of(&self, file: &File, called: io::Result<()>, takes_effect: bool) -> io::Result<()> {
         let id = self.id_of(file);
         if called.is_err() && self.trouble.is_dead() {
@@ -293,19 +293,19 @@ impl Disk {
         let mut failures = self.sim_disk.failures.lock().unwrap();
         let failures = failures.entry(id).or_default();
         *failures += usize::from(called.is_err());
-        let is_news = !self.trouble.has_seen(id, *failures);
+        let is_new_error = !self.trouble.has_seen(id, *failures);
         match called {
             Err(_) => self.note(Step::Dropped(id)),
             Ok(()) if takes_effect => self.note(Step::Synced(id)),
             Ok(()) => {}
         }
-        if is_news && self.neglect != FaultyDuty::FailedSync {
+        if is_new_error && self.faulty_duty != FaultyDuty::FailedSync {
             return Err(self.trouble.error());
         }
         Ok(())
     }
 
-    /// Takes note that a file was opened: who opens it later is not told what happened before.
+    /// Records that a process opened a file: it does not get the errors of earlier syncs.
     fn opened(&self, file: &File) {
         let id = self.id_of(file);
         let failures = self.sim_disk.failures.lock().unwrap().get(&id).copied();
@@ -364,7 +364,7 @@ impl FileSystem for Disk {
 
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let called = self.call_on("write_at", file);
-        // A full disk, and a process that dies, write a part of the bytes.
+        // A full disk and a dying process write only a part of the bytes.
         let bytes = match &called {
             Err((_, true)) => &bytes[..bytes.len() / 2],
             Err((_, false)) => &[],
@@ -372,16 +372,17 @@ impl FileSystem for Disk {
         };
         let id = self.id_of(file);
         let name = self.called(id);
-        let is_there =
-            || RealFileSystem.read_at(file, offset, bytes.len()).is_ok_and(|it| it == bytes);
+        let is_written =
+            || RealFileSystem.read_at(file, offset, bytes.len()).is_ok_and(|found| found == bytes);
         let is_segment = name.ends_with(".log");
-        if self.neglect == FaultyDuty::Rewrite && is_segment && is_there() {
+        if self.faulty_duty == FaultyDuty::Rewrite && is_segment && is_written() {
             return called.map_err(|(error, _)| error);
         }
-        let header = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+        let header =
+            bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |index| index + 1);
         let is_new_segment = name.starts_with(".0") && offset == 0;
-        let forgets = self.neglect == FaultyDuty::Repeat && is_new_segment;
-        let bytes = if forgets { &bytes[..header] } else { bytes };
+        let omits_events = self.faulty_duty == FaultyDuty::Repeat && is_new_segment;
+        let bytes = if omits_events { &bytes[..header] } else { bytes };
         if !bytes.is_empty() {
             RealFileSystem.write_at(file, offset, bytes)?;
             self.note(Step::Wrote { file: id, offset, bytes: bytes.to_vec() });
@@ -391,12 +392,12 @@ impl FileSystem for Disk {
 
     fn sync(&self, file: &File) -> io::Result<()> {
         let called = self.call_on("sync", file).map_err(|(error, _)| error);
-        let neglected = match self.neglect {
+        let unsynced_suffix = match self.faulty_duty {
             FaultyDuty::SyncSegment => ".log",
             FaultyDuty::SyncTemp => ".tmp",
             _ => "never",
         };
-        let takes_effect = !self.called(self.id_of(file)).ends_with(neglected);
+        let takes_effect = !self.called(self.id_of(file)).ends_with(unsynced_suffix);
         self.sync_of(file, called, takes_effect)
     }
 
@@ -405,7 +406,7 @@ impl FileSystem for Disk {
         if self.locking_is_disabled.load(Ordering::SeqCst) {
             return Ok(Some(FileLock::of(file)));
         }
-        if self.neglect == FaultyDuty::Lock && self.called(self.id_of(file)).ends_with(".log") {
+        if self.faulty_duty == FaultyDuty::Lock && self.called(self.id_of(file)).ends_with(".log") {
             return Ok(waits.then(|| FileLock::of(file)));
         }
         while waits && self.never_waits_for_locks.load(Ordering::SeqCst) {
@@ -420,8 +421,8 @@ impl FileSystem for Disk {
     fn rename(&self, from: &Path, to: &Path, mode: Rename) -> io::Result<()> {
         self.call(if mode == Rename::Exchange { "exchange" } else { "rename" }, to)?;
         let nodes = (self.found(from), self.found(to));
-        let is_neglected = mode == Rename::Exchange && self.neglect == FaultyDuty::Exchange;
-        let mode = if is_neglected { Rename::Replace } else { mode };
+        let replaces = mode == Rename::Exchange && self.faulty_duty == FaultyDuty::Exchange;
+        let mode = if replaces { Rename::Replace } else { mode };
         if mode == Rename::Replace && nodes.0 != nodes.1 {
             self.forget(to);
         }
@@ -429,7 +430,7 @@ impl FileSystem for Disk {
         let (old, new) = (self.entry(from), self.entry(to));
         match mode {
             Rename::Replace => self.note(Step::Named(vec![(old, None), (new, nodes.0)])),
-            // As a link, and the removal of the other one.
+            // The real file system links the new name and then removes the old one.
             Rename::KeepOther => {
                 self.note(Step::Named(vec![(new, nodes.0)]));
                 self.note(Step::Named(vec![(old, None)]));
@@ -445,7 +446,7 @@ impl FileSystem for Disk {
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.call("remove", path)?;
-        // Whoever makes a file later may get its inode.
+        // A later file may reuse the inode.
         let metadata = fs::metadata(path);
         RealFileSystem.remove(path)?;
         if let Ok(metadata) = metadata
@@ -483,7 +484,7 @@ impl FileSystem for Disk {
         }
         called?;
         File::open(directory)?;
-        if self.neglect != FaultyDuty::SyncDirectory {
+        if self.faulty_duty != FaultyDuty::SyncDirectory {
             self.note(Step::SyncedDirectory(self.directory(directory)));
         }
         Ok(())

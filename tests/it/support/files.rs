@@ -1,4 +1,4 @@
-//! What is on disk: making it, and looking at it.
+//! Creates and reads files of a store.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::PATIENCE;
 
-/// What a store leaves beside other files after an orderly end, sorted.
+/// The names that a store has in its directory after an orderly shutdown, sorted.
 pub const STORE_FILES: [&str; 2] = [".ait", "issues.json"];
 
-/// The issues that the files in a directory hold, as any process reads them.
+/// Returns the issues of a store as any process reads them.
 #[track_caller]
 pub fn stored_issues(directory: &Path) -> Vec<Value> {
     let file = directory.join("issues.json");
@@ -23,12 +23,12 @@ pub fn stored_issues(directory: &Path) -> Vec<Value> {
         let all = Query { take: usize::MAX, ..Query::default() };
         tokio::runtime::Runtime::new().unwrap().block_on(store.list(all))
     };
-    // On a thread of its own: the test may run on one that already has a runtime.
+    // Use a separate thread, because the test may already run in a Tokio runtime.
     let page = thread::spawn(read).join().unwrap().unwrap();
     page.issues.iter().map(|issue| serde_json::to_value(&**issue).unwrap()).collect()
 }
 
-/// The only issue of a store, as any process reads it.
+/// Returns the only issue of a store, as any process reads it.
 #[track_caller]
 pub fn only_issue(directory: &Path) -> Value {
     let mut issues = stored_issues(directory);
@@ -36,7 +36,7 @@ pub fn only_issue(directory: &Path) -> Value {
     issues.remove(0)
 }
 
-/// The issues in `issues.json` itself, which must be valid.
+/// Returns the issues in `issues.json`, which must be valid.
 #[track_caller]
 pub fn issues_in_file(directory: &Path) -> Vec<Value> {
     let bytes = fs::read(directory.join("issues.json")).unwrap();
@@ -47,23 +47,23 @@ pub fn issues_in_file(directory: &Path) -> Vec<Value> {
     }
 }
 
-/// Waits until `issues.json` itself is as it should be.
+/// Waits until `issues.json` satisfies a condition.
 #[track_caller]
-pub fn wait_for_file(directory: &Path, is_right: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+pub fn wait_for_file(directory: &Path, is_expected: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     let start = Instant::now();
     loop {
         if directory.join("issues.json").exists() {
             let issues = issues_in_file(directory);
-            if is_right(&issues) {
+            if is_expected(&issues) {
                 return issues;
             }
         }
-        assert!(start.elapsed() < PATIENCE, "issues.json is not brought up to date");
+        assert!(start.elapsed() < PATIENCE, "issues.json does not reach the expected state");
         thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// The names in a directory, sorted.
+/// Returns the names in a directory, sorted.
 pub fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> =
@@ -72,12 +72,12 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The newest segment of the log of `issues.json` in a directory.
+/// Returns the newest segment of the log of `issues.json` in a directory.
 pub fn newest_segment(directory: &Path) -> PathBuf {
     segments(directory).pop().unwrap()
 }
 
-/// All segments, the oldest first.
+/// Returns all segments, the oldest first.
 pub fn segments(directory: &Path) -> Vec<PathBuf> {
     let log = store_directory(directory).join("log");
     if !log.exists() {
@@ -88,11 +88,11 @@ pub fn segments(directory: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| log.join(name)).collect()
 }
 
-/// Where each line of the newest segment begins, and where the last one ends.
+/// Returns the offset of each line of the newest segment, and the end of the last line.
 pub fn lines(directory: &Path) -> Vec<usize> {
     let bytes = fs::read(newest_segment(directory)).unwrap();
     let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect()
+    [0].into_iter().chain(ends.map(|(index, _)| index + 1)).collect()
 }
 
 /// Changes the newest segment.
@@ -103,12 +103,12 @@ pub fn change_log(directory: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(path, bytes).unwrap();
 }
 
-/// The directory beside `issues.json` in which everything else is kept.
+/// Returns the directory of the log, the snapshots and all other files of the store except `issues.json`.
 pub fn store_directory(directory: &Path) -> PathBuf {
     directory.join(".ait/issues.json")
 }
 
-/// The files that were set aside for people.
+/// Returns the files in quarantine.
 pub fn kept(directory: &Path) -> Vec<PathBuf> {
     let kept = store_directory(directory).join("kept");
     if !kept.exists() {
@@ -117,7 +117,7 @@ pub fn kept(directory: &Path) -> Vec<PathBuf> {
     names(&kept).into_iter().map(|name| kept.join(name)).collect()
 }
 
-/// Copies a directory with everything in it.
+/// Copies a directory recursively.
 pub fn copy_directory(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for name in names(from) {
@@ -130,7 +130,7 @@ pub fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
-/// An issue as a file may hold it, in the given status.
+/// Returns an issue with this id, title and status, as it stands in `issues.json`.
 pub fn issue_json(id: &str, title: &str, status: &str) -> Value {
     let time = "2026-01-31T09:30:00.000Z";
     json!({
@@ -141,7 +141,7 @@ pub fn issue_json(id: &str, title: &str, status: &str) -> Value {
     })
 }
 
-/// A distinct id for each number.
+/// Returns a distinct id for each number.
 pub fn id(number: usize) -> String {
     format!("{number:08x}-0000-4000-8000-000000000000")
 }

@@ -1,4 +1,4 @@
-//! The tracker as a server of its own, and clients that reach it by URL.
+//! `ait serve` processes and their HTTP clients.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::files::newest_segment;
 use super::{Answer, Log, PATIENCE, ait, get, id_in, initialize_params, request, signal, wait};
 
-/// A running `ait serve`. Killed when it is dropped.
+/// A running `ait serve`, killed on drop.
 pub struct Server {
     child: Child,
     log: Log,
@@ -43,7 +43,7 @@ impl Server {
         Self { child, log, port: port.parse().unwrap(), directory: directory.to_owned() }
     }
 
-    /// Kills the process as nothing else can, and starts another on the same port.
+    /// Kills the process with SIGKILL, and starts another on the same port.
     pub fn kill_and_start_again(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -74,7 +74,7 @@ impl Drop for Server {
     }
 }
 
-/// What came back over HTTP.
+/// An HTTP response.
 pub struct Reply {
     pub status: u16,
     pub kind: String,
@@ -83,13 +83,13 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The body as JSON.
+    /// Parses the body as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.body))
     }
 
-    /// What a tool answered.
+    /// Returns the result of a tool call.
     #[track_caller]
     pub fn answer(&self) -> Answer {
         let message = self.json();
@@ -99,7 +99,7 @@ impl Reply {
     }
 }
 
-/// An agent that reaches a server by URL. Speaks raw JSON-RPC, so that a test sees what is sent.
+/// An agent that uses HTTP. It sends raw JSON-RPC, so that tests control each message.
 pub struct Agent {
     http: reqwest::blocking::Client,
     pub port: u16,
@@ -108,31 +108,31 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent that has said nothing yet.
+    /// Creates an agent without a session.
     pub fn new(port: u16) -> Self {
         Self { http: connections(), port, session: None, last_id: 0 }
     }
 
-    /// An agent that shows a token with everything.
+    /// Creates an agent that sends a token with each request.
     pub fn authorized(port: u16, authorization: &str) -> Self {
         let mut agent = Self::new(port);
         agent.authorize(authorization);
         agent
     }
 
-    /// Shows another token from now on, on connections that are new.
+    /// Sends another token from now on, over new connections.
     pub fn authorize(&mut self, authorization: &str) {
         let headers = [("authorization".to_owned(), authorization.to_owned())];
         let headers = (&HashMap::from(headers)).try_into().unwrap();
         self.http = builder().default_headers(headers).build().unwrap();
     }
 
-    /// Goes on with connections that are new.
+    /// Replaces its connections with new ones.
     pub fn reconnect(&mut self) {
         self.http = connections();
     }
 
-    /// An agent that has begun a session.
+    /// Creates an agent and begins a session.
     pub fn connect(port: u16) -> Self {
         let mut agent = Self::new(port);
         agent.begin();
@@ -144,7 +144,7 @@ impl Agent {
         self.try_begin().unwrap();
     }
 
-    /// The same; fails when the server is gone.
+    /// Begins a session. Fails if the server is down.
     pub fn try_begin(&mut self) -> reqwest::Result<()> {
         let reply = self.try_request("initialize", initialize_params())?;
         assert_eq!(reply.status, 200, "{}", reply.body);
@@ -158,12 +158,12 @@ impl Agent {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    /// Sends a message; fails when the server is gone.
+    /// Sends a message and returns the response. Fails if the server is down.
     pub fn post(&self, message: &Value) -> reqwest::Result<Reply> {
         received(self.try_stream(message)?)
     }
 
-    /// Sends a message, of which the answer is read as it comes.
+    /// Sends a message and returns the response as a stream.
     pub fn stream(&self, message: &Value) -> reqwest::blocking::Response {
         self.try_stream(message).unwrap()
     }
@@ -198,7 +198,7 @@ impl Agent {
         self.request("tools/call", json!({ "name": tool, "arguments": arguments })).answer()
     }
 
-    /// Files an issue and gives its id.
+    /// Files an issue and returns its id.
     pub fn add(&mut self, title: &str) -> String {
         let arguments =
             json!({ "title": title, "description": "", "classification": "bug", "agent": "test" });
@@ -210,21 +210,21 @@ impl Agent {
         self.try_delete().unwrap()
     }
 
-    /// The same; fails when the server is gone.
+    /// Ends the session. Fails if the server is down.
     pub fn try_delete(&self) -> reqwest::Result<Reply> {
         let delete = self.http.delete(self.url());
         let session = self.session.as_deref().unwrap_or_default();
         received(delete.header("mcp-session-id", session).send()?)
     }
 
-    /// Opens the stream on which a server can speak by itself.
+    /// Opens the event stream of the session.
     pub fn listen(&self) -> reqwest::blocking::Response {
         let get = self.http.get(self.url()).header("accept", "text/event-stream");
         get.header("mcp-session-id", self.session.as_deref().unwrap()).send().unwrap()
     }
 }
 
-/// Connections that are kept between requests; there are none yet.
+/// Creates a client with an empty connection pool.
 fn connections() -> reqwest::blocking::Client {
     builder().build().unwrap()
 }
@@ -241,7 +241,7 @@ fn received(response: reqwest::blocking::Response) -> reqwest::Result<Reply> {
     Ok(Reply { status, kind, session, body: response.text()? })
 }
 
-/// What a request of the stateless era carries.
+/// Returns the `_meta` of a request in the stateless era.
 pub fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -250,14 +250,14 @@ pub fn meta() -> Value {
     })
 }
 
-/// Keeps everybody from changing the store, which was changed before.
+/// Locks the newest segment, so that no process can change the store. The log must not be empty.
 pub fn lock_newest_segment(directory: &Path) -> File {
     let lock = File::open(newest_segment(directory)).unwrap();
     lock.lock().unwrap();
     lock
 }
 
-/// A call that files an issue, always with the same id.
+/// Returns a call that files an issue, always with the same request id.
 pub fn filing(addition: Value) -> Value {
     let arguments =
         json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
@@ -266,20 +266,20 @@ pub fn filing(addition: Value) -> Value {
     request(77, "tools/call", params)
 }
 
-/// A metric of a server, as its meters give it.
+/// Returns the value of a metric of a server.
 #[track_caller]
 pub fn metric(port: u16, name: &str) -> u64 {
-    find_metric(port, name).unwrap_or_else(|| panic!("no {name} among the meters"))
+    find_metric(port, name).unwrap_or_else(|| panic!("no metric {name}"))
 }
 
-/// The same, of one that is not there before it is counted for the first time.
+/// Returns the value of a metric, or `None` before it is first counted.
 fn find_metric(port: u16, name: &str) -> Option<u64> {
     let metrics = get(port, "/metrics").body;
     let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
     line.map(|line| line.parse().unwrap())
 }
 
-/// Waits until a metric of a server is the one given.
+/// Waits until a metric of a server has the expected value.
 #[track_caller]
 pub fn wait_for_metric(port: u16, name: &str, expected: u64) {
     let start = Instant::now();
@@ -293,16 +293,16 @@ pub fn wait_for_metric(port: u16, name: &str, expected: u64) {
     }
 }
 
-/// How many sessions have subscriptions or an open stream.
+/// The metric for sessions with subscriptions or an open stream.
 pub const SESSIONS: &str = "ait_http_sessions";
 
-/// How many calls are being worked on.
+/// The metric for calls in progress.
 pub const IN_PROGRESS: &str = "ait_operations_in_progress";
 
-/// How many of the calls of [`filing`] were withdrawn.
+/// The metric for cancelled calls of [`filing`].
 pub const CANCELLED: &str = "ait_operations_total{tool=\"add_issue\",outcome=\"cancelled\"}";
 
-/// A connection that speaks in bytes.
+/// A TCP connection that sends and receives raw bytes.
 pub struct Raw(pub TcpStream);
 
 impl Raw {
@@ -316,38 +316,38 @@ impl Raw {
         Self(stream)
     }
 
-    /// Sends bytes; a server that has closed the connection meanwhile is no failure.
+    /// Sends bytes. Ignores errors, because the server may already have closed the connection.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         let _gone = self.0.write_all(bytes.as_ref());
         self
     }
 
-    /// The head of an answer, and what came with it.
+    /// Reads until the end of the response header, and returns everything read so far.
     pub fn begin(&mut self) -> String {
         let mut bytes = Vec::new();
-        while !bytes.windows(4).any(|it| it == b"\r\n\r\n") {
+        while !bytes.windows(4).any(|window| window == b"\r\n\r\n") {
             let mut some = [0; 1024];
             let count = self.0.read(&mut some).unwrap();
-            assert!(count > 0, "no answer: {bytes:?}");
+            assert!(count > 0, "the response ended early: {bytes:?}");
             bytes.extend_from_slice(&some[..count]);
         }
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// What comes next; nothing when the server has ended the connection.
+    /// Returns the next bytes, or an empty string if the server has closed the connection.
     pub fn some(&mut self) -> String {
         let mut some = [0; 1024];
         let count = self.0.read(&mut some).unwrap();
         String::from_utf8_lossy(&some[..count]).into_owned()
     }
 
-    /// Everything until the server ends the connection.
+    /// Returns everything until the server closes the connection.
     pub fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
         if let Err(error) = self.0.read_to_end(&mut bytes) {
             let has_ended =
                 matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe);
-            assert!(has_ended, "the server does not end the connection: {error}");
+            assert!(has_ended, "the server does not close the connection: {error}");
         }
         String::from_utf8_lossy(&bytes).into_owned()
     }
@@ -357,7 +357,7 @@ impl Raw {
     }
 }
 
-/// A request to the endpoint for agents, as it stands on the wire.
+/// Returns the bytes of a POST request to the MCP endpoint.
 pub fn posted(headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let mut bytes = format!(
@@ -370,17 +370,17 @@ pub fn posted(headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     bytes
 }
 
-/// A request without a body, on a connection that ends after it.
+/// Returns the bytes of a request without a body that closes its connection.
 pub fn asked(line: &str, headers: &str) -> Vec<u8> {
     format!("{line} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").into_bytes()
 }
 
-/// A message on a connection that ends after it.
+/// Returns the bytes of an MCP request that closes its connection.
 pub fn message(body: impl AsRef<[u8]>) -> Vec<u8> {
     posted("Connection: close\r\n", body)
 }
 
-/// The header that names the session of an agent.
+/// Returns the header with the session id of an agent.
 pub fn session_header(agent: &Agent) -> String {
     format!("Mcp-Session-Id: {}\r\n", agent.session.as_ref().unwrap())
 }

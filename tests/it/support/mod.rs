@@ -1,4 +1,4 @@
-//! Starting the binary, talking to it, and looking at what it leaves on disk.
+//! Starts the binary, talks to it, and reads its files.
 
 #[cfg(feature = "postgres")]
 pub mod clock;
@@ -32,10 +32,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Longer than anything takes on a busy machine; a test that needs it all has failed.
+/// The time limit of every wait: longer than any step takes on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The tools, in the order in which they are listed.
+/// The tools in the order of `tools/list`.
 pub const TOOLS: [&str; 7] = [
     "add_issue",
     "list_issues",
@@ -46,30 +46,29 @@ pub const TOOLS: [&str; 7] = [
     "close_issue",
 ];
 
-/// The path of the binary under test: the one that `AIT_BIN` names when the tests are compiled, else the one that is
-/// built beside them. That one has the features which dev-dependencies turn on, and the one that people get lacks.
+/// The path of the binary under test: the one in `AIT_BIN` when the tests are compiled, else the one that Cargo builds
+/// for them. The latter has extra features from dev-dependencies that the released binary lacks.
 pub const BINARY: &str = match option_env!("AIT_BIN") {
     Some(path) => path,
     None => env!("CARGO_BIN_EXE_ait"),
 };
 
-/// The binary under test with a clean environment, its pages on a port that the system picks.
+/// Returns a command for the binary in a clean environment, with its pages on a free port.
 pub fn ait(directory: &Path) -> Command {
     ait_through(BINARY, directory)
 }
 
-/// The same, started by another program, whose arguments are still to be given.
+/// Returns a command like [`ait`] for another program, which must start the binary.
 pub fn ait_through(program: &str, directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(directory).env("PORT", "0");
-    // What the user's own projects have pinned, and what the user's clients are told, is none of the tests'
-    // business, nor theirs of the user's.
+    // Keep the port reservations and client settings of the user and of the tests apart.
     command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     command.env("HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"));
     command.env_remove("XDG_CONFIG_HOME");
     let others =
         ["AIT_AGENT", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "VISUAL", "EDITOR"];
-    let of_servers = [
+    let server_variables = [
         "AIT_LOG_FILE",
         "AIT_LOG_FORMAT",
         "AIT_BIND",
@@ -78,8 +77,10 @@ pub fn ait_through(program: &str, directory: &Path) -> Command {
         "AIT_WEB_ACTIONS",
         "AIT_PROJECTS",
     ];
-    let of_stores = ["ISSUES_FILE", "AIT_STORE", "AIT_STORE_PASSWORD"];
-    for variable in of_stores.into_iter().chain(["RUST_LOG"]).chain(of_servers).chain(others) {
+    let store_variables = ["ISSUES_FILE", "AIT_STORE", "AIT_STORE_PASSWORD"];
+    for variable in
+        store_variables.into_iter().chain(["RUST_LOG"]).chain(server_variables).chain(others)
+    {
         command.env_remove(variable);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -91,32 +92,32 @@ pub fn directory() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// Returns true if a directory holds nothing of a store: what tells of the processes that use it goes with them.
+/// Returns true if a directory has no store files. Files of the process registry do not count.
 pub fn has_no_store_files(directory: &Path) -> bool {
     let names = |directory: &Path| files::names(directory).into_iter();
-    let own = files::store_directory(directory);
-    let is_of_processes = |name: &str| matches!(name, "processes" | ".gitignore");
+    let own_directory = files::store_directory(directory);
+    let is_registry = |name: &str| matches!(name, "processes" | ".gitignore");
     names(directory).all(|name| name == ".ait")
-        && (!own.exists() || names(&own).all(|name| is_of_processes(&name)))
+        && (!own_directory.exists() || names(&own_directory).all(|name| is_registry(&name)))
 }
 
-/// The same where that costs least: what is only ever read by the process that wrote it needs no disk.
+/// Creates a directory in memory, for files that only the test's own process reads.
 pub fn directory_in_memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| directory())
 }
 
-/// How many times longer the tests of crashes and power cuts are to go on: `AIT_TEST_FACTOR`.
+/// Returns the factor from `AIT_TEST_FACTOR` by which crash and power cut tests run longer.
 pub fn factor() -> u64 {
     std::env::var("AIT_TEST_FACTOR").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// Says that a test does not run, because this machine lacks something. Fails in CI, which has to have everything.
+/// Reports that a test is skipped because the machine lacks something. Fails in CI, which must have everything.
 pub fn skip(lacking: &str) {
     assert!(std::env::var_os("CI").is_none(), "CI must not skip this test: {lacking}");
     eprintln!("skipped: {lacking}");
 }
 
-/// The parameters of `initialize`.
+/// Returns the parameters of `initialize`.
 pub fn initialize_params() -> Value {
     json!({
         "protocolVersion": "2025-11-25",
@@ -125,12 +126,12 @@ pub fn initialize_params() -> Value {
     })
 }
 
-/// A request as it stands on a line.
+/// Returns a JSON-RPC request.
 pub fn request(id: u64, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
     pub text: String,
@@ -138,21 +139,21 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The text of a call that must have succeeded.
+    /// Returns the text of a call that must succeed.
     #[track_caller]
     pub fn ok(self) -> String {
         assert!(!self.is_error, "{}", self.text);
         self.text
     }
 
-    /// The issue that a call must have answered with.
+    /// Returns the issue in the result of a call that must succeed.
     #[track_caller]
     pub fn issue(self) -> Value {
         let text = self.ok();
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("not an issue: {text}"))
     }
 
-    /// The text of a call that must have failed.
+    /// Returns the text of a call that must fail.
     #[track_caller]
     pub fn refusal(self) -> String {
         assert!(self.is_error, "{}", self.text);
@@ -160,7 +161,7 @@ impl Answer {
     }
 }
 
-/// A running process, and a client that speaks raw JSON-RPC with it. Killed when it is dropped.
+/// A running process with a client that speaks raw JSON-RPC. Killed on drop.
 pub struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -171,19 +172,19 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts the binary in a directory and introduces the client.
+    /// Starts the binary in a directory and sends `initialize`.
     pub fn start(directory: &Path) -> Self {
         Self::begin(&mut ait(directory))
     }
 
-    /// Starts a prepared command and introduces the client.
+    /// Starts a prepared command and sends `initialize`.
     pub fn begin(command: &mut Command) -> Self {
         let mut client = Self::spawn(command);
         client.initialize();
         client
     }
 
-    /// Starts a prepared command; says nothing yet.
+    /// Starts a prepared command and sends nothing.
     pub fn spawn(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let (sender, frames) = channel();
@@ -218,7 +219,7 @@ impl Client {
         stdin.flush().unwrap();
     }
 
-    /// The next frame of the server, whatever it is; `None` when its output has ended.
+    /// Returns the next frame of the server, or `None` after the end of its output.
     pub fn frame(&mut self) -> Option<Value> {
         match self.frames.recv_timeout(PATIENCE) {
             Ok(frame) => {
@@ -226,11 +227,11 @@ impl Client {
                 Some(frame)
             }
             Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("no answer; log:\n{}", self.log.text()),
+            Err(RecvTimeoutError::Timeout) => panic!("no response; log:\n{}", self.log.text()),
         }
     }
 
-    /// Sends a request without waiting for its answer.
+    /// Sends a request without waiting for the response. Returns its id.
     pub fn ask(&mut self, method: &str, params: Value) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
@@ -238,22 +239,24 @@ impl Client {
         id
     }
 
-    /// Waits for the answer to a request; `None` when the output ended before it.
+    /// Waits for the response to a request. Returns `None` if the output ends first.
     pub fn reply(&mut self, id: u64) -> Option<Value> {
         loop {
             if let Some(frame) = self.early.remove(&id) {
                 return Some(frame);
             }
             let frame = self.frame()?;
-            let Some(other) = frame["id"].as_u64() else { panic!("nobody asked for {frame}") };
+            let Some(other) = frame["id"].as_u64() else { panic!("unexpected frame {frame}") };
             self.early.insert(other, frame);
         }
     }
 
-    /// The result of a request, or its error.
+    /// Sends a request and returns its result or its error.
     pub fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.ask(method, params);
-        let reply = self.reply(id).unwrap_or_else(|| panic!("gone; log:\n{}", self.log.text()));
+        let reply = self
+            .reply(id)
+            .unwrap_or_else(|| panic!("the process ended; log:\n{}", self.log.text()));
         reply.get("result").or_else(|| reply.get("error")).unwrap().clone()
     }
 
@@ -270,10 +273,10 @@ impl Client {
 
     pub fn call(&mut self, tool: &str, arguments: Value) -> Answer {
         let id = self.ask_tool(tool, arguments);
-        self.answer(id).unwrap_or_else(|| panic!("gone; log:\n{}", self.log.text()))
+        self.answer(id).unwrap_or_else(|| panic!("the process ended; log:\n{}", self.log.text()))
     }
 
-    /// Files an issue and gives its id.
+    /// Files an issue and returns its id.
     pub fn add(&mut self, title: &str, classification: &str) -> String {
         let arguments = json!({ "title": title, "description": "", "classification": classification, "agent": "test" });
         id_in(&self.call("add_issue", arguments).ok())
@@ -283,18 +286,18 @@ impl Client {
         &self.log
     }
 
-    /// The port of the pages, as the log gives it.
+    /// Returns the port of the pages, as logged.
     pub fn port(&self) -> u16 {
         let log = self.log.wait_for("pages: http://localhost:");
         let (_, rest) = log.split_once("pages: http://localhost:").unwrap();
-        rest.split(|it: char| !it.is_ascii_digit()).next().unwrap().parse().unwrap()
+        rest.split(|character: char| !character.is_ascii_digit()).next().unwrap().parse().unwrap()
     }
 
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends the input and waits for the end of the process.
+    /// Closes stdin and waits for the end of the process.
     pub fn close(&mut self) -> ExitStatus {
         drop(self.stdin.take());
         self.wait()
@@ -316,16 +319,16 @@ impl Drop for Client {
     }
 }
 
-/// Sends a signal to a process that was started here.
+/// Sends a signal to a child process.
 pub fn signal(child: &Child, name: &str) {
     let kill = format!("kill -{name} {}", child.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
-/// Asks again and again until the answer is yes.
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Waits until a condition holds.
+pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     let start = Instant::now();
-    while !is_so() {
+    while !is_true() {
         assert!(start.elapsed() < PATIENCE, "not in time: {what}");
         thread::sleep(Duration::from_millis(2));
     }
@@ -342,7 +345,7 @@ pub fn wait(child: &mut Child) -> ExitStatus {
     }
 }
 
-/// What a process writes to stderr.
+/// The stderr of a process.
 #[derive(Clone)]
 pub struct Log(Arc<(Mutex<(String, bool)>, Condvar)>);
 
@@ -370,7 +373,7 @@ impl Log {
         self.0.0.lock().unwrap().0.clone()
     }
 
-    /// Waits for the end of the log and gives all of it.
+    /// Waits for the end of the log and returns all of it.
     pub fn whole(&self) -> String {
         let state = self.0.0.lock().unwrap();
         let (state, _) =
@@ -378,7 +381,7 @@ impl Log {
         state.0.clone()
     }
 
-    /// Waits until the log holds a text.
+    /// Waits until the log contains a text, and returns the log.
     #[track_caller]
     pub fn wait_for(&self, text: &str) -> String {
         let state = self.0.0.lock().unwrap();
@@ -389,7 +392,7 @@ impl Log {
     }
 }
 
-/// The first id in a text: whole, or the 8 digits at the beginning of a compact reply.
+/// Returns the first id in a text: a full id, or the 8 digits at the beginning of a compact reply.
 pub fn id_in(text: &str) -> String {
     let is_short =
         |word: &str| word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -398,7 +401,7 @@ pub fn id_in(text: &str) -> String {
     word.unwrap_or_else(|| panic!("no id in {text:?}")).to_owned()
 }
 
-/// The answer to an HTTP request.
+/// An HTTP response.
 pub struct Response {
     pub status: u16,
     pub headers: reqwest::header::HeaderMap,
@@ -406,7 +409,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The body, which must be JSON.
+    /// Parses the body, which must be JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         assert_eq!(self.headers["content-type"], "application/json");
@@ -414,7 +417,7 @@ impl Response {
     }
 }
 
-/// How many issues the health probe counts, which must find everything in order.
+/// Returns the issue count of the health check, which must be ok.
 #[track_caller]
 pub fn health_issue_count(port: u16) -> u64 {
     let response = get(port, "/health");

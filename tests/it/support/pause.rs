@@ -1,8 +1,8 @@
-//! Stopping a process of a test at a call, until the test lets it go on.
+//! Pauses a simulated process at a call until the test resumes it.
 
 use std::sync::{Arc, Barrier};
 
-/// A process that waits at a call. Clones are the same wait.
+/// A pause at a call. Clones share it.
 #[derive(Clone)]
 pub struct Pause {
     reached: Arc<Barrier>,
@@ -16,17 +16,17 @@ impl Default for Pause {
 }
 
 impl Pause {
-    /// Waits until the process has come to the call.
+    /// Waits until the process reaches the call.
     pub async fn reached(&self) {
         meet(&self.reached).await;
     }
 
-    /// Lets it go on.
+    /// Resumes the process.
     pub async fn end(self) {
         meet(&self.end).await;
     }
 
-    /// What the process does at the call.
+    /// Pauses the calling thread.
     pub fn wait(&self) {
         self.reached.wait();
         self.end.wait();

@@ -1,5 +1,5 @@
-//! A pgbouncer of the tests in front of a PostgreSQL server, which gives a connection to another client after each
-//! transaction. Without pgbouncer the tests say so and pass, except where `CI` is set.
+//! A pgbouncer in front of a PostgreSQL server. It moves a connection to another client after each transaction. Without
+//! pgbouncer the tests are skipped, except where `CI` is set.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -10,12 +10,12 @@ use std::process::{Child, Command, Stdio};
 use super::postgres::{NOBODY, Server, as_ordinary_user};
 use super::{until, wait};
 
-/// Debian's place, which is not in the PATH of ordinary users.
+/// The path on Debian, which is not in the PATH of ordinary users.
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
-/// How many connections to the server all clients share.
+/// The number of server connections that all clients share.
 const CONNECTIONS: usize = 4;
 
-/// A pooler that ends with this value.
+/// A running pooler, stopped on drop.
 pub struct Pooler {
     child: Child,
     port: u16,
@@ -23,10 +23,10 @@ pub struct Pooler {
 }
 
 impl Pooler {
-    /// Starts a pooler in front of a server, or returns `None` if there is none on this machine.
+    /// Starts a pooler in front of a server, or returns `None` if pgbouncer is not installed.
     pub fn start(server: &Server) -> Option<Self> {
         if !Path::new(PROGRAM).exists() {
-            super::skip("there is no pgbouncer on this machine");
+            super::skip("pgbouncer is not installed");
             return None;
         }
         let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! A PostgreSQL server of the tests, in a temporary directory and on a free port.
+//! A PostgreSQL server for tests, in a temporary directory and on a free port.
 //!
-//! `AIT_TEST_POSTGRES` names the directory of its programs. Without it, the newest one in Debian's place is used.
-//! Without any server the tests say so and pass, except where `CI` is set.
+//! `AIT_TEST_POSTGRES` names the directory of its programs; the default is the newest version in Debian's directory.
+//! Without PostgreSQL the tests are skipped, except where `CI` is set.
 
 use std::fs;
 use std::io::Write;
@@ -17,10 +17,10 @@ use agent_issue_tracker::store::{PostgresOptions, PostgresStore};
 
 use super::PATIENCE;
 
-/// The user that runs the server if the tests run as root, which PostgreSQL refuses.
+/// The user that runs the server if the tests run as root, because PostgreSQL refuses to run as root.
 pub const NOBODY: u32 = 65534;
 
-/// A server that ends with this value, or with this process.
+/// A running server, stopped on drop or at the end of this process.
 pub struct Server {
     programs: PathBuf,
     directory: PathBuf,
@@ -36,12 +36,12 @@ pub fn shared() -> Option<Arc<Server>> {
     SHARED.get_or_init(|| Server::start(&[]).map(Arc::new)).clone()
 }
 
-/// Returns a URL of a new project on the server that the tests share.
+/// Returns the URL of a new project on the shared server.
 pub fn project() -> Option<String> {
     Some(shared()?.project())
 }
 
-/// Opens a project.
+/// Opens the store of a project.
 pub fn open(url: &str) -> PostgresStore {
     PostgresStore::new(PostgresOptions::parse(url).unwrap())
 }
@@ -55,7 +55,7 @@ fn programs() -> Option<PathBuf> {
     found.filter(|path| path.join("postgres").exists()).max()
 }
 
-/// Lets the user of the server run a command, if this one is root.
+/// Runs a command as the user of the server if the tests run as root.
 pub fn as_ordinary_user(command: &mut Command) -> &mut Command {
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
@@ -63,14 +63,14 @@ pub fn as_ordinary_user(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Makes a directory for the user of the server.
+/// Creates a directory that the user of the server owns.
 pub fn own_directory() -> PathBuf {
     let directory = tempfile::tempdir().unwrap().keep();
     give(&directory, 0o700);
     directory
 }
 
-/// Gives a file to the user of the server.
+/// Gives a file to the user of the server, with this mode.
 pub fn give(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     if rustix::process::geteuid().is_root() {
@@ -83,11 +83,11 @@ fn free_port() -> u16 {
 }
 
 impl Server {
-    /// Starts a server with more settings, or returns `None` if there is none on this machine.
+    /// Starts a server with additional settings, or returns `None` if PostgreSQL is not installed.
     pub fn start(settings: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
-            assert!(std::env::var_os("CI").is_none(), "there is no PostgreSQL to test with");
-            eprintln!("skipped: there is no PostgreSQL on this machine");
+            assert!(std::env::var_os("CI").is_none(), "CI must not skip the tests of PostgreSQL");
+            eprintln!("skipped: PostgreSQL is not installed");
             return None;
         };
         let directory = own_directory();
@@ -105,7 +105,7 @@ impl Server {
 
     /// Starts the server in its directory.
     pub fn run(&self) {
-        // The shell outlives neither its input nor the server.
+        // The shell ends when its input ends or the server ends.
         const SCRIPT: &str = r#"home=$1; shift; "$@" >>"$home/log" 2>&1 & pid=$!; read -r how; \
             kill "-${how:-INT}" $pid; wait $pid; [ -n "$how" ] || rm -rf "$home""#;
         let mut keeper = Command::new("sh");
@@ -135,7 +135,7 @@ impl Server {
         }
     }
 
-    /// Copies the server and starts the copy as a standby that follows it, with an address of its own.
+    /// Copies the server and starts the copy as a streaming standby on its own port.
     pub fn standby(&self) -> Self {
         let (programs, directory) = (self.programs.clone(), own_directory());
         let mut copy = Command::new(programs.join("pg_basebackup"));
@@ -150,22 +150,22 @@ impl Server {
         standby
     }
 
-    /// Goes to the address of another server, which has ended.
+    /// Moves to the port of another server, which must be stopped.
     pub fn take_place_of(&mut self, other: &Self) {
         self.stop("INT");
         self.port = other.port;
         self.run();
     }
 
-    /// Returns true if a process of the server lives. Those of a killed server outlive it for a moment.
+    /// Returns true if any process of the server is alive. Processes of a killed server outlive it for a moment.
     fn lives(&self) -> bool {
         let data = self.directory.join("data");
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let is_inside = |path: PathBuf| fs::read_link(path).is_ok_and(|place| place == data);
+        let is_inside = |path: PathBuf| fs::read_link(path).is_ok_and(|target| target == data);
         processes.into_iter().any(|process| is_inside(process.path().join("cwd")))
     }
 
-    /// Ends the server with a signal, `INT` for a fast shutdown, and waits for it.
+    /// Stops the server with a signal, such as `INT` for a fast shutdown, and waits for its end.
     pub fn stop(&self, signal: &str) {
         let Some(mut keeper) = self.keeper.lock().unwrap().take() else { return };
         let mut input = keeper.stdin.take().unwrap();
@@ -179,7 +179,7 @@ impl Server {
         }
     }
 
-    /// Returns the URL of the database as a role.
+    /// Returns the URL of the database for a role.
     pub fn url(&self, role: &str) -> String {
         format!("postgres://{role}@127.0.0.1:{}/postgres", self.port)
     }
@@ -194,7 +194,7 @@ impl Server {
         format!("{}?schema=t_{}", self.url("ait"), uuid::Uuid::new_v4().simple())
     }
 
-    /// Makes a role that has only the rights of an agent in a project that exists.
+    /// Creates a role with only the rights of an agent in an existing project.
     pub async fn worker(&self, project: &str) -> String {
         let schema = project.split_once("schema=").unwrap().1;
         let role = format!("r_{schema}");
@@ -207,7 +207,7 @@ impl Server {
         role
     }
 
-    /// Lets a role in with its password only. Counts when the server reads its rules again.
+    /// Requires a password for a role. Takes effect when the server reloads its rules.
     pub fn require_password(&self, role: &str) {
         let rules = self.directory.join("data/pg_hba.conf");
         let before = fs::read_to_string(&rules).unwrap();
@@ -220,7 +220,7 @@ impl Server {
         self.try_connect().await.unwrap()
     }
 
-    /// Connects as the superuser, if there is a free connection.
+    /// Connects as the superuser, if a connection is free.
     pub async fn try_connect(&self) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
         let url = self.url("ait");
         let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await?;

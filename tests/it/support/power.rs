@@ -1,4 +1,4 @@
-//! What a power cut leaves: everything that was synced, and any part of the rest.
+//! The files after a power cut: everything that was synced, and any part of the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 
-/// A file by the order in which it was made, whatever it is called.
+/// A file, identified by the order of creation and independent of its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FileId(pub usize);
 
-/// The same for a directory.
+/// A directory, identified by the order of creation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DirectoryId(pub usize);
 
-/// The directory that holds everything.
+/// The root directory.
 pub const ROOT: DirectoryId = DirectoryId(0);
 
-/// What a name can stand for.
+/// The target of a directory entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Node {
     File(FileId),
     Directory(DirectoryId),
 }
 
-/// A name in a directory.
+/// An entry of a directory: the directory and the name.
 pub type Entry = (DirectoryId, String);
 
-/// Something that changed a disk, or made a change durable.
+/// A change of the disk, or an action that makes changes durable.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
-    /// What was on the disk before, or was put there by a program that the test does not watch. It is durable.
+    /// A node that existed before the test or was created by a program outside of it. It is durable.
     Found {
         entry: Entry,
         node: Node,
@@ -42,34 +42,33 @@ pub enum Step {
         bytes: Vec<u8>,
     },
     Synced(FileId),
-    /// What was not synced of a file never reaches the disk: the kernel could not write it, and takes it for
-    /// written.
+    /// A failed sync of a file: the kernel treats its unsynced data as written, although it never reaches the disk.
     Dropped(FileId),
-    /// Names that changed in one step.
+    /// Directory entries that changed in one step.
     Named(Names),
     SyncedDirectory(DirectoryId),
-    /// A sync of a directory failed: its names reach the disk only with another change of its names.
+    /// A failed sync of a directory: its entries reach the disk only after another change of its entries.
     FailedDirectory(DirectoryId),
 }
 
-/// What becomes of the changes that were not synced.
+/// The outcome of a power cut for the unsynced changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// Nothing of them reached the disk.
+    /// No change reached the disk.
     Lost,
-    /// All of them did.
+    /// All changes reached the disk.
     Kept,
-    /// Any of them did, in any order: each change of names by itself, and contents sector by sector.
+    /// Any subset reached the disk, in any order: entries change by change, contents sector by sector.
     Mixed { seed: u64 },
 }
 
-/// All fates of a power cut, with so many mixed ones.
+/// Returns the fates of a power cut, with `mixed` mixed ones.
 pub fn fates(seed: u64, mixed: u64) -> impl Iterator<Item = Fate> {
     let mixed = (0..mixed).map(move |number| Fate::Mixed { seed: seed * 1000 + number });
     [Fate::Lost, Fate::Kept].into_iter().chain(mixed)
 }
 
-/// The smallest part of a file that reaches a disk or does not.
+/// The unit of a write: a sector reaches the disk entirely or not at all.
 const SECTOR_BYTES: usize = 512;
 
 #[derive(Clone, Default)]
@@ -83,17 +82,17 @@ struct Durable {
     files: BTreeMap<FileId, Content>,
     names: BTreeMap<Entry, Node>,
     unsynced: Vec<Names>,
-    /// Names of which the kernel believes that they are on the disk.
+    /// Entry changes that the kernel wrongly considers durable.
     forgotten: Vec<Names>,
 }
 
-/// Names that changed in one step.
+/// Directory entries that changed in one step.
 type Names = Vec<(Entry, Option<Node>)>;
 
-/// Files, and directories without a content, by their paths.
+/// A tree of files and directories by path; directories have no content.
 pub type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
-/// What is on the disk after a power cut behind these steps.
+/// Returns the files after a power cut that follows these steps.
 pub fn files_after(steps: &[Step], fate: Fate) -> Tree {
     let mut durable = Durable::default();
     for step in steps {
@@ -102,7 +101,7 @@ pub fn files_after(steps: &[Step], fate: Fate) -> Tree {
     durable.after(fate)
 }
 
-/// Takes the changes of names in a directory out of a list.
+/// Removes the entry changes of a directory from a list and returns them.
 fn taken(list: &mut Vec<Names>, directory: DirectoryId) -> Vec<Names> {
     let is_in = |names: &Names| names.iter().any(|((within, _), _)| *within == directory);
     let (taken, rest) = std::mem::take(list).into_iter().partition(is_in);
@@ -220,14 +219,14 @@ impl Content {
     }
 }
 
-/// A content each sector of which is as it was at another moment.
+/// Combines sectors of different versions into one content.
 fn mix(versions: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let (first, last) = (versions[0].len(), versions[versions.len() - 1].len());
     let length = match rng.u8(0..3) {
         0 if first < last => rng.usize(first..=last),
         _ => versions[rng.usize(0..versions.len())].len(),
     };
-    // Sometimes the disk kept everything up to a moment.
+    // Sometimes the disk kept exactly the state of one moment.
     let moment = rng.bool().then(|| rng.usize(0..versions.len()));
     let mut mixed = Vec::with_capacity(length);
     while mixed.len() < length {
@@ -247,7 +246,7 @@ fn redo(content: &mut Vec<u8>, (offset, bytes): &(u64, Vec<u8>)) {
     content[begin..end].copy_from_slice(bytes);
 }
 
-/// Puts files into an empty directory.
+/// Writes a tree into an empty directory.
 pub fn write_files(directory: &Path, tree: &Tree) {
     for (path, content) in tree {
         let path = directory.join(path);

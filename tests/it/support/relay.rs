@@ -1,4 +1,4 @@
-//! A relay in front of a PostgreSQL server, whose connections can go silent without an end.
+//! A relay in front of a PostgreSQL server whose connections can go silent without closing.
 
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::postgres::Server;
 
-/// A relay that ends with the runtime.
+/// A running relay, stopped with the runtime.
 pub struct Relay {
     port: u16,
     silence: watch::Sender<()>,
@@ -34,12 +34,12 @@ impl Relay {
         Self { port, silence }
     }
 
-    /// Passes on nothing more through the connections that there are.
+    /// Stops forwarding on all current connections, but keeps them open.
     pub fn silence(&self) {
         self.silence.send_replace(());
     }
 
-    /// Returns the URL of a project of the server through the relay.
+    /// Returns the URL of a project through the relay.
     pub fn url(&self, server: &Server, project: &str) -> String {
         project.replace(&format!(":{}/", server.port()), &format!(":{}/", self.port))
     }

@@ -1,11 +1,11 @@
-//! Running a command to its end, and what it says.
+//! Runs commands and captures their output.
 
 use std::io::Write;
 use std::path::Path;
 
 use super::ait;
 
-/// What a command that has ended left.
+/// The exit code and output of a command.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Run {
     pub code: i32,
@@ -14,21 +14,21 @@ pub struct Run {
 }
 
 impl Run {
-    /// The answer of a command that must have done its work.
+    /// Returns stdout of a command that must succeed.
     #[track_caller]
     pub fn ok(self) -> String {
         assert_eq!(self.code, 0, "{}{}", self.out, self.log);
         self.out
     }
 
-    /// What a command that must have refused says.
+    /// Returns stderr of a command that must fail with exit code 1.
     #[track_caller]
     pub fn refusal(self) -> String {
         assert_eq!(self.code, 1, "{}{}", self.out, self.log);
         self.log
     }
 
-    /// Everything, as a snapshot holds it.
+    /// Returns everything in the form of a snapshot.
     pub fn whole(&self) -> String {
         format!("exit {}\n--- stdout\n{}--- stderr\n{}", self.code, self.out, self.log)
     }
@@ -39,28 +39,28 @@ pub fn run(directory: &Path, arguments: &[&str]) -> Run {
     run_with(directory, arguments, b"")
 }
 
-/// The same with something to read on stdin.
+/// Runs a command in a directory with some input.
 pub fn run_with(directory: &Path, arguments: &[&str], input: &[u8]) -> Run {
     let mut child = ait(directory).args(arguments).spawn().unwrap();
-    // One that does not read it has ended or will.
+    // A command may end without reading its input.
     let _ = child.stdin.take().unwrap().write_all(input);
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Run { code: output.status.code().unwrap(), out: text(output.stdout), log: text(output.stderr) }
 }
 
-/// Compares what a command says with a snapshot, whatever the time, the place and the ids.
+/// Compares the output with a snapshot after masking times, paths and hashes.
 pub fn assert_snapshot(name: &str, directory: &Path, run: &Run) {
     let mut settings = insta::Settings::clone_current();
-    let place = directory.canonicalize().unwrap();
-    let place = place.to_str().unwrap().replace('.', r"\.");
+    let path = directory.canonicalize().unwrap();
+    let path = path.to_str().unwrap().replace('.', r"\.");
     for (pattern, replacement) in [
-        (place.as_str(), "[DIR]"),
+        (path.as_str(), "[DIR]"),
         (r"\d{4}-\d\d-\d\dT\d\d:?\d\d:?\d\d\.\d{3}Z", "[TIME]"),
         (r"\d{4}-\d\d-\d\d \d\d:\d\d", "[LOCAL TIME]"),
         (r"xxh3-128:[0-9a-f]{32}", "xxh3-128:[HASH]"),
         (r"[\d.]+ (B|KiB)\b", "[SIZE]"),
-        // The random salt of a segment has more digits or fewer.
+        // The salt of a segment is random, so its length varies.
         (r"from byte \d+", "from byte [N]"),
         (r#""bytes":\d+"#, r#""bytes":[SIZE]"#),
     ] {

