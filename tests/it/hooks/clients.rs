@@ -1,4 +1,4 @@
-//! The hooks of clients: what they write into the client's file, and what they say and do when it calls them.
+//! Client hooks: the entries in the client's settings file, and the output and effect of each hook.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -19,20 +19,20 @@ use crate::support::{get, until};
 const SETTINGS: &str = ".claude/settings.json";
 
 impl Desk {
-    /// Calls a hook as the client does.
+    /// Calls a hook as a client does.
     fn hook(&self, event: &str, agent: &str, more: Value) -> Run {
         let mut input = json!({ "session_id": "s", "cwd": self.project(), "transcript_path": "t" });
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.hook_with(event, agent, &input.to_string())
     }
 
-    /// Calls a hook with these words after `ait hook`.
+    /// Calls a hook with these arguments after `ait hook` and this input.
     fn hook_with(&self, event: &str, agent: &str, input: &str) -> Run {
         let words: Vec<_> = ["hook"].into_iter().chain(event.split(' ')).collect();
         let mut command = self.command("ait", &self.root, &words);
         let mut child = command.env("AIT_AGENT", agent).stdin(Stdio::piped()).spawn().unwrap();
         let written = child.stdin.take().unwrap().write_all(input.as_bytes());
-        // A hook that has nothing to say may end before it reads.
+        // A hook without output may end before it reads.
         assert!(written.map_or_else(|error| error.kind() == ErrorKind::BrokenPipe, |()| true));
         let output = child.wait_with_output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -43,16 +43,16 @@ impl Desk {
         }
     }
 
-    /// What a hook says. It says nothing on a machine that is too busy to answer in time.
-    fn said(&self, event: &str, agent: &str, more: &Value) -> Value {
-        let mut said = Value::Null;
+    /// Returns the output of a hook. Repeats the call on a machine too busy to answer in time.
+    fn output(&self, event: &str, agent: &str, more: &Value) -> Value {
+        let mut output = Value::Null;
         until("the hook answers in time", || {
             let run = self.hook(event, agent, more.clone());
             assert_eq!(run.code, 0, "{run:?}");
-            said = serde_json::from_str(&run.out).unwrap_or_default();
+            output = serde_json::from_str(&run.out).unwrap_or_default();
             !run.log.contains("too long")
         });
-        said
+        output
     }
 
     fn settings(&self) -> Value {
@@ -78,7 +78,7 @@ fn installed(desk: &Desk) -> Run {
 }
 
 #[test]
-fn client_hooks_are_merged_into_the_settings_and_removed_again() {
+fn install_merges_client_hooks_and_remove_restores_the_file() {
     let desk = Desk::new();
     let own = "{\n  \"model\": \"m\",\n  \"hooks\": {\n    \"Stop\": [\n      { \"hooks\": [ { \"type\": \"command\", \
                \"command\": \"mine\" } ] }\n    ]\n  }\n}\n";
@@ -110,7 +110,7 @@ fn client_hooks_are_merged_into_the_settings_and_removed_again() {
 }
 
 #[test]
-fn client_hooks_of_another_program_are_replaced_and_a_file_of_ours_is_deleted() {
+fn outdated_hooks_are_replaced_and_created_files_deleted() {
     let desk = Desk::new();
     installed(&desk).ok();
     let ours = fs::read_to_string(desk.project().join(SETTINGS)).unwrap();
@@ -133,7 +133,7 @@ fn client_hooks_of_another_program_are_replaced_and_a_file_of_ours_is_deleted() 
     }
 }
 
-/// Clients with their file, what it held, and the hooks that it gets.
+/// Returns further clients with their settings file, its former contents, and the expected hooks.
 fn other_clients() -> [(&'static str, &'static str, &'static str, Value); 4] {
     let command = |command: &str| json!({ "type": "command", "command": command });
     let group = |text: &str| json!({ "hooks": [command(text)] });
@@ -180,7 +180,7 @@ fn other_clients() -> [(&'static str, &'static str, &'static str, Value); 4] {
 }
 
 #[test]
-fn hooks_of_other_clients_are_merged_into_their_files_and_removed_again() {
+fn hooks_of_every_client_are_merged_and_removed() {
     let desk = Desk::new();
     for (client, file, own, expected) in other_clients() {
         if !own.is_empty() {
@@ -204,7 +204,7 @@ fn hooks_of_other_clients_are_merged_into_their_files_and_removed_again() {
             (&json!("ok"), true),
             "{doctor} {all}"
         );
-        // What is outdated is replaced.
+        // Outdated hooks are replaced.
         desk.write(file, &text.replace("ait hook stop", "/old/ait hook stop"));
         assert_eq!(desk.doctor()["fix"], format!("`ait hooks install --client {client}`"));
         hooks("install").ok();
@@ -217,60 +217,60 @@ fn hooks_of_other_clients_are_merged_into_their_files_and_removed_again() {
 }
 
 #[test]
-fn cursor_gets_answers_in_its_own_form() {
+fn cursor_gets_its_own_output_format() {
     let desk = Desk::new();
     let id = desk.add("Login fails");
     desk.ait(&["next", "-a", "dev"]).ok();
-    let said = |event: &str, more: Value| {
+    let output = |event: &str, more: Value| {
         let mut input = json!({ "conversation_id": "c", "workspace_roots": [desk.project()] });
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let mut said = Value::Null;
+        let mut output = Value::Null;
         until("the hook answers in time", || {
             let run =
                 desk.hook_with(&format!("{event} --client cursor"), "dev", &input.to_string());
             assert_eq!(run.code, 0, "{run:?}");
-            said = serde_json::from_str(&run.out).unwrap_or_default();
+            output = serde_json::from_str(&run.out).unwrap_or_default();
             !run.log.contains("too long")
         });
-        said
+        output
     };
-    let start = said("session-start", json!({}));
+    let start = output("session-start", json!({}));
     assert!(start["additional_context"].as_str().unwrap().contains(&id), "{start}");
-    let stop = said("stop", json!({ "status": "completed", "loop_count": 0 }));
+    let stop = output("stop", json!({ "status": "completed", "loop_count": 0 }));
     assert!(stop["followup_message"].as_str().unwrap().contains("still hold"), "{stop}");
     for more in [
         json!({ "status": "completed", "loop_count": 1 }),
         json!({ "status": "aborted", "loop_count": 0 }),
     ] {
-        assert_eq!(said("stop", more), Value::Null);
+        assert_eq!(output("stop", more), Value::Null);
     }
     until("the claim lapses", || {
-        said("session-end", json!({ "reason": "user_close" }));
+        output("session-end", json!({ "reason": "user_close" }));
         desk.comments(&id) == ["the session of the agent ended (user_close)"]
     });
 }
 
 #[test]
-fn vs_code_and_copilot_cli_each_find_their_form_in_an_answer() {
+fn one_output_has_the_formats_of_vs_code_and_copilot_cli() {
     let desk = Desk::new();
     let id = desk.add("Login fails");
     desk.ait(&["next", "-a", "dev"]).ok();
-    let start = desk.said("session-start --client vscode", "dev", &json!({}));
+    let start = desk.output("session-start --client vscode", "dev", &json!({}));
     let text = &start["additionalContext"];
     assert!(text.as_str().unwrap().contains(&id), "{start}");
     let nested = json!({ "hookEventName": "SessionStart", "additionalContext": text });
     assert_eq!(start["hookSpecificOutput"], nested);
-    let stop = desk.said("stop --client vscode", "dev", &json!({ "stop_hook_active": false }));
+    let stop = desk.output("stop --client vscode", "dev", &json!({ "stop_hook_active": false }));
     let reason = &stop["reason"];
     assert!(reason.as_str().unwrap().contains("still hold"), "{stop}");
     let nested = json!({ "hookEventName": "Stop", "decision": "block", "reason": reason });
     assert_eq!((&stop["decision"], &stop["hookSpecificOutput"]), (&json!("block"), &nested));
     let again = json!({ "stop_hook_active": true });
-    assert_eq!(desk.said("stop --client vscode", "dev", &again), Value::Null);
+    assert_eq!(desk.output("stop --client vscode", "dev", &again), Value::Null);
 }
 
 #[test]
-fn a_session_is_told_what_its_agent_holds_and_how_much_waits() {
+fn session_start_reports_held_and_waiting_issues() {
     let desk = Desk::new();
     let ids: Vec<_> =
         (0..7).map(|n| desk.add(&format!("{n} {}", "日本 long title ".repeat(9)))).collect();
@@ -279,29 +279,29 @@ fn a_session_is_told_what_its_agent_holds_and_how_much_waits() {
     }
     desk.ait(&["complete", &ids[0], "-m", "c", "-a", "dev"]).ok();
     desk.ait(&["ask", &ids[6], "Why?", "-a", "dev"]).ok();
-    let said = desk.said("session-start", "dev", &json!({ "source": "startup" }));
-    assert_eq!(said["hookSpecificOutput"]["hookEventName"], "SessionStart");
-    let text = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    let output = desk.output("session-start", "dev", &json!({ "source": "startup" }));
+    assert_eq!(output["hookSpecificOutput"]["hookEventName"], "SessionStart");
+    let text = output["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     let waiting = "issues that wait: 2 for work, 1 for review, 1 for the answer of a person.";
     assert!(text.contains("you are dev and hold ") && text.contains(waiting), "{text}");
     assert!(text.contains(&format!(" The oldest: {} \"5 日本", ids[5])), "{text}");
     assert!(text.contains(&ids[1]) && text.contains("(in_progress), 1 more;"), "{text}");
     let tokens = tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len();
     assert!(tokens <= 300, "{tokens} tokens: {text}");
-    // Without a name nothing is said of claims.
-    let said = desk.said("session-start", "", &json!({})).to_string();
-    assert!(said.contains("2 for work") && !said.contains("hold"), "{said}");
-    // Of others it says what they hold, and how much ended.
+    // Without an agent name the output does not mention claims.
+    let output = desk.output("session-start", "", &json!({})).to_string();
+    assert!(output.contains("2 for work") && !output.contains("hold"), "{output}");
+    // An agent without claims sees the claims of others and the number of ended issues.
     desk.ait(&["close", &ids[1], "-m", "c", "-a", "dev"]).ok();
-    let said = desk.said("session-start", "other", &json!({})).to_string();
+    let output = desk.output("session-start", "other", &json!({})).to_string();
     let held = format!("Held: {} by dev, {} by dev, {} by dev.", ids[2], ids[3], ids[4]);
-    assert!(said.contains("hold no issue") && said.contains(&held), "{said}");
-    assert!(said.contains("Ended in the last 24 h: 1."), "{said}");
-    let tokens = tiktoken_rs::o200k_base_singleton().encode_ordinary(&said).len();
-    assert!(tokens <= 300, "{tokens} tokens: {said}");
+    assert!(output.contains("hold no issue") && output.contains(&held), "{output}");
+    assert!(output.contains("Ended in the last 24 h: 1."), "{output}");
+    let tokens = tiktoken_rs::o200k_base_singleton().encode_ordinary(&output).len();
+    assert!(tokens <= 300, "{tokens} tokens: {output}");
 }
 
-/// Registers a server of the project, which answers with a text and the id of a store, for as long as the result lives.
+/// Registers a fake server of the project that answers with a store id, until the result is dropped.
 fn with_server(desk: &Desk, store_id: &str) -> Registration {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -311,7 +311,7 @@ fn with_server(desk: &Desk, store_id: &str) -> Registration {
             let (mut stream, mut request) = (stream.unwrap(), [0; 4_096]);
             let read = stream.read(&mut request).unwrap();
             assert!(request[..read].starts_with(b"GET /api/session?agent=dev+1 HTTP/1.1\r\n"));
-            // A hook that was too busy has gone on without the answer.
+            // A hook that timed out has closed the connection.
             let _ = write!(stream, "HTTP/1.1 200 OK\r\n\r\n{body}");
         }
     });
@@ -323,49 +323,49 @@ fn with_server(desk: &Desk, store_id: &str) -> Registration {
 }
 
 #[test]
-fn a_hook_asks_a_server_that_knows_the_store_already() {
+fn a_hook_asks_a_running_server_of_the_store() {
     let desk = Desk::new();
     let id = desk.add("t");
     desk.ait(&["claim", &id, "-a", "dev 1"]).ok();
     let server = Server::start(&desk.project());
     let session = get(server.port, "/api/session?agent=dev+1").json();
-    let own = desk.said("stop", "dev 1", &json!({}));
+    let own = desk.output("stop", "dev 1", &json!({}));
     assert_eq!(own["reason"], session["reminder"]);
     assert!(session["reminder"].as_str().unwrap().contains(&id), "{session}");
     assert_eq!(get(server.port, "/api/session").json()["reminder"], Value::Null);
-    // A server that does not answer holds nothing up.
+    // A server that does not respond does not delay the hook.
     server.signal("STOP");
-    assert_eq!(desk.said("stop", "dev 1", &json!({})), own);
+    assert_eq!(desk.output("stop", "dev 1", &json!({})), own);
     drop(server);
     let store_id = session["storeId"].as_str().unwrap();
     {
         let _server = with_server(&desk, store_id);
-        let asks = || desk.said("stop", "dev 1", &json!({}))["reason"] == "a server knows";
+        let asks = || desk.output("stop", "dev 1", &json!({}))["reason"] == "a server knows";
         until("the server answers in time", asks);
     }
-    // Another project has the port now.
+    // Another project now has the port.
     let _server = with_server(&desk, &store_id.replace(|digit| digit != '0', "0"));
-    assert_eq!(desk.said("stop", "dev 1", &json!({})), own);
+    assert_eq!(desk.output("stop", "dev 1", &json!({})), own);
 }
 
 #[test]
-fn an_agent_with_a_claim_is_kept_from_stopping_once() {
+fn the_stop_hook_blocks_an_agent_with_a_claim_once() {
     let desk = Desk::new();
     let id = desk.add("Login fails");
-    assert_eq!(desk.said("stop", "dev", &json!({})), Value::Null);
+    assert_eq!(desk.output("stop", "dev", &json!({})), Value::Null);
     desk.ait(&["next", "-a", "dev"]).ok();
-    let said = desk.said("stop", "dev", &json!({ "stop_hook_active": false }));
-    assert_eq!(said["decision"], "block");
-    let reason = said["reason"].as_str().unwrap();
+    let output = desk.output("stop", "dev", &json!({ "stop_hook_active": false }));
+    assert_eq!(output["decision"], "block");
+    let reason = output["reason"].as_str().unwrap();
     assert!(reason.contains(&format!("still hold {id} \"Login fails\" (in_progress)")), "{reason}");
-    assert_eq!(desk.said("stop", "dev", &json!({ "stop_hook_active": true })), Value::Null);
+    assert_eq!(desk.output("stop", "dev", &json!({ "stop_hook_active": true })), Value::Null);
     for other in ["other", ""] {
-        assert_eq!(desk.said("stop", other, &json!({})), Value::Null);
+        assert_eq!(desk.output("stop", other, &json!({})), Value::Null);
     }
 }
 
 #[test]
-fn claims_lapse_when_the_session_of_their_agent_ends() {
+fn claims_lapse_at_the_end_of_the_session() {
     let desk = Desk::new();
     let [mine, reviewed, others] = ["1", "2", "3"].map(|title| desk.add(title));
     desk.ait(&["claim", &mine, "-a", "dev"]).ok();
@@ -388,12 +388,12 @@ fn claims_lapse_when_the_session_of_their_agent_ends() {
 }
 
 #[test]
-fn hooks_of_clients_say_nothing_and_succeed_whatever_is_wrong() {
+fn client_hooks_never_fail_or_print_errors() {
     let desk = Desk::new();
     let nothing = |run: Run| {
         assert_eq!((run.code, &*run.out), (0, ""), "{run:?}");
     };
-    // There is no store, and none is made.
+    // Without a store, the hooks create none.
     for event in ["session-start", "stop", "session-end", "of-another-version"] {
         nothing(desk.hook(event, "dev", json!({})));
     }
@@ -405,7 +405,7 @@ fn hooks_of_clients_say_nothing_and_succeed_whatever_is_wrong() {
     desk.write("ait.toml", "prot = 1\n");
     nothing(desk.hook("stop", "dev", json!({})));
     fs::remove_file(desk.project().join("ait.toml")).unwrap();
-    // A client that never closes stdin.
+    // This client never closes stdin.
     let mut command = desk.command("ait", &desk.project(), &["hook", "stop"]);
     let begun = Instant::now();
     let mut child = command.env("AIT_AGENT", "dev").stdin(Stdio::piped()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Messages of commits.
+//! The trailer in commit messages.
 
 use std::fs;
 
@@ -64,7 +64,7 @@ fn merges_and_unclaimed_issues_get_no_trailer() {
     desk.ait(&["review", "-a", "reviewer"]).ok();
     desk.commit(&worktree, "c").ok();
     assert_eq!(desk.message(&worktree), format!("c\n\nIssue: {id} T"));
-    // Merges, squashes, what a rebase takes along, and branches that name nothing.
+    // Merges, squashes, rebased commits and branches without an issue get no trailer.
     desk.commit(&desk.project(), "d").ok();
     desk.git_in(&worktree, &["merge", "-q", "--no-edit", "main"]);
     assert!(!desk.message(&worktree).contains("Issue:"), "{}", desk.message(&worktree));
@@ -95,10 +95,10 @@ fn agent_variable_selects_its_only_claimed_issue() {
     assert_eq!(commit(Some("dev")), format!("m\n\nIssue: {id} T"));
     assert_eq!(commit(Some("other")), "m");
     assert_eq!(commit(None), "m");
-    // A setting of the project holds for all its worktrees.
+    // A setting of the project applies to all its worktrees, so it selects no issue.
     desk.write("ait.toml", "agent = \"dev\"\n");
     assert_eq!(commit(None), "m");
-    // An issue with a branch is worked on there.
+    // An issue with its own branch is worked on in that branch.
     desk.git(&["branch", &format!("issue-{id}")]);
     assert_eq!(commit(Some("dev")), "m");
     desk.git(&["branch", "-d", &format!("issue-{id}")]);
@@ -128,7 +128,7 @@ fn existing_hook_runs_first_and_its_failure_stops_the_commit() {
     let run = desk.run("sh", &worktree, &["-c", &script]);
     assert_eq!(run.code, 7, "{}", run.log);
     assert_eq!(fs::read_to_string(worktree.join("told")).unwrap(), "a b||c'd|in");
-    // git skips a hook that is not executable, and so does ours.
+    // git skips a hook that is not executable, and so does ait.
     fs::set_permissions(
         desk.hooks().join("prepare-commit-msg.before-ait-hooks"),
         std::os::unix::fs::PermissionsExt::from_mode(0o644),

@@ -1,4 +1,4 @@
-//! Installing and removing hooks.
+//! Installation and removal of git hooks.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -56,32 +56,35 @@ fn install_follows_a_local_hooks_path_and_refuses_a_shared_one() {
     desk.git(&["config", "core.hooksPath", "tools/hooks"]);
     fs::create_dir_all(desk.project().join("deep")).unwrap();
     let deep = desk.project().join("deep");
-    let said = desk.run("ait", &deep, &["hooks", "install"]).ok();
-    assert!(said.contains("belongs to the worktree"), "{said}");
-    let there = desk.project().join("tools/hooks");
-    assert_eq!(tree(&there).len(), 2);
+    let message = desk.run("ait", &deep, &["hooks", "install"]).ok();
+    assert!(message.contains("belongs to the worktree"), "{message}");
+    let hooks_path = desk.project().join("tools/hooks");
+    assert_eq!(tree(&hooks_path).len(), 2);
     let status = desk.ait(&["hooks", "status"]).ok();
     assert!(status.contains("core.hooksPath in ") && status.contains("config"), "{status}");
     desk.ait(&["hooks", "remove"]).ok();
-    assert!(!there.exists());
-    // husky overwrites its directory.
+    assert!(!hooks_path.exists());
+    // husky overwrites the scripts in its directory.
     desk.git(&["config", "core.hooksPath", ".husky/_"]);
-    let said = desk.ait(&["hooks", "install"]).refusal();
-    assert!(said.contains(".husky/prepare-commit-msg"), "{said}");
-    assert!(said.contains("ait hooks run prepare-commit-msg \"$@\""), "{said}");
-    // A global path is that of all repositories.
+    let message = desk.ait(&["hooks", "install"]).refusal();
+    assert!(message.contains(".husky/prepare-commit-msg"), "{message}");
+    assert!(message.contains("ait hooks run prepare-commit-msg \"$@\""), "{message}");
+    // A global hooks path applies to all repositories.
     desk.git(&["config", "--unset", "core.hooksPath"]);
     let all = desk.root.join("home/hooks");
     fs::create_dir(&all).unwrap();
     desk.git(&["config", "--global", "core.hooksPath", "~/hooks"]);
-    let said = desk.ait(&["hooks", "install"]).refusal();
-    assert!(said.contains("all your repositories") && said.contains(".gitconfig"), "{said}");
+    let message = desk.ait(&["hooks", "install"]).refusal();
+    assert!(
+        message.contains("all your repositories") && message.contains(".gitconfig"),
+        "{message}"
+    );
     assert!(tree(&all).is_empty());
     assert!(desk.ait(&["hooks", "status"]).out.contains("Note: the hooks of all"));
-    // The way out that the error names.
+    // The error names a command that solves the problem.
     let own = "git config --local core.hooksPath \
                \"$(git rev-parse --path-format=absolute --git-common-dir)/hooks\"";
-    assert!(said.contains(own), "{said}");
+    assert!(message.contains(own), "{message}");
     desk.run("sh", &desk.project(), &["-c", own]).ok();
     desk.ait(&["hooks", "install"]).ok();
     assert!(tree(&all).is_empty() && desk.hooks().join("post-merge").exists());
@@ -89,20 +92,23 @@ fn install_follows_a_local_hooks_path_and_refuses_a_shared_one() {
 
 #[test]
 fn hooks_commands_fail_without_a_repository_or_git() {
-    let (desk, nowhere) = (Desk::new(), directory());
+    let (desk, no_repository) = (Desk::new(), directory());
     for action in ["install", "remove", "status"] {
-        let said = desk.run("ait", nowhere.path(), &["hooks", action]).refusal();
-        assert!(said.contains("git init") && said.contains("not a git repository"), "{said}");
+        let message = desk.run("ait", no_repository.path(), &["hooks", action]).refusal();
+        assert!(
+            message.contains("git init") && message.contains("not a git repository"),
+            "{message}"
+        );
     }
     let mut command = desk.command("ait", &desk.project(), &["hooks", "install"]);
-    let said = end(command.env("PATH", desk.root.join("bin"))).refusal();
-    assert!(said.contains("git cannot be started") && said.contains("PATH"), "{said}");
+    let message = end(command.env("PATH", desk.root.join("bin"))).refusal();
+    assert!(message.contains("git cannot be started") && message.contains("PATH"), "{message}");
     let named = desk.ait(&["--file", "x.json", "hooks", "install"]);
     assert!(named.code == 2 && named.log.contains("ISSUES_FILE"), "{}", named.log);
     fs::create_dir(desk.hooks().join("post-merge")).unwrap();
     let before = tree(&desk.hooks());
-    let said = desk.ait(&["hooks", "install"]).refusal();
-    assert!(said.contains("post-merge is no file") && said.contains("nothing was written"));
+    let message = desk.ait(&["hooks", "install"]).refusal();
+    assert!(message.contains("post-merge is no file") && message.contains("nothing was written"));
     assert_eq!(tree(&desk.hooks()), before);
 }
 
@@ -138,7 +144,7 @@ fn outdated_hooks_are_renewed_and_edited_ones_kept() {
 }
 
 #[test]
-fn hook_that_overwrote_ours_is_never_lost() {
+fn a_hook_that_overwrote_ours_is_never_lost() {
     let desk = Desk::new();
     let hook = desk.hooks().join("post-merge");
     desk.write_hook(&hook, "#!/bin/sh\n: first\n");
@@ -146,15 +152,18 @@ fn hook_that_overwrote_ours_is_never_lost() {
     desk.write_hook(&hook, "#!/bin/sh\n: second\n");
     assert_eq!(desk.states().0[1], "overwritten");
     let before = tree(&desk.hooks());
-    let said = desk.ait(&["hooks", "install"]).refusal();
-    assert!(said.contains("in the place of ours") && said.contains("before-ait-hooks"), "{said}");
+    let message = desk.ait(&["hooks", "install"]).refusal();
+    assert!(
+        message.contains("in the place of ours") && message.contains("before-ait-hooks"),
+        "{message}"
+    );
     assert_eq!(tree(&desk.hooks()), before);
     let removed = desk.ait(&["hooks", "remove"]);
     assert!(removed.code == 1 && removed.out.contains("so does"), "{}", removed.out);
     let left = tree(&desk.hooks());
     assert_eq!(left["post-merge"], before["post-merge"]);
     assert_eq!(left["post-merge.before-ait-hooks"], before["post-merge.before-ait-hooks"]);
-    // The way out that the error names.
+    // The error names this way out.
     fs::remove_file(desk.hooks().join("post-merge.before-ait-hooks")).unwrap();
     desk.ait(&["hooks", "install"]).ok();
     desk.ait(&["hooks", "remove"]).ok();
@@ -162,14 +171,14 @@ fn hook_that_overwrote_ours_is_never_lost() {
 }
 
 #[test]
-fn init_remove_says_that_the_hooks_stay_and_what_to_commit() {
+fn init_remove_mentions_the_hooks_and_the_commit() {
     let desk = Desk::with_hooks();
     desk.ait(&["init", "--yes", "--client", "codex"]).ok();
-    let told = desk.ait(&["init", "--yes", "--remove"]).ok();
-    assert!(told.contains("Commit the removal of the files that git tracks"), "{told}");
+    let message = desk.ait(&["init", "--yes", "--remove"]).ok();
+    assert!(message.contains("Commit the removal of the files that git tracks"), "{message}");
     assert!(
-        told.ends_with("The git hooks stay; to remove them, too: ait hooks remove\n"),
-        "{told}"
+        message.ends_with("The git hooks stay; to remove them, too: ait hooks remove\n"),
+        "{message}"
     );
     desk.ait(&["hooks", "remove"]).ok();
     assert!(desk.ait(&["init", "--remove"]).ok().ends_with("nothing to do\n"));

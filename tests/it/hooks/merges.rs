@@ -1,10 +1,10 @@
-//! Notes on merges.
+//! Comments on issues whose branches are merged.
 
 use std::path::Path;
 
 use super::{Desk, end};
 
-/// A branch of a claimed issue with one commit.
+/// Creates a branch with one commit for a claimed issue. Returns the id and the branch.
 fn branch(desk: &Desk, name: &str) -> (String, String) {
     let (id, worktree) = desk.claimed(name);
     desk.commit(&worktree, name).ok();
@@ -16,18 +16,18 @@ fn head(desk: &Desk, directory: &Path) -> String {
     desk.git_in(directory, &["rev-parse", "--short", "HEAD"]).trim().to_owned()
 }
 
-fn here(desk: &Desk) -> String {
+fn project_head(desk: &Desk) -> String {
     head(desk, &desk.project())
 }
 
 #[test]
 fn every_kind_of_merge_is_noted_once() {
     let desk = Desk::with_hooks();
-    let (first, its) = branch(&desk, "fast-forward");
-    let arguments = ["merge", "-q", "--ff-only", &its];
+    let (first, its_branch) = branch(&desk, "fast-forward");
+    let arguments = ["merge", "-q", "--ff-only", &its_branch];
     let mut merge = desk.command("git", &desk.project(), &arguments);
     end(merge.env("AIT_AGENT", "reviewer")).ok();
-    let note = format!("Branch {its} merged into main as {}.", here(&desk));
+    let note = format!("Branch {its_branch} merged into main as {}.", project_head(&desk));
     assert_eq!(desk.comments(&first).concat(), note);
     let shown = desk.ait(&["show", &first]).ok();
     assert!(
@@ -35,22 +35,24 @@ fn every_kind_of_merge_is_noted_once() {
         "{shown}"
     );
     desk.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    desk.git(&["merge", "-q", "--ff-only", &its]);
+    desk.git(&["merge", "-q", "--ff-only", &its_branch]);
     assert_eq!(desk.comments(&first).concat(), note);
 
-    let (second, its) = branch(&desk, "merged");
-    desk.git(&["merge", "-q", "--no-ff", "--no-edit", &its]);
-    let note = format!("Branch {its} merged into main as {}.", here(&desk));
+    let (second, its_branch) = branch(&desk, "merged");
+    desk.git(&["merge", "-q", "--no-ff", "--no-edit", &its_branch]);
+    let note = format!("Branch {its_branch} merged into main as {}.", project_head(&desk));
     assert_eq!(desk.comments(&second), [note]);
     assert_eq!(desk.comments(&first).len(), 1);
-    desk.git(&["merge", "-q", "--no-ff", "--no-edit", &its]);
+    desk.git(&["merge", "-q", "--no-ff", "--no-edit", &its_branch]);
     assert_eq!(desk.comments(&second).len(), 1);
 
-    let (third, its) = branch(&desk, "squashed");
-    let note =
-        format!("Branch {its} squashed into main on top of {}, to be committed.", here(&desk));
+    let (third, its_branch) = branch(&desk, "squashed");
+    let note = format!(
+        "Branch {its_branch} squashed into main on top of {}, to be committed.",
+        project_head(&desk)
+    );
     for _ in 0..2 {
-        desk.git(&["merge", "-q", "--squash", &its]);
+        desk.git(&["merge", "-q", "--squash", &its_branch]);
         assert_eq!(desk.comments(&third).concat(), note);
         desk.git(&["reset", "-q", "--hard"]);
     }
@@ -59,14 +61,14 @@ fn every_kind_of_merge_is_noted_once() {
 #[test]
 fn octopus_merge_is_noted_on_each_issue() {
     let desk = Desk::with_hooks();
-    let ((one, its), (two, others)) = (branch(&desk, "one"), branch(&desk, "two"));
+    let ((one, its_branch), (two, other_branch)) = (branch(&desk, "one"), branch(&desk, "two"));
     desk.commit(&desk.project(), "own").ok();
-    desk.git(&["merge", "-q", "--no-edit", &its, &others]);
-    for (id, branch) in [(&one, &its), (&two, &others)] {
-        let note = format!("Branch {branch} merged into main as {}.", here(&desk));
+    desk.git(&["merge", "-q", "--no-edit", &its_branch, &other_branch]);
+    for (id, branch) in [(&one, &its_branch), (&two, &other_branch)] {
+        let note = format!("Branch {branch} merged into main as {}.", project_head(&desk));
         assert_eq!(desk.comments(id), [note]);
     }
-    desk.git(&["merge", "-q", "--no-edit", &its, &others]);
+    desk.git(&["merge", "-q", "--no-edit", &its_branch, &other_branch]);
     assert_eq!((desk.comments(&one).len(), desk.comments(&two).len()), (1, 1));
 }
 
@@ -75,13 +77,13 @@ fn pull_notes_each_branch_with_its_merge_commit() {
     let desk = Desk::new();
     let clone = desk.root.join("clone");
     desk.git(&["clone", "-q", ".", clone.to_str().unwrap()]);
-    let ((one, its), (two, others)) = (branch(&desk, "one"), branch(&desk, "two"));
-    desk.git(&["merge", "-q", "--no-ff", "--no-edit", &its]);
-    let first = here(&desk);
-    desk.git(&["merge", "-q", "--no-ff", "--no-edit", &others]);
-    let second = here(&desk);
+    let ((one, its_branch), (two, other_branch)) = (branch(&desk, "one"), branch(&desk, "two"));
+    desk.git(&["merge", "-q", "--no-ff", "--no-edit", &its_branch]);
+    let first = project_head(&desk);
+    desk.git(&["merge", "-q", "--no-ff", "--no-edit", &other_branch]);
+    let second = project_head(&desk);
     desk.commit(&desk.project(), "later").ok();
-    // The store of the clone is that of the project, with hooks in the clone alone.
+    // The clone uses the store of the project; only the clone has hooks.
     desk.run("ait", &clone, &["hooks", "install"]).ok();
     let store = desk.project().join("issues.json");
     for _ in 0..2 {
@@ -89,40 +91,40 @@ fn pull_notes_each_branch_with_its_merge_commit() {
         end(pull.env("ISSUES_FILE", &store)).ok();
         assert_eq!(
             desk.comments(&one),
-            [format!("Branch origin/{its} merged into main as {first}.")]
+            [format!("Branch origin/{its_branch} merged into main as {first}.")]
         );
-        let note = format!("Branch origin/{others} merged into main as {second}.");
+        let note = format!("Branch origin/{other_branch} merged into main as {second}.");
         assert_eq!(desk.comments(&two), [note]);
         desk.git_in(&clone, &["reset", "-q", "--hard", "HEAD~3"]);
     }
 }
 
-/// One of which only the name is known here.
+/// The local repository knows only the name of the branch.
 #[test]
-fn a_branch_that_is_pulled_by_its_name_is_noted() {
+fn a_branch_pulled_by_name_is_noted() {
     let desk = Desk::with_hooks();
-    let (id, its) = branch(&desk, "one");
-    let far = desk.root.join("far");
-    desk.git(&["clone", "-q", ".", far.to_str().unwrap()]);
+    let (id, its_branch) = branch(&desk, "one");
+    let remote = desk.root.join("remote");
+    desk.git(&["clone", "-q", ".", remote.to_str().unwrap()]);
     let worktree = desk.root.join(format!("project-{id}"));
     desk.git(&["worktree", "remove", worktree.to_str().unwrap()]);
-    desk.git(&["branch", "-qD", &its]);
-    desk.git_in(&far, &["branch", "-q", &its, &format!("origin/{its}")]);
-    desk.git(&["pull", "-q", far.to_str().unwrap(), &its]);
-    let note = format!("Branch {its} merged into main as {}.", here(&desk));
+    desk.git(&["branch", "-qD", &its_branch]);
+    desk.git_in(&remote, &["branch", "-q", &its_branch, &format!("origin/{its_branch}")]);
+    desk.git(&["pull", "-q", remote.to_str().unwrap(), &its_branch]);
+    let note = format!("Branch {its_branch} merged into main as {}.", project_head(&desk));
     assert_eq!(desk.comments(&id), [note]);
 }
 
 #[test]
 fn a_merge_into_the_branch_of_an_issue_is_not_noted() {
     let desk = Desk::with_hooks();
-    let ((one, its), (two, _)) = (branch(&desk, "one"), branch(&desk, "two"));
-    desk.git(&["merge", "-q", "--no-edit", &its]);
+    let ((one, its_branch), (two, _)) = (branch(&desk, "one"), branch(&desk, "two"));
+    desk.git(&["merge", "-q", "--no-edit", &its_branch]);
     assert_eq!(desk.comments(&one).len(), 1);
     let worktree = desk.root.join(format!("project-{two}"));
     desk.git_in(&worktree, &["merge", "-q", "--no-edit", "main"]);
     assert_eq!((desk.comments(&one).len(), desk.comments(&two).len()), (1, 0));
-    // Nor a look at it without a branch.
+    // A merge into a detached HEAD is not noted either.
     desk.git(&["checkout", "-q", "--detach", "HEAD~1"]);
     desk.git(&["merge", "-q", "--no-edit", &format!("issue-{two}")]);
     assert!(desk.comments(&two).is_empty());
@@ -131,10 +133,10 @@ fn a_merge_into_the_branch_of_an_issue_is_not_noted() {
 #[test]
 fn closed_issue_gets_the_merge_note_and_stays_closed() {
     let desk = Desk::with_hooks();
-    let (id, its) = branch(&desk, "one");
+    let (id, its_branch) = branch(&desk, "one");
     desk.ait(&["close", &id, "-m", "merging it", "-a", "a"]).ok();
-    desk.git(&["merge", "-q", "--no-edit", &its]);
-    let note = format!("Branch {its} merged into main as {}.", here(&desk));
+    desk.git(&["merge", "-q", "--no-edit", &its_branch]);
+    let note = format!("Branch {its_branch} merged into main as {}.", project_head(&desk));
     assert_eq!(desk.comments(&id), ["merging it".to_owned(), note]);
     let shown = desk.ait(&["show", &id, "--json"]).ok();
     assert!(shown.contains("\"status\":\"closed\""), "{shown}");

@@ -1,4 +1,4 @@
-//! `ait hooks` in scratch repositories, with the real git and a home of its own.
+//! `ait hooks` in temporary repositories, with the real git and a separate home.
 
 mod clients;
 mod commits;
@@ -17,21 +17,21 @@ use serde_json::Value;
 use crate::support::runs::Run;
 use crate::support::{BINARY, ait_through, directory, id_in};
 
-/// A repository with one commit, a home and `ait` on the `PATH`.
+/// A repository with one commit, a home directory and `ait` on the `PATH`.
 struct Desk {
-    _place: tempfile::TempDir,
+    _directory: tempfile::TempDir,
     root: PathBuf,
 }
 
 impl Desk {
     fn new() -> Self {
-        let place = directory();
-        let root = place.path().canonicalize().unwrap();
-        for directory in ["home", "bin", "project"] {
-            fs::create_dir_all(root.join(directory)).unwrap();
+        let directory = directory();
+        let root = directory.path().canonicalize().unwrap();
+        for name in ["home", "bin", "project"] {
+            fs::create_dir_all(root.join(name)).unwrap();
         }
         symlink(BINARY, root.join("bin/ait")).unwrap();
-        let desk = Self { _place: place, root };
+        let desk = Self { _directory: directory, root };
         for (key, value) in
             [("user.name", "t"), ("user.email", "t@t"), ("init.defaultBranch", "main")]
         {
@@ -44,7 +44,7 @@ impl Desk {
         desk
     }
 
-    /// A repository with the hooks installed.
+    /// Creates a repository with the hooks installed.
     fn with_hooks() -> Self {
         let desk = Self::new();
         desk.ait(&["hooks", "install"]).ok();
@@ -102,14 +102,14 @@ impl Desk {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Adds an issue, and gives the first 8 digits of its id.
+    /// Adds an issue. Returns the first 8 digits of its id.
     fn add(&self, title: &str) -> String {
         let added = self.ait(&["add", title, "-c", "bug", "-a", "a", "--json"]).ok();
         let added: Value = serde_json::from_str(&added).unwrap();
         id_in(added["id"].as_str().unwrap())[..8].to_owned()
     }
 
-    /// Adds and claims an issue, with a worktree and a branch as the prompts have them.
+    /// Adds and claims an issue, and creates a worktree and a branch for it as the prompts do.
     fn claimed(&self, title: &str) -> (String, PathBuf) {
         let id = self.add(title);
         self.ait(&["next", "-a", "dev"]).ok();
@@ -134,19 +134,19 @@ impl Desk {
         self.git_in(directory, &["log", "-1", "--format=%B"]).trim_end().to_owned()
     }
 
-    /// The comments on an issue.
+    /// Returns the comments on an issue.
     fn comments(&self, id: &str) -> Vec<String> {
         let shown: Value = serde_json::from_str(&self.ait(&["show", id, "--json"]).ok()).unwrap();
         let comments = shown["comments"].as_array().unwrap().iter();
-        comments.map(|it| it["text"].as_str().unwrap().to_owned()).collect()
+        comments.map(|comment| comment["text"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The state of each hook, and the exit code.
+    /// Returns the state of each hook, and the exit code.
     fn states(&self) -> (Vec<String>, i32) {
         let run = self.ait(&["hooks", "status", "--json"]);
         let report: Value = serde_json::from_str(&run.out).unwrap();
         let states = report["hooks"].as_array().unwrap().iter();
-        (states.map(|it| it["state"].as_str().unwrap().to_owned()).collect(), run.code)
+        (states.map(|hook| hook["state"].as_str().unwrap().to_owned()).collect(), run.code)
     }
 }
 
@@ -156,7 +156,7 @@ fn end(command: &mut Command) -> Run {
     Run { code: output.status.code().unwrap(), out: text(output.stdout), log: text(output.stderr) }
 }
 
-/// The files of a directory: modes, targets of links, and bytes.
+/// Returns the entries of a directory with their modes and their bytes or link targets.
 fn tree(directory: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
     let Ok(entries) = fs::read_dir(directory) else { return BTreeMap::new() };
     let entries = entries.map(|entry| {

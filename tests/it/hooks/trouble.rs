@@ -26,7 +26,7 @@ fn git_continues_when_ait_is_missing_or_fails() {
     fs::remove_file(desk.root.join("bin/ait")).unwrap();
     let run = desk.commit(&worktree, "a");
     assert_eq!((run.code, run.log.as_str()), (0, ""));
-    // A program that fails, or cannot be started.
+    // A program that fails or cannot be started does not stop git.
     for script in ["#!/bin/sh\nexit 3\n", "#!/no/such/interpreter\n"] {
         desk.write_hook(&desk.root.join("bin/ait"), script);
         let name = script.len().to_string();
@@ -96,7 +96,7 @@ fn a_held_lock_delays_git_only_briefly() {
 }
 
 #[test]
-fn pipe_in_place_of_the_settings_does_not_block_git() {
+fn a_pipe_as_settings_file_does_not_block_git() {
     let desk = Desk::with_hooks();
     let (_, worktree) = desk.claimed("T");
     desk.run("mkfifo", &desk.project(), &["ait.toml"]).ok();

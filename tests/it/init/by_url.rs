@@ -1,8 +1,8 @@
-//! Clients that connect by URL: their port is pinned, and differs from those of other projects.
+//! Clients that connect by URL: each project pins its own port.
 
 use serde_json::{Value, json};
 
-use super::{Desk, OF_NEW_PROJECTS, read_json, read_toml};
+use super::{Desk, NEW_PROJECT_SETTINGS, read_json, read_toml};
 use crate::support::{Log, get, signal, wait};
 
 fn port(text: &str) -> u64 {
@@ -19,7 +19,7 @@ fn http_option_writes_the_url_for_each_client() {
     let arguments = [&arguments[..], &["--http"]].concat();
     desk.init_now(&arguments);
     let url = "http://localhost:3017/mcp";
-    let of = |file: &str, servers: &str| {
+    let entry_in = |file: &str, servers: &str| {
         let text = desk.read(file);
         let all = if file.ends_with("toml") { read_toml(&text) } else { read_json(&text) };
         all[servers]["issues"].clone()
@@ -35,17 +35,20 @@ fn http_option_writes_the_url_for_each_client() {
         (".zed/settings.json", "context_servers", bare),
         ("opencode.json", "mcp", json!({ "type": "remote", "url": url })),
     ] {
-        assert_eq!(of(file, servers), expected, "{file}");
+        assert_eq!(entry_in(file, servers), expected, "{file}");
     }
-    let settings = format!("# ours\nport = 3017\n{OF_NEW_PROJECTS}");
+    let settings = format!("# ours\nport = 3017\n{NEW_PROJECT_SETTINGS}");
     assert_eq!(desk.read("ait.toml"), settings);
     let written = desk.tree();
     assert!(desk.init_now(&arguments).contains("\nnothing to do\n"));
     assert!(desk.tree() == written);
-    // Without --http, the clients start the server again.
+    // Without `--http`, the clients start the server again.
     desk.init_now(&arguments[..arguments.len() - 1]);
-    assert_eq!(of(".vscode/mcp.json", "servers"), json!({ "type": "stdio", "command": "ait" }));
-    assert_eq!(of(".codex/config.toml", "mcp_servers"), json!({ "command": "ait" }));
+    assert_eq!(
+        entry_in(".vscode/mcp.json", "servers"),
+        json!({ "type": "stdio", "command": "ait" })
+    );
+    assert_eq!(entry_in(".codex/config.toml", "mcp_servers"), json!({ "command": "ait" }));
     desk.init_now(&["--remove"]);
     assert!(desk.tree() == before, "{:?}", desk.tree().keys());
 }

@@ -1,4 +1,4 @@
-//! What each client gets, in the files that it documents.
+//! The files that each client gets, in the documented form.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Desk, read_json, read_toml};
 use crate::support::{BINARY, Client, TOOLS};
 
-/// A client: its name, the file with its servers, the object in it, the entry, an agent and the instructions.
+/// A client: its name, its settings file, the object with its servers, the entry, an agent and the instructions.
 struct Case {
     name: &'static str,
     file: &'static str,
@@ -82,12 +82,12 @@ fn servers(desk: &Desk, file: &str) -> Value {
 
 #[test]
 fn init_sets_up_each_client_and_remove_undoes_it() {
-    for Case { name, file, servers: at, entry, agent, guide } in cases() {
+    for Case { name, file, servers: key, entry, agent, guide } in cases() {
         let desk = Desk::new();
         let empty = desk.tree();
         let shown = desk.init_now(&["--client", name]);
         assert!(shown.contains(&format!("{file} (new)")), "{shown}");
-        assert_eq!(servers(&desk, file)[at]["issues"], entry, "{name}");
+        assert_eq!(servers(&desk, file)[key]["issues"], entry, "{name}");
         if let Some(agent) = agent {
             let prompt = desk.read(agent);
             assert!(prompt.contains("You take one issue from the queue"), "{prompt}");
@@ -117,14 +117,14 @@ fn claude_desktop_keeps_the_server_of_another_project() {
     let desk = Desk::new();
     let file = desk.root.join("home/.config/Claude/claude_desktop_config.json");
     let entry = || read_json(&fs::read_to_string(&file).unwrap())["mcpServers"]["issues"].clone();
-    let of = |project: &Path| json!({ "command": "ait", "args": ["--file", project.join("issues.json")] });
+    let entry_for = |project: &Path| json!({ "command": "ait", "args": ["--file", project.join("issues.json")] });
     if cfg!(not(target_os = "linux")) {
         return;
     }
     desk.init_now(&["--client", "claude-desktop"]);
-    assert_eq!(entry(), of(&desk.project()));
+    assert_eq!(entry(), entry_for(&desk.project()));
     let (other, written) = (desk.other(), desk.tree());
-    // Found, it is left alone; named, it is refused.
+    // A detected client is left alone with a note; a named client is refused.
     let found = desk.run_in(&other, &["init", "--dry-run"]).ok();
     assert!(
         found.contains("Note: Claude Desktop: ~/.config/Claude/claude_desktop_config.json"),
@@ -135,11 +135,11 @@ fn claude_desktop_keeps_the_server_of_another_project() {
     assert!(refused.contains(&format!("for {}", desk.project().display())), "{refused}");
     assert!(refused.contains("--force") && desk.tree() == written, "{refused}");
     assert!(desk.run_in(&other, &["init", "--yes", "--remove"]).ok().ends_with("nothing to do\n"));
-    assert_eq!(entry(), of(&desk.project()));
+    assert_eq!(entry(), entry_for(&desk.project()));
     desk.run_in(&other, &[&named[..], &["--force"]].concat()).ok();
-    assert_eq!(entry(), of(&other));
+    assert_eq!(entry(), entry_for(&other));
     desk.run_in(&other, &["init", "--yes", "--remove"]).ok();
-    assert!(!file.exists(), "a file that held only our entry goes");
+    assert!(!file.exists(), "the file held only our entry and must be removed");
 }
 
 #[test]
@@ -171,15 +171,15 @@ fn clients_are_detected_in_project_home_and_path() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| it["file"].as_str().unwrap())
+        .map(|change| change["file"].as_str().unwrap())
         .collect();
     assert!(files.contains(&".codex/config.toml") && files.contains(&"GEMINI.md"), "{files:?}");
 }
 
 #[test]
-fn opencode_server_is_added_beside_existing_servers() {
+fn opencode_keeps_existing_servers() {
     let started = json!({ "type": "local", "command": ["ait"] });
-    for (text, way) in [
+    for (text, path) in [
         (
             "{ \"mcp\": { \"servers\": { \"b\": { \"type\": \"local\" } } } }\n",
             &["mcp", "servers"][..],
@@ -195,7 +195,7 @@ fn opencode_server_is_added_beside_existing_servers() {
         desk.write("opencode.json", text);
         desk.init_now(&["--client", "opencode"]);
         let all = servers(&desk, "opencode.json");
-        let found = way.iter().fold(&all, |object, name| &object[name]);
+        let found = path.iter().fold(&all, |object, name| &object[name]);
         let command = &found["issues"]["command"];
         assert_eq!(*command, started["command"], "{text} became {all}");
         assert_eq!(all.to_string().matches("issues").count(), 1, "{all}");
@@ -210,7 +210,7 @@ fn opencode_server_is_added_beside_existing_servers() {
 #[test]
 fn written_entry_starts_a_server_on_the_project_store() {
     let desk = Desk::new();
-    // With another program of that name on the PATH, the absolute path is written.
+    // With another program called `ait` on the PATH, init writes the absolute path.
     fs::remove_file(desk.root.join("bin/ait")).unwrap();
     let another = desk.root.join("bin/ait");
     fs::write(&another, "#!/bin/sh\n").unwrap();
@@ -227,7 +227,7 @@ fn written_entry_starts_a_server_on_the_project_store() {
     let tools = client.request("tools/list", json!({}));
     let tools =
         tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap());
-    // Those of a team are on.
+    // The default preset enables the planning tools.
     let planning = ["update_issue", "ask_human", "add_issues", "link_issues"];
     assert_eq!(tools.collect::<Vec<_>>(), [&TOOLS[..], &planning].concat());
     client.add("t", "bug");
@@ -274,7 +274,7 @@ fn absolute_paths_in_shared_files_are_noted() {
     let named = ["--file", "issues.json", "init", "--dry-run"];
     let both = [&named[..], &["--client", "codex", "--client", "gemini"]].concat();
     assert!(only_here(&desk, &both[2..]).is_empty());
-    // The file of a user is on one machine, and a URL is the same on all.
+    // The settings of a user belong to one machine anyway, and a URL is the same on all machines.
     for other in [&["--client", "claude-desktop"][..], &["--client", "codex", "--http"]] {
         let arguments = [&named[..], other].concat();
         assert!(only_here(&desk, &arguments).is_empty(), "{other:?}");
@@ -286,13 +286,13 @@ fn absolute_paths_in_shared_files_are_noted() {
     assert_eq!(only_here(&desk, &both).len(), 2);
     let notes = only_here(&desk, &both[2..]);
     assert!(notes.len() == 1 && notes[0].contains("not on your PATH"), "{notes:?}");
-    // They are noted as long as they are there, also when nothing changes.
+    // The notes appear as long as the paths are there, even if nothing changes.
     desk.init_now(&["--client", "codex"]);
     assert_eq!(only_here(&desk, &["init", "--yes", "--client", "codex"]).len(), 1);
 }
 
 #[test]
-fn init_says_how_to_start_the_first_agent_in_each_client() {
+fn init_explains_how_to_start_an_agent_in_each_client() {
     for (name, start) in [
         ("claude-code", "Claude Code: claude --agent team-lead"),
         ("cursor", "Cursor: type /team-lead in the chat"),
@@ -314,7 +314,7 @@ fn init_says_how_to_start_the_first_agent_in_each_client() {
 }
 
 #[test]
-fn a_client_without_agents_finds_the_roles_as_prompts() {
+fn clients_without_agents_are_pointed_to_the_prompts() {
     for preset in ["team", "solo", "review-heavy"] {
         let desk = Desk::new();
         desk.init_now(&["--client", "zed", "--preset", preset]);

@@ -1,4 +1,4 @@
-//! Files of the user: `ait init` merges into them, and `--remove` takes out what is ours.
+//! Files of the user: `ait init` merges into them, and `--remove` removes only what init added.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Desk, OF_NEW_PROJECTS, OF_TEAMS, read_json, read_toml};
+use super::{Desk, NEW_PROJECT_SETTINGS, TEAM_SETTINGS, read_json, read_toml};
 
 const ALL: [&str; 12] = [
     "--client",
@@ -23,8 +23,8 @@ const ALL: [&str; 12] = [
     "opencode",
 ];
 
-/// A project with files of the user: CRLF, byte order marks, comments and missing last line ends.
-fn lived_in() -> Desk {
+/// Creates a project with files of the user: CRLF, byte order marks, comments and missing final newlines.
+fn with_user_files() -> Desk {
     let desk = Desk::new();
     desk.write(".mcp.json", "{ \"mcpServers\": { \"b\": { \"command\": \"x\" } } }");
     desk.write(".cursor/mcp.json", "\u{feff}{\r\n\t// mine\r\n\t\"mcpServers\": {}\r\n}\r\n");
@@ -44,7 +44,7 @@ fn lived_in() -> Desk {
 
 #[test]
 fn init_merges_into_user_files_and_remove_takes_out_its_own() {
-    let desk = lived_in();
+    let desk = with_user_files();
     let mode = |name: &str| fs::metadata(desk.project().join(name)).unwrap().permissions().mode();
     let file = desk.project().join(".vscode/mcp.json");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
@@ -84,7 +84,7 @@ fn init_merges_into_user_files_and_remove_takes_out_its_own() {
     assert!(desk.init_now(&["--remove"]).ends_with("nothing to do\n"));
     assert!(desk.tree() == removed);
     assert_eq!(mode(".vscode/mcp.json") & 0o777, 0o640);
-    // The same files are there, but for the empty one, and none of another name.
+    // The same files exist, except the empty one, and no others.
     let mut names: Vec<_> = before.keys().collect();
     names.retain(|path| !path.ends_with("CLAUDE.md"));
     assert_eq!(removed.keys().collect::<Vec<_>>(), names);
@@ -97,7 +97,7 @@ fn init_merges_into_user_files_and_remove_takes_out_its_own() {
         let path = desk.project().join(name);
         let old = String::from_utf8(before[&path].clone().unwrap()).unwrap();
         let (mut old, new) = (read_json(&old), read_json(&desk.read(name)));
-        // An object that is empty without our server goes with it.
+        // An object that is empty without our server is removed too.
         old.as_object_mut().unwrap().retain(|_, value| *value != json!({}));
         assert_eq!(new, old, "{name}");
     }
@@ -107,7 +107,7 @@ fn init_merges_into_user_files_and_remove_takes_out_its_own() {
 
 #[test]
 fn remove_keeps_later_user_edits() {
-    let desk = lived_in();
+    let desk = with_user_files();
     desk.init_now(&ALL);
     for name in [".mcp.json", ".zed/settings.json"] {
         desk.write(name, &desk.read(name).replace("\"ait\"", "\"ait\", \"env\": { \"A\": \"b\" }"));
@@ -212,9 +212,9 @@ fn presets_choose_prompts_and_workflow() {
     let desk = Desk::new();
     let empty = desk.tree();
     let agents = || {
-        let names = fs::read_dir(desk.project().join(".claude/agents")).unwrap();
+        let entries = fs::read_dir(desk.project().join(".claude/agents")).unwrap();
         let mut names: Vec<_> =
-            names.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     };
@@ -231,7 +231,7 @@ fn presets_choose_prompts_and_workflow() {
             && !team.contains("Every change")
     );
     assert_eq!(desk.read("CLAUDE.md").matches("## Issues").count(), 1);
-    // Without a name, the preset stays.
+    // Without `--preset`, the current preset stays.
     init("solo");
     let before = desk.tree();
     desk.init_now(&["--client", "claude-code"]);
@@ -242,31 +242,31 @@ fn presets_choose_prompts_and_workflow() {
 }
 
 #[test]
-fn a_person_keeps_their_own_name_under_every_preset() {
+fn people_keep_their_name_under_every_preset() {
     let desk = Desk::new();
     let run = |arguments: &[&str]| desk.run_in(&desk.project(), arguments).ok();
     let default = run(&["config", "--json"]);
-    // An older version of the preset set this.
+    // An older version of the preset wrote this setting.
     desk.write("ait.toml", "port = 3011\nagent = \"developer\"  # by ait init\n");
     assert_ne!(run(&["config", "--json"]), default);
     for preset in ["solo", "team", "review-heavy", "solo"] {
         desk.init_now(&["--client", "claude-code", "--preset", preset]);
-        // People review under the preset solo, also what they filed.
+        // Under the preset solo, people may review what they filed.
         let is_solo = preset == "solo";
-        let settings = format!("port = 3011\n{OF_NEW_PROJECTS}");
-        let settings = if is_solo { settings.replace(OF_TEAMS, "") } else { settings };
+        let settings = format!("port = 3011\n{NEW_PROJECT_SETTINGS}");
+        let settings = if is_solo { settings.replace(TEAM_SETTINGS, "") } else { settings };
         assert_eq!(desk.read("ait.toml"), settings, "{preset}");
         let shown = run(&["add", "one", "-c", "bug"]);
         let id = shown.split_whitespace().next().unwrap();
         let filed = run(&["show", id]);
         assert!(filed.contains("Issue filed by ") && !filed.contains("developer"), "{filed}");
     }
-    // Agents are told to say who they are.
+    // The instructions tell agents to give their name.
     desk.init_now(&["--client", "claude-code", "--preset", "solo"]);
     assert!(desk.read("CLAUDE.md").contains("`ait next --agent developer`"));
     let claimed = run(&["next", "--agent", "developer"]);
     assert!(claimed.contains("held by developer"), "{claimed}");
-    // The settings of the user stay.
+    // Settings of the user stay.
     let settings = "agent = \"developer\"\nreplies = \"json\"\nclaims = \"trusting\"\n\
                     review = \"anyone\"\nmax-attempts = 0\n";
     desk.write("ait.toml", settings);
@@ -297,7 +297,7 @@ fn git_ignores_the_backups_that_ait_makes() {
 }
 
 #[test]
-fn remove_edits_a_file_that_its_client_refuses() {
+fn remove_edits_a_file_that_its_client_cannot_parse() {
     let desk = Desk::new();
     desk.init_now(&["--client", "claude-code"]);
     let commented = desk.read(".mcp.json").replacen('{', "{\n  // mine", 1);
@@ -316,16 +316,19 @@ fn track_option_leaves_the_store_out_of_gitignore() {
     assert!(!ignored.contains("/issues.json\n") && ignored.contains("\n/.ait/\n"), "{ignored}");
     fs::remove_dir_all(desk.project().join(".git")).unwrap();
     desk.init_now(&["--remove"]);
-    let told = desk.init_now(&["--client", "codex"]);
-    assert!(!desk.has(".gitignore"), "without git there is nothing to ignore");
-    assert!(told.contains("`git init`, then ait init again, which writes .gitignore"), "{told}");
+    let output = desk.init_now(&["--client", "codex"]);
+    assert!(!desk.has(".gitignore"), ".gitignore was written without git");
+    assert!(
+        output.contains("`git init`, then ait init again, which writes .gitignore"),
+        "{output}"
+    );
     fs::create_dir(desk.project().join(".git")).unwrap();
     desk.init_now(&["--client", "codex"]);
     assert!(desk.read(".gitignore").contains("/issues.json\n"));
 }
 
 #[test]
-fn without_git_a_note_says_that_no_copies_are_kept() {
+fn a_note_warns_about_changes_without_git() {
     let desk = Desk::new();
     desk.write("AGENTS.md", "# Team\n");
     let arguments = ["--dry-run", "--client", "codex"];
@@ -339,11 +342,11 @@ fn without_git_a_note_says_that_no_copies_are_kept() {
     assert!(shown.contains("changes 7 files and keeps no copies"), "{shown}");
     fs::remove_file(desk.project().join("AGENTS.md")).unwrap();
     fs::remove_dir_all(desk.project().join(".codex")).unwrap();
-    assert!(!desk.init(&arguments).ok().contains("under git"), "new files have no old text");
+    assert!(!desk.init(&arguments).ok().contains("under git"), "the note is about new files");
 }
 
 #[test]
-fn init_says_to_commit_and_how_to_start_every_time() {
+fn init_always_explains_how_to_commit_and_start() {
     let desk = Desk::new();
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
@@ -357,40 +360,46 @@ fn init_says_to_commit_and_how_to_start_every_time() {
     let init = || desk.init_now(&["--client", "claude-code"]);
     let (first, start) =
         ("Commit your project and what ait init wrote first: ", "claude --agent team-lead\n");
-    let told = init();
-    assert!(told.contains(first) && told.contains("Restart") && told.contains(start), "{told}");
-    let told = init();
+    let output = init();
     assert!(
-        told.contains(first) && told.contains("nothing to do") && told.contains(start),
-        "{told}"
+        output.contains(first) && output.contains("Restart") && output.contains(start),
+        "{output}"
+    );
+    let output = init();
+    assert!(
+        output.contains(first) && output.contains("nothing to do") && output.contains(start),
+        "{output}"
     );
     git(&["add", "."]);
     git(&["commit", "-qm", "begin"]);
-    let told = init();
-    assert!(told.contains("\nStart team-lead:\n") && told.contains(start), "{told}");
-    assert!(!told.contains("Commit") && !told.contains("Restart"), "{told}");
-    let told = desk.init_now(&["--client", "codex"]);
-    assert!(told.contains("Commit what ait init wrote: agents work in git worktrees"), "{told}");
-    // A path of this machine is not to be committed.
-    let told = desk.run_in(&desk.project(), &["--file", "x.json", "init", "--yes"]).ok();
-    assert!(told.contains("Commit what ait init wrote, but see the notes above"), "{told}");
+    let output = init();
+    assert!(output.contains("\nStart team-lead:\n") && output.contains(start), "{output}");
+    assert!(!output.contains("Commit") && !output.contains("Restart"), "{output}");
+    let output = desk.init_now(&["--client", "codex"]);
+    assert!(
+        output.contains("Commit what ait init wrote: agents work in git worktrees"),
+        "{output}"
+    );
+    // The output advises against committing a path of this machine.
+    let output = desk.run_in(&desk.project(), &["--file", "x.json", "init", "--yes"]).ok();
+    assert!(output.contains("Commit what ait init wrote, but see the notes above"), "{output}");
 }
 
 #[test]
-fn remove_says_that_the_store_stays_and_is_not_ignored() {
+fn remove_reports_that_the_store_stays_unignored() {
     let desk = Desk::new();
     desk.init_now(&["--client", "codex"]);
     assert!(!desk.init(&["--remove", "--dry-run"]).ok().contains("issues.json and the log"));
     desk.run_in(&desk.project(), &["add", "one"]).ok();
-    let told = desk.init_now(&["--remove"]);
+    let output = desk.init_now(&["--remove"]);
     let stays = "Note: issues.json and the log beside it stay, with all issues";
     assert!(
-        told.contains(stays) && told.contains("; git no longer ignores issues.json\n"),
-        "{told}"
+        output.contains(stays) && output.contains("; git no longer ignores issues.json\n"),
+        "{output}"
     );
     assert!(desk.has("issues.json"));
-    let told = desk.init_now(&["--remove"]);
-    assert!(told.contains(stays) && !told.contains("ignores"), "{told}");
+    let output = desk.init_now(&["--remove"]);
+    assert!(output.contains(stays) && !output.contains("ignores"), "{output}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `ait init` in scratch projects, each with a home of its own.
+//! `ait init` in temporary projects, each with a separate home.
 
 mod by_url;
 mod clients;
@@ -17,37 +17,37 @@ use serde_json::Value;
 use crate::support::runs::Run;
 use crate::support::{BINARY, ait, directory};
 
-/// The settings of a new project with a reviewer and a lead.
-const OF_TEAMS: &str =
+/// The settings of a new project that has a reviewer and a lead.
+const TEAM_SETTINGS: &str =
     "review = \"not-author\"  # by ait init\ntoolsets = [\"planning\"]  # by ait init\n";
-/// The settings that the command writes for a new project, besides the port.
-const OF_NEW_PROJECTS: &str = "replies = \"compact\"  # by ait init\nclaims = \"owned\"  # by ait init\n\
+/// The settings that `ait init` writes for a new project, except the port.
+const NEW_PROJECT_SETTINGS: &str = "replies = \"compact\"  # by ait init\nclaims = \"owned\"  # by ait init\n\
      max-attempts = 3  # by ait init\nreview = \"not-author\"  # by ait init\n\
      toolsets = [\"planning\"]  # by ait init\n";
 
-/// A project, a home and a `PATH` of their own.
+/// A project with a separate home and `PATH`.
 pub struct Desk {
-    _place: tempfile::TempDir,
+    _directory: tempfile::TempDir,
     pub root: PathBuf,
 }
 
 impl Desk {
-    /// An empty repository, and `ait` on the `PATH`.
+    /// Creates an empty repository with `ait` on the `PATH`.
     pub fn new() -> Self {
-        let place = directory();
-        let root = place.path().canonicalize().unwrap();
-        for directory in ["home", "bin", "project/.git"] {
-            fs::create_dir_all(root.join(directory)).unwrap();
+        let directory = directory();
+        let root = directory.path().canonicalize().unwrap();
+        for name in ["home", "bin", "project/.git"] {
+            fs::create_dir_all(root.join(name)).unwrap();
         }
         std::os::unix::fs::symlink(BINARY, root.join("bin/ait")).unwrap();
-        Self { _place: place, root }
+        Self { _directory: directory, root }
     }
 
     pub fn project(&self) -> PathBuf {
         self.root.join("project")
     }
 
-    /// A second project in the same home.
+    /// Creates a second project in the same home.
     pub fn other(&self) -> PathBuf {
         let other = self.root.join("other");
         fs::create_dir_all(other.join(".git")).unwrap();
@@ -73,12 +73,12 @@ impl Desk {
         }
     }
 
-    /// `ait init` with these arguments, in the project.
+    /// Runs `ait init` with these arguments in the project.
     pub fn init(&self, arguments: &[&str]) -> Run {
         self.run_in(&self.project(), &[&["init"], arguments].concat())
     }
 
-    /// `ait init --yes` with these arguments.
+    /// Runs `ait init --yes` with these arguments.
     pub fn init_now(&self, arguments: &[&str]) -> String {
         self.init(&[&["--yes"], arguments].concat()).ok()
     }
@@ -98,7 +98,7 @@ impl Desk {
         self.project().join(name).exists()
     }
 
-    /// Every file of the project and the home, with its bytes.
+    /// Returns every file of the project and the home, with its bytes.
     pub fn tree(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
         let mut tree = BTreeMap::new();
         let mut directories = vec![self.project(), self.root.join("home")];
@@ -119,7 +119,7 @@ impl Desk {
     }
 }
 
-/// Parses JSON with comments, with another parser than that of `ait`.
+/// Parses JSON with comments, using another parser than `ait`.
 fn read_json(text: &str) -> Value {
     let mut text = text.to_owned();
     json_strip_comments::strip(&mut text).unwrap();

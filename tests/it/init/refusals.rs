@@ -1,4 +1,4 @@
-//! Errors, after which nothing is written.
+//! Errors that prevent every write.
 
 use std::process::Stdio;
 
@@ -82,7 +82,7 @@ fn files_are_judged_as_their_client_parses_them() {
 }
 
 #[test]
-fn the_last_of_two_servers_of_one_name_is_updated() {
+fn the_last_of_two_servers_with_one_name_is_updated() {
     let desk = Desk::new();
     let pair = |first: &str, last: &str| {
         let entry = |program| format!("\"issues\": {{ \"command\": \"{program}\" }}");
@@ -90,7 +90,7 @@ fn the_last_of_two_servers_of_one_name_is_updated() {
     };
     desk.write(".mcp.json", &pair("npx", "/old/ait"));
     desk.init_now(&["--client", "claude-code"]);
-    // JSON.parse, too, takes the last one.
+    // JSON.parse uses the last one too.
     let written: serde_json::Value = serde_json::from_str(&desk.read(".mcp.json")).unwrap();
     assert_eq!(written["mcpServers"]["issues"], json!({ "command": "ait" }));
     assert!(desk.init_now(&["--client", "claude-code"]).contains("\nnothing to do\n"));
@@ -138,7 +138,7 @@ fn own_server_entry_is_updated() {
 }
 
 #[test]
-fn without_a_terminal_nothing_is_written_unless_yes_is_passed() {
+fn without_a_terminal_init_needs_yes() {
     let desk = Desk::new();
     let before = desk.tree();
     let run = desk.init(&["--client", "codex"]);
@@ -156,7 +156,7 @@ fn without_a_terminal_nothing_is_written_unless_yes_is_passed() {
     }
 }
 
-/// A limit on the size of files stands for a full disk.
+/// A file size limit simulates a full disk.
 #[test]
 fn a_write_error_names_the_files_that_were_written() {
     let desk = Desk::new();
@@ -177,7 +177,7 @@ fn a_write_error_names_the_files_that_were_written() {
     assert!(log.contains("written before that, 1 of 8: .codex/config.toml"), "{log}");
     assert!(desk.has(".codex/config.toml"));
     let left = std::fs::read_dir(desk.project().join(".codex/agents")).unwrap().count();
-    assert_eq!(left, 0, "no half of a file is left");
+    assert_eq!(left, 0, "a partial file is left");
     desk.init_now(&["--client", "codex"]);
     assert!(desk.has(".codex/agents/team-lead.toml"));
 }

@@ -1,4 +1,4 @@
-//! The written files, checked against the published schemas of the clients.
+//! The written files match the published schemas of the clients.
 
 use crate::support::scripts::{node, run};
 

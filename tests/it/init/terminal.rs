@@ -1,4 +1,4 @@
-//! The question before writing, answered at a terminal.
+//! The questions of `ait init` at a terminal.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,14 +6,14 @@ use std::process::{Command, Stdio};
 use super::Desk;
 use crate::support::{BINARY, Log, wait};
 
-/// Runs `ait init` with these arguments in a terminal and answers its questions, and gives the screen and whether the
-/// command succeeded; `None` without `script(1)`.
+/// Runs `ait init` with these arguments in a terminal and answers its questions. Returns the screen and true if the
+/// command succeeded, or `None` without `script(1)`.
 fn answered(desk: &Desk, arguments: &str, answers: &[(&str, &str)]) -> Option<(String, bool)> {
     if Command::new("script").arg("--version").output().is_err() {
-        crate::support::skip("no script(1) here");
+        crate::support::skip("script(1) is not installed");
         return None;
     }
-    // The programs of this machine are not to be found.
+    // Hide the programs of this machine from the detection of clients.
     let path = desk.root.join("bin");
     let line = format!(
         "PATH='{}'; export PATH; exec '{BINARY}' --color never init {arguments}",
@@ -32,8 +32,8 @@ fn answered(desk: &Desk, arguments: &str, answers: &[(&str, &str)]) -> Option<(S
         screen.wait_for(question);
         keyboard.write_all(format!("{answer}\n").as_bytes()).unwrap();
     }
-    let is_done = wait(&mut child).success();
-    Some((screen.whole(), is_done))
+    let succeeded = wait(&mut child).success();
+    Some((screen.whole(), succeeded))
 }
 
 #[test]
@@ -42,32 +42,32 @@ fn nothing_is_written_unless_the_user_says_yes() {
     let before = desk.tree();
     let asked = |answer| answered(&desk, "--client codex", &[("Write this? [y/N] ", answer)]);
     for answer in ["", "n", "maybe"] {
-        let Some((screen, is_done)) = asked(answer) else { return };
-        assert!(screen.contains("nothing was written") && !is_done, "{screen}");
+        let Some((screen, succeeded)) = asked(answer) else { return };
+        assert!(screen.contains("nothing was written") && !succeeded, "{screen}");
         assert!(desk.tree() == before, "{answer:?}");
     }
-    let Some((screen, is_done)) = asked("y") else { return };
-    assert!(is_done && screen.contains("done: 8 files"), "{screen}");
+    let Some((screen, succeeded)) = asked("y") else { return };
+    assert!(succeeded && screen.contains("done: 8 files"), "{screen}");
     assert!(desk.has(".codex/config.toml"));
 }
 
 #[test]
-fn without_a_trace_of_a_client_the_user_chooses() {
+fn without_a_detected_client_the_user_chooses() {
     let desk = Desk::new();
     let before = desk.tree();
     let which =
         "Which do you use? Names or numbers, separated by spaces; Enter alone writes nothing: ";
-    let Some((screen, is_done)) = answered(&desk, "", &[(which, "")]) else { return };
-    assert!(screen.contains("run `ait init --client NAME`") && !is_done, "{screen}");
+    let Some((screen, succeeded)) = answered(&desk, "", &[(which, "")]) else { return };
+    assert!(screen.contains("run `ait init --client NAME`") && !succeeded, "{screen}");
     assert!(desk.tree() == before);
     let answers =
         [(which, "emacs"), ("\"emacs\" is none of them", "codex, zed"), ("Write this?", "y")];
-    let Some((screen, is_done)) = answered(&desk, "", &answers) else { return };
+    let Some((screen, succeeded)) = answered(&desk, "", &answers) else { return };
     for row in ["1  claude-code     Claude Code", "7  zed             Zed"] {
         assert!(screen.contains(row), "{screen}");
     }
     assert!(
-        is_done && desk.has(".codex/config.toml") && desk.has(".zed/settings.json"),
+        succeeded && desk.has(".codex/config.toml") && desk.has(".zed/settings.json"),
         "{screen}"
     );
     assert!(!desk.has(".mcp.json"));
@@ -78,11 +78,11 @@ fn without_a_trace_of_a_client_the_user_chooses() {
         ("\"claude-\" may be claude-code or claude-desktop", "claude 7 OPEN"),
         ("Write this?", "y"),
     ];
-    let Some((screen, is_done)) = answered(&desk, "", &answers) else { return };
+    let Some((screen, succeeded)) = answered(&desk, "", &answers) else { return };
     for name in [".mcp.json", ".zed/settings.json", "opencode.json"] {
-        assert!(is_done && desk.has(name), "{name}: {screen}");
+        assert!(succeeded && desk.has(name), "{name}: {screen}");
     }
-    // Now there is a trace, and no question but the last one.
-    let Some((screen, is_done)) = answered(&desk, "", &[]) else { return };
-    assert!(is_done && screen.contains("nothing to do"), "{screen}");
+    // A client is now detected, so init asks nothing.
+    let Some((screen, succeeded)) = answered(&desk, "", &[]) else { return };
+    assert!(succeeded && screen.contains("nothing to do"), "{screen}");
 }

@@ -1,4 +1,4 @@
-//! Access with tokens, with each scope, and without.
+//! Access with tokens of each scope, and without a token.
 
 mod throttle;
 
@@ -20,16 +20,16 @@ use crate::support::{
 const READER: &str = "RRRRRRRRrrrrrrrr";
 const WRITER: &str = "WWWWWWWWwwww:wwww";
 const WRONG: &str = "XXXXXXXXxxxxxxxx";
-/// How many attempts with a wrong token may wait at a time.
+/// The number of failed attempts that may wait at the same time.
 const WAITING: usize = 8;
 
-/// A server that needs one of two tokens: the reader's or the writer's.
+/// Starts a server with two tokens, one read-only and one read-write.
 fn serve(directory: &Path, arguments: &[&str]) -> Server {
     let tokens = directory.join("tokens");
     std::fs::write(&tokens, format!("eve read-only {READER}\nadam read-write {WRITER}\n")).unwrap();
     let mut command = ait(directory);
     command.arg("serve").args(arguments);
-    // Everything is logged that ever could be.
+    // Log as much as possible, so that a leaked secret would show.
     command.env("AIT_TOKEN_FILE", tokens).env("RUST_LOG", "trace,rmcp=trace");
     Server::spawn(command, directory)
 }
@@ -39,10 +39,10 @@ fn bearer(secret: &str) -> String {
 }
 
 fn basic(secret: &str) -> String {
-    format!("Basic {}", STANDARD.encode(format!("anybody:{secret}")))
+    format!("Basic {}", STANDARD.encode(format!("user:{secret}")))
 }
 
-/// What a server answers to a request that shows what is given.
+/// Sends a request with an `Authorization` header and returns the response.
 fn ask(port: u16, method: &Method, path: &str, authorization: &str) -> Response {
     let client = reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
     let mut request = client.request(method.clone(), format!("http://127.0.0.1:{port}{path}"));
@@ -54,7 +54,7 @@ fn ask(port: u16, method: &Method, path: &str, authorization: &str) -> Response 
     Response { status, headers, body: response.text().unwrap() }
 }
 
-/// An agent of the era of sessions, or of the one without.
+/// Returns an agent with a session, or without one in the stateless era.
 fn agent(port: u16, session: Option<&str>, authorization: &str) -> Agent {
     let mut agent = Agent::new(port);
     if !authorization.is_empty() {
@@ -64,7 +64,7 @@ fn agent(port: u16, session: Option<&str>, authorization: &str) -> Agent {
     agent
 }
 
-/// A request of an agent to a server that shows what is given.
+/// Sends an MCP request with an `Authorization` header and returns the response.
 fn post(
     port: u16,
     session: Option<&str>,
@@ -86,7 +86,7 @@ fn filing() -> Value {
     json!({ "name": "add_issue", "arguments": arguments })
 }
 
-/// Does something with every item, several at a time, but not so many that attempts find no place.
+/// Processes items concurrently, at most [`WAITING`] at a time, so that no failed attempt is rejected with 429.
 fn at_once<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     for some in items.chunks(WAITING) {
         thread::scope(|scope| {
@@ -97,7 +97,7 @@ fn at_once<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     }
 }
 
-/// The address of the style sheet.
+/// Returns the path of the style sheet.
 fn asset(port: u16) -> String {
     let page = ask(port, &Method::GET, "/", &bearer(READER)).body;
     let (_, rest) = page.split_once("rel=\"stylesheet\" href=\"").unwrap();
@@ -110,7 +110,7 @@ fn every_route_but_health_needs_a_token() {
     let server = serve(directory.path(), &[]);
     let port = server.port;
     let asset = asset(port);
-    // A method and a path, and what they get without a token and with one.
+    // A method, a path, and the status without a valid token and with one.
     let cases = [
         (Method::GET, "/health", 200, 200),
         (Method::HEAD, "/health", 200, 200),
@@ -158,7 +158,7 @@ fn every_route_but_health_needs_a_token() {
             assert_eq!(status(authorization), *expected, "{method} {path} with {authorization:?}");
         }
     });
-    assert_log_tells_no_secret(&server);
+    assert_log_has_no_secret(&server);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn changing_tools_need_a_read_write_token() {
     let session = begun.session.as_deref();
     let change = json!({ "issue_id": id, "agent": "a", "comment": "c", "resolution": "closed" });
     let tool = |name: &str, arguments| json!({ "name": name, "arguments": arguments });
-    // A method and its parameters, and whether a reader may.
+    // A method, its parameters, and whether a read-only token may call it.
     let mut cases = vec![
         ("tools/list", json!({}), true),
         ("tools/call", tool("list_issues", json!({})), true),
@@ -185,7 +185,7 @@ fn changing_tools_need_a_read_write_token() {
     }
     cases.push(("tools/call", tool("get_next_review_item", json!({ "agent": "a" })), false));
     let both: Vec<_> =
-        [None, session].iter().flat_map(|era| cases.iter().map(move |it| (*era, it))).collect();
+        [None, session].iter().flat_map(|era| cases.iter().map(move |case| (*era, case))).collect();
     at_once(&both, |(session, (method, params, may_read))| {
         let ask = |authorization: &str| post(port, *session, authorization, method, params.clone());
         for authorization in [String::new(), bearer(WRONG), basic(WRONG)] {
@@ -204,7 +204,7 @@ fn changing_tools_need_a_read_write_token() {
             } else if *method == "tools/call" {
                 assert!(reply.answer().ok().contains(&id));
             } else {
-                // A reader is shown what it may call.
+                // A reader sees only the tools that it may call.
                 let (shown, hidden) = ("\"list_issues\"", "\"add_issue\"");
                 assert!(
                     reply.body.contains(shown) && !reply.body.contains(hidden),
@@ -222,7 +222,7 @@ fn changing_tools_need_a_read_write_token() {
         }
     }
     assert_eq!(stored_issues(directory.path()).len(), 7);
-    assert_log_tells_no_secret(&server);
+    assert_log_has_no_secret(&server);
 }
 
 #[test]
@@ -237,9 +237,9 @@ fn each_request_of_a_session_has_the_scope_of_its_token() {
     agent.add("by the writer");
     agent.authorize(&basic(READER));
     agent.call("add_issue", filing()["arguments"].clone()).refusal();
-    // Nobody who only knows its name can use it, or end it.
-    let stranger = self::agent(server.port, agent.session.as_deref(), "");
-    assert_eq!((stranger.delete().status, stranger.listen().status().as_u16()), (401, 401));
+    // Without a token, the session id is no use, neither for calls nor to end the session.
+    let unauthorized = self::agent(server.port, agent.session.as_deref(), "");
+    assert_eq!((unauthorized.delete().status, unauthorized.listen().status().as_u16()), (401, 401));
     assert_eq!(agent.listen().status(), 200);
     assert_eq!(agent.delete().status, 204);
     assert_eq!(agent.request("ping", json!({})).status, 404);
@@ -263,15 +263,15 @@ fn anything_but_one_valid_token_is_refused_with_help() {
         (format!("Authorization: Bearer {}\r\n", &WRITER[..16]), "the token is invalid"),
         (format!("Authorization: Bearer {WRITER} {READER}\r\n"), "the token is invalid"),
     ];
-    at_once(&cases, |(headers, said)| {
-        // A foreign name: with tokens it does not matter.
+    at_once(&cases, |(headers, message)| {
+        // With tokens, any Host header is accepted.
         let headers = format!("Host: tracker.example:8443\r\n{headers}");
         let answer = Raw::connect(server.port).send(asked("GET /", &headers)).rest();
         assert!(answer.starts_with("HTTP/1.1 401 "), "{headers}: {answer}");
         assert!(answer.contains("www-authenticate: Bearer realm=\"ait\"\r\n"), "{answer}");
         assert!(answer.contains("www-authenticate: Basic realm=\"ait\", charset=\"UTF-8\"\r\n"));
         assert!(
-            answer.contains(said) && answer.contains("Authorization: Bearer TOKEN"),
+            answer.contains(message) && answer.contains("Authorization: Bearer TOKEN"),
             "{answer}"
         );
     });
@@ -281,7 +281,7 @@ fn anything_but_one_valid_token_is_refused_with_help() {
     let foreign = format!("{path}Origin: https://evil.example\r\n");
     let answer = Raw::connect(server.port).send(asked("GET /", &foreign)).rest();
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
-    assert_log_tells_no_secret(&server);
+    assert_log_has_no_secret(&server);
 }
 
 #[test]
@@ -296,19 +296,19 @@ fn pages_of_allowed_origins_can_read_the_refusal() {
         "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n";
     let (own, allowed) = ("http://localhost", "http://localhost:6274");
     let answer = asks("OPTIONS /mcp", allowed, preflight);
-    let said = "access-control-allow-origin: http://localhost:6274\r\n";
-    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains(said), "{answer}");
-    let headers = answer.lines().find(|it| it.starts_with("access-control-allow-headers: "));
+    let header = "access-control-allow-origin: http://localhost:6274\r\n";
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains(header), "{answer}");
+    let headers = answer.lines().find(|line| line.starts_with("access-control-allow-headers: "));
     assert!(headers.unwrap().contains("authorization"), "{answer}");
     assert!(asks("OPTIONS /mcp", "http://localhost:1", preflight).starts_with("HTTP/1.1 403 "));
     assert!(asks("OPTIONS /mcp", allowed, "").starts_with("HTTP/1.1 401 "));
     assert!(asks("POST /mcp", allowed, preflight).starts_with("HTTP/1.1 401 "));
-    // Where there is nothing is not told this way.
+    // Other paths have no preflight, so an OPTIONS request does not show whether a path exists.
     for path in ["/", "/nothing"] {
         assert!(asks(&format!("OPTIONS {path}"), own, preflight).starts_with("HTTP/1.1 405 "));
     }
     let answer = asks("POST /mcp", allowed, "");
-    assert!(answer.starts_with("HTTP/1.1 401 ") && answer.contains(said), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 401 ") && answer.contains(header), "{answer}");
     let answer = asks("POST /mcp", own, "");
     assert!(answer.starts_with("HTTP/1.1 401 ") && !answer.contains("allow-origin"), "{answer}");
 }
@@ -334,12 +334,12 @@ fn an_invalid_token_in_the_environment_prevents_the_start() {
     );
 }
 
-/// Nothing of any secret is in the log, plain or as it is sent.
+/// Checks that no part of a secret is in the log, in plain text or base64.
 #[track_caller]
-fn assert_log_tells_no_secret(server: &Server) {
+fn assert_log_has_no_secret(server: &Server) {
     let log = server.log().text();
     for secret in [READER, WRITER, WRONG] {
-        let encoded = STANDARD.encode(format!("anybody:{secret}"));
+        let encoded = STANDARD.encode(format!("user:{secret}"));
         for text in [&secret[..6], &secret[10..], &encoded[..], &encoded[10..16]] {
             assert!(!log.contains(text), "{text:?} is in the log: {log}");
         }

@@ -1,4 +1,4 @@
-//! Failed authentication: delayed, logged, and no trouble to callers with a valid token.
+//! Failed authentication is delayed and logged, and does not affect callers with a valid token.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::channel;
@@ -13,11 +13,11 @@ use axum::routing::get as on_get;
 use axum::{Extension, Router};
 use reqwest::Method;
 
-use super::{WAITING, WRITER, WRONG, ask, assert_log_tells_no_secret, basic, bearer, serve};
+use super::{WAITING, WRITER, WRONG, ask, assert_log_has_no_secret, basic, bearer, serve};
 use crate::support::http::{Raw, asked};
 use crate::support::{PATIENCE, directory, until};
 
-/// How long an attempt waits for its response.
+/// The delay before a failed attempt gets its response.
 const DELAY: Duration = Duration::from_secs(1);
 
 #[test]
@@ -35,7 +35,7 @@ fn failed_attempts_are_delayed_limited_and_logged() {
     let answer = Raw::connect(server.port).send(head(&long)).rest();
     assert!(answer.starts_with("HTTP/1.1 401 ") && start.elapsed() >= DELAY, "{answer}");
     let log = server.log().wait_for("sent an invalid token for \"GET\" \"/aaaa");
-    let line = log.lines().find(|it| it.contains("sent an invalid token")).unwrap();
+    let line = log.lines().find(|line| line.contains("sent an invalid token")).unwrap();
     assert!(line.contains("WARN") && line.contains("127.0.0.1:") && line.len() < 300, "{line}");
     let crowd: Vec<_> = (0..10 * WAITING)
         .map(|_| {
@@ -45,10 +45,10 @@ fn failed_attempts_are_delayed_limited_and_logged() {
         })
         .collect();
     let answers: Vec<_> = crowd.into_iter().map(|mut raw| raw.rest()).collect();
-    let count = |status: &str| answers.iter().filter(|it| it.starts_with(status)).count();
+    let count = |status: &str| answers.iter().filter(|answer| answer.starts_with(status)).count();
     let (late, refused) = (count("HTTP/1.1 401 "), count("HTTP/1.1 429 "));
     assert_eq!((late + refused, refused > 0), (answers.len(), true), "{late} and {refused}");
-    let refusal = answers.iter().find(|it| it.starts_with("HTTP/1.1 429 ")).unwrap();
+    let refusal = answers.iter().find(|answer| answer.starts_with("HTTP/1.1 429 ")).unwrap();
     assert!(refusal.contains("retry-after: 1\r\n") && refusal.contains("connection: close"));
     assert!(refusal.contains("Authorization: Bearer TOKEN"), "{refusal}");
     // The next line counts the attempts that were not logged.
@@ -56,18 +56,18 @@ fn failed_attempts_are_delayed_limited_and_logged() {
     let mut rejected = 0;
     until("all attempts are logged", || {
         let log = server.log().text();
-        let lines = log.lines().filter(|it| it.contains("sent an invalid token"));
+        let lines = log.lines().filter(|line| line.contains("sent an invalid token"));
         let more = lines
             .clone()
-            .filter_map(|it| it.split_once("; ")?.1.split(' ').next()?.parse::<usize>().ok());
+            .filter_map(|line| line.split_once("; ")?.1.split(' ').next()?.parse::<usize>().ok());
         rejected = more.sum();
         lines.count() == late + 2
     });
     assert_eq!(rejected, refused);
-    assert_log_tells_no_secret(&server);
+    assert_log_has_no_secret(&server);
 }
 
-/// Serves a route in this process that needs the token of the writer. Failed attempts wait for ever.
+/// Serves a route that needs the writer's token in this process. Failed attempts wait practically for ever.
 async fn in_process(waiting: usize) -> u16 {
     let limits = ThrottleLimits { delay: PATIENCE * 100, waiting };
     let policy = AccessPolicy::default().with_tokens(Tokens::single(WRITER).unwrap());
@@ -95,11 +95,11 @@ async fn waiting_attempts_do_not_delay_valid_tokens() {
             thread::spawn(move || {
                 let headers = format!("Host: localhost\r\nAuthorization: {}\r\n", basic(WRONG));
                 let answer = raw.send(asked("GET /", &headers)).rest();
-                let _nobody_asks = sender.send(answer);
+                let _receiver_is_gone = sender.send(answer);
             });
             stream
         };
-        // One more than may wait: it alone is answered.
+        // One attempt more than may wait: only that one gets a response, 429.
         let waiting: Vec<_> = (0..4).map(|_| attempt()).collect();
         let refused = answers.recv_timeout(PATIENCE).unwrap();
         assert!(refused.starts_with("HTTP/1.1 429 "), "{refused}");
@@ -110,8 +110,8 @@ async fn waiting_attempts_do_not_delay_valid_tokens() {
             assert_eq!(ask(port, &Method::GET, "/", &bearer(WRONG)).status, 429);
         }
         assert!(answers.try_recv().is_err(), "an attempt was answered early");
-        // Whoever hangs up makes no room for the next attempt.
-        waiting.iter().for_each(|it| it.shutdown(Shutdown::Both).unwrap_or_default());
+        // A disconnected attempt still counts as waiting.
+        waiting.iter().for_each(|stream| stream.shutdown(Shutdown::Both).unwrap_or_default());
         for _ in 0..20 {
             assert_eq!(ask(port, &Method::GET, "/", &bearer(WRONG)).status, 429);
             thread::sleep(Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! What needs attention, above the list.
+//! The section of the list page with issues that need attention.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn hours_ago(hours: i64) -> String {
     time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
-/// An issue with a history of entries: so many hours ago, the action.
+/// Returns an issue with a history of entries, each with its age in hours and its action.
 fn issue(number: usize, title: &str, status: &str, entries: &[(i64, &str)]) -> Value {
     let mut issue = issue_json(&id(number), title, status);
     let entry = |(hours, action): &(i64, &str)| json!({ "timestamp": hours_ago(*hours), "agent": "worker", "action": action });
@@ -36,7 +36,7 @@ fn parked(mut issue: Value, hours: i64, question: Option<&str>) -> Value {
     issue
 }
 
-/// One of each that the store alone tells.
+/// Returns one issue for each reason for attention that the store alone can show.
 fn troubled() -> Vec<Value> {
     let filed = (50, "Issue filed");
     let returns: Vec<_> = (0..3).flat_map(|n| [(9 - n, CLAIMED), (9 - n, RETURNED)]).collect();
@@ -52,14 +52,14 @@ fn troubled() -> Vec<Value> {
     ]
 }
 
-/// The section of the page; empty if it has none.
+/// Returns the attention section of the page, or an empty string.
 fn section(body: &str) -> &str {
     let Some((_, rest)) = body.split_once("id=\"attention\"") else { return "" };
     rest.split_once("<div class=\"bar\"").unwrap().0
 }
 
 #[test]
-fn what_needs_somebody_stands_above_the_list_with_why_and_what_to_do() {
+fn the_attention_section_gives_reasons_and_next_steps() {
     let (_directory, _client, port) = serve(&troubled());
     let body = get(port, "/").body;
     let section = section(&body);
@@ -84,7 +84,7 @@ fn what_needs_somebody_stands_above_the_list_with_why_and_what_to_do() {
         assert!(section.contains(expected), "no {expected:?} in {section}");
     }
     assert!(!section.contains(">fine</a>"), "{section}");
-    // Each kind has its turn, and the question that waits longest is the first one.
+    // One issue of each kind comes first; the oldest question leads.
     let titles = section.split("<a class=\"attention-title\"").skip(1);
     let titles: Vec<_> = titles.map(|rest| rest.split(['>', '<']).nth(1).unwrap()).collect();
     let expected = ["asked first", "slow claim", "bounced", "unseen", "no device", "asked later"];
@@ -98,7 +98,7 @@ fn what_needs_somebody_stands_above_the_list_with_why_and_what_to_do() {
 }
 
 #[test]
-fn titles_and_icons_of_all_pages_count_what_needs_attention() {
+fn page_titles_and_icons_count_issues_that_need_attention() {
     let (directory, _client, port) = serve(&troubled());
     let icon = |body: &str| {
         let (_, rest) = body.split_once("<link rel=\"icon\" href=\"").unwrap();
@@ -116,7 +116,7 @@ fn titles_and_icons_of_all_pages_count_what_needs_attention() {
 }
 
 #[test]
-fn names_of_agents_turn_no_sentence_round() {
+fn direction_overrides_in_agent_names_are_removed() {
     let mut slow = issue(0, "slow claim", "in_progress", &[(50, "Issue filed"), (30, CLAIMED)]);
     for entry in slow["history"].as_array_mut().unwrap() {
         entry["agent"] = json!("wor\u{202e}ker");
@@ -129,7 +129,7 @@ fn names_of_agents_turn_no_sentence_round() {
 }
 
 #[test]
-fn one_line_says_that_all_is_well() {
+fn the_attention_section_says_that_nothing_needs_attention() {
     let (_directory, _client, port) = serve(&troubled()[..1]);
     let body = get(port, "/").body;
     assert!(
@@ -137,13 +137,13 @@ fn one_line_says_that_all_is_well() {
         "{body}"
     );
     assert!(body.contains("<title>(1) Issues"), "{body}");
-    // An empty store says how to begin instead.
+    // An empty store shows how to begin instead.
     let (_directory, _client, port) = serve(&[]);
     assert_eq!(section(&get(port, "/").body), "");
 }
 
 #[test]
-fn claims_of_agents_that_are_gone_need_attention() {
+fn claims_of_dead_agents_need_attention() {
     let directory = directory();
     write_issues(directory.path(), &troubled()[..1]);
     let server = Server::start(directory.path());
@@ -153,8 +153,8 @@ fn claims_of_agents_that_are_gone_need_attention() {
     assert!(!section(&body()).contains("lost-agent"));
     lost.signal("KILL");
     lost.wait();
-    // On a busy machine the server looks for clients less often.
-    until("the page shows whose agent is gone", || section(&body()).contains("lost-agent"));
+    // On a busy machine the server checks for dead clients less often.
+    until("the page shows the dead agent", || section(&body()).contains("lost-agent"));
     let body = body();
     let section = section(&body);
     assert!(section.contains("lost-agent is gone; its claim lapses in "), "{section}");
@@ -166,14 +166,14 @@ fn claims_of_agents_that_are_gone_need_attention() {
 }
 
 #[test]
-fn agents_that_wait_while_nothing_is_ready_need_attention() {
+fn agents_that_wait_in_vain_need_attention() {
     let (_directory, mut client, port) = serve(&troubled()[3..4]);
     assert!(!section(&get(port, "/").body).contains("nothing is ready"));
     let wait = json!({ "agent": "idle-agent", "wait_seconds": 600 });
     let waiting = client.ask_tool("get_next_issue", wait);
     wait_for_metric(port, IN_PROGRESS, 1);
     let is_shown = || section(&get(port, "/").body).contains("wait for work: idle-agent");
-    until("the page shows who waits", is_shown);
+    until("the page shows the waiting agent", is_shown);
     assert!(section(&get(port, "/").body).contains(">nothing is ready</a>"));
     client.add("work at last", "bug");
     client.answer(waiting).unwrap().issue();
@@ -181,7 +181,7 @@ fn agents_that_wait_while_nothing_is_ready_need_attention() {
 }
 
 #[test]
-fn the_wallboard_has_the_board_the_agents_and_what_needs_attention() {
+fn the_wallboard_shows_the_board_agents_and_attention() {
     let mut issues = troubled();
     issues.extend(
         (10..20).map(|n| issue(n, &format!("more {n}"), "created", &[(40, "Issue filed")])),

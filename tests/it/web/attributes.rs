@@ -21,7 +21,7 @@ const PARKED: usize = 4;
 const RELATED: usize = 5;
 const PLAIN: usize = 6;
 
-/// Issues that are linked in every way.
+/// Returns issues that are linked in every way.
 fn linked() -> Vec<Value> {
     let statuses = ["created", "closed", "created", "created", "created", "in_progress", "created"];
     let titles =
@@ -48,7 +48,7 @@ fn linked() -> Vec<Value> {
     issues
 }
 
-/// Returns what is between two texts.
+/// Returns the text between two markers.
 fn between<'a>(body: &'a str, begin: &str, end: &str) -> &'a str {
     let (_, rest) = body.split_once(begin).unwrap_or_else(|| panic!("no {begin} in {body}"));
     rest.split(end).next().unwrap()
@@ -147,7 +147,7 @@ fn issue_page_lists_its_links_in_both_directions() {
 }
 
 #[test]
-fn many_parts_are_cut_and_link_to_the_list() {
+fn many_parts_are_truncated_with_a_link_to_the_list() {
     let mut issues: Vec<_> =
         (0..62).map(|n| issue_json(&id(n), &format!("[{n}]"), "created")).collect();
     for issue in &mut issues[1..] {
@@ -186,7 +186,7 @@ fn attribute_filters_combine_on_page_and_api() {
         assert_eq!(listed.status, 200, "{query}");
         let listed = listed.json();
         let ids: Vec<_> =
-            listed["issues"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
+            listed["issues"].as_array().unwrap().iter().map(|issue| issue["id"].clone()).collect();
         assert_eq!(ids, expected.iter().map(|n| json!(id(*n))).collect::<Vec<_>>(), "{query}");
         assert_eq!(listed["total"], expected.len(), "{query}");
         let body = get(port, &format!("/?{query}")).body;
@@ -232,7 +232,7 @@ fn the_form_offers_and_keeps_attribute_filters() {
         "<input type=\"checkbox\" name=\"ready\" value=\"true\">",
         "<input type=\"checkbox\" name=\"blocked\" value=\"true\">",
         "<input type=\"checkbox\" name=\"parked\" value=\"true\">",
-        // For the search.
+        // Suggestions for the search field.
         "<option value=\"label:area/ui\">",
         "<option value=\"status:in_progress\">",
         "<option value=\"idle:\" label=\"&gt;3d",
@@ -247,7 +247,7 @@ fn the_form_offers_and_keeps_attribute_filters() {
         "<input type=\"hidden\" name=\"label\" value=\"api\">".to_owned(),
         format!("<input type=\"hidden\" name=\"parent\" value=\"{}\">", id(EPIC)),
         "name=\"blocked\" value=\"true\" checked>".to_owned(),
-        // Each choice can be dropped alone.
+        // Each filter has a link that removes it alone.
         format!("href=\"/?priority=0%2C1&amp;parent={}&amp;blocked=true\">api", id(EPIC)),
         "href=\"/?priority=0%2C1&amp;label=api&amp;blocked=true\">parts of <bdi>[0] the epic"
             .to_owned(),
@@ -267,7 +267,7 @@ fn the_board_shows_the_order_of_claims() {
     let titles = column.split("dir=\"auto\">[").skip(1);
     let order: Vec<usize> =
         titles.map(|title| title.split(']').next().unwrap().parse().unwrap()).collect();
-    // Ready ones by priority, then those that wait.
+    // Ready issues by priority, then waiting ones.
     assert_eq!(order, [BLOCKER, PLAIN, BLOCKED_PART, EPIC, PARKED]);
 }
 
@@ -283,7 +283,7 @@ fn the_etag_of_an_issue_is_its_version_and_strong() {
     assert!(tag.starts_with('"') && form.split('.').count() == 3, "{tag}");
     let http = reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
     let ask = || http.get(format!("http://127.0.0.1:{port}{path}"));
-    // Compressed, it would be other bytes under the same strong tag.
+    // A compressed body would have other bytes under the same strong tag.
     let zipped = ask().header(ACCEPT_ENCODING, "gzip").send().unwrap();
     assert!(!zipped.headers().contains_key("content-encoding"), "{zipped:?}");
     assert_eq!(zipped.headers()["etag"], tag.as_str());
@@ -295,7 +295,7 @@ fn the_etag_of_an_issue_is_its_version_and_strong() {
     assert_eq!(status(&tag), 200);
 }
 
-/// Changes an issue in a process of its own.
+/// Changes an issue through a separate store.
 fn change(directory: &Path, n: usize, change: IssueChange) {
     let file = directory.join("issues.json");
     let run = async move {
@@ -354,7 +354,7 @@ fn the_timeline_shows_changed_words_and_values() {
     ] {
         assert!(entry(3).contains(expected), "no {expected:?} in {}", entry(3));
     }
-    // Only what is near a difference is shown.
+    // The page shows only the words near a difference.
     let length = entry(3).matches("unchanged words").count();
     assert!(entry(3).contains('…') && length < 8, "{length} in {}", entry(3));
 }
@@ -409,7 +409,7 @@ fn ids_in_texts_link_to_existing_issues() {
     let body = get(port, &format!("/issues/{}", id(PLAIN))).body;
     let description = between(&body, "id=\"issue-description\"", "</section>");
     let open = format!("<a href=\"/issues/{whole}\" title=\"[3] blocker (created)\"");
-    // Also in the form of code, but not in a block of code.
+    // Inline code is linked too, but a code block is not.
     assert_eq!(description.matches(&open).count(), 5, "{description}");
     for name in [format!("issue-{short}"), format!("#{short}"), short.to_owned(), whole.clone()] {
         assert!(description.contains(&format!(">{name}</a>")), "{name} in {description}");
@@ -418,11 +418,11 @@ fn ids_in_texts_link_to_existing_issues() {
     assert_eq!(description.matches("<a ").count(), 6, "{description}");
     let timeline = between(&body, "id=\"issue-timeline\"", "</section>");
     assert!(timeline.contains(&format!("<h3>After {open}")), "{timeline}");
-    // The issue itself, and the one that names it.
+    // A search for an id finds the issue itself and the one that mentions it.
     for search in [format!("issue-{short}"), format!("%23{short}"), short.to_owned()] {
         let found = get(port, &format!("/api/issues?q={search}&sort=created&dir=asc")).json();
         let ids: Vec<_> =
-            found["issues"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
+            found["issues"].as_array().unwrap().iter().map(|issue| issue["id"].clone()).collect();
         assert_eq!(ids, [json!(id(BLOCKER)), json!(id(PLAIN))], "{search}");
     }
 }
@@ -440,9 +440,9 @@ fn a_text_full_of_ids_stays_markdown_and_bounded() {
 }
 
 #[test]
-fn a_drawing_shows_what_blocks_what() {
+fn the_graph_shows_the_blocking_links() {
     let mut issues = linked();
-    // The blocker waits for the parked one, and the plain one for the blocked part.
+    // The blocker waits for the parked issue, and the plain issue for the blocked part.
     issues[BLOCKER]["links"] = json!([{ "kind": "blocked_by", "to": id(PARKED) }]);
     issues[PLAIN]["links"] = json!([{ "kind": "blocked_by", "to": id(BLOCKED_PART) }]);
     issues[PLAIN]["title"] = json!("<b>plain</b> ".repeat(30));
@@ -450,7 +450,7 @@ fn a_drawing_shows_what_blocks_what() {
     let page = |n: usize| get(port, &format!("/issues/{}", id(n))).body;
     let body = page(BLOCKED_PART);
     let section = between(&body, "id=\"issue-graph\"", "</section>");
-    // From left to right.
+    // The nodes stand from left to right.
     for (n, x) in
         [(PARKED, 4), (BLOCKER, 240), (ENDED_PART, 240), (BLOCKED_PART, 476), (PLAIN, 712)]
     {
@@ -465,12 +465,12 @@ fn a_drawing_shows_what_blocks_what() {
     let text = between(section, "<details", "</details>");
     assert_eq!(text.matches("<li>").count(), 4, "{text}");
     assert!(text.contains("[3] blocker</bdi></a> (created) blocks <a "), "{text}");
-    // What blocks nothing and is not blocked has no drawing.
+    // An issue without blocking links has no graph.
     assert!(!page(EPIC).contains("issue-graph") && !page(RELATED).contains("issue-graph"));
 }
 
 #[test]
-fn a_large_drawing_is_cut_and_counts_the_rest() {
+fn a_large_graph_is_truncated_and_counts_the_rest() {
     let mut issues: Vec<_> =
         (0..70).map(|n| issue_json(&id(n), &format!("[{n}]"), "created")).collect();
     for (n, issue) in issues[1..].iter_mut().enumerate() {

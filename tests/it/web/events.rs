@@ -12,37 +12,37 @@ use crate::support::{Client, get};
 /// The event stream of an open page.
 struct Stream {
     raw: Raw,
-    heard: String,
+    received: String,
 }
 
 impl Stream {
     fn open(port: u16) -> Self {
         let mut raw = Raw::connect(port);
         raw.send("GET /events HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n");
-        let heard = raw.begin();
-        Self { raw, heard }
+        let received = raw.begin();
+        Self { raw, received }
     }
 
     /// Waits for the next event of a name and returns its data.
     fn next(&mut self, name: &str) -> String {
         let begin = format!("event: {name}\n");
         loop {
-            if let Some((_, event)) = self.heard.split_once(&begin)
+            if let Some((_, event)) = self.received.split_once(&begin)
                 && let Some((event, rest)) = event.split_once("\n\n")
             {
                 let data = event.lines().find_map(|line| line.strip_prefix("data: "));
                 let data = data.unwrap_or_default().to_owned();
-                self.heard = rest.to_owned();
+                self.received = rest.to_owned();
                 return data;
             }
-            let heard = self.raw.some();
-            assert!(!heard.is_empty(), "the stream ended: {}", self.heard);
-            self.heard += &heard;
+            let received = self.raw.some();
+            assert!(!received.is_empty(), "the stream ended: {}", self.received);
+            self.received += &received;
         }
     }
 }
 
-/// Returns the version of the store that the list shows.
+/// Returns the store version that the list shows.
 fn version(port: u16) -> String {
     let body = get(port, "/").body;
     let (_, rest) = body.split_once("data-version=\"").unwrap();
@@ -53,11 +53,11 @@ fn version(port: u16) -> String {
 fn stream_announces_changes_by_every_process() {
     let (directory, mut client, port) = serve(&[]);
     let mut stream = Stream::open(port);
-    assert!(stream.heard.contains("content-type: text/event-stream"), "{}", stream.heard);
-    assert!(!stream.heard.contains("content-encoding"), "{}", stream.heard);
+    assert!(stream.received.contains("content-type: text/event-stream"), "{}", stream.received);
+    assert!(!stream.received.contains("content-encoding"), "{}", stream.received);
     let before = stream.next("hello");
     assert_eq!(before, version(port));
-    // The first change creates the log, which may cause an event of its own.
+    // The first change creates the log, which may send an extra event.
     client.add("t", "bug");
     while stream.next("change") != version(port) {}
     let before = version(port);
@@ -76,7 +76,7 @@ fn stream_announces_changes_by_every_process() {
         last = now;
         eprintln!("announced after {:?}", begun.elapsed());
     }
-    // An external edit, which no process announces.
+    // No process announces an external edit, so the server must notice it.
     drop((client.call("list_issues", json!({})), other.close()));
     let path = directory.path().join("issues.json");
     let edited = fs::read_to_string(&path).unwrap().replace("\"t\"", "\"other\"");

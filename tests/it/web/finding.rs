@@ -1,4 +1,4 @@
-//! Saved queries as tabs, marks where the searched words occur, and lists as CSV.
+//! Saved queries as tabs, highlighted search terms, and lists as CSV.
 
 use std::fs;
 
@@ -69,7 +69,7 @@ fn a_list_is_a_csv_file_that_can_be_imported() {
     let titles: Vec<_> = csv.body.lines().filter(|line| line.starts_with("0000")).collect();
     assert_eq!(titles.len(), 4, "{}", csv.body);
     assert!(titles[0].contains(",\"'=SUM(A1), \"\"quoted\"\"\",\"two"), "{}", csv.body);
-    // The next page of an answer that has all is the last one.
+    // A page number beyond the last page gives the last page.
     let last = get(port, "/issues.csv?status=open&sort=title&dir=asc&page=9");
     assert_eq!(last.body, csv.body);
     let other = directory();

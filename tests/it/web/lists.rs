@@ -40,7 +40,7 @@ fn a_row_shows_an_issue_and_its_holder() {
     }
 }
 
-/// Returns the numbers in the titles `[number]`, in the order of the page.
+/// Returns the numbers in titles such as `[7]`, in the order of the page.
 fn shown(body: &str) -> Vec<usize> {
     let titles = body.split("<a class=\"title\"").skip(1);
     titles
@@ -214,7 +214,7 @@ fn pages_ignore_unknown_parameters() {
         "/board?utm_source=a",
         "/activity?ref=a",
         "/stats?x=%3Cb%3E&range=24h",
-        // Other pages know these.
+        // Other pages have these parameters.
         "/?lanes=x&range=x&kind=x&before=x",
         "/board?status=x&q=a&page=x",
         "/triage?page=x&agent=a",
@@ -227,7 +227,7 @@ fn pages_ignore_unknown_parameters() {
 }
 
 #[test]
-fn near_addresses_lead_to_the_page() {
+fn similar_paths_redirect_to_the_page() {
     let (_directory, _client, port) = serve(&one_of_each());
     let client = reqwest::blocking::Client::builder()
         .no_proxy()
@@ -272,7 +272,7 @@ fn an_unchanged_page_is_not_sent_again() {
 }
 
 #[test]
-fn overrides_of_direction_do_not_act_in_titles() {
+fn direction_overrides_in_titles_are_removed() {
     let (_directory, _client, port) =
         serve(&[issue_json(&id(1), "safe \u{202e}gpj.exe\u{2066}", "created")]);
     for path in ["/".to_owned(), "/board".to_owned(), format!("/issues/{}", id(1))] {
@@ -328,7 +328,7 @@ fn the_json_has_the_issues_of_the_list() {
 }
 
 #[test]
-fn the_head_of_the_list_shows_the_order_that_the_search_names() {
+fn the_table_head_shows_the_order_of_the_query() {
     let (_directory, _client, port) = serve(&one_of_each());
     let sorted = |path: &str| {
         let body = get(port, path).body;
@@ -337,14 +337,14 @@ fn the_head_of_the_list_shows_the_order_that_the_search_names() {
     };
     let by_title = "ascending /?q=sort%3Atitle&amp;sort=title&amp;dir=desc Issue";
     assert_eq!(sorted("/?q=sort:title"), by_title);
-    // The link wins, also with the order of lists without a search.
+    // The link overrides the query, also for the default order.
     let by_activity = "descending /?q=sort%3Atitle&amp;sort=activity&amp;dir=asc Last activity";
     assert_eq!(sorted("/?q=sort:title&sort=activity"), by_activity);
     assert_eq!(sorted("/"), "descending /?dir=asc Last activity");
 }
 
 #[test]
-fn issues_whose_ids_begin_alike_are_told_apart() {
+fn issues_with_similar_ids_are_told_apart() {
     let ids = [0, 1].map(|n| format!("019a5c1e-000{n}-7000-8000-000000000000"));
     let issues = ids.each_ref().map(|id| issue_json(id, "a twin", "created"));
     let (_directory, _client, port) = serve(&issues);
@@ -359,7 +359,7 @@ fn issues_whose_ids_begin_alike_are_told_apart() {
 }
 
 #[test]
-fn the_search_offers_no_terms_that_mean_nobody() {
+fn the_search_suggests_no_terms_that_mean_no_value() {
     let mut issues = one_of_each();
     issues[0]["labels"] = json!(["none", "ui"]);
     issues[0]["history"] = json!([

@@ -33,7 +33,7 @@ fn one_of_each() -> Vec<Value> {
     numbered.map(|(n, status)| issue_json(&id(n), &format!("the {status} one"), status)).collect()
 }
 
-/// The pages about all issues.
+/// The pages that list issues, agents, events or statistics.
 const PAGES: [&str; 6] = ["/", "/board", "/agents", "/activity", "/stats", "/triage"];
 
 #[test]
@@ -125,14 +125,14 @@ fn pages_load_nothing_from_other_servers() {
 fn pages_show_the_name_of_the_project() {
     let directory = directory();
     write_issues(directory.path(), &one_of_each());
-    let look = |client: &Client| {
+    let body_and_colour = |client: &Client| {
         let body = get(client.port(), "/board").body;
         let icon = body.split_once("<img src=\"").unwrap().1.split('"').next().unwrap();
         let icon = get(client.port(), icon).body;
         (body, icon.split_once("fill=\"").unwrap().1[..7].to_owned())
     };
     let unnamed = Client::start(directory.path());
-    let (body, _) = look(&unnamed);
+    let (body, _) = body_and_colour(&unnamed);
     let name = directory.path().file_name().unwrap().to_str().unwrap();
     assert!(body.contains(&format!("<bdi>{name}</bdi>")), "{body}");
     drop(unnamed);
@@ -140,7 +140,7 @@ fn pages_show_the_name_of_the_project() {
     for (name, shown) in [("Shop & co", "Shop &amp; co"), ("api", "api")] {
         std::fs::write(directory.path().join("ait.toml"), format!("name = \"{name}\"\n")).unwrap();
         let client = Client::start(directory.path());
-        let (body, colour) = look(&client);
+        let (body, colour) = body_and_colour(&client);
         assert!(body.contains(&format!("Board · {shown}</title>")), "{body}");
         assert!(body.contains(&format!("<bdi>{shown}</bdi>")), "{body}");
         let missing = get(client.port(), "/nothing").body;

@@ -24,7 +24,7 @@ fn the_board_has_a_card_for_each_issue() {
     let ago = |hours: i64| (now - chrono::TimeDelta::hours(hours)).to_rfc3339();
     issues[1]["history"] = json!([entry(&ago(30), "sleepy", "Issue claimed for work")]);
     issues[3]["history"] = json!([
-        // Nobody had claimed it, so this return is no failed try.
+        // This return has no claim before it, so it is no failed attempt.
         entry(&ago(50), "ann", "Issue returned to created status"),
         entry(&ago(41), "ann", "Issue claimed for work"),
         entry(&ago(40), "ann", "Issue returned to created status"),
@@ -49,7 +49,7 @@ fn the_board_has_a_card_for_each_issue() {
 }
 
 #[test]
-fn a_long_column_is_cut_and_links_to_the_rest() {
+fn a_long_column_is_truncated_with_a_link_to_the_rest() {
     let mut issues = Vec::new();
     for n in 0..50 {
         issues.push(issue_json(&id(n), &format!("waiting {n:02}"), "created"));
@@ -137,9 +137,9 @@ fn the_page_of_an_agent_shows_its_claims_and_times() {
     assert_eq!(values("/agents/ann?range=7d"), ["1", "0", "1", "0", "none"]);
     let body = get(port, "/agents/ann").body;
     assert!(body.contains("the in_review one") && body.contains("still held"), "{body}");
-    let missing = get(port, "/agents/nobody");
+    let missing = get(port, "/agents/unknown");
     assert_eq!(missing.status, 404);
-    assert!(missing.body.contains("No agent called “nobody”"), "{}", missing.body);
+    assert!(missing.body.contains("No agent called “unknown”"), "{}", missing.body);
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn the_newest_claims_come_first_and_old_ones_are_counted() {
     let (_directory, _client, port) = serve(&[claimed(0, 30), claimed(1, 1), claimed(2, 40)]);
     let body = get(port, "/board").body;
     let shown = column(&body, "in_progress");
-    let place = |title: &str| shown.find(title).unwrap();
-    assert!(place("held for 1 h") < place("held for 30 h"), "{shown}");
-    assert!(place("held for 30 h") < place("held for 40 h"), "{shown}");
+    let position = |title: &str| shown.find(title).unwrap();
+    assert!(position("held for 1 h") < position("held for 30 h"), "{shown}");
+    assert!(position("held for 30 h") < position("held for 40 h"), "{shown}");
     assert!(shown.contains("<span class=\"stale\">2 old</span>"), "{shown}");
 }
 
@@ -200,7 +200,7 @@ fn each_agent_has_a_lane_on_demand() {
     assert!(body.contains("the closed one"), "ended issues are folded below");
 }
 
-/// Returns the address behind a link with this text.
+/// Returns the target of the link with this text.
 fn link<'a>(body: &'a str, text: &str) -> &'a str {
     let (before, _) =
         body.split_once(&format!("\">{text}</a>")).unwrap_or_else(|| panic!("{body}"));
@@ -208,21 +208,21 @@ fn link<'a>(body: &'a str, text: &str) -> &'a str {
 }
 
 #[test]
-fn cards_that_are_left_out_are_in_the_list_behind_the_link() {
+fn the_linked_list_has_the_cards_that_the_board_omits() {
     let mut issues = Vec::new();
     for n in 0..50 {
         let mut issue = issue_json(&id(n), &format!("waiting {n:02}"), "created");
         issue["assignee"] = json!("ann b");
         issues.push(issue);
     }
-    issues.push(issue_json(&id(50), "for anyone", "created"));
+    issues.push(issue_json(&id(50), "without an owner", "created"));
     let (_directory, _client, port) = serve(&issues);
     for (path, more) in
         [("/board?agent=ann+b", "10 more"), ("/board?lanes=agent", "more in the list")]
     {
         let body = get(port, path).body;
         let list = get(port, &link(&body, more).replace("&amp;", "&")).body;
-        assert!(list.contains("50 issues") && !list.contains("for anyone"), "{path}: {list}");
+        assert!(list.contains("50 issues") && !list.contains("without an owner"), "{path}: {list}");
     }
 }
 

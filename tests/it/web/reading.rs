@@ -12,7 +12,7 @@ use crate::support::{Client, directory, get};
 const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
 
 #[test]
-fn commits_and_branches_lead_to_the_repository() {
+fn commits_and_branches_link_to_the_repository() {
     let directory = directory();
     let mut issue = issue_json(&id(1), "t", "created");
     let text = format!(
@@ -72,7 +72,7 @@ fn a_page_lists_the_issues_that_name_it() {
     let many = section("/issues/00000002").unwrap();
     assert_eq!(many.matches("class=\"title\"").count(), 20, "{many}");
     assert!(many.contains("<a href=\"/?q=00000002\">"), "{many}");
-    // It follows changes.
+    // The list of mentions follows changes.
     client
         .call(
             "return_issue",
@@ -83,7 +83,7 @@ fn a_page_lists_the_issues_that_name_it() {
 }
 
 #[test]
-fn entries_have_addresses_and_names_can_be_copied() {
+fn entries_have_permalinks_and_ids_can_be_copied() {
     let mut issue = issue_json(&id(1), "A [title] & *more*", "created");
     let entry = json!({ "timestamp": issue["createdAt"], "agent": "a", "action": "Issue filed" });
     issue["history"] = json!([entry]);

@@ -6,7 +6,7 @@ use super::serve;
 use crate::support::files::{id, issue_json};
 use crate::support::get;
 
-/// Returns an issue in each status but rejected, all filed in the same year.
+/// Returns an issue in each status but rejected, all filed in the given year.
 fn of_year(year: u32) -> Vec<Value> {
     let time = |month: u32| format!("{year}-{month:02}-10T09:30:00.000Z");
     let entry =

@@ -1,4 +1,4 @@
-//! Answers from programs.
+//! Answers to questions by programs, over `/api`.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::support::{Response, directory};
 
-/// Sends an answer over `/api`.
+/// Posts an answer.
 fn post(port: u16, id: &str, authorization: &str, kind: &str, body: &str) -> Response {
     let request = client().post(format!("{}/api/issues/{id}/answer", origin(port)));
     let request = match authorization {
@@ -19,7 +19,7 @@ fn post(port: u16, id: &str, authorization: &str, kind: &str, body: &str) -> Res
 }
 
 #[test]
-fn a_program_answers_with_a_token_that_may_write() {
+fn programs_answer_with_a_read_write_token() {
     let directory = directory();
     let server = serve_with_tokens(directory.path());
     let (id, port) = (asked(directory.path()), server.port);
@@ -61,9 +61,9 @@ fn a_program_answers_with_a_token_that_may_write() {
     assert_eq!(answered.status, 200, "{}", answered.body);
     let answered: Value = serde_json::from_str(&answered.body).unwrap();
     assert_eq!((&answered["id"], &answered["parked"]), (&json!(id), &Value::Null));
-    let said = answered["comments"].as_array().unwrap().last().unwrap();
-    assert_eq!((&said["text"], &said["agent"]), (&json!("SQLite"), &json!("bot")));
-    // The same again changes nothing; another answer is refused.
+    let comment = answered["comments"].as_array().unwrap().last().unwrap();
+    assert_eq!((&comment["text"], &comment["agent"]), (&json!("SQLite"), &json!("bot")));
+    // Repeating the same answer changes nothing; a different one is refused.
     assert_eq!(post(port, &id, &writer, json_kind, good).status, 200);
     let late = post(port, &id, &writer, json_kind, r#"{"answer": "no", "agent": "bot"}"#);
     assert_eq!(late.status, 409, "{}", late.body);
@@ -71,9 +71,9 @@ fn a_program_answers_with_a_token_that_may_write() {
     assert_eq!(after, before["history"].as_array().unwrap().len() + 1);
 }
 
-/// Whoever reaches the port of this machine can read the pages, so without tokens nothing tells programs apart.
+/// Without tokens the server cannot tell programs from browsers, so it refuses answers over `/api`.
 #[test]
-fn without_tokens_no_program_answers() {
+fn programs_cannot_answer_without_tokens() {
     let directory = directory();
     let server = serve(directory.path());
     let id = asked(directory.path());

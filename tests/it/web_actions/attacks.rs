@@ -1,4 +1,4 @@
-//! Forms that must not get through.
+//! Forged and malformed forms.
 
 use std::thread;
 
@@ -14,7 +14,7 @@ use crate::support::http::{Raw, Server};
 use crate::support::runs::run;
 use crate::support::{Client, directory, get};
 
-/// Other methods and paths are as they are without the setting.
+/// The setting changes nothing for other methods and paths.
 #[test]
 fn with_the_setting_only_forms_are_accepted() {
     let directory = directory();
@@ -34,13 +34,13 @@ fn with_the_setting_only_forms_are_accepted() {
         let response = send(client().request(method, &url).body(form.body()));
         assert_eq!(response.status, 405);
     }
-    // A request that reads changes nothing, whatever it says of itself.
+    // A GET request changes nothing, even with headers that override the method.
     for name in ["x-http-method-override", "x-http-method", "x-method-override"] {
         let read = client().get(format!("{url}?{}&_method=POST", form.body())).header(name, "POST");
         let response = send(read.header("origin", origin(port)).header("content-type", FORM));
-        let led_to = response.headers["location"].to_str().unwrap();
-        assert_eq!((response.status, led_to), (303, &*format!("/issues/{id}")));
-        // It is a comment without a text, and nothing else.
+        let location = response.headers["location"].to_str().unwrap();
+        assert_eq!((response.status, location), (303, &*format!("/issues/{id}")));
+        // The request is a comment without text; the override has no effect.
         let empty = form.clone().with("text", "").request().header(name, "DELETE");
         assert_eq!(send(empty).status, 400);
     }
@@ -83,23 +83,23 @@ fn forged_forms_change_nothing() {
         let request = client().post(format!("{own}{}", form.path)).header("origin", own.clone());
         cases.push((kind, request.header("content-type", kind).body(form.body()), 415));
     }
-    let of_park = token(&Form::load(port, &id, "park"));
-    let of_other = token(&Form::load(port, &other, "comment"));
+    let park_token = token(&Form::load(port, &id, "park"));
+    let other_token = token(&Form::load(port, &other, "comment"));
     for (name, token) in
-        [("no token", ""), ("of another action", &of_park), ("of another issue", &of_other)]
+        [("no token", ""), ("of another action", &park_token), ("of another issue", &other_token)]
     {
         cases.push((name, form.clone().with("token", token).request(), 403));
     }
-    let elsewhere = Form { path: format!("/issues/{other}/actions/comment"), ..form.clone() };
-    cases.push(("sent to another issue", elsewhere.request(), 403));
-    let elsewhere = Form { path: format!("/issues/{id}/actions/park"), ..form.clone() };
-    cases.push(("sent to another action", elsewhere.request(), 403));
-    let elsewhere = Form { path: format!("/issues/{id}/actions/erase"), ..form.clone() };
-    cases.push(("an unknown action", elsewhere.request(), 404));
-    let elsewhere = Form { path: format!("/issues/{id}/actions/file"), ..form.clone() };
-    cases.push(("sent to an action on no issue", elsewhere.request(), 404));
-    let elsewhere = Form { path: "/new".to_owned(), ..form.clone() }.with("id", &id);
-    cases.push(("sent to the page that files", elsewhere.request(), 403));
+    let misdirected = Form { path: format!("/issues/{other}/actions/comment"), ..form.clone() };
+    cases.push(("sent to another issue", misdirected.request(), 403));
+    let misdirected = Form { path: format!("/issues/{id}/actions/park"), ..form.clone() };
+    cases.push(("sent to another action", misdirected.request(), 403));
+    let misdirected = Form { path: format!("/issues/{id}/actions/erase"), ..form.clone() };
+    cases.push(("an unknown action", misdirected.request(), 404));
+    let misdirected = Form { path: format!("/issues/{id}/actions/file"), ..form.clone() };
+    cases.push(("sent to an action on no issue", misdirected.request(), 404));
+    let misdirected = Form { path: "/new".to_owned(), ..form.clone() }.with("id", &id);
+    cases.push(("sent to the page that files", misdirected.request(), 403));
     let version = form.clone().with("version", "9.9.00000000");
     cases.push(("another version than that of the token", version.request(), 403));
     for (name, request, status) in cases {
@@ -111,14 +111,14 @@ fn forged_forms_change_nothing() {
         assert!(policy.contains("frame-ancestors 'none'") && policy.contains("form-action 'self'"));
     }
     assert_eq!(issue(directory.path(), &id), before);
-    // The control: the same form as a browser sends it.
+    // Positive control: the same form as a browser sends it.
     form.done();
     assert_eq!(issue(directory.path(), &id)["comments"][0]["text"], "forged");
 }
 
-/// What no page shows, or an outcome that is none, ends no issue; nor does the token of the first step.
+/// Outcomes that no page offers, or the token of the first step, neither end nor file an issue.
 #[test]
-fn forged_ends_and_filings_change_nothing() {
+fn forged_close_and_file_forms_change_nothing() {
     let directory = directory();
     let server = serve(directory.path());
     let (id, port) = (claimed(directory.path()), server.port);
@@ -138,9 +138,9 @@ fn forged_ends_and_filings_change_nothing() {
         ("filed with the id of an issue", file.clone().with("id", &id).request(), 403),
         ("filed without a title", file.clone().with("title", " ").request(), 400),
         ("filed as an unknown kind", file.clone().with("classification", "epic").request(), 400),
-        ("filed with labels that are none", file.clone().with("labels", "A b").request(), 400),
+        ("filed with invalid labels", file.clone().with("labels", "A b").request(), 400),
         (
-            "filed for a name that is none",
+            "filed for an invalid name",
             file.clone().with("assignee", &"x".repeat(201)).request(),
             400,
         ),
@@ -150,14 +150,14 @@ fn forged_ends_and_filings_change_nothing() {
         assert_eq!(response.headers["x-frame-options"], "DENY", "{name}");
     }
     assert_eq!(run(directory.path(), &["list", "--status", "all", "--json"]).ok(), before);
-    // The control: the same forms as a browser sends them.
-    assert_eq!(close.send().status, 200, "it asks first");
+    // Positive control: the same forms as a browser sends them.
+    assert_eq!(close.send().status, 200, "the page asks for confirmation");
     file.done();
     assert_ne!(run(directory.path(), &["list", "--status", "all", "--json"]).ok(), before);
 }
 
 #[test]
-fn of_filings_that_are_sent_at_once_one_counts() {
+fn concurrent_copies_of_a_filing_form_file_one_issue() {
     let directory = directory();
     let server = serve(directory.path());
     let form = filing(server.port).with("title", "once");
@@ -171,7 +171,7 @@ fn of_filings_that_are_sent_at_once_one_counts() {
 }
 
 #[test]
-fn of_forms_that_are_sent_at_once_one_counts() {
+fn concurrent_copies_of_a_form_make_one_change() {
     let directory = directory();
     let server = serve(directory.path());
     let (id, port) = (asked(directory.path()), server.port);
@@ -188,7 +188,7 @@ fn of_forms_that_are_sent_at_once_one_counts() {
 }
 
 #[test]
-fn a_form_of_an_earlier_process_has_to_be_sent_again() {
+fn a_form_of_an_earlier_process_must_be_sent_again() {
     let directory = directory();
     std::fs::write(directory.path().join("ait.toml"), "web-actions = true\n").unwrap();
     let mut server = Server::start(directory.path());
@@ -204,7 +204,7 @@ fn a_form_of_an_earlier_process_has_to_be_sent_again() {
 }
 
 #[test]
-fn forms_need_a_token_that_may_write() {
+fn forms_need_a_read_write_token() {
     let directory = directory();
     let server = serve_with_tokens(directory.path());
     let (id, port) = (asked(directory.path()), server.port);
@@ -212,7 +212,7 @@ fn forms_need_a_token_that_may_write() {
     let page = |secret: &str| {
         let page = send(client().get(&url).header("authorization", basic(secret)));
         assert_eq!(page.status, 200);
-        assert!(!page.body.contains(secret), "no address and no form has the token");
+        assert!(!page.body.contains(secret), "the page contains the token");
         page.body
     };
     assert!(!page(READER).contains("method=\"post\""));
@@ -222,7 +222,10 @@ fn forms_need_a_token_that_may_write() {
     assert_eq!((new(READER).status, new(WRITER).status), (403, 200));
     let writers = page(WRITER);
     assert!(writers.contains("name=\"agent\" value=\"adam\""), "{writers}");
-    assert!(page(OTHER).contains("name=\"agent\" value=\"\""), "`default` names nobody");
+    assert!(
+        page(OTHER).contains("name=\"agent\" value=\"\""),
+        "the token name `default` is no agent name"
+    );
     let form = Form::on(&writers, port, &id, "comment").with("text", "x");
     let before = issue(directory.path(), &id);
     for (authorization, status) in [
@@ -230,7 +233,7 @@ fn forms_need_a_token_that_may_write() {
         (Some(basic("XXXXXXXXxxxxxxxx")), 401),
         (Some(basic(READER)), 403),
         (Some(bearer(READER)), 403),
-        // The form of another person.
+        // The form was loaded with another token.
         (Some(basic(OTHER)), 403),
     ] {
         let request = form.request();
@@ -240,14 +243,14 @@ fn forms_need_a_token_that_may_write() {
         };
         assert_eq!(send(request).status, status, "{authorization:?}");
     }
-    // A page of another origin makes a browser send the token, but has no form.
+    // A page of another origin can make a browser send the token, but it has no valid form.
     let foreign = form.bare().header("authorization", basic(WRITER));
     assert_eq!(send(foreign.header("origin", "http://evil.example")).status, 403);
     assert_eq!(issue(directory.path(), &id), before);
     let sent = send(form.request().header("authorization", basic(WRITER)));
     assert_eq!(sent.status, 303);
-    let led_to = sent.headers["location"].to_str().unwrap();
-    assert!(!led_to.contains(WRITER) && led_to.ends_with("?done=comment"), "{led_to}");
+    let location = sent.headers["location"].to_str().unwrap();
+    assert!(!location.contains(WRITER) && location.ends_with("?done=comment"), "{location}");
     assert_eq!(issue(directory.path(), &id)["comments"].as_array().unwrap().len(), 2);
 }
 
@@ -264,7 +267,7 @@ fn bodies_of_forms_are_bounded() {
         form.path,
         origin(port)
     );
-    // Without a length, and more than is allowed.
+    // A chunked body without a length, larger than the limit.
     let mut chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n").into_bytes();
     for chunk in form.body().as_bytes().chunks(1 << 18) {
         chunked.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
@@ -294,7 +297,7 @@ fn texts_in_forms_are_escaped() {
             form = form.with(name, evil);
         }
         let refused = match action {
-            // Accepted, but for the token.
+            // Only the token of this form is invalid.
             "comment" => form.with("token", evil).send(),
             _ => form.send(),
         };

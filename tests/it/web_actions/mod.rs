@@ -1,4 +1,4 @@
-//! People who change issues on the pages and over `/api`, and everything that must not get through.
+//! Changes that people make on the pages and over `/api`, and attacks on them.
 
 mod api;
 mod attacks;
@@ -20,12 +20,12 @@ const WRITER: &str = "WWWWWWWWwwwwwwww";
 const OTHER: &str = "OOOOOOOOoooooooo";
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A server on which people may act.
+/// Starts a server with `--web-actions`.
 fn serve(directory: &Path) -> Server {
     Server::start_with(directory, 0, &["--web-actions"])
 }
 
-/// The same with tokens of each scope.
+/// Starts a server with `--web-actions` and tokens of each scope.
 fn serve_with_tokens(directory: &Path) -> Server {
     let file = directory.join("tokens");
     let tokens =
@@ -36,7 +36,7 @@ fn serve_with_tokens(directory: &Path) -> Server {
     Server::spawn(command, directory)
 }
 
-/// Files an issue about which `dev` has asked a question, and gives its id.
+/// Files an issue on which `dev` asks a question. Returns its id.
 fn asked(directory: &Path) -> String {
     let mut agent = Client::begin(ait(directory).args(["--toolsets", "planning"]));
     let id = agent.add("Which <b>database</b>?", "bug");
@@ -46,7 +46,7 @@ fn asked(directory: &Path) -> String {
     id
 }
 
-/// Files an issue that `dev` has claimed.
+/// Files an issue that `dev` claims. Returns its id.
 fn claimed(directory: &Path) -> String {
     let mut agent = Client::start(directory);
     let id = agent.add("t", "bug");
@@ -69,7 +69,7 @@ fn origin(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
 }
 
-/// The issue as it is stored.
+/// Returns the stored issue.
 fn issue(directory: &Path, id: &str) -> Value {
     serde_json::from_str(&run(directory, &["show", id, "--json"]).ok()).unwrap()
 }
@@ -79,7 +79,7 @@ fn unescaped(text: &str) -> String {
     text.replace("&amp;", "&")
 }
 
-/// What a browser would send of the hidden fields of a form.
+/// Returns the hidden fields of a form, as a browser would send them.
 #[track_caller]
 fn hidden(page: &str, action: &str) -> Vec<(String, String)> {
     let target =
@@ -94,7 +94,7 @@ fn hidden(page: &str, action: &str) -> Vec<(String, String)> {
     inputs.map(field).collect()
 }
 
-/// A form on the page of an issue, which a test fills in and sends as a browser does.
+/// A form on the page of an issue, filled in and sent as a browser does.
 #[derive(Clone)]
 struct Form {
     port: u16,
@@ -109,7 +109,7 @@ impl Form {
         Self::on(&get(port, &format!("/issues/{id}")).body, port, id, action)
     }
 
-    /// The form on a page.
+    /// Finds the form on a page.
     #[track_caller]
     fn on(page: &str, port: u16, id: &str, action: &str) -> Self {
         let path = format!("/issues/{id}/actions/{action}");
@@ -127,7 +127,7 @@ impl Form {
         body.extend_pairs(&self.fields).finish()
     }
 
-    /// A request without the headers of a browser.
+    /// Returns a request without the headers that a browser adds.
     fn bare(&self) -> RequestBuilder {
         let request = client().post(format!("{}{}", origin(self.port), self.path));
         request.header("content-type", FORM).body(self.body())
@@ -141,7 +141,7 @@ impl Form {
         send(self.request())
     }
 
-    /// Sends it, and gives the path of the page that it leads to.
+    /// Sends the form and returns the target of its redirect.
     #[track_caller]
     fn done(&self) -> String {
         let response = self.send();
@@ -162,15 +162,15 @@ fn people_act_on_an_issue_from_its_page() {
     let response = form.send();
     let cookie = response.headers["set-cookie"].to_str().unwrap().to_owned();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
-    let led_to = response.headers["location"].to_str().unwrap();
-    assert_eq!((response.status, led_to), (303, &*format!("/issues/{id}?done=answer")));
+    let location = response.headers["location"].to_str().unwrap();
+    assert_eq!((response.status, location), (303, &*format!("/issues/{id}?done=answer")));
     let answered = issue(path, &id);
     assert_eq!(answered["parked"], Value::Null);
     assert_eq!(last(&answered, "comments")["text"], "<i>Postgres");
     assert_eq!(last(&answered, "history")["agent"], "Ann");
-    let page = get(port, led_to).body;
+    let page = get(port, location).body;
     assert!(page.contains("The answer is saved."), "{page}");
-    assert!(!page.contains("/actions/answer\""), "there is no question any more");
+    assert!(!page.contains("/actions/answer\""), "the form is still there after the answer");
 
     Form::load(port, &id, "comment").with("text", "one\r\ntwo").done();
     assert_eq!(last(&issue(path, &id), "comments")["text"], "one\ntwo");
@@ -186,16 +186,16 @@ fn people_act_on_an_issue_from_its_page() {
     Form::load(port, &id, "unpark").done();
     assert_eq!(issue(path, &id)["parked"], Value::Null);
 
-    // The log has the name.
+    // The log records the entered name.
     let events: Value = serde_json::from_str(&get(port, "/api/activity?agent=Ann").body).unwrap();
     assert_eq!(events["events"].as_array().unwrap().len(), 6, "{events}");
-    // The browser remembers it.
+    // The browser remembers the name in a cookie.
     let pair = cookie.split(';').next().unwrap();
     let page = send(client().get(format!("{}/issues/{id}", origin(port))).header("cookie", pair));
     assert!(page.body.contains("name=\"agent\" value=\"Ann\""), "{}", page.body);
 }
 
-/// The form that files an issue, with a kind and a name.
+/// Returns the form that files an issue, with a classification and a name.
 fn filing(port: u16) -> Form {
     let page = get(port, "/new");
     assert_eq!(page.status, 200, "{}", page.body);
@@ -212,8 +212,8 @@ fn people_file_assign_and_end_issues() {
     assert!(get(port, "/").body.contains("href=\"/new\""));
     let form = filing(port).with("title", "Too <slow>").with("text", "one\r\ntwo");
     let form = form.with("priority", "1").with("labels", "ui perf").with("assignee", "dev");
-    let led_to = form.done();
-    let id = led_to.strip_prefix("/issues/").unwrap().strip_suffix("?done=file").unwrap();
+    let location = form.done();
+    let id = location.strip_prefix("/issues/").unwrap().strip_suffix("?done=file").unwrap();
     let filed = issue(path, id);
     assert_eq!(
         (&filed["title"], &filed["description"]),
@@ -222,8 +222,8 @@ fn people_file_assign_and_end_issues() {
     assert_eq!((&filed["priority"], &filed["labels"]), (&json!(1), &json!(["perf", "ui"])));
     assert_eq!((&filed["assignee"], &filed["classification"]), (&json!("dev"), &json!("bug")));
     assert_eq!(filed["history"][0]["agent"], "Ann");
-    assert!(get(port, &led_to).body.contains("The issue is filed."));
-    // The same form again files nothing, and comes back for another one.
+    assert!(get(port, &location).body.contains("The issue is filed."));
+    // Sending the same form again files nothing; the page returns it with a new token.
     let again = form.send();
     assert_eq!(again.status, 409);
     assert!(again.body.contains("has filed an issue already"), "{}", again.body);
@@ -231,11 +231,11 @@ fn people_file_assign_and_end_issues() {
     let mut other = form.clone();
     other.fields = hidden(&again.body, "file");
     let other = other.with("title", "b").with("classification", "feature").with("agent", "Ann");
-    assert_ne!(other.done(), led_to);
+    assert_ne!(other.done(), location);
 
     Form::load(port, id, "attributes").with("assignee", "").with("labels", "ui").done();
     assert_eq!(issue(path, id)["assignee"], Value::Null);
-    assert_eq!(issue(path, id)["priority"], 1, "what a form does not have stays");
+    assert_eq!(issue(path, id)["priority"], 1, "a field that the form lacks stays");
 
     run(path, &["claim", id, "--agent", "dev"]).ok();
     for (outcome, expected) in [("rejected", "rejected"), ("closed", "closed")] {
@@ -261,7 +261,7 @@ fn people_file_assign_and_end_issues() {
 fn a_question_says_where_it_can_be_answered() {
     let directory = directory();
     let id = asked(directory.path());
-    for (actions, where_to) in
+    for (actions, expected) in
         [(true, format!("/issues/{id}#act-answer")), (false, format!("ait answer {}", &id[..8]))]
     {
         let setting = format!("web-actions = {actions}\n");
@@ -269,7 +269,7 @@ fn a_question_says_where_it_can_be_answered() {
         let server = Server::start(directory.path());
         let board = get(server.port, "/board").body;
         let page = get(server.port, &format!("/issues/{id}")).body;
-        assert!(board.contains(&where_to), "{board}");
+        assert!(board.contains(&expected), "{board}");
         assert_eq!(board.contains("in a terminal"), !actions, "{board}");
         assert_eq!(page.contains("in a terminal"), !actions, "{page}");
         assert_eq!(page.contains("id=\"act-answer\""), actions, "{page}");
@@ -277,7 +277,7 @@ fn a_question_says_where_it_can_be_answered() {
 }
 
 #[test]
-fn a_claim_ends_after_a_second_step() {
+fn ending_a_claim_needs_a_confirmation() {
     let directory = directory();
     std::fs::write(directory.path().join("ait.toml"), "web-actions = true\nclaims = \"owned\"\n")
         .unwrap();
@@ -288,7 +288,7 @@ fn a_claim_ends_after_a_second_step() {
     assert_eq!(question.status, 200, "{}", question.body);
     assert!(question.body.contains("dev has held this issue"), "{}", question.body);
     assert_eq!(issue(directory.path(), &id)["status"], "in_progress");
-    // The token of the first step does not confirm.
+    // The token of the first step does not confirm the second.
     let forged = form.with("confirmed", "true").send();
     assert_eq!(forged.status, 403);
     assert_eq!(issue(directory.path(), &id)["status"], "in_progress");
@@ -297,8 +297,11 @@ fn a_claim_ends_after_a_second_step() {
     confirmed.done();
     let returned = issue(directory.path(), &id);
     assert_eq!(returned["status"], "created");
-    let said = returned["comments"][0]["text"].as_str().unwrap();
-    assert!(said.starts_with("\"stuck\" & <old>") && said.contains("dev held claim 1"), "{said}");
+    let comment = returned["comments"][0]["text"].as_str().unwrap();
+    assert!(
+        comment.starts_with("\"stuck\" & <old>") && comment.contains("dev held claim 1"),
+        "{comment}"
+    );
 }
 
 #[test]
@@ -333,7 +336,7 @@ fn without_the_setting_every_page_is_read_only() {
 }
 
 #[test]
-fn a_form_that_was_used_or_is_stale_says_what_changed_and_keeps_the_text() {
+fn a_stale_form_shows_the_changes_and_keeps_the_text() {
     let directory = directory();
     let server = serve(directory.path());
     let (id, port) = (claimed(directory.path()), server.port);
@@ -346,9 +349,9 @@ fn a_form_that_was_used_or_is_stale_says_what_changed_and_keeps_the_text() {
     {
         assert!(again.body.contains(shown), "no {shown} in {}", again.body);
     }
-    // The first line break after the tag is none of the text.
+    // HTML ignores the first line break after the tag.
     assert!(again.body.contains(">\n\nfirst &lt;script&gt;</textarea>"), "{}", again.body);
-    // The form on that page is good for the issue as it is now.
+    // The form on that page is valid for the current version of the issue.
     let mut fresh = Form::on(&again.body, port, &id, "comment").with("text", "second");
     fresh.done();
     run(directory.path(), &["complete", &id, "-m", "done: <b>all</b>", "--agent", "dev"]).ok();
@@ -364,9 +367,9 @@ fn a_form_that_was_used_or_is_stale_says_what_changed_and_keeps_the_text() {
     assert_eq!(comments, 3);
 }
 
-/// Whoever sends a stale form again changes only what they have changed in it.
+/// Sending a stale form again changes only the fields that the user edited.
 #[test]
-fn a_stale_form_brings_back_no_attributes_and_answers_no_other_question() {
+fn a_stale_form_keeps_newer_attributes_and_questions() {
     let directory = directory();
     let server = serve(directory.path());
     let (id, path, port) = (asked(directory.path()), directory.path(), server.port);
@@ -392,7 +395,7 @@ fn a_stale_form_brings_back_no_attributes_and_answers_no_other_question() {
 }
 
 #[test]
-fn a_form_that_is_filled_in_wrongly_comes_back_as_it_was() {
+fn an_invalid_form_returns_with_its_contents() {
     let directory = directory();
     let server = serve(directory.path());
     let (id, port) = (asked(directory.path()), server.port);
@@ -427,7 +430,7 @@ fn a_form_that_is_filled_in_wrongly_comes_back_as_it_was() {
         assert!(response.body.contains(problem), "no {problem} in {}", response.body);
         assert!(response.body.contains(kept), "no {kept} in {}", response.body);
     }
-    // What the rules refuse.
+    // These are refused by the rules of the domain.
     for (action, fields, problem) in [
         ("answer", [("text", ""), ("option", "3")], "has no option 3"),
         ("attributes", [("priority", ""), ("labels", "")], "nothing would change"),
