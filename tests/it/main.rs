@@ -1,8 +1,7 @@
-//! The tests that look at the tracker from outside: the stores through their trait, and the binary
-//! through its interfaces.
+//! Integration tests: the stores through their trait, and the binary through its interfaces.
 
 #![expect(clippy::unwrap_used, reason = "a test that meets the unexpected has failed")]
-#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped prints the reason")]
 
 mod activity;
 mod admin_tools;

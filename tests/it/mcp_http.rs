@@ -11,7 +11,7 @@ use crate::support::http::{
 };
 use crate::support::{Client, TOOLS, directory, get, request};
 
-/// Runs the whole lifecycle, each call with this addition to its parameters.
+/// Runs the whole lifecycle and adds `addition` to the parameters of each call.
 fn lifecycle(agent: &mut Agent, addition: &Value) {
     let mut call = |tool: &str, arguments: Value| {
         let mut params = json!({ "name": tool, "arguments": arguments });
@@ -56,7 +56,7 @@ fn both_protocol_eras_get_plain_json_responses() {
     assert_eq!(capabilities["resources"], json!({ "subscribe": true }));
     assert_eq!(capabilities.as_object().unwrap().len(), 4, "{capabilities}");
     lifecycle(&mut agent, &json!({ "_meta": meta() }));
-    // This era has no sessions, and ignores their ids.
+    // The stateless era has no sessions and ignores session ids.
     agent.session = Some("of another era".to_owned());
     assert_eq!(agent.request("tools/list", json!({ "_meta": meta() })).status, 200);
     agent.session = None;
@@ -91,13 +91,13 @@ fn sessions_outlive_a_restart() {
     let mut agents: Vec<_> = (0..3).map(|_| Agent::connect(server.port)).collect();
     let id = agents[0].add("before");
     server.kill_and_start_again();
-    // The first request after it may be a call, a stream or a notification.
+    // The first request after the restart may be a call, a stream or a notification.
     assert_eq!(agents[0].call("get_next_issue", json!({ "agent": "a" })).issue()["id"], json!(id));
     let _stream = agents[1].listen();
     assert_eq!(agents[1].request("tools/list", json!({})).status, 200);
     let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 } });
     assert_eq!(agents[2].post(&cancelled).unwrap().status, 202);
-    // Another process on the store knows them as well, several requests at once included.
+    // Another process on the same store accepts these sessions too, also with concurrent requests.
     let other = Server::start(directory.path());
     let agent = &agents[2];
     thread::scope(|scope| {
@@ -130,7 +130,7 @@ fn ended_and_foreign_sessions_get_404() {
         assert_eq!(agent.listen().status().as_u16(), 404);
     };
     assert_unknown(&mut agent);
-    // A DELETE is remembered only by the process that got it.
+    // Only the process that received a DELETE remembers it.
     let other_process = Server::start(directory.path());
     let mut there = Agent::new(other_process.port);
     there.session.clone_from(&agent.session);
@@ -139,9 +139,9 @@ fn ended_and_foreign_sessions_get_404() {
     assert_eq!(there.delete().status, 204);
     assert_unknown(&mut there);
     assert_eq!(bystander.request("ping", json!({})).status, 200);
-    let elsewhere = crate::support::directory();
-    let elsewhere = Server::start(elsewhere.path());
-    bystander.port = elsewhere.port;
+    let other_directory = crate::support::directory();
+    let other_server = Server::start(other_directory.path());
+    bystander.port = other_server.port;
     assert_unknown(&mut bystander);
     for made_up in ["x", "", "00112233445566778899aabbccddeeff.x.e30", &"a.".repeat(4_000)] {
         bystander.session = Some(made_up.to_owned());
@@ -156,7 +156,7 @@ fn a_waiting_call_can_be_cancelled_in_both_eras() {
     let mut agent = Agent::connect(server.port);
     agent.add("first");
     let lock = lock_newest_segment(directory.path());
-    // Up to 2025-11-25, by a notification.
+    // Up to 2025-11-25, a notification cancels the call.
     thread::scope(|scope| {
         let waiting = scope.spawn(|| agent.post(&filing(json!({}))));
         wait_for_metric(server.port, IN_PROGRESS, 1);
@@ -165,7 +165,7 @@ fn a_waiting_call_can_be_cancelled_in_both_eras() {
         assert!(!waiting.join().unwrap().unwrap().body.contains("filed"));
     });
     wait_for_metric(server.port, CANCELLED, 1);
-    // In both, by closing the connection: the answer has nowhere else to go.
+    // In both eras, closing the connection cancels the call, because no response can be delivered.
     let session = session_header(&agent);
     let stateless =
         "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: add_issue\r\n";
@@ -213,7 +213,7 @@ fn requests_that_race_with_delete_are_served_or_get_404() {
     let other_process = Server::start(directory.path());
     for round in 0..40 {
         let mut agent = Agent::connect(server.port);
-        // In every second round another process has begun the session.
+        // In every second round another process has created the session.
         agent.port = if round % 2 == 0 { server.port } else { other_process.port };
         let ended = thread::scope(|scope| {
             let agent = &agent;

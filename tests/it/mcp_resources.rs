@@ -16,7 +16,7 @@ const FIXED: [&str; 5] = [
     "tracker://presets",
 ];
 
-/// The contents of a resource, which is alone at its address, with its type.
+/// Returns the type and the text of a resource that has exactly one content.
 fn read(client: &mut Client, uri: &str) -> (String, String) {
     let result = client.request("resources/read", json!({ "uri": uri }));
     let [contents] = &result["contents"].as_array().unwrap_or_else(|| panic!("{result}"))[..]
@@ -40,7 +40,10 @@ fn every_listed_resource_can_be_read() {
     let mut client = Client::start(directory.path());
     let listed = client.request("resources/list", json!({}));
     let listed = listed["resources"].as_array().unwrap();
-    assert_eq!(listed.iter().map(|it| it["uri"].as_str().unwrap()).collect::<Vec<_>>(), FIXED);
+    assert_eq!(
+        listed.iter().map(|resource| resource["uri"].as_str().unwrap()).collect::<Vec<_>>(),
+        FIXED
+    );
     for resource in listed {
         let (kind, text) = read(&mut client, resource["uri"].as_str().unwrap());
         assert_eq!(resource["mimeType"], kind);
@@ -89,7 +92,7 @@ fn the_settings_are_yaml_with_their_sources_and_without_secrets() {
     let (kind, text) = read(&mut client, "tracker://config");
     assert_eq!(kind, "application/yaml");
     assert!(!text.contains("not-to-be-seen"), "{text}");
-    // What YAML would take for something else is a text all the same.
+    // A value that looks like a YAML boolean or number is still a quoted string.
     let rows: Vec<_> = text.lines().map(str::trim).collect();
     for (name, value, source) in [
         ("agent:", "value: \"yes\"", "ait.toml"),
@@ -108,15 +111,19 @@ fn the_diagnostics_are_the_cached_report_of_the_doctor() {
     let mut client = Client::start(directory.path());
     client.add("t", "bug");
     let report = read_json(&mut client, "tracker://diagnostics");
-    let checks: Vec<_> =
-        report["findings"].as_array().unwrap().iter().map(|it| it["check"].clone()).collect();
+    let checks: Vec<_> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["check"].clone())
+        .collect();
     let doctor = ait(directory.path()).args(["doctor", "--json"]).output().unwrap();
     let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
     let expected = doctor["findings"].as_array().unwrap();
-    assert_eq!(checks, expected.iter().map(|it| it["check"].clone()).collect::<Vec<_>>());
+    assert_eq!(checks, expected.iter().map(|finding| finding["check"].clone()).collect::<Vec<_>>());
     assert!(checks.len() >= 15);
     assert_eq!(report["file"], doctor["file"]);
-    // Another one asks within five minutes, and nothing is examined anew.
+    // A second request within five minutes gets the cached report.
     fs::write(directory.path().join("issues.json.stray.tmp"), "x").unwrap();
     assert_eq!(read_json(&mut client, "tracker://diagnostics"), report);
 }
@@ -134,9 +141,12 @@ fn an_unreadable_store_is_reported_by_other_resources() {
     let report = read_json(&mut client, "tracker://diagnostics");
     assert_eq!(report["verdict"], "problem");
     assert!(read(&mut client, "tracker://config").1.contains("issues.json"));
-    let told = client.request("prompts/get", json!({ "name": "health_check" }));
-    let told = told["messages"][0]["content"]["text"].as_str().unwrap();
-    assert!(told.contains("problem: readable") || told.contains("problem: valid"), "{told}");
+    let message = client.request("prompts/get", json!({ "name": "health_check" }));
+    let message = message["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(
+        message.contains("problem: readable") || message.contains("problem: valid"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -154,7 +164,7 @@ fn an_issue_is_read_by_its_id_or_a_prefix() {
 fn unknown_resources_are_refused_naming_the_known_ones() {
     let directory = directory();
     let mut client = Client::start(directory.path());
-    for (params, code, told) in [
+    for (params, code, message) in [
         (json!({ "uri": "tracker://issues/00000000" }), -32002, "list_issues"),
         (json!({ "uri": "tracker://issues/3f2a" }), -32002, "8 hex digits"),
         (json!({ "uri": "tracker://issues/" }), -32002, "8 hex digits"),
@@ -165,7 +175,7 @@ fn unknown_resources_are_refused_naming_the_known_ones() {
     ] {
         let error = client.request("resources/read", params.clone());
         assert_eq!(error["code"], code, "{params}: {error}");
-        assert!(error["message"].as_str().unwrap().contains(told), "{params}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(message), "{params}: {error}");
         let error = client.request("resources/subscribe", params.clone());
         assert_eq!(error["code"], code, "{params}: {error}");
     }
@@ -208,7 +218,7 @@ fn ids_are_completed_from_a_prefix_or_by_latest_change() {
             let values = completion["values"].as_array().unwrap();
             assert_eq!((values.len(), &completion["total"]), (shown, &json!(total)), "{value}");
             assert_eq!(completion["hasMore"], shown < total, "{value}");
-            let begin = values.first().map_or("", |it| it.as_str().unwrap());
+            let begin = values.first().map_or("", |value| value.as_str().unwrap());
             assert!(begin.starts_with(first), "{value}: {begin}");
         }
     }
@@ -220,16 +230,16 @@ fn ids_are_completed_from_a_prefix_or_by_latest_change() {
     assert_eq!(complete(lead, "mode", "c")["completion"]["values"], json!(["continuous"]));
     let names = complete(developer(), "agent", "d");
     assert_eq!(names["completion"]["values"], json!([]));
-    for (of, name, told) in [
+    for (of, name, message) in [
         (template(), "status", "there is id"),
         (developer(), "id", "issue_id"),
-        (json!({ "type": "ref/prompt", "name": "nobody" }), "x", "team-lead"),
+        (json!({ "type": "ref/prompt", "name": "no-such-prompt" }), "x", "team-lead"),
         (json!({ "type": "ref/resource", "uri": "tracker://queue" }), "id", "{id}"),
         (json!({ "type": "ref/tool", "name": "add_issue" }), "id", "ref/prompt"),
     ] {
         let error = complete(of, name, "");
         assert_eq!(error["code"], -32602, "{error}");
-        assert!(error["message"].as_str().unwrap().contains(told), "{told}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(message), "{message}: {error}");
     }
 }
 
@@ -271,7 +281,7 @@ fn reading_resources_needs_a_read_only_token() {
     let tokens = directory.path().join("tokens");
     fs::write(&tokens, format!("lead read-write {read_write}\npage read-only {read_only}\n"))
         .unwrap();
-    let Some(tokens) = tokens.to_str() else { panic!("the path is no text") };
+    let Some(tokens) = tokens.to_str() else { panic!("the path is not UTF-8") };
     let mut file = fs::metadata(tokens).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut file, 0o600);
     fs::set_permissions(tokens, file).unwrap();
@@ -284,8 +294,8 @@ fn reading_resources_needs_a_read_only_token() {
         assert!(reply.json()["result"]["contents"][0]["text"].is_string(), "{}", reply.body);
         assert!(!reply.body.contains(&read_only) && !reply.body.contains(&read_write));
     }
-    let mut stranger = crate::support::http::Agent::new(server.port);
-    assert_eq!(stranger.request("resources/list", json!({})).status, 401);
+    let mut unauthorized = crate::support::http::Agent::new(server.port);
+    assert_eq!(unauthorized.request("resources/list", json!({})).status, 401);
 }
 
 #[test]

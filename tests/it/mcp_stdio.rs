@@ -9,7 +9,7 @@ use crate::support::files::{issues_in_file, stored_issues};
 use crate::support::http::lock_newest_segment;
 use crate::support::{Client, ait, directory, initialize_params, request, signal};
 
-/// What a request of the stateless era carries.
+/// The `_meta` of a request in the stateless era.
 fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -18,7 +18,7 @@ fn meta() -> Value {
     })
 }
 
-/// Checks a transcript against its snapshot, whatever ids and times it holds.
+/// Compares a transcript with its snapshot after masking ids and times.
 fn assert_transcript(name: &str, frames: &[Value]) {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>");
@@ -106,7 +106,7 @@ fn stdout_has_exactly_one_frame_for_each_request() {
     client.add("t", "bug");
     assert!(client.close().success());
     assert_eq!(client.frame(), None);
-    assert!(client.log().whole().contains("TRACE"), "nothing was logged");
+    assert!(client.log().whole().contains("TRACE"), "no TRACE line was logged");
 }
 
 #[test]
@@ -146,14 +146,14 @@ fn invalid_lines_get_errors_with_their_ids() {
         let message = frame["error"]["message"].as_str().unwrap();
         assert!(message.contains(reason), "{shown}: {message}");
     }
-    // A method name of any length is not repeated whole.
+    // The error does not repeat a long method name in full.
     let error = client.request(&"m".repeat(100_000), json!({}));
     assert_eq!(error["code"], -32601);
     assert!(error["message"].as_str().unwrap().len() < 300, "{error}");
     client.add("t", "bug");
 }
 
-/// The memory of a process, in KiB.
+/// Returns the resident memory of a process in KiB.
 #[cfg(target_os = "linux")]
 fn memory_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -207,7 +207,7 @@ fn notification_before_the_session_does_not_end_the_server() {
     let stray = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     client.send(&json!({ "jsonrpc": "2.0", "id": 2, "result": {} }));
     client.send(&stray);
-    // Requests that begin no session, because of their version or because they are not complete.
+    // Requests that start no session, because of an unknown version or missing fields.
     for (key, value) in
         [("protocolVersion", json!("2099-01-01")), ("clientCapabilities", Value::Null)]
     {
@@ -224,7 +224,7 @@ fn notification_before_the_session_does_not_end_the_server() {
 }
 
 #[test]
-fn malformed_initialize_gets_an_error_that_names_what_is_missing() {
+fn malformed_initialize_gets_an_error_that_names_the_gap() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let info = json!({ "name": "x", "version": "1" });
@@ -300,7 +300,7 @@ fn a_client_that_never_reads_stderr_is_still_served() {
     drop(input);
     assert!(crate::support::wait(&mut child).success());
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
-    assert!(frames.next().is_none(), "something else than frames on stdout");
+    assert!(frames.next().is_none(), "stdout has more than the frames");
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn a_signal_ends_a_process_whose_client_reads_nothing() {
     let directory = directory();
     let mut child = ait(directory.path()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    // More than the pipes of both directions hold; nobody reads the answers.
+    // More bytes than the pipes of both directions hold, and the client reads no response.
     let pings = std::thread::spawn(move || {
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
         (0..40_000).take_while(|_| writeln!(input, "{ping}").is_ok()).count()
@@ -335,14 +335,14 @@ fn requests_before_stdin_eof_are_all_answered() {
         lines.push(request(id, "tools/call", params));
     }
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    // No line feed behind the last one: it is a request all the same.
+    // The last line has no line feed and still counts as a request.
     input.write_all(text.join("\n").as_bytes()).unwrap();
     drop(input);
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     let answers = String::from_utf8(output.stdout).unwrap();
     assert_eq!(answers.lines().count(), 51);
-    // On a slow disk some may be answered with a refusal, which is true as well.
+    // On a slow disk some calls may be refused; those change nothing.
     let confirmed = answers.matches(" filed: ").count();
     assert_eq!(stored_issues(directory.path()).len(), confirmed);
     assert!(confirmed > 0);
@@ -373,7 +373,7 @@ fn shutdown_is_quick_and_publishes_all_changes() {
     for how in ["end of input", "TERM", "INT"] {
         let directory = directory();
         let mut client = Client::start(directory.path());
-        // A page that is being kept open must not hold up the end.
+        // An open page connection must not delay the shutdown.
         let page = std::net::TcpStream::connect(("127.0.0.1", client.port())).unwrap();
         let mut answered: Vec<_> = (0..5).map(|n| client.add(&format!("t{n}"), "bug")).collect();
         let start = Instant::now();
@@ -383,7 +383,7 @@ fn shutdown_is_quick_and_publishes_all_changes() {
             client.signal(how);
             client.wait()
         };
-        // Twice the longest of all bounds together; a hang would be far beyond.
+        // Twice the sum of all time limits; a hang would take far longer.
         assert!(start.elapsed() < Duration::from_secs(4), "{how}: {:?}", start.elapsed());
         assert!(status.success(), "{how}: {status}, {}", client.log().text());
         drop(page);
@@ -420,7 +420,7 @@ fn cancelled_call_waiting_for_a_lock_changes_nothing() {
     let add =
         json!({ "title": "cancelled", "description": "", "classification": "bug", "agent": "a" });
     let id = client.ask_tool("add_issue", add);
-    // Answered after the call was dispatched, because frames are dispatched in their order.
+    // The server dispatches frames in order, so the ping response means that the call was dispatched.
     client.request("ping", json!({}));
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
     client.request("ping", json!({}));

@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::support::files::wait_for_file;
 use crate::support::{Client, directory, get};
 
-/// What an exposition holds: the type of each family, and the value of each sample by its name and labels
-/// as they are written.
+/// A parsed exposition: the type of each family, and the value of each sample by its name and labels
+/// as written.
 #[derive(Debug, Default)]
 struct Exposition {
     types: BTreeMap<String, String>,
@@ -19,7 +19,7 @@ struct Exposition {
 }
 
 impl Exposition {
-    /// Parses a text; whatever is not as the format says is a failure.
+    /// Parses a text and panics on any deviation from the format.
     #[track_caller]
     fn parse(text: &str) -> Self {
         let body = text.strip_suffix("# EOF\n").expect("it ends with # EOF");
@@ -33,8 +33,8 @@ impl Exposition {
             } else if let Some(rest) = line.strip_prefix("# TYPE ") {
                 let (name, kind) = rest.split_once(' ').unwrap();
                 assert_eq!(name, family, "{line}");
-                let again = exposition.types.insert(family.clone(), kind.to_owned());
-                assert!(again.is_none(), "{line} comes twice");
+                let previous = exposition.types.insert(family.clone(), kind.to_owned());
+                assert!(previous.is_none(), "{line} comes twice");
             } else if let Some(rest) = line.strip_prefix("# UNIT ") {
                 let (name, unit) = rest.split_once(' ').unwrap();
                 assert!(name == family && name.ends_with(&format!("_{unit}")), "{line}");
@@ -65,11 +65,11 @@ impl Exposition {
         };
         let suffix = name.strip_prefix(family).unwrap_or_else(|| panic!("{line} in {family}"));
         assert!(suffixes.contains(&suffix) && name.starts_with("ait_"), "{line}");
-        let again = self.samples.insert(series.to_owned(), value.parse().unwrap());
-        assert!(again.is_none(), "{line} comes twice");
+        let previous = self.samples.insert(series.to_owned(), value.parse().unwrap());
+        assert!(previous.is_none(), "{line} comes twice");
     }
 
-    /// Each bucket holds those before it, and the last one everything.
+    /// Checks that buckets are cumulative and that the last one equals the count.
     #[track_caller]
     fn check_histograms(&self) {
         for (series, count) in &self.samples {
@@ -153,7 +153,7 @@ fn stdio_calls_appear_in_the_metrics() {
         meters.samples.keys().filter(|series| series.starts_with("ait_operations_total"));
     assert_eq!(operations.count(), 6, "{meters:#?}");
     assert_eq!(meters.value("ait_operation_duration_seconds_count{tool=\"add_issue\"}"), 2.0);
-    // What reached no tool took no time.
+    // Calls that reached no tool have no duration.
     let timed = |tool| format!("ait_operation_duration_seconds_count{{tool=\"{tool}\"}}");
     assert!(!meters.samples.contains_key(&timed("unknown")));
     assert!(!meters.samples.contains_key(&timed("list_issues")));

@@ -1,5 +1,4 @@
-//! File systems that are full, and files that are mounted by themselves: the real ones, in a mount
-//! namespace of their own, where the machine permits that.
+//! Full file systems and bind-mounted files: real ones in a mount namespace, where the machine permits that.
 
 #![cfg(target_os = "linux")]
 
@@ -13,17 +12,17 @@ use serde_json::{Value, json};
 use crate::support::files::{copy_directory, stored_issues};
 use crate::support::{Answer, BINARY, Client, ait_through, directory, get};
 
-/// Starts the binary by a script that mounts what it needs in `$1`; `None` where that is not permitted.
+/// Starts the binary after a script that mounts file systems in `$1`; `None` where mounts are not permitted.
 fn start(directory: &tempfile::TempDir, script: &str) -> Option<Client> {
     start_in(directory, &["-rm"], script)
 }
 
-/// The same in more namespaces.
+/// Like [`start`], with further options for `unshare`.
 fn start_in(directory: &tempfile::TempDir, unshared: &[&str], script: &str) -> Option<Client> {
     let mut probe = Command::new("unshare");
     probe.args(["-rm", "mount", "-t", "tmpfs", "tmpfs"]).arg(directory.path());
     if !probe.output().is_ok_and(|output| output.status.success()) {
-        crate::support::skip("nothing can be mounted here");
+        crate::support::skip("mounts are not permitted");
         return None;
     }
     let script = format!("{script}\nexec \"$2\"");
@@ -66,13 +65,13 @@ fn full_disk_refuses_changes_until_space_is_freed() {
         filed += 1;
         assert!(filed < 100, "the disk does not fill");
     };
-    // If the next segment does not fit either, what was written of the change may be read again.
+    // If the next segment does not fit either, the partly written change may be read back later.
     let is_certain = refusal.contains("nothing was changed");
     assert!(is_certain != refusal.contains("it is not certain"), "{refusal}");
     assert!(refusal.contains("space") || refusal.contains("bytes"), "{refusal}");
     assert!(filed > 5, "{filed}: {refusal}");
     assert_eq!(count(&mut client), filed);
-    // A change may be too large for the rest, in which a trial still fits.
+    // A change may be too large for the free space although a probe file still fits.
     let rest = fs::File::create(inside.join("rest")).unwrap();
     while (&rest).write(&[b'.'; 512]).is_ok() {}
     let health = get(client.port(), "/health");
@@ -81,7 +80,7 @@ fn full_disk_refuses_changes_until_space_is_freed() {
     fs::remove_file(inside.join("filler")).unwrap();
     add(&mut client, &description).ok();
     assert_eq!(count(&mut client), filed + 1);
-    // What is on the disk, as another process would find it.
+    // Check the disk as another process would read it.
     let copy = crate::support::directory();
     copy_directory(&inside, copy.path());
     assert_eq!(stored_issues(copy.path()).len(), filed + 1);
@@ -126,9 +125,9 @@ fn read_only_error_is_printed_once_per_command() {
         echo "== end" >&2"#;
     let Some(mut client) = start(&directory, script) else { return };
     let log = client.log().wait_for("== end");
-    let mut said = log.split("== ").skip(1);
+    let mut outputs = log.split("== ").skip(1);
     for command in ["add", "next"] {
-        let (_, lines) = said.next().unwrap().split_once('\n').unwrap();
+        let (_, lines) = outputs.next().unwrap().split_once('\n').unwrap();
         assert_eq!(lines.lines().count(), 1, "{command}: {lines}");
         assert!(lines.contains("read-only"), "{command}: {lines}");
     }
@@ -138,10 +137,10 @@ fn read_only_error_is_printed_once_per_command() {
     assert_eq!(count(&mut client), 1);
     client.close();
     let log = client.log().whole();
-    let (_, of_server) = log.split_once("== end\n").unwrap();
-    // Once at the start, once for each call, and once at the end.
-    let lines = of_server.lines().filter(|line| line.contains("read-only")).count();
-    assert_eq!(lines, 1 + 3 + 1, "{of_server}");
+    let (_, server_log) = log.split_once("== end\n").unwrap();
+    // The server logs the error once at the start, once for each call, and once at the end.
+    let lines = server_log.lines().filter(|line| line.contains("read-only")).count();
+    assert_eq!(lines, 1 + 3 + 1, "{server_log}");
 }
 
 #[test]
@@ -166,13 +165,13 @@ fn bind_mounted_file_is_refused_by_name() {
     assert_eq!(crate::support::files::names(&directory.path().join("inside")), ["issues.json"]);
 }
 
-/// What a program serves is not refused by its name: its locks are tried. (No file system of a network can be
-/// mounted without a server.)
+/// A FUSE file system is not refused by its name: ait tests its locks. (A network file system cannot be mounted
+/// without a server.)
 #[test]
 fn fuse_file_system_is_tested_reported_and_used() {
     if Command::new("bindfs").arg("--version").output().is_err() || !Path::new("/dev/fuse").exists()
     {
-        crate::support::skip("there is no bindfs here, or no /dev/fuse");
+        crate::support::skip("bindfs or /dev/fuse is missing");
         return;
     }
     let directory = directory();
@@ -184,7 +183,7 @@ fn fuse_file_system_is_tested_reported_and_used() {
         cd "$1/inside"
         "$2" add one -c bug -a a >/dev/null
         "$2" doctor --json > "$1/report" || true"#;
-    // The program ends with the last process of its namespace.
+    // `--kill-child` ends bindfs together with its namespace.
     let unshared = ["-rmpf", "--mount-proc", "--kill-child"];
     let Some(mut client) = start_in(&directory, &unshared, script) else { return };
     add(&mut client, "").ok();

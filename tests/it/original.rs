@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::runs::run;
 use crate::support::{Client, directory, get};
 
-/// Every phrase of the original, as its tools write them: a closed, a rejected, a claimed and a reviewed issue.
+/// Every history phrase that the original's tools write: a closed, a rejected, a claimed and a reviewed issue.
 const FILE: &str = include_str!("../fixtures/original_history.json");
 
 fn client() -> (tempfile::TempDir, Client) {
@@ -51,7 +51,7 @@ fn the_holder_made_the_last_claim_and_comments_change_nothing() {
     assert!(!text.contains("\"holder\":\"team-lead\""), "{text}");
     let listed = run(directory.path(), &["list", "--holder", "developer", "--json"]).ok();
     assert!(listed.contains("Faster start"), "{listed}");
-    // A return that nobody's claim preceded is no failed try.
+    // A return without a claim before it does not count as a failed attempt.
     let page = get(client.port(), "/issues/00000003").body;
     assert!(!page.contains("returned once"), "{page}");
     assert!(get(client.port(), "/issues/00000001").body.contains("returned once"));

@@ -12,7 +12,7 @@ fn planner(directory: &std::path::Path) -> Client {
     client
 }
 
-/// Files an issue with attributes and gives its id.
+/// Files an issue with attributes and returns its id.
 fn file(client: &mut Client, title: &str, more: Value) -> String {
     let id = client.add(title, "bug");
     let mut arguments = json!({ "issue_id": id, "agent": "lead" });
@@ -34,7 +34,7 @@ fn close(client: &mut Client, id: &str, resolution: &str) -> crate::support::Ans
 }
 
 #[test]
-fn claims_go_by_assignee_priority_and_place() {
+fn claims_follow_assignee_priority_and_position() {
     let directory = directory();
     let mut client = planner(directory.path());
     client.add("plain", "bug");
@@ -50,7 +50,7 @@ fn claims_go_by_assignee_priority_and_place() {
 }
 
 #[test]
-fn issues_that_wait_are_not_handed_out_and_the_answer_says_why() {
+fn an_empty_claim_explains_why_waiting_issues_are_not_ready() {
     let directory = directory();
     let mut client = planner(directory.path());
     let [blocker, whole] = ["blocker", "whole"].map(|title| client.add(title, "bug"));
@@ -75,7 +75,7 @@ fn issues_that_wait_are_not_handed_out_and_the_answer_says_why() {
     assert!(given.contains("cannot be claimed now: it waits for"), "{given}");
     let open = close(&mut client, &whole, "closed").refusal();
     assert!(open.contains("has open parts") && open.contains(&part), "{open}");
-    // A blocker that ends frees, also one that is rejected; the claim then says so.
+    // When a blocker ends, even by rejection, the issue becomes claimable; the claim lists rejected blockers.
     close(&mut client, &blocker, "rejected").ok();
     let issue = client.call("get_next_issue", json!({ "agent": "dev" })).issue();
     assert_eq!(
@@ -109,7 +109,7 @@ fn compact_rows_say_blocked_until_the_blocker_ends() {
 }
 
 #[test]
-fn changes_are_one_history_entry_and_leave_status_and_holder() {
+fn an_update_adds_one_history_entry_and_keeps_the_holder() {
     let directory = directory();
     let mut client = planner(directory.path());
     let id = client.add("tyop", "bug");
@@ -133,7 +133,7 @@ fn changes_are_one_history_entry_and_leave_status_and_holder() {
     assert_eq!(held["id"], json!(id));
     let same = json!({ "issue_id": id, "agent": "lead", "priority": 1 });
     assert!(client.call("update_issue", same).refusal().contains("nothing would change"));
-    // Somebody who knows an older version changes nothing.
+    // An update with an outdated version changes nothing.
     let stale =
         json!({ "issue_id": id, "agent": "b", "priority": 0, "if_version": "2.0.00000000" });
     let refused = client.call("update_issue", stale).refusal();
@@ -167,14 +167,14 @@ fn ended_issues_keep_attributes_and_can_be_linked_and_discussed() {
 fn cycles_and_deep_nesting_are_refused_with_the_path() {
     let directory = directory();
     let mut client = planner(directory.path());
-    let ids: Vec<_> = (0..10).map(|at| client.add(&format!("issue {at}"), "bug")).collect();
+    let ids: Vec<_> = (0..10).map(|number| client.add(&format!("issue {number}"), "bug")).collect();
     let link = |client: &mut Client, from: &str, kind: &str, to: &str| {
         let arguments = json!({ "issue_id": from, "kind": kind, "to": [to], "agent": "lead" });
         client.call("link_issues", arguments)
     };
     link(&mut client, &ids[0], "blocked_by", &ids[1]).ok();
     link(&mut client, &ids[1], "blocked_by", &ids[2]).ok();
-    let path = [0, 1, 2, 0].map(|at: usize| &ids[at][..8]);
+    let path = [0, 1, 2, 0].map(|index: usize| &ids[index][..8]);
     let cycle = link(&mut client, &ids[2], "blocked_by", &ids[0]).refusal();
     let around =
         format!("{} waits for {} waits for {} waits for {}", path[2], path[0], path[1], path[2]);
@@ -182,24 +182,24 @@ fn cycles_and_deep_nesting_are_refused_with_the_path() {
     for kind in ["blocked_by", "related"] {
         assert!(link(&mut client, &ids[0], kind, &ids[0]).refusal().contains("cycle"));
     }
-    // Two links that are added together can close a cycle that neither closes alone.
+    // Two links added together can close a cycle that neither would close alone.
     link(&mut client, &ids[8], "blocked_by", &ids[9]).ok();
     let both =
         json!({ "issue_id": ids[4], "agent": "lead", "parent": ids[9], "blocked_by": [ids[8]] });
     let cycle = client.call("update_issue", both).refusal();
-    let path = [4, 8, 9, 4].map(|at: usize| &ids[at][..8]).join(" waits for ");
+    let path = [4, 8, 9, 4].map(|index: usize| &ids[index][..8]).join(" waits for ");
     assert!(cycle.contains(&path), "{cycle}");
     let entry = json!({
         "title": "t", "description": "", "classification": "bug", "parent": ids[9], "blocked_by": [ids[8]],
     });
     let filed = client.call("add_issues", json!({ "agent": "lead", "issues": [entry] })).refusal();
     assert!(filed.contains("cycle"), "{filed}");
-    // A whole waits for its parts, so a part cannot wait for it.
+    // A parent waits for its parts, so a part cannot wait for its parent.
     link(&mut client, &ids[3], "parent", &ids[0]).ok();
     link(&mut client, &ids[2], "blocked_by", &ids[3]).ok();
     assert!(link(&mut client, &ids[3], "blocked_by", &ids[0]).refusal().contains("cycle"));
-    for at in 4..8 {
-        link(&mut client, &ids[at], "parent", &ids[at - 1]).ok();
+    for index in 4..8 {
+        link(&mut client, &ids[index], "parent", &ids[index - 1]).ok();
     }
     assert!(link(&mut client, &ids[0], "parent", &ids[7]).refusal().contains("cycle"));
     let removed = json!({ "issue_id": ids[0], "kind": "blocked_by", "to": [ids[1]], "agent": "lead", "remove": true });
@@ -208,7 +208,7 @@ fn cycles_and_deep_nesting_are_refused_with_the_path() {
 }
 
 #[test]
-fn several_issues_are_filed_with_links_or_none_of_them() {
+fn add_issues_files_all_issues_with_links_or_none() {
     let directory = directory();
     let mut client = planner(directory.path());
     let entry = |title: &str, more: Value| {
@@ -244,8 +244,8 @@ fn several_issues_are_filed_with_links_or_none_of_them() {
     assert!(refusal.contains("`issues[1].title`: "), "{refusal}");
     let listed = client.call("list_issues", json!({ "take": 1 })).issue();
     assert_eq!(listed["count"], 3);
-    // Thirty short ids fit into a short reply.
-    let many: Vec<_> = (0..30).map(|at| entry(&format!("issue {at}"), json!({}))).collect();
+    // The reply to thirty filed issues stays short.
+    let many: Vec<_> = (0..30).map(|number| entry(&format!("issue {number}"), json!({}))).collect();
     let filed = client.call("add_issues", json!({ "agent": "lead", "issues": many })).ok();
     let tokens = tiktoken_rs::o200k_base_singleton().encode_ordinary(&filed).len();
     assert!(tokens <= 200, "{tokens}: {filed}");
@@ -274,7 +274,7 @@ fn a_store_without_attributes_is_written_as_before() {
 }
 
 #[test]
-fn attributes_edited_in_the_file_are_taken_over_without_cycles() {
+fn an_external_edit_of_attributes_is_merged_without_cycles() {
     let directory = directory();
     let mut client = planner(directory.path());
     let [one, other] = ["one", "other"].map(|title| client.add(title, "bug"));
@@ -286,7 +286,7 @@ fn attributes_edited_in_the_file_are_taken_over_without_cycles() {
     edited[1]["priority"] = json!(0);
     let text = json!({ "issues": edited }).to_string();
     std::fs::write(directory.path().join("issues.json"), text).unwrap();
-    until("the edit is taken over", || {
+    until("the edit is merged", || {
         let listed = json!({ "issue_id": other });
         client.call("list_issues", listed).issue()["priority"] == 0
     });
@@ -296,7 +296,7 @@ fn attributes_edited_in_the_file_are_taken_over_without_cycles() {
 }
 
 #[test]
-fn attributes_never_get_the_key_of_an_imported_value() {
+fn attributes_never_overwrite_imported_values() {
     let directory = directory();
     let rows = json!([{
         "title": "imported", "url": "https://example.org/1", "labels": [{ "name": "c++" }], "priority": "Someday",
@@ -317,7 +317,7 @@ fn attributes_never_get_the_key_of_an_imported_value() {
     assert_eq!(whole["imported_labels"], json!([{ "name": "c++" }]));
     assert_eq!((&whole["imported_priority"], &whole["parked"]), (&json!("Someday"), &json!("yes")));
     client.close();
-    // What is written can be read again.
+    // The published file can be read again.
     run(directory.path(), &["save"]).ok();
     let text = std::fs::read_to_string(directory.path().join("issues.json")).unwrap();
     assert_eq!(text.matches("\"labels\":").count(), 1, "{text}");

@@ -1,5 +1,5 @@
-//! Several processes on one store, and several stores on one machine: who serves the page, who takes it
-//! over, and what `ait status` tells of them.
+//! Several processes on one store, and several stores on one machine: which process serves the page, which one
+//! takes over, and what `ait status` reports.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -25,12 +25,13 @@ fn status(directory: &Path) -> Value {
     serde_json::from_str(&run(directory, &["status", "--json"]).ok()).unwrap()
 }
 
-/// Kind and port of each process that `ait status` shows.
+/// Returns the kind and port of each process that `ait status` shows.
 fn processes(directory: &Path) -> Vec<(String, Option<u64>)> {
     let report = status(directory);
     let processes = report["processes"].as_array().unwrap().iter();
-    let about = |it: &Value| (it["kind"].as_str().unwrap().to_owned(), it["port"].as_u64());
-    processes.map(about).collect()
+    let kind_and_port =
+        |process: &Value| (process["kind"].as_str().unwrap().to_owned(), process["port"].as_u64());
+    processes.map(kind_and_port).collect()
 }
 
 fn serves(port: u16) -> bool {
@@ -50,34 +51,38 @@ fn another_process_takes_over_the_port_after_a_kill() {
         let line =
             format!("pages: http://localhost:{port}, served by process {} (ait)", first.pid());
         assert!(log.contains(&line), "{log}");
-        other.add("filed beside it", "bug");
+        other.add("filed by a standby", "bug");
     }
     let port = u64::from(port);
-    let of = |port| ("stdio".to_owned(), port);
-    until("all are known", || processes(directory.path()).len() == 4);
+    let stdio = |port| ("stdio".to_owned(), port);
+    until("all processes are listed", || processes(directory.path()).len() == 4);
     let known = processes(directory.path());
-    assert_eq!(known.iter().filter(|it| **it == of(Some(port))).count(), 1, "{known:?}");
-    assert_eq!(known.iter().filter(|it| **it == of(None)).count(), 3, "{known:?}");
+    assert_eq!(
+        known.iter().filter(|process| **process == stdio(Some(port))).count(),
+        1,
+        "{known:?}"
+    );
+    assert_eq!(known.iter().filter(|process| **process == stdio(None)).count(), 3, "{known:?}");
     first.signal("KILL");
     first.wait();
     let port = u16::try_from(port).unwrap();
-    until("the port is taken over", || serves(port));
+    until("another process serves the port", || serves(port));
     assert_eq!(get(port, "/health").json()["issueCount"], 3);
-    until("it is known who serves", || {
+    until("the new server is listed", || {
         let known = processes(directory.path());
-        known.len() == 3 && known.iter().filter(|it| it.1.is_some()).count() == 1
+        known.len() == 3 && known.iter().filter(|process| process.1.is_some()).count() == 1
     });
     for other in &mut others {
-        other.add("filed after it", "bug");
+        other.add("filed after the takeover", "bug");
         assert!(other.close().success());
     }
     assert_eq!(stored_issues(directory.path()).len(), 6);
-    // Nobody is left, and nothing of them.
+    // After the last process ends, no registry file is left.
     assert!(!store_directory(directory.path()).join("processes").exists());
     assert_eq!(processes(directory.path()), []);
 }
 
-/// The agents of the processes that stand by notice nothing.
+/// Standby processes answer all requests of their agents while the server is killed again and again.
 #[test]
 fn port_takeover_loses_no_stdio_request() {
     const ROUNDS: usize = 3;
@@ -101,8 +106,8 @@ fn port_takeover_loses_no_stdio_request() {
         for _ in 0..ROUNDS {
             server.signal("KILL");
             server.wait();
-            until("the port is taken over", || serves(port));
-            // The next one takes its turn among those that stand by.
+            until("another process serves the port", || serves(port));
+            // The next process becomes a standby.
             server = Client::spawn(&mut on_port(path, port));
             server.initialize();
         }
@@ -124,19 +129,19 @@ fn stdio_leaves_http_to_a_serve_process_and_takes_over_its_port() {
     agent.initialize();
     let line = format!("pages: http://localhost:{port}, served by process {} (ait)", server.pid());
     agent.log().wait_for(&line);
-    // One that needs a token does not serve the store in the same way.
+    // A process that requires a token is no substitute for one that requires none.
     let mut command = ait(directory.path());
     command.env("AIT_TOKEN", "0123456789abcdef0123456789abcdef0123").env_remove("PORT");
     let mut other = Client::spawn(&mut command);
     other.initialize();
     other.log().wait_for(&format!("{} (ait serve)", line.trim_end_matches(" (ait)")));
-    let own = |port: Option<u16>| ("stdio".to_owned(), port.map(u64::from));
+    let stdio = |port: Option<u16>| ("stdio".to_owned(), port.map(u64::from));
     let known = processes(directory.path());
-    assert_eq!(known.iter().filter(|process| **process == own(None)).count(), 2, "{known:?}");
+    assert_eq!(known.iter().filter(|process| **process == stdio(None)).count(), 2, "{known:?}");
     assert!(other.close().success());
     server.signal("TERM");
     server.wait();
-    until("the agent serves the port", || processes(directory.path()) == [own(Some(port))]);
+    until("the agent serves the port", || processes(directory.path()) == [stdio(Some(port))]);
     assert_eq!(get(port, "/health").json()["issueCount"], 0);
 }
 
@@ -157,14 +162,14 @@ fn serve_fails_at_once_on_a_taken_explicit_port() {
 #[test]
 fn stdio_works_beside_a_taken_port_and_takes_it_when_free() {
     let directory = directory();
-    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = stranger.local_addr().unwrap().port();
+    let other_program = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other_program.local_addr().unwrap().port();
     let mut client = Client::spawn(&mut on_port(directory.path(), port));
     client.initialize();
     client.add("t", "bug");
     let log = client.log().wait_for("it will start when the port is free");
     assert!(log.contains(&format!("port {port} is taken by ")), "{log}");
-    drop(stranger);
+    drop(other_program);
     client.log().wait_for(&format!("pages: http://localhost:{port}"));
     assert_eq!(get(port, "/health").json()["issueCount"], 1);
     assert!(client.close().success());
@@ -197,25 +202,30 @@ fn status_reports_old_claims_and_watching_commands() {
     for words in ["2 in progress · 1 in review", "OLD CLAIM", "held for months", "no process"] {
         assert!(plain.contains(words), "no {words:?} in {plain}");
     }
-    // People look here when something is wrong.
+    // `ait status` also works when the store is damaged.
     let good = std::fs::read(directory.path().join("issues.json")).unwrap();
     std::fs::write(directory.path().join("issues.json"), "{").unwrap();
-    let told = run(directory.path(), &["status"]);
-    assert!(told.code == 0 && told.out.contains("2 in progress"), "{told:?}");
-    assert!(told.log.contains("issues.json, line 1") && told.log.contains("continue"), "{told:?}");
+    let output = run(directory.path(), &["status"]);
+    assert!(output.code == 0 && output.out.contains("2 in progress"), "{output:?}");
+    assert!(
+        output.log.contains("issues.json, line 1") && output.log.contains("continue"),
+        "{output:?}"
+    );
     std::fs::rename(directory.path().join(".ait"), directory.path().join("away")).unwrap();
     let bad = run(directory.path(), &["status"]);
     assert!(bad.code == 1 && bad.out.contains("cannot be read"), "{bad:?}");
     assert!(bad.out.contains("no process serves this store"), "{bad:?}");
     std::fs::write(directory.path().join("issues.json"), good).unwrap();
     let mut watch = ait(directory.path()).args(["log", "-f"]).spawn().unwrap();
-    until("it is known", || processes(directory.path()) == [("watch".to_owned(), None)]);
+    until("the watching command is listed", || {
+        processes(directory.path()) == [("watch".to_owned(), None)]
+    });
     watch.kill().unwrap();
     watch.wait().unwrap();
     assert_eq!(processes(directory.path()), []);
 }
 
-/// Whoever knows no tokens does not let everybody in, in the place of a server that asks for them.
+/// A process without tokens never takes over the port of a server that requires them.
 #[test]
 fn server_with_tokens_is_not_replaced_by_one_without() {
     let directory = directory();
@@ -229,7 +239,7 @@ fn server_with_tokens_is_not_replaced_by_one_without() {
     let mut open = Client::spawn(&mut on_port(directory.path(), port));
     open.initialize();
     open.log().wait_for("requires a token, while this process has none");
-    // One that leaves HTTP to the server as long as that one runs.
+    // This process leaves HTTP to the server while the server runs.
     std::fs::write(directory.path().join("ait.toml"), format!("port = {port}\n")).unwrap();
     let mut deferring = Client::spawn(ait(directory.path()).env_remove("PORT"));
     deferring.initialize();
@@ -240,32 +250,32 @@ fn server_with_tokens_is_not_replaced_by_one_without() {
     knowing.log().wait_for("this process takes over when that one ends");
     guarded.kill().unwrap();
     guarded.wait().unwrap();
-    until("the port is taken over", || serves(port));
+    until("another process serves the port", || serves(port));
     assert_eq!(get(port, "/").status, 401);
     open.add("t", "bug");
     assert!(knowing.close().success());
-    // Both would try again within a second.
+    // Both processes would retry within a second.
     thread::sleep(Duration::from_secs(2));
     assert!(!serves(port));
     assert!(open.close().success() && deferring.close().success());
 }
 
-/// `git clean` removes the files with which processes find each other, and so does the restore of a damaged store.
+/// `git clean` and the restore of a damaged store remove the registry files of running processes.
 #[test]
-fn a_process_is_known_again_after_its_files_are_removed() {
+fn a_process_registers_again_after_its_files_are_removed() {
     let directory = directory();
     let path = directory.path();
     let mut agent = Client::start(path);
     agent.add("t", "bug");
     let known = [("stdio".to_owned(), Some(agent.port().into()))];
     assert_eq!(processes(path), known);
-    until("the files are gone", || std::fs::remove_dir_all(path.join(".ait")).is_ok());
-    until("it is known again", || processes(path) == known);
+    until("the registry is removed", || std::fs::remove_dir_all(path.join(".ait")).is_ok());
+    until("the process is listed again", || processes(path) == known);
     assert!(agent.close().success());
     assert_eq!(processes(path), []);
 }
 
-/// However short they live.
+/// Registry files are removed even when a process ends at once.
 #[test]
 fn short_lived_processes_leave_no_files() {
     let directory = directory();
@@ -277,32 +287,32 @@ fn short_lived_processes_leave_no_files() {
     }
 }
 
-/// The usual ports are everybody's: so this happens in a network of its own.
+/// Other programs use the default ports too, so this test runs in a network namespace.
 #[cfg(target_os = "linux")]
 #[test]
 fn default_ports_are_shared_with_other_projects_and_programs() {
     let up = "ip link set lo up && exec \"$@\"";
-    let alone = |command: &[&str]| {
+    let isolated = |command: &[&str]| {
         let mut shell = Command::new("unshare");
         shell.args(["-rn", "sh", "-c", up, "sh"]).args(command).env_remove("PORT");
         shell.output()
     };
-    if !alone(&["true"]).is_ok_and(|output| output.status.success()) {
-        crate::support::skip("no network of its own can be made here (unshare, ip)");
+    if !isolated(&["true"]).is_ok_and(|output| output.status.success()) {
+        crate::support::skip("network namespaces are not permitted (unshare, ip)");
         return;
     }
     let test = std::env::current_exe().unwrap();
     let arguments = ["--ignored", "--exact", "ports::default_ports_in_an_isolated_network"];
-    let output = alone(&[&[test.to_str().unwrap()], &arguments[..]].concat()).unwrap();
+    let output = isolated(&[&[test.to_str().unwrap()], &arguments[..]].concat()).unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-#[ignore = "another test runs it in a network of its own"]
+#[ignore = "another test runs it in a network namespace"]
 fn default_ports_in_an_isolated_network() {
-    let usual = |directory: &Path| {
+    let on_default_port = |directory: &Path| {
         let mut command = ait(directory);
         command.env_remove("PORT");
         let mut client = Client::spawn(&mut command);
@@ -310,17 +320,17 @@ fn default_ports_in_an_isolated_network() {
         client
     };
     let [one, other, third] = [(); 3].map(|()| directory());
-    let stranger = TcpListener::bind("127.0.0.1:3000").unwrap();
-    let mut first = usual(one.path());
+    let other_program = TcpListener::bind("127.0.0.1:3000").unwrap();
+    let mut first = on_default_port(one.path());
     let log = first.log().wait_for("pages: http://localhost:3001");
     assert!(log.contains("port 3000 is taken by ") && log.contains("uses port 3001"), "{log}");
-    drop(stranger);
-    // Another project takes what is free; another process of the first stays with its page.
-    let mut of_other = usual(other.path());
-    of_other.log().wait_for("pages: http://localhost:3000");
-    let mut second = usual(one.path());
+    drop(other_program);
+    // Another project takes the free port; another process of the first project uses the page of that project.
+    let mut other_project = on_default_port(other.path());
+    other_project.log().wait_for("pages: http://localhost:3000");
+    let mut second = on_default_port(one.path());
     second.log().wait_for("pages: http://localhost:3001, served by process");
-    // The service of the first one, which nobody told a port, waits for its turn.
+    // The service of the first project has no explicit port and becomes a standby.
     let mut command = ait(one.path());
     let mut service = command.arg("serve").env_remove("PORT").spawn().unwrap();
     let log = Log::of(service.stderr.take().unwrap());
@@ -329,14 +339,14 @@ fn default_ports_in_an_isolated_network() {
     first.signal("KILL");
     first.wait();
     until("the service takes over", || serves(3001));
-    // A server of another store never answers where a project has pinned its port.
+    // A server of another store never uses the port that a project has pinned.
     std::fs::write(third.path().join("ait.toml"), "port = 3002\n").unwrap();
-    assert!(usual(third.path()).close().success());
-    let stranger = directory();
-    let mut last = usual(stranger.path());
+    assert!(on_default_port(third.path()).close().success());
+    let fourth = directory();
+    let mut last = on_default_port(fourth.path());
     let log = last.log().wait_for("pages: http://localhost:3003");
     assert!(log.contains("port 3000 is taken by "), "{log}");
-    for client in [&mut of_other, &mut last] {
+    for client in [&mut other_project, &mut last] {
         assert!(client.close().success());
     }
     service.kill().unwrap();

@@ -1,4 +1,4 @@
-//! The store in PostgreSQL: what every store must do, on a real server.
+//! The PostgreSQL store passes the store conformance suite on a real server.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ async fn postgres_store_passes_the_suite() {
     assert_ne!(open(&many).id().await, open(&url).id().await);
 }
 
-/// Clients of a pooler share connections, also those of other processes.
+/// Clients of a pooler share connections, also with other processes.
 #[tokio::test]
 async fn postgres_store_behind_a_pooler_passes_the_suite() {
     let Some(server) = shared() else { return };
@@ -42,12 +42,12 @@ async fn postgres_store_behind_a_pooler_passes_the_suite() {
 }
 
 #[tokio::test]
-async fn events_and_their_numbers_survive_restarts_of_postgres_stores() {
+async fn postgres_events_keep_their_numbers_after_a_restart() {
     let Some(url) = project() else { return };
     conformance::keep_events(|| open(&url)).await;
 }
 
-/// The last event of a process gets its number from it, and others are told.
+/// Before a process ends, it numbers its last event and notifies other processes.
 #[tokio::test]
 async fn postgres_stores_number_their_events_before_they_end() {
     let Some(server) = shared() else { return };
@@ -57,10 +57,10 @@ async fn postgres_stores_number_their_events_before_they_end() {
     let schema = url.split_once("schema=").unwrap().1;
     let (client, mut connection) =
         tokio_postgres::connect(&server.url("ait"), tokio_postgres::NoTls).await.unwrap();
-    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
-            let _ = told.send(message);
+            let _ = sender.send(message);
         }
     });
     let channel = format!(
@@ -74,7 +74,7 @@ async fn postgres_stores_number_their_events_before_they_end() {
         format!("SELECT count(*) FROM {schema}.events WHERE number IS NULL AND body IS NOT NULL");
     let unnumbered: i64 = client.query_one(&unnumbered, &[]).await.unwrap().get(0);
     assert_eq!(unnumbered, 0);
-    let message = heard.try_recv().unwrap();
+    let message = receiver.try_recv().unwrap();
     assert!(matches!(message, AsyncMessage::Notification(_)), "{message:?}");
 }
 
@@ -109,9 +109,9 @@ async fn a_lapse_and_a_take_up_in_postgres_never_both_win() {
         .await;
 }
 
-/// Claims look at a few issues, however many are ready, and whatever plans the server makes.
+/// A claim reads a few index entries, however many issues are ready and whichever plan the server picks.
 #[tokio::test]
-async fn claims_read_no_more_of_a_large_project() {
+async fn claims_in_a_large_project_read_few_index_entries() {
     const READY: u64 = 20_000;
     let Some(server) = shared() else { return };
     let url = server.project();
@@ -138,20 +138,20 @@ async fn claims_read_no_more_of_a_large_project() {
         let command = if nth % 2 == 0 { claim(None) } else { review() };
         assert!(apply(&store, command, at(nth)).await.unwrap().is_some());
     }
-    // Its connections report what they did when they end.
+    // The connections report their statistics when they end.
     drop(store);
     let begun = std::time::Instant::now();
     while read().await < before + 20 {
-        assert!(begun.elapsed() < PATIENCE, "the server does not report what was read");
+        assert!(begun.elapsed() < PATIENCE, "the server does not report its reads");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let read = (read().await - before).cast_unsigned();
-    assert!(read < READY / 4, "20 claims read {read} entries of indexes");
+    assert!(read < READY / 4, "20 claims read {read} index entries");
 }
 
 proptest! {
-    // Each command is synced to the disk.
+    // Each command is synced to disk, so few cases are enough.
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]

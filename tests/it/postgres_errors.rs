@@ -1,4 +1,4 @@
-//! What the store in PostgreSQL says when the database cannot do what it should, and that it recovers.
+//! Errors of the PostgreSQL store when the database fails, and its recovery.
 
 use std::num::NonZeroUsize;
 
@@ -20,7 +20,7 @@ fn is_about(error: &StoreError, words: &[&str]) -> bool {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_is_an_error_that_passes() {
+async fn the_store_recovers_when_a_stopped_server_restarts() {
     let Some(server) = Server::start(&[]) else { return };
     let store = open(&server.project());
     apply(&store, add(1, Classification::Bug), at(0)).await.unwrap();
@@ -48,7 +48,7 @@ async fn a_newer_schema_is_left_alone() {
     assert!(matches!(error, StoreError::Newer(_)), "{error}");
     assert!(matches!(store.counts().await.unwrap_err(), StoreError::Newer(_)));
 
-    // A process that is there when a newer one migrates the schema hears the same.
+    // A process that runs while a newer one migrates the schema gets the same error.
     let url = server.project();
     let schema = url.split_once("schema=").unwrap().1;
     let store = open(&url);
@@ -87,13 +87,13 @@ async fn missing_rights_are_named() {
     assert_eq!(store.counts().await.unwrap().total(), 0);
     let error = apply(&store, add(1, Classification::Bug), at(0)).await.unwrap_err();
     assert!(is_about(&error, &["permission denied", "rights"]), "{error}");
-    // An event without a number, which this role cannot give it, is not seen yet.
+    // This role cannot number events, so it does not see an event without a number.
     let owner = open(&url);
     for n in 1..3 {
         apply(&owner, add(n, Classification::Bug), at(0)).await.unwrap();
         assert_eq!(owner.events(0, 10).await.unwrap().newest.number, u64::from(n));
     }
-    // It would number the event again.
+    // An open store would number the event again.
     assert!(owner.close().await);
     drop(owner);
     let take_number =
@@ -102,7 +102,7 @@ async fn missing_rights_are_named() {
     assert_eq!(store.events(0, 10).await.unwrap().newest.number, 1);
     assert_eq!(store.state().await.unwrap().issues.len(), 1);
     assert_eq!(store.counts().await.unwrap().total(), 2);
-    // Another project stays out of reach.
+    // The role has no access to another project.
     let other = server.project();
     open(&other).migrate().await.unwrap();
     let other = other.split_once("schema=").unwrap().1;
@@ -110,7 +110,7 @@ async fn missing_rights_are_named() {
     assert!(is_about(&error, &["permission denied"]), "{error}");
 }
 
-/// What docs/postgres.md grants to a role that is not the owner is enough for everything.
+/// The grants in docs/postgres.md are enough for a role that is not the owner.
 #[tokio::test]
 async fn the_least_rights_suffice() {
     let Some(server) = shared() else { return };
@@ -128,9 +128,9 @@ async fn the_least_rights_suffice() {
     assert!(worker().await.health(Probe::Trial).await.trouble.is_none());
 }
 
-/// Requests that share a transaction do not share what is wrong with one of them.
+/// Requests share a transaction, but an error in one does not fail the others.
 #[tokio::test]
-async fn a_request_that_fails_fails_alone() {
+async fn a_failed_request_does_not_fail_its_batch() {
     let Some(server) = shared() else { return };
     let url = server.project();
     let schema = url.split_once("schema=").unwrap().1;
@@ -149,7 +149,7 @@ async fn a_request_that_fails_fails_alone() {
             }
         }
     }
-    // Something else holds the issue 0.
+    // Another connection locks issue 0.
     client.batch_execute(&format!("BEGIN; SELECT FROM {schema}.issues FOR UPDATE")).await.unwrap();
     let freed = async {
         for added in join_all(adds(10..15)).await {
@@ -157,11 +157,11 @@ async fn a_request_that_fails_fails_alone() {
         }
         client.batch_execute("COMMIT").await.unwrap();
     };
-    let ((), said) = tokio::join!(freed, apply(&store, say(number(0).into()), at(2)));
-    said.unwrap();
+    let ((), commented) = tokio::join!(freed, apply(&store, say(number(0).into()), at(2)));
+    commented.unwrap();
 }
 
-/// PostgreSQL cannot store the character NUL, which a name may contain.
+/// PostgreSQL cannot store the NUL character, which an agent name may contain.
 #[tokio::test]
 async fn an_agent_with_nul_in_its_name_can_work() {
     let Some(url) = project() else { return };
@@ -197,7 +197,7 @@ async fn a_schema_may_have_the_name_of_a_reserved_word() {
 }
 
 #[tokio::test]
-async fn a_database_that_only_allows_reads_says_so() {
+async fn a_read_only_database_is_reported_and_readable() {
     let Some(server) = shared() else { return };
     let url = server.project();
     let store = open(&url);
@@ -212,7 +212,7 @@ async fn a_database_that_only_allows_reads_says_so() {
 }
 
 #[tokio::test]
-async fn what_slows_the_database_down_is_named() {
+async fn health_names_missing_indexes_bloat_and_old_snapshots() {
     let Some(server) = shared() else { return };
     let url = server.project();
     let schema = url.split_once("schema=").unwrap().1;
@@ -227,7 +227,7 @@ async fn what_slows_the_database_down_is_named() {
     client.batch_execute(hold).await.unwrap();
     let begun = std::time::Instant::now();
     while known().await.oldest_snapshot_s < 1 {
-        assert!(begun.elapsed() < crate::support::PATIENCE, "the old snapshot is not seen");
+        assert!(begun.elapsed() < crate::support::PATIENCE, "the old snapshot is not reported");
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     client.batch_execute("COMMIT").await.unwrap();
@@ -238,13 +238,13 @@ async fn what_slows_the_database_down_is_named() {
     client.batch_execute(&fill).await.unwrap();
     let begun = std::time::Instant::now();
     while known().await.bloated_tables != ["links"] {
-        assert!(begun.elapsed() < crate::support::PATIENCE, "the bloat is not seen");
+        assert!(begun.elapsed() < crate::support::PATIENCE, "the bloat is not reported");
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
 }
 
 #[tokio::test]
-async fn a_wrong_password_says_where_to_put_it_and_shows_none() {
+async fn a_password_error_names_pgpass_and_hides_the_password() {
     let Some(server) = Server::start(&[]) else { return };
     let client = server.connect().await;
     client.batch_execute("CREATE ROLE guarded LOGIN SUPERUSER PASSWORD 'right'").await.unwrap();
@@ -255,7 +255,7 @@ async fn a_wrong_password_says_where_to_put_it_and_shows_none() {
         PostgresOptions::parse(&url).unwrap().with_password(Some(Password::new(password)))
     };
     let error = loop {
-        // The server may not have read its rules again yet.
+        // The server may not have reloaded its rules yet.
         match PostgresStore::new(options("wr0ng")).migrate().await {
             Ok(()) => tokio::task::yield_now().await,
             Err(error) => break error,

@@ -1,4 +1,4 @@
-//! Connections and servers that die at any moment: nothing is lost, and no issue is claimed twice.
+//! Killed connections and servers lose no change, and no issue is claimed twice.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,17 +19,21 @@ const PROCESSES: usize = 3;
 const TASKS: usize = 4;
 const ISSUES: u32 = 400;
 
-/// What a task was answered.
-struct Heard {
+/// The result of one claim by a task.
+struct ClaimResult {
     agent: AgentName,
     answer: Result<Option<IssueId>, StoreError>,
 }
 
-/// Claims until nothing is left, each time by another name.
-async fn claim_all(store: Arc<PostgresStore>, task: usize, ends: Arc<AtomicBool>) -> Vec<Heard> {
-    let mut heard = Vec::new();
+/// Claims until no issue is left, each time under another agent name.
+async fn claim_all(
+    store: Arc<PostgresStore>,
+    task: usize,
+    ends: Arc<AtomicBool>,
+) -> Vec<ClaimResult> {
+    let mut results = Vec::new();
     while !ends.load(Ordering::Relaxed) {
-        let agent = AgentName::try_from(format!("{task}-{}", heard.len())).unwrap();
+        let agent = AgentName::try_from(format!("{task}-{}", results.len())).unwrap();
         let terms = Default::default();
         let command = Command::GetNextIssue {
             issue: None,
@@ -39,15 +43,15 @@ async fn claim_all(store: Arc<PostgresStore>, task: usize, ends: Arc<AtomicBool>
         };
         let answer = apply(&*store, command, at(1)).await.map(|found| found.map(|issue| issue.id));
         let is_over = matches!(answer, Ok(None));
-        heard.push(Heard { agent, answer });
+        results.push(ClaimResult { agent, answer });
         if is_over {
             break;
         }
     }
-    heard
+    results
 }
 
-/// Lets many tasks of several processes claim everything, while `trouble` goes on, and checks what they were told.
+/// Lets tasks of several processes claim every issue during `trouble`, then checks their results against the store.
 async fn claim_through<F: Future<Output = ()>>(
     url: &str,
     trouble: impl FnOnce(Arc<AtomicUsize>) -> F,
@@ -63,21 +67,21 @@ async fn claim_through<F: Future<Output = ()>>(
             let (store, ends) = (Arc::clone(&stores[task % PROCESSES]), Arc::clone(&ends));
             let running = Arc::clone(&running);
             tokio::spawn(async move {
-                let heard = claim_all(store, task, ends).await;
+                let results = claim_all(store, task, ends).await;
                 running.fetch_sub(1, Ordering::SeqCst);
-                heard
+                results
             })
         })
         .collect();
     trouble(running).await;
-    let mut heard = Vec::new();
+    let mut results = Vec::new();
     for task in tasks {
-        heard.extend(task.await.unwrap());
+        results.extend(task.await.unwrap());
     }
-    check(&open(url), &heard).await;
+    check(&open(url), &results).await;
 }
 
-async fn check(store: &PostgresStore, heard: &[Heard]) {
+async fn check(store: &PostgresStore, results: &[ClaimResult]) {
     let events = store.events(0, usize::MAX).await.unwrap();
     let numbers = events.events.iter().map(|event| event.position.number);
     assert!(numbers.eq(1..=events.newest.number), "the numbers are contiguous");
@@ -89,12 +93,12 @@ async fn check(store: &PostgresStore, heard: &[Heard]) {
             by_agent.insert(event.event.agent.clone(), event.event.issue);
         }
     }
-    let (mut told, mut failed, mut uncertain) = (0, 0, 0);
-    for Heard { agent, answer } in heard {
+    let (mut confirmed, mut failed, mut uncertain) = (0, 0, 0);
+    for ClaimResult { agent, answer } in results {
         let claimed = by_agent.get(agent.as_str());
         match answer {
             Ok(Some(issue)) => {
-                told += 1;
+                confirmed += 1;
                 assert_eq!(claimed, Some(issue), "a claim is lost: {agent:?}");
                 let found = store.get((*issue).into()).await.unwrap();
                 assert_eq!(found.holder().map(|holder| holder.agent), Some(agent.as_str()));
@@ -102,7 +106,7 @@ async fn check(store: &PostgresStore, heard: &[Heard]) {
             Err(StoreError::Uncertain(_)) => uncertain += 1,
             Ok(None) | Err(_) => {
                 failed += usize::from(answer.is_err());
-                assert_eq!(claimed, None, "{answer:?} has changed something");
+                assert_eq!(claimed, None, "{answer:?} has claimed an issue");
             }
         }
     }
@@ -112,12 +116,17 @@ async fn check(store: &PostgresStore, heard: &[Heard]) {
     assert_eq!(counts.total(), ISSUES as usize);
     let query = Query { statuses: Some(Status::InProgress).into(), ..Query::default() };
     assert_eq!(store.list(query).await.unwrap().total, claims.len());
-    eprintln!("{told} claims were told, {failed} calls failed, {uncertain} are uncertain");
-    assert!(told + uncertain >= ISSUES as usize * 9 / 10, "most claims went well");
+    eprintln!(
+        "{confirmed} claims were confirmed, {failed} calls failed, {uncertain} were uncertain"
+    );
+    assert!(
+        confirmed + uncertain >= ISSUES as usize * 9 / 10,
+        "fewer than 90 % of the claims succeeded"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ended_connections_lose_and_double_nothing() {
+async fn terminated_connections_lose_and_duplicate_no_claim() {
     let Some(server) = Server::start(&[]) else { return };
     let server = &server;
     claim_through(&server.project(), |running| async move {
@@ -135,9 +144,9 @@ async fn ended_connections_lose_and_double_nothing() {
     .await;
 }
 
-/// A server that is killed or ends at once recovers when it starts again.
+/// A server recovers when it restarts after a kill or an immediate shutdown.
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_servers_lose_and_double_nothing() {
+async fn killed_servers_lose_and_duplicate_no_claim() {
     let Some(server) = Server::start(&[]) else { return };
     let server = &server;
     claim_through(&server.project(), |running| async move {

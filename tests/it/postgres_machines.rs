@@ -1,4 +1,4 @@
-//! Two machines on one PostgreSQL: commands, agents over stdio and a server, each from a directory of its own.
+//! Two machines on one PostgreSQL server: commands, agents over stdio and a server, each in its own directory.
 
 use std::path::Path;
 
@@ -62,7 +62,7 @@ fn a_claim_of_a_killed_agent_lapses_on_another_machine() {
 }
 
 #[test]
-fn a_server_shows_what_other_machines_change() {
+fn a_server_shows_changes_from_other_machines() {
     let Some(url) = project() else { return };
     let (one, two) = (directory(), directory());
     let server = agent(one.path(), &url);
@@ -87,7 +87,7 @@ fn issues_move_between_files_and_databases_by_backups() {
     run(path, &["backup", "moved.json"]).ok();
     ok(path, &url, &["restore", "moved.json"]);
     assert_eq!(export(&["--store", &url]), issues);
-    // Again is nothing to do, and another backup would lose an issue.
+    // Restoring again changes nothing; restoring over a new issue needs `--force`.
     ok(path, &url, &["restore", "moved.json"]);
     ok(path, &url, &["add", "Only there", "-c", "bug"]);
     let refused = run(path, &on(&url, &["restore", "moved.json"]));

@@ -1,5 +1,5 @@
-//! Servers that another one replaces, that have no connection left, and whose disk is full: what the store says
-//! meanwhile, and that it goes on by itself afterwards.
+//! PostgreSQL servers that fail over, run out of connections or fill their disk: the errors of the store, and its
+//! recovery.
 
 use std::fs;
 use std::io::Write;
@@ -17,7 +17,7 @@ use crate::support::commands::{add, at, claim, number};
 use crate::support::postgres::{Server, give, open, own_directory};
 use crate::support::stores::apply;
 
-/// Waits until a query answers with true.
+/// Waits until a query returns true.
 async fn wait_for(server: &Server, query: &str) {
     let (client, begun) = (server.connect().await, Instant::now());
     while !client.query_one(query, &[]).await.unwrap().get::<_, bool>(0) {
@@ -26,7 +26,7 @@ async fn wait_for(server: &Server, query: &str) {
     }
 }
 
-/// Makes a standby without which no change is answered.
+/// Starts a standby that must confirm every commit.
 async fn synchronous_standby(server: &Server) -> Server {
     let standby = tokio::task::block_in_place(|| server.standby());
     let client = server.connect().await;
@@ -37,7 +37,7 @@ async fn synchronous_standby(server: &Server) -> Server {
     standby
 }
 
-/// Files issues until `ends`, and returns the numbers of those that were answered.
+/// Files issues until `ends` is set, and returns the numbers of the confirmed ones.
 async fn file_until(
     ends: Arc<AtomicBool>,
     store: Arc<PostgresStore>,
@@ -64,13 +64,13 @@ async fn file_until(
 async fn wait_for_more(answered: &AtomicUsize, more: usize) {
     let (begun, before) = (Instant::now(), answered.load(Ordering::SeqCst));
     while answered.load(Ordering::SeqCst) < before + more {
-        assert!(begun.elapsed() < PATIENCE, "nothing more is answered");
+        assert!(begun.elapsed() < PATIENCE, "no more changes are confirmed");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_cluster_takes_over_behind_the_same_address() {
+async fn a_failover_behind_the_same_address_loses_no_change() {
     let Some(server) = Server::start(&[]) else { return };
     let url = server.project();
     let stores: Vec<_> = (0..2).map(|_| Arc::new(open(&url))).collect();
@@ -88,7 +88,7 @@ async fn another_cluster_takes_over_behind_the_same_address() {
         server.stop("QUIT");
         standby.take_place_of(&server);
     });
-    // Until it is the primary it is a standby, which can be read.
+    // Before its promotion the standby accepts reads only.
     let other = open(&url);
     assert!(other.counts().await.unwrap().total() > 40);
     let error = apply(&other, claim(None), at(2)).await.unwrap_err();
@@ -103,7 +103,7 @@ async fn another_cluster_takes_over_behind_the_same_address() {
     }
     let state = open(&url).state().await.unwrap();
     let lost: Vec<_> = filed.iter().filter(|n| state.issues.get(number(**n)).is_none()).collect();
-    assert!(lost.is_empty(), "answered and lost: {lost:?}");
+    assert!(lost.is_empty(), "confirmed and lost: {lost:?}");
     let events = other.events(0, usize::MAX).await.unwrap();
     let numbers = events.events.iter().map(|event| event.position.number);
     assert!(numbers.eq(1..=state.position.number), "the numbers are contiguous");
@@ -115,7 +115,7 @@ async fn another_cluster_takes_over_behind_the_same_address() {
     assert!(apply(&other, claim(None), at(3)).await.unwrap().is_some());
 }
 
-/// What a process knows of transactions is of the server that it was connected to.
+/// The store discards its knowledge of transaction ids when it connects to another server.
 #[tokio::test(flavor = "multi_thread")]
 async fn events_of_a_server_with_lower_transaction_ids_are_seen() {
     let Some(server) = Server::start(&[]) else { return };
@@ -124,7 +124,7 @@ async fn events_of_a_server_with_lower_transaction_ids_are_seen() {
     apply(&store, add(0, Classification::Bug), at(0)).await.unwrap();
     let mut standby = tokio::task::block_in_place(|| server.standby());
     tokio::task::block_in_place(|| standby.stop("INT"));
-    // Each iteration is a transaction of its own for the server.
+    // Each iteration is a separate transaction on the server.
     let ids = "CREATE TEMP TABLE t (n integer); DO $$ BEGIN FOR n IN 1..2000 LOOP BEGIN INSERT INTO t VALUES (n); \
         EXCEPTION WHEN OTHERS THEN END; END LOOP; END $$";
     server.connect().await.batch_execute(ids).await.unwrap();
@@ -134,7 +134,7 @@ async fn events_of_a_server_with_lower_transaction_ids_are_seen() {
         standby.take_place_of(&server);
     });
     wait_for(&standby, "SELECT pg_promote()").await;
-    // The connections are new ones when the change begins, so that nothing of it fails.
+    // This read reconnects, so that the change does not meet a closed connection.
     assert_eq!(store.counts().await.unwrap().total(), 1);
     apply(&store, add(1, Classification::Bug), at(1)).await.unwrap();
     assert_eq!(store.events(0, 10).await.unwrap().newest.number, 2);
@@ -146,7 +146,7 @@ async fn a_server_without_a_free_connection_says_so() {
     let url = server.project();
     open(&url).migrate().await.unwrap();
     let (mut held, begun) = (Vec::new(), Instant::now());
-    // Connections that were just closed may count for a moment.
+    // Recently closed connections may still count for a moment.
     let own = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
     loop {
         assert!(begun.elapsed() < PATIENCE);
@@ -171,17 +171,17 @@ async fn a_server_without_a_free_connection_says_so() {
     assert_eq!(store.counts().await.unwrap().total(), 1);
 }
 
-/// A small file system, until it is dropped.
+/// A small file system, unmounted on drop.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts it, or returns `None` where that is not permitted.
+    /// Mounts a tmpfs, or returns `None` where that is not permitted.
     fn mount() -> Option<Self> {
         let directory = own_directory();
         let mut mount = Program::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"]).arg(&directory);
         if !mount.output().is_ok_and(|done| done.status.success()) {
-            crate::support::skip("nothing can be mounted here");
+            crate::support::skip("mounts are not permitted");
             let _ = fs::remove_dir(&directory);
             return None;
         }
@@ -189,7 +189,7 @@ impl SmallDisk {
         Some(Self(directory))
     }
 
-    /// Fills what is free.
+    /// Fills the free space.
     fn fill(&self) -> PathBuf {
         let ballast = self.0.join("ballast");
         let mut file = fs::File::create(&ballast).unwrap();
@@ -205,7 +205,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// An issue with a text that cannot be compressed.
+/// Returns a command that files an issue with an incompressible description.
 fn large(n: u32) -> Command {
     let words = (0..1500).map(|_| uuid::Uuid::new_v4().to_string());
     let text = Description::try_from(words.collect::<Vec<_>>().join(" ")).unwrap();
@@ -217,22 +217,22 @@ fn large(n: u32) -> Command {
     Command::AddIssue { id, title, description: text, classification, details, agent }
 }
 
-/// The tables are in a tablespace that fills up. If the disk of its log were full, the server itself would stop.
+/// The tables are in a tablespace that fills up. If the disk of the WAL were full, the server itself would stop.
 #[tokio::test]
-async fn a_full_disk_of_the_server_is_named_and_passes() {
+async fn the_store_recovers_from_a_full_server_disk() {
     let Some(disk) = SmallDisk::mount() else { return };
     let Some(server) = Server::start(&[]) else { return };
-    let place = Path::new(&disk.0).join("space");
-    fs::create_dir(&place).unwrap();
-    give(&place, 0o700);
-    let create = format!("CREATE TABLESPACE small LOCATION '{}'", place.display());
+    let tablespace = Path::new(&disk.0).join("space");
+    fs::create_dir(&tablespace).unwrap();
+    give(&tablespace, 0o700);
+    let create = format!("CREATE TABLESPACE small LOCATION '{}'", tablespace.display());
     server.connect().await.batch_execute(&create).await.unwrap();
     let url = format!("{}&options=-c%20default_tablespace%3Dsmall", server.project());
     let store = open(&url);
     apply(&store, large(0), at(0)).await.unwrap();
     let ballast = disk.fill();
     let mut answered = 1;
-    // A few pages may be free in the files that are there.
+    // The existing files may have a few free pages.
     let error = loop {
         assert!(answered < 20, "the disk does not fill up");
         match apply(&store, large(answered), at(1)).await {

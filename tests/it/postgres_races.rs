@@ -1,5 +1,5 @@
-//! Transactions of several processes that meet in PostgreSQL. One is held at its commit by a trigger, so that the order
-//! is certain.
+//! Concurrent transactions of several processes in PostgreSQL. A trigger holds one of them at its commit, so that the
+//! order is fixed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,14 +18,14 @@ use crate::support::commands::{
 use crate::support::postgres::{open, shared};
 use crate::support::stores::apply;
 
-/// The key of the lock for which the commits of the agent `slow` wait.
+/// The key of the advisory lock that holds back the commits of the agent `slow`.
 const GATE: i64 = 42;
 
 fn slow() -> AgentName {
     AgentName::try_from("slow").unwrap()
 }
 
-/// Two processes on one project, and the gate at which the agent `slow` waits.
+/// Two processes on one project, and the connection that holds back the agent `slow`.
 struct Scene {
     stores: [Arc<PostgresStore>; 2],
     gate: Client,
@@ -52,7 +52,7 @@ impl Scene {
         Some(Self { stores, gate, url })
     }
 
-    /// Begins a change by the agent `slow`, and waits until its transaction is at its commit.
+    /// Begins a change by the agent `slow`, and waits until its transaction reaches its commit.
     async fn hold(&self, command: Command) -> JoinHandle<()> {
         let store = Arc::clone(&self.stores[0]);
         let held = tokio::spawn(async move {
@@ -64,7 +64,7 @@ impl Scene {
         held
     }
 
-    /// Waits until another transaction waits for the one that is held.
+    /// Waits until another transaction is blocked by the held one.
     async fn until_another_waits(&self) {
         let waits = "SELECT 1 FROM pg_locks held JOIN pg_stat_activity other \
                      ON held.pid = ANY(pg_blocking_pids(other.pid)) WHERE held.locktype = 'advisory' \
@@ -72,8 +72,8 @@ impl Scene {
         self.until(waits, i64::from(hash(&self.url))).await;
     }
 
-    /// Claims an issue while a transaction that is no change of `ait` holds one, and releases that when the claim waits
-    /// for it. Returns what was claimed.
+    /// Claims an issue while a transaction from outside `ait` locks `held`, and commits that transaction once the claim
+    /// waits for it. Returns the id of the claimed issue.
     async fn claim_while_held(&self, held: IssueId) -> Option<IssueId> {
         let schema = self.url.split_once("schema=").unwrap().1;
         let lock =
@@ -89,7 +89,7 @@ impl Scene {
         claim.await.unwrap().unwrap().map(|issue| issue.id)
     }
 
-    /// Waits until a query has a row.
+    /// Waits until a query returns a row.
     async fn until(&self, query: &str, parameter: i64) {
         let begun = Instant::now();
         while self.gate.query(query, &[&parameter]).await.unwrap().is_empty() {
@@ -105,7 +105,7 @@ impl Scene {
     }
 }
 
-/// A positive number for a project, so that tests do not wait for each other.
+/// Returns a positive lock key for a project, so that tests do not block each other.
 fn hash(url: &str) -> i32 {
     let sum = url.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     (sum >> 1) as i32
@@ -120,8 +120,8 @@ fn add_as(n: u32, agent: AgentName) -> Command {
     Command::AddIssue { id, title, description, classification, details, agent }
 }
 
-/// The transaction that drew its number first commits last. Whoever has read the other event must still come to its
-/// event.
+/// The transaction with the lower sequence value commits last. A reader that has already seen the other event must
+/// still get the late one.
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_by_number_skip_no_event_that_commits_later() {
     let Some(scene) = Scene::new().await else { return };
@@ -131,14 +131,14 @@ async fn readers_by_number_skip_no_event_that_commits_later() {
     let held = scene.hold(add_as(1, slow())).await;
     apply(&**second, add(2, Classification::Bug), at(2)).await.unwrap();
     let read = second.events(0, 10).await.unwrap();
-    assert_eq!(read.events.len(), 1, "the other one is not committed yet");
+    assert_eq!(read.events.len(), 1, "the held event is not committed yet");
     assert_eq!((read.events[0].event.issue, read.newest.number), (number(2), 1));
     assert_eq!(follower.state().await.unwrap().issues.len(), 1);
     scene.release(held).await;
     let rest = second.events(1, 10).await.unwrap();
     assert_eq!(rest.events.len(), 1);
     assert_eq!((rest.events[0].event.issue, rest.events[0].position.number), (number(1), 2));
-    // A plain sequence would have given them the other order.
+    // A plain sequence would have numbered them the other way around.
     let schema = scene.url.split_once("schema=").unwrap().1;
     let drawn = format!("SELECT issue FROM {schema}.events WHERE number IS NOT NULL ORDER BY seq");
     let drawn: Vec<IssueId> = scene
@@ -150,7 +150,7 @@ async fn readers_by_number_skip_no_event_that_commits_later() {
         .map(|row| IssueId::from(row.get::<_, uuid::Uuid>(0)))
         .collect();
     assert_eq!(drawn, [number(1), number(2)]);
-    // All processes agree on the order of filing: that of the numbers.
+    // All processes agree on the filing order, which is the order of the event numbers.
     for store in [&**first, &**second, &follower, &open(&scene.url)] {
         let filed = [number(2), number(1)];
         assert_eq!(ids(&store.list(all()).await.unwrap().issues), filed);
@@ -161,8 +161,8 @@ async fn readers_by_number_skip_no_event_that_commits_later() {
     assert_eq!(claimed.id, number(2));
 }
 
-/// A process that remembers from where to look for ready issues must find one that becomes ready before that place,
-/// also if that was being committed when it looked last.
+/// A process caches the position where its search for ready issues begins. It must still find an issue that becomes
+/// ready before that position, even if that change was uncommitted during the last search.
 #[tokio::test(flavor = "multi_thread")]
 async fn issues_that_become_ready_again_are_next() {
     let Some(scene) = Scene::new().await else { return };
@@ -185,7 +185,7 @@ async fn issues_that_become_ready_again_are_next() {
     for (expected, events) in [(3, 12), (4, 13), (5, 14)] {
         let claimed = apply(&**second, claim(None), at(3)).await.unwrap().unwrap();
         assert_eq!(claimed.id, number(expected));
-        // A process looks for the first ready issue before it tells of its events.
+        // A process searches for the first ready issue before it announces its events.
         newest.wait_for(|newest| newest.number >= events).await.unwrap();
     }
     scene.release(held).await;
@@ -209,10 +209,10 @@ fn close_as(n: u32, agent: AgentName) -> Command {
     Command::CloseIssue { issue, resolution, comment, agent, required_claim }
 }
 
-/// An issue gets a blocker while that is closed by another process. It must not wait for it afterwards, whichever comes
-/// first.
+/// One process adds a blocker to an issue while another process closes that blocker. Whichever commits first, the
+/// issue must be ready afterwards.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_issue_waits_for_a_blocker_that_closed_meanwhile() {
+async fn a_blocker_closed_during_its_link_does_not_block() {
     for closes_first in [false, true] {
         let Some(scene) = Scene::new().await else { return };
         let [first, second] = &scene.stores;
@@ -235,9 +235,9 @@ async fn no_issue_waits_for_a_blocker_that_closed_meanwhile() {
     }
 }
 
-/// Two blockers of one issue close at the same time, each in a process that sees the other one open.
+/// Two processes each close one of the two blockers of an issue, and each still sees the other blocker open.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_issue_is_ready_when_its_last_blockers_close_together() {
+async fn an_issue_is_ready_after_both_blockers_close_at_once() {
     let Some(scene) = Scene::new().await else { return };
     let [first, second] = &scene.stores;
     for n in [1, 2, 3] {
@@ -256,9 +256,9 @@ async fn an_issue_is_ready_when_its_last_blockers_close_together() {
     assert_eq!(claimed.map(|issue| issue.id), Some(number(3)));
 }
 
-/// A claim passes over an issue that another claim is just taking, and waits for one that is only being changed.
+/// A claim skips an issue that another claim is taking, and waits for one that another change has locked.
 #[tokio::test(flavor = "multi_thread")]
-async fn claims_pass_over_claims_and_wait_for_other_changes() {
+async fn claims_skip_claimed_issues_and_wait_for_changed_ones() {
     let Some(scene) = Scene::new().await else { return };
     let [first, second] = &scene.stores;
     for n in [1, 2, 3] {
@@ -285,9 +285,9 @@ async fn claims_pass_over_claims_and_wait_for_other_changes() {
     assert_eq!((claimed.id, claimed.comments.len()), (number(3), 1));
 }
 
-/// Claims pass over nothing but what other claims take, whatever else holds an issue and for however short a time.
+/// Claims skip only issues that other claims are taking. They wait for every other kind of lock.
 #[tokio::test(flavor = "multi_thread")]
-async fn claims_wait_for_whatever_is_no_claim() {
+async fn claims_wait_for_locks_that_are_not_claims() {
     let Some(scene) = Scene::new().await else { return };
     let first = &scene.stores[0];
     for n in [1, 2] {
@@ -296,9 +296,9 @@ async fn claims_wait_for_whatever_is_no_claim() {
     assert_eq!(scene.claim_while_held(number(1)).await, Some(number(1)));
 }
 
-/// Claims wait for an issue that comes first because it is for their agent, or because it was parked until lately.
+/// Claims wait for a locked issue that comes first because it is assigned to their agent or its parking just ended.
 #[tokio::test(flavor = "multi_thread")]
-async fn claims_wait_for_assigned_issues_and_for_those_whose_parking_ended() {
+async fn claims_wait_for_assigned_and_newly_unparked_issues() {
     let urgent = Some(Some(Priority::try_from(0).unwrap()));
     let assigned = IssueChange { assignee: Some(Some(agent())), ..IssueChange::default() };
     let until = Some(Some((comment(), Some(at(1)))));
@@ -318,9 +318,9 @@ async fn claims_wait_for_assigned_issues_and_for_those_whose_parking_ended() {
     }
 }
 
-/// Two processes add links that close a cycle together. One of them is refused.
+/// Two processes add links that together close a cycle; the store refuses one of them.
 #[tokio::test(flavor = "multi_thread")]
-async fn links_of_two_processes_make_no_cycle_together() {
+async fn concurrent_links_cannot_close_a_cycle() {
     let Some(scene) = Scene::new().await else { return };
     let [first, second] = &scene.stores;
     for n in [1, 2, 3, 4] {
@@ -337,9 +337,9 @@ async fn links_of_two_processes_make_no_cycle_together() {
     assert!(refused.unwrap_err().to_string().contains("wait"), "a cycle is refused");
 }
 
-/// Parts of the store are the same as in the whole state.
+/// A subset contains the same issues and relations as the whole state.
 #[tokio::test]
-async fn parts_have_what_they_are_about() {
+async fn subsets_agree_with_the_whole_state() {
     let Some(scene) = Scene::new().await else { return };
     let store = &scene.stores[0];
     for n in 1..=4 {
@@ -351,7 +351,7 @@ async fn parts_have_what_they_are_about() {
     let around = store.subset(Subset::Around(vec![number(1)])).await.unwrap().issues;
     assert!(around.is_blocked(&whole.get(number(1)).unwrap()) && around.get(number(3)).is_none());
     let claimable = store.subset(Subset::Claimable(vec![agent(), other()])).await.unwrap().issues;
-    let next = claimable.next_ready(&agent(), None, at(3)).map(|at| claimable.at(at).id);
+    let next = claimable.next_ready(&agent(), None, at(3)).map(|index| claimable.at(index).id);
     assert_eq!(next, Some(number(3)));
     let held = store.subset(Subset::HeldBy(agent())).await.unwrap().issues;
     assert_eq!(held.held_by(&agent()).collect::<Vec<_>>(), [number(2)]);
@@ -362,9 +362,9 @@ async fn parts_have_what_they_are_about() {
     assert_eq!(freed.id, number(1));
 }
 
-/// The client of a claim may live although its caller is gone, so only a lapse ends the claim.
+/// The caller of this claim is gone but its client may be alive, so the store must let the claim lapse.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_lapse_of_an_undelivered_claim_is_tried_again() {
+async fn the_lapse_of_an_undelivered_claim_is_retried() {
     let Some(scene) = Scene::new().await else { return };
     apply(&*scene.stores[1], add(1, Classification::Bug), at(0)).await.unwrap();
     let schema = scene.url.split_once("schema=").unwrap().1;

@@ -1,4 +1,4 @@
-//! Servers and connections that go silent: every wait has an end, and the store goes on by itself.
+//! Servers and connections that stop responding: every wait has a time limit, and the store recovers without help.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,10 +15,10 @@ use crate::support::postgres::{Server, open, shared};
 use crate::support::relay::Relay;
 use crate::support::stores::apply;
 
-/// Less than any time limit of the store for reads and changes, and enough for a slow machine.
+/// Shorter than every time limit of the store for reads and changes, yet long enough for a slow machine.
 const SOON: Duration = Duration::from_secs(8);
 
-/// Waits until a query returns what it should.
+/// Waits until a query returns the expected number.
 async fn wait_for(client: &tokio_postgres::Client, query: &str, expected: i64) {
     let begun = Instant::now();
     while client.query_one(query, &[]).await.unwrap().get::<_, i64>(0) != expected {
@@ -28,7 +28,7 @@ async fn wait_for(client: &tokio_postgres::Client, query: &str, expected: i64) {
 }
 
 #[tokio::test]
-async fn silent_connections_are_used_once_at_most() {
+async fn silent_connections_are_used_at_most_once() {
     let Some(server) = shared() else { return };
     let relay = Relay::start(&server).await;
     let store = open(&relay.url(&server, &server.project()));
@@ -55,7 +55,7 @@ async fn silent_connections_are_used_once_at_most() {
 }
 
 #[tokio::test]
-async fn live_processes_stay_alive_and_see_changes_when_connections_go_silent() {
+async fn live_processes_reconnect_when_connections_go_silent() {
     let Some(server) = shared() else { return };
     let project = server.project();
     let relay = Relay::start(&server).await;
@@ -75,15 +75,17 @@ async fn live_processes_stay_alive_and_see_changes_when_connections_go_silent() 
     drop(clock);
     let renewed =
         format!("SELECT count(*) FROM {schema}.clients WHERE client = '{client}' AND ttl_ms > 0");
-    timeout(SOON, wait_for(&direct, &renewed, 1)).await.expect("the process says that it lives");
+    timeout(SOON, wait_for(&direct, &renewed, 1))
+        .await
+        .expect("the process renews its registration");
     apply(&other, add(1, Classification::Bug), at(0)).await.unwrap();
     let seen = timeout(SOON, watched.wait_for(|newest| newest.number == 1)).await;
     seen.expect("the process sees changes").unwrap();
 }
 
-/// A standby that should confirm every commit, and is away.
+/// A standby that must confirm every commit is unreachable.
 #[tokio::test]
-async fn commits_that_never_end_are_answered_as_uncertain() {
+async fn commits_without_a_confirmation_are_uncertain() {
     let Some(server) = Server::start(&["synchronous_standby_names=away"]) else { return };
     let url = server.project();
     open(&format!("{url}&options=-c%20synchronous_commit%3Dlocal")).migrate().await.unwrap();
@@ -105,7 +107,7 @@ async fn commits_that_never_end_are_answered_as_uncertain() {
     drop(clock);
     let answer = timeout(SOON, first).await.expect("the change is answered").unwrap();
     assert!(matches!(answer, Err(StoreError::Uncertain(_))), "{answer:?}");
-    // The next one is tried.
+    // The store still tries the next change.
     let _next = change(2, at(1));
     wait_for(&direct, commits, 2).await;
 }
@@ -121,7 +123,7 @@ async fn a_health_check_of_a_silent_server_has_one_time_limit() {
     assert!(matches!(health.trouble, Some(StoreError::Busy(_))), "{health:?}");
 }
 
-/// A migration may take longer than a read, and goes on when the read that began it is given up.
+/// A migration may take longer than a read, and continues when the read that started it is dropped.
 #[tokio::test]
 async fn reads_wait_for_a_long_migration() {
     let Some(server) = Server::start(&[]) else { return };

@@ -1,4 +1,4 @@
-//! Connections to PostgreSQL that are encrypted, and that trust only whom they should.
+//! TLS connections to PostgreSQL, and which certificates they accept.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ fn openssl(directory: &Path, arguments: &str) {
     assert!(done.status.success(), "{arguments}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Makes an authority.
+/// Creates a certificate authority.
 fn authority(directory: &Path, name: &str) -> PathBuf {
     let make = format!(
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN={name} \
@@ -29,7 +29,7 @@ fn authority(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.crt"))
 }
 
-/// Makes a certificate for an address or a name, signed by an authority.
+/// Creates a certificate for an address or a host name, signed by an authority.
 fn certificate(directory: &Path, authority: &str, name: &str, host: &str) -> [PathBuf; 2] {
     let make = format!(
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN={name} \
@@ -51,7 +51,7 @@ fn start([certificate, key]: &[PathBuf; 2]) -> Option<Server> {
     Server::start(&["ssl=on", &certificate, &key])
 }
 
-/// Files an issue. Returns whether the connections of the store are encrypted.
+/// Files an issue. Returns true if the connections of the store are encrypted.
 async fn file(server: &Server, url: &str) -> Result<bool, StoreError> {
     let store = open(&format!("{url}&application_name=tls"));
     apply(&store, add(1, Classification::Bug), at(0)).await?;
@@ -63,7 +63,7 @@ async fn file(server: &Server, url: &str) -> Result<bool, StoreError> {
 }
 
 #[tokio::test]
-async fn only_a_certificate_of_a_trusted_authority_for_the_host_is_accepted() {
+async fn verify_full_checks_the_authority_and_the_host() {
     let Some(server) = shared() else { return };
     let library = "SELECT current_setting('ssl_library')";
     if server.connect().await.query_one(library, &[]).await.unwrap().get::<_, String>(0).is_empty()
@@ -88,11 +88,11 @@ async fn only_a_certificate_of_a_trusted_authority_for_the_host_is_accepted() {
             assert!(text.contains(words), "{refused}: {text}");
         }
     }
-    // Encrypted, but nobody is verified.
+    // These modes encrypt but verify no certificate.
     assert!(file(&server, &url("sslmode=require")).await.unwrap());
     assert!(file(&server, &url("sslmode=prefer")).await.unwrap());
     assert!(!file(&server, &url("sslmode=disable")).await.unwrap());
-    // The certificate of another host.
+    // This certificate is for another host.
     let far = certificate(path, "ours", "far", "DNS:db.example.com");
     let Some(far) = start(&far) else { return };
     let url = format!("{}&{}", far.project(), trusting(&ours));
@@ -102,7 +102,7 @@ async fn only_a_certificate_of_a_trusted_authority_for_the_host_is_accepted() {
 }
 
 #[tokio::test]
-async fn a_server_without_encryption_is_refused_if_it_is_asked_for() {
+async fn sslmode_require_refuses_a_server_without_tls() {
     let Some(server) = shared() else { return };
     let url = format!("{}&sslmode=require", server.project());
     let error = open(&url).counts().await.unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! The move of everything from a store in files to PostgreSQL, and back.
+//! Migration of a file store to PostgreSQL, and back.
 
 use std::process::Stdio;
 use std::time::Instant;
@@ -24,11 +24,11 @@ fn files(directory: &tempfile::TempDir) -> JsonStore {
 }
 
 proptest! {
-    // Each command is synced to the disk.
+    // Each command is synced to disk, so few cases are enough.
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_history_is_moved_to_postgres_and_back(
+    fn any_history_migrates_to_postgres_and_back(
         before in prop::collection::vec(any_command(), 0..60),
         after in prop::collection::vec(any_command(), 1..30),
     ) {
@@ -51,7 +51,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn every_kind_of_event_is_moved_to_postgres_and_back() {
+async fn every_event_kind_migrates_to_postgres_and_back() {
     let Some(url) = project() else { return };
     let (one, other) = (directory_in_memory(), directory_in_memory());
     let source = files(&one);
@@ -66,7 +66,7 @@ async fn every_kind_of_event_is_moved_to_postgres_and_back() {
 }
 
 #[tokio::test]
-async fn numbers_go_on_in_postgres_where_old_events_are_gone() {
+async fn event_numbers_continue_in_postgres_after_pruning() {
     let Some(url) = project() else { return };
     let other = directory_in_memory();
     let source = pruned().await;
@@ -78,9 +78,9 @@ async fn numbers_go_on_in_postgres_where_old_events_are_gone() {
     assert_eq!(move_and_go_on(&database, &files(&other), again, &[]).await, compared);
 }
 
-/// Issues without any event, and numbers without any event, which a store in files has if all of its log is removed.
+/// After its whole log is removed, a file store has issues without events and no events for their numbers.
 #[tokio::test]
-async fn issues_without_events_are_moved_to_postgres() {
+async fn issues_without_events_migrate_to_postgres() {
     let Some(url) = project() else { return };
     let (one, other) = (directory_in_memory(), directory_in_memory());
     let source = files(&one);
@@ -101,13 +101,13 @@ async fn issues_without_events_are_moved_to_postgres() {
 }
 
 #[tokio::test]
-async fn a_source_that_changes_meanwhile_is_not_moved_to_postgres() {
+async fn a_source_that_changes_is_not_migrated_to_postgres() {
     let Some(url) = project() else { return };
     refuse_changes_meanwhile(&open(&url)).await;
 }
 
 #[tokio::test]
-async fn a_database_with_anything_is_no_target() {
+async fn a_database_that_is_not_empty_is_refused() {
     let Some(url) = project() else { return };
     let (database, source) = (open(&url), MemoryStore::default());
     make_every_kind(&source).await;
@@ -117,9 +117,9 @@ async fn a_database_with_anything_is_no_target() {
     assert_eq!(database.counts().await.unwrap().total(), 1);
 }
 
-/// The role of an agent has the rights that a move needs.
+/// The role of an agent has the rights that a migration needs.
 #[tokio::test]
-async fn the_least_rights_suffice_for_a_move() {
+async fn the_least_rights_suffice_for_a_migration() {
     let Some(server) = shared() else { return };
     let url = server.project();
     open(&url).migrate().await.unwrap();
@@ -133,7 +133,7 @@ async fn the_least_rights_suffice_for_a_move() {
 }
 
 #[test]
-fn a_project_moves_to_postgres_and_back_by_command() {
+fn the_command_migrates_to_postgres_and_back() {
     let Some(server) = shared() else { return };
     let url = server.project().replace("ait@", "ait:s3cret@");
     let place = directory();
@@ -152,7 +152,7 @@ fn a_project_moves_to_postgres_and_back_by_command() {
     let events = run(path, &["--store", &url, "log", "--json", "--after", "3"]).ok();
     assert_eq!(events.lines().count(), 1, "{events}");
     run(path, &["--store", &url, "add", "four"]).ok();
-    // Neither is empty any more.
+    // Both stores now have issues, so neither can be a target.
     for (from, to) in [("issues.json", &*url), (&url, "issues.json")] {
         let refused = run(path, &["migrate", "--from", from, "--to", to]).refusal();
         assert!(
@@ -175,9 +175,9 @@ fn a_project_moves_to_postgres_and_back_by_command() {
     run(path, &["--file", "back.json", "doctor"]).ok();
 }
 
-/// The process dies when half of its work is done. The database then has nothing of it, and the next attempt succeeds.
+/// A migration killed halfway leaves the database empty, and the next attempt succeeds.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_move_leaves_the_database_empty() {
+async fn a_killed_migration_leaves_the_database_empty() {
     let Some(server) = Server::start(&[]) else { return };
     let url = server.project();
     let schema = url.split_once("schema=").unwrap().1.to_owned();

@@ -1,8 +1,7 @@
-//! Deaths at every call of what a process does, and power cuts behind every step that reaches a disk: what was
-//! answered is there afterwards, what was refused is not, and the store goes on.
+//! Crashes at every call of a process, and power cuts after every step that reaches the disk: acknowledged changes
+//! survive, refused ones leave no trace, and the store works afterwards.
 //!
-//! Each duty of the store towards the disk is neglected once, which must be noticed: a check that finds
-//! nothing then would be worth nothing.
+//! Negative controls omit each sync or rewrite that the store owes the disk, and the checker must notice each one.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,9 +16,9 @@ use crate::support::scene::Process;
 use crate::support::stores::all_issues;
 use crate::support::{directory_in_memory, factor};
 
-/// Lets a process die at each call of an act; gives the number of calls.
+/// Crashes a process at each call of an act. Returns the number of calls.
 async fn die_at_each_call(act: Act, neglect: FaultyDuty, cuts_too: bool) -> Result<usize, String> {
-    // Every second call with power cuts behind it, and all of them where this goes on for longer.
+    // Power cuts are slow: try every second call, or all calls in long runs.
     let step = if cuts_too && factor() == 1 { 2 } else { 1 };
     for number in (1..).step_by(step) {
         let scene = Scene::new(act, neglect).await;
@@ -29,14 +28,14 @@ async fn die_at_each_call(act: Act, neglect: FaultyDuty, cuts_too: bool) -> Resu
         let call = scene.process.disk.trouble.failed();
         scene.process.kill().await;
         if call.is_none() {
-            acted.map_err(|error| format!("{act:?} without a death: {error}"))?;
+            acted.map_err(|error| format!("{act:?} without a crash: {error}"))?;
             scene.end().await;
             return Ok(number - 1);
         }
-        let at = |wrong| format!("{act:?}, death at call {number}, {call:?}: {wrong}");
+        let at = |wrong| format!("{act:?}, crash at call {number}, {call:?}: {wrong}");
         scene.check(true).await.map_err(at)?;
         if cuts_too {
-            // What the others were answered meanwhile stands on what the dead process left.
+            // Changes acknowledged to other processes build on what the dead process wrote.
             scene.answers.cut_between(before, scene.answers.moment(), 1).await.map_err(at)?;
         }
         scene.end().await;
@@ -52,7 +51,7 @@ async fn crash_at_any_call_loses_nothing() {
     }
 }
 
-/// Cuts the power behind each step of an act, and of what others do behind it.
+/// Cuts the power after each step of an act and of the changes that follow it.
 async fn cut_at_each_step(act: Act, neglect: FaultyDuty) -> Result<usize, String> {
     let scene = Scene::new(act, neglect).await;
     let before = if act == Act::First { 0 } else { scene.answers.moment() };
@@ -74,7 +73,7 @@ async fn cut_at_each_step(act: Act, neglect: FaultyDuty) -> Result<usize, String
     Ok(cuts)
 }
 
-/// Whatever `issues.json` tells at any moment must be in the log after a power cut, too.
+/// Checks that the log still holds every change published in `issues.json` after a power cut at any moment.
 async fn published_is_durable(steps: &[Step]) -> Result<(), String> {
     let is_published = |step: &Step| {
         let Step::Named(names) = step else { return false };
@@ -83,7 +82,7 @@ async fn published_is_durable(steps: &[Step]) -> Result<(), String> {
     for moment in (1..=steps.len()).filter(|moment| is_published(&steps[moment - 1])) {
         let file = files_after(&steps[..moment], Fate::Kept).remove(Path::new("issues.json"));
         let Some(Some(bytes)) = file else { continue };
-        let told = format::parse(bytes).map_err(|error| error.to_string())?;
+        let published = format::parse(bytes).map_err(|error| error.to_string())?;
         let mut tree = files_after(&steps[..moment], Fate::Lost);
         tree.retain(|path, _| path != "issues.json" && !path.ends_with("published"));
         let directory = directory_in_memory();
@@ -92,16 +91,18 @@ async fn published_is_durable(steps: &[Step]) -> Result<(), String> {
         let process = Process::start(directory.path(), disk);
         let kept = all_issues(&*process.store).await.map_err(|error| error.to_string())?;
         let kept: HashSet<_> = kept.iter().flat_map(|issue| entries(issue)).collect();
-        for issue in told.issues.issues() {
-            if let Some(early) = entries(&issue).find(|entry| !kept.contains(entry)) {
-                return Err(format!("{early:?} is published behind step {moment} and not durable"));
+        for issue in published.issues.issues() {
+            if let Some(missing) = entries(&issue).find(|entry| !kept.contains(entry)) {
+                return Err(format!(
+                    "{missing:?} is published after step {moment} but not durable"
+                ));
             }
         }
     }
     Ok(())
 }
 
-/// What the changes of a test have left in the history of an issue.
+/// Returns the history entries that the changes of a test added to an issue.
 fn entries(issue: &Issue) -> impl Iterator<Item = (IssueId, String)> {
     let agents = issue.history.iter().map(|entry| (issue.id, entry.agent.clone()));
     agents.filter(|(_, agent)| agent.starts_with("agent"))

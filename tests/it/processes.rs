@@ -1,4 +1,4 @@
-//! Several processes on one file: nothing lost, nothing claimed twice, the file valid throughout.
+//! Several processes on one file: they lose no change, claim no issue twice, and keep the file valid throughout.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use crate::support::{Client, ait, directory, health_issue_count, id_in, until};
 const PROCESSES: usize = 8;
 const ISSUES_EACH: usize = 25;
 
-/// Files issues, then claims and completes until nothing is left; gives what was filed and claimed.
+/// Files issues, then claims and completes until none is left. Returns the filed and the claimed ids.
 fn work(directory: &Path, number: usize) -> (Vec<String>, Vec<String>) {
     let mut client = Client::start(directory);
     let filed = (0..ISSUES_EACH).map(|n| client.add(&format!("{number}/{n}"), "bug")).collect();
@@ -29,7 +29,7 @@ fn work(directory: &Path, number: usize) -> (Vec<String>, Vec<String>) {
         let answer = client.call("get_next_issue", json!({ "agent": agent })).ok();
         let Ok(issue) = serde_json::from_str::<Value>(&answer) else { break };
         let id = issue["id"].as_str().unwrap().to_owned();
-        // Whoever was answered reads its own write.
+        // A process reads its own acknowledged write.
         let mine = client.call("list_issues", json!({ "issue_id": id })).issue();
         assert_eq!(mine, issue);
         let done = json!({ "issue_id": id, "comment": "done", "agent": agent });
@@ -41,20 +41,20 @@ fn work(directory: &Path, number: usize) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn eight_processes_lose_nothing_and_claim_nothing_twice() {
+fn eight_processes_lose_nothing_and_claim_each_issue_once() {
     let directory = directory();
     let path = directory.path();
     let ended = AtomicBool::new(false);
-    let (looks, results) = thread::scope(|scope| {
+    let (reads, results) = thread::scope(|scope| {
         let watcher = scope.spawn(|| {
-            let mut looks = 0;
+            let mut reads = 0;
             while !ended.load(Ordering::Relaxed) {
                 if path.join("issues.json").exists() {
                     issues_in_file(path);
-                    looks += 1;
+                    reads += 1;
                 }
             }
-            looks
+            reads
         });
         let workers: Vec<_> =
             (0..PROCESSES).map(|number| scope.spawn(move || work(path, number))).collect();
@@ -62,7 +62,7 @@ fn eight_processes_lose_nothing_and_claim_nothing_twice() {
         ended.store(true, Ordering::Relaxed);
         (watcher.join().unwrap(), results)
     });
-    assert!(looks > 0, "nobody looked at the file");
+    assert!(reads > 0, "the watcher never read the file");
     let results: Vec<_> = results.into_iter().map(|result| result.unwrap()).collect();
     let filed: Vec<String> = results.iter().flat_map(|(filed, _)| filed.clone()).collect();
     let claimed: Vec<String> = results.iter().flat_map(|(_, claimed)| claimed.clone()).collect();
@@ -78,7 +78,7 @@ fn eight_processes_lose_nothing_and_claim_nothing_twice() {
             issue["history"].as_array().unwrap().iter().map(|entry| &entry["action"]).collect();
         assert_eq!(actions, ["Issue filed", "Issue claimed for work", "Issue completed"]);
     }
-    // The last of them to end has left the file up to date.
+    // The last process to end has published the file.
     assert_eq!(issues_in_file(path), issues);
     assert_eq!(names(path), STORE_FILES);
 }
@@ -104,7 +104,7 @@ fn external_edit_between_two_calls_is_merged() {
     let id = client.add("tpyo", "bug");
     wait_for_file(directory.path(), |issues| issues.len() == 1);
     let file = directory.path().join("issues.json");
-    // In place, of the same length, as some editors write.
+    // Some editors write in place, here with the same length.
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("tpyo", "typo")).unwrap();
     let issue = client.call("get_next_issue", json!({ "agent": "a" })).issue();
@@ -112,7 +112,7 @@ fn external_edit_between_two_calls_is_merged() {
     assert_eq!(stored_issues(directory.path())[0]["title"], "typo");
 }
 
-/// As `git clean -fdx` does it, while agents work.
+/// Agents work while something like `git clean -fdx` removes the log again and again.
 #[test]
 fn repeated_log_removal_loses_no_acknowledged_change() {
     let directory = directory();
@@ -122,7 +122,7 @@ fn repeated_log_removal_loses_no_acknowledged_change() {
     let (mut clients, filed): (Vec<_>, Vec<_>) = thread::scope(|scope| {
         let worker = || {
             let mut client = Client::start(path);
-            // A refusal is a true answer too; only what was confirmed counts.
+            // Calls may be refused; only confirmed ones must survive.
             let answers = (0..60).map(|_| client.call("add_issue", add.clone()));
             let confirmed = answers.filter(|answer| !answer.is_error);
             let filed = confirmed.map(|answer| id_in(&answer.text)).collect::<Vec<_>>();
@@ -131,7 +131,7 @@ fn repeated_log_removal_loses_no_acknowledged_change() {
         let workers = [(); 4].map(|()| scope.spawn(worker));
         let remover = scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                // Whose files are just being made, that may fail.
+                // This may fail while a process creates the files.
                 let _ = fs::remove_dir_all(path.join(".ait"));
                 thread::sleep(Duration::from_millis(30));
             }
@@ -141,7 +141,7 @@ fn repeated_log_removal_loses_no_acknowledged_change() {
         remover.join().unwrap();
         done.into_iter().map(|done| done.unwrap()).unzip()
     });
-    // Those who know what was in the log are still there.
+    // The processes that know the removed log still run.
     for client in &mut clients {
         until("a change is possible again", || !client.call("add_issue", add.clone()).is_error);
         assert!(client.close().success(), "{}", client.log().text());
@@ -150,8 +150,8 @@ fn repeated_log_removal_loses_no_acknowledged_change() {
     let issues = stored_issues(path);
     let kept: HashSet<_> = issues.iter().map(|issue| issue["id"].as_str().unwrap()).collect();
     let lost = filed.iter().filter(|id| !kept.contains(id.as_str())).count();
-    assert_eq!(lost, 0, "of {} answered changes", filed.len());
-    assert!(!filed.is_empty(), "no change was made");
+    assert_eq!(lost, 0, "of {} confirmed changes", filed.len());
+    assert!(!filed.is_empty(), "no change was confirmed");
 }
 
 #[test]
@@ -169,22 +169,22 @@ fn stores_with_similar_names_do_not_interfere() {
         assert!(client.close().success());
     }
     for bystander in [".issues.json.tmp", ".issues.json.00000000.tmp", "issues.json.journal"] {
-        fs::write(path.join(bystander), "somebody else's").unwrap();
+        fs::write(path.join(bystander), "another program's").unwrap();
     }
-    let of_other = path.join(".ait/issues/issues.00000000.tmp");
-    fs::write(&of_other, "left by a dead process").unwrap();
+    let other_temp = path.join(".ait/issues/issues.00000000.tmp");
+    fs::write(&other_temp, "left by a dead process").unwrap();
     let mut client = start("issues.json");
     client.add("another", "bug");
     wait_for_file(path, |issues| issues.len() == 2);
-    assert!(of_other.exists());
+    assert!(other_temp.exists());
     let left = names(path);
     let left: Vec<_> = left.iter().filter(|name| fs::read(path.join(name)).is_ok()).collect();
     let all =
         [".issues.json.00000000.tmp", ".issues.json.tmp", "issues.json", "issues.json.journal"];
-    assert!(all.iter().all(|name| left.iter().any(|it| it == name)), "{left:?}");
+    assert!(all.iter().all(|name| left.iter().any(|other| other == name)), "{left:?}");
     let mut client = start("issues");
     client.add("more", "bug");
-    until("what a dead process has left is removed", || !of_other.exists());
+    until("the temp file of the dead process is removed", || !other_temp.exists());
     assert!(client.close().success());
 }
 
@@ -207,9 +207,9 @@ fn log_replaced_during_a_lock_wait_is_not_appended_to() {
     new.lock().unwrap();
     fs::rename(path.join(".ait"), path.join("old")).unwrap();
     fs::rename(path.join("copy"), path.join(".ait")).unwrap();
-    // The client gets the lock of the old log, which excludes nobody any more, and must not rely on it.
+    // The client gets the lock of the old log, which excludes no other process any more, and must not rely on it.
     old.unlock().unwrap();
-    // Nothing tells that it waits again; a client that did not would be done long before this ends.
+    // No signal shows that the client waits again, so give a faulty client more than enough time to finish.
     thread::sleep(Duration::from_millis(300));
     assert_eq!(stored_issues(path).len(), 1);
     new.unlock().unwrap();

@@ -11,7 +11,7 @@ use crate::support::{Client, PATIENCE, ait, directory, get};
 
 const SECRET: &str = "SSSSSSSSssssssss";
 
-/// A server of a project with this name, of a user whose state is kept in `state`.
+/// Starts a server for a project with this name, for a user whose state directory is `state`.
 fn serve(project: &Path, state: &Path, name: &str, arguments: &[&str]) -> Server {
     fs::write(project.join("ait.toml"), format!("name = {name:?}\n")).unwrap();
     let mut command = ait(project);
@@ -19,10 +19,10 @@ fn serve(project: &Path, state: &Path, name: &str, arguments: &[&str]) -> Server
     Server::spawn(command, project)
 }
 
-/// The row of a project on the page.
+/// Returns the row of a project on the page.
 #[track_caller]
 fn row<'a>(page: &'a str, name: &str) -> &'a str {
-    // The name of the server's own project also stands at the top.
+    // The heading of the page also has the name of the server's own project.
     let (_, page) = page.split_once("<tbody").unwrap_or_else(|| panic!("no table in {page}"));
     let name = format!("<bdi>{name}</bdi></a>");
     let (before, rest) = page.split_once(&name).unwrap_or_else(|| panic!("no {name} in {page}"));
@@ -31,9 +31,9 @@ fn row<'a>(page: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
-fn one_page_lists_the_projects_of_a_user_with_their_numbers() {
+fn the_projects_page_lists_all_projects_with_their_counts() {
     let [state, one, other, guarded] = [directory(), directory(), directory(), directory()];
-    // The directory of the user's state need not exist.
+    // The state directory of the user may be missing.
     let state = state.path().join("not/yet");
     let listing = serve(one.path(), &state, "Shop", &["--projects"]);
     let plain = serve(other.path(), &state, "api <b>", &[]);
@@ -61,24 +61,24 @@ fn one_page_lists_the_projects_of_a_user_with_their_numbers() {
     ] {
         assert!(found.contains(&shown), "no {shown} in {found}");
     }
-    let kept = row(&page.body, "secret");
-    assert!(kept.contains("needs a token") && !kept.contains("data-name"), "{kept}");
-    let place = |name: &str| page.body.find(row(&page.body, name)).unwrap();
-    assert!(["api &lt;b&gt;", "secret", "Shop"].map(place).is_sorted(), "by name");
+    let protected = row(&page.body, "secret");
+    assert!(protected.contains("needs a token") && !protected.contains("data-name"), "{protected}");
+    let position = |name: &str| page.body.find(row(&page.body, name)).unwrap();
+    assert!(["api &lt;b&gt;", "secret", "Shop"].map(position).is_sorted(), "not sorted by name");
     assert!(get(listing.port, "/").body.contains("<a href=\"/projects\">All projects</a>"));
 
-    // Of a server that ended nothing is left.
+    // A stopped server leaves no row.
     drop(guard);
     drop(plain);
     let start = Instant::now();
     while get(listing.port, "/projects").body.contains("api &lt;b&gt;") {
-        assert!(start.elapsed() < PATIENCE, "a killed server stays");
+        assert!(start.elapsed() < PATIENCE, "a stopped server is still listed");
     }
     drop(listing);
 }
 
 #[test]
-fn without_the_setting_there_is_no_page_of_projects() {
+fn the_projects_page_needs_the_setting() {
     let [state, one] = [directory(), directory()];
     let server = serve(one.path(), state.path(), "Shop", &[]);
     assert_eq!(get(server.port, "/projects").status, 404);
@@ -91,9 +91,9 @@ fn without_the_setting_there_is_no_page_of_projects() {
     );
 }
 
-/// A server that does not answer holds up the page for a moment only.
+/// A server that does not respond delays the page only for a moment.
 #[test]
-fn a_server_that_hangs_is_listed_without_numbers() {
+fn a_hanging_server_is_listed_without_counts() {
     let [state, one, other] = [directory(), directory(), directory()];
     let listing = serve(one.path(), state.path(), "Shop", &["--projects"]);
     let hanging = serve(other.path(), state.path(), "slow", &[]);

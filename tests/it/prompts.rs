@@ -1,4 +1,4 @@
-//! The files that are shipped beside the code: the prompts and the example.
+//! Shipped files: the prompts and the example store.
 
 use std::collections::HashSet;
 use std::fs;
@@ -29,7 +29,7 @@ fn example_store_has_every_status_and_classification() {
         rows.iter().map(|row| row["classification"].as_str().unwrap()).collect();
     assert_eq!(kinds.len(), 3);
     assert_eq!(get(client.port(), "/").status, 200);
-    // It has the very form that the tracker writes.
+    // The example has exactly the format that the tracker writes.
     let (store, file) = (directory.path().join("issues.json"), directory.path());
     client.add("one more", "bug");
     let written = fs::read_to_string(store).unwrap();
@@ -38,14 +38,14 @@ fn example_store_has_every_status_and_classification() {
     assert!(written.starts_with(shared), "{}", file.display());
 }
 
-/// The value of a key in the front matter of a prompt.
+/// Returns the value of a key in the front matter of a prompt.
 fn front_matter(prompt: &str, key: &str) -> String {
     let matter = prompt.strip_prefix("---\n").unwrap().split_once("\n---\n").unwrap().0;
     let line = matter.lines().find_map(|line| line.strip_prefix(&format!("{key}: ")));
     line.unwrap_or_else(|| panic!("no {key} in {matter}")).to_owned()
 }
 
-/// The calls that a prompt shows, as it shows them: the tool, a space and the arguments.
+/// Returns the calls that a prompt quotes, each as a tool name and arguments.
 fn shown_calls(prompt: &str) -> Vec<(&str, Value)> {
     let snippets = prompt.split('`').skip(1).step_by(2);
     let calls = snippets.filter_map(|snippet| {
@@ -69,7 +69,7 @@ fn prompts_call_only_allowed_tools_with_valid_arguments() {
         client.initialize();
         client.request("tools/list", json!({}))
     };
-    // Only the team lead plans.
+    // Only the team lead uses the planning tools.
     let (planning, lifecycle) = (tools("planning,analysis"), tools("lifecycle"));
     for (name, forbidden) in [
         (
@@ -108,7 +108,7 @@ fn prompts_call_only_allowed_tools_with_valid_arguments() {
 }
 
 #[test]
-fn planning_calls_of_the_team_lead_split_an_issue_for_the_developers() {
+fn the_team_lead_prompt_splits_an_issue_for_developers() {
     let directory = directory();
     let ids = ["3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", "77b0c5d2-7d54-4b0a-9e6f-2c8b1d5a4e73"];
     write_issues(directory.path(), &ids.map(|id| issue_json(id, "one", "created")));
@@ -123,7 +123,7 @@ fn planning_calls_of_the_team_lead_split_an_issue_for_the_developers() {
     for tool in ["add_issues", "link_issues", "update_issue"] {
         call(&mut client, &lead, tool);
     }
-    // The counts have all of them, but the whole waits for its parts, and one part for the other.
+    // Both issues are counted, but the parent waits for its parts and one part waits for the other.
     let count = |client: &mut Client, (tool, arguments): (&str, Value)| {
         client.call(tool, arguments).issue()["count"].as_u64().unwrap()
     };
@@ -140,7 +140,7 @@ fn planning_calls_of_the_team_lead_split_an_issue_for_the_developers() {
 }
 
 #[test]
-fn urgent_features_are_not_kept_waiting_by_bugs() {
+fn urgent_features_come_before_bugs() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     for (title, classification, priority) in [("late", "bug", 4), ("urgent", "feature", 0)] {
@@ -157,7 +157,7 @@ fn urgent_features_are_not_kept_waiting_by_bugs() {
 }
 
 #[test]
-fn prompts_quote_what_a_claim_says_of_earlier_attempts() {
+fn prompts_quote_how_a_claim_reports_earlier_attempts() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let id = client.add("t", "bug");

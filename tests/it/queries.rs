@@ -1,4 +1,4 @@
-//! The query language: the answers of stores, tools, commands and pages agree with those of a slow, obvious evaluator.
+//! The query language: stores, tools, commands and pages return the same results as a slow, simple evaluator.
 
 mod evaluator;
 
@@ -40,7 +40,7 @@ fn query(text: &str, now: Timestamp) -> Query {
     parsed.narrow(Query { take: usize::MAX, ..Query::default() })
 }
 
-/// Asks a store each query, and its read model, too.
+/// Runs every query against a store and its read model.
 pub async fn answer_queries(store: Arc<dyn Store>) {
     let now = now();
     let all = corpus(now);
@@ -59,12 +59,12 @@ pub async fn answer_queries(store: Arc<dyn Store>) {
         assert_eq!(ids(&found.issues), expected, "{text}");
         matched += usize::from(!expected.is_empty());
     }
-    // A table of queries that find nothing would prove little.
+    // Queries without results would prove little.
     assert!(matched > 150, "{matched}");
     order_and_page(&*store, &model, now).await;
 }
 
-/// The orders are those of the store, also over several pages and where only some words fit.
+/// Checks sort orders and pages, also for a query where only some words match.
 async fn order_and_page(store: &dyn Store, model: &ReadModel, now: Timestamp) {
     for order in ["changed", "filed", "priority", "title"] {
         for direction in ["asc", "desc"] {
@@ -87,7 +87,7 @@ async fn order_and_page(store: &dyn Store, model: &ReadModel, now: Timestamp) {
     assert!(best.len() > 6, "{}", best.len());
     let relevant = |issue: &Issue| {
         let json = serde_json::to_value(issue).unwrap();
-        // The words of the text that are looked for, and the corpus has.
+        // These words of the pasted text occur in the corpus.
         ["session", "expired", "100", "timeout", "the"]
             .iter()
             .filter(|word| says(&json, word))
@@ -99,12 +99,12 @@ async fn order_and_page(store: &dyn Store, model: &ReadModel, now: Timestamp) {
 }
 
 #[tokio::test]
-async fn queries_of_a_memory_store_match_the_obvious_evaluator() {
+async fn memory_store_queries_match_the_evaluator() {
     answer_queries(Arc::new(MemoryStore::default())).await;
 }
 
 #[tokio::test]
-async fn queries_of_a_json_store_match_the_obvious_evaluator() {
+async fn json_store_queries_match_the_evaluator() {
     let directory = directory();
     let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     answer_queries(Arc::new(open(directory.path(), &disk))).await;
@@ -112,12 +112,12 @@ async fn queries_of_a_json_store_match_the_obvious_evaluator() {
 
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn postgres_queries_match_the_obvious_evaluator() {
+async fn postgres_queries_match_the_evaluator() {
     let Some(url) = crate::support::postgres::project() else { return };
     answer_queries(Arc::new(crate::support::postgres::open(&url))).await;
 }
 
-/// A project with the corpus in its `issues.json`.
+/// Returns a project that has the corpus in its `issues.json`.
 fn project(now: Timestamp) -> (tempfile::TempDir, Vec<Value>) {
     let (directory, all) = (directory(), corpus(now));
     let file = json!({ "issues": all });
@@ -126,25 +126,25 @@ fn project(now: Timestamp) -> (tempfile::TempDir, Vec<Value>) {
 }
 
 #[test]
-fn queries_of_commands_tools_and_pages_match_the_obvious_evaluator() {
+fn command_tool_and_page_queries_match_the_evaluator() {
     let now = now();
     let (directory, all) = project(now);
-    compare_faces(directory.path(), &[], &all, now);
+    compare_interfaces(directory.path(), &[], &all, now);
 }
 
 #[cfg(feature = "postgres")]
 #[test]
-fn postgres_queries_of_commands_tools_and_pages_match_the_obvious_evaluator() {
+fn postgres_command_tool_and_page_queries_match() {
     let Some(url) = crate::support::postgres::project() else { return };
     let now = now();
     let (directory, all) = project(now);
     let moved = ["migrate", "--from", "issues.json", "--to", &url];
     assert!(ait(directory.path()).args(moved).status().unwrap().success());
-    compare_faces(directory.path(), &["--store", &url], &all, now);
+    compare_interfaces(directory.path(), &["--store", &url], &all, now);
 }
 
-/// Asks the tool, the page, its JSON and the command each query. `store` are the options that name the store.
-fn compare_faces(directory: &Path, store: &[&str], all: &[Value], now: Timestamp) {
+/// Runs every query through the tool, the page, its JSON and the command. `store` holds the store options.
+fn compare_interfaces(directory: &Path, store: &[&str], all: &[Value], now: Timestamp) {
     let server = Server::start_with(directory, 0, store);
     let mut command = ait(directory);
     command.args(store).args(["--toolsets", "planning", "--max-reply-tokens", "1000000"]);
@@ -192,10 +192,9 @@ fn ids_of_rows(page: &str) -> Vec<String> {
     titles.map(|title| title[..36].to_owned()).collect()
 }
 
-/// A search that fits nothing is answered by every face with the term that excludes the last issues, and the nearest
-/// ones.
+/// For a query without results, every interface names the term that excludes the last issues, and the nearest issues.
 #[test]
-fn every_face_says_why_nothing_fits() {
+fn every_interface_explains_an_empty_result() {
     let now = now();
     let (directory, all) = project(now);
     let text = "kind:bug login label:nowhere";
@@ -226,9 +225,9 @@ fn every_face_says_why_nothing_fits() {
     }
 }
 
-/// A mistake is answered by every face with its place, and the page keeps the box and the text.
+/// For an invalid query, every interface names the position of the error; the page keeps the search box and its text.
 #[test]
-fn every_face_names_the_place_of_a_mistake() {
+fn every_interface_names_the_position_of_an_error() {
     let now = now();
     let (directory, _) = project(now);
     let mistake = "there is no key labl: did you mean label:? To search for the text, put it in quotes (at character 7 of the query)";
@@ -250,9 +249,9 @@ fn every_face_names_the_place_of_a_mistake() {
     }
 }
 
-/// An error message as programs write it, with marks that would be syntax, finds the issue with the most of its words.
+/// A pasted error message, with characters that would be query syntax, finds the issue that shares most of its words.
 #[test]
-fn pasted_error_finds_the_issue_that_tells_of_it() {
+fn a_pasted_error_finds_the_issue_about_it() {
     let directory = directory();
     let mut issues: Vec<_> = (0..30)
         .map(|n| {
@@ -276,7 +275,7 @@ fn pasted_error_finds_the_issue_that_tells_of_it() {
     assert_eq!(listed["issues"][0]["id"], other_id(7), "{output:?}");
 }
 
-/// The examples of the documentation are queries, and it has each key.
+/// Every example in the documentation parses, and every key has an example.
 #[test]
 fn documented_queries_are_parsed() {
     let page = include_str!("../../docs/queries.md");

@@ -1,4 +1,4 @@
-//! Questions of agents to people: asking frees the agent, answering puts the issue back.
+//! Questions of agents to people: a question releases the claim, and an answer requeues the issue.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn end(id: &str, agent: &str) -> Value {
 }
 
 #[test]
-fn an_answered_question_stands_first_in_the_next_claim() {
+fn the_next_claim_begins_with_the_answered_question() {
     let directory = directory();
     let path = directory.path();
     let mut client = planner(path, "trusting");
@@ -38,14 +38,14 @@ fn an_answered_question_stands_first_in_the_next_claim() {
     client.call("get_next_issue", json!({ "agent": "dev" })).issue();
     let asked = client.call("ask_human", question(&id, "dev")).ok();
     assert!(asked.contains("asked: status created"), "{asked}");
-    // The agent is free, and nobody gets the issue.
+    // The agent holds no issue, and no agent can claim the parked one.
     let held = client.call("get_next_issue", json!({ "agent": "dev", "mine": true })).ok();
     assert_eq!(held, "You hold no issue.");
     let next = client.call("get_next_issue", json!({ "agent": "dev" })).issue();
     assert_eq!(next["id"], json!(second));
     let nothing = client.call("get_next_issue", json!({ "agent": "other" })).ok();
     assert!(nothing.contains("it waits for an answer: Which database?"), "{nothing}");
-    // The same call again, as after a lost answer, changes nothing; another question is refused.
+    // A repeated call, as after a lost response, changes nothing; a different question is refused.
     client.call("ask_human", question(&id, "dev")).ok();
     let other = client.call("ask_human", question(&id, "other")).refusal();
     assert!(other.contains("waits for an answer already: Which database?"), "{other}");
@@ -72,10 +72,10 @@ fn an_answered_question_stands_first_in_the_next_claim() {
         assert!(refused.contains("has no open question: say it with ait comment"), "{refused}");
     }
     assert!(run(path, &["questions"]).log.contains("no open questions"));
-    for (kind, said) in [("asked", "Which database?"), ("answered", "SQLite")] {
+    for (kind, text) in [("asked", "Which database?"), ("answered", "SQLite")] {
         let log = run(path, &["log", "--kind", kind]).ok();
         assert_eq!(log.lines().count(), 1, "{log}");
-        assert!(log.contains(said), "no {said} in {log}");
+        assert!(log.contains(text), "no {text} in {log}");
     }
     assert_eq!(run(path, &["log", "--kind", "changed"]).ok(), "");
 
@@ -100,7 +100,7 @@ fn an_answered_question_stands_first_in_the_next_claim() {
 }
 
 #[test]
-fn a_review_with_a_question_is_back_in_review_after_the_answer() {
+fn an_answered_question_returns_its_issue_to_review() {
     let directory = directory();
     let mut client = planner(directory.path(), "trusting");
     let id = client.add("t", "bug");
@@ -117,7 +117,7 @@ fn a_review_with_a_question_is_back_in_review_after_the_answer() {
 }
 
 #[test]
-fn only_the_holder_asks_where_claims_are_owned() {
+fn only_the_holder_can_ask_if_claims_are_owned() {
     let directory = directory();
     let mut client = planner(directory.path(), "owned");
     let id = client.add("t", "bug");
@@ -163,7 +163,7 @@ fn invalid_questions_are_refused() {
 }
 
 #[test]
-fn a_question_ends_the_lease_of_its_claim_and_keeps_the_reason_for_parking() {
+fn a_question_ends_the_lease_and_keeps_the_parking_reason() {
     let directory = directory();
     let path = directory.path();
     let mut client = planner(path, "owned");
@@ -177,7 +177,7 @@ fn a_question_ends_the_lease_of_its_claim_and_keeps_the_reason_for_parking() {
     run(path, &["park", &id, "-m", "wait", "--agent", "lead"]).ok();
     client.call("ask_human", question(&id, "dev")).ok();
     assert_eq!(leases(), 0);
-    // Parking it again would lose the question.
+    // Parking the issue again would lose the question.
     let refused = run(path, &["park", &id, "-m", "later"]).refusal();
     assert!(refused.contains("waits for an answer already: Which database?"), "{refused}");
     let comments = only_issue(path)["comments"].clone();
@@ -186,7 +186,7 @@ fn a_question_ends_the_lease_of_its_claim_and_keeps_the_reason_for_parking() {
 }
 
 #[test]
-fn a_copy_from_before_the_question_does_not_undo_it() {
+fn an_edit_of_an_older_copy_keeps_the_question() {
     let directory = directory();
     let path = directory.path();
     run(path, &["add", "t"]).ok();
@@ -203,7 +203,7 @@ fn a_copy_from_before_the_question_does_not_undo_it() {
 }
 
 #[test]
-fn open_questions_are_on_the_board_and_on_the_page_of_the_issue() {
+fn open_questions_are_on_the_board_and_the_issue_page() {
     let directory = directory();
     let mut client = planner(directory.path(), "trusting");
     let id = client.add("t", "bug");
@@ -227,13 +227,13 @@ fn open_questions_are_on_the_board_and_on_the_page_of_the_issue() {
     assert!(!get(port, "/board").body.contains("Questions to people"));
 }
 
-/// Writes the setting for new questions.
+/// Writes the `on-question` setting.
 fn on_question(directory: &Path, command: &str) {
     fs::write(directory.join("ait.toml"), format!("on-question = {command:?}\n")).unwrap();
 }
 
 #[test]
-fn the_command_for_new_questions_gets_each_one_once() {
+fn on_question_gets_each_question_once() {
     let directory = directory();
     let path = directory.path();
     on_question(path, "cat >> asked.jsonl; echo >> asked.jsonl");
@@ -253,7 +253,7 @@ fn the_command_for_new_questions_gets_each_one_once() {
 }
 
 #[test]
-fn a_failing_command_for_new_questions_is_logged_and_a_hanging_one_killed() {
+fn on_question_failures_are_logged_and_hangs_are_killed() {
     let directory = directory();
     let path = directory.path();
     run(path, &["add", "t"]).ok();
@@ -274,7 +274,7 @@ fn a_failing_command_for_new_questions_is_logged_and_a_hanging_one_killed() {
 }
 
 #[test]
-fn an_undone_question_gives_back_the_claim_with_its_lease() {
+fn undoing_a_question_restores_the_claim_and_its_lease() {
     let mut state = State::default();
     let mut run = |command: &Command| {
         let event = state.decide(command, at(0)).unwrap().unwrap();

@@ -1,5 +1,5 @@
-//! Edits of `issues.json` while agents work: by an editor that has had it open for a while, and by git. Nothing
-//! that was answered is lost, no issue is claimed twice, and what was edited is in the store or kept.
+//! Edits of `issues.json` while agents work, by a slow editor and by git. The store loses no acknowledged change,
+//! no issue is claimed twice, and every edit is in the store or in a kept file.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -15,12 +15,12 @@ use crate::support::files::{issues_in_file, kept, stored_issues, wait_for_file};
 use crate::support::runs::run;
 use crate::support::{Client, directory, factor};
 
-/// How long agents and the editor work at once.
+/// How long agents and the editor work concurrently.
 const SESSION: Duration = Duration::from_secs(6);
-/// The longest that the editor has the file open.
+/// The longest time that the editor has the file open.
 const OPEN_MS: u64 = 300;
 
-/// What agents were answered.
+/// The acknowledged changes of an agent.
 #[derive(Default)]
 struct Answered {
     filed: Vec<String>,
@@ -35,7 +35,7 @@ impl Answered {
         self.completed.extend(other.completed);
     }
 
-    /// Each of them is in the store, and each issue was claimed once.
+    /// Checks that every acknowledged change is stored and that each issue was claimed once.
     fn check(&self, issues: &[Value]) {
         let known: HashMap<_, _> =
             issues.iter().map(|issue| (issue["id"].as_str().unwrap(), issue)).collect();
@@ -47,7 +47,7 @@ impl Answered {
             assert!(claimed.insert(id), "{id} was claimed twice");
             let history = known[id.as_str()]["history"].as_array().unwrap();
             let claims =
-                history.iter().filter(|it| it["action"] == "Issue claimed for work").count();
+                history.iter().filter(|entry| entry["action"] == "Issue claimed for work").count();
             assert_eq!(claims, 1, "{history:#?}");
         }
         for id in &self.completed {
@@ -56,7 +56,7 @@ impl Answered {
     }
 }
 
-/// An agent with a server of its own.
+/// Runs an agent with its own server.
 fn serve_agent(directory: &Path, name: &str, is_over: &AtomicBool) -> Answered {
     let mut client = Client::start(directory);
     let mut answered = Answered::default();
@@ -70,14 +70,14 @@ fn serve_agent(directory: &Path, name: &str, is_over: &AtomicBool) -> Answered {
             client.call("complete_issue", done).ok();
             answered.completed.push(id);
         }
-        // Enough to do without a file that grows too fast to be edited.
+        // Fast enough to matter, slow enough that the file stays small for the editor.
         thread::sleep(Duration::from_millis(20));
     }
     assert!(client.close().success(), "{}", client.log().text());
     answered
 }
 
-/// An agent that starts a command each time.
+/// Runs an agent that starts a command for each call.
 fn command_agent(directory: &Path, is_over: &AtomicBool) -> Answered {
     let mut answered = Answered::default();
     while !is_over.load(Ordering::Relaxed) {
@@ -91,7 +91,7 @@ fn command_agent(directory: &Path, is_over: &AtomicBool) -> Answered {
     answered
 }
 
-/// Files an issue by a command; gives its id.
+/// Files an issue by a command. Returns its id.
 #[track_caller]
 fn add(directory: &Path, title: &str) -> String {
     id_of(&run(directory, &["add", title, "-c", "bug", "-a", "a", "--json"]).ok())
@@ -102,7 +102,7 @@ fn id_of(issue: &str) -> String {
     issue["id"].as_str().unwrap().to_owned()
 }
 
-/// Puts a file in the place of another, as editors do.
+/// Replaces a file by renaming, as editors do.
 fn save(path: &Path, document: &Value) {
     let temp = path.with_file_name("editor's own file");
     fs::write(&temp, serde_json::to_vec_pretty(document).unwrap()).unwrap();
@@ -113,7 +113,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// Changes titles, one issue at a time; gives the last title of each, and the number of edits.
+/// Changes titles, one issue at a time. Returns the last title of each issue and the number of edits.
 fn edit(directory: &Path, is_over: &AtomicBool) -> (HashMap<String, String>, usize) {
     let path = directory.join("issues.json");
     let mut last = HashMap::new();
@@ -123,8 +123,8 @@ fn edit(directory: &Path, is_over: &AtomicBool) -> (HashMap<String, String>, usi
         let mut document = read(&path);
         thread::sleep(Duration::from_millis(fastrand::u64(..OPEN_MS)));
         let issues = document["issues"].as_array_mut().unwrap();
-        let place = fastrand::usize(..issues.len());
-        let issue = &mut issues[place];
+        let index = fastrand::usize(..issues.len());
+        let issue = &mut issues[index];
         let title = format!("edited {count}");
         issue["title"] = json!(title);
         last.insert(issue["id"].as_str().unwrap().to_owned(), title);
@@ -134,7 +134,7 @@ fn edit(directory: &Path, is_over: &AtomicBool) -> (HashMap<String, String>, usi
     (last, count)
 }
 
-/// Each edit is in the store, or in a file that was kept.
+/// Checks that each edit is in the store or in a kept file.
 fn check_edits(directory: &Path, issues: &[Value], edits: &HashMap<String, String>) {
     let files = kept(directory);
     let files: Vec<_> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
@@ -144,7 +144,7 @@ fn check_edits(directory: &Path, issues: &[Value], edits: &HashMap<String, Strin
             let line = format!("\"title\": {}", json!(title));
             files.iter().any(|file| file.contains(&line))
         };
-        assert!(issue["title"] == json!(title) || in_kept(), "{title} is gone: {issue:#}");
+        assert!(issue["title"] == json!(title) || in_kept(), "{title} is lost: {issue:#}");
     }
 }
 
@@ -189,14 +189,14 @@ fn concurrent_editor_and_agents_lose_nothing() {
     }
 }
 
-/// The editor goes on from what it has saved itself, which does not show that the edit before was taken over.
+/// The editor continues from its own saved copy, which does not contain the merge of the edit before.
 #[test]
 fn edit_right_after_a_merged_edit_is_not_lost() {
     let directory = directory();
     let path = directory.path();
     let file = path.join("issues.json");
     let ids = [add(path, "one"), add(path, "other")];
-    // Whoever takes an edit over tells of a conflict, and keeps the file.
+    // The process that merges an edit reports a conflict and keeps the file.
     let assert_known = |id: &str, title: &str| {
         let shown = run(path, &["show", id, "--json"]);
         let issue: Value = serde_json::from_str(&shown.out).unwrap();
@@ -207,28 +207,28 @@ fn edit_right_after_a_merged_edit_is_not_lost() {
     for round in 0..10 {
         run(path, &["save"]).ok();
         let mut document = read(&file);
-        let mut edit = |place: usize, title: String| {
-            document["issues"][place]["title"] = json!(title);
+        let mut edit = |index: usize, title: String| {
+            document["issues"][index]["title"] = json!(title);
             save(&file, &document);
         };
         edit(0, format!("first {round}"));
-        // Some only read; others change something, and write the file anew.
-        let taking_over: &[&str] = match round % 3 {
+        // Some commands only read; others change the store and publish the file again.
+        let merging: &[&str] = match round % 3 {
             0 => &["list"],
             1 => &["add", "more", "-c", "bug", "-a", "a"],
             _ => &["complete", &ids[0], "-m", "c", "-a", "a"],
         };
-        run(path, taking_over).ok();
+        run(path, merging).ok();
         edit(0, format!("second {round}"));
         assert_known(&ids[0], &format!("second {round}"));
         edit(1, format!("third {round}"));
-        add(path, "behind");
+        add(path, "after");
         assert_known(&ids[1], &format!("third {round}"));
         assert_known(&ids[0], &format!("second {round}"));
     }
 }
 
-/// A repository in which `issues.json` with two issues is committed.
+/// Creates a repository in which `issues.json` with two issues is committed.
 fn repository() -> (tempfile::TempDir, Vec<String>) {
     let directory = directory();
     let path = directory.path();
@@ -256,7 +256,7 @@ fn git_command(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Claims and completes the first issue, and files another; gives its id.
+/// Claims and completes the first issue, and files another. Returns its id.
 fn work(client: &mut Client, first: &str) -> String {
     let claimed = client.call("get_next_issue", json!({ "agent": "w" })).issue();
     assert_eq!(claimed["id"], first);
@@ -265,7 +265,7 @@ fn work(client: &mut Client, first: &str) -> String {
     client.add("filed since", "bug")
 }
 
-/// What [`work`] did is known to whoever starts now.
+/// Checks that new processes and backups see what [`work`] did.
 #[track_caller]
 fn check_work(directory: &Path, first: &str, filed: &str, when: &str) {
     for id in [first, filed] {
@@ -283,8 +283,8 @@ fn check_work(directory: &Path, first: &str, filed: &str, when: &str) {
 }
 
 #[test]
-fn git_checkout_undoes_nothing_in_any_order_of_steps() {
-    /// What happens between the change and the orderly end.
+fn git_checkout_undoes_no_change_in_any_order() {
+    /// A step between the change and the orderly shutdown.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Published,
@@ -312,7 +312,8 @@ fn git_checkout_undoes_nothing_in_any_order_of_steps() {
         for step in order {
             match step {
                 Published => {
-                    let is_filed = |issues: &[Value]| issues.iter().any(|it| it["id"] == filed[..]);
+                    let is_filed =
+                        |issues: &[Value]| issues.iter().any(|issue| issue["id"] == filed[..]);
                     wait_for_file(path, is_filed);
                 }
                 Checkout => drop(git(path, &["checkout", "--", "issues.json"])),
@@ -324,26 +325,26 @@ fn git_checkout_undoes_nothing_in_any_order_of_steps() {
         assert!(client.close().success(), "{order:?}: {}", client.log().text());
         assert!(!client.log().text().contains("ERROR"), "{order:?}: {}", client.log().text());
         check_work(path, &ids[0], &filed, &format!("{order:?}"));
-        // The next change brings the file up to date again.
+        // The next change publishes the file again.
         add(path, "last");
         assert_eq!(issues_in_file(path), stored_issues(path), "{order:?}");
     }
 }
 
 #[test]
-fn git_clean_under_running_servers_loses_nothing() {
+fn git_clean_with_running_servers_loses_nothing() {
     for (asks_servers, checks_out) in [(true, true), (false, true), (true, false), (false, false)] {
         let (directory, ids) = repository();
         let path = directory.path();
         let mut servers = [Client::start(path), Client::start(path)];
         let filed = work(&mut servers[0], &ids[0]);
         servers[1].call("list_issues", json!({ "issue_id": filed })).issue();
-        // It may complain that a directory is not empty: the servers make it anew at once.
+        // Git may report a directory that is not empty, because the servers recreate it at once.
         drop(git_command(path, &["clean", "-qfdx"]).output().unwrap());
         if checks_out {
             git(path, &["checkout", "--", "issues.json"]);
         }
-        let added = add(path, "after it");
+        let added = add(path, "after clean");
         if asks_servers {
             for id in [&filed, &added] {
                 for server in &mut servers {
@@ -351,7 +352,7 @@ fn git_clean_under_running_servers_loses_nothing() {
                 }
             }
             let again = servers[1].call("get_next_issue", json!({ "agent": "w" })).issue();
-            assert_ne!(again["id"], ids[0], "it was claimed and completed before");
+            assert_ne!(again["id"], ids[0], "a completed issue was claimed again");
         }
         for server in &mut servers {
             assert!(server.close().success(), "{}", server.log().text());
@@ -377,7 +378,7 @@ fn git_stash_loses_nothing_and_can_be_popped() {
     client.call("list_issues", json!({ "issue_id": filed })).issue();
     assert!(client.close().success());
     check_work(path, &ids[0], &filed, "ended");
-    // Whoever reads leaves the file as it is, so that git finds its own.
+    // Readers leave the file unchanged, so that git can apply the stash.
     git(path, &["stash", "pop", "-q"]);
     assert_eq!(issues_in_file(path), published);
     check_work(path, &ids[0], &filed, "popped");

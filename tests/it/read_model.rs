@@ -1,4 +1,4 @@
-//! Looks at all issues at once, whatever becomes of them.
+//! The read model.
 
 use std::sync::Arc;
 

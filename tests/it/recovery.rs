@@ -1,4 +1,4 @@
-//! Logs that are cut, damaged, torn, replaced or made by others: what can be trusted is served, and nothing else is.
+//! Truncated, damaged, torn, replaced and foreign logs: the store serves only what it can trust.
 
 use std::fs;
 use std::path::Path;
@@ -24,8 +24,8 @@ fn start(directory: &Path) -> Process {
     Process::start(directory, Disk::new(directory, FaultyDuty::Nothing))
 }
 
-/// A store that processes of one change each, or one process, have filled; and the state after each change, with the
-/// length of the segment.
+/// Creates a store with one change by each short-lived process, or with all changes by one process. Returns the state
+/// and the segment length after each change.
 async fn filled(changes: u32, short_lived: bool) -> (tempfile::TempDir, Vec<(usize, State)>) {
     let directory = directory_in_memory();
     let (path, mut states) = (directory.path(), Vec::new());
@@ -44,16 +44,16 @@ async fn filled(changes: u32, short_lived: bool) -> (tempfile::TempDir, Vec<(usi
     (directory, states)
 }
 
-/// The same without the note of how much is durable, which a power cut may take.
+/// Removes the record of the durable length, which a power cut may lose too.
 fn without_mark(directory: &Path) {
     fs::remove_file(store_directory(directory).join("durable")).unwrap();
 }
 
-/// What somebody makes of a store whose segment has other bytes.
+/// The result of opening a store whose segment has other bytes.
 enum Found {
-    /// It was opened, and goes on.
+    /// The store opens and accepts changes.
     Good(State),
-    /// It can only be read, or not even that.
+    /// The store refuses changes, and perhaps reads.
     Refused,
 }
 
@@ -78,7 +78,7 @@ async fn open_with(directory: &Path, bytes: &[u8]) -> Found {
         Err(error) => {
             assert!(error.is_damage(), "{error}");
             assert!(check(&*process.store).await.is_err());
-            // Nothing is written to it.
+            // The refused change wrote nothing.
             assert_eq!(segments(copy.path()).len(), before);
             assert_eq!(fs::read(&segment).unwrap(), bytes);
             process.kill().await;
@@ -109,18 +109,18 @@ async fn truncated_log_yields_its_complete_batches() {
     }
 }
 
-/// With the note of what is durable not even the last batch can be lost unnoticed.
+/// With the record of the durable length, even the loss of the last batch is detected.
 #[tokio::test]
 async fn truncation_of_durable_batches_is_detected() {
     let (directory, states) = filled(5, false).await;
     let bytes = fs::read(newest_segment(directory.path())).unwrap();
     for cut in [states[4].0 - 1, states[3].0, states[3].0 - 1, states[0].0] {
         let found = open_with(directory.path(), &bytes[..cut]).await;
-        assert!(matches!(found, Found::Refused), "cut at {cut} is not noticed");
+        assert!(matches!(found, Found::Refused), "cut at {cut} is not detected");
     }
 }
 
-/// Each change of bytes is either damage, which is told, or was made to the very last batch.
+/// Each change of a byte is reported as damage, unless it is in the last batch.
 #[tokio::test]
 async fn byte_changes_before_the_last_batch_are_damage() {
     for short_lived in [false, true] {
@@ -128,13 +128,13 @@ async fn byte_changes_before_the_last_batch_are_damage() {
         without_mark(directory.path());
         let bytes = fs::read(newest_segment(directory.path())).unwrap();
         let last = states[states.len() - 2].0;
-        for place in (0..bytes.len()).step_by(if short_lived { 7 } else { 3 }) {
+        for index in (0..bytes.len()).step_by(if short_lived { 7 } else { 3 }) {
             for kind in 0..3 {
                 let mut bad = bytes.clone();
                 match kind {
-                    0 => bad[place] ^= 1 << (place % 8),
-                    1 => drop(bad.remove(place)),
-                    _ => bad.insert(place, b'x'),
+                    0 => bad[index] ^= 1 << (index % 8),
+                    1 => drop(bad.remove(index)),
+                    _ => bad.insert(index, b'x'),
                 }
                 match open_with(directory.path(), &bad).await {
                     Found::Refused => {}
@@ -142,8 +142,8 @@ async fn byte_changes_before_the_last_batch_are_damage() {
                         let all = found == states[states.len() - 1].1;
                         let but_last = found == states[states.len() - 2].1;
                         assert!(
-                            place >= last && (all || but_last),
-                            "{kind} at {place}: {}",
+                            index >= last && (all || but_last),
+                            "{kind} at {index}: {}",
                             found.len()
                         );
                     }
@@ -153,7 +153,7 @@ async fn byte_changes_before_the_last_batch_are_damage() {
     }
 }
 
-/// What `sed -i` makes of a whole repository: every line is shorter or longer.
+/// `sed -i` over a whole repository makes lines shorter or longer.
 #[tokio::test]
 async fn text_replacement_in_log_lines_is_damage() {
     let (directory, _) = filled(8, true).await;
@@ -163,14 +163,14 @@ async fn text_replacement_in_log_lines_is_damage() {
     {
         let found = open_with(directory.path(), text.replace(from, to).as_bytes()).await;
         assert!(matches!(found, Found::Refused), "{from:?} to {to:?}");
-        // In some lines, which are not the last.
+        // Replace only the first three occurrences, which are not in the last line.
         let one = text.replacen(from, to, 3);
         let found = open_with(directory.path(), one.as_bytes()).await;
         assert!(matches!(found, Found::Refused), "{from:?} to {to:?} three times");
     }
 }
 
-/// The same while a process runs that has read the log before: it draws no conclusion that a new one does not.
+/// A process that has already read the log refuses changes when the log is shorter, and tolerates a longer log.
 #[tokio::test]
 async fn running_process_detects_log_damage() {
     let (directory, states) = filled(6, false).await;
@@ -218,12 +218,12 @@ async fn log_of_a_newer_version_is_refused() {
     assert!(matches!(open_with(directory.path(), newer.as_bytes()).await, Found::Refused));
 }
 
-/// The checksum of the lines: the low 32 bits of their seeded XXH3-64.
+/// Computes the checksum of a line: the low 32 bits of the seeded XXH3-64.
 fn checksum(seed: u32, bytes: &[u8]) -> u32 {
     xxhash_rust::xxh3::xxh3_64_with_seed(bytes, seed.into()) as u32
 }
 
-/// Bytes of another segment, or of another log, never pass.
+/// The store never accepts bytes of another segment or another log.
 #[tokio::test]
 async fn lines_of_another_log_are_never_accepted() {
     let (directory, states) = filled(4, false).await;
@@ -241,21 +241,21 @@ async fn lines_of_another_log_are_never_accepted() {
             Found::Refused => {}
         }
     }
-    // A whole segment of another log.
+    // Replace the segment with one of another log.
     match open_with(directory.path(), &theirs).await {
-        Found::Good(_) => panic!("the segment of another log was taken"),
+        Found::Good(_) => panic!("the segment of another log was accepted"),
         Found::Refused => {}
     }
 }
 
-/// A segment in the middle that is missing is told, and nothing is made anew.
+/// A missing middle segment is reported, and the store does not recreate it.
 #[tokio::test]
 async fn missing_segment_is_reported() {
     let directory = directory_in_memory();
     let path = directory.path();
     let disk = Disk::new(path, FaultyDuty::Nothing);
     for n in 0..3 {
-        // Each process leaves a torn end, so that the next one begins a segment.
+        // Each process leaves a torn end, so that the next one starts a new segment.
         let process = Process::start(path, disk.beside());
         apply(&*process.store, add(n, Classification::Bug), at(n.into())).await.unwrap();
         process.kill().await;
@@ -268,16 +268,16 @@ async fn missing_segment_is_reported() {
     let whole = start(path);
     assert_eq!(ids(&*whole.store).await, [number(0), number(1), number(2)]);
     whole.kill().await;
-    for (place, missing) in all.iter().enumerate() {
+    for (index, missing) in all.iter().enumerate() {
         let bytes = fs::read(missing).unwrap();
         fs::remove_file(missing).unwrap();
         let process = start(path);
         let refused = apply(&*process.store, add(90, Classification::Bug), at(90)).await;
         process.kill().await;
-        if place < 2 {
-            assert!(refused.is_err(), "without {place}: {refused:?}");
+        if index < 2 {
+            assert!(refused.is_err(), "without segment {index}: {refused:?}");
         }
-        assert!(place == 2 || !missing.exists());
+        assert!(index == 2 || !missing.exists());
         fs::write(missing, bytes).unwrap();
     }
 }

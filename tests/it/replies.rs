@@ -1,4 +1,4 @@
-//! What agents ask of lists and claims, in which form and under which names they get it.
+//! Replies to lists and claims: filters, forms, fields and tool names.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn as_agent(issue: &Value, agent: &str) -> Value {
 }
 
 #[test]
-fn lists_are_narrowed_by_open_by_agent_and_by_change() {
+fn lists_are_filtered_by_status_agent_and_change() {
     let directory = directory();
     let mut client = client(directory.path(), &[]);
     let [first, _, third] = ["first", "second", "third"].map(|title| client.add(title, "bug"));
@@ -55,7 +55,7 @@ fn lists_are_narrowed_by_open_by_agent_and_by_change() {
     assert!(both.contains("leave out status"), "{both}");
 }
 
-/// Calls a tool as a client with a strict schema does: with every parameter, and with words of the schema only.
+/// Calls a tool as a client with strict schemas does: with every parameter, and only with listed enum values.
 fn call_strictly(client: &mut Client, tool: &str, given: &Value) -> Answer {
     let tools = client.request("tools/list", json!({}));
     let tools = tools["tools"].as_array().unwrap();
@@ -75,7 +75,7 @@ fn call_strictly(client: &mut Client, tool: &str, given: &Value) -> Answer {
 }
 
 #[test]
-fn every_tool_works_with_all_of_its_parameters_given() {
+fn every_tool_accepts_all_parameters_at_once() {
     for toolset in ["lifecycle", "planning"] {
         let directory = directory();
         let mut client = client(directory.path(), &["--toolsets", toolset]);
@@ -95,16 +95,16 @@ fn every_tool_works_with_all_of_its_parameters_given() {
         for (title, classification) in [("first", "bug"), ("second", "feature"), ("third", "bug")] {
             call("add_issue", json!({ "title": title, "description": "", "classification": classification, "agent": "lead", "priority": 2 })).ok();
         }
-        let look = |issue: &Value, status: &str, agent: &str, since: &str| json!({ "issue_id": issue, "status": status, "classification": "any", "agent": agent, "since": since, "skip": 0, "take": 50 });
+        let filters = |issue: &Value, status: &str, agent: &str, since: &str| json!({ "issue_id": issue, "status": status, "classification": "any", "agent": agent, "since": since, "skip": 0, "take": 50 });
         let none = json!("");
-        let listed = call("list_issues", look(&none, "any", "", "")).issue();
+        let listed = call("list_issues", filters(&none, "any", "", "")).issue();
         assert_eq!(titles(&listed), ["first", "second", "third"]);
         assert_eq!(
-            titles(&call("list_issues", look(&none, "open", "lead", "1h")).issue()).len(),
+            titles(&call("list_issues", filters(&none, "open", "lead", "1h")).issue()).len(),
             3
         );
         let second = listed["issues"][1]["id"].clone();
-        let whole = call("list_issues", look(&second, "any", "", "")).issue();
+        let whole = call("list_issues", filters(&second, "any", "", "")).issue();
         assert_eq!(
             (&whole["title"], &whole["history"][0]["agent"]),
             (&json!("second"), &json!("lead"))
@@ -122,7 +122,7 @@ fn every_tool_works_with_all_of_its_parameters_given() {
         let first = listed["issues"][0]["id"].clone();
         let about = |issue: &Value, claim: usize| json!({ "issue_id": issue, "comment": "c", "agent": "dev", "claim": claim });
         call("complete_issue", about(&first, 1)).ok();
-        // 0 is what strict clients send for no number.
+        // Strict clients send 0 for an absent number.
         call("return_issue", about(&second, 0)).ok();
         assert_eq!(
             call("get_next_review_item", json!({ "agent": "dev" })).issue()["title"],
@@ -132,7 +132,7 @@ fn every_tool_works_with_all_of_its_parameters_given() {
             "issue_id": first, "comment": "c", "agent": "dev", "resolution": "closed", "claim": 2,
         });
         call("close_issue", close).ok();
-        assert_eq!(call("list_issues", look(&none, "closed", "", "")).issue()["count"], 1);
+        assert_eq!(call("list_issues", filters(&none, "closed", "", "")).issue()["count"], 1);
     }
 }
 
@@ -154,7 +154,7 @@ fn a_given_issue_can_be_claimed_and_held_issues_are_shown() {
     assert!(again.contains("in_progress") && again.contains("get_next_issue"), "{again}");
     let held = client.call("get_next_issue", mine.clone()).issue();
     assert_eq!(held, claimed);
-    // Looking claims nothing.
+    // `mine` claims no issue.
     assert_eq!(list(&mut client, json!({ "status": "created" }))["count"], 1);
     client
         .call("get_next_issue", json!({ "agent": "dev", "issue_id": first, "mine": false }))
@@ -193,7 +193,7 @@ fn compact_replies_are_lines_and_short_confirmations() {
 fn long_issues_are_read_in_pages_through_skip() {
     let directory = directory();
     let mut client = client(directory.path(), &["--max-reply-tokens", "1000"]);
-    let description: String = (0..3_000).map(|at| format!("word{at} ")).collect();
+    let description: String = (0..3_000).map(|number| format!("word{number} ")).collect();
     let issue =
         json!({ "title": "T", "description": description, "classification": "bug", "agent": "a" });
     client.call("add_issue", issue).ok();
@@ -232,7 +232,7 @@ fn selected_fields_need_the_toolset_planning() {
 }
 
 #[test]
-fn a_prefix_is_in_every_tool_name_that_agents_see() {
+fn the_tool_prefix_appears_in_every_tool_name() {
     let directory = directory();
     let mut client = Client::spawn(ait(directory.path()).args(["--tool-prefix", "team_"]));
     let started = client.initialize();

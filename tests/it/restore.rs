@@ -1,4 +1,4 @@
-//! `ait restore`: checked before, refused while it would lose something, and seen by everybody at once.
+//! `ait restore`: it checks the backup, refuses to lose newer changes, and takes effect in all processes at once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn bytes(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files.map(|file| (file.clone(), fs::read(file).unwrap())).collect()
 }
 
-/// What restores have kept.
+/// Returns the backups that restores have kept.
 fn before_restores(path: &Path) -> Vec<PathBuf> {
     let mut kept = kept(path);
     kept.retain(|path| path.to_string_lossy().contains("before-restore"));
@@ -34,7 +34,7 @@ fn snapshots(path: &Path) -> Vec<String> {
 }
 
 fn titles(path: &Path) -> Vec<String> {
-    stored_issues(path).iter().map(|it| it["title"].as_str().unwrap().to_owned()).collect()
+    stored_issues(path).iter().map(|issue| issue["title"].as_str().unwrap().to_owned()).collect()
 }
 
 /// A store with two issues, a backup of it, and newer work: one issue claimed, one filed.
@@ -44,13 +44,13 @@ fn store_with_backup(path: &Path) {
     run(path, &["backup", "b.json"]).ok();
     run(path, &["next", "-a", "a"]).ok();
     run(path, &["add", "three", "-c", "bug", "-a", "a"]).ok();
-    // What a command leaves to a process behind it must not come between two looks at the files.
+    // Publish now: otherwise a background process may publish between two reads of the files.
     run(path, &["save"]).ok();
 }
 
-/// What a command says, with the one id in it that is new each time left out.
+/// Masks the id that differs between runs in the output of a command.
 fn without_new_ids(path: &Path, run: Run) -> Run {
-    let new = stored_issues(path).into_iter().map(|it| it["id"].as_str().unwrap().to_owned());
+    let new = stored_issues(path).into_iter().map(|issue| issue["id"].as_str().unwrap().to_owned());
     new.filter(|id| !id.ends_with("000000000000")).fold(run, |run, id| Run {
         code: run.code,
         out: run.out.replace(&id, "[ID]").replace(&id[..8], "[ID]"),
@@ -80,7 +80,7 @@ fn restore_drops_newer_changes_only_with_force_and_keeps_them() {
     let forced = Run { out: forced.out.replace(&new_id(&kept[0]), "[ID]"), ..forced };
     let kept = [kept[0].to_str().unwrap()];
     assert_snapshot("restore_forced", path, &forced);
-    // What was replaced is a backup: going back to it loses nothing and needs no force.
+    // The replaced state is a backup: going back to it loses nothing and needs no force.
     let undone = run(path, &["restore", kept[0]]);
     assert_snapshot("restore_undone", path, &without_new_ids(path, undone));
     assert_eq!(titles(path), ["one", "two", "three"]);
@@ -97,7 +97,7 @@ fn restore_drops_newer_changes_only_with_force_and_keeps_them() {
     assert!(Path::new(report["kept"][0].as_str().unwrap()).exists(), "{report}");
 }
 
-/// The first digits of the id of the last issue in a backup.
+/// Returns the first digits of the id of the last issue in a backup.
 fn new_id(path: &Path) -> String {
     let document: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let last = document["issues"].as_array().unwrap().last().unwrap()["id"].clone();
@@ -182,7 +182,7 @@ fn running_servers_and_agents_continue_with_the_restored_state() {
         run(path, &["restore", "b.json", "--force"]).ok();
         assert_eq!(health_issue_count(port), 2);
         assert!(agent.call("list_issues", json!({})).ok().contains("\"count\":2"));
-        // In the backup, nobody has claimed the first one.
+        // In the backup, the first issue is not claimed.
         let claimed = agent.call("get_next_issue", json!({ "agent": "b" })).issue();
         assert_eq!(claimed["id"], id(1));
         agent.add(&format!("after {round}"), "bug");
@@ -195,8 +195,8 @@ fn running_servers_and_agents_continue_with_the_restored_state() {
     assert_eq!(before_restores(path).len(), 3);
 }
 
-/// Agents write all the time: whatever was answered is in the store, or in what a restore has kept, or the
-/// answer said that it is not certain.
+/// Agents file issues during restores. Every confirmed issue is in the store or in a kept backup; every error says
+/// that the outcome is not certain.
 #[test]
 fn changes_around_a_restore_are_stored_or_kept_aside() {
     let directory = directory();
@@ -231,7 +231,7 @@ fn changes_around_a_restore_are_stored_or_kept_aside() {
     let kept = before_restores(path).into_iter();
     let texts: Vec<_> = kept.map(|path| fs::read_to_string(path).unwrap()).collect();
     let now: Vec<_> =
-        stored_issues(path).iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect();
+        stored_issues(path).iter().map(|issue| issue["id"].as_str().unwrap().to_owned()).collect();
     for id in &answered {
         let is_kept = now.contains(id) || texts.iter().any(|text| text.contains(id.as_str()));
         assert!(is_kept, "{id} is lost");
@@ -244,13 +244,13 @@ fn killed_restore_leaves_the_old_or_the_new_state() {
     const ISSUES: usize = 3000;
     let directory = directory();
     let path = directory.path();
-    let all: Vec<_> = (0..ISSUES).map(|it| issue_json(&id(it), "old", "created")).collect();
+    let all: Vec<_> = (0..ISSUES).map(|number| issue_json(&id(number), "old", "created")).collect();
     write_issues(path, &all);
     run(path, &["backup", "old.json"]).ok();
-    let all: Vec<_> = (0..ISSUES).map(|it| issue_json(&id(it), "new", "created")).collect();
+    let all: Vec<_> = (0..ISSUES).map(|number| issue_json(&id(number), "new", "created")).collect();
     write_issues(path, &all);
     run(path, &["backup", "new.json"]).ok();
-    let (mut went, mut stayed) = (0, 0);
+    let (mut restored, mut unchanged) = (0, 0);
     for round in 0..12 * crate::support::factor() {
         let now = titles(path);
         let other = if now[0] == "old" { "new" } else { "old" };
@@ -261,26 +261,26 @@ fn killed_restore_leaves_the_old_or_the_new_state() {
         child.wait().unwrap();
         let then = titles(path);
         assert_eq!(then.len(), ISSUES, "round {round}");
-        assert!(then.iter().all(|title| *title == then[0]), "round {round}: a mixture");
+        assert!(then.iter().all(|title| *title == then[0]), "round {round}: mixed states");
         if then[0] == other {
-            went += 1;
+            restored += 1;
         } else {
-            stayed += 1;
+            unchanged += 1;
         }
         run(path, &["add", "x", "-c", "bug", "-a", "a"]).ok();
-        let x = stored_issues(path).into_iter().find(|it| it["title"] == "x").unwrap();
+        let x = stored_issues(path).into_iter().find(|issue| issue["title"] == "x").unwrap();
         assert_eq!(x["status"], "created", "round {round}");
         run(path, &["restore", &format!("{}.json", then[0]), "--force"]).ok();
         for kept in before_restores(path) {
             fs::remove_file(kept).unwrap();
         }
     }
-    eprintln!("{went} restores were done before the kill, {stayed} were not");
-    // A command may have left it to another process to bring the file up to date.
-    until("nothing is left", || names(path).iter().all(|name| !name.ends_with(".tmp")));
+    eprintln!("{restored} restores finished before the kill, {unchanged} did not");
+    // A background process may still be publishing the file.
+    until("no temp file is left", || names(path).iter().all(|name| !name.ends_with(".tmp")));
 }
 
-/// It knows an issue that the restore took out, and the events that tell of that are gone.
+/// The suspended process still has an issue that the restore removed, and the events of the removal are pruned.
 #[test]
 fn suspended_process_does_not_resurrect_removed_issues() {
     let directory = directory();
@@ -300,15 +300,15 @@ fn suspended_process_does_not_resurrect_removed_issues() {
     sleeper.signal("STOP");
     let open = newest_segment(path);
     let mut other = Client::start(path);
-    // Two snapshots are kept, and the segments behind the older one are pruned. The third issue is taken out when
-    // the segment that the sleeper has open is full.
+    // The store keeps two snapshots and prunes the segments before the older one. The loop restores `b.json`, which
+    // lacks the third issue, once the segment that the sleeper has open is full.
     let fill = ["with_three.json"; 3].into_iter();
     for target in fill.chain(["b.json"; 10]) {
         let before = snapshots(path);
         run(path, &["restore", "long.json", "--force"]).ok();
         run(path, &["restore", target, "--force"]).ok();
-        until("there is a newer snapshot", || {
-            // It is told of the change, and so writes a snapshot.
+        until("a newer snapshot exists", || {
+            // This read notices the change and triggers the snapshot.
             other.call("list_issues", json!({})).ok();
             snapshots(path).iter().any(|name| !before.contains(name))
         });
@@ -316,7 +316,7 @@ fn suspended_process_does_not_resurrect_removed_issues() {
             break;
         }
     }
-    assert!(!open.exists(), "nothing was pruned");
+    assert!(!open.exists(), "the open segment was not pruned");
     sleeper.signal("CONT");
     sleeper.call("get_next_issue", json!({ "agent": "b" })).issue();
     other.add("the last", "bug");

@@ -1,5 +1,5 @@
-//! Going back to a backup on a disk that fails or whose power is cut at each call, and by a process that dies there:
-//! the store holds what it held or what the backup holds, never a mixture, and what was replaced is kept.
+//! Restores with a disk fault, a power cut or a crash at each call: the store holds the old or the restored state,
+//! never a mixture, and the replaced state is kept.
 
 use std::fs;
 use std::path::Path;
@@ -18,13 +18,13 @@ use crate::support::scene::Process;
 use crate::support::stores::{all_issues, apply};
 use crate::support::trouble::{EIO, Fault};
 
-/// What the log is before the restore.
+/// The state of the log before the restore.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Log {
     Sound,
     /// An event in the middle is damaged.
     BadEvent,
-    /// The first line is.
+    /// The first line is damaged.
     BadHeader,
 }
 
@@ -33,9 +33,9 @@ const LOGS: [Log; 3] = [Log::Sound, Log::BadEvent, Log::BadHeader];
 struct Scene {
     directory: tempfile::TempDir,
     log: Log,
-    /// The process that goes back.
+    /// The process that restores.
     process: Process,
-    /// One that knows what there was before the damage.
+    /// A process that read the store before the damage.
     other: Process,
     before: Vec<Issue>,
     backup: Document,
@@ -46,7 +46,7 @@ async fn issues(store: &dyn Store) -> Result<Vec<Issue>, StoreError> {
     Ok(all_issues(store).await?.iter().map(|issue| Issue::clone(issue)).collect())
 }
 
-/// An issue that the store has, as it was, and one that it lacks.
+/// A backup with one issue that the store has, unchanged, and one that it lacks.
 async fn backup() -> Document {
     let store = MemoryStore::default();
     apply(&store, add(9, Classification::Feature), at(9)).await.unwrap();
@@ -67,7 +67,7 @@ impl Scene {
         apply(&*other.store, claim(None), at(4)).await.unwrap();
         let before = issues(&*other.store).await.unwrap();
         damage(path, log);
-        // What the disk holds from now on is durable.
+        // All current files of the disk count as durable.
         let disk = Disk::new(path, FaultyDuty::Nothing);
         let process = Process::start(path, disk);
         let backup = backup().await;
@@ -87,7 +87,8 @@ impl Scene {
         Ok(())
     }
 
-    /// Tells what is wrong with what somebody finds; `None` for a store that is damaged as it was.
+    /// Opens the store in `directory`. Returns whether it is restored, `None` if it is damaged as before, or an error
+    /// if it has any other state.
     async fn found(&self, directory: &Path) -> Result<Option<bool>, String> {
         let process = Process::start(directory, Disk::new(directory, FaultyDuty::Nothing));
         let found = issues(&*process.store).await;
@@ -98,11 +99,11 @@ impl Scene {
             _ if self.log != Log::Sound && works.is_err() => return Ok(None),
             found => return Err(format!("neither state: {found:?}")),
         };
-        works.map_err(|error| format!("nothing follows: {error}"))?;
+        works.map_err(|error| format!("no change is possible: {error}"))?;
         Ok(Some(is_restored))
     }
 
-    /// Tells what is wrong after a restore that came to `result`; only after a death it may be repeated.
+    /// Checks the store after a restore that returned `result`. If the restore did not take effect, a second one must.
     async fn check(&self, result: &Result<(), StoreError>) -> Result<(), String> {
         let copy = directory_in_memory();
         crate::support::files::copy_directory(self.path(), copy.path());
@@ -110,24 +111,30 @@ impl Scene {
         match (result, found) {
             (Ok(()), Some(true)) | (Err(_), None | Some(false)) => {}
             (Err(StoreError::Uncertain(_)), Some(true)) => {}
-            (result, found) => return Err(format!("{result:?}, and {found:?} is there")),
+            (result, found) => {
+                return Err(format!(
+                    "the restore returned {result:?}, but the store has {found:?}"
+                ));
+            }
         }
         if found != Some(true) {
-            // Whoever tries again gets there, also beside what the first one left.
+            // A second restore succeeds, even with files that the first one left.
             let later = Process::start(self.path(), self.process.disk.beside());
-            self.restore(&later).await.map_err(|error| format!("not again: {error}"))?;
+            self.restore(&later)
+                .await
+                .map_err(|error| format!("the second restore failed: {error}"))?;
         }
-        // One that knew what was before goes on with the restored state.
+        // A process that read the old state continues with the restored state.
         let known = issues(&*self.other.store).await.map_err(|error| error.to_string())?;
         if known != self.wanted {
-            return Err(format!("another process goes on with {known:?}"));
+            return Err(format!("another process continues with {known:?}"));
         }
         let more = apply(&*self.other.store, add(60, Classification::Bug), at(60)).await;
-        more.map_err(|error| format!("another process cannot go on: {error}"))?;
+        more.map_err(|error| format!("another process cannot continue: {error}"))?;
         let later = Process::start(self.path(), self.process.disk.beside());
         let found = issues(&*later.store).await.map_err(|error| error.to_string())?;
         if found.len() != self.wanted.len() + 1 || found[..2] != self.wanted[..] {
-            return Err(format!("mixed: {found:?}"));
+            return Err(format!("mixed states: {found:?}"));
         }
         if self.log != Log::Sound && kept(self.path()).is_empty() {
             return Err("the damaged log is not kept".to_owned());
@@ -159,7 +166,7 @@ async fn fault_or_crash_at_any_restore_call_mixes_no_states() {
                 let mut result = scene.restore(&scene.process).await;
                 let call = scene.process.disk.trouble.failed();
                 if scene.process.disk.trouble.is_dead() && result.is_err() {
-                    // Nobody was told anything.
+                    // The dead process returned no result.
                     result = Err(StoreError::Uncertain("dead".to_owned()));
                     scene.process.kill().await;
                 } else {
@@ -193,7 +200,7 @@ async fn power_cut_during_restore_leaves_the_old_or_the_new_state() {
                 let found = scene.found(directory.path()).await.map_err(at).unwrap();
                 states[found.map_or(2, usize::from)] += 1;
                 if moment == steps.len() {
-                    assert_eq!(found, Some(true), "{log:?}, {fate:?}: answered and lost");
+                    assert_eq!(found, Some(true), "{log:?}, {fate:?}: confirmed and lost");
                 }
             }
         }
@@ -202,7 +209,7 @@ async fn power_cut_during_restore_leaves_the_old_or_the_new_state() {
     }
 }
 
-/// A restore that is not synced at its end.
+/// Negative control: a restore that skips its final sync.
 #[tokio::test]
 async fn checker_detects_a_restore_acknowledged_before_its_sync() {
     let scene = Scene::new(Log::Sound).await;

@@ -1,4 +1,4 @@
-//! Going back to a backup when the store is damaged, which is when people need it.
+//! Restores of a damaged store.
 
 use std::fs;
 use std::io::Write;
@@ -47,14 +47,14 @@ fn restore_replaces_a_damaged_store_with_force_and_keeps_it() {
         );
         run(path, &["restore", "b.json", "--dry-run"]).refusal();
         assert_eq!(bytes(), before, "{how}");
-        let look = run(path, &["restore", "b.json", "--dry-run", "--force", "--json"]).ok();
-        let look: Value = serde_json::from_str(&look).unwrap();
-        assert_eq!((&look["restored"], &look["needsForce"]), (&json!(false), &json!(true)));
+        let report = run(path, &["restore", "b.json", "--dry-run", "--force", "--json"]).ok();
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!((&report["restored"], &report["needsForce"]), (&json!(false), &json!(true)));
         assert_eq!(bytes(), before, "{how}");
         let done = run(path, &["restore", "b.json", "--force"]);
         assert_snapshot(&format!("damaged_{how}_restored"), path, &done);
         assert_eq!(stored_issues(path).len(), 1, "{how}");
-        // The whole former directory is kept.
+        // The restore keeps the whole former directory.
         let is_kept = |path: &PathBuf| path.to_string_lossy().ends_with("damaged-store");
         let aside = kept(path).into_iter().find(is_kept).unwrap();
         assert_eq!(fs::read(aside.join("log/0000000001.log")).unwrap(), before, "{how}");
@@ -76,15 +76,15 @@ fn every_interface_names_the_next_step_for_a_damaged_store() {
     let health = crate::support::get(agent.port(), "/health").json();
     assert!(health["reason"].as_str().unwrap().contains("`ait doctor`"), "{health}");
     for arguments in [&["list"][..], &["status"], &["show", &id, "--at", "0s"]] {
-        let told = run(path, arguments);
-        assert_eq!(told.code, 1, "{told:?}");
-        assert!(format!("{}{}", told.out, told.log).contains("`ait doctor`"), "{told:?}");
+        let output = run(path, arguments);
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(format!("{}{}", output.out, output.log).contains("`ait doctor`"), "{output:?}");
     }
     agent.close();
 }
 
 #[test]
-fn running_agents_continue_after_a_damaged_store_is_restored() {
+fn running_agents_continue_after_a_repairing_restore() {
     let directory = directory();
     let path = directory.path();
     let mut agent = Client::start(path);
@@ -107,10 +107,10 @@ fn running_agents_continue_after_a_damaged_store_is_restored() {
     assert_eq!(stored_issues(path).len(), 2);
 }
 
-/// A process that slept through a restore of a damaged store, and through the change of the log after it, does not
-/// bring back what the restore removed.
+/// A process was stopped during the restore of a damaged store and the log change after it. It must not bring back what
+/// the restore removed.
 #[test]
-fn a_stopped_process_brings_nothing_back_after_a_damaged_store_is_restored() {
+fn a_stopped_process_does_not_undo_a_restore() {
     let directory = directory();
     let path = directory.path();
     let mut agent = Client::start(path);

@@ -1,4 +1,4 @@
-//! The client of rmcp in another process, as an agent embeds it.
+//! The rmcp client, which agents embed, in separate processes.
 
 use rmcp::model::{CallToolRequestParams, CallToolResult};
 use rmcp::service::{RoleClient, RunningService};
@@ -30,7 +30,7 @@ async fn call(
 }
 
 #[tokio::test]
-async fn rmcp_clients_complete_the_lifecycle_over_two_processes() {
+async fn rmcp_clients_share_the_lifecycle_across_processes() {
     let directory = directory();
     let worker = connect(directory.path()).await.unwrap();
     let reviewer = connect(directory.path()).await.unwrap();
@@ -52,7 +52,7 @@ async fn rmcp_clients_complete_the_lifecycle_over_two_processes() {
     let close =
         json!({ "issue_id": id, "resolution": "closed", "comment": "merged", "agent": "reviewer" });
     assert_eq!(call(&reviewer, "close_issue", close.clone()).await.is_error, Some(false));
-    // The same words again change nothing; others are refused.
+    // Repeating the same call changes nothing; a different comment is refused.
     assert_eq!(call(&worker, "close_issue", close.clone()).await.is_error, Some(false));
     let mut other = close;
     other["comment"] = json!("merged twice");

@@ -22,7 +22,7 @@ fn tools_are_described_with_plain_schemas() {
     let list = Client::start(directory.path()).request("tools/list", json!({}));
     for tool in list["tools"].as_array().unwrap() {
         assert!(!tool["description"].as_str().unwrap().is_empty(), "{tool}");
-        // What equals the defaults of the protocol costs tokens and says nothing.
+        // Annotations that equal the protocol defaults cost tokens without information.
         let annotations = match tool["name"] == "list_issues" {
             true => json!({ "readOnlyHint": true, "openWorldHint": false }),
             false => json!({ "destructiveHint": false, "openWorldHint": false }),
@@ -36,7 +36,7 @@ fn tools_are_described_with_plain_schemas() {
             "{keys:?}"
         );
         for (name, property) in schema["properties"].as_object().unwrap() {
-            // An enum of statuses or classifications speaks for itself.
+            // An enum of statuses or classifications needs no description.
             let is_described =
                 property["description"].as_str().is_some_and(|text| !text.is_empty());
             assert!(is_described || property["enum"].is_array(), "{name}");

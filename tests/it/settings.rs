@@ -1,4 +1,4 @@
-//! Settings: the command line over the environment over `ait.toml` over defaults, and what is said of them.
+//! Settings: the command line overrides the environment, `ait.toml` and the defaults; errors and `ait config`.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use crate::support::files::{names, stored_issues};
 use crate::support::runs::{Run, run};
 use crate::support::{Client, ait, directory};
 
-/// Value and source of a setting, as `ait config` tells them.
-fn told(run: &Run, name: &str) -> (Value, String) {
+/// Returns the value and the source of a setting that `ait config` printed.
+fn setting_in(run: &Run, name: &str) -> (Value, String) {
     let rows: Value = serde_json::from_str(&run.out).unwrap();
     let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();
     (row["value"].clone(), row["source"].as_str().unwrap().to_owned())
@@ -21,13 +21,13 @@ fn config_shows_each_value_and_its_source() {
     let directory = directory();
     fs::write(directory.path().join("ait.toml"), "# the team's\nagent = \"team\"\nport = 4000\n")
         .unwrap();
-    let of = |name: &str| told(&run(directory.path(), &["config", "--json"]), name);
-    assert_eq!(of("agent"), ("team".into(), "ait.toml, line 2".to_owned()));
-    // The tests set it.
-    assert_eq!(of("port"), ("0".into(), "PORT".to_owned()));
-    assert_eq!(of("allow-origin"), (Value::Null, "default: only its own".to_owned()));
+    let setting = |name: &str| setting_in(&run(directory.path(), &["config", "--json"]), name);
+    assert_eq!(setting("agent"), ("team".into(), "ait.toml, line 2".to_owned()));
+    // The test helper sets PORT.
+    assert_eq!(setting("port"), ("0".into(), "PORT".to_owned()));
+    assert_eq!(setting("allow-origin"), (Value::Null, "default: only its own".to_owned()));
     let flag = run(directory.path(), &["--port", "5000", "config", "--json"]);
-    assert_eq!(told(&flag, "port"), ("5000".into(), "--port".to_owned()));
+    assert_eq!(setting_in(&flag, "port"), ("5000".into(), "--port".to_owned()));
     let output =
         ait(directory.path()).args(["config", "--json"]).env_remove("PORT").output().unwrap();
     assert!(
@@ -92,7 +92,7 @@ fn remote_access_requires_a_token() {
     assert!(short.contains("token: line 1: the secret is too short"), "{short}");
     let missing = run(path, &["serve", "--token-file", "nowhere"]).refusal();
     assert!(missing.contains("nowhere does not exist: create it"), "{missing}");
-    // An agent needs none, and is served; nobody else is.
+    // A stdio agent needs no token and is served; HTTP is off.
     for flags in [["--token-file", "nowhere"], ["--bind", "::"]] {
         let mut alone = Client::spawn(ait(path).args(flags));
         alone.initialize();
@@ -102,7 +102,7 @@ fn remote_access_requires_a_token() {
         assert!(!alone.log().whole().contains("pages: "), "{}", alone.log().text());
     }
     fs::create_dir(path.join("below")).unwrap();
-    // What ait.toml names lies beside it, wherever the program is started.
+    // A relative path in ait.toml is relative to that file, not to the working directory.
     fs::write(path.join("ait.toml"), "bind = \"0.0.0.0\"\ntoken-file = \"token\"\n").unwrap();
     fs::write(path.join("token"), SECRET.replace(' ', "-")).unwrap();
     let mut command = ait(&path.join("below"));
@@ -115,8 +115,8 @@ fn remote_access_requires_a_token() {
     }
     assert!(client.close().success());
     let output = ait(path).args(["config"]).env("AIT_TOKEN", SECRET).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.contains("(set)") && !told.contains("secret"), "{told}");
+    let output = String::from_utf8(output.stdout).unwrap();
+    assert!(output.contains("(set)") && !output.contains("secret"), "{output}");
 }
 
 #[test]
@@ -142,10 +142,11 @@ fn log_settings_are_read_from_the_project_file() {
 #[test]
 fn network_file_system_setting_is_read_and_validated() {
     let directory = directory();
-    let of = || told(&run(directory.path(), &["config", "--json"]), "network-file-system");
-    assert_eq!(of(), ("refuse".into(), "default: refuse".to_owned()));
+    let setting =
+        || setting_in(&run(directory.path(), &["config", "--json"]), "network-file-system");
+    assert_eq!(setting(), ("refuse".into(), "default: refuse".to_owned()));
     fs::write(directory.path().join("ait.toml"), "network-file-system = \"allow\"\n").unwrap();
-    assert_eq!(of(), ("allow".into(), "ait.toml, line 1".to_owned()));
+    assert_eq!(setting(), ("allow".into(), "ait.toml, line 1".to_owned()));
     let mut command = ait(directory.path());
     command.args(["list"]).env("AIT_NETWORK_FILE_SYSTEM", "yes");
     let refused = command.output().unwrap();
@@ -154,9 +155,9 @@ fn network_file_system_setting_is_read_and_validated() {
     assert!(!refused.status.success() && log.contains(words), "{log}");
 }
 
-/// A pipe that nobody writes to would hang the program, and a device without an end would fill the memory.
+/// A named pipe without a writer would block the program, and an endless device would fill the memory.
 #[test]
-fn settings_path_that_is_no_regular_file_is_refused_at_once() {
+fn a_settings_file_that_is_not_regular_is_refused() {
     use std::time::{Duration, Instant};
 
     for device in [None, Some("/dev/zero")] {
@@ -176,9 +177,9 @@ fn settings_path_that_is_no_regular_file_is_refused_at_once() {
             let refused = run(directory.path(), arguments);
             assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
             assert_eq!(refused.code, code, "{arguments:?}: {}{}", refused.out, refused.log);
-            let told = format!("{}{}", refused.out, refused.log);
+            let output = format!("{}{}", refused.out, refused.log);
             for words in ["ait.toml", "not a regular file"] {
-                assert!(told.contains(words), "{arguments:?}: no {words:?} in {told}");
+                assert!(output.contains(words), "{arguments:?}: no {words:?} in {output}");
             }
         }
     }
@@ -186,13 +187,13 @@ fn settings_path_that_is_no_regular_file_is_refused_at_once() {
 
 #[test]
 fn invalid_settings_do_not_end_the_server_of_an_agent() {
-    // What ait.toml has, the flags, a variable; the exit code, whether HTTP is served, and words of the error.
+    // Contents of ait.toml, flags, a variable, the exit code, whether HTTP is served, and a part of the error.
     for (file, flags, variable, code, has_http, words) in [
         ("", "--port abc", "PORT=0", 2, true, "'--port <PORT>'"),
         ("", "--log-format=xml", "PORT=0", 2, true, "xml"),
         ("log-format = \"xml\"", "", "PORT=0", 1, true, "ait.toml, line 1: "),
         ("", "", "AIT_KEEP_EVENTS=much", 1, true, "AIT_KEEP_EVENTS: "),
-        // A setting that restricts access, or that may be one: HTTP is not served.
+        // The invalid setting restricts access or might do so, so HTTP is not served.
         ("prot = 1", "", "PORT=0", 1, false, "there is no setting \"prot\""),
         ("port = [", "", "PORT=0", 1, false, "ait.toml, line 1: "),
         ("bind = \"tracker\"", "", "PORT=0", 1, false, "is not an IP address"),
@@ -225,7 +226,7 @@ fn invalid_settings_do_not_end_the_server_of_an_agent() {
 }
 
 #[test]
-fn an_invalid_port_leaves_an_agent_the_default_one() {
+fn stdio_uses_the_default_port_if_the_port_is_invalid() {
     let directory = directory();
     let mut client = Client::spawn(ait(directory.path()).env("PORT", "abc"));
     client.initialize();

@@ -14,10 +14,10 @@ use crate::support::http::{
 };
 use crate::support::{Client, PATIENCE, directory};
 
-/// How long a process takes at most to end, whatever its clients do.
+/// The longest time that a process takes to end, whatever its clients do.
 const PROMISE: Duration = Duration::from_secs(2);
 
-/// Tells a process to end, and waits for it.
+/// Ends a process and checks its exit code and its time limit.
 #[track_caller]
 fn assert_ends(how: &str, end: impl FnOnce() -> ExitStatus) {
     let begun = Instant::now();
@@ -27,11 +27,11 @@ fn assert_ends(how: &str, end: impl FnOnce() -> ExitStatus) {
     assert!(took < PROMISE, "{how}: {took:?}");
 }
 
-/// Ends a process in the middle of calls by URL, and looks at what these and the streams get.
-fn end_under_way(
+/// Ends a process during HTTP calls, and checks the responses to these calls and the event streams.
+fn end_during_calls(
     how: &str,
     (directory, port): (&Path, u16),
-    others_under_way: u64,
+    other_calls: u64,
     end: impl FnOnce() -> ExitStatus,
 ) {
     let agent = Agent::connect(port);
@@ -42,7 +42,7 @@ fn end_under_way(
             let agent = Agent::new(port);
             agent.post(&filing(json!({ "_meta": meta() }))).unwrap().answer()
         });
-        wait_for_metric(port, IN_PROGRESS, 2 + others_under_way);
+        wait_for_metric(port, IN_PROGRESS, 2 + other_calls);
         assert_ends(how, end);
         for answer in [waiting, stateless] {
             let refusal = answer.join().unwrap().refusal();
@@ -62,7 +62,7 @@ fn signal_stops_the_server_after_answering_all_calls() {
         let mut server = Server::start(directory.path());
         Agent::connect(server.port).add("first");
         let _lock = lock_newest_segment(directory.path());
-        end_under_way(how, (directory.path(), server.port), 0, || {
+        end_during_calls(how, (directory.path(), server.port), 0, || {
             server.signal(how);
             server.wait()
         });
@@ -80,7 +80,7 @@ fn stdin_eof_or_signal_stops_both_transports_in_time() {
         let arguments =
             json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
         let id = client.ask_tool("add_issue", arguments);
-        end_under_way(how, (directory.path(), client.port()), 1, || {
+        end_during_calls(how, (directory.path(), client.port()), 1, || {
             if how == "end of input" {
                 return client.close();
             }
@@ -92,10 +92,10 @@ fn stdin_eof_or_signal_stops_both_transports_in_time() {
     }
 }
 
-/// Clients who keep a server waiting, each in another way.
-fn dawdlers(port: u16) -> [Raw; 4] {
+/// Opens connections that keep a server waiting, each in another way.
+fn slow_clients(port: u16) -> [Raw; 4] {
     let whole = message("{}");
-    // More answers than the buffers of both sides hold; nobody takes them.
+    // More responses than the buffers of both sides hold, and the client reads none.
     let greedy = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(5_000);
     let begun: [&[u8]; 4] =
         [b"", b"GET / HTTP/1.1\r\nHost: local", &whole[..whole.len() - 1], &greedy];
@@ -113,21 +113,21 @@ fn slow_clients_do_not_delay_the_shutdown() {
     let mut server = Server::start(directory.path());
     Agent::connect(server.port).add("first");
     let _lock = lock_newest_segment(directory.path());
-    let dawdlers_of_server = dawdlers(server.port);
-    end_under_way("serve", (directory.path(), server.port), 0, || {
+    let server_clients = slow_clients(server.port);
+    end_during_calls("serve", (directory.path(), server.port), 0, || {
         server.signal("TERM");
         server.wait()
     });
-    drop(dawdlers_of_server);
+    drop(server_clients);
     let mut client = Client::start(directory.path());
-    let _dawdlers = dawdlers(client.port());
-    end_under_way("stdin too", (directory.path(), client.port()), 0, || {
+    let _slow_clients = slow_clients(client.port());
+    end_during_calls("stdio", (directory.path(), client.port()), 0, || {
         client.signal("TERM");
         client.wait()
     });
 }
 
-/// How many files a process has open, connections among them.
+/// Returns the number of open file descriptors of a process, including connections.
 #[cfg(target_os = "linux")]
 fn open_files(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
@@ -165,7 +165,7 @@ fn disconnected_clients_leak_no_calls_sessions_or_files() {
         waiting[12].end();
         thread::scope(|scope| {
             for (number, (agent, call)) in agents.iter().zip(&mut waiting).enumerate() {
-                // One of three ends the connection, one the session, and one both at once.
+                // One third closes the connection, one third ends the session, and one third does both at once.
                 if number % 3 != 1 {
                     scope.spawn(|| call.end());
                 }
@@ -184,7 +184,7 @@ fn disconnected_clients_leak_no_calls_sessions_or_files() {
         drop(streams);
     }
     wait_for_metric(port, SESSIONS, 0);
-    // Each of 3 rounds filed 4 issues by those who asked again.
+    // In each of 3 rounds, 4 clients repeated their call successfully.
     assert_eq!(stored_issues(path).len(), 13);
     let start = Instant::now();
     while open_files(server.pid()) > open {

@@ -1,5 +1,5 @@
-//! Snapshots, and segments that are full: a death or a power cut at any moment of them costs nothing, and what
-//! opening a store does not need goes when it is older than what is to be kept.
+//! Snapshots and full segments: a crash or a power cut during their creation loses nothing, and pruning removes only
+//! events that are too old and not needed to open the store.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::support::stores::{all_issues, apply, quiet};
 use crate::support::trouble::Fault;
 use crate::support::{PATIENCE, directory_in_memory, factor, until};
 
-/// How many issues of that size make a snapshot worth its while, and how many make a segment full.
+/// The description size, and the numbers of such issues that trigger a snapshot or fill a segment.
 const DESCRIPTION: usize = 60_000;
 const FOR_SNAPSHOT: u32 = 75;
 const FOR_SEGMENT: u32 = 145;
@@ -29,7 +29,7 @@ fn large(n: u32) -> Command {
     file(AgentName::try_from("before").unwrap(), 10_000 + n, &"x".repeat(DESCRIPTION))
 }
 
-/// A store with so many large issues.
+/// Creates a store with `count` large issues.
 async fn large_store(count: u32) -> tempfile::TempDir {
     let directory = directory_in_memory();
     let process =
@@ -42,7 +42,7 @@ async fn large_store(count: u32) -> tempfile::TempDir {
     directory
 }
 
-/// How the name of the snapshot begins that a log has from its beginning.
+/// The prefix of the snapshot that a log has from the start.
 const FIRST: &str = "snapshot-0-";
 
 fn snapshots(directory: &Path) -> Vec<String> {
@@ -55,7 +55,7 @@ fn at_once() -> JsonStoreOptions {
     JsonStoreOptions { publish_after: Duration::ZERO, ..quiet() }
 }
 
-/// Everything that a store must hold that was made by [`large_store`].
+/// Checks the acknowledged changes and the `count` issues of [`large_store`].
 async fn check(answers: &Answers, store: &dyn Store, count: u32) -> Result<(), String> {
     answers.check(store).await?;
     let issues = all_issues(store).await.map_err(|error| error.to_string())?;
@@ -63,16 +63,16 @@ async fn check(answers: &Answers, store: &dyn Store, count: u32) -> Result<(), S
         issues.iter().filter(|issue| issue.description.len() == DESCRIPTION).collect();
     let expected = (0..count).map(|n| number(10_000 + n));
     if !large.iter().map(|issue| issue.id).eq(expected) {
-        return Err(format!("{} of {count} large issues are there", large.len()));
+        return Err(format!("{} of {count} large issues are stored", large.len()));
     }
     Ok(())
 }
 
-/// Waits until there is a snapshot with events, or its process is dead.
+/// Waits until a snapshot with events exists, or the process is dead.
 fn wait_for_snapshot(directory: &Path, disk: &Disk) {
     let begun = Instant::now();
     while snapshots(directory).len() < 2 && !disk.trouble.is_dead() {
-        assert!(begun.elapsed() < PATIENCE, "there is no snapshot");
+        assert!(begun.elapsed() < PATIENCE, "no snapshot was written");
         thread::sleep(Duration::from_millis(2));
     }
 }
@@ -81,7 +81,7 @@ fn wait_for_snapshot(directory: &Path, disk: &Disk) {
 async fn crash_during_snapshot_or_segment_rotation_loses_nothing() {
     for (count, publishes) in [(FOR_SNAPSHOT, true), (FOR_SEGMENT, false)] {
         let full = large_store(count).await;
-        // Few calls of many, and others each time that this goes on for longer.
+        // Crash at every ninth call, or at every call in long runs.
         for call in (1..).step_by(if factor() > 1 { 1 } else { 9 }) {
             let directory = directory_in_memory();
             let path = directory.path();
@@ -90,7 +90,7 @@ async fn crash_during_snapshot_or_segment_rotation_loses_nothing() {
             let answers = Answers::new(&disk);
             let options = if publishes { at_once() } else { quiet() };
             let process = Process::start_with(path, Arc::clone(&disk), options);
-            // Opened before, so that every call belongs to the change and what follows.
+            // Open the store first, so that every counted call belongs to the change and its follow-up work.
             process.store.counts().await.unwrap();
             let before = disk.moment();
             disk.trouble.begin(Fault::Death(call));
@@ -112,7 +112,7 @@ async fn crash_during_snapshot_or_segment_rotation_loses_nothing() {
                 if !publishes {
                     assert_eq!(segments(path).len(), 2);
                 }
-                // Nobody died: the power fails somewhere.
+                // No crash happened in this round: cut the power at several moments instead.
                 let step = if factor() > 1 { 4 } else { 16 };
                 let cuts = answers.cut_every(before, step).await.unwrap();
                 assert!(cuts >= 4, "{cuts}");
@@ -136,28 +136,28 @@ async fn damaged_snapshot_falls_back_to_an_older_one() {
     let newest = store_directory(path)
         .join(snapshots(path).iter().find(|name| !name.starts_with(FIRST)).unwrap());
     let good = fs::read(&newest).unwrap();
-    for place in (0..good.len()).step_by(good.len() / 7) {
+    for index in (0..good.len()).step_by(good.len() / 7) {
         let mut bad = good.clone();
-        bad[place] ^= 4;
-        for bad in [bad, good[..place].to_vec()] {
+        bad[index] ^= 4;
+        for bad in [bad, good[..index].to_vec()] {
             fs::write(&newest, bad).unwrap();
             let later = Process::start(path, Disk::new(path, FaultyDuty::Nothing));
             check(&answers, &*later.store, FOR_SNAPSHOT).await.unwrap();
             later.kill().await;
         }
     }
-    // Without the older one there is nothing to begin with, which is told.
+    // Without the older snapshot the store cannot be opened, and reports that.
     let first = snapshots(path).into_iter().find(|name| name.starts_with(FIRST)).unwrap();
     fs::remove_file(store_directory(path).join(first)).unwrap();
     fs::write(&newest, b"{}").unwrap();
     let later = Process::start(path, Disk::new(path, FaultyDuty::Nothing));
-    let told = later.store.counts().await.unwrap_err();
-    assert!(matches!(&told, StoreError::Corrupt(text) if text.contains("snapshot")), "{told}");
+    let error = later.store.counts().await.unwrap_err();
+    assert!(matches!(&error, StoreError::Corrupt(text) if text.contains("snapshot")), "{error}");
     let refused = apply(&*later.store, large(900), at(0)).await.unwrap_err();
     assert!(matches!(refused, StoreError::Corrupt(_)), "{refused}");
 }
 
-/// What is older than what is to be kept goes, the oldest first, and nothing that opening needs.
+/// Pruning removes events that are too old, the oldest first, and keeps what the store needs to open.
 #[tokio::test]
 async fn pruning_removes_old_events_and_keeps_issues() {
     let directory = directory_in_memory();
@@ -167,7 +167,7 @@ async fn pruning_removes_old_events_and_keeps_issues() {
     let options = JsonStoreOptions { keep_events: KeepEvents::Bytes(1), ..at_once() };
     let mut count = 0;
     for _ in 0..3 {
-        // A new process each time, which has not to rest after the last snapshot.
+        // A new process each time: a process waits after a snapshot before it writes the next.
         let quiet = Process::start(path, disk.beside());
         for _ in 0..4 {
             let commands = (count..count + 20).map(large).collect();
@@ -180,19 +180,19 @@ async fn pruning_removes_old_events_and_keeps_issues() {
         answers.file(&process).await.unwrap();
         let begun = Instant::now();
         while snapshots(path) == before {
-            assert!(begun.elapsed() < PATIENCE, "there is no snapshot");
+            assert!(begun.elapsed() < PATIENCE, "no snapshot was written");
             thread::sleep(Duration::from_millis(5));
         }
         process.store.close().await;
     }
-    // What is too old is removed behind the snapshots.
+    // The store prunes old segments after it writes a snapshot.
     until("the oldest segment is removed", || !segments(path)[0].ends_with("0000000001.log"));
     let later = Process::start(path, disk.beside());
     check(&answers, &*later.store, count).await.unwrap();
     let events = later.store.events(0, 3).await.unwrap();
     assert!(events.oldest > 1 && !events.is_complete_after(0), "{}", events.oldest);
     assert_eq!(events.events[0].position.number, events.oldest);
-    // Who undoes by time hears that.
+    // An undo by time reports that the log does not reach back far enough.
     let (agent, since) = (AgentName::try_from("before").unwrap(), Timestamp::MIN);
     let all = UndoSelection::By { agent: agent.clone(), since, until: None };
     let store: Arc<dyn Store> = Arc::clone(&later.store) as _;

@@ -1,5 +1,5 @@
-//! One server by URL with many agents, and processes beside it, all on one store; either is killed and
-//! started again while they work.
+//! One HTTP server with many agents and several stdio processes on one store, with kills and restarts during their
+//! work.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -18,13 +18,13 @@ const PROCESSES: usize = 8;
 const ROUNDS: usize = 12;
 /// How often the server is killed while its agents work.
 const RESTARTS: usize = 6;
-/// How often each process is killed in the middle of a call, and within how many calls of the last time.
+/// How often each process is killed during a call, and the most calls between two kills.
 const KILLS: usize = 3;
 const CALLS_BETWEEN_KILLS: usize = ROUNDS;
-/// How long a process that is to be killed has for a call.
+/// The longest time in µs between the start of a call and the kill.
 const LAST_MOMENT_US: u64 = 2_000;
 
-/// What one of them was answered.
+/// The acknowledged changes of an agent.
 #[derive(Default)]
 struct Answered {
     filed: Vec<String>,
@@ -32,7 +32,7 @@ struct Answered {
     completed: Vec<String>,
 }
 
-/// How often the server has gone or come: odd while there is none.
+/// Counts stops and starts of the server: odd while no server runs.
 #[derive(Default)]
 struct Epoch(AtomicUsize);
 
@@ -46,26 +46,26 @@ impl Epoch {
     }
 }
 
-/// A way to call a tool. Without an answer, nobody knows whether the call was made.
+/// A way to call a tool. Without an answer, the outcome of the call is unknown.
 trait Caller {
     fn try_call(&mut self, tool: &str, arguments: Value) -> Option<Answer>;
 }
 
-/// An agent by URL, who finds the server gone now and then and asks again in the same session.
-struct Guest<'a> {
+/// An HTTP agent that reconnects with the same session after a restart of the server.
+struct HttpAgent<'a> {
     agent: Agent,
     epoch: &'a Epoch,
-    /// When its connections were made.
+    /// The epoch in which its connections were opened.
     connected_in: usize,
     lost: &'a AtomicUsize,
 }
 
-impl Caller for Guest<'_> {
-    /// Only the death of the server may cost an answer.
+impl Caller for HttpAgent<'_> {
+    /// A call may lose its answer only if the server is killed.
     fn try_call(&mut self, tool: &str, arguments: Value) -> Option<Answer> {
         let begun_in = self.epoch.now();
         if begun_in != self.connected_in {
-            // A connection of before is dead, which shows only when it is used.
+            // Connections from an earlier epoch are dead, which shows only on use.
             self.agent.reconnect();
             self.connected_in = begun_in;
         }
@@ -74,9 +74,9 @@ impl Caller for Guest<'_> {
             Ok(reply) => Some(reply.answer()),
             Err(error) => {
                 let was_up = begun_in.is_multiple_of(2) && self.epoch.now() == begun_in;
-                assert!(!was_up, "the server was there, and did not answer {tool}: {error:?}");
+                assert!(!was_up, "the server was running but did not answer {tool}: {error:?}");
                 self.lost.fetch_add(1, Ordering::Relaxed);
-                // The next one starts in a moment.
+                // The next server starts in a moment.
                 thread::sleep(Duration::from_millis(2));
                 None
             }
@@ -84,30 +84,30 @@ impl Caller for Guest<'_> {
     }
 }
 
-/// An agent that starts a process of its own, kills it now and then, and starts another.
-struct Owner<'a> {
+/// A stdio agent that kills its own process now and then, and starts another.
+struct StdioAgent<'a> {
     directory: &'a Path,
     process: Client,
     kills: usize,
     calls_until_kill: usize,
 }
 
-impl<'a> Owner<'a> {
+impl<'a> StdioAgent<'a> {
     fn start(directory: &'a Path) -> Self {
         let calls_until_kill = fastrand::usize(0..CALLS_BETWEEN_KILLS);
         Self { directory, process: Client::start(directory), kills: 0, calls_until_kill }
     }
 }
 
-impl Caller for Owner<'_> {
-    /// Only the death of the process may cost an answer.
+impl Caller for StdioAgent<'_> {
+    /// A call may lose its answer only if the process is killed.
     fn try_call(&mut self, tool: &str, arguments: Value) -> Option<Answer> {
         let id = self.process.ask_tool(tool, arguments);
         if self.kills == KILLS || self.calls_until_kill > 0 {
             self.calls_until_kill = self.calls_until_kill.saturating_sub(1);
             let answer = self.process.answer(id);
             let log = self.process.log();
-            assert!(answer.is_some(), "nobody killed the process, and it is gone: {}", log.whole());
+            assert!(answer.is_some(), "the process ended without a kill: {}", log.whole());
             return answer;
         }
         thread::sleep(Duration::from_micros(fastrand::u64(..LAST_MOMENT_US)));
@@ -119,13 +119,13 @@ impl Caller for Owner<'_> {
     }
 }
 
-/// Files, claims and completes, round after round; what has no answer is not asked again.
+/// Files, claims and completes issues in rounds, and does not repeat calls without an answer.
 fn work(caller: &mut dyn Caller, name: &str, done: &AtomicUsize) -> Answered {
     let mut answered = Answered::default();
     let mut rounds = 0;
     let start = Instant::now();
     while rounds < ROUNDS {
-        assert!(start.elapsed() < PATIENCE * 3, "{name} was left behind in round {rounds}");
+        assert!(start.elapsed() < PATIENCE * 3, "{name} is stuck in round {rounds}");
         let filing =
             json!({ "title": name, "description": "", "classification": "bug", "agent": name });
         let Some(filed) = caller.try_call("add_issue", filing) else { continue };
@@ -146,7 +146,7 @@ fn work(caller: &mut dyn Caller, name: &str, done: &AtomicUsize) -> Answered {
     answered
 }
 
-/// Kills the server again and again, spread over the work, until enough is done.
+/// Kills and restarts the server at even steps of the work.
 fn restart(server: &mut Server, epoch: &Epoch, done: &AtomicUsize, ended: &AtomicBool) -> usize {
     let mut restarts = 0;
     let step = AGENTS * ROUNDS / (RESTARTS + 1);
@@ -175,16 +175,18 @@ fn http_and_stdio_agents_lose_nothing_across_kills_and_restarts() {
             let (done, ended, epoch, lost) = (&done, &ended, &epoch, &lost);
             let mut workers = Vec::new();
             for number in 0..AGENTS {
-                // The session is begun once; nothing but a kill may cost it an answer.
+                // Each session is created once; only a kill may cost it an answer.
                 let agent = Agent::connect(port);
-                let mut guest = Guest { agent, epoch, connected_in: 0, lost };
-                workers.push(scope.spawn(move || work(&mut guest, &format!("url-{number}"), done)));
+                let mut http_agent = HttpAgent { agent, epoch, connected_in: 0, lost };
+                workers.push(
+                    scope.spawn(move || work(&mut http_agent, &format!("url-{number}"), done)),
+                );
             }
             for number in 0..PROCESSES {
-                let mut owner = Owner::start(path);
+                let mut stdio_agent = StdioAgent::start(path);
                 workers.push(scope.spawn(move || {
-                    let answered = work(&mut owner, &format!("process-{number}"), done);
-                    assert_eq!(owner.kills, KILLS, "process-{number}");
+                    let answered = work(&mut stdio_agent, &format!("process-{number}"), done);
+                    assert_eq!(stdio_agent.kills, KILLS, "process-{number}");
                     answered
                 }));
             }
@@ -195,12 +197,12 @@ fn http_and_stdio_agents_lose_nothing_across_kills_and_restarts() {
         });
         let all: Vec<Answered> = all.into_iter().map(|answered| answered.unwrap()).collect();
         assert_eq!(restarts, RESTARTS);
-        assert!(lost.into_inner() > 0, "no kill met a request");
+        assert!(lost.into_inner() > 0, "no kill interrupted a request");
         assert_kept(path, &all);
     }
 }
 
-/// What was answered is stored, and nobody was given what another had.
+/// Checks that every acknowledged change is stored and no issue was claimed twice.
 fn assert_kept(directory: &Path, all: &[Answered]) {
     let issues = stored_issues(directory);
     let issues: HashMap<_, _> =
@@ -218,7 +220,8 @@ fn assert_kept(directory: &Path, all: &[Answered]) {
     }
     for (id, issue) in &issues {
         let history = issue["history"].as_array().unwrap();
-        let claims = history.iter().filter(|it| it["action"] == "Issue claimed for work").count();
+        let claims =
+            history.iter().filter(|entry| entry["action"] == "Issue claimed for work").count();
         assert!(claims <= 1, "{id} was claimed {claims} times: {history:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Which store it is: the id that all processes on this machine tell of it.
+//! Store ids: all processes on a machine agree on the id of a store.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A store in a database: how it is named, what is shown of its URL, and that a wrong one leads to no other store.
+//! Stores in a database: where the URL comes from, how it is shown, and that an invalid URL selects no other store.
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use crate::support::runs::{Run, run};
 use crate::support::{Client, ait, directory, has_no_store_files};
 
-/// Nothing listens there.
+/// A URL without a server.
 const URL: &str = "postgres://ann:hunter2@127.0.0.1:1/issues?schema=team";
-/// The same, as people see it.
+/// The same URL as ait shows it.
 const SHOWN: &str = "postgres://ann@127.0.0.1:1/issues?schema=team";
 
-/// Runs a command with variables of the environment.
+/// Runs a command with environment variables.
 fn run_in(directory: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Run {
     let mut command = ait(directory);
     let output = command.envs(environment.iter().copied()).args(arguments).output().unwrap();
@@ -21,7 +21,7 @@ fn run_in(directory: &Path, environment: &[(&str, &str)], arguments: &[&str]) ->
     Run { code: output.status.code().unwrap(), out: text(output.stdout), log: text(output.stderr) }
 }
 
-/// Returns the database that is the store, if one is, with its source.
+/// Returns the configured database URL and its source, if the store is a database.
 fn database(run: Run) -> Option<(String, String)> {
     let rows: Value = serde_json::from_str(&run.ok()).unwrap();
     let row = rows.as_array().unwrap().iter().find(|row| row["name"] == "store").unwrap();
@@ -29,7 +29,7 @@ fn database(run: Run) -> Option<(String, String)> {
 }
 
 #[test]
-fn the_command_line_outdoes_the_environment_and_that_the_settings() {
+fn store_flag_overrides_the_environment_and_settings() {
     let directory = directory();
     let path = directory.path();
     fs::write(path.join("ait.toml"), format!("store = {:?}\n", URL.replace("ann", "file")))
@@ -40,10 +40,10 @@ fn the_command_line_outdoes_the_environment_and_that_the_settings() {
     let flag = ["--store", URL, "config", "--json"];
     let named_file = ["--file", "issues.json", "config", "--json"];
     let config = ["config", "--json"];
-    let of = |user: &str, source: &str| Some((SHOWN.replace("ann", user), source.to_owned()));
-    assert_eq!(database(run_in(path, &both, &flag)), of("ann", "--store"));
-    assert_eq!(database(run_in(path, &both, &config)), of("variable", "AIT_STORE"));
-    assert_eq!(database(run_in(path, &[], &config)), of("file", "ait.toml, line 1"));
+    let shown = |user: &str, source: &str| Some((SHOWN.replace("ann", user), source.to_owned()));
+    assert_eq!(database(run_in(path, &both, &flag)), shown("ann", "--store"));
+    assert_eq!(database(run_in(path, &both, &config)), shown("variable", "AIT_STORE"));
+    assert_eq!(database(run_in(path, &[], &config)), shown("file", "ait.toml, line 1"));
     assert_eq!(database(run_in(path, &variable, &named_file)), None);
     assert_eq!(database(run_in(path, &file, &config)), None);
     let conflict = run(path, &["--file", "issues.json", "--store", URL, "list"]);
@@ -51,7 +51,7 @@ fn the_command_line_outdoes_the_environment_and_that_the_settings() {
 }
 
 #[test]
-fn a_database_that_cannot_be_reached_leads_to_no_other_store() {
+fn an_unreachable_database_selects_no_other_store() {
     let directory = directory();
     let path = directory.path();
     fs::write(path.join("ait.toml"), format!("store = {URL:?}\n")).unwrap();
@@ -73,7 +73,7 @@ fn a_database_that_cannot_be_reached_leads_to_no_other_store() {
 }
 
 #[test]
-fn settings_that_may_name_a_database_but_are_invalid_lead_to_no_other_store() {
+fn invalid_settings_select_no_other_store() {
     let directory = directory();
     let path = directory.path();
     fs::write(path.join("ait.toml"), format!("store = {URL:?}\nprot = 4000\n")).unwrap();
@@ -89,7 +89,7 @@ fn settings_that_may_name_a_database_but_are_invalid_lead_to_no_other_store() {
 }
 
 #[test]
-fn a_url_of_something_else_is_refused() {
+fn a_url_without_a_database_is_refused() {
     let directory = directory();
     for url in ["mysql://db/issues", "issues.json", "postgres://"] {
         let refused = run(directory.path(), &["--store", url, "list"]).refusal();
@@ -108,7 +108,7 @@ fn init_writes_the_database_without_its_password() {
     done.ok();
     let settings = fs::read_to_string(path.join("ait.toml")).unwrap();
     assert!(settings.contains(&format!("store = \"{SHOWN}\"")), "{settings}");
-    // Clients need not name it.
+    // Client entries need not name the database.
     let client = fs::read_to_string(path.join(".mcp.json")).unwrap();
     assert!(!client.contains("postgres"), "{client}");
 }

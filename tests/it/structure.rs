@@ -1,4 +1,4 @@
-//! The structure of the code: who may know whom.
+//! The structure of the code: which module may use which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 const JSON_STORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/json");
 
-/// The source files below a directory.
+/// Returns the source files below a directory.
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -20,13 +20,13 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The code of a file without its tests and comments.
+/// Returns the code of a file without its tests and comments.
 fn code(path: &Path) -> String {
     without_tests(&fs::read_to_string(path).unwrap())
 }
 
-/// Code without comments and without the items that only tests have. Each ends with a `;` on its first line, or with a
-/// brace that is indented like its beginning.
+/// Returns code without comments and without test-only items. Such an item ends with a `;` on its first line, or with a
+/// closing brace of the same indentation.
 fn without_tests(text: &str) -> String {
     let mut kept = String::new();
     let mut lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -47,7 +47,7 @@ fn without_tests(text: &str) -> String {
 /// The path of a module, such as `store::json::view`.
 type Module = Vec<String>;
 
-/// The module of each source file except `lib.rs`, `main.rs` and those that only tests have.
+/// Returns the module of each source file except `lib.rs`, `main.rs` and test-only files.
 fn modules() -> BTreeMap<Module, PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let module = |path: PathBuf| {
@@ -57,8 +57,8 @@ fn modules() -> BTreeMap<Module, PathBuf> {
         parts.pop_if(|last| last == "mod");
         (parts, path)
     };
-    let left_out = ["lib", "main", "tests", "testing", "samples"];
-    let is_known = |module: &Module| module.last().is_some_and(|last| !left_out.contains(&&**last));
+    let excluded = ["lib", "main", "tests", "testing", "samples"];
+    let is_known = |module: &Module| module.last().is_some_and(|last| !excluded.contains(&&**last));
     sources(&root).into_iter().map(module).filter(|(module, _)| is_known(module)).collect()
 }
 
@@ -73,7 +73,7 @@ fn read_paths<'a>(code: &'a str, before: &[String], paths: &mut Vec<Module>) -> 
             let mut rest = &group[1..];
             while !rest.trim_start().starts_with('}') && !rest.is_empty() {
                 rest = read_paths(rest, &path, paths);
-                // Only the end of the name or of the group is left: `as other`, a comma.
+                // Only the end of a name or group is left, such as `as other` or a comma.
                 rest = rest[rest.find([',', '}']).unwrap_or(rest.len())..].trim_start_matches(',');
             }
             rest.trim_start().strip_prefix('}').unwrap_or_default()
@@ -86,20 +86,20 @@ fn read_paths<'a>(code: &'a str, before: &[String], paths: &mut Vec<Module>) -> 
     }
 }
 
-/// The paths in code that begin with `crate`, `super` or `self`.
+/// Returns the paths in code that begin with `crate`, `super` or `self`.
 fn paths(code: &str) -> Vec<Module> {
     let mut paths = Vec::new();
     for begin in ["crate::", "super::", "self::"] {
-        for (place, _) in code.match_indices(begin) {
-            if !code[..place].ends_with(|letter: char| letter.is_alphanumeric() || letter == ':') {
-                read_paths(&code[place..], &[], &mut paths);
+        for (index, _) in code.match_indices(begin) {
+            if !code[..index].ends_with(|letter: char| letter.is_alphanumeric() || letter == ':') {
+                read_paths(&code[index..], &[], &mut paths);
             }
         }
     }
     paths
 }
 
-/// Which module uses which. A module that has parts knows them; what parts take from it counts as their own.
+/// Returns the modules that each module uses. A module uses its submodules; imports from ancestors do not count.
 fn uses() -> BTreeMap<Module, BTreeSet<Module>> {
     let modules = modules();
     let known_by = |module: &Module, path: &Path| {
@@ -130,24 +130,24 @@ fn uses() -> BTreeMap<Module, BTreeSet<Module>> {
     modules.iter().map(|(module, path)| (module.clone(), known_by(module, path))).collect()
 }
 
-/// The modules on a way that ends where it began.
-fn circle(uses: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<Module>> {
+/// Returns the modules of an import cycle.
+fn cycle(uses: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<Module>> {
     fn walk<'a>(
         module: &'a Module,
-        way: &mut Vec<&'a Module>,
+        path: &mut Vec<&'a Module>,
         done: &mut BTreeSet<&'a Module>,
         uses: &'a BTreeMap<Module, BTreeSet<Module>>,
     ) -> Option<Vec<Module>> {
-        if let Some(begin) = way.iter().position(|seen| *seen == module) {
-            return Some(way[begin..].iter().map(|module| (*module).clone()).collect());
+        if let Some(begin) = path.iter().position(|seen| *seen == module) {
+            return Some(path[begin..].iter().map(|module| (*module).clone()).collect());
         }
         if !done.insert(module) {
             return None;
         }
-        way.push(module);
+        path.push(module);
         let known = uses.get(module).into_iter().flatten();
-        let found = known.into_iter().find_map(|next| walk(next, way, done, uses));
-        way.pop();
+        let found = known.into_iter().find_map(|next| walk(next, path, done, uses));
+        path.pop();
         found
     }
     let mut done = BTreeSet::new();
@@ -155,7 +155,7 @@ fn circle(uses: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<Module>> {
 }
 
 #[test]
-fn code_behind_tests_is_read() {
+fn code_after_test_items_is_kept() {
     let code = "mod a;\n#[cfg(test)]\nmod tests;\nuse super::b;\n    #[cfg(test)]\n    fn of() {\n        if c {\n\
                 \x20       }\n    }\n    fn d() {}\n#[cfg(test)]\nmod tests {\n    fn e() {}\n}\n";
     assert_eq!(without_tests(code), "mod a;\nuse super::b;\n    fn d() {}\n");
@@ -165,7 +165,7 @@ fn code_behind_tests_is_read() {
 fn modules_form_no_import_cycle() {
     let module = |path: &str| path.split("::").map(str::to_owned).collect::<Module>();
     let uses = uses();
-    // Imports of each form are found.
+    // The parser finds imports of each form.
     for (user, used) in [
         ("store::json::commit", "store::json::view"),
         ("mcp::http::endpoint", "mcp::delivery"),
@@ -176,8 +176,8 @@ fn modules_form_no_import_cycle() {
     ] {
         assert!(uses[&module(user)].contains(&module(used)), "{user} uses {used}");
     }
-    assert_eq!(circle(&uses), None);
-    // The control: one import against the direction.
+    assert_eq!(cycle(&uses), None);
+    // Negative control: add one import against the direction.
     for (user, used) in [
         ("store::json::view", "store::json::commit"),
         ("mcp::result", "mcp::delivery"),
@@ -185,11 +185,11 @@ fn modules_form_no_import_cycle() {
     ] {
         let mut wrong = uses.clone();
         wrong.get_mut(&module(user)).unwrap().insert(module(used));
-        assert!(circle(&wrong).is_some(), "{user} uses {used}");
+        assert!(cycle(&wrong).is_some(), "{user} uses {used}");
     }
 }
 
-/// The layers at the beginning of `ARCHITECTURE.md`, from the top, each with its modules.
+/// Returns the layers at the beginning of `ARCHITECTURE.md`, from the top, each with its modules.
 fn layers() -> Vec<Vec<String>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
@@ -198,7 +198,7 @@ fn layers() -> Vec<Vec<String>> {
     block.trim().lines().map(layer).collect()
 }
 
-/// The uses of a module in the same layer, or in a higher one.
+/// Returns the imports that lead to the same layer or a higher one.
 fn uses_against_layers(
     uses: &BTreeMap<Module, BTreeSet<Module>>,
     layers: &[Vec<String>],
@@ -220,13 +220,13 @@ fn modules_use_only_those_in_lower_layers() {
     let all: BTreeSet<_> = uses.keys().map(|module| module[0].clone()).collect();
     assert_eq!(named, all.into_iter().collect::<Vec<_>>());
     assert_eq!(uses_against_layers(&uses, &layers), Vec::<String>::new());
-    // The control: the same layers the other way round.
+    // Negative control: reverse the layers.
     let reversed: Vec<_> = layers.iter().rev().cloned().collect();
     assert!(uses_against_layers(&uses, &reversed).len() > 100);
 }
 
 #[test]
-fn few_modules_know_the_files_of_the_store() {
+fn only_a_few_modules_use_the_json_store() {
     let json = ["store", "json"].map(str::to_owned);
     let uses = uses();
     let users = uses.iter().filter(|(_, used)| used.iter().any(|used| used.starts_with(&json)));
@@ -264,8 +264,8 @@ fn json_store_types_are_implemented_in_their_own_file() {
 #[test]
 fn file_system_trait_has_at_most_fifteen_methods() {
     let code = code(&Path::new(JSON_STORE).join("fs/mod.rs"));
-    let (_, behind) = code.split_once("pub trait FileSystem").unwrap();
-    let (body, _) = behind.split_once("\n}\n").unwrap();
+    let (_, after) = code.split_once("pub trait FileSystem").unwrap();
+    let (body, _) = after.split_once("\n}\n").unwrap();
     let calls = body.matches("    fn ").count();
     assert!((10..=15).contains(&calls), "{calls}");
 }
@@ -280,15 +280,15 @@ fn architecture_document_names_existing_files_and_functions() {
     assert!(named.len() > 30, "{named:?}");
     let missing: Vec<_> = named.iter().filter(|path| !root.join(path).exists()).collect();
     assert_eq!(missing, Vec::<&&str>::new());
-    let mut code_of_all = String::new();
-    sources(&root.join("src")).iter().for_each(|path| code_of_all += &code(path));
+    let mut all_code = String::new();
+    sources(&root.join("src")).iter().for_each(|path| all_code += &code(path));
     let is_function = |part: &&str| {
         part.contains('_') && part.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'))
     };
     let functions: BTreeSet<_> = text.split('`').filter(is_function).collect();
     assert!(functions.len() > 3, "{functions:?}");
     for name in functions {
-        assert!(code_of_all.contains(&format!("fn {name}")), "there is no function {name}");
+        assert!(all_code.contains(&format!("fn {name}")), "no function is called {name}");
     }
 }
 
@@ -306,7 +306,7 @@ fn tables_of_files_have_no_gaps() {
         for entry in fs::read_dir(root.join(directory)).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
-            // The parts of a module in a file are beside it.
+            // A module in `name.rs` may have submodules in `name/`.
             let is_part = path.is_dir() && path.with_extension("rs").exists();
             if !is_part && !["mod.rs", "tests.rs", "testing.rs"].contains(&name) {
                 let name = if path.is_dir() { format!("{name}/") } else { name.to_owned() };
@@ -334,13 +334,13 @@ fn storage_page_names_existing_tests() {
     }
 }
 
-/// Hints that name them belong to the interfaces.
+/// Hints with the names of commands, flags and tools belong to the interfaces.
 #[test]
 fn domain_and_stores_name_no_command_flag_or_tool() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let is_named = |line: &str| {
         line.split('"').skip(1).step_by(2).any(|text| {
-            // The operations have the names of their tools.
+            // Operations have the same names as their tools.
             let names_tool = |tool: &&str| text.contains(*tool) && text != *tool;
             ["`ait ", " --", "AIT_"].iter().any(|name| text.contains(name))
                 || crate::support::TOOLS.iter().any(names_tool)

@@ -15,13 +15,13 @@ const QUEUE: &str = "tracker://queue";
 const A_WHILE: Duration = Duration::from_millis(700);
 
 /// Runs a command in another process.
-fn elsewhere(directory: &std::path::Path, arguments: &[&str]) {
+fn run_in_process(directory: &std::path::Path, arguments: &[&str]) {
     let done = ait(directory).args(arguments).output().unwrap();
     assert!(done.status.success(), "{done:?}");
 }
 
 fn file(directory: &std::path::Path, title: &str) {
-    elsewhere(directory, &["add", title, "--classification", "bug"]);
+    run_in_process(directory, &["add", title, "--classification", "bug"]);
 }
 
 /// Returns the URIs of the next notifications, sorted.
@@ -48,14 +48,14 @@ fn ask(client: &mut Client, method: &str, uri: &str, watched: &[&str]) -> Value 
     }
 }
 
-/// Waits for notifications about all of these. The client may get others that it subscribed to, and duplicates: a
-/// process that rereads everything does not know what changed.
+/// Waits for notifications about all expected URIs. Allows duplicates and other watched URIs, because a process that
+/// rereads everything cannot tell what changed.
 fn hears(client: &mut Client, expected: &[&str], watched: &[&str]) {
     let mut missing = expected.to_vec();
     while !missing.is_empty() {
         let uri = updated(&client.frame().unwrap());
         assert!(watched.contains(&&*uri), "{uri}");
-        missing.retain(|it| *it != uri);
+        missing.retain(|expected| *expected != uri);
     }
 }
 
@@ -69,26 +69,26 @@ fn a_session_is_notified_of_its_subscriptions_only() {
     for uri in [QUEUE, &short, "tracker://config", "tracker://presets"] {
         assert_eq!(ask(&mut client, "resources/subscribe", uri, &both), json!({}));
     }
-    // Another issue, by another process.
+    // Another process files another issue.
     file(directory.path(), "third");
     hears(&mut client, &[QUEUE], &both);
-    // The issue is called as the client has called it.
-    elsewhere(directory.path(), &["next", "--classification", "bug", "--agent", "x"]);
+    // The notification has the URI that the client used to subscribe.
+    run_in_process(directory.path(), &["next", "--classification", "bug", "--agent", "x"]);
     hears(&mut client, &both, &both);
-    elsewhere(directory.path(), &["complete", &other, "-m", "done", "--agent", "x"]);
+    run_in_process(directory.path(), &["complete", &other, "-m", "done", "--agent", "x"]);
     hears(&mut client, &[QUEUE], &both);
     assert_eq!(ask(&mut client, "resources/unsubscribe", QUEUE, &both), json!({}));
     file(directory.path(), "fourth");
-    elsewhere(directory.path(), &["complete", &one, "-m", "done", "--agent", "x"]);
+    run_in_process(directory.path(), &["complete", &one, "-m", "done", "--agent", "x"]);
     hears(&mut client, &[&short], &[&short]);
-    // All there is, and one that was not subscribed to: nothing is told any more.
+    // Unsubscribe from everything, and from a URI without a subscription: no more notifications.
     for uri in [&*short, "tracker://nothing", "tracker://config", "tracker://presets"] {
         ask(&mut client, "resources/unsubscribe", uri, &[&short]);
     }
     file(directory.path(), "fifth");
     thread::sleep(A_WHILE);
     client.request("ping", json!({}));
-    // And it can be had again.
+    // The client can subscribe again.
     ask(&mut client, "resources/subscribe", QUEUE, &[]);
     file(directory.path(), "sixth");
     hears(&mut client, &[QUEUE], &[QUEUE]);
@@ -116,26 +116,26 @@ fn a_stateless_client_listens_until_it_cancels() {
     assert_eq!(
         accepted["params"]["notifications"],
         json!({ "resourceSubscriptions": [QUEUE, mine] }),
-        "only what there is, and what it said it can do"
+        "the acknowledgement has only known resources and supported kinds"
     );
-    // What has changed before it is heard is told of without being known.
+    // A change before the subscription began may be reported, because the server cannot rule it out.
     assert_eq!(notified(&mut client, 2), [&*mine, QUEUE]);
     file(directory.path(), "another");
     let frame = client.frame().unwrap();
     let subscription = "io.modelcontextprotocol/subscriptionId";
     assert_eq!(frame["params"]["_meta"][subscription], stream);
     assert!([QUEUE, &*mine].contains(&&*updated(&frame)), "{frame}");
-    elsewhere(directory.path(), &["next", "--agent", "x"]);
+    run_in_process(directory.path(), &["next", "--agent", "x"]);
     hears(&mut client, &[&mine, QUEUE], &[&mine, QUEUE]);
     let enough = json!({ "requestId": stream, "reason": "enough", "_meta": meta() });
     client
         .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": enough }));
-    // Behind the answer to this, nothing of before is on its way.
+    // After this response, no earlier notification is still in flight.
     let id = client.ask("tools/list", json!({ "_meta": meta() }));
     while client.frame().unwrap()["id"] != id {}
-    file(directory.path(), "unheard");
+    file(directory.path(), "after the cancellation");
     thread::sleep(A_WHILE);
-    // No frame of the subscription comes before this answer.
+    // The subscription sends no frame before this response.
     let tools = client.request("tools/list", json!({ "_meta": meta() }));
     assert!(tools["tools"].is_array(), "{tools}");
 }
@@ -150,7 +150,7 @@ fn a_listening_client_does_not_delay_the_shutdown() {
     assert_eq!(notified(&mut client, 1), [QUEUE]);
     let begun = std::time::Instant::now();
     assert!(client.close().success());
-    // rmcp would wait for five seconds.
+    // rmcp alone would wait for five seconds.
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     let end = client.frame().unwrap();
     assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!(stream), &json!("complete")));
@@ -161,13 +161,13 @@ fn a_listening_client_does_not_delay_the_shutdown() {
 fn a_change_right_after_the_acknowledgement_is_reported() {
     let directory = directory();
     let other = crate::support::directory();
-    // The first look at a large store takes a while.
+    // The first read of a large store takes a while.
     let issues: Vec<Value> = (0..3_000)
         .map(|number| json!({ "title": format!("t{number}"), "description": "d".repeat(500) }))
         .collect();
     let import = other.path().join("many.json");
     std::fs::write(&import, Value::Array(issues).to_string()).unwrap();
-    elsewhere(directory.path(), &["import", import.to_str().unwrap(), "--agent", "a"]);
+    run_in_process(directory.path(), &["import", import.to_str().unwrap(), "--agent", "a"]);
     let mut writer = Client::start(directory.path());
     writer.add("first", "bug");
     for _ in 0..5 {
@@ -176,14 +176,14 @@ fn a_change_right_after_the_acknowledgement_is_reported() {
             json!({ "notifications": { "resourceSubscriptions": [QUEUE] }, "_meta": meta() });
         client.ask("subscriptions/listen", params);
         assert_eq!(client.frame().unwrap()["method"], "notifications/subscriptions/acknowledged");
-        writer.add("right behind it", "bug");
+        writer.add("right after it", "bug");
         assert_eq!(notified(&mut client, 1), [QUEUE]);
     }
 }
 
-/// More than the requests that may be in progress at a time.
+/// The client opens more subscriptions than the limit of concurrent requests.
 #[test]
-fn open_subscriptions_hold_up_no_other_request() {
+fn open_subscriptions_do_not_block_other_requests() {
     let directory = directory();
     let mut client = Client::spawn(&mut ait(directory.path()));
     for _ in 0..40 {
@@ -196,14 +196,14 @@ fn open_subscriptions_hold_up_no_other_request() {
     assert_eq!(result["tools"].as_array().unwrap().len(), 7);
 }
 
-/// The messages of an open stream of server-sent events, as they come.
+/// Returns the messages of a stream of server-sent events as they arrive.
 fn events(response: reqwest::blocking::Response) -> Receiver<Value> {
     let (sender, receiver) = channel();
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     thread::spawn(move || {
         let lines = BufReader::new(response).lines().map_while(Result::ok);
         let data =
-            lines.filter_map(|line| line.strip_prefix("data:").map(|it| it.trim().to_owned()));
+            lines.filter_map(|line| line.strip_prefix("data:").map(|data| data.trim().to_owned()));
         for data in data.filter(|data| !data.is_empty()) {
             if sender.send(serde_json::from_str(&data).unwrap()).is_err() {
                 return;
@@ -222,18 +222,18 @@ fn over_http_only_sessions_with_subscriptions_are_notified() {
     let directory = directory();
     let server = Server::start(directory.path());
     let (mut one, other) = (Agent::connect(server.port), Agent::connect(server.port));
-    let (heard, unheard) = (events(one.listen()), events(other.listen()));
+    let (subscribed, unsubscribed) = (events(one.listen()), events(other.listen()));
     let reply = one.request("resources/subscribe", json!({ "uri": QUEUE }));
     assert_eq!(reply.json()["result"], json!({}), "{}", reply.body);
     file(directory.path(), "by another process");
-    assert_eq!(updated(&next(&heard)), QUEUE);
-    // Many changes are told of at once, and the last of them too.
+    assert_eq!(updated(&next(&subscribed)), QUEUE);
+    // Many changes share few notifications, and one follows the last change.
     let many: Vec<_> = (0..20)
         .map(|number| json!({ "title": format!("t{number}"), "classification": "bug" }))
         .collect();
     let import = directory.path().join("many.json");
     std::fs::write(&import, Value::Array(many).to_string()).unwrap();
-    elsewhere(directory.path(), &["import", import.to_str().unwrap(), "--agent", "a"]);
+    run_in_process(directory.path(), &["import", import.to_str().unwrap(), "--agent", "a"]);
     let waits = |agent: &mut Agent| {
         let reply = agent.request("resources/read", json!({ "uri": QUEUE }));
         let text = reply.json()["result"]["contents"][0]["text"].as_str().unwrap().to_owned();
@@ -242,20 +242,20 @@ fn over_http_only_sessions_with_subscriptions_are_notified() {
     let mut third = Agent::connect(server.port);
     let mut times = 0;
     loop {
-        assert_eq!(updated(&next(&heard)), QUEUE);
+        assert_eq!(updated(&next(&subscribed)), QUEUE);
         times += 1;
         if waits(&mut third) == 21 {
             break;
         }
     }
     thread::sleep(A_WHILE);
-    times += heard.try_iter().count();
+    times += subscribed.try_iter().count();
     assert!(times < 10, "{times} notifications");
-    assert_eq!(unheard.try_iter().count(), 0);
+    assert_eq!(unsubscribed.try_iter().count(), 0);
     one.request("resources/unsubscribe", json!({ "uri": QUEUE }));
     third.add("after the end");
     thread::sleep(A_WHILE);
-    assert_eq!(heard.try_iter().count(), 0);
+    assert_eq!(subscribed.try_iter().count(), 0);
 }
 
 #[test]
@@ -264,16 +264,16 @@ fn over_http_a_listen_request_lasts_as_long_as_its_connection() {
     let server = Server::start(directory.path());
     let agent = Agent::new(server.port);
     let params = json!({ "notifications": { "resourceSubscriptions": [QUEUE] }, "_meta": meta() });
-    let heard = events(agent.stream(&request(1, "subscriptions/listen", params)));
-    assert_eq!(next(&heard)["method"], "notifications/subscriptions/acknowledged");
-    assert_eq!(updated(&next(&heard)), QUEUE);
+    let stream = events(agent.stream(&request(1, "subscriptions/listen", params)));
+    assert_eq!(next(&stream)["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(updated(&next(&stream)), QUEUE);
     file(directory.path(), "one");
-    assert_eq!(updated(&next(&heard)), QUEUE);
+    assert_eq!(updated(&next(&stream)), QUEUE);
     file(directory.path(), "two");
-    assert_eq!(updated(&next(&heard)), QUEUE);
-    // The end of the server is the end of what there is to hear, and is said.
+    assert_eq!(updated(&next(&stream)), QUEUE);
+    // A shutdown of the server completes the subscription with a result.
     server.signal("TERM");
-    let end = next(&heard);
+    let end = next(&stream);
     assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!(1), &json!("complete")));
 }
 
@@ -287,7 +287,7 @@ fn only_the_newest_stream_of_a_session_is_notified() {
     file(directory.path(), "one");
     assert_eq!(updated(&next(&first)), QUEUE);
     let second = events(agent.listen());
-    // It may have missed something before.
+    // The new stream may have missed a change, so it gets a notification at once.
     assert_eq!(updated(&next(&second)), QUEUE);
     file(directory.path(), "two");
     assert_eq!(updated(&next(&second)), QUEUE);
@@ -300,7 +300,7 @@ fn only_the_newest_stream_of_a_session_is_notified() {
 #[test]
 fn a_session_has_at_most_a_thousand_subscriptions() {
     let directory = directory();
-    // So that a page of the list has 500 rows.
+    // With a large budget, a page of the list has 500 rows.
     let mut client = Client::spawn(ait(directory.path()).args(["--max-reply-tokens", "1000000"]));
     client.initialize();
     let issues: Vec<Value> = (0..1001)
@@ -308,7 +308,7 @@ fn a_session_has_at_most_a_thousand_subscriptions() {
         .collect();
     let import = directory.path().join("many.json");
     std::fs::write(&import, Value::Array(issues).to_string()).unwrap();
-    elsewhere(directory.path(), &["import", import.to_str().unwrap(), "--agent", "a"]);
+    run_in_process(directory.path(), &["import", import.to_str().unwrap(), "--agent", "a"]);
     let listed = client.call("list_issues", json!({ "take": 500 })).ok();
     let mut ids: Vec<_> = ids_in(&listed);
     for skip in [500, 1000] {

@@ -1,14 +1,14 @@
-//! The rules of the house that a program can check.
+//! Rules for the code that a program can check.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Of code, tests in the same file not counted. From about 400 on, a file is looked at: is it still one idea?
+/// The limit for code without the tests in the same file. A file of more than 400 lines should be one idea.
 const MAX_FILE_LINES: usize = 600;
 const MAX_FUNCTION_LINES: usize = 70;
 const MAX_COMMENT_COLUMNS: usize = 120;
 
-/// Every Rust file of the project below a directory, with its path from the root and its text.
+/// Returns every Rust file below a directory, with its path from the root and its text.
 fn sources(below: &str) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut directories = vec![root.join(below)];
@@ -17,7 +17,7 @@ fn sources(below: &str) -> Vec<(String, String)> {
         for entry in fs::read_dir(&directory).unwrap() {
             let path: PathBuf = entry.unwrap().path();
             if path.is_dir() {
-                // Packages of other people.
+                // Skip third-party packages.
                 if path.file_name().is_some_and(|name| name != "node_modules" && name != ".venv") {
                     directories.push(path);
                 }
@@ -31,17 +31,17 @@ fn sources(below: &str) -> Vec<(String, String)> {
     files
 }
 
-/// What is not only for the tests of a file.
+/// Returns the text before the tests of a file.
 fn code_of(text: &str) -> &str {
     text.split("#[cfg(test)]").next().unwrap_or_default()
 }
 
-fn everything() -> Vec<(String, String)> {
+fn all_sources() -> Vec<(String, String)> {
     ["src", "tests", "benches"].into_iter().flat_map(sources).collect()
 }
 
-/// The functions that are longer than allowed, in code that rustfmt has formatted: from the line with
-/// `fn` to the closing brace of the same indentation.
+/// Returns the functions that are too long, in code formatted by rustfmt: from the line with `fn` to the closing
+/// brace of the same indentation.
 fn long_functions(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut long = Vec::new();
@@ -69,7 +69,7 @@ fn long_functions(text: &str) -> Vec<String> {
 
 #[test]
 fn files_and_functions_stay_short() {
-    for (name, text) in everything() {
+    for (name, text) in all_sources() {
         let lines = code_of(&text).lines().count();
         assert!(lines <= MAX_FILE_LINES, "{name} has {lines} lines: split it");
         let long = long_functions(&text);
@@ -79,7 +79,7 @@ fn files_and_functions_stay_short() {
 
 #[test]
 fn comments_are_wrapped() {
-    for (name, text) in everything() {
+    for (name, text) in all_sources() {
         let comments = text.lines().filter(|line| line.trim_start().starts_with("//"));
         for comment in comments {
             assert!(comment.chars().count() <= MAX_COMMENT_COLUMNS, "{name}: {comment}");
@@ -95,10 +95,10 @@ fn function_length_check_finds_long_functions() {
     assert!(long_functions(&text.replacen("        let x = 1;\n", "", 2)).is_empty());
 }
 
-/// What the modules that only read must not name.
+/// Names that are forbidden in modules that only read.
 const READERS: [&str; 5] = ["crate::store", "axum::", "maud::", "std::fs", "Utc::now"];
 
-/// What the files below each path must not name. That modules use only those in lower layers, `structure.rs` checks.
+/// Names that are forbidden in the files below each path. `structure.rs` checks the layers of modules.
 const FORBIDDEN: [(&str, &[&str]); 20] = [
     ("src/domain/", &["std::fs", "tokio::", "tracing::", "Utc::now", "Uuid::new_v4", "async fn"]),
     (
@@ -136,10 +136,10 @@ const FORBIDDEN: [(&str, &[&str]); 20] = [
     ("src/", &["println!", "eprintln!", "std::process::exit", "todo!(", "unimplemented!("]),
 ];
 
-/// What a room may know of one that it must not know otherwise: the values of settings.
+/// Exceptions: names that a module may use although they are forbidden there.
 const ALLOWED: [(&str, &str); 1] = [("src/config/", "crate::mcp::options")];
 
-/// Returns true for files that only tests need; they may know more.
+/// Returns true for test-only files, which may use more.
 fn is_for_tests(name: &str) -> bool {
     name.ends_with("/tests.rs") || name.ends_with("/samples.rs")
 }
@@ -147,11 +147,11 @@ fn is_for_tests(name: &str) -> bool {
 #[test]
 fn modules_use_only_allowed_dependencies() {
     for (name, text) in sources("src").into_iter().filter(|(name, _)| !is_for_tests(name)) {
-        let allowed = ALLOWED.iter().filter(|(room, _)| name.starts_with(room));
+        let allowed = ALLOWED.iter().filter(|(path, _)| name.starts_with(path));
         let code =
             allowed.fold(code_of(&text).to_owned(), |code, (_, word)| code.replace(word, ""));
-        for (room, words) in FORBIDDEN {
-            for word in words.iter().filter(|_| name.starts_with(room)) {
+        for (path, words) in FORBIDDEN {
+            for word in words.iter().filter(|_| name.starts_with(path)) {
                 assert!(!code.contains(word), "{name} must not know {word}");
             }
         }
@@ -179,13 +179,13 @@ fn unsafe_code_is_forbidden() {
 
 #[test]
 fn every_module_begins_with_a_doc_comment() {
-    for (name, text) in everything() {
+    for (name, text) in all_sources() {
         assert!(text.starts_with("//! "), "{name} begins without a line of //!");
     }
 }
 
-/// The literals in code that somebody could read as a text: with a word and a space in it, or with a
-/// capital at the beginning. What is no text: the values of attributes, and what only a defect shows.
+/// Returns the string literals that users could read: literals with a word and a space, or with a capital at the
+/// beginning. Attribute values and messages of `expect` do not count.
 fn readable_literals(code: &str) -> Vec<&str> {
     let lines = code_of(code).lines().filter(|line| !line.trim_start().starts_with("//"));
     let mut found = Vec::new();
@@ -193,13 +193,13 @@ fn readable_literals(code: &str) -> Vec<&str> {
         for (number, part) in line.split('"').enumerate() {
             let before = line.split('"').nth(number.wrapping_sub(1)).unwrap_or_default();
             let is_value = before.trim_end().ends_with('=') || before.ends_with("={ ");
-            // Not what is filled in, and not the one-letter commands of a path.
+            // Ignore format arguments and the one-letter commands of SVG paths.
             let plain: String =
-                part.split('{').map(|it| it.split('}').next_back().unwrap_or(it)).collect();
-            let letters: Vec<bool> = plain.chars().map(|it| it.is_lowercase()).collect();
+                part.split('{').map(|part| part.split('}').next_back().unwrap_or(part)).collect();
+            let letters: Vec<bool> = plain.chars().map(|letter| letter.is_lowercase()).collect();
             let has_word = letters.windows(2).any(|pair| pair == [true, true]);
             let is_text =
-                part.trim().contains(' ') || part.starts_with(|it: char| it.is_uppercase());
+                part.trim().contains(' ') || part.starts_with(|letter: char| letter.is_uppercase());
             if number % 2 == 1 && has_word && is_text && !is_value {
                 found.push(part);
             }
@@ -219,7 +219,7 @@ fn visible_texts_are_in_the_strings_module() {
         let found: Vec<_> = readable_literals(&text);
         assert!(found.is_empty(), "{name}: put {found:?} into src/web/strings/");
     }
-    assert!(pages > 5, "the pages are elsewhere");
+    assert!(pages > 5, "only {pages} pages were found");
     let code = "html! { p.a-b class=\"x y\" { \"Two words\" } h1 { \"Word\" } b { \"lower\" } }";
     assert_eq!(readable_literals(code), ["Two words", "Word"]);
 }

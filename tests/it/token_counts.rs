@@ -1,4 +1,4 @@
-//! What tools and replies cost a model, in tokens of the vocabulary o200k: the limits, and the tables of docs/mcp.md.
+//! The cost of tools and replies in tokens of the o200k vocabulary: the limits, and the tables of docs/mcp.md.
 
 use std::fs;
 use std::path::Path;
@@ -50,8 +50,9 @@ const WORDS: [&str; 12] = [
 ];
 
 fn words(count: usize, seed: usize) -> String {
-    let words: Vec<_> =
-        (0..count).map(|at| WORDS[(at * at + seed * 7 + at) % WORDS.len()]).collect();
+    let words: Vec<_> = (0..count)
+        .map(|number| WORDS[(number * number + seed * 7 + number) % WORDS.len()])
+        .collect();
     words.join(" ")
 }
 
@@ -75,13 +76,13 @@ fn issue(
 ) -> Value {
     let hash = (number as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
     let id = uuid(hash);
-    let entry = |at: usize, action: &str| json!({"timestamp": time(number * 60 + at), "agent": "developer-2", "action": action});
+    let entry = |offset: usize, action: &str| json!({"timestamp": time(number * 60 + offset), "agent": "developer-2", "action": action});
     let mut history = vec![entry(0, "Issue filed")];
     for claim in 0..claims {
         history.push(entry(2 * claim + 1, "Issue claimed for work"));
         history.push(entry(2 * claim + 2, "Issue returned to created status"));
     }
-    let comment = |(at, text): (usize, &String)| json!({"timestamp": time(number * 60 + at), "agent": "developer-2", "text": text});
+    let comment = |(index, text): (usize, &String)| json!({"timestamp": time(number * 60 + index), "agent": "developer-2", "text": text});
     json!({
         "id": id, "title": title, "description": description, "classification": "bug",
         "createdAt": time(number * 60), "modifiedAt": time(number * 60), "status": "created",
@@ -101,7 +102,7 @@ fn uuid(hash: u128) -> String {
     )
 }
 
-/// Writes issues into a store.
+/// Creates a store with these issues.
 fn store(issues: &[Value]) -> TempDir {
     let directory = directory();
     fs::write(directory.path().join("issues.json"), json!({ "issues": issues }).to_string())
@@ -109,7 +110,7 @@ fn store(issues: &[Value]) -> TempDir {
     directory
 }
 
-/// Returns what a tool answers in a store with these issues.
+/// Returns the reply of a tool in a store with these issues.
 fn reply(issues: &[Value], form: &str, tool: &str, arguments: Value) -> String {
     let directory = store(issues);
     let mut client = Client::spawn(ait(directory.path()).args(["--replies", form]));
@@ -118,16 +119,16 @@ fn reply(issues: &[Value], form: &str, tool: &str, arguments: Value) -> String {
 }
 
 fn many(count: usize, title_words: usize) -> Vec<Value> {
-    (0..count).map(|at| issue(at, &words(title_words, at), "", &[], 0)).collect()
+    (0..count).map(|number| issue(number, &words(title_words, number), "", &[], 0)).collect()
 }
 
-/// An issue with a description of 10 KB and 44 comments, returned 21 times.
+/// Returns an issue with a description of 10 KB and 44 comments, returned 21 times.
 fn long_issue() -> Value {
-    let comments: Vec<_> = (0..44).map(|at| words(20, at)).collect();
+    let comments: Vec<_> = (0..44).map(|seed| words(20, seed)).collect();
     issue(1, &words(8, 1), &words(1_800, 1), &comments, 21)
 }
 
-/// The typical replies: what, the issues, the tool, the arguments.
+/// Returns typical calls, each with a description, the issues, the tool and the arguments.
 fn typical() -> Vec<(&'static str, Vec<Value>, &'static str, Value)> {
     let one = vec![issue(1, &words(8, 1), &words(120, 1), &[], 0)];
     let id = one[0]["id"].clone();
@@ -151,12 +152,12 @@ fn typical() -> Vec<(&'static str, Vec<Value>, &'static str, Value)> {
     ]
 }
 
-/// The replies that could become too long.
+/// Returns the calls whose replies could become too long.
 fn worst() -> Vec<(&'static str, Vec<Value>, &'static str, Value)> {
     let agent = "developer-2";
-    let comments: Vec<_> = (0..40).map(|at| words(5_000, at)).collect();
+    let comments: Vec<_> = (0..40).map(|seed| words(5_000, seed)).collect();
     let unknown: serde_json::Map<_, _> =
-        (0..3_000).map(|at| (format!("unknown{at}"), json!(words(5, at)))).collect();
+        (0..3_000).map(|number| (format!("unknown{number}"), json!(words(5, number)))).collect();
     vec![
         (
             "a list of 500 issues with titles of 500 characters",
@@ -200,7 +201,7 @@ fn compact_replies_stay_within_their_limits() {
 }
 
 #[test]
-fn documented_token_counts_are_those_measured() {
+fn documented_token_counts_match_the_measured_ones() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/mcp.md");
     let docs = fs::read_to_string(&path).unwrap();
     let (begin, end) =

@@ -1,4 +1,4 @@
-//! The move of everything from one store to another: issues, leases, unknown keys, and events with their numbers.
+//! Migration of everything from one store to another: issues, leases, unknown keys, and events with their numbers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn claim_with(issue: IssueId, name: &str) -> Command {
     Command::GetNextIssue { issue, classification: None, agent: agent(), terms }
 }
 
-/// Makes an event of each kind.
+/// Commits an event of each kind.
 pub async fn make_every_kind(store: &dyn Store) {
     let lapse = |issue| {
         let (reason, client) = ("gone".to_owned(), Some(client("one")));
@@ -90,12 +90,12 @@ pub async fn make_every_kind(store: &dyn Store) {
     let keys: UnknownKeys = serde_json::from_str(r#"{"of":"others","n":[1,2.50]}"#).unwrap();
     let title = Some(Title::try_from("changed").unwrap());
     let change = IssueChange { title, priority: Some(None), ..IssueChange::default() };
-    let placed = Issue { id: number(300), ..Issue::clone(&edited) };
+    let inserted = Issue { id: number(300), ..Issue::clone(&edited) };
     for command in [
         Command::ChangeIssue { issue: ids[5].into(), change: change.into(), agent: agent() },
         Command::MergeEdit { theirs: Arc::new(theirs), base: Some(edited) },
         Command::SetUnknownKeys { keys, agent: "hand".into() },
-        Command::InsertIssue { issue: Arc::new(placed), next: Some(ids[0]), agent: "b".into() },
+        Command::InsertIssue { issue: Arc::new(inserted), next: Some(ids[0]), agent: "b".into() },
     ] {
         apply(store, command, at(6000)).await.unwrap();
     }
@@ -110,14 +110,14 @@ pub async fn run_all(store: &dyn Store, commands: &[Command], from: i64) {
     }
 }
 
-/// Moves from one store to another, and checks that the second one is the same, also when both go on.
+/// Migrates from one store to another and checks that both stay equal, also after the same further commands.
 pub async fn move_and_go_on(
     source: &dyn Store,
     target: &dyn TransferTarget,
     open_again: impl AsyncFn() -> Box<dyn TransferTarget>,
     commands: &[Command],
 ) -> Compared {
-    // One who knew the empty store sees what it has then.
+    // A store that was opened while the target was empty sees the migrated issues.
     let early = open_again().await;
     assert_eq!(early.state().await.unwrap().issues.len(), 0);
     take_over(source, target).await.unwrap();
@@ -132,7 +132,7 @@ pub async fn move_and_go_on(
         match (expected, given) {
             (Ok(expected), Ok(given)) => assert_eq!(given, expected, "{command:?}"),
             (Err(StoreError::Refused(_)), Err(StoreError::Refused(_))) => {}
-            (expected, given) => panic!("{command:?} gives {given:?} and not {expected:?}"),
+            (expected, given) => panic!("{command:?} returned {given:?}, not {expected:?}"),
         }
     }
     let after = compare(source, target).await.unwrap();
@@ -146,7 +146,7 @@ fn open_files(directory: &Path) -> JsonStore {
     open(directory, &Disk::new(directory, FaultyDuty::Nothing))
 }
 
-/// Enough that both stores have something to do after the move.
+/// Returns commands that change both stores after the migration.
 pub fn more() -> Vec<Command> {
     vec![
         claim(None),
@@ -160,7 +160,7 @@ pub fn more() -> Vec<Command> {
 }
 
 #[tokio::test]
-async fn every_kind_of_event_is_moved() {
+async fn every_event_kind_is_migrated() {
     let source = MemoryStore::default();
     make_every_kind(&source).await;
     let events = source.events(0, usize::MAX).await.unwrap().events;
@@ -178,7 +178,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_history_is_moved(
+    fn any_history_is_migrated(
         before in prop::collection::vec(any_command(), 0..60),
         after in prop::collection::vec(any_command(), 1..30),
     ) {
@@ -195,20 +195,20 @@ proptest! {
     }
 }
 
-/// A store whose first events are gone.
+/// A store whose first events are pruned.
 pub struct Pruned {
     store: MemoryStore,
-    /// How many are gone.
-    gone: u64,
+    /// The number of pruned events.
+    pruned_count: u64,
 }
 
-/// Returns a store with events of every kind, of which the first half is gone.
+/// Returns a store with events of every kind, without the first half of them.
 pub async fn pruned() -> Pruned {
     let store = MemoryStore::default();
     make_every_kind(&store).await;
-    let gone = store.state().await.unwrap().position.number / 2;
-    assert!(gone > 1);
-    Pruned { store, gone }
+    let pruned_count = store.state().await.unwrap().position.number / 2;
+    assert!(pruned_count > 1);
+    Pruned { store, pruned_count }
 }
 
 impl Store for Pruned {
@@ -241,8 +241,8 @@ impl Store for Pruned {
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
-        let read = self.store.events(after.max(self.gone), limit);
-        async move { Ok(Events { oldest: self.gone + 1, ..read.await? }) }.boxed()
+        let read = self.store.events(after.max(self.pruned_count), limit);
+        async move { Ok(Events { oldest: self.pruned_count + 1, ..read.await? }) }.boxed()
     }
 
     fn watch(&self) -> watch::Receiver<EventPosition> {
@@ -262,9 +262,9 @@ impl Store for Pruned {
     }
 }
 
-/// Events are numbered from where the oldest one of the source is.
+/// The target numbers events from the oldest one of the source.
 #[tokio::test]
-async fn numbers_go_on_where_old_events_are_gone() {
+async fn event_numbers_continue_after_pruning() {
     let to = directory_in_memory();
     let source = pruned().await;
     let open = || JsonStore::new(to.path().join("issues.json"));
@@ -273,9 +273,9 @@ async fn numbers_go_on_where_old_events_are_gone() {
     assert!(compared.oldest > 1, "{compared:?}");
 }
 
-/// A store that has issues, but no event: a mere `issues.json`.
+/// A store of only an `issues.json` has issues but no events.
 #[tokio::test]
-async fn a_mere_file_is_moved_without_events() {
+async fn a_file_without_a_log_is_migrated() {
     let (from, to) = (directory_in_memory(), directory_in_memory());
     let source = open_files(from.path());
     run_all(&source, &[add(1, Classification::Bug), claim(None), add(2, Classification::Bug)], 0)
@@ -293,7 +293,7 @@ async fn a_mere_file_is_moved_without_events() {
 }
 
 #[tokio::test]
-async fn a_store_with_anything_is_no_target() {
+async fn a_store_that_is_not_empty_is_refused() {
     let source = MemoryStore::default();
     make_every_kind(&source).await;
     let refused = |result: Result<(), StoreError>| {
@@ -315,7 +315,7 @@ async fn a_store_with_anything_is_no_target() {
     refused(take_over(&source, &open_files(directory.path())).await);
 }
 
-/// A source that goes on changing loses nothing: nothing is moved.
+/// Checks that a migration is refused if the source changes, and that a second attempt succeeds.
 pub async fn refuse_changes_meanwhile(target: &dyn TransferTarget) {
     let source = MemoryStore::default();
     make_every_kind(&source).await;
@@ -327,7 +327,7 @@ pub async fn refuse_changes_meanwhile(target: &dyn TransferTarget) {
     assert!(target.events(0, 9).await.unwrap().events.is_empty());
     take_over(&source, target).await.unwrap();
     compare(&source, target).await.unwrap();
-    // A difference is noticed.
+    // `compare` finds a difference.
     apply(&source, say(number(1).into()), at(1)).await.unwrap();
     apply(target, claim_with(number(1), "x"), at(1)).await.unwrap();
     let differs = compare(&source, target).await.unwrap_err();
@@ -335,7 +335,7 @@ pub async fn refuse_changes_meanwhile(target: &dyn TransferTarget) {
 }
 
 #[tokio::test]
-async fn a_source_that_changes_meanwhile_is_not_moved() {
+async fn a_source_that_changes_is_not_migrated() {
     let directory = directory_in_memory();
     refuse_changes_meanwhile(&open_files(directory.path())).await;
     refuse_changes_meanwhile(&MemoryStore::default()).await;
@@ -348,12 +348,12 @@ async fn small_source() -> MemoryStore {
     source
 }
 
-/// Tells whether everything was moved; a store that has only a part of it fails.
+/// Returns true if everything was migrated. Panics if only a part was.
 async fn is_moved(source: &dyn Store, directory: &Path) -> bool {
     let target = open_files(directory);
     let state = target.state().await.unwrap();
     if state.issues.is_empty() && state.position.number == 0 {
-        // Whoever tries again gets there, also beside what the first one left.
+        // A second attempt succeeds, even with files that the first one left.
         take_over(source, &target).await.unwrap();
         compare(source, &target).await.unwrap();
         return false;
@@ -363,7 +363,7 @@ async fn is_moved(source: &dyn Store, directory: &Path) -> bool {
 }
 
 #[tokio::test]
-async fn a_fault_or_death_at_any_call_moves_everything_or_nothing() {
+async fn a_fault_or_crash_at_any_call_migrates_all_or_nothing() {
     let source = small_source().await;
     for fault in [Fault::Once, Fault::From, Fault::Death] {
         let mut moved = [0; 2];
@@ -379,12 +379,12 @@ async fn a_fault_or_death_at_any_call_moves_everything_or_nothing() {
             process.kill().await;
             let is_moved = is_moved(&source, directory.path()).await;
             moved[usize::from(is_moved)] += 1;
-            let is_told = match &result {
+            let is_consistent = match &result {
                 Ok(()) => is_moved,
                 Err(StoreError::Uncertain(_)) => true,
                 Err(_) => !is_moved || is_dead,
             };
-            assert!(is_told, "call {n}, {call:?}: {result:?}, and moved: {is_moved}");
+            assert!(is_consistent, "call {n}, {call:?}: {result:?}, but moved: {is_moved}");
             if call.is_none() {
                 assert!(result.is_ok() && n > 10, "{result:?}");
                 break;
@@ -395,7 +395,7 @@ async fn a_fault_or_death_at_any_call_moves_everything_or_nothing() {
 }
 
 #[tokio::test]
-async fn a_power_cut_moves_everything_or_nothing() {
+async fn a_power_cut_migrates_everything_or_nothing() {
     let source = small_source().await;
     let directory = directory_in_memory();
     let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
@@ -409,13 +409,13 @@ async fn a_power_cut_moves_everything_or_nothing() {
             write_files(directory.path(), &files_after(&steps[..moment], fate));
             let is_moved = is_moved(&source, directory.path()).await;
             moved[usize::from(is_moved)] += 1;
-            assert!(is_moved || moment < steps.len(), "{fate:?}: answered and lost");
+            assert!(is_moved || moment < steps.len(), "{fate:?}: confirmed and lost");
         }
     }
     assert!(moved[0] > 0 && moved[1] > 0, "{moved:?}");
 }
 
-/// The events of a project as its log shows them, without the hashes of their positions, which each log has of its own.
+/// Returns the events of a project as its log shows them, without the position hashes, which differ between logs.
 fn log_of(directory: &Path, file: &str) -> Vec<Value> {
     let log = run(directory, &["--file", file, "log", "--json", "-n", "1000"]).ok();
     let event = |line: &str| {
@@ -427,7 +427,7 @@ fn log_of(directory: &Path, file: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_file_moves_to_another_file_by_command() {
+fn the_command_migrates_to_another_file() {
     let place = directory();
     let path = place.path();
     run(path, &["add", "one"]).ok();
@@ -447,7 +447,7 @@ fn a_file_moves_to_another_file_by_command() {
 }
 
 #[test]
-fn a_file_that_a_server_uses_is_not_moved() {
+fn a_file_that_a_server_uses_is_not_migrated() {
     let place = directory();
     let path = place.path();
     run(path, &["add", "one"]).ok();

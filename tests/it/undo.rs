@@ -1,5 +1,4 @@
-//! Changes of many issues at once, and taking changes back: on every store, against an obvious evaluator, and with
-//! power cuts.
+//! Bulk changes and undo: on every store, against a simple evaluator, and with power cuts.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +27,7 @@ pub fn name(text: &str) -> AgentName {
     AgentName::try_from(text).unwrap()
 }
 
-pub fn said(text: &str) -> CommentText {
+pub fn comment_text(text: &str) -> CommentText {
     CommentText::try_from(text).unwrap()
 }
 
@@ -71,13 +70,13 @@ pub async fn undo(tracker: &Tracker, selection: &UndoSelection) -> UndoOutcome {
     tracker.undo(selection, &name("lead"), ClaimProof::default(), false).await.unwrap()
 }
 
-/// What every store must do.
+/// Runs the tests that every store must pass.
 pub async fn exercise(store: Arc<dyn Store>) {
     let tracker = Tracker::new(store);
     change_many(&tracker).await;
-    take_back_what_was_not_changed_since(&tracker).await;
-    take_back_the_lifecycle(&tracker).await;
-    select_by_agent_and_time(&tracker).await;
+    undo_fields_without_later_changes(&tracker).await;
+    undo_lifecycle_changes(&tracker).await;
+    undo_by_agent_and_time(&tracker).await;
 }
 
 pub async fn change_many(tracker: &Tracker) {
@@ -88,7 +87,7 @@ pub async fn change_many(tracker: &Tracker) {
     for id in &ids[10..] {
         let proof = ClaimProof::default();
         tracker
-            .close_issue((*id).into(), Resolution::Closed, said("done"), name("a"), proof)
+            .close_issue((*id).into(), Resolution::Closed, comment_text("done"), name("a"), proof)
             .await
             .unwrap();
     }
@@ -106,15 +105,15 @@ pub async fn change_many(tracker: &Tracker) {
     let refused: Vec<_> = outcome.refused.iter().map(|(id, _)| *id).collect();
     assert_eq!(refused, ids[10..]);
     assert!(outcome.refused.iter().all(|(_, why)| matches!(why, DomainError::Terminal { .. })));
-    for (at, id) in ids.iter().enumerate() {
+    for (index, id) in ids.iter().enumerate() {
         let issue = get(tracker, *id).await;
-        assert_eq!(issue.attributes.labels.len(), usize::from(at < 10));
-        assert_eq!(issue.attributes.priority.is_some(), at < 10);
+        assert_eq!(issue.attributes.labels.len(), usize::from(index < 10));
+        assert_eq!(issue.attributes.priority.is_some(), index < 10);
     }
     let again = bulk(tracker, &ids[..10], &wanted, false).await;
     assert_eq!((again.changed.len(), again.unchanged.len(), again.events), (0, 10, None));
 
-    // Two links that together would close a cycle: the second issue is refused, the first is not.
+    // Two links that together would close a cycle: the second issue is refused, the first is changed.
     let links_add = vec![(LinkKind::BlockedBy, ids[1].into())];
     let linked =
         BulkChange { change: IssueChange { links_add, ..IssueChange::default() }, end: None };
@@ -122,10 +121,10 @@ pub async fn change_many(tracker: &Tracker) {
     assert_eq!(outcome.changed.len(), 2);
     assert!(matches!(&outcome.refused[..], [(id, DomainError::Cycle { .. })] if *id == ids[1]));
 
-    // Each issue is changed and closed, or neither.
+    // Each issue is both changed and closed, or neither.
     let closing = BulkChange {
         change: priority(4),
-        end: Some(BulkEnd::Close(Resolution::Rejected, said("out of scope"))),
+        end: Some(BulkEnd::Close(Resolution::Rejected, comment_text("out of scope"))),
     };
     let outcome = bulk(tracker, &ids, &closing, false).await;
     assert_eq!((outcome.changed.len(), outcome.refused.len()), (10, 2));
@@ -133,20 +132,20 @@ pub async fn change_many(tracker: &Tracker) {
     assert_eq!(statuses, BTreeSet::from([Status::Rejected]));
     let range = outcome.events.unwrap();
     assert_eq!(range.0.end() - range.0.start(), 19);
-    // They never open again. What was said stays, too.
+    // Ended issues stay ended, and comments stay too.
     let undone = undo(tracker, &UndoSelection::Numbers(range)).await;
     assert!(undone.issues.iter().all(|issue| issue.undone.is_empty()), "{undone:?}");
     assert!(undone.issues[0].left.contains(&("status", LeftReason::Ended)));
     assert_eq!((undone.issues.len(), undone.events), (10, None));
 }
 
-pub async fn take_back_what_was_not_changed_since(tracker: &Tracker) {
+pub async fn undo_fields_without_later_changes(tracker: &Tracker) {
     let one = file(tracker, "one", "filer").await.id;
     let other = file(tracker, "other", "filer").await.id;
     let wanted = BulkChange {
         change: IssueChange {
             labels_add: vec![label("ui"), label("api")],
-            comment: Some(said("triaged")),
+            comment: Some(comment_text("triaged")),
             ..priority(1)
         },
         end: None,
@@ -163,12 +162,12 @@ pub async fn take_back_what_was_not_changed_since(tracker: &Tracker) {
 
     let undone = undo(tracker, &selection).await;
     assert_eq!(undone.events, Some(EventNumbers(before + 1..=before + 2)));
-    let of = |id| undone.issues.iter().find(|issue| issue.id == id).unwrap();
-    assert_eq!(of(one).undone, ["priority", "labels"]);
-    assert_eq!(of(one).left, [("comments", LeftReason::Said)]);
-    assert_eq!(of(other).undone, ["labels"]);
+    let undone_issue = |id| undone.issues.iter().find(|issue| issue.id == id).unwrap();
+    assert_eq!(undone_issue(one).undone, ["priority", "labels"]);
+    assert_eq!(undone_issue(one).left, [("comments", LeftReason::Said)]);
+    assert_eq!(undone_issue(other).undone, ["labels"]);
     let left = [("comments", LeftReason::Said), ("priority", LeftReason::ChangedSince)];
-    assert_eq!(of(other).left, left);
+    assert_eq!(undone_issue(other).left, left);
     let issue = get(tracker, one).await;
     assert_eq!((issue.attributes.priority, issue.attributes.labels.len()), (None, 0));
     assert_eq!(issue.comments.len(), 1);
@@ -182,7 +181,7 @@ pub async fn take_back_what_was_not_changed_since(tracker: &Tracker) {
     assert_eq!(issue.attributes.priority, Some(Priority::try_from(3).unwrap()));
     assert_eq!(issue.attributes.labels, [label("later")]);
 
-    // An undo is a change like any other.
+    // An undo can be undone like any other change.
     let again = undo(tracker, &UndoSelection::Numbers(undone.events.unwrap())).await;
     assert_eq!(again.issues.len(), 2);
     let issue = get(tracker, one).await;
@@ -190,14 +189,14 @@ pub async fn take_back_what_was_not_changed_since(tracker: &Tracker) {
         (issue.attributes.priority, issue.attributes.labels.len()),
         (Some(Priority::try_from(1).unwrap()), 2)
     );
-    // Nothing is left to do.
+    // The second undo finds nothing left to undo.
     let none = undo(tracker, &selection).await;
     assert!(none.issues.iter().any(|issue| !issue.undone.is_empty()));
     let none = undo(tracker, &selection).await;
     assert!(none.issues.iter().all(|issue| issue.undone.is_empty()), "{none:?}");
 }
 
-pub async fn take_back_the_lifecycle(tracker: &Tracker) {
+pub async fn undo_lifecycle_changes(tracker: &Tracker) {
     let last = |agent: &str| UndoSelection::Last(name(agent));
     let id = file(tracker, "to claim", "filer").await.id;
     tracker.claim_issue(id.into(), name("worker")).await.unwrap();
@@ -206,27 +205,27 @@ pub async fn take_back_the_lifecycle(tracker: &Tracker) {
     assert_eq!((issue.status, issue.holder().is_none()), (Status::Created, true));
     assert!(tracker.held_by(&name("worker")).await.unwrap().is_empty());
 
-    // A completion that is taken back leaves the issue without its claim, for anybody.
+    // After the undo of a completion the issue has no holder, and any agent may claim it.
     tracker.claim_issue(id.into(), name("worker")).await.unwrap();
     let proof = ClaimProof::default;
-    tracker.complete_issue(id.into(), said("done"), name("worker"), proof()).await.unwrap();
+    tracker.complete_issue(id.into(), comment_text("done"), name("worker"), proof()).await.unwrap();
     undo(tracker, &last("worker")).await;
     assert_eq!(get(tracker, id).await.status, Status::Created);
-    // Another claim came since.
+    // A later claim prevents the undo of the status.
     tracker.claim_issue(id.into(), name("next")).await.unwrap();
     let selection = UndoSelection::By { agent: name("worker"), since: Timestamp::MIN, until: None };
     let left = undo(tracker, &selection).await;
     let reasons: Vec<_> = left.issues[0].left.iter().map(|(field, _)| *field).collect();
     assert_eq!((reasons, get(tracker, id).await.status), (vec!["status"], Status::InProgress));
 
-    // A return from a review goes back to where the issue waits for review.
-    tracker.complete_issue(id.into(), said("done"), name("next"), proof()).await.unwrap();
+    // The undo of a return from review puts the issue back in line for review.
+    tracker.complete_issue(id.into(), comment_text("done"), name("next"), proof()).await.unwrap();
     tracker.claim_next(ClaimKind::Review, name("reviewer")).await.unwrap().unwrap();
-    tracker.return_issue(id.into(), said("no"), name("reviewer"), proof()).await.unwrap();
+    tracker.return_issue(id.into(), comment_text("no"), name("reviewer"), proof()).await.unwrap();
     undo(tracker, &last("reviewer")).await;
     assert_eq!(get(tracker, id).await.status, Status::Completed);
 
-    // Filing is taken back as long as nothing else has happened.
+    // Filing can be undone as long as no other change follows.
     let filed = file(tracker, "by mistake", "hasty").await.id;
     assert_eq!(undo(tracker, &last("hasty")).await.issues[0].undone, ["filing"]);
     assert_eq!(get(tracker, filed).await.status, Status::Rejected);
@@ -237,7 +236,7 @@ pub async fn take_back_the_lifecycle(tracker: &Tracker) {
     assert_eq!(get(tracker, filed).await.status, Status::Created);
 }
 
-pub async fn select_by_agent_and_time(tracker: &Tracker) {
+pub async fn undo_by_agent_and_time(tracker: &Tracker) {
     let id = file(tracker, "many hands", "filer").await.id;
     let first = newest(tracker).await + 1;
     change(tracker, id, priority(0), "rogue").await;
@@ -250,13 +249,13 @@ pub async fn select_by_agent_and_time(tracker: &Tracker) {
     .await;
     let title = Some(Title::try_from("many other hands").unwrap());
     change(tracker, id, IssueChange { title, ..IssueChange::default() }, "rogue").await;
-    // A range is one agent's: what others did in between stays.
+    // The undo of a range covers one agent; changes by other agents in between stay.
     let undone = undo(tracker, &UndoSelection::Numbers(EventNumbers(first..=first + 2))).await;
     assert_eq!((undone.count, &undone.issues[0].undone[..]), (2, &["title", "priority"][..]));
     let issue = get(tracker, id).await;
     assert_eq!((&*issue.title, issue.attributes.labels.len()), ("many hands", 1));
 
-    // The last change of an agent is whole.
+    // The undo of the last change of an agent covers the whole bulk change.
     let other = file(tracker, "one more", "filer").await.id;
     let wanted = BulkChange { change: priority(0), end: None };
     bulk(tracker, &[id, other], &wanted, false).await;
@@ -291,19 +290,19 @@ pub async fn select_by_agent_and_time(tracker: &Tracker) {
 }
 
 #[tokio::test]
-pub async fn every_store_changes_many_issues_and_takes_changes_back() {
+pub async fn bulk_changes_and_undo_work_in_memory_and_json_stores() {
     exercise(Arc::new(MemoryStore::default())).await;
     let directory = directory_in_memory();
     exercise(Arc::new(JsonStore::new(directory.path().join("issues.json")))).await;
 }
 
 #[tokio::test]
-pub async fn postgres_changes_many_issues_and_takes_changes_back() {
+pub async fn bulk_changes_and_undo_work_in_postgres() {
     let Some(url) = project() else { return };
     exercise(Arc::new(open_postgres(&url))).await;
 }
 
-/// Where claims are protected, an undo ends no claim of another agent, unless it is forced.
+/// If claims are protected, only a forced undo ends the claim of another agent.
 #[tokio::test]
 pub async fn undo_ends_a_protected_claim_only_by_force() {
     let owned = ClaimSettings { policy: ClaimPolicy::Owned, ..ClaimSettings::default() };
@@ -314,7 +313,7 @@ pub async fn undo_ends_a_protected_claim_only_by_force() {
     let refused = undo(&tracker, &selection).await;
     assert!(matches!(refused.issues[0].refused, Some(DomainError::NotOwned { .. })), "{refused:?}");
     assert_eq!((refused.events, get(&tracker, id).await.status), (None, Status::InProgress));
-    // Its attributes belong to nobody.
+    // A claim does not protect the attributes of an issue.
     let range = newest(&tracker).await + 1;
     change(&tracker, id, priority(0), "a").await;
     assert_eq!(
@@ -330,7 +329,7 @@ pub async fn undo_ends_a_protected_claim_only_by_force() {
 /// An issue before and after an event, and whether the event is undone.
 type Step = (Issue, Issue, bool);
 
-/// What an issue becomes without some steps, field by field.
+/// Computes field by field what an issue is without the undone steps.
 fn without(steps: &[Step]) -> Issue {
     let mut issue = steps.last().unwrap().1.clone();
     let is_ended = issue.status.has_ended();
@@ -391,12 +390,17 @@ pub async fn any_change(tracker: &Tracker, id: IssueId, rng: &mut fastrand::Rng)
     let labels = || ["ui", "api", "x"].map(label);
     let change = match rng.u8(0..12) {
         0 => return tracker.claim_issue(id, agent).await.is_ok(),
-        1 => return tracker.complete_issue(id, said("done"), agent, proof).await.is_ok(),
-        2 => return tracker.return_issue(id.into(), said("back"), agent, proof).await.is_ok(),
+        1 => return tracker.complete_issue(id, comment_text("done"), agent, proof).await.is_ok(),
+        2 => {
+            return tracker
+                .return_issue(id.into(), comment_text("back"), agent, proof)
+                .await
+                .is_ok();
+        }
         3 => return tracker.claim_next(ClaimKind::Review, agent).await.is_ok(),
         4 if rng.u8(0..4) == 0 => {
             return tracker
-                .close_issue(id.into(), Resolution::Closed, said("end"), agent, proof)
+                .close_issue(id.into(), Resolution::Closed, comment_text("end"), agent, proof)
                 .await
                 .is_ok();
         }
@@ -417,13 +421,13 @@ pub async fn any_change(tracker: &Tracker, id: IssueId, rng: &mut fastrand::Rng)
             labels_remove: vec![labels()[rng.usize(0..3)].clone()],
             ..Default::default()
         },
-        10 => IssueChange { comment: Some(said("hm")), ..Default::default() },
+        10 => IssueChange { comment: Some(comment_text("hm")), ..Default::default() },
         _ => priority(rng.u64(0..4)),
     };
     tracker.change_issue(id.into(), change, agent).await.is_ok()
 }
 
-/// Any history, and the undo of any part of it.
+/// Makes a random history, undoes a random part of it and compares the result with [`without`].
 pub async fn undo_at_random(store: Arc<dyn Store>, seed: u64) {
     let (tracker, mut rng) = (Tracker::new(store), fastrand::Rng::with_seed(seed));
     let mut ids = Vec::new();
@@ -442,17 +446,17 @@ pub async fn undo_at_random(store: Arc<dyn Store>, seed: u64) {
     let first = rng.usize(0..events.len());
     let last = rng.usize(first..events.len());
     let agent = &events[first].event.agent;
-    let number = |at: usize| events[at].position.number;
+    let number = |index: usize| events[index].position.number;
     let selection = UndoSelection::Numbers(EventNumbers(number(first)..=number(last)));
     let mut expected = Vec::new();
     for id in &ids {
         let mut after = Issue::clone(&*get(&tracker, *id).await);
         let mut steps = Vec::new();
-        for (at, numbered) in events.iter().enumerate().rev() {
+        for (index, numbered) in events.iter().enumerate().rev() {
             if numbered.event.issue == *id {
                 let mut before = after.clone();
                 numbered.event.revert(&mut before);
-                let is_undone = (first..=last).contains(&at) && numbered.event.agent == *agent;
+                let is_undone = (first..=last).contains(&index) && numbered.event.agent == *agent;
                 steps.push((before.clone(), after, is_undone));
                 after = before;
             }
@@ -463,16 +467,20 @@ pub async fn undo_at_random(store: Arc<dyn Store>, seed: u64) {
     undo(&tracker, &selection).await;
     for expected in &expected {
         let found = get(&tracker, expected.id).await;
-        let of = |issue: &Issue| {
+        let fields = |issue: &Issue| {
             let (title, kind, status) = (issue.title.clone(), issue.classification, issue.status);
             (title, kind, status, issue.attributes.clone(), issue.comments.len())
         };
-        assert_eq!(of(&found), of(expected), "seed {seed}, undo of {selection:?}: {events:#?}");
+        assert_eq!(
+            fields(&found),
+            fields(expected),
+            "seed {seed}, undo of {selection:?}: {events:#?}"
+        );
     }
 }
 
 #[tokio::test]
-pub async fn undoing_any_part_of_a_history_matches_the_obvious_evaluator() {
+pub async fn undo_of_any_part_matches_the_evaluator() {
     for seed in 0..400 * factor() {
         undo_at_random(Arc::new(MemoryStore::default()), seed).await;
     }
@@ -484,14 +492,14 @@ pub async fn undoing_any_part_of_a_history_matches_the_obvious_evaluator() {
 }
 
 #[tokio::test]
-pub async fn undoing_any_part_of_a_history_in_postgres_matches_the_obvious_evaluator() {
+pub async fn undo_of_any_part_in_postgres_matches_the_evaluator() {
     for seed in 0..6 {
         let Some(url) = project() else { return };
         undo_at_random(Arc::new(open_postgres(&url)), seed).await;
     }
 }
 
-/// The priorities of all issues.
+/// Returns the priorities of all issues.
 pub async fn priorities(store: &dyn Store) -> Vec<Option<u8>> {
     let issues = all_issues(store).await.unwrap();
     issues.iter().map(|issue| issue.attributes.priority.map(Priority::get)).collect()
@@ -516,9 +524,9 @@ pub async fn priorities_after(
     found
 }
 
-/// A power cut leaves a change of many issues whole or not there, and its undo, too; what was answered is there.
+/// After a power cut, a bulk change and its undo are each complete or absent, and confirmed ones survive.
 #[tokio::test]
-pub async fn power_cut_leaves_a_bulk_change_and_its_undo_whole_or_not_there() {
+pub async fn power_cut_leaves_bulk_changes_and_undos_whole_or_absent() {
     const ISSUES: usize = 5;
     let directory = directory_in_memory();
     let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
@@ -540,11 +548,11 @@ pub async fn power_cut_leaves_a_bulk_change_and_its_undo_whole_or_not_there() {
     for moment in before..=undone {
         for found in priorities_after(directory.path(), &disk, moment, moment as u64).await {
             let is_whole = found == none || found == one;
-            assert!(is_whole, "behind step {moment}: {found:?}");
+            assert!(is_whole, "after step {moment}: {found:?}");
             if moment == changed {
-                assert_eq!(found, one, "the answered change is lost");
+                assert_eq!(found, one, "the confirmed change is lost");
             } else if moment == undone {
-                assert_eq!(found, none, "the answered undo is lost");
+                assert_eq!(found, none, "the confirmed undo is lost");
             }
             seen.insert(found);
         }

@@ -1,5 +1,5 @@
-//! Undoing and changing many issues where changes depend on each other: removed issues, turned links, questions,
-//! limits, times in the future, and changes that come in between.
+//! Undo and bulk changes when changes depend on each other: removed issues, reversed links, questions, limits, future
+//! timestamps and concurrent changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,22 +18,22 @@ use agent_issue_tracker::tracker::{
 use crate::support::commands::{add, agent, import};
 use crate::support::directory_in_memory;
 use crate::support::postgres::{open as open_postgres, project};
-use crate::undo::{bulk, change, file, get, label, name, newest, priority, said, undo};
+use crate::undo::{bulk, change, comment_text, file, get, label, name, newest, priority, undo};
 
-/// What every store must do.
+/// Runs the tests that every store must pass.
 async fn exercise(store: Arc<dyn Store>) {
     let tracker = Tracker::new(Arc::clone(&store));
-    issue_that_was_removed_and_came_back_existed_before(&*store, &tracker).await;
-    what_an_import_replaced_is_named(&*store, &tracker).await;
-    links_through_other_issues_are_previewed(&tracker).await;
-    parts_end_before_their_whole(&tracker).await;
-    turned_links_are_turned_back(&tracker).await;
-    label_of_another_agent_stays(&tracker).await;
-    question_stays_answered_while_an_agent_works(&tracker).await;
-    change_of_an_issue_dated_in_the_future_is_one(&*store, &tracker).await;
-    what_is_no_change_of_the_agent_is_not_its_last_one(&*store, &tracker).await;
-    an_import_is_one_change(&*store, &tracker).await;
-    what_cannot_be_undone_is_named(&*store, &tracker).await;
+    undo_restores_a_replaced_issue(&*store, &tracker).await;
+    changes_before_an_import_are_reported(&*store, &tracker).await;
+    cycles_through_other_issues_are_previewed(&tracker).await;
+    parts_end_before_their_parent(&tracker).await;
+    reversed_links_are_restored(&tracker).await;
+    labels_of_another_agent_stay(&tracker).await;
+    claimed_issues_keep_their_answer(&tracker).await;
+    changes_to_future_issues_are_separate(&*store, &tracker).await;
+    lapses_and_take_ups_are_not_the_last_change(&*store, &tracker).await;
+    imports_are_one_change(&*store, &tracker).await;
+    impossible_undos_are_reported(&*store, &tracker).await;
 }
 
 async fn commit(store: &dyn Store, tracker: &Tracker, command: Command) -> u64 {
@@ -49,7 +49,7 @@ fn blocked_by(id: IssueId) -> IssueChange {
     IssueChange { links_add: vec![(LinkKind::BlockedBy, id.into())], ..IssueChange::default() }
 }
 
-/// Removes an issue and puts a version of it back, as two restores do. Returns the numbers of both changes.
+/// Removes an issue and inserts a version of it, as two restores do. Returns the numbers of both changes.
 async fn replace(store: &dyn Store, tracker: &Tracker, issue: Arc<Issue>) -> (u64, u64) {
     let (id, agent) = (issue.id, "restore".to_owned());
     let removal = Command::RemoveIssue { issue: id, next: None, agent: agent.clone() };
@@ -57,7 +57,7 @@ async fn replace(store: &dyn Store, tracker: &Tracker, issue: Arc<Issue>) -> (u6
     (first, commit(store, tracker, Command::InsertIssue { issue, next: None, agent }).await)
 }
 
-async fn issue_that_was_removed_and_came_back_existed_before(store: &dyn Store, tracker: &Tracker) {
+async fn undo_restores_a_replaced_issue(store: &dyn Store, tracker: &Tracker) {
     let id = file(tracker, "z", "filer").await.id;
     let issue = change(tracker, id, priority(1), "a").await;
     let changed = newest(tracker).await;
@@ -65,14 +65,14 @@ async fn issue_that_was_removed_and_came_back_existed_before(store: &dyn Store, 
     let undone = undo(tracker, &numbers(first, last)).await;
     assert_eq!((&undone.issues[0].undone[..], &undone.issues[0].left[..]), (&[][..], &[][..]));
     assert_eq!(get(tracker, id).await.status, Status::Created);
-    // It came back with another title.
+    // The second version has another title.
     let other = Arc::new(Issue { title: "other".to_owned(), ..Issue::clone(&issue) });
     let (first, last) = replace(store, tracker, other).await;
     assert_eq!(undo(tracker, &numbers(first, last)).await.issues[0].undone, ["title"]);
     assert_eq!((&*get(tracker, id).await.title, changed < first), ("z", true));
 }
 
-async fn what_an_import_replaced_is_named(store: &dyn Store, tracker: &Tracker) {
+async fn changes_before_an_import_are_reported(store: &dyn Store, tracker: &Tracker) {
     let id = file(tracker, "y", "filer").await.id;
     let issue = change(tracker, id, priority(1), "a").await;
     let changed = newest(tracker).await;
@@ -80,12 +80,12 @@ async fn what_an_import_replaced_is_named(store: &dyn Store, tracker: &Tracker) 
     let undone = undo(tracker, &numbers(changed, changed)).await;
     let lost = ("changes before the import", LeftReason::ChangedSince);
     assert_eq!((&undone.issues[0].left[..], undone.events), (&[lost][..], None));
-    // The import alone was a birth.
+    // An undo of only the import works like the undo of a filing.
     let undone = undo(tracker, &numbers(imported, imported)).await;
     assert_eq!((&undone.issues[0].undone[..], undone.ends_issues()), (&["filing"][..], true));
 }
 
-async fn links_through_other_issues_are_previewed(tracker: &Tracker) {
+async fn cycles_through_other_issues_are_previewed(tracker: &Tracker) {
     let mut ids = Vec::new();
     for title in ["a", "b", "c", "d", "e", "f"] {
         ids.push(file(tracker, title, "filer").await.id);
@@ -104,12 +104,12 @@ async fn links_through_other_issues_are_previewed(tracker: &Tracker) {
     }
 }
 
-async fn parts_end_before_their_whole(tracker: &Tracker) {
+async fn parts_end_before_their_parent(tracker: &Tracker) {
     let ids = [file(tracker, "whole", "a").await.id, file(tracker, "part", "a").await.id];
     let part_of = |id: IssueId| IssueChange { parent: Some(Some(id.into())), ..Default::default() };
     change(tracker, ids[1], part_of(ids[0]), "a").await;
     let end = |text: &str| BulkChange {
-        end: Some(BulkEnd::Close(Resolution::Closed, said(text))),
+        end: Some(BulkEnd::Close(Resolution::Closed, comment_text(text))),
         ..BulkChange::default()
     };
     let alone = bulk(tracker, &ids[..1], &end("no"), false).await;
@@ -118,7 +118,7 @@ async fn parts_end_before_their_whole(tracker: &Tracker) {
     assert_eq!((both.changed.len(), both.refused.len()), (2, 0), "{both:?}");
 }
 
-async fn turned_links_are_turned_back(tracker: &Tracker) {
+async fn reversed_links_are_restored(tracker: &Tracker) {
     let mut ids = [file(tracker, "one", "a").await.id, file(tracker, "other", "a").await.id];
     for _ in 0..2 {
         ids.reverse();
@@ -137,7 +137,7 @@ async fn turned_links_are_turned_back(tracker: &Tracker) {
     }
 }
 
-async fn label_of_another_agent_stays(tracker: &Tracker) {
+async fn labels_of_another_agent_stay(tracker: &Tracker) {
     let id = file(tracker, "labels", "filer").await.id;
     let all = (0..Label::MAX_COUNT).map(|n| label(&format!("l{n}"))).collect();
     let adding = |labels_add| IssueChange { labels_add, ..IssueChange::default() };
@@ -151,25 +151,25 @@ async fn label_of_another_agent_stays(tracker: &Tracker) {
     assert_eq!(get(tracker, id).await.attributes.labels, issue.attributes.labels);
 }
 
-async fn question_stays_answered_while_an_agent_works(tracker: &Tracker) {
+async fn claimed_issues_keep_their_answer(tracker: &Tracker) {
     let id = file(tracker, "question", "filer").await.id;
     let (question, proof) = (Question::new("Why?", &[]).unwrap(), ClaimProof::default());
     tracker.ask_human(id.into(), question, name("a"), proof).await.unwrap();
-    let answer = QuestionAnswer::Text(said("so"));
+    let answer = QuestionAnswer::Text(comment_text("so"));
     tracker.answer_question(id.into(), answer, name("human")).await.unwrap();
     let answered = newest(tracker).await;
     tracker.claim_issue(id.into(), name("worker")).await.unwrap();
     let undone = undo(tracker, &numbers(answered, answered)).await;
     let left = [("comments", LeftReason::Said), ("parked", LeftReason::ChangedSince)];
     assert_eq!((&undone.issues[0].undone[..], &undone.issues[0].left[..]), (&[][..], &left[..]));
-    // With the claim, the question is open again.
+    // After the undo of the claim, the question can be reopened.
     let undone = undo(tracker, &numbers(answered + 1, answered + 1)).await;
     assert_eq!(undone.issues[0].undone, ["status"]);
     assert_eq!(undo(tracker, &numbers(answered, answered)).await.issues[0].undone, ["parked"]);
     assert!(get(tracker, id).await.open_question().is_some());
 }
 
-async fn change_of_an_issue_dated_in_the_future_is_one(store: &dyn Store, tracker: &Tracker) {
+async fn changes_to_future_issues_are_separate(store: &dyn Store, tracker: &Tracker) {
     let future = Timestamp::parse("2099-01-01T00:00:00Z").unwrap();
     let filed = store.commit(vec![add(77, Classification::Bug)], future).await.unwrap();
     let id = filed[0].as_ref().unwrap().id;
@@ -185,7 +185,7 @@ async fn change_of_an_issue_dated_in_the_future_is_one(store: &dyn Store, tracke
     assert_eq!(left, priority(1).priority.unwrap());
 }
 
-async fn what_is_no_change_of_the_agent_is_not_its_last_one(store: &dyn Store, tracker: &Tracker) {
+async fn lapses_and_take_ups_are_not_the_last_change(store: &dyn Store, tracker: &Tracker) {
     let id = file(tracker, "claimed", "filer").await.id;
     let issue = tracker.claim_issue(id.into(), name("lost")).await.unwrap();
     let claimed = newest(tracker).await;
@@ -200,7 +200,7 @@ async fn what_is_no_change_of_the_agent_is_not_its_last_one(store: &dyn Store, t
     let (issue, agent) = (Some(id.into()), name("back"));
     let claim = Command::GetNextIssue { issue, classification: None, agent: agent.clone(), terms };
     commit(store, tracker, claim).await;
-    // Changes at the same time are one.
+    // Changes with the same timestamp count as one.
     tokio::time::sleep(Duration::from_millis(5)).await;
     let changed = change(tracker, id, priority(1), "back").await;
     let number = newest(tracker).await;
@@ -212,9 +212,9 @@ async fn what_is_no_change_of_the_agent_is_not_its_last_one(store: &dyn Store, t
     assert_eq!((issue.attributes.priority, issue.status), (None, changed.status));
 }
 
-async fn an_import_is_one_change(store: &dyn Store, tracker: &Tracker) {
+async fn imports_are_one_change(store: &dyn Store, tracker: &Tracker) {
     let begun = tracker.now().unix_millis();
-    // The first one is of another import, an hour before.
+    // The first issue belongs to another import, an hour earlier.
     for (n, after) in [(80, -3_600_000), (81, 0), (82, 5_000), (83, 10_000)] {
         let import = import(n, Classification::Bug, Status::Created);
         let at = Timestamp::from_unix_millis(begun + after);
@@ -223,9 +223,9 @@ async fn an_import_is_one_change(store: &dyn Store, tracker: &Tracker) {
     assert_eq!(undo(tracker, &UndoSelection::Last(agent())).await.count, 3);
 }
 
-async fn what_cannot_be_undone_is_named(store: &dyn Store, tracker: &Tracker) {
+async fn impossible_undos_are_reported(store: &dyn Store, tracker: &Tracker) {
     let id = file(tracker, "edited", "filer").await.id;
-    let issue = tracker.comment_issue(id.into(), said("old"), name("a")).await.unwrap();
+    let issue = tracker.comment_issue(id.into(), comment_text("old"), name("a")).await.unwrap();
     let correct = |comment: &Comment| Comment { text: "new".to_owned(), ..comment.clone() };
     let comments = issue.comments.iter().map(correct).collect();
     let theirs = Arc::new(Issue { comments, ..Issue::clone(&issue) });
@@ -243,19 +243,19 @@ async fn what_cannot_be_undone_is_named(store: &dyn Store, tracker: &Tracker) {
 }
 
 #[tokio::test]
-async fn every_store_undoes_changes_that_depend_on_each_other() {
+async fn dependent_changes_undo_in_memory_and_json_stores() {
     exercise(Arc::new(MemoryStore::default())).await;
     let directory = directory_in_memory();
     exercise(Arc::new(JsonStore::new(directory.path().join("issues.json")))).await;
 }
 
 #[tokio::test]
-async fn postgres_undoes_changes_that_depend_on_each_other() {
+async fn dependent_changes_undo_in_postgres() {
     let Some(url) = project() else { return };
     exercise(Arc::new(open_postgres(&url))).await;
 }
 
-/// An issue that another agent claims while many change stays, and the others change.
+/// If another agent claims issues during a bulk change, those issues stay and the others change.
 async fn change_many_while_another_agent_claims(store: Arc<dyn Store>) {
     const ISSUES: usize = 150;
     let owned = ClaimSettings { policy: ClaimPolicy::Owned, ..ClaimSettings::default() };
@@ -268,7 +268,7 @@ async fn change_many_while_another_agent_claims(store: Arc<dyn Store>) {
     let claims = tokio::spawn(async move {
         while claimer.claim_next(ClaimKind::Work(None), name("dev")).await.unwrap().is_some() {}
     });
-    let end = Some(BulkEnd::Close(Resolution::Rejected, said("out of scope")));
+    let end = Some(BulkEnd::Close(Resolution::Rejected, comment_text("out of scope")));
     let outcome = bulk(&tracker, &ids, &BulkChange { end, ..BulkChange::default() }, false).await;
     claims.await.unwrap();
     assert_eq!(outcome.changed.len() + outcome.refused.len(), ISSUES);
@@ -279,14 +279,14 @@ async fn change_many_while_another_agent_claims(store: Arc<dyn Store>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn issues_that_are_claimed_meanwhile_stay_and_the_others_change() {
+async fn bulk_change_skips_issues_claimed_meanwhile() {
     let directory = directory_in_memory();
     let store = JsonStore::new(directory.path().join("issues.json"));
     change_many_while_another_agent_claims(Arc::new(store)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn issues_that_are_claimed_meanwhile_stay_in_postgres_and_the_others_change() {
+async fn bulk_change_in_postgres_skips_issues_claimed_meanwhile() {
     let Some(url) = project() else { return };
     change_many_while_another_agent_claims(Arc::new(open_postgres(&url))).await;
 }

@@ -1,4 +1,4 @@
-//! Calls and commands that wait for something to claim: who gets it, what ends a wait, and what a wait costs.
+//! Calls and commands that wait for an issue to claim: who gets it, what ends a wait, and what a wait costs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,10 +17,10 @@ use crate::support::http::{
 use crate::support::runs::run;
 use crate::support::{Client, Log, ait, directory, get, request, signal, wait};
 
-/// Longer than a process takes to look again by itself.
+/// Longer than the interval at which a process polls the store.
 const A_WHILE: Duration = Duration::from_millis(1_500);
 
-/// Arguments with which an agent waits for as long as it may.
+/// Returns the arguments of a claim with the longest possible wait.
 fn waits(agent: &str) -> Value {
     json!({ "agent": agent, "wait_seconds": 600 })
 }
@@ -45,7 +45,7 @@ fn a_release_in_another_process_wakes_a_client() {
     in_progress(&client, 1);
     run(directory.path(), &["release", &id, "-a", "holder"]).ok();
     assert_eq!(client.answer(waiting).unwrap().issue()["id"], id);
-    // The same for a review.
+    // A completed issue wakes a waiting reviewer.
     let waiting = client.ask_tool("get_next_review_item", waits("c"));
     in_progress(&client, 1);
     run(directory.path(), &["complete", &id, "-m", "done", "-a", "b"]).ok();
@@ -62,7 +62,8 @@ fn waiting_clients_of_two_processes_get_each_issue_once() {
         let client = &mut clients[number % 2];
         asked.push(client.ask_tool("get_next_issue", waits(&format!("agent {number}"))));
     }
-    let issues: Vec<_> = (0..COUNT).map(|at| json!({ "title": format!("issue {at}") })).collect();
+    let issues: Vec<_> =
+        (0..COUNT).map(|number| json!({ "title": format!("issue {number}") })).collect();
     fs::write(directory.path().join("new.json"), json!({ "issues": issues }).to_string()).unwrap();
     run(directory.path(), &["import", "new.json"]).ok();
     let mut claimed = BTreeSet::new();
@@ -79,7 +80,7 @@ fn cancelled_and_closed_calls_claim_nothing() {
     let directory = directory();
     let server = Server::start(directory.path());
     let mut agent = Agent::connect(server.port);
-    // Two that close their connections, and one that is cancelled.
+    // Two clients close their connections, and one cancels its call.
     let call = |id: u64| {
         let params = json!({ "name": "get_next_issue", "arguments": waits("gone") });
         request(id, "tools/call", params)
@@ -107,7 +108,7 @@ fn cancelled_and_closed_calls_claim_nothing() {
 }
 
 #[test]
-fn a_shutdown_answers_calls_that_wait_and_they_can_wait_again() {
+fn a_shutdown_answers_waiting_calls() {
     let directory = directory();
     let mut server = Server::start(directory.path());
     let wait_once = |session: Option<String>, port| {
@@ -123,11 +124,11 @@ fn a_shutdown_answers_calls_that_wait_and_they_can_wait_again() {
         assert_eq!(call.join().unwrap().ok(), "No issue is waiting to be claimed.");
     }
     assert!(server.wait().success());
-    // The same session goes on with another process.
+    // The same session continues with another process.
     let mut server = Server::start(directory.path());
     let waiting = wait_once(agent.session.clone(), server.port);
     wait_for_metric(server.port, IN_PROGRESS, 1);
-    // A process that is killed leaves no claim behind either.
+    // A killed process leaves no claim behind.
     server.kill_and_start_again();
     assert!(waiting.join().is_err());
     let id = Agent::connect(server.port).add("t");
@@ -137,7 +138,7 @@ fn a_shutdown_answers_calls_that_wait_and_they_can_wait_again() {
 }
 
 #[test]
-fn the_end_of_the_input_ends_a_wait() {
+fn stdin_eof_ends_a_wait() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let waiting = client.ask_tool("get_next_review_item", waits("b"));
@@ -147,7 +148,7 @@ fn the_end_of_the_input_ends_a_wait() {
 }
 
 #[test]
-fn a_wait_that_makes_no_sense_is_refused() {
+fn a_wait_with_conflicting_arguments_is_refused() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let id = client.add("t", "bug");
@@ -167,7 +168,7 @@ fn a_wait_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn a_wait_ends_after_its_time_and_is_no_slow_call() {
+fn a_wait_times_out_and_is_not_logged_as_slow() {
     let directory = directory();
     let mut client = Client::spawn(ait(directory.path()).args(["--log", "debug"]));
     client.initialize();
@@ -178,13 +179,13 @@ fn a_wait_ends_after_its_time_and_is_no_slow_call() {
     let log = client.log().wait_for("tool call");
     let line = log.lines().find(|line| line.contains("tool call")).unwrap();
     assert!(line.contains("DEBUG"), "{line}");
-    // Its duration would say nothing.
+    // The duration of a wait is not measured, because it would be meaningless.
     let page = get(client.port(), "/metrics").body;
     assert!(!page.contains("ait_operation_duration_seconds_count{tool=\"get_next_issue\"}"));
 }
 
 #[test]
-fn clients_that_ask_for_it_hear_of_the_progress_of_a_wait() {
+fn clients_with_a_progress_token_get_the_progress_of_a_wait() {
     let directory = directory();
     let server = Server::start(directory.path());
     let agent = Agent::connect(server.port);
@@ -222,7 +223,7 @@ fn clients_that_ask_for_it_hear_of_the_progress_of_a_wait() {
 }
 
 #[test]
-fn nothing_is_written_while_calls_and_commands_wait() {
+fn waiting_calls_and_commands_write_no_files() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("t", "bug");
@@ -239,7 +240,7 @@ fn nothing_is_written_while_calls_and_commands_wait() {
     command.end();
 }
 
-/// Returns all files below a directory, with their contents and times.
+/// Returns all files below a directory, with their contents and modification times.
 fn files(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>, std::time::SystemTime)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
@@ -254,7 +255,7 @@ fn files(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>, std::time::Syste
     found
 }
 
-/// A command that waits, with what it says.
+/// A waiting command and its log.
 struct Waiting {
     child: Child,
     log: Log,
@@ -268,7 +269,7 @@ impl Waiting {
         Self { child, log }
     }
 
-    /// Waits for the end. Returns the exit code, and stdout.
+    /// Waits for the command to end. Returns the exit code and stdout.
     fn end(mut self) -> (i32, String) {
         let code = wait(&mut self.child).code().unwrap();
         let mut out = String::new();
@@ -278,7 +279,7 @@ impl Waiting {
 }
 
 #[test]
-fn commands_wait_until_there_is_something() {
+fn commands_wait_for_an_issue_a_change_or_a_question() {
     let directory = directory();
     let ait = |arguments: &[&str]| run(directory.path(), arguments).ok();
     let filed: Value = serde_json::from_str(&ait(&["add", "t", "-c", "bug", "--json"])).unwrap();
@@ -322,13 +323,13 @@ fn commands_wait_until_there_is_something() {
     ait(&["ask", id, "Which one?", "--option", "this", "-a", "d"]);
     let (code, out) = asked.end();
     assert!(code == 0 && out.contains("Which one?") && out.contains("1. this"), "{out}");
-    // It is still open.
+    // The question is still open.
     let again = ait(&["wait", "--question", "--json"]);
     assert_eq!(again, ait(&["questions", "--json"]));
 }
 
 #[test]
-fn status_lists_commands_that_wait() {
+fn status_lists_waiting_commands() {
     let directory = directory();
     run(directory.path(), &["add", "t", "-c", "bug"]).ok();
     let kinds = || {
@@ -349,11 +350,11 @@ fn status_lists_commands_that_wait() {
 }
 
 #[test]
-fn commands_wait_no_longer_than_they_may() {
+fn commands_stop_waiting_at_their_timeout() {
     let directory = directory();
     let filed = run(directory.path(), &["add", "t", "-c", "bug"]).ok();
     let id = &filed[..8];
-    for (arguments, says) in [
+    for (arguments, message) in [
         (&["next", "--wait", "1s", "-c", "feature"][..], "no feature is waiting"),
         (&["review", "--wait", "1s"], "no issue is completed"),
         (&["wait", "--timeout", "1s", "-c", "feature"], "no feature is waiting"),
@@ -364,7 +365,7 @@ fn commands_wait_no_longer_than_they_may() {
         let begun = Instant::now();
         let waited = run(directory.path(), arguments);
         assert!(begun.elapsed() >= Duration::from_secs(1));
-        assert!(waited.log.contains(says), "{waited:?}");
+        assert!(waited.log.contains(message), "{waited:?}");
         assert_eq!((waited.code, &*waited.out), (1, ""));
     }
     for arguments in [&["next", "--wait", "10"][..], &["wait", "--timeout", "soon"]] {

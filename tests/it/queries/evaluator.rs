@@ -1,4 +1,4 @@
-//! A corpus of issues and queries, and a slow, obvious evaluator that says which issues each query finds.
+//! A corpus of issues and queries, and a slow, simple evaluator that computes which issues match each query.
 
 use agent_issue_tracker::domain::Timestamp;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub fn id(number: usize) -> String {
     format!("{:08x}-7d54-4b0a-9e6f-{number:012x}", number.wrapping_mul(0x9E37_79B1) as u32)
 }
 
-/// Issues of all kinds, as JSON, the oldest first. No time is near a limit that a query names.
+/// Returns issues of all kinds as JSON, the oldest first. No timestamp is near a limit in a query.
 pub fn corpus(now: Timestamp) -> Vec<Value> {
     let time = |hours_ago: i64| {
         let at = now.unix_millis() - hours_ago * HOUR_MS - HOUR_MS / 2;
@@ -47,7 +47,7 @@ fn issue(n: usize, time: &impl Fn(i64) -> String) -> Value {
     if n.is_multiple_of(3) {
         issue["priority"] = json!(n / 3 % 5);
     }
-    let labels = LABELS.iter().enumerate().filter(|(at, _)| n.is_multiple_of(at + 2));
+    let labels = LABELS.iter().enumerate().filter(|(index, _)| n.is_multiple_of(index + 2));
     let mut labels: Vec<_> = labels.map(|(_, label)| *label).collect();
     labels.sort_unstable();
     if !labels.is_empty() {
@@ -69,17 +69,17 @@ fn issue(n: usize, time: &impl Fn(i64) -> String) -> Value {
     if n.is_multiple_of(13) && !matches!(status, "closed" | "rejected") {
         issue["parked"] = json!({"reason": "later", "since": time(changed), "by": "lead"});
         if n.is_multiple_of(2) {
-            // It is over.
+            // This parking has ended.
             issue["parked"]["until"] = json!(time(0));
         }
     }
     issue
 }
 
-type Said = (i64, &'static str, &'static str);
+type Entry = (i64, &'static str, &'static str);
 
-/// What happened to an issue, and what was said: each with how many hours ago, by whom, and what.
-fn history(n: usize, filed: i64) -> (Vec<Said>, Vec<Said>) {
+/// Returns the history and the comments of an issue. Each entry has its age in hours, the agent and the text.
+fn history(n: usize, filed: i64) -> (Vec<Entry>, Vec<Entry>) {
     let mut history = vec![(filed, AGENTS[n % 4], "Issue filed")];
     for round in 0..n % 5 {
         let ends = ["Issue returned to created status", "Claim lapsed"];
@@ -154,7 +154,7 @@ fn claims(issue: &Value) -> usize {
     actions(issue).iter().filter(|(_, action, _)| action.starts_with("Issue claimed")).count()
 }
 
-/// Returns after a claim; one that lapsed is none.
+/// Counts the returns. A lapsed claim is no return.
 fn returns(issue: &Value) -> usize {
     actions(issue).iter().filter(|(_, action, _)| action.starts_with("Issue returned")).count()
 }
@@ -189,16 +189,21 @@ fn has_label(issue: &Value, label: &str) -> bool {
 
 type Terms = Vec<(String, Predicate)>;
 
-/// The terms, each with what it means.
+/// Returns all terms, each with its meaning.
 fn terms(now: Timestamp) -> Terms {
     let now = now.unix_millis();
-    [of_attributes(), of_people_and_links(), of_numbers_and_times(now), of_states_and_words(now)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        attribute_terms(),
+        people_and_link_terms(),
+        number_and_time_terms(now),
+        state_and_word_terms(now),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
-fn of_attributes() -> Terms {
+fn attribute_terms() -> Terms {
     let mut terms = Terms::new();
     let mut add = |text: &str, predicate: Predicate| terms.push((text.to_owned(), predicate));
     for status in STATUSES {
@@ -225,7 +230,7 @@ fn of_attributes() -> Terms {
     terms
 }
 
-fn of_people_and_links() -> Terms {
+fn people_and_link_terms() -> Terms {
     let mut terms = Terms::new();
     let mut add = |text: &str, predicate: Predicate| terms.push((text.to_owned(), predicate));
     for agent in AGENTS {
@@ -274,7 +279,7 @@ fn of_people_and_links() -> Terms {
     terms
 }
 
-fn of_numbers_and_times(now: i64) -> Terms {
+fn number_and_time_terms(now: i64) -> Terms {
     let mut terms = Terms::new();
     let mut add = |text: &str, predicate: Predicate| terms.push((text.to_owned(), predicate));
     for (text, range) in [
@@ -284,10 +289,10 @@ fn of_numbers_and_times(now: i64) -> Terms {
         ("<1", 0..=0),
         ("1..2", 1..=2),
     ] {
-        let of_returns = range.clone();
+        let return_range = range.clone();
         add(
             &format!("returns:{text}"),
-            Box::new(move |issue, _| of_returns.contains(&returns(issue))),
+            Box::new(move |issue, _| return_range.contains(&returns(issue))),
         );
         add(&format!("claims:{text}"), Box::new(move |issue, _| range.contains(&claims(issue))));
     }
@@ -314,7 +319,7 @@ fn of_numbers_and_times(now: i64) -> Terms {
     terms
 }
 
-fn of_states_and_words(now: i64) -> Terms {
+fn state_and_word_terms(now: i64) -> Terms {
     let mut terms = Terms::new();
     let mut add = |text: &str, predicate: Predicate| terms.push((text.to_owned(), predicate));
     add(
@@ -345,17 +350,17 @@ fn of_states_and_words(now: i64) -> Terms {
     terms
 }
 
-/// Each query with what it means: the terms, some of them negated, and pairs and groups of them.
+/// Returns queries with their meaning: single terms, negated terms, pairs and groups.
 pub fn queries(now: Timestamp) -> Vec<(String, Predicate)> {
     let mut queries = Vec::new();
     let count = terms(now).len();
-    let term = |at: usize| terms(now).remove(at % count);
-    for at in 0..count {
-        queries.push(term(at));
-        let (text, holds) = term(at * 7 + 3);
-        let (other, holds_too) = term(at * 5 + 1);
-        let (third, holds_third) = term(at * 3 + 2);
-        let (query, predicate): (String, Predicate) = match at % 4 {
+    let term = |index: usize| terms(now).remove(index % count);
+    for index in 0..count {
+        queries.push(term(index));
+        let (text, holds) = term(index * 7 + 3);
+        let (other, holds_too) = term(index * 5 + 1);
+        let (third, holds_third) = term(index * 3 + 2);
+        let (query, predicate): (String, Predicate) = match index % 4 {
             0 => (
                 format!("{text} -{other}"),
                 Box::new(move |issue, all| holds(issue, all) && !holds_too(issue, all)),
@@ -378,7 +383,7 @@ pub fn queries(now: Timestamp) -> Vec<(String, Predicate)> {
             ),
         };
         queries.push((query, predicate));
-        let (text, holds) = term(at * 11 + 5);
+        let (text, holds) = term(index * 11 + 5);
         queries.push((format!("-{text}"), Box::new(move |issue, all| !holds(issue, all))));
     }
     assert!(queries.len() >= 200, "{}", queries.len());

@@ -283,8 +283,8 @@ impl Disk {
         }
     }
 
-    /// Computes the result of a sync. A failed sync loses the unsynced data for good, and each process that had the file
-    /// open gets the error once.
+    /// Computes the result of a sync. A failed sync loses the unsynced data for good, and each process that had the
+    /// file open gets the error once.
     fn sync_of(&self, file: &File, called: io::Result<()>, takes_effect: bool) -> io::Result<()> {
         let id = self.id_of(file);
         if called.is_err() && self.trouble.is_dead() {
