@@ -77,14 +77,42 @@ fn files_and_functions_stay_short() {
     }
 }
 
+/// Returns the lines of a file that are comments.
+fn comments(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| line.trim_start().starts_with("//"))
+}
+
 #[test]
 fn comments_are_wrapped() {
     for (name, text) in all_sources() {
-        let comments = text.lines().filter(|line| line.trim_start().starts_with("//"));
-        for comment in comments {
+        for comment in comments(&text) {
             assert!(comment.chars().count() <= MAX_COMMENT_COLUMNS, "{name}: {comment}");
         }
     }
+}
+
+/// Pronouns that hide who acts. A comment names the agent, user or process instead.
+const VAGUE_PRONOUNS: [&str; 5] = ["whoever", "somebody", "nobody", "everybody", "anybody"];
+
+/// Returns the comments of a file that contain a vague pronoun.
+fn vague_comments(text: &str) -> Vec<&str> {
+    let is_vague = |comment: &&str| {
+        let comment = comment.to_lowercase();
+        comment
+            .split(|letter: char| !letter.is_alphabetic())
+            .any(|word| VAGUE_PRONOUNS.contains(&word))
+    };
+    comments(text).filter(is_vague).collect()
+}
+
+#[test]
+fn comments_say_who_acts() {
+    for (name, text) in all_sources() {
+        let vague = vague_comments(&text);
+        assert!(vague.is_empty(), "{name}: name who acts in {vague:#?}");
+    }
+    let text = "let nobody = 1;\n    // Somebody's issue.\n/// A body.";
+    assert_eq!(vague_comments(text), ["    // Somebody's issue."]);
 }
 
 #[test]
