@@ -110,39 +110,34 @@ impl Patch {
 
     /// Applies the patch to the version before the change.
     pub fn apply(&self, issue: &mut Issue) {
-        set(&mut issue.title, &self.title, |change| &change.after);
-        set(&mut issue.description, &self.description, |change| &change.after);
-        set(&mut issue.classification, &self.classification, |change| &change.after);
-        set(&mut issue.created_at, &self.created_at, |change| &change.after);
-        set(&mut issue.modified_at, &self.modified_at, |change| &change.after);
-        set(&mut issue.status, &self.status, |change| &change.after);
-        set(&mut issue.attributes, &self.attributes, |change| &change.after);
-        set(&mut issue.unknown_keys, &self.unknown_keys, |change| &change.after);
-        if let Some(Splice { at, removed, added }) = &self.history {
-            replace(&mut issue.history, *at, removed.len(), added);
-        }
-        if let Some(Splice { at, removed, added }) = &self.comments {
-            replace(&mut issue.comments, *at, removed.len(), added);
-        }
+        self.set(issue, Side::After);
     }
 
     /// Reverts the patch on the version after the change.
     pub fn revert(&self, issue: &mut Issue) {
-        set(&mut issue.title, &self.title, |change| &change.before);
-        set(&mut issue.description, &self.description, |change| &change.before);
-        set(&mut issue.classification, &self.classification, |change| &change.before);
-        set(&mut issue.created_at, &self.created_at, |change| &change.before);
-        set(&mut issue.modified_at, &self.modified_at, |change| &change.before);
-        set(&mut issue.status, &self.status, |change| &change.before);
-        set(&mut issue.attributes, &self.attributes, |change| &change.before);
-        set(&mut issue.unknown_keys, &self.unknown_keys, |change| &change.before);
-        if let Some(Splice { at, removed, added }) = &self.history {
-            replace(&mut issue.history, *at, added.len(), removed);
-        }
-        if let Some(Splice { at, removed, added }) = &self.comments {
-            replace(&mut issue.comments, *at, added.len(), removed);
-        }
+        self.set(issue, Side::Before);
     }
+
+    /// Gives the changed fields of the version on the other side the values of this side.
+    fn set(&self, issue: &mut Issue, side: Side) {
+        set(&mut issue.title, &self.title, side);
+        set(&mut issue.description, &self.description, side);
+        set(&mut issue.classification, &self.classification, side);
+        set(&mut issue.created_at, &self.created_at, side);
+        set(&mut issue.modified_at, &self.modified_at, side);
+        set(&mut issue.status, &self.status, side);
+        set(&mut issue.attributes, &self.attributes, side);
+        set(&mut issue.unknown_keys, &self.unknown_keys, side);
+        set_range(&mut issue.history, &self.history, side);
+        set_range(&mut issue.comments, &self.comments, side);
+    }
+}
+
+/// A side of a change.
+#[derive(Clone, Copy)]
+enum Side {
+    Before,
+    After,
 }
 
 fn change<T: PartialEq + Clone>(before: &T, after: &T) -> Option<Change<T>> {
@@ -162,17 +157,24 @@ fn splice<T: PartialEq + Clone>(before: &[T], after: &[T]) -> Option<Splice<T>> 
     Some(Splice { at, removed, added })
 }
 
-fn set<T: Clone>(field: &mut T, change: &Option<Change<T>>, side: impl Fn(&Change<T>) -> &T) {
-    if let Some(change) = change {
-        field.clone_from(side(change));
-    }
+fn set<T: Clone>(field: &mut T, change: &Option<Change<T>>, side: Side) {
+    let Some(Change { before, after }) = change else { return };
+    field.clone_from(match side {
+        Side::Before => before,
+        Side::After => after,
+    });
 }
 
-/// Replaces `count` items from `at` on. In a list that is too short, the range is clamped to its end.
-fn replace<T: Clone>(list: &mut Vec<T>, at: usize, count: usize, items: &[T]) {
-    let begin = at.min(list.len());
-    let end = (at + count).min(list.len());
-    list.splice(begin..end, items.iter().cloned());
+/// Replaces the items of the other side. In a list that is too short, the range is clamped to its end.
+fn set_range<T: Clone>(list: &mut Vec<T>, splice: &Option<Splice<T>>, side: Side) {
+    let Some(Splice { at, removed, added }) = splice else { return };
+    let (old, new) = match side {
+        Side::Before => (added, removed),
+        Side::After => (removed, added),
+    };
+    let begin = (*at).min(list.len());
+    let end = (at + old.len()).min(list.len());
+    list.splice(begin..end, new.iter().cloned());
 }
 
 #[cfg(test)]
