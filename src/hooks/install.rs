@@ -53,14 +53,19 @@ pub struct HookStatus {
     pub previous_runs: Option<bool>,
 }
 
-/// The changes to the hooks of a repository.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Plan {
+/// A plan for the hooks of a repository, or what was changed.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct ChangeReport {
+    /// The directory of the hooks.
+    pub directory: PathBuf,
     /// The changes, each to another hook.
     pub changes: Vec<HookChange>,
     /// What the user should know, a line each.
     pub notes: Vec<String>,
+    /// Whether the changes were made.
+    pub written: bool,
     /// Whether a hook has to stay as it is; the notes say why.
+    #[serde(skip)]
     pub is_partial: bool,
 }
 
@@ -115,8 +120,8 @@ pub fn install(
     hooks: &[HookStatus],
     command: &str,
     force: bool,
-) -> Result<Plan> {
-    let mut plan = Plan::default();
+) -> Result<ChangeReport> {
+    let mut plan = ChangeReport { directory: directory.path.clone(), ..ChangeReport::default() };
     for HookStatus { hook, state, path, previous, .. } in hooks {
         match (state, previous) {
             (HookState::Installed, _) => continue,
@@ -152,8 +157,8 @@ pub fn install(
 }
 
 /// Plans to remove our hooks and to put those from before in their place. `force` removes edited ones, too.
-pub fn removal(hooks: &[HookStatus], force: bool) -> Plan {
-    let mut plan = Plan::default();
+pub fn removal(directory: &HooksDir, hooks: &[HookStatus], force: bool) -> ChangeReport {
+    let mut plan = ChangeReport { directory: directory.path.clone(), ..ChangeReport::default() };
     for HookStatus { hook, state, path, previous, .. } in hooks {
         let name = hook.as_str();
         match (state, previous) {
@@ -177,28 +182,29 @@ pub fn removal(hooks: &[HookStatus], force: bool) -> Plan {
     plan
 }
 
-impl Plan {
+impl ChangeReport {
     fn keep(&mut self, note: String) {
         self.is_partial = true;
         self.notes.push(note);
     }
-}
 
-/// Makes the changes, until one fails.
-///
-/// # Errors
-///
-/// A file cannot be changed.
-pub fn apply(changes: &[HookChange]) -> Result<()> {
-    for (done, change) in changes.iter().enumerate() {
-        let (path, count) = (change.path.display(), changes.len());
-        change.apply().with_context(|| {
-            format!(
-                "{path} cannot be changed ({done} of {count} are done); correct that and try again"
-            )
-        })?;
+    /// Makes the changes, until one fails.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be changed.
+    pub fn apply(&mut self) -> Result<()> {
+        for (done, change) in self.changes.iter().enumerate() {
+            let (path, count) = (change.path.display(), self.changes.len());
+            change.apply().with_context(|| {
+                format!(
+                    "{path} cannot be changed ({done} of {count} are done); correct that and try again"
+                )
+            })?;
+        }
+        self.written = !self.changes.is_empty();
+        Ok(())
     }
-    Ok(())
 }
 
 impl HookChange {

@@ -28,9 +28,9 @@ use crate::tracker::{StoreError, Tracker};
 
 pub use git::Git;
 pub use hooks_dir::{Blocker, HooksDir};
-pub use install::{HookChange, HookState, HookStatus};
+pub use install::{ChangeReport, HookChange, HookState, HookStatus};
 pub use issue_work::{IssueBranch, IssueWork, issue_work};
-pub use report::{ChangeReport, Operation, StatusReport, plan, status};
+pub use report::{Operation, StatusReport, plan, status};
 pub use session::{HookInput, HookTexts, end_session};
 
 /// How long git may wait for a hook of ours.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::install::{HookChange, HookStatus, Plan, apply, install, removal, status_of_hooks};
+use super::install::{ChangeReport, HookStatus, install, removal, status_of_hooks};
 use super::{HookState, HooksDir};
 
 /// The state of the hooks of a repository.
@@ -22,22 +22,6 @@ pub struct StatusReport {
     pub problem: Option<String>,
     /// The hooks.
     pub hooks: Vec<HookStatus>,
-}
-
-/// A plan for the hooks of a repository, or what was changed.
-#[derive(Debug, Serialize)]
-pub struct ChangeReport {
-    /// The directory of the hooks.
-    pub directory: PathBuf,
-    /// The changes.
-    pub changes: Vec<HookChange>,
-    /// What the user should know, a line each.
-    pub notes: Vec<String>,
-    /// Whether the changes were made.
-    pub written: bool,
-    /// Whether a hook has to stay as it is; the notes say why.
-    #[serde(skip)]
-    pub is_partial: bool,
 }
 
 /// What to do with the hooks.
@@ -82,26 +66,11 @@ pub fn plan(
     force: bool,
 ) -> Result<ChangeReport> {
     let hooks = status_of_hooks(directory, command)?;
-    let Plan { changes, notes, is_partial } = match operation {
+    match operation {
         Operation::Install => {
             directory.check_writable(command)?;
-            install(directory, &hooks, command, force)?
+            install(directory, &hooks, command, force)
         }
-        Operation::Remove => removal(&hooks, force),
-    };
-    let directory = directory.path.clone();
-    Ok(ChangeReport { directory, changes, notes, written: false, is_partial })
-}
-
-impl ChangeReport {
-    /// Makes the changes, until one fails.
-    ///
-    /// # Errors
-    ///
-    /// A file cannot be changed.
-    pub fn apply(&mut self) -> Result<()> {
-        apply(&self.changes)?;
-        self.written = !self.changes.is_empty();
-        Ok(())
+        Operation::Remove => Ok(removal(directory, &hooks, force)),
     }
 }
