@@ -213,7 +213,8 @@ async fn read_rest(
     Ok(tokio::try_join!(biased; held, keys)?)
 }
 
-async fn reserve(
+/// Draws sequence numbers, which later ones will exceed.
+pub(super) async fn reserve(
     client: &ClientWrapper,
     sql: &Statements,
     events: usize,

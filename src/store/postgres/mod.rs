@@ -99,6 +99,14 @@ impl PostgresStore {
         self.database.options.shown()
     }
 
+    /// Runs a read for a caller.
+    async fn read<T, F>(&self, read: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        self.database.read(read).await.map_err(Failure::of_read)
+    }
+
     /// Examines the database, and tries a change if the probe is one.
     async fn probe(&self, probe: Probe, health: &mut StoreHealth) {
         match self.examine(health).await {
@@ -181,27 +189,15 @@ impl Store for PostgresStore {
     }
 
     fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
-        async move {
-            let found = self.database.read(|| read::get(&self.database, &reference)).await;
-            found.map_err(Failure::of_read)
-        }
-        .boxed()
+        async move { self.read(|| read::get(&self.database, &reference)).await }.boxed()
     }
 
     fn list(&self, query: Query) -> StoreFuture<'_, Page> {
-        async move {
-            let page = self.database.read(|| read::list(&self.database, &query)).await;
-            page.map_err(Failure::of_read)
-        }
-        .boxed()
+        async move { self.read(|| read::list(&self.database, &query)).await }.boxed()
     }
 
     fn counts(&self) -> StoreFuture<'_, Counts> {
-        async move {
-            let counts = self.database.read(|| read::counts(&self.database)).await;
-            counts.map_err(Failure::of_read)
-        }
-        .boxed()
+        async move { self.read(|| read::counts(&self.database)).await }.boxed()
     }
 
     fn state(&self) -> StoreFuture<'_, State> {
@@ -214,19 +210,11 @@ impl Store for PostgresStore {
     }
 
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
-        async move {
-            let state = self.database.read(|| read::subset(&self.database, &subset)).await;
-            state.map_err(Failure::of_read)
-        }
-        .boxed()
+        async move { self.read(|| read::subset(&self.database, &subset)).await }.boxed()
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
-        async move {
-            let events = self.database.read(|| read::events(&self.database, after, limit)).await;
-            events.map_err(Failure::of_read)
-        }
-        .boxed()
+        async move { self.read(|| read::events(&self.database, after, limit)).await }.boxed()
     }
 
     fn watch(&self) -> Receiver<EventPosition> {

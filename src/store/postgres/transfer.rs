@@ -7,6 +7,7 @@ use super::connection::{Param, Session};
 use super::database::Database;
 use super::decide::IssueAfter;
 use super::error::Failure;
+use super::load::reserve;
 use super::rows::{SLOTS, slot};
 use super::write::Changes;
 use crate::domain::IssueId;
@@ -80,7 +81,7 @@ async fn add_rows(
     database: &Database,
     rows: Vec<(EventPosition, Option<Uuid>, Option<String>)>,
 ) -> Result<(), Failure> {
-    let seq = reserve(session, database, rows.len()).await?;
+    let seq = reserve(session, &database.sql, rows.len()).await?;
     let (mut number, mut nonce, mut issue, mut body) = (vec![], vec![], vec![], vec![]);
     for (position, id, text) in rows {
         number.push(position.number.cast_signed());
@@ -99,17 +100,6 @@ async fn add_rows(
     Ok(())
 }
 
-/// Draws sequence numbers, which later ones will exceed.
-async fn reserve(
-    session: &Session,
-    database: &Database,
-    count: usize,
-) -> Result<Vec<i64>, Failure> {
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    let rows = session.query_typed(&database.sql.reserve, &[(&count, Type::INT8)]).await?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
-}
-
 /// Adds the issues and everything else that is no event.
 async fn finish(
     session: &Session,
@@ -124,7 +114,7 @@ async fn finish(
         if chunk.is_empty() {
             break;
         }
-        let seq = reserve(session, database, chunk.len()).await?;
+        let seq = reserve(session, sql, chunk.len()).await?;
         let copies = chunk.into_iter().zip(seq).map(|(issue, seq)| {
             totals[usize::try_from(slot(&issue)).unwrap_or_default()] += 1;
             let lease = state.issues.lease(issue.id).cloned();
