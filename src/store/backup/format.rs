@@ -21,7 +21,7 @@
 //!
 //! A file without that key, such as a copy of `issues.json`, is accepted, too, but cannot be verified.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -37,8 +37,6 @@ const BEGIN: &[u8] = b",\n  \"backup\": ";
 const BEFORE_DIGITS: &str = ",\n    \"checksum\": \"xxh3-128:";
 const BEHIND_DIGITS: &[u8] = b"\"\n  }\n}\n";
 const DIGITS: usize = 32;
-/// The end of every document.
-const CLOSE: &[u8] = b"\n}\n";
 /// The size of the write buffer, in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
 
@@ -97,22 +95,22 @@ pub fn write(
     let mut document = document.clone();
     // A document may have one key of this name only.
     document.unknown_keys.remove(KEY);
-    let mut sink = Sink { out, hasher: Xxh3::new(), held: Vec::with_capacity(CHUNK_BYTES) };
-    format::write(&document, &mut sink)?;
-    sink.open()?;
+    let mut out = BufWriter::with_capacity(CHUNK_BYTES, Hashing { out, hasher: Xxh3::new() });
+    format::write_open(&document, &mut out)?;
     let Some(open) = serde_json::to_vec_pretty(&AboutAlone { backup: &about })?
         .strip_suffix(b"\n  }\n}")
         .and_then(|text| text.strip_prefix(b"{\n").map(<[u8]>::to_vec))
     else {
         return Err(io::Error::other("the metadata of the backup has an unexpected form"));
     };
-    sink.write_all(b",\n")?;
-    sink.write_all(&open)?;
-    sink.write_all(BEFORE_DIGITS.as_bytes())?;
-    sink.pass_on(0)?;
-    let digits = format!("{:032x}", sink.hasher.digest128());
+    out.write_all(b",\n")?;
+    out.write_all(&open)?;
+    out.write_all(BEFORE_DIGITS.as_bytes())?;
+    out.flush()?;
+    let digits = format!("{:032x}", out.get_ref().hasher.digest128());
     out.write_all(digits.as_bytes())?;
     out.write_all(BEHIND_DIGITS)?;
+    out.flush()?;
     Ok(BackupMetadata { checksum: named(&digits), ..about })
 }
 
@@ -134,7 +132,7 @@ pub fn read(mut bytes: Vec<u8>) -> Result<Backup, InvalidBackup> {
         };
     };
     bytes.truncate(place);
-    bytes.extend_from_slice(CLOSE);
+    bytes.extend_from_slice(format::CLOSE);
     let document = format::parse(bytes).map_err(InvalidBackup::Format)?;
     Ok(Backup { document, about: Some(about) })
 }
@@ -168,42 +166,20 @@ struct AboutAlone<'a> {
     backup: &'a BackupMetadata,
 }
 
-/// Hashes and passes on data in chunks. Holds back at least the end of the document.
-struct Sink<'a, W> {
+/// Hashes what it passes on.
+struct Hashing<'a, W> {
     out: &'a mut W,
     hasher: Xxh3,
-    held: Vec<u8>,
 }
 
-impl<W: Write> Sink<'_, W> {
-    /// Removes the end of the document, so that another key can follow.
-    fn open(&mut self) -> io::Result<()> {
-        let length = self.held.strip_suffix(CLOSE).map(<[u8]>::len);
-        let length =
-            length.ok_or_else(|| io::Error::other("the document has an unexpected end"))?;
-        self.held.truncate(length);
-        Ok(())
-    }
-
-    /// Passes on everything except the last `but` bytes.
-    fn pass_on(&mut self, but: usize) -> io::Result<()> {
-        let length = self.held.len().saturating_sub(but);
-        self.out.write_all(&self.held[..length])?;
-        self.hasher.update(&self.held[..length]);
-        self.held.drain(..length);
-        Ok(())
-    }
-}
-
-impl<W: Write> Write for Sink<'_, W> {
+impl<W: Write> Write for Hashing<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.held.extend_from_slice(bytes);
-        if self.held.len() >= CHUNK_BYTES {
-            self.pass_on(CLOSE.len())?;
-        }
-        Ok(bytes.len())
+        let count = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..count]);
+        Ok(count)
     }
 
+    /// Does nothing: when the output has to be flushed is up to the caller.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
