@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::attribute_args::ChangedAttributes;
+use super::backup::issues;
 use super::confirmation::{can_ask, is_confirmed};
 use super::options::{CallerArgs, WrongUsage, text_or_stdin, with_terms};
 use super::output::FAINT;
@@ -246,8 +247,4 @@ fn show(
 
 fn why(error: &DomainError) -> String {
     hints::for_refusal(error, &COMMANDS)
-}
-
-pub(super) fn issues(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "issue" } else { "issues" })
 }

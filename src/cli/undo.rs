@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use super::bulk::issues;
+use super::backup::issues;
 use super::confirmation::{can_ask, is_confirmed};
 use super::options::{CallerArgs, WrongUsage, agent_name, time_arg};
 use super::output::{FAINT, STRONG};

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::doctor::{Finding, Report, Verdict};
+use crate::mcp::reply::on_one_line;
 
 /// Returns the text of the prompt.
 pub(super) fn text(report: &Report) -> String {
@@ -37,24 +38,16 @@ pub(super) fn text(report: &Report) -> String {
 
 fn write_finding(finding: &Finding, text: &mut String) {
     let Finding { check, verdict, reason, details, fix, repair } = finding;
-    write_line(text, format_args!("\n{verdict}: {check}: {}", flat(reason)));
+    write_line(text, format_args!("\n{verdict}: {check}: {}", on_one_line(reason)));
     for detail in details {
-        write_line(text, format_args!("- {}", flat(detail)));
+        write_line(text, format_args!("- {}", on_one_line(detail)));
     }
     if let Some(fix) = fix {
-        write_line(text, format_args!("fix: {}", flat(fix)));
+        write_line(text, format_args!("fix: {}", on_one_line(fix)));
     }
     if repair.is_some() {
         write_line(text, format_args!("`ait doctor --fix` repairs it"));
     }
-}
-
-/// Puts a text on one line, so that no name or title looks like a finding.
-fn flat(text: &str) -> String {
-    text.replace(
-        |character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}'),
-        " ",
-    )
 }
 
 fn write_line(text: &mut String, line: std::fmt::Arguments<'_>) {

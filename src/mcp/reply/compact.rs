@@ -119,8 +119,8 @@ fn attempts(issue: &Issue) -> String {
     format!("claim {}{earlier}", issue.claim_number())
 }
 
-/// Returns a text without line breaks and other control characters.
-fn on_one_line(text: &str) -> String {
+/// Puts a text on one line, without control characters.
+pub fn on_one_line(text: &str) -> String {
     text.replace(
         |character: char| character.is_control() || "\u{2028}\u{2029}".contains(character),
         " ",
