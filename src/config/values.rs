@@ -25,6 +25,20 @@ macro_rules! shown_as_value {
 }
 shown_as_value! { Port ProjectName RepositoryUrl Address LogFilter Switch Limit }
 
+/// Takes any text as a value.
+macro_rules! taken_as_given {
+    ($($name:ident)+) => {
+        $(impl FromStr for $name {
+            type Err = Infallible;
+
+            fn from_str(text: &str) -> Result<Self, Infallible> {
+                Ok(Self(text.into()))
+            }
+        })+
+    };
+}
+taken_as_given! { FilePath StoreUrl Secret }
+
 /// A TCP port; 0 means any free port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Port(pub u16);
@@ -117,14 +131,6 @@ impl Default for Address {
 /// The path of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FilePath(pub PathBuf);
-
-impl FromStr for FilePath {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Self(text.into()))
-    }
-}
 
 impl fmt::Display for FilePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -315,14 +321,6 @@ impl StoreUrl {
     }
 }
 
-impl FromStr for StoreUrl {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Self(text.to_owned()))
-    }
-}
-
 impl fmt::Debug for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -338,14 +336,6 @@ impl fmt::Display for StoreUrl {
 /// A text that is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub String);
-
-impl FromStr for Secret {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Self(text.to_owned()))
-    }
-}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
