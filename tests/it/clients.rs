@@ -1,4 +1,4 @@
-//! The official MCP clients in other languages, which `tests/clients/` installs from their registries.
+//! The official MCP clients in other languages: the scripts of `tests/clients/`.
 
 use std::path::PathBuf;
 

@@ -233,7 +233,7 @@ async fn commit_batches(store: &dyn Store) {
     let seen = store.events(before, 10).await.unwrap();
     assert!(seen.events.iter().map(|event| event.position.number).eq(before + 1..=before + 4));
     assert_eq!(store.commit(Vec::new(), at(2001)).await.unwrap(), []);
-    // After a lapse the issue has its old index in the queue. An ended claim cannot lapse.
+    // After a lapse the issue has its old position in the queue. An ended claim cannot lapse.
     apply(store, add(61, Classification::Bug), at(2002)).await.unwrap();
     let claimed = apply(store, claim(None), at(2003)).await.unwrap().unwrap();
     let (issue, entry) = (claimed.id, claimed.claim_entry().unwrap());

@@ -45,7 +45,7 @@ fn held_lock_is_reported_with_its_holder() {
     examine(directory.path()).is("lock", "ok");
 }
 
-/// The disk is mounted read-only, because permissions do not stop root.
+/// A disk is mounted read-only, because permissions do not stop root.
 #[cfg(target_os = "linux")]
 #[test]
 fn read_only_and_nearly_full_disks_are_reported() {

@@ -150,7 +150,7 @@ fn client_using_another_store_is_reported_with_both_paths() {
     examine(&desk).says("clients", &["`ait init --client claude-code` leads it here"]);
     desk.init_now(&["--client", "claude-code"]);
     examine(&desk).only(&[]).is("clients", "ok");
-    // Doctor examines another store than the clients find.
+    // Doctor examines one store, and the clients find another.
     claude(&desk, &json!({ "command": "ait" }));
     let mut command =
         desk.command(&desk.project(), &["--file", other.to_str().unwrap(), "doctor", "--json"]);

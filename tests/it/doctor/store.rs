@@ -24,7 +24,7 @@ fn with_log() -> tempfile::TempDir {
     wait_for_file(directory.path(), |issues| issues.len() == 4);
     client.signal("KILL");
     client.wait();
-    // Other tests cover the entry that the process message in the process registry.
+    // Other tests cover the entry that the process left in the process registry.
     fs::remove_dir_all(store_directory(directory.path()).join("processes")).unwrap();
     examine(directory.path()).only(&[]).ends_with(0);
     directory

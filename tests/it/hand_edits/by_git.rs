@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::files::{issues_in_file, kept, wait_for_file};
 use crate::support::{Client, ait_through, directory, get};
 
-/// A repository with a committed queue, and an agent that works on issue.
+/// A repository with a committed queue, and an agent that works on it.
 struct Repository {
     _directory: tempfile::TempDir,
     root: PathBuf,
