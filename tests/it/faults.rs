@@ -164,8 +164,14 @@ impl Scene {
         }
         for process in &all {
             answers.check(&*process.store).await?;
-            answers.file(process).await.map_err(|error| format!("nothing follows: {error}"))?;
-            answers.claim(process).await.map_err(|error| format!("no claim follows: {error}"))?;
+            answers
+                .file(process)
+                .await
+                .map_err(|error| format!("no change is possible: {error}"))?;
+            answers
+                .claim(process)
+                .await
+                .map_err(|error| format!("no claim is possible: {error}"))?;
         }
         for process in &all {
             answers.check(&*process.store).await?;

@@ -107,11 +107,11 @@ async fn check(scene: &Scene, order: usize) -> Result<(), String> {
         for process in &processes {
             let filed = answers.file(process).await;
             if round == 1 {
-                filed.map_err(|error| format!("nothing follows: {error}"))?;
+                filed.map_err(|error| format!("no change is possible: {error}"))?;
                 answers
                     .claim(process)
                     .await
-                    .map_err(|error| format!("no claim follows: {error}"))?;
+                    .map_err(|error| format!("no claim is possible: {error}"))?;
             }
         }
     }
