@@ -1,5 +1,5 @@
-//! Failed syncs of the log, whose data never reaches the disk. Every acknowledged change is still durable, even if other
-//! processes commit meanwhile, a process dies, or the power fails afterwards.
+//! Failed syncs of the log, whose data never reaches the disk. Every acknowledged change is still durable, even if
+//! other processes commit meanwhile, a process dies, or the power fails afterwards.
 
 use std::sync::Arc;
 
