@@ -296,6 +296,29 @@ async fn claims_wait_for_locks_that_are_not_claims() {
     assert_eq!(scene.claim_while_held(number(1)).await, Some(number(1)));
 }
 
+/// A claim that waits for an edit takes what comes first after it, and another one does not wait for that edit, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_looks_again_after_it_waited_for_an_edit() {
+    let Some(scene) = Scene::new().await else { return };
+    let [first, second] = &scene.stores;
+    for n in [1, 2, 3] {
+        apply(&**first, add(n, Classification::Bug), at(0)).await.unwrap();
+    }
+    let priority = Some(Some(Priority::try_from(4).unwrap()));
+    let change = Box::new(IssueChange { priority, ..IssueChange::default() });
+    let command = Command::ChangeIssue { issue: number(1).into(), change, agent: slow() };
+    let held = scene.hold(command).await;
+    let store = Arc::clone(second);
+    let waiting = tokio::spawn(async move { apply(&*store, claim(None), at(2)).await });
+    scene.until_another_waits().await;
+    let third = open(&scene.url);
+    let claimed = apply(&third, claim(None), at(2)).await.unwrap();
+    assert_eq!(claimed.map(|issue| issue.id), Some(number(2)));
+    scene.release(held).await;
+    let claimed = waiting.await.unwrap().unwrap();
+    assert_eq!(claimed.map(|issue| issue.id), Some(number(3)));
+}
+
 /// Claims wait for a locked issue that comes first because it is assigned to their agent or its parking just ended.
 #[tokio::test(flavor = "multi_thread")]
 async fn claims_wait_for_assigned_and_newly_unparked_issues() {

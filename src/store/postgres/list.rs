@@ -10,7 +10,7 @@ use crate::domain::{Classification, Condition, Order, Query, Status};
 
 /// One page of the issues with some statuses and classifications. Each combination with a priority is one range of an
 /// index, so only as many rows are read as the page needs.
-const PAGE: &str = "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.body, i.waits FROM ( \
+const PAGE: &str = "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.body FROM ( \
     SELECT o.id FROM unnest($1::smallint[]) AS s(status) CROSS JOIN unnest($2::smallint[]) AS k(kind) {ranges} \
     CROSS JOIN LATERAL (SELECT i.id, i.position, i.priority, i.modified {title} FROM {s}.issues i {join} \
     WHERE i.status = s.status AND i.kind = k.kind {condition} ORDER BY {order} {limit}) o \
@@ -32,10 +32,9 @@ const BEST: &str = "WITH rare AS MATERIALIZED (SELECT f.id FROM {s}.issue_search
     CROSS JOIN LATERAL (SELECT * FROM {s}.issue_search x WHERE x.id = c.id OFFSET 0) f {joins} WHERE {others}), \
     matching AS MATERIALIZED (SELECT * FROM counted WHERE relevance >= {at_least})";
 /// What a page of `matching` shows, and what it is ordered by.
-const COLUMNS: &str =
-    "i.id, i.position, i.priority, i.modified, i.lease_claim, i.lease_client, i.waits";
+const COLUMNS: &str = "i.id, i.position, i.priority, i.modified, i.lease_claim, i.lease_client";
 /// One page of `matching`.
-const PAGE_OF_MATCHING: &str = " SELECT o.id, o.position, o.lease_claim, o.lease_client, t.body, o.waits, c.total, c.examined \
+const PAGE_OF_MATCHING: &str = " SELECT o.id, o.position, o.lease_claim, o.lease_client, t.body, c.total, c.examined \
     FROM (SELECT count(*) AS total, {examined} AS examined FROM matching) c LEFT JOIN ( \
     SELECT * FROM matching o ORDER BY {outer} OFFSET {skip} LIMIT {take}) o ON true \
     LEFT JOIN {s}.issue_texts t ON t.id = o.id ORDER BY {outer}";
@@ -219,7 +218,7 @@ async fn matching(
         .replace("{most}", &selection.param(most.saturating_add(1), Type::INT8))
         .replace("{inner}", &order(query, "i", "f"));
     let rows = page_of(client, schema, query, statement, "0", selection).await?;
-    let total = counted(&rows, 6)?;
+    let total = counted(&rows, 5)?;
     Ok(Found { rows, total: total.min(most), is_exact: total <= most })
 }
 
@@ -257,7 +256,7 @@ async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Fai
         .replace("{most}", &selection.param(MAX_COUNTED, Type::INT8));
     let examined = "(SELECT count(*) FROM newest) + (SELECT count(*) FROM rare)";
     let rows = page_of(client, schema, query, statement, examined, selection).await?;
-    Ok(Found { total: counted(&rows, 6)?, is_exact: counted(&rows, 7)? < MAX_COUNTED, rows })
+    Ok(Found { total: counted(&rows, 5)?, is_exact: counted(&rows, 6)? < MAX_COUNTED, rows })
 }
 
 /// Returns the rarest of some texts. An index finds the issues with one of them without reading many others.

@@ -33,6 +33,12 @@ pub(super) struct Loaded {
     pub reserved: Vec<i64>,
 }
 
+/// Columns of the statements that claim: whether the issue changed after the statement began, whether the parking of one
+/// has ended, and the sequence number.
+const IS_CHANGED: usize = 5;
+const IS_DUE: usize = 6;
+const DRAWN: usize = 7;
+
 /// The rows of statements that are sent together, in their order.
 type Answers = Vec<Vec<Row>>;
 
@@ -76,11 +82,9 @@ pub(super) async fn read(
     let (mut loaded, sql) = (Loaded::default(), &database.sql);
     // One after the other on the server, so each sees what was committed before the locks of those before it were free.
     let named = read_named(client, sql, needs);
-    let claims = read_candidates(client, database, needs);
     let rest = read_rest(client, sql, needs);
-    let reserve = reserve(client, sql, events);
-    let (named, claims, (held, keys), reserved) =
-        tokio::try_join!(biased; named, claims, rest, reserve)?;
+    let (named, (held, keys), (claims, reserved)) =
+        tokio::try_join!(biased; named, rest, take(client, database, needs, events))?;
     loaded.reserved = reserved;
     if let [locked, around] = &named[..] {
         loaded.named.add(locked)?;
@@ -93,10 +97,8 @@ pub(super) async fn read(
         loaded.keys = serde_json::from_str(keys)
             .map_err(|error| Failure::Other(format!("the unknown keys cannot be read: {error}")))?;
     }
-    let passed = take_candidates(&mut loaded, &claims)?;
-    if !passed.is_empty() {
-        wait_for_passed(client, sql, &passed, &mut loaded, events).await?;
-    }
+    loaded.candidates.add(&claims)?;
+    loaded.locked.extend(loaded.candidates.0.keys());
     Ok(loaded)
 }
 
@@ -122,18 +124,52 @@ async fn read_named(
     Ok(vec![locked, around])
 }
 
+/// Locks and reads what claims may take, and draws a sequence number for each event. Does so again if an issue changed
+/// meanwhile, and so its place, or if the parking of one has ended.
+async fn take(
+    client: &ClientWrapper,
+    database: &Database,
+    needs: &Needs,
+    events: usize,
+) -> Result<(Vec<Row>, Vec<i64>), Failure> {
+    let sql = &database.sql;
+    let mut is_due = false;
+    loop {
+        let now: [Param<'_>; 1] = [(&needs.now_ms, Type::INT8)];
+        let unpark = async {
+            if is_due {
+                run(client, sql, &sql.unpark, &now).await?;
+            }
+            Ok(())
+        };
+        let events = if needs.draw_by_claiming() { 0 } else { events };
+        let (_, mut claims, mut reserved) = tokio::try_join!(
+            biased;
+            unpark,
+            read_candidates(client, database, needs),
+            reserve(client, sql, events),
+        )?;
+        let says = |column: usize| claims.iter().any(|row| row.try_get(column).unwrap_or(false));
+        is_due = says(IS_DUE);
+        if is_due || says(IS_CHANGED) {
+            continue;
+        }
+        claims.retain(|row| row.try_get::<_, Uuid>(0).is_ok());
+        if needs.draw_by_claiming() {
+            reserved = claims.iter().map(|row| row.try_get(DRAWN)).collect::<Result<_, _>>()?;
+        }
+        return Ok((claims, reserved));
+    }
+}
+
 async fn read_candidates(
     client: &ClientWrapper,
     database: &Database,
     needs: &Needs,
-) -> Result<Answers, Failure> {
+) -> Result<Vec<Row>, Failure> {
     let (sql, ready) = (&database.sql, database.horizon.ready());
     let total: usize = needs.work.values().flat_map(|agents| agents.values()).sum();
-    let now: [Param<'_>; 1] = [(&needs.now_ms, Type::INT8)];
     let mut reads: Vec<BoxFuture<'_, Result<Vec<Row>, Failure>>> = Vec::new();
-    if needs.claims_any() {
-        reads.push(run(client, sql, &sql.unpark, &now).map(|rows| Ok(rows?)).boxed());
-    }
     for (kind, agents) in &needs.work {
         let names: Vec<String> = agents.keys().cloned().collect();
         let claims: Vec<i64> = agents.values().map(|count| *count as i64).collect();
@@ -165,7 +201,7 @@ async fn read_candidates(
     if needs.reviews > 0 {
         reads.push(read_reviews(client, sql, needs).boxed());
     }
-    try_join_all(reads).await
+    Ok(try_join_all(reads).await?.into_iter().flatten().collect())
 }
 
 async fn read_reviews(
@@ -219,48 +255,10 @@ pub(super) async fn reserve(
     sql: &Statements,
     events: usize,
 ) -> Result<Vec<i64>, Failure> {
+    if events == 0 {
+        return Ok(Vec::new());
+    }
     let count = events as i64;
     let rows = run(client, sql, &sql.reserve, &[(&count, Type::INT8)]).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
-}
-
-/// Adds the locked candidates, and returns the issues that were passed over although no claim takes them.
-fn take_candidates(loaded: &mut Loaded, claims: &Answers) -> Result<Vec<Uuid>, Failure> {
-    let mut passed = BTreeSet::new();
-    for rows in claims {
-        for row in rows {
-            if row.try_get::<_, Option<i64>>(1)?.is_some() {
-                loaded.candidates.add(std::slice::from_ref(row))?;
-            } else {
-                passed.insert(row.try_get::<_, Uuid>(0)?);
-            }
-        }
-    }
-    loaded.locked.extend(loaded.candidates.0.keys());
-    passed.retain(|id| !loaded.locked.contains(&IssueId::from(*id)));
-    Ok(passed.into_iter().collect())
-}
-
-/// Waits for the issues that were passed over although no claim takes them, and reads them again. Another change holds
-/// them, or did when they were passed over, and they may be the next ones afterwards.
-async fn wait_for_passed(
-    client: &ClientWrapper,
-    sql: &Statements,
-    passed: &[Uuid],
-    loaded: &mut Loaded,
-    events: usize,
-) -> Result<(), Failure> {
-    let ids: [Param<'_>; 1] = [(&passed, Type::UUID_ARRAY)];
-    let locked = run(client, sql, &sql.lock_passed, &ids).map(|rows| rows.map_err(Failure::from));
-    let (rows, reserved) = tokio::try_join!(biased; locked, reserve(client, sql, events))?;
-    let mut waited = Rows::default();
-    waited.add(&rows)?;
-    // Only those that may be claimed count here; what the others wait for was not read.
-    let ready = waited.0.into_iter().filter(|(_, row)| !row.waits);
-    for (id, row) in ready {
-        loaded.locked.insert(id);
-        loaded.candidates.0.entry(id).or_insert(row);
-    }
-    loaded.reserved = reserved;
-    Ok(())
 }

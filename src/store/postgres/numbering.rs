@@ -59,14 +59,6 @@ async fn number_visible(database: &Database) -> Result<EventPosition, Failure> {
     }
 }
 
-/// Tells the watchers of this process of the newest event that has a number.
-pub(super) async fn publish_newest(database: &Database) -> Result<(), Failure> {
-    let connection = database.connection().await?;
-    let newest = connection.query_typed_opt(&database.sql.newest, &[]).await?;
-    database.publish(position(newest.as_ref())?);
-    Ok(())
-}
-
 async fn number_all(database: &Database) -> Result<EventPosition, Failure> {
     loop {
         let (position, numbered) = number_some(database).await?;
@@ -181,14 +173,12 @@ async fn announce(database: &Database, seq: i64) -> Result<bool, Failure> {
     let (sql, ours) = (&database.sql, [(&seq as _, Type::INT8)]);
     loop {
         let connection = database.connection().await?;
-        let (unnumbered, newest) = tokio::try_join!(
-            biased;
-            run(&connection, sql, &sql.is_unnumbered, &ours),
-            run(&connection, sql, &sql.newest, &[]),
-        )?;
+        let newest = run(&connection, sql, &sql.newest_and_ours, &ours).await?;
         drop(connection);
-        if unnumbered.is_empty() {
-            database.publish(position(newest.first())?);
+        if let Some(row) = newest.first()
+            && !row.try_get::<_, bool>(2)?
+        {
+            database.publish(position(Some(row))?);
             return Ok(false);
         }
         if let Some((position, numbered)) = try_number(database).await? {

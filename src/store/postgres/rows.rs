@@ -23,12 +23,10 @@ pub(super) struct StoredRow {
     pub position: i64,
     pub issue: Arc<Issue>,
     pub lease: Option<Lease>,
-    /// Whether a blocker or a part of it is open.
-    pub waits: bool,
 }
 
 impl StoredRow {
-    /// Reads a row with the columns id, position, lease_claim, lease_client, body and waits.
+    /// Reads a row with the columns id, position, lease_claim, lease_client and body.
     pub fn read(row: &Row) -> Result<Self, Failure> {
         let body: &str = row.try_get(4)?;
         let issue = serde_json::from_str(body).map_err(|error| {
@@ -41,12 +39,7 @@ impl StoredRow {
             claim: usize::try_from(claim).unwrap_or_default(),
             client: ClientId::new(client),
         });
-        Ok(Self {
-            position: row.try_get(1)?,
-            issue: Arc::new(issue),
-            lease,
-            waits: row.try_get(5)?,
-        })
+        Ok(Self { position: row.try_get(1)?, issue: Arc::new(issue), lease })
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ 
 /// The columns of an issue that is read whole.
 macro_rules! columns {
     () => {
-        "i.id, i.position, i.lease_claim, i.lease_client, t.body, i.waits"
+        "i.id, i.position, i.lease_claim, i.lease_client, t.body"
     };
 }
 
@@ -59,63 +59,59 @@ macro_rules! named {
     };
 }
 
-/// The condition for an issue that comes before the last one that a claim takes. In two parts, each a range of an
-/// index: a comparison of rows would read all issues of the same priority.
-macro_rules! before_last {
-    (any) => {
-        "(i.priority + 0, i.position + 0) < ((SELECT priority FROM last), (SELECT position FROM last)) \
-         ORDER BY i.priority + 0, i.position"
-    };
-    (higher) => {
-        "i.priority < (SELECT priority FROM last) ORDER BY i.priority, i.position"
-    };
-    (same) => {
-        "i.priority = (SELECT priority FROM last) AND i.position < (SELECT position FROM last)"
-    };
-}
-
-/// The key of the lock that a claim has on an issue.
-macro_rules! claim_key {
-    () => {
-        "uuid_hash_extended(id, {seed})"
-    };
-}
-
-/// The condition for an issue that no other claim is taking. It takes the lock of the session and gives it back at
-/// once, so that claims do not wait for this transaction.
-macro_rules! is_no_claims {
-    () => {
-        concat!(
-            "CASE WHEN pg_try_advisory_lock_shared(",
-            claim_key!(),
-            ") \
-             THEN pg_advisory_unlock_shared(",
-            claim_key!(),
-            ") ELSE false END"
-        )
-    };
-}
-
-/// Locks issues for claims, the first ones of those that meet a condition, says so to other claims, and then reads
-/// their texts. Issues that others hold are passed over, or waited for. What the commands after it see is the newest
-/// version of both.
+/// Locks the issues that meet a condition for claims, one after the other, and reads them. Issues that another claim is
+/// taking are passed over; whatever else holds one is waited for. `is_changed` says that an issue changed after the
+/// statement began, so that its place may be another one.
+///
+/// A claim takes the advisory lock of an issue before that of its row, and keeps both. So no claim waits for another one.
+/// The limit of the search is never reached: with one the server expects to need few issues, and reads an index in its order.
 macro_rules! take {
-    ($condition:expr, $order:literal, $limit:literal) => {
-        take!($condition, $order, $limit, "FOR UPDATE SKIP LOCKED")
-    };
-    ($condition:expr, $order:literal, $limit:literal, $lock:literal) => {
+    ($condition:expr, $order:literal, $limit:literal, $status:literal) => {
         concat!(
-            "SELECT i.*, t.body, pg_advisory_xact_lock(", claim_key!(), ") \
-             FROM (SELECT i.id, i.position, i.lease_claim, i.lease_client, i.waits, i.priority FROM {s}.issues i WHERE ",
+            "SELECT i.* FROM (SELECT i.id, i.written_in FROM {s}.issues i WHERE ",
             $condition,
             " ORDER BY ",
             $order,
             " LIMIT ",
             $limit,
-            " ",
-            $lock,
-            ") i CROSS JOIN LATERAL ( \
-             SELECT x.body FROM {s}.issue_texts x WHERE x.id = i.id FOR UPDATE) t"
+            " + 1000000000::bigint) c CROSS JOIN LATERAL (SELECT ",
+            columns!(),
+            ", i.priority, i.written_in <> c.written_in AS is_changed ",
+            from_issues!(),
+            " WHERE i.id = c.id AND i.status = ",
+            $status,
+            " FOR UPDATE OF i, t) i WHERE pg_try_advisory_xact_lock(uuid_hash_extended(c.id, {seed})) LIMIT ",
+            $limit
+        )
+    };
+}
+
+/// Draws a sequence number. Makes the commit wait for the disk, if the settings of the server do not.
+macro_rules! draw {
+    () => {
+        "nextval('{s}.event_seq'), CASE WHEN current_setting('synchronous_commit') = 'off' \
+         THEN set_config('synchronous_commit', 'on', true) END"
+    };
+}
+
+/// Returns what was taken, in the order of the queue, each with a sequence number that is drawn after all locks were
+/// taken. Takes nothing if the parking of an issue has ended, and says that in one row.
+macro_rules! taken {
+    ($now:literal, $limit:literal, $($taken:expr),+) => {
+        concat!(
+            "SELECT c.id, c.position, c.lease_claim, c.lease_client, c.body, c.is_changed, d.is_due, ",
+            draw!(), " FROM (SELECT EXISTS (SELECT FROM {s}.issues WHERE ", due!($now), ") AS is_due OFFSET 0) d \
+             LEFT JOIN LATERAL (SELECT * FROM (", $($taken,)+ ") a \
+             LIMIT CASE WHEN d.is_due THEN 0 WHEN ", $limit, " END) c ON true ORDER BY c.priority, c.position"
+        )
+    };
+}
+
+/// The condition for an issue that was parked until a time or an earlier one.
+macro_rules! due {
+    ($now:literal) => {
+        concat!(
+            "parked_until IS NOT NULL AND (status = 0 OR status = 2) AND parked AND parked_until <= ", $now
         )
     };
 }
@@ -150,52 +146,38 @@ macro_rules! unparked {
 /// looks before these only at rows that the transaction `$3` or a later one wrote. `$4` are the agents, `$5` how many
 /// claims each makes, `$6` how many all make, `$7` whether an issue assigned to one of them uses up a claim, `$8` the
 /// time. `$condition` selects a kind.
-///
-/// The statement waits for the rows of issues that are assigned to the agents, and skips others that are locked. It
-/// returns a skipped row without a text, unless a claim locks it.
 macro_rules! claim_work {
     ($condition:literal) => {
-        concat!(
-            "WITH mine AS MATERIALIZED (SELECT c.* FROM unnest($4::text[], $5::bigint[]) AS a(agent, n) \
-             CROSS JOIN LATERAL (",
+        taken!(
+            "$8",
+            "$7 THEN $6",
+            "SELECT m.* FROM unnest($4::text[], $5::bigint[]) AS a(agent, n) CROSS JOIN LATERAL (",
             take!(
                 concat!(
                     "i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NOT NULL \
-                     AND i.assignee = a.agent", unparked!("$8"), $condition
+                     AND i.assignee = a.agent",
+                    unparked!("$8"),
+                    $condition
                 ),
-                "i.priority, i.position", "a.n", "FOR UPDATE"
+                "i.priority, i.position",
+                "a.n",
+                "0"
             ),
-            ") c), \
-             wanted AS MATERIALIZED (SELECT greatest(0, $6 - CASE WHEN $7 THEN (SELECT count(*) FROM mine) \
-             ELSE 0 END) AS n), \
-             again AS MATERIALIZED (",
+            ") m UNION ALL SELECT * FROM (SELECT * FROM (",
             take!(
                 concat!(ready!(again), unparked!("$8"), $condition),
-                "i.priority + 0, i.position", "(SELECT n FROM wanted)"
+                "i.priority + 0, i.position",
+                "$6",
+                "0"
             ),
-            "), \
-             first AS MATERIALIZED (",
+            ") again UNION ALL SELECT * FROM (",
             take!(
                 concat!(ready!(first), unparked!("$8"), $condition),
-                "i.priority, i.position", "(SELECT n FROM wanted) - (SELECT count(*) FROM again)"
+                "i.priority, i.position",
+                "$6",
+                "0"
             ),
-            "), \
-             shared AS MATERIALIZED (SELECT * FROM again UNION ALL SELECT * FROM first), \
-             last AS MATERIALIZED (SELECT * FROM (SELECT 32767::smallint AS priority, \
-             9223372036854775807 AS position WHERE (SELECT count(*) FROM shared) < (SELECT n FROM wanted) \
-             UNION ALL SELECT priority, position FROM shared) b ORDER BY 1 DESC, 2 DESC LIMIT 1), \
-             passed AS MATERIALIZED (SELECT p.id FROM ((SELECT i.id FROM {s}.issues i WHERE ",
-            ready!(again), $condition, " AND ", before_last!(any), ") UNION ALL ( \
-             SELECT i.id FROM {s}.issues i WHERE ",
-            ready!(first), $condition, " AND ", before_last!(higher), ") UNION ALL ( \
-             SELECT i.id FROM {s}.issues i WHERE ",
-            ready!(), $condition, " AND ", before_last!(same), " AND i.position >= (SELECT CASE \
-             WHEN priority = $1 THEN $2 WHEN priority > $1 THEN -9223372036854775807 \
-             ELSE 9223372036854775807 END FROM last) ORDER BY i.position)) p \
-             WHERE p.id NOT IN (SELECT id FROM shared) LIMIT 1000) \
-             SELECT id, position, lease_claim, lease_client, body, waits FROM mine \
-             UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM shared \
-             UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed WHERE ", is_no_claims!()
+            ") first LIMIT $6) shared"
         )
     };
 }
@@ -230,40 +212,25 @@ statements! {
     claim_kind = claim_work!(" AND i.kind = $9");
     /// Claims issues for review. `$1` are the agents, `$2` whether each must be no author; `$3` is how many claims
     /// there are, `$4` the time.
-    claim_reviews = concat!(
-        "WITH reviews AS MATERIALIZED (SELECT c.* FROM unnest($1::text[], $2::boolean[]) AS a(agent, strict) \
-         CROSS JOIN LATERAL (",
+    claim_reviews = taken!(
+        "$4", "true THEN NULL",
+        "SELECT r.* FROM unnest($1::text[], $2::boolean[]) AS a(agent, strict) CROSS JOIN LATERAL (",
         take!(
             concat!(
                 "i.status = 2 AND NOT i.parked AND NOT (a.strict AND a.agent = ANY(i.authors))", unparked!("$4")
             ),
-            "i.priority, i.position", "$3"
+            "i.priority, i.position", "$3", "2"
         ),
-        ") c), \
-         last AS MATERIALIZED (SELECT * FROM (SELECT 32767::smallint AS priority, \
-         9223372036854775807 AS position WHERE (SELECT count(*) FROM reviews) < $3 \
-         UNION ALL SELECT priority, position FROM reviews) b ORDER BY 1 DESC, 2 DESC LIMIT 1), \
-         passed AS MATERIALIZED (SELECT p.id FROM ((SELECT i.id, i.authors FROM {s}.issues i WHERE i.status = 2 \
-         AND NOT i.parked AND ", before_last!(higher), ") UNION ALL (SELECT i.id, i.authors FROM {s}.issues i \
-         WHERE i.status = 2 AND NOT i.parked AND ", before_last!(same), " ORDER BY i.position)) p \
-         WHERE p.id NOT IN (SELECT id FROM reviews) AND EXISTS (SELECT FROM unnest($1::text[], $2::boolean[]) \
-         AS a(agent, strict) WHERE NOT (a.strict AND a.agent = ANY(p.authors))) LIMIT 1000) \
-         SELECT id, position, lease_claim, lease_client, body, waits FROM reviews \
-         UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed WHERE ", is_no_claims!()
+        ") r"
     );
     /// Shows issues that were parked until `$1` or earlier as not parked, so that claims find them with all others.
     /// Their texts stay.
-    unpark = "UPDATE {s}.issues SET parked = false, written_in = pg_current_xact_id()::text::bigint WHERE id IN ( \
-        SELECT id FROM {s}.issues WHERE parked_until IS NOT NULL AND (status = 0 OR status = 2) AND parked \
-        AND parked_until <= $1 ORDER BY id FOR UPDATE)";
-    /// Waits until nothing else holds those of the issues `$1` that may be claimed, and takes them for a claim.
-    lock_passed = concat!(
-        "SELECT ", columns!(), " ", from_issues!(), " WHERE i.id = ANY($1) AND (i.status = 0 OR i.status = 2) AND NOT i.parked \
-         ORDER BY i.id FOR UPDATE OF i, t"
+    unpark = concat!(
+        "UPDATE {s}.issues SET parked = false, written_in = pg_current_xact_id()::text::bigint WHERE id IN ( \
+         SELECT id FROM {s}.issues WHERE ", due!("$1"), " ORDER BY id FOR UPDATE)"
     );
-    /// Draws `$1` sequence numbers. Makes the commit wait for the disk, if the settings of the server do not.
-    reserve = "SELECT nextval('{s}.event_seq'), CASE WHEN current_setting('synchronous_commit') = 'off' \
-        THEN set_config('synchronous_commit', 'on', true) END FROM generate_series(1, $1::bigint)";
+    /// Draws `$1` sequence numbers.
+    reserve = concat!("SELECT ", draw!(), " FROM generate_series(1, $1::bigint)");
     /// Takes the lock `$1` until the transaction ends, unless another transaction has it.
     try_advisory = "SELECT pg_try_advisory_xact_lock($1::bigint)";
     /// Takes the locks `$1` until the transaction ends, ascending.
@@ -339,12 +306,12 @@ statements! {
     nonce = "SELECT nonce FROM {s}.events WHERE seq = $1";
 
     /// Numbers the first `$2` events that are visible, have no number, and were not written before the transaction
-    /// `$1`, and tells of them. Returns how many. The caller repeats it until there are fewer.
+    /// `$1`, and tells of the newest one. Returns how many. The caller repeats it until there are fewer.
     /// An issue that was filed late is moved behind those with higher numbers. `slot` and `totals` are those of the
     /// tables.
     number = "WITH newest AS MATERIALIZED (SELECT number, totals FROM {s}.events WHERE number IS NOT NULL \
         ORDER BY number DESC LIMIT 1), \
-        next AS MATERIALIZED (SELECT seq, issue, slot_before, slot_after, filed, \
+        next AS MATERIALIZED (SELECT seq, nonce, issue, slot_before, slot_after, filed, \
         coalesce((SELECT number FROM newest), 0) + row_number() OVER (ORDER BY seq) AS number FROM ( \
         SELECT * FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 \
         ORDER BY seq LIMIT $2::bigint) e), \
@@ -360,7 +327,8 @@ statements! {
         WHERE i.id = late.issue), \
         numbered AS (UPDATE {s}.events e SET number = n.number, totals = CASE WHEN n.number = \
         (SELECT max(number) FROM next) THEN (SELECT totals FROM sums) END FROM next n WHERE e.seq = n.seq) \
-        SELECT count(*), CASE WHEN count(*) > 0 THEN pg_notify('{channel}', '') END FROM next";
+        SELECT count(*), CASE WHEN count(*) > 0 THEN pg_notify('{channel}', max(number) || ' ' \
+        || (array_agg(nonce ORDER BY number DESC))[1]) END FROM next";
     /// Returns the priority and the position of the first ready issue without an assignee, and the oldest running
     /// transaction. `$1` to `$3` are what the last call returned; the search starts there.
     first_ready = concat!(
@@ -371,8 +339,9 @@ statements! {
     );
     /// Returns the oldest transaction that has not ended.
     oldest_transaction = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
-    /// Finds the event `$1` if it has no number.
-    is_unnumbered = "SELECT 1 FROM {s}.events WHERE seq = $1 AND number IS NULL AND body IS NOT NULL";
+    /// Returns the newest numbered event, and true if the event `$1` has no number.
+    newest_and_ours = "SELECT number, nonce, EXISTS (SELECT FROM {s}.events WHERE seq = $1 AND number IS NULL \
+        AND body IS NOT NULL) FROM {s}.events WHERE number IS NOT NULL ORDER BY number DESC LIMIT 1";
     /// Returns true if there is an event without a number that was not written before the transaction `$1`, and the
     /// oldest transaction that has not ended.
     has_unnumbered = "SELECT EXISTS (SELECT FROM {s}.events WHERE number IS NULL AND body IS NOT NULL \
@@ -466,7 +435,7 @@ statements! {
 
 impl Statements {
     /// Returns the statements that changes use most. A connection to the server itself prepares them.
-    pub fn hot(&self) -> [&str; 22] {
+    pub fn hot(&self) -> [&str; 21] {
         [
             &self.advisory,
             &self.reserve,
@@ -478,7 +447,6 @@ impl Statements {
             &self.claim_any,
             &self.claim_kind,
             &self.claim_reviews,
-            &self.lock_passed,
             &self.add_issues,
             &self.change,
             &self.set_search,
@@ -488,7 +456,7 @@ impl Statements {
             &self.number,
             &self.oldest_transaction,
             &self.newest,
-            &self.is_unnumbered,
+            &self.newest_and_ours,
             &self.first_ready,
         ]
     }

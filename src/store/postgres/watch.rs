@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures::future::{FusedFuture, FutureExt};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio_postgres::AsyncMessage;
 
 use super::connection;
@@ -16,11 +16,12 @@ use super::error::Failure;
 use super::numbering;
 use super::options::{Listen, PostgresOptions};
 use super::sql;
+use crate::store::EventPosition;
 
 /// How often to look for new events without being told.
 const POLL_EVERY: Duration = Duration::from_secs(1);
-/// How often to look for new events at most when others tell of them.
-const LOOK_AT_MOST_EVERY: Duration = Duration::from_millis(100);
+/// How often watchers of this process are told at most of the events of others.
+const TELL_AT_MOST_EVERY: Duration = Duration::from_millis(100);
 /// How long looking may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(10);
 /// How long to wait before another connection for `LISTEN`.
@@ -28,46 +29,44 @@ const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// Keeps the newest position of a store up to date, as long as the store exists.
 pub(super) fn spawn(database: &Arc<Database>) {
-    let told = Arc::new(Notify::new());
+    let tell = watch::Sender::new(EventPosition::default());
+    let mut told = tell.subscribe();
     if !matches!(database.options.listen, Listen::Off) {
-        tokio::spawn(listen(Arc::downgrade(database), Arc::downgrade(&told)));
+        tokio::spawn(listen(Arc::downgrade(database), tell.clone()));
     }
     let database = Arc::downgrade(database);
     tokio::spawn(async move {
+        // Without a listener it never tells.
+        let _tell = tell;
         let mut is_told = false;
         while let Some(database) = database.upgrade() {
-            // Who tells of events has numbered them.
-            let looking = async {
-                if is_told {
-                    numbering::publish_newest(&database).await
-                } else {
-                    numbering::number(&database).await.map(drop)
-                }
-            };
-            let ready_and_looking = async {
-                database.ready().await?;
-                database.within(LOOK_WITHIN, looking).await
-            };
-            if let Err(failure) = ready_and_looking.await {
+            if is_told {
+                database.publish(*told.borrow_and_update());
+            } else if let Err(failure) = look(&database).await {
                 tracing::debug!("new events cannot be looked for: {failure:?}");
             }
             drop(database);
             if is_told {
-                // Limits the rate of checks: notifications in between become one check.
-                tokio::time::sleep(LOOK_AT_MOST_EVERY).await;
+                // Limits the rate: of notifications in between, the last one counts.
+                tokio::time::sleep(TELL_AT_MOST_EVERY).await;
             }
-            is_told = tokio::time::timeout(POLL_EVERY, told.notified()).await.is_ok();
+            is_told = tokio::time::timeout(POLL_EVERY, told.changed()).await.is_ok();
         }
     });
 }
 
+async fn look(database: &Database) -> Result<(), Failure> {
+    database.ready().await?;
+    database.within(LOOK_WITHIN, numbering::number(database)).await.map(drop)
+}
+
 /// Listens on a connection of its own, and on another one when that ends.
-async fn listen(database: Weak<Database>, told: Weak<Notify>) {
+async fn listen(database: Weak<Database>, tell: watch::Sender<EventPosition>) {
     while let Some(found) = database.upgrade() {
         let (options, channel) = (Arc::clone(&found.options), sql::channel(found.schema()));
         // The connection does not keep the store alive.
         drop(found);
-        if let Err(failure) = listen_once(&options, &channel, &told).await {
+        if let Err(failure) = listen_once(&options, &channel, &tell).await {
             tracing::debug!("the database tells of no changes for now: {failure:?}");
         }
         tokio::time::sleep(CONNECT_AGAIN_AFTER).await;
@@ -77,7 +76,7 @@ async fn listen(database: Weak<Database>, told: Weak<Notify>) {
 async fn listen_once(
     options: &PostgresOptions,
     channel: &str,
-    told: &Weak<Notify>,
+    tell: &watch::Sender<EventPosition>,
 ) -> Result<(), Failure> {
     let options = match &options.listen {
         Listen::At(other) => other,
@@ -96,12 +95,25 @@ async fn listen_once(
             connection.poll_message(cx)
         });
         let message = tokio::time::timeout(POLL_EVERY, message).await;
-        let Some(told) = told.upgrade() else { return Ok(()) };
+        if tell.is_closed() {
+            return Ok(());
+        }
         match message {
-            Ok(Some(Ok(AsyncMessage::Notification(_)))) => told.notify_one(),
+            Ok(Some(Ok(AsyncMessage::Notification(told)))) => {
+                if let Some(position) = told_position(told.payload()) {
+                    tell.send_replace(position);
+                }
+            }
             Ok(Some(Ok(_))) | Err(_) => {}
             Ok(Some(Err(error))) => return Err(error.into()),
             Ok(None) => return Ok(()),
         }
     }
+}
+
+/// Reads the number and the nonce of the newest event, as the statement that numbers events tells them.
+fn told_position(payload: &str) -> Option<EventPosition> {
+    let (number, nonce) = payload.split_once(' ')?;
+    let (number, nonce): (i64, i64) = (number.parse().ok()?, nonce.parse().ok()?);
+    Some(EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() })
 }
