@@ -6,15 +6,16 @@
 //
 //     node browser/screenshots.mjs /path/to/ait [folder, else docs/ of this repository]
 //
-// With `all` behind the folder it takes every page over 300 issues instead, in both schemes and three widths:
-// pictures to look at after each change of the style.
+// With `all` behind the folder it takes every page over 300 issues and a stream of changes instead, in both schemes
+// and three widths: pictures to look at after each change of the style. Names of pages behind that take only those.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { check, run } from '../scenario.mjs';
 import { Chromium } from './chromium.mjs';
-import { idOf, issue, site } from './stores.mjs';
+import { ASKED as WITH_QUESTION, BLOCKER, WHOLE, backlog, stream } from './backlog.mjs';
+import { idOf, site } from './stores.mjs';
 
 const RUN_MS = 300_000;
 /** How long ago the last change is. */
@@ -39,18 +40,15 @@ const QUESTION = {
 };
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const [binary, folder = join(ROOT, 'docs'), what] = process.argv.slice(2);
+const [binary, folder = join(ROOT, 'docs'), what, ...names] = process.argv.slice(2);
 
-/** Every page, the sizes of screen, and how the 300 issues are spread over the statuses. */
+/** Every page, and the sizes of screen. */
 const ALL_PAGES = {
   list: '/', search: '/?q=claim', board: '/board', lanes: '/board?lanes=agent', agents: '/agents', agent: '/agents/developer-1',
-  activity: '/activity', stats: '/stats', triage: '/triage', issue: `/issues/${idOf(190)}`, projects: '/projects', wall: '/wall',
-  nowhere: '/nowhere',
+  activity: '/activity', stats: '/stats', triage: '/triage', issue: `/issues/${idOf(BLOCKER)}`,
+  question: `/issues/${idOf(WITH_QUESTION)}`, parts: `/issues/${idOf(WHOLE)}`, projects: '/projects', wall: '/wall', nowhere: '/nowhere',
 };
 const SIZES = [{ width: 1440, height: 900 }, { width: 1024, height: 900 }, { width: 390, height: 844 }];
-const SPREAD = { created: 190, in_progress: 14, completed: 18, in_review: 5, closed: 58, rejected: 15 };
-const AREAS = ['store', 'web', 'cli', 'docs'];
-const DIFF = '```diff\n-    sleep(Duration::from_secs(30));\n+    lock.wait()?;\n```\n\n| call | p50 |\n|---|--:|\n| claim | 0.4 ms |\n';
 
 /** The example, with every time in it moved by the same span, and with a question to people. */
 function example() {
@@ -82,33 +80,17 @@ async function picture(visit) {
   throw new Error(`more than ${MAX_BYTES} bytes at any density`);
 }
 
-/** Issues with the texts of the example: a backlog, claims of four agents, questions, parked and blocked ones. */
-function backlog() {
-  const texts = JSON.parse(readFileSync(join(ROOT, 'issues.json.example'), 'utf8')).issues;
-  const statuses = Object.entries(SPREAD).flatMap(([status, count]) => Array(count).fill(status));
-  return statuses.map((status, number) => {
-    const { title, description, classification } = texts[(number * 5) % texts.length];
-    const minutes = status === 'in_progress' ? 3 * 2 ** (number % 11) : 10 + ((number * 7919) % 20_000);
-    const one = issue(number, { status, minutes, description, classification, title: `${title} (${number})` });
-    for (const entry of [...one.history, ...one.comments]) entry.agent = entry.agent.replace('developer', `developer-${number % 4}`);
-    if (number % 3 === 0) one.priority = number % 5;
-    if (number % 2 === 0) one.labels = [AREAS[number % AREAS.length]];
-    if (number % 11 === 0 && status === 'created') one.links = [{ kind: 'blocked_by', to: idOf(190) }];
-    if (number === 190) one.description = `${description}\n\nSee #${idOf(7).slice(0, 8)}.\n\n${DIFF}`;
-    const [since, by] = [new Date(Date.now() - (number + 1) * 4_000_000).toISOString(), 'developer-1'];
-    const question = number < 3 ? QUESTION : undefined;
-    if (number < 6) one.parked = { reason: question ? QUESTION.text : 'No Mac.', since, by, question };
-    return one;
-  });
-}
-
 /** Takes every page in every scheme and size. */
 async function everyPage(chromium) {
-  const server = await site(binary, backlog(), 'name = "ledger"\nprojects = true\n[queries]\nurgent = "priority:<=1"\n');
+  const texts = JSON.parse(readFileSync(join(ROOT, 'issues.json.example'), 'utf8')).issues;
+  const settings = 'name = "ledger"\nprojects = true\n[queries]\nurgent = "priority:<=1"\n';
+  const server = await site(binary, backlog(texts), settings);
+  await stream(server);
+  const pages = Object.entries(ALL_PAGES).filter(([name]) => names.length === 0 || names.includes(name));
   for (const scheme of ['light', 'dark']) {
     for (const size of SIZES) {
       const visit = await chromium.visit(server.origin, { size, scheme, motion: 'reduce' });
-      for (const [name, path] of Object.entries(ALL_PAGES)) {
+      for (const [name, path] of pages) {
         await visit.open(path, name === 'nowhere' ? 404 : 200);
         if (name !== 'nowhere') await visit.until('connected', isLive);
         const file = resolve(folder, `${name}-${size.width}-${scheme}.png`);
