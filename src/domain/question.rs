@@ -49,7 +49,7 @@ impl Question {
     }
 
     /// Returns the question as a comment, with its options as a list.
-    fn comment(&self) -> String {
+    pub fn comment(&self) -> String {
         let options = self.options.iter().zip(1..);
         let options: String =
             options.map(|(option, number)| format!("\n{number}. {option}")).collect();

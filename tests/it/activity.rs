@@ -317,6 +317,26 @@ fn activity_page_version_changes_with_a_new_event() {
     assert_ne!(version(&body), version(&after));
 }
 
+#[test]
+fn activity_page_of_a_store_with_older_issues_says_that_the_log_begins() {
+    let directory = directory();
+    write_issues(directory.path(), &[issue_json(&id(0), "older", "created")]);
+    let client = Client::start(directory.path());
+    let (numbers, body) = page(client.port(), "/activity");
+    assert!(numbers.is_empty() && body.contains("The log has no changes."), "{body}");
+    assert!(!body.contains("Nothing has happened"), "{body}");
+}
+
+#[test]
+fn activity_page_shows_comments_without_the_signs_of_markdown() {
+    let directory = directory();
+    let id = add(directory.path(), "t");
+    run(directory.path(), &["comment", &id, "-m", "## **Done**\n\nin `a.rs`"]);
+    let client = Client::start(directory.path());
+    let (_, body) = page(client.port(), "/activity");
+    assert!(body.contains(">Done in a.rs</p>"), "{body}");
+}
+
 /// Checks that a document is well-formed XML: its nesting, entities and characters. Returns the texts of the elements
 /// called `name`.
 fn texts_of(xml: &str, name: &str) -> Vec<String> {

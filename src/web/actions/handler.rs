@@ -21,6 +21,7 @@ use crate::http::has_own_origin;
 use crate::tracker::{StoreError, Tracker};
 use crate::web::WebState;
 use crate::web::lookup::find;
+use crate::web::markdown::{self, Links};
 use crate::web::pages::error::{ErrorPage, WebError};
 use crate::web::pages::layout::Layout;
 use crate::web::pages::response::respond;
@@ -197,7 +198,7 @@ impl Submission<'_> {
                 p.notice.bad role="alert" dir="auto" { (problem) }
                 (details)
                 @if action == Action::Answer {
-                    (questions::of_issue(issue, self.state.tracker.now(), None))
+                    (questions::of_issue(issue, self.state.tracker.now(), None, |text| markdown::render(text, &Links::NONE)))
                 }
                 p { (text::TYPED) }
                 (self.forms().filled(action, issue, &fields))

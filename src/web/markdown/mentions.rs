@@ -22,6 +22,11 @@ pub(in crate::web) struct Links<'a> {
     pub repository: Option<&'a Repository>,
 }
 
+impl Links<'_> {
+    /// Names lead nowhere.
+    pub const NONE: Self = Links { issue: &|_| None, repository: None };
+}
+
 /// Returns the places in a text that may name issues, in order. Parts of longer words, paths and addresses do not.
 pub(super) fn mentions(text: &str) -> impl Iterator<Item = (Range<usize>, IssueRef)> {
     words(text).filter_map(|word| {

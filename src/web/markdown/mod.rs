@@ -11,16 +11,19 @@ mod code;
 mod html;
 mod limits;
 mod mentions;
+mod one_line;
 mod references;
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use self::code::{MAX_BLOCK_BYTES, MAX_LINE_BYTES};
+use comrak::nodes::Node;
 use comrak::{Arena, Options, try_parse_document};
 use maud::{Markup, PreEscaped, html};
 
 pub(super) use self::mentions::{Links, Mention};
+pub(super) use self::one_line::one_line;
 use super::strings::markdown as strings;
 
 /// The most characters (Unicode scalar values) of a text that is parsed as Markdown. The parser needs quadratic
@@ -67,18 +70,8 @@ fn plain_with_note(text: &str, note: &str) -> Markup {
 }
 
 fn try_render(text: &str, links: &Links<'_>) -> Option<Markup> {
-    if !limits::has_bounded_source(text) {
-        return None;
-    }
-    let text = printable(text);
-    let options = options();
-    let arena = Arena::new();
-    let started = Instant::now();
-    let is_late = || started.elapsed() > TIMEOUT;
-    let document = try_parse_document(&arena, &text, &options, &is_late).ok()?;
-    if !limits::has_bounded_depth(document) {
-        return None;
-    }
+    let (text, options, arena) = (printable(text), options(), Arena::new());
+    let document = parsed(&arena, &text, &options)?;
     let (html, written) = html::write(document, &options, links)?;
     let cells = text.matches('|').count().min(MAX_SMALL_CELLS);
     let (blocks, lines) = (written.blocks.min(MAX_BLOCKS), written.lines.min(MAX_LINES));
@@ -99,6 +92,17 @@ fn try_render(text: &str, links: &Links<'_>) -> Option<Markup> {
         return None;
     }
     Some(PreEscaped(html))
+}
+
+/// Returns the parsed text; `None` if it exceeds a limit.
+fn parsed<'a>(arena: &'a Arena<'a>, text: &str, options: &Options<'_>) -> Option<Node<'a>> {
+    if !limits::has_bounded_source(text) {
+        return None;
+    }
+    let started = Instant::now();
+    let is_late = || started.elapsed() > TIMEOUT;
+    let document = try_parse_document(arena, text, options, &is_late).ok()?;
+    limits::has_bounded_depth(document).then_some(document)
 }
 
 fn options() -> Options<'static> {

@@ -8,11 +8,8 @@ use super::adversarial_inputs::adversarial_inputs;
 use super::allow_list::{ATTRIBUTES, ELEMENTS};
 use super::{Links, MAX_CELL_BYTES, MAX_CHARS, MAX_GROWTH, MAX_SMALL_CELLS, MIN_LIMIT_BYTES};
 
-/// No issue is found.
-const LINKS: Links<'_> = Links { issue: &|_| None, repository: None };
-
 fn render(text: &str) -> String {
-    super::render(text, &LINKS).into_string()
+    super::render(text, &Links::NONE).into_string()
 }
 
 /// Panics unless HTML is well-formed and contains only what is on the allow-lists. Expects the output of a
@@ -216,5 +213,33 @@ proptest! {
         text in "([-*_>#+=~`|:\\[\\]()!<>/\"'&;\\\\ \t\n.0-9a-c]|\n\n|<a href='|<img src=x onerror=y>|javascript:|http://x|\\]\\(|\n- |\n> |\\|\n\\|-|&#x|\u{202e}|é|😀|<!--|\n```|- \\[ \\] ){0,200}"
     ) {
         check(&render(&text));
+    }
+}
+
+#[test]
+fn a_line_has_the_words_without_the_signs() {
+    for (text, expected) in [
+        ("**Bold** and `code`, [a link](https://x.example)", "Bold and code, a link"),
+        ("# Heading\n\n1. one\n2. *two*\n\nand\nmore", "Heading · one · two and more"),
+        ("> quoted\n\n```sh\nls -l\n```", "quoted ls -l"),
+        ("- [x] done", "done"),
+        ("a_b * c <b>", "a_b * c <b>"),
+        ("***", "***"),
+        ("x\u{7}", "x\u{fffd}"),
+        (&*"**ab** ".repeat(20), "ab ab ab ab ab ab ab ab ab ab …"),
+        (
+            &*format!("a [b](https://x.example/{})", "x".repeat(200)),
+            "a [b](https://x.example/xxxxxx…",
+        ),
+    ] {
+        assert_eq!(super::one_line(text, 30), expected, "{text}");
+    }
+    for text in adversarial_inputs() {
+        let started = Instant::now();
+        let line = super::one_line(&text, 160);
+        assert!(
+            line.chars().count() <= 161 && started.elapsed() < Duration::from_secs(1),
+            "{line}"
+        );
     }
 }

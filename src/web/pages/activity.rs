@@ -5,12 +5,12 @@ use maud::{Markup, html};
 use super::issue::changes::ChangeWriter;
 use super::{components, icons};
 use crate::activity::{MAX_SCANNED, title_in};
-use crate::domain::text::shortened;
 use crate::domain::{Event, EventKind, IssueId, Timestamp};
 use crate::read_model::ReadView;
 use crate::tracker::NumberedEvent;
 use crate::web::activity_api::Activity;
 use crate::web::format;
+use crate::web::markdown::one_line;
 use crate::web::query::{ActivityQuery, PageCursor};
 use crate::web::strings::{self, activity as text};
 
@@ -20,7 +20,7 @@ const MINUTE_MS: i64 = 60_000;
 /// The shortest time without events that the page points out.
 const MIN_GAP_MS: u64 = 30 * 60_000;
 /// How many characters of a comment a row shows.
-const MAX_COMMENT_CHARS: usize = 240;
+const MAX_COMMENT_CHARS: usize = 160;
 
 /// What the page shows.
 pub(super) struct ActivityView<'a, 'b> {
@@ -44,7 +44,7 @@ pub(super) fn content(view: &ActivityView) -> Markup {
         h1.unseen { (text::TITLE) }
         div.bar { (filters(view)) }
         @if activity.events.is_empty() {
-            @if !activity.is_cut { (nothing(view.query)) }
+            @if !activity.is_cut { (nothing(view)) }
         } @else {
             div.sheet {
                 table.activity role="table" {
@@ -169,19 +169,23 @@ fn seconds(time: Timestamp) -> String {
 fn action(event: &Event, changes: &mut ChangeWriter<'_, '_>) -> Markup {
     let patch = match &event.kind {
         // What is asked or answered says more than its fields.
-        EventKind::Changed { .. } if event.kind.word() != event.kind.logged_word() => None,
+        EventKind::Changed { .. } if is_about_question(event) => None,
         EventKind::Edited { patch } | EventKind::Changed { patch } => Some(patch),
         _ => None,
     };
-    let comment = event.kind.comment();
-    let comment = comment.and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
+    let comment = event.kind.comment().map(|text| one_line(text, MAX_COMMENT_CHARS));
     html! {
         p class={ "deed " (colour_class(event)) } { (icon(event)) " " (text::action(event.kind.word())) }
         @if let Some(patch) = patch { (changes.write_briefly(patch)) }
         @if let Some(comment) = comment {
-            p.said dir="auto" { (shortened(comment.trim(), MAX_COMMENT_CHARS)) }
+            p.said dir="auto" { (comment) }
         }
     }
+}
+
+/// Returns true for a question and an answer, which are logged as changes.
+fn is_about_question(event: &Event) -> bool {
+    event.kind.word() != event.kind.logged_word()
 }
 
 fn colour_class(event: &Event) -> String {
@@ -191,7 +195,9 @@ fn colour_class(event: &Event) -> String {
 fn icon(event: &Event) -> Markup {
     match (&event.kind, event.status_after()) {
         (EventKind::Returned { .. } | EventKind::Lapsed { .. }, _) => icons::other("return"),
+        _ if is_about_question(event) => icons::other("comment"),
         (EventKind::Commented { .. }, _) => icons::other("comment"),
+        (EventKind::Changed { .. } | EventKind::Edited { .. }, _) => icons::other("edit"),
         (_, Some(status)) => icons::status(status),
         (_, None) => icons::other("clock"),
     }
@@ -202,6 +208,7 @@ fn issue(event: &Event, view: &ActivityView) -> Markup {
         return html! { span.quiet { (text::NO_ISSUE) } };
     }
     html! {
+        code { (event.issue.short()) } " "
         @match view.view.summary(event.issue) {
             Some(summary) => {
                 a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) }
@@ -209,14 +216,16 @@ fn issue(event: &Event, view: &ActivityView) -> Markup {
             // The issue has been removed since.
             None => { span dir="auto" { (components::undirected(title_in(event).unwrap_or_default())) } }
         }
-        p.details { code { (event.issue.short()) } }
     }
 }
 
-fn nothing(query: &ActivityQuery) -> Markup {
+fn nothing(view: &ActivityView) -> Markup {
+    let is_unfiltered = *view.query == ActivityQuery::default();
     html! {
         section.notice {
-            @if *query == ActivityQuery::default() {
+            @if is_unfiltered && !view.view.summaries().is_empty() {
+                p { (text::EMPTY_LOG) }
+            } @else if is_unfiltered {
                 p { (text::EMPTY) }
                 (components::command(strings::list::FILE_COMMAND))
             } @else {

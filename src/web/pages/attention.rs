@@ -11,11 +11,11 @@ use maud::{Markup, html};
 use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
 use super::triage::with_code;
-use crate::domain::text::shortened;
 use crate::domain::{AgentName, IssueId, StatusSet, Timestamp};
 use crate::read_model::{FindingKind, FoundIssue, IssueSummary, ReadView};
 use crate::triage::{Reader, ReportedFinding, TriageReport, take_in_turns};
 use crate::web::actions::action::Action;
+use crate::web::markdown::one_line;
 use crate::web::query::ListQuery;
 use crate::web::strings::{actions, attention as text};
 
@@ -151,13 +151,19 @@ impl Attention {
         others.truncate(MAX_OF_KIND);
         let asked = asked.into_iter().filter_map(|(parked, summary)| {
             let question = parked.question.as_ref()?;
-            let why = text::asked(&undirected(&parked.by), &on_one_line(&question.text));
+            let why = text::asked(
+                &undirected(&parked.by),
+                &undirected(&one_line(&question.text, MAX_CHARS)),
+            );
             let next = text::answer(&view.short_id(summary.id), question.options.len());
             Some((Some(summary.into()), why, next))
         });
         self.add(AttentionKind::Question, asked.collect(), asked_count);
         let others = others.into_iter().map(|(parked, summary)| {
-            let why = text::parked(&undirected(&parked.by), &on_one_line(&parked.reason));
+            let why = text::parked(
+                &undirected(&parked.by),
+                &undirected(&one_line(&parked.reason, MAX_CHARS)),
+            );
             (Some(summary.into()), why, text::unpark(&view.short_id(summary.id)))
         });
         self.add(AttentionKind::Parked, others.collect(), others_count);
@@ -300,10 +306,4 @@ fn row(item: &Item, has_actions: bool) -> Markup {
             }
         }
     }
-}
-
-/// Returns the beginning of a text, on one line.
-fn on_one_line(text: &str) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    shortened(&undirected(&words.join(" ")), MAX_CHARS)
 }

@@ -3,12 +3,16 @@
 use maud::{Markup, html};
 
 use super::icons;
-use crate::domain::{Classification, IssueId, Status, Timestamp};
+use crate::domain::text::shortened;
+use crate::domain::{Classification, IssueId, IssueRef, Status, Timestamp};
 use crate::read_model::ReadView;
+use crate::web::markdown::Mention;
 use crate::web::strings::{self, attention};
 
 /// How many agents a filter offers: those that were active last.
 const MAX_AGENTS: usize = 100;
+/// How many characters of a title a link to an issue shows on hover.
+const MAX_MENTION_CHARS: usize = 80;
 
 /// Renders the badge of a status.
 pub(in crate::web) fn status(status: Status) -> Markup {
@@ -60,6 +64,14 @@ pub(in crate::web) fn agent(name: &str) -> Markup {
 /// Renders how often an issue was returned.
 pub(super) fn returns(count: usize) -> Markup {
     html! { @if count > 0 { span.returns { (number("return", count, &strings::returned(count))) } } }
+}
+
+/// Returns the link to an issue that a text names, if there is such an issue.
+pub(super) fn mention(reference: &IssueRef, view: &ReadView) -> Option<Mention> {
+    let issue = &view.summaries()[view.position(reference).ok()?];
+    let title = shortened(&undirected(&issue.title), MAX_MENTION_CHARS);
+    let title = strings::issue::mention(&title, strings::status(issue.status));
+    Some(Mention { path: issue_path(issue.id), title })
 }
 
 /// Renders a number behind its icon; `meaning` shows on hover and is read out.

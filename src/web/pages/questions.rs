@@ -3,15 +3,19 @@
 use maud::{Markup, html};
 
 use super::components;
-use crate::domain::text::shortened;
-use crate::domain::{Issue, Timestamp};
+use crate::domain::{Issue, Parked, Timestamp};
 use crate::read_model::ReadView;
+use crate::web::markdown::{self, Links, one_line};
 use crate::web::strings::questions as text;
 
 /// How many questions the board shows.
 const MAX_QUESTIONS: usize = 20;
-/// How many characters of a question and of an option the pages show.
-const MAX_CHARS: usize = 2_000;
+/// How many characters and lines of a question the board renders. Of a longer one it shows the beginning, without the
+/// signs of Markdown.
+const SHORT_CHARS: usize = 400;
+const SHORT_LINES: usize = 8;
+/// How many characters of an option the board shows.
+const MAX_OPTION_CHARS: usize = 100;
 /// How many options of a question the pages show.
 const MAX_OPTIONS: usize = 20;
 
@@ -25,7 +29,11 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
                 @for issue in view.questions().take(MAX_QUESTIONS) {
                     article.question id={ "q-" (issue.id) } {
                         h3 { a href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) } }
-                        (question(&issue, now))
+                        @if let Some(asked) = issue.open_question() {
+                            (short(&asked.text, view))
+                            (options(&asked.options, |option| html! { (one_line(option, MAX_OPTION_CHARS)) }))
+                        }
+                        (asked_by(issue.attributes.parked.as_ref(), now))
                         (way(&issue, (!has_actions).then(|| view.short_id(issue.id))))
                     }
                 }
@@ -35,14 +43,21 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
     }
 }
 
-/// Renders the open question of an issue; nothing if it has none. `short_id` is for the command that answers it;
-/// without, the form for the answer follows.
-pub(in crate::web) fn of_issue(issue: &Issue, now: Timestamp, short_id: Option<String>) -> Markup {
+/// Renders the open question of an issue with `render`; nothing if it has none. `short_id` is for the command that
+/// answers it; without, the form for the answer follows, which has the options.
+pub(in crate::web) fn of_issue(
+    issue: &Issue,
+    now: Timestamp,
+    short_id: Option<String>,
+    mut render: impl FnMut(&str) -> Markup,
+) -> Markup {
     html! {
-        @if issue.open_question().is_some() {
+        @if let Some(asked) = issue.open_question() {
             section.question #issue-question aria-labelledby="question-heading" {
                 h2 #question-heading { (text::QUESTION) }
-                (question(issue, now))
+                div.prose dir="auto" { (render(&asked.text)) }
+                @if short_id.is_some() { (options(&asked.options, render)) }
+                (asked_by(issue.attributes.parked.as_ref(), now))
                 @if short_id.is_some() { (way(issue, short_id)) }
             }
         }
@@ -63,21 +78,31 @@ fn way(issue: &Issue, short_id: Option<String>) -> Markup {
     }
 }
 
-fn question(issue: &Issue, now: Timestamp) -> Markup {
-    let parked = issue.attributes.parked.as_ref();
+/// Renders a short question, or the beginning of a long one.
+fn short(asked: &str, view: &ReadView) -> Markup {
+    let is_short =
+        asked.chars().nth(SHORT_CHARS).is_none() && asked.lines().nth(SHORT_LINES).is_none();
+    let links =
+        Links { issue: &|reference| components::mention(reference, view), repository: None };
     html! {
-        @if let (Some(parked), Some(question)) = (parked, issue.open_question()) {
-            p.asked dir="auto" { (shortened(&question.text, MAX_CHARS)) }
-            @if !question.options.is_empty() {
-                ol {
-                    @for option in question.options.iter().take(MAX_OPTIONS) {
-                        li dir="auto" { (shortened(option, MAX_CHARS)) }
-                    }
-                }
-            }
-            p.quiet {
-                (text::ASKED_BY) (components::agent(&parked.by)) " " (components::ago(parked.since, now))
-            }
+        div.prose dir="auto" {
+            @if is_short { (markdown::render(asked, &links)) } @else { p { (one_line(asked, SHORT_CHARS)) } }
+        }
+    }
+}
+
+fn options(options: &[String], mut render: impl FnMut(&str) -> Markup) -> Markup {
+    html! {
+        @if !options.is_empty() {
+            ol { @for option in options.iter().take(MAX_OPTIONS) { li dir="auto" { (render(option)) } } }
+        }
+    }
+}
+
+fn asked_by(parked: Option<&Parked>, now: Timestamp) -> Markup {
+    html! {
+        @if let Some(parked) = parked {
+            p.quiet { (text::ASKED_BY) (components::agent(&parked.by)) " " (components::ago(parked.since, now)) }
         }
     }
 }

@@ -155,17 +155,16 @@ pub mod issue {
     pub const DID_COMMENT: &str = "commented";
     pub const DID_CHANGE: &str = "changed";
     pub const DID_ASK: &str = "asked a question";
+    pub const DID_ASK_OPEN: &str = "asked ";
+    pub const OPEN_QUESTION: &str = "the open question";
     pub const DID_ANSWER: &str = "answered the question";
     pub const SHOW_FULL: &str = "Show all texts in full";
     pub const SHOW_LESS: &str = "Show less";
     pub const DETAILS: &str = "Details";
-    pub const HOLDER: &str = "Held by";
-    pub const NOBODY: &str = "nobody";
     pub const PARKED: &str = "Parked";
     pub const FILED: &str = "Filed";
     pub const BY: &str = "by ";
     pub const CHANGED: &str = "Last change";
-    pub const RETURNS: &str = "Returned";
     pub const COMMENTS: &str = "Comments";
     pub const NEIGHBOURS: &str = "Adjacent issues";
     pub const PREVIOUS: &str = "Previous issue";
@@ -232,13 +231,6 @@ pub mod issue {
 
     pub fn until(time: Timestamp) -> String {
         format!("until {}", exact(time))
-    }
-
-    pub fn times(count: usize) -> String {
-        match count {
-            0 => "never".to_owned(),
-            count => super::counted(count, "time", "times"),
-        }
     }
 
     pub fn unknown_keys(count: usize) -> String {

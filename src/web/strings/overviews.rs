@@ -185,6 +185,8 @@ pub mod activity {
     pub const NEWER: &str = "Newer";
     pub const OLDER: &str = "Older";
     pub const EMPTY: &str = "Nothing has happened yet. Each change from now on appears here.";
+    /// For a store whose log began with issues that have a history.
+    pub const EMPTY_LOG: &str = "The log has no changes. Each change from now on appears here; the page of each issue shows what happened before.";
     pub const NO_MATCH: &str = "No event matches the filters.";
     pub const SHOW_ALL: &str = "Show all events";
     pub const SUBSCRIBE: &str = "Subscribe to the feed";

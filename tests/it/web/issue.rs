@@ -65,6 +65,13 @@ fn issue_page_is_found_by_id_or_prefix() {
     }
     let first = get(port, &format!("/issues/{}", id(1))).body;
     assert!(first.contains("held by <b><bdi class=\"agent\">holder</bdi></b>"), "{first}");
+    let (_, sidebar) = first.split_once("id=\"issue-sidebar\"").unwrap();
+    assert!(!sidebar.contains("in progress") && !sidebar.contains("holder</bdi></b>"), "{sidebar}");
+    assert_eq!(
+        first.matches("class=\"badge status-").count(),
+        1,
+        "the status stands once: {first}"
+    );
     assert!(first.contains(&format!("rel=\"next\" href=\"/issues/{}\"", id(2))), "{first}");
     assert!(!first.contains("rel=\"prev\""));
 }

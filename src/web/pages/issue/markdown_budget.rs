@@ -4,13 +4,12 @@ use std::cell::Cell;
 
 use maud::{Markup, html};
 
-use super::{IssueView, components, undirected};
-use crate::domain::text::shortened;
+use super::{IssueView, components};
 use crate::domain::{IssueId, IssueRef};
 use crate::read_model::ReadView;
 use crate::web::markdown::{self, Links, MAX_CHARS, Mention};
 use crate::web::repository::Repository;
-use crate::web::strings::{self, issue as text};
+use crate::web::strings::issue as text;
 
 /// How many characters of Markdown the default page renders before it cuts texts shorter.
 const DEFAULT_CHARS: usize = 40_000;
@@ -22,8 +21,6 @@ const FULL_CHARS: usize = 400_000;
 
 /// How many links to issues the texts of the default page contain, and those of the full one.
 const MAX_MENTIONS: [usize; 2] = [200, 2_000];
-/// How many characters of a title a link to an issue shows on hover.
-const MAX_TITLE_CHARS: usize = 80;
 
 /// Renders texts and counts how much of the budget is left.
 pub(super) struct MarkdownBudget<'a, 'b> {
@@ -53,11 +50,9 @@ impl<'a, 'b> MarkdownBudget<'a, 'b> {
     /// Returns the link to an issue that a text names, if there is such an issue.
     fn mention(&self, reference: &IssueRef) -> Option<Mention> {
         let left = self.left_mentions.get().checked_sub(1)?;
-        let issue = &self.view.summaries()[self.view.position(reference).ok()?];
+        let mention = components::mention(reference, self.view)?;
         self.left_mentions.set(left);
-        let title = shortened(&undirected(&issue.title), MAX_TITLE_CHARS);
-        let title = text::mention(&title, strings::status(issue.status));
-        Some(Mention { path: components::issue_path(issue.id), title })
+        Some(mention)
     }
 
     /// Renders a text, or the start of it if the page is not the full one and the text exceeds the budget.

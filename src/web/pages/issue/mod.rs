@@ -77,7 +77,8 @@ pub(super) fn content(view: &IssueView) -> Markup {
             @if let Some(forms) = &view.forms { (forms.notice()) }
             div.issue-columns {
                 div.issue-main {
-                    (questions::of_issue(issue, view.now, view.forms.is_none().then(|| view.view.short_id(issue.id))))
+                    @let short_id = view.forms.is_none().then(|| view.view.short_id(issue.id));
+                    (questions::of_issue(issue, view.now, short_id, |text| budget.render(text)))
                     @if let Some(forms) = &view.forms { (forms.answer(issue)) }
                     section aria-labelledby="description-heading" {
                         h2 #description-heading { (text::DESCRIPTION) }

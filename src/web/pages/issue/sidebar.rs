@@ -8,12 +8,12 @@ use crate::domain::{Timestamp, UnknownKeys};
 use crate::read_model::FoundIssue;
 use crate::web::lookup::Found;
 use crate::web::markdown::{self, MAX_CHARS};
-use crate::web::strings::{self, issue as text};
+use crate::web::strings::issue as text;
 
 /// How many characters of the reason for parking the default page shows.
 const MAX_REASON_CHARS: usize = 400;
 
-/// Renders the sidebar.
+/// Renders the sidebar: what the head of the page lacks.
 pub(super) fn sidebar(view: &IssueView) -> Markup {
     let issue = &view.found.issue;
     let filer = issue.history.first().map(|entry| entry.agent.as_str());
@@ -21,21 +21,9 @@ pub(super) fn sidebar(view: &IssueView) -> Markup {
     html! {
         aside.issue-sidebar #issue-sidebar aria-label=(text::DETAILS) {
             dl {
-                (detail(strings::STATUS, &components::status(issue.status)))
-                (detail(strings::KIND, &components::kind(issue.classification)))
-                (detail(text::HOLDER, &html! {
-                    @match issue.holder() {
-                        Some(holder) => {
-                            (components::agent(holder.agent))
-                            span.exact { (components::held_since(holder.since, view.now)) }
-                        }
-                        None => { span.quiet { (text::NOBODY) } }
-                    }
-                }))
                 @if let Some(parked) = parked(view) { (parked) }
                 (detail(text::FILED, &when(issue.created_at, filer, view.now)))
                 (detail(text::CHANGED, &when(issue.modified_at, last, view.now)))
-                (detail(text::RETURNS, &html! { (text::times(issue.returns())) }))
                 (detail(text::COMMENTS, &html! { (issue.comments.len()) }))
             }
             (unknown_keys(&issue.unknown_keys, view.is_full))
@@ -43,10 +31,13 @@ pub(super) fn sidebar(view: &IssueView) -> Markup {
     }
 }
 
-/// Renders why the issue is parked, if it is.
+/// Renders why the issue is parked, if it is. An open question stands above.
 fn parked(view: &IssueView) -> Option<Markup> {
     let attributes = &view.found.issue.attributes;
     let parked = attributes.parked.as_ref().filter(|_| attributes.is_parked_at(view.now))?;
+    if view.found.issue.open_question().is_some() {
+        return None;
+    }
     let reason = if view.is_full {
         parked.reason.clone()
     } else {

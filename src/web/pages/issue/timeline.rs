@@ -6,7 +6,7 @@ use super::changes::ChangeWriter;
 use super::markdown_budget::MarkdownBudget;
 use super::{IssueView, components, icons};
 use crate::domain::event::CHANGE_ACTION;
-use crate::domain::{ActionKind, Status, TimelineEntry};
+use crate::domain::{ActionKind, Question, Status, TimelineEntry};
 use crate::web::strings::issue as text;
 
 /// How many of the latest entries the default page shows, beside the first one.
@@ -66,13 +66,17 @@ fn entry(
     let moment = &timeline[index];
     let gap_ms =
         index.checked_sub(1).map_or(0, |before| moment.at.millis_since(timeline[before].at));
+    let is_open = is_open_question(moment, view);
     html! {
         li class={ "moment " (colour_class(moment)) } id={ "moment-" (index + 1) }
             data-changed=(moment.at.unix_millis())
         {
             (icon(moment))
             p.kind {
-                (components::agent(moment.agent)) " " (action(moment)) " "
+                (components::agent(moment.agent)) " "
+                @if is_open { (text::DID_ASK_OPEN) a href="#issue-question" { (text::OPEN_QUESTION) } }
+                @else { (action(moment)) }
+                " "
                 a.permalink href={ "#moment-" (index + 1) } { (components::ago(moment.at, view.now)) }
                 @if gap_ms >= MIN_GAP_MS { span.gap-before { (text::later(gap_ms)) } }
                 @if let Some(held_ms) = held_ms(&timeline[..index], moment) {
@@ -80,7 +84,7 @@ fn entry(
                 }
             }
             @if let Some(patch) = view.changes.of(moment).filter(|_| !is_about_question(moment)) { (changes.write(patch)) }
-            @if let Some(comment) = moment.comment {
+            @if let Some(comment) = moment.comment.filter(|_| !is_open) {
                 div.prose dir="auto" { (budget.render(comment)) }
             }
         }
@@ -98,6 +102,13 @@ fn held_ms(before: &[TimelineEntry<'_>], moment: &TimelineEntry<'_>) -> Option<u
 /// Returns true for a question and an answer. Their comments say what changed.
 fn is_about_question(moment: &TimelineEntry<'_>) -> bool {
     matches!(moment.kind(), ActionKind::Asked | ActionKind::Answered)
+}
+
+/// Returns true for the question that stands above the timeline because it is open, in full.
+fn is_open_question(moment: &TimelineEntry<'_>, view: &IssueView) -> bool {
+    let question = view.found.issue.open_question();
+    moment.kind() == ActionKind::Asked
+        && moment.comment == question.map(Question::comment).as_deref()
 }
 
 fn colour_class(moment: &TimelineEntry<'_>) -> String {
