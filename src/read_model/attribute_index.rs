@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 
 use imbl::{OrdMap, OrdSet};
 
-use crate::domain::{AttributeValues, Label};
+use super::summary::IssueSummary;
+use crate::domain::{IssueId, Label};
 
 /// The values of attributes, with the positions of the issues that have them. A clone shares all data.
 #[derive(Clone, Debug, Default)]
@@ -16,23 +17,38 @@ pub struct AttributeIndex {
     linked: OrdSet<usize>,
     /// The positions of the issues that are parts of others.
     parts: OrdSet<usize>,
+    /// How far the parts of each whole are.
+    progress: OrdMap<IssueId, Progress>,
     /// The positions of the parked issues, also of those whose parking is over.
     parked: OrdSet<usize>,
 }
 
 type Values<T> = OrdMap<T, OrdSet<usize>>;
 
+/// How many parts an issue has, and how many of them have ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Progress {
+    /// The number of parts that have ended.
+    pub ended: usize,
+    /// The number of parts, at least 1.
+    pub total: usize,
+}
+
 impl AttributeIndex {
     /// Adds the attributes of the issue at a position.
-    pub(super) fn add(&mut self, position: usize, attributes: &AttributeValues) {
+    pub(super) fn add(&mut self, position: usize, summary: &IssueSummary) {
+        let attributes = &summary.attributes;
         attributes.labels.iter().for_each(|label| add(&mut self.labels, label, position));
         attributes.assignee.iter().for_each(|name| add(&mut self.assignees, name, position));
         self.priorities += usize::from(attributes.priority.is_some());
         if !attributes.links.is_empty() {
             self.linked.insert(position);
         }
-        if attributes.parent().is_some() {
+        if let Some(parent) = attributes.parent() {
             self.parts.insert(position);
+            let progress = self.progress.entry(parent).or_default();
+            progress.total += 1;
+            progress.ended += usize::from(summary.status.has_ended());
         }
         if attributes.parked.is_some() {
             self.parked.insert(position);
@@ -40,13 +56,27 @@ impl AttributeIndex {
     }
 
     /// Removes the attributes of the issue at a position, which were added before.
-    pub(super) fn remove(&mut self, position: usize, attributes: &AttributeValues) {
+    pub(super) fn remove(&mut self, position: usize, summary: &IssueSummary) {
+        let attributes = &summary.attributes;
         attributes.labels.iter().for_each(|label| remove(&mut self.labels, label, position));
         attributes.assignee.iter().for_each(|name| remove(&mut self.assignees, name, position));
         self.priorities -= usize::from(attributes.priority.is_some());
         self.linked.remove(&position);
-        self.parts.remove(&position);
+        if let Some(parent) = attributes.parent() {
+            self.parts.remove(&position);
+            let before = self.progress.remove(&parent).unwrap_or_default();
+            let ended = before.ended - usize::from(summary.status.has_ended());
+            let after = Progress { ended, total: before.total - 1 };
+            if after.total > 0 {
+                self.progress.insert(parent, after);
+            }
+        }
         self.parked.remove(&position);
+    }
+
+    /// Returns how far the parts of an issue are; `None` if it has none.
+    pub fn progress(&self, whole: IssueId) -> Option<Progress> {
+        self.progress.get(&whole).copied()
     }
 
     /// Returns at most `most` labels, those of the most issues, in alphabetical order.

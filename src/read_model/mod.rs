@@ -47,7 +47,7 @@ use tokio::task::spawn_blocking;
 
 pub use agent_interner::{Name, Names};
 pub use agents::Agent;
-pub use attribute_index::AttributeIndex;
+pub use attribute_index::{AttributeIndex, Progress};
 pub use blocking_graph::{BlockingGraph, GraphNode};
 pub use board::Column;
 pub use chunked::Chunked;

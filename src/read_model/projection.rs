@@ -78,9 +78,9 @@ impl Projection {
             let former = self.summaries.get(position).cloned();
             knows_last &= self.agents.replace(position, former.as_deref(), &summary);
             if let Some(former) = &former {
-                self.attributes.remove(position, &former.attributes);
+                self.attributes.remove(position, former);
             }
-            self.attributes.add(position, &summary.attributes);
+            self.attributes.add(position, &summary);
             if former.is_some() {
                 self.revisions.set(position, revision);
                 self.rows.set(position, Row::of(&summary));

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::{
-    AgentName, Classification, Command, Condition, Counts, HAND_EDIT, Issue, IssueId, Order, Query,
-    Resolution, Status, StatusSet, Timestamp,
+    AgentName, AttributeValues, Attributes, Classification, Command, Condition, Counts, HAND_EDIT,
+    Issue, IssueId, Link, LinkKind, Order, Query, Resolution, Status, StatusSet, Timestamp,
 };
 use crate::tracker::{EventPosition, IndexedIssues, State};
 
@@ -83,6 +83,13 @@ fn filed(id: IssueId, word: usize, other: usize, agent: AgentName) -> Command {
     }
 }
 
+/// The attributes of a part.
+fn part_of(whole: Option<&Arc<Issue>>) -> Attributes {
+    let links =
+        whole.map(|whole| Link { kind: LinkKind::Parent, to: whole.id }).into_iter().collect();
+    AttributeValues { links, ..AttributeValues::default() }.into()
+}
+
 /// Applies the change if the rules allow it. Several changes share one time.
 fn happen(state: &mut State, happening: Happening, number: usize) {
     let agent = |index: usize| AGENTS[index % AGENTS.len()].try_into().unwrap();
@@ -136,6 +143,7 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
             let mut issue = Issue { id, ..Issue::clone(issue) };
             let key = serde_json::value::to_raw_value(&format!("AB-{}", other % 3)).unwrap();
             issue.unknown_keys.insert("key".to_owned(), key);
+            issue.attributes = part_of(named(other));
             let issue = issue.into();
             let next = named(other).map(|issue| issue.id);
             Command::InsertIssue { issue, next, agent: HAND_EDIT.to_owned() }
@@ -293,6 +301,10 @@ proptest! {
             } else if column.status.is_claimed() {
                 expected.sort_by_key(|(at, issue)| (Reverse(issue.holder().map(|holder| holder.since)), *at));
             }
+            if column.status == Status::Created {
+                // An issue that waits for its parts comes last.
+                expected.sort_by_key(|(_, issue)| store.open_parts(issue.id).next().is_some());
+            }
             let expected: Vec<_> = expected.into_iter().take(most).map(|(at, _)| at).collect();
             prop_assert_eq!(column.cards, expected);
         }
@@ -309,6 +321,13 @@ proptest! {
             held.sort_unstable();
             holds.sort_unstable();
             prop_assert_eq!(holds, held);
+        }
+        for whole in store.issues() {
+            let parts = || store.issues().filter(|part| part.attributes.parent() == Some(whole.id));
+            let ended = parts().filter(|part| part.status.has_ended()).count();
+            let progress = Progress { ended, total: parts().count() };
+            let expected = (progress.total > 0).then_some(progress);
+            prop_assert_eq!(view.attribute_counts().progress(whole.id), expected);
         }
         // An update gives the same as reading everything anew.
         let mut anew = Projection::default();

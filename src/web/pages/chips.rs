@@ -5,16 +5,17 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::components::{self, undirected};
 use super::icons;
-use crate::domain::text::shortened;
-use crate::domain::{Label, Parked, Priority, Timestamp};
-use crate::read_model::{IssueSummary, ReadView};
+use crate::domain::{IssueId, Label, Parked, Priority, Timestamp};
+use crate::read_model::{IssueSummary, Progress, ReadView};
+use crate::web::markdown::one_line;
 use crate::web::query::ListQuery;
-use crate::web::strings::attributes as text;
+use crate::web::strings::{attributes as text, relations};
 
 /// How many characters of a reason a chip shows on hover.
 const MAX_REASON_CHARS: usize = 200;
-/// How many colours labels have in the style sheet.
-const TINTS: u64 = 12;
+/// How many colours labels have in the style sheet: hues, each pale and deep.
+const HUES: u64 = 12;
+const SHADES: u64 = 2;
 /// How many blockers a chip names on hover.
 const MAX_BLOCKERS: usize = 5;
 
@@ -34,6 +35,9 @@ impl Chips<'_, '_> {
         let parked = attributes.parked.as_ref().filter(|_| issue.is_open_and_parked_at(self.now));
         html! {
             @if let Some(priority) = attributes.priority { (self.priority(priority)) }
+            @if let Some(progress) = self.view.attribute_counts().progress(issue.id) {
+                (self.parts(issue.id, progress))
+            }
             @for label in &attributes.labels { (self.label(label)) }
             @if let Some(assignee) = &attributes.assignee { (self.assignee(assignee)) }
             @if let Some(parked) = parked { (self.parked(parked)) }
@@ -58,8 +62,19 @@ impl Chips<'_, '_> {
         }
     }
 
+    fn parts(&self, whole: IssueId, progress: Progress) -> Markup {
+        let query = ListQuery { parent: Some(whole.into()), ..self.query.at_page(0) };
+        let Progress { ended, total } = progress;
+        let meaning = relations::ended(ended, total);
+        html! {
+            a.chip.parts href=(path(&query)) title=(meaning) {
+                span aria-hidden="true" { (icons::other("parts")) " " (ended) "/" (total) } span.unseen { (meaning) }
+            }
+        }
+    }
+
     fn label(&self, label: &Label) -> Markup {
-        html! { a class={ "chip label tint-" (tint(label)) } href=(path(&self.query.with_label(label))) { (label) } }
+        html! { a class={ "chip label " (tint(label)) } href=(path(&self.query.with_label(label))) { (label) } }
     }
 
     fn assignee(&self, assignee: &str) -> Markup {
@@ -69,7 +84,7 @@ impl Chips<'_, '_> {
 
     fn parked(&self, parked: &Parked) -> Markup {
         let query = ListQuery { is_parked: true, ..self.query.at_page(0) };
-        let reason = undirected(&shortened(&parked.reason, MAX_REASON_CHARS));
+        let reason = undirected(&one_line(&parked.reason, MAX_REASON_CHARS));
         html! {
             a.chip.parked href=(path(&query)) title=(reason) {
                 (icons::other("parked"))
@@ -79,11 +94,26 @@ impl Chips<'_, '_> {
     }
 }
 
-/// Returns the number of the colour of a label, which is the same everywhere.
-fn tint(label: &Label) -> u64 {
-    xxh3_64(label.as_str().as_bytes()) % TINTS
+/// Returns the classes for the colour of a label, which is the same everywhere.
+fn tint(label: &Label) -> String {
+    let tint = xxh3_64(label.as_str().as_bytes()) % (HUES * SHADES);
+    format!("tint-{}{}", tint % HUES, if tint < HUES { "" } else { " deep" })
 }
 
 fn path(query: &ListQuery) -> String {
     format!("/{}", query.query_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn labels_have_many_colours() {
+        let label = |number: u64| format!("label-{number}").parse().unwrap();
+        let tints: BTreeSet<_> = (0..400).map(|number| tint(&label(number))).collect();
+        assert_eq!(tints.len() as u64, HUES * SHADES, "{tints:?}");
+    }
 }

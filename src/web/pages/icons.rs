@@ -32,6 +32,8 @@ const SPRITE: &str = concat!(
     r#"<symbol id="edit" viewBox="0 0 16 16"><path d="m3 13 .7-3 6.8-6.8a1.3 1.3 0 0 1 1.9 0l.4.4a1.3 1.3 0 0 1 0 1.9L6 12.3z" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linejoin="round"/></symbol>"#,
     // A padlock.
     r#"<symbol id="blocked" viewBox="0 0 16 16"><g fill="none" stroke="currentColor" stroke-width="1.7" stroke-linejoin="round"><rect x="3" y="7" width="10" height="6.5" rx="1"/><path d="M5.2 7V5a2.8 2.8 0 0 1 5.6 0v2"/></g></symbol>"#,
+    // A tree of two branches.
+    r#"<symbol id="parts" viewBox="0 0 16 16"><path d="M4 2.5v9.5h4M4 6h4M10.5 6h3M10.5 12h3" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round"/></symbol>"#,
     // Two bars.
     r#"<symbol id="parked" viewBox="0 0 16 16"><path d="M5.5 3.5v9M10.5 3.5v9" fill="none" stroke="currentColor" stroke-width="2.2" stroke-linecap="round"/></symbol>"#,
     "</svg>",
@@ -52,7 +54,8 @@ pub(super) fn kind(kind: Classification) -> Markup {
     html! { svg.icon aria-hidden="true" focusable="false" { use href={ "#kind-" (kind) } {} } }
 }
 
-/// Renders one of the other icons: `comment`, `return`, `clock`, `edit`, `blocked` or `parked`.
+/// Renders one of the other icons: `comment`, `return`, `clock`, `edit`, `blocked`,
+/// `parked` or `parts`.
 pub(super) fn other(name: &str) -> Markup {
     html! { svg.icon aria-hidden="true" focusable="false" { use href={ "#" (name) } {} } }
 }

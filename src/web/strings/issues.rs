@@ -331,6 +331,11 @@ pub mod relations {
         format!("{ended} of {total} done")
     }
 
+    /// How far the parts of an issue are.
+    pub fn ended(ended: usize, total: usize) -> String {
+        format!("{ended} of {} done", super::counted(total, "part", "parts"))
+    }
+
     pub fn more(count: usize) -> String {
         format!("and {count} more")
     }

@@ -128,7 +128,8 @@ fn issue_page_lists_its_links_in_both_directions() {
             .collect()
     };
     let named = |name: &str, numbers: &[usize]| (name.to_owned(), numbers.to_vec());
-    let parts = "Parts <span class=\"count\">1 of 2 done</span>";
+    let parts = "Parts <span class=\"count\">1 of 2 done</span> \
+        <progress max=\"2\" value=\"1\" aria-label=\"1 of 2 parts done\"></progress>";
     assert_eq!(groups(&section(EPIC)), [named(parts, &[ENDED_PART, BLOCKED_PART])]);
     let expected = [
         named("Part of", &[EPIC]),
@@ -153,12 +154,20 @@ fn many_parts_are_truncated_with_a_link_to_the_list() {
     for issue in &mut issues[1..] {
         issue["links"] = json!([{ "kind": "parent", "to": id(0) }]);
     }
+    issues[1]["status"] = json!("closed");
+    issues[2]["status"] = json!("rejected");
     let (_directory, _client, port) = serve(&issues);
     let body = get(port, &format!("/issues/{}", id(0))).body;
     let section = between(&body, "id=\"issue-links\"", "</section>");
     assert_eq!(section.matches("class=\"title\"").count(), 50);
     let link = format!("<a href=\"/?parent={}\">and 11 more</a>", id(0));
-    assert!(section.contains("0 of 61 done") && section.contains(&link), "{section}");
+    assert!(section.contains("2 of 61 done") && section.contains(&link), "{section}");
+    assert!(section.contains("<progress max=\"61\" value=\"2\""), "{section}");
+    for path in ["/?q=id:00000000".to_owned(), format!("/issues/{}", id(0))] {
+        let body = get(port, &path).body;
+        assert_eq!(body.matches(" title=\"2 of 61 parts done\">").count(), 1, "{path}: {body}");
+        assert!(body.contains("</svg> 2/61</span>"), "{path}: {body}");
+    }
 }
 
 #[test]

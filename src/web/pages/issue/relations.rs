@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{IssueView, components};
 use crate::domain::IssueId;
-use crate::read_model::{Mentions, ReadView, Relation};
+use crate::read_model::{Mentions, Progress, ReadView, Relation};
 use crate::web::query::ListQuery;
 use crate::web::strings::{issue, relations as text};
 
@@ -51,14 +51,14 @@ pub(super) fn backlinks(view: &IssueView) -> Markup {
 }
 
 fn group(relation: Relation, ids: &[IssueId], id: IssueId, view: &ReadView) -> Markup {
-    let ended =
-        ids.iter().filter_map(|id| view.summary(*id)).filter(|part| part.status.has_ended());
+    let progress = view.attribute_counts().progress(id).filter(|_| relation == Relation::Parts);
     let hidden = ids.len().saturating_sub(MAX_SHOWN);
     html! {
         h3 {
             (text::heading(relation))
-            @if relation == Relation::Parts {
-                " " span.count { (text::done(ended.count(), ids.len())) }
+            @if let Some(Progress { ended, total }) = progress {
+                " " span.count { (text::done(ended, total)) }
+                " " progress max=(total) value=(ended) aria-label=(text::ended(ended, total)) {}
             }
         }
         ul {
