@@ -124,7 +124,7 @@ impl Layout<'_> {
         ];
         html! {
             header.top {
-                a.brand href="/" {
+                a.brand href="/" title=(undirected(&project.name)) {
                     img src=(project.icon.path) alt="" width="28" height="28";
                     bdi { (undirected(&project.name)) }
                 }
@@ -157,7 +157,7 @@ impl Layout<'_> {
                 {
                     @if self.has_forms { (layout::RELOAD) } @else { (layout::reloads(REFRESH_S)) }
                 }
-                button #step type="button" hidden data-step=(layout::STEP) {}
+                button #step type="button" hidden data-step=(layout::STEP) data-step-one=(layout::STEP_ONE) {}
                 button #pause type="button" hidden data-pause=(layout::PAUSE) data-resume=(layout::RESUME) {
                     (layout::PAUSE)
                 }

@@ -11,10 +11,11 @@ use crate::domain::{Query, Status, StatusSet, Timestamp};
 use crate::read_model::{Agent, Column, IssueSummary, ReadView};
 use crate::web::strings::{self, board, wall as text};
 
-/// How many issues a column has, and how many agents and rows show: what fits on a screen.
-const MAX_CARDS: usize = 5;
-const MAX_AGENTS: usize = 8;
-const MAX_ROWS: usize = 6;
+/// How many issues a column has, and how many agents and rows there are. The style sheet hides those that do not fit on
+/// the screen; the headings count all.
+const MAX_CARDS: usize = 24;
+const MAX_AGENTS: usize = 24;
+const MAX_ROWS: usize = 12;
 
 /// Renders the page.
 pub(super) fn content(view: &ReadView<'_>, context: &PageContext) -> Markup {
@@ -26,7 +27,7 @@ pub(super) fn content(view: &ReadView<'_>, context: &PageContext) -> Markup {
             (board(view, gone, *now))
             (agents(view, gone, *now))
             section #wall-attention aria-labelledby="wall-attention-heading" {
-                h2 #wall-attention-heading { (text::ATTENTION) }
+                h2 #wall-attention-heading { (text::ATTENTION) " " span.count { (attention.count()) } }
                 @if attention.count() == 0 {
                     p.wall-calm { (icons::status(Status::Closed)) " " (text::CALM) }
                 } @else {
@@ -64,14 +65,12 @@ fn board(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
 }
 
 fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
-    let hidden = column.total - column.cards.len();
-    let is_old = |&&position: &&usize| view.summaries()[position].has_old_claim_at(now);
-    let hidden_old = column.old_claims - column.cards.iter().filter(is_old).count();
     html! {
         div class={ "status-" (column.status) } {
             h3 {
                 (icons::status(column.status)) span { (strings::status(column.status)) }
                 " " span.count { (column.total) }
+                @if column.old_claims > 0 { " " strong.stale { (board::old_claims(column.old_claims)) } }
             }
             ul {
                 @for &position in &column.cards {
@@ -85,12 +84,6 @@ fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timesta
                         }
                     }
                 }
-                @if hidden > 0 {
-                    li.who {
-                        (text::more(hidden))
-                        @if hidden_old > 0 { ", " strong.stale { (board::old_claims(hidden_old)) } }
-                    }
-                }
             }
         }
     }
@@ -99,7 +92,6 @@ fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timesta
 fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
     let agents = view.agents();
     let holding: Vec<&Agent> = agents.iter().filter(|agent| !agent.holds.is_empty()).collect();
-    let hidden = holding.len().saturating_sub(MAX_AGENTS);
     html! {
         section #wall-agents aria-labelledby="wall-agents-heading" {
             h2 #wall-agents-heading { (text::AGENTS) " " span.count { (holding.len()) } }
@@ -117,7 +109,6 @@ fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
                         }
                     }
                 }
-                @if hidden > 0 { li.who { (text::more(hidden)) } }
             }
         }
     }

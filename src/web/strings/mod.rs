@@ -87,7 +87,8 @@ pub mod layout {
     pub const PAUSE: &str = "Pause";
     pub const RESUME: &str = "Resume";
     /// Shows the changes that came while the page was paused.
-    pub const STEP: &str = "{count} new";
+    pub const STEP: &str = "{count} changes";
+    pub const STEP_ONE: &str = "1 change";
     pub const CHANGED: &str = "The page has been updated.";
 
     /// The title in the browser's tab: what needs attention, and how many issues are open.

@@ -174,6 +174,16 @@ async function theWall(visit) {
     ]);
     check.ok(size >= 32, `${size} px`);
     check.ok(bottom <= 1080, `${name} is ${bottom} px high`);
+    if (name === 'wall-board') {
+      // A column has as many cards as fit, all of them whole.
+      const ends = await visit.inPage(() => {
+        const box = document.querySelector('.wall-columns ul').getBoundingClientRect();
+        const cards = [...document.querySelectorAll('.wall-columns > :first-child li')].map((card) => card.getBoundingClientRect());
+        return cards.filter(({ left }) => left < box.right).map(({ bottom }) => bottom);
+      });
+      const last = Math.max(...ends);
+      check.ok(last <= 1080 && last > 900 && ends.length > 5, `${ends.length} cards end at ${last} px`);
+    }
     await visit.page.keyboard.press('ArrowRight');
   }
 }

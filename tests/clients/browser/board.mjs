@@ -77,7 +77,7 @@ async function readingTheActivity(visit, session) {
   check.ok(before >= 40, `${before} events`);
   await visit.inPage(() => window.scrollTo(0, 700));
   await file('News for a reader');
-  await visit.until('1 new', () => document.getElementById('step').textContent === '1 new');
+  await visit.until('1 change', () => document.getElementById('step').textContent === '1 change');
   check.equal(await count(), before);
   const { y } = await (await visit.page.$('#step')).boundingBox();
   check.ok(y >= 0 && y < 100, `the number of news is at ${y} px`);

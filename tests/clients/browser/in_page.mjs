@@ -50,6 +50,13 @@ export function clippedTexts() {
   return found.slice(0, 10);
 }
 
+/** The rows of the list whose attributes are not on a line of their own below the title. */
+export function chipsBesideTitles() {
+  const rows = [...document.querySelectorAll('.issues tbody tr')];
+  const isBeside = (row) => row.querySelector('.details').getBoundingClientRect().top < row.querySelector('.title').getBoundingClientRect().bottom - 1;
+  return rows.filter(isBeside).map((row) => row.textContent.slice(0, 40));
+}
+
 /** What has the focus, if anything of the page has, and whether people can see that. */
 export function focused() {
   const element = document.activeElement;

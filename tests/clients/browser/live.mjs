@@ -181,7 +181,7 @@ async function pausing(visit, session) {
   check.ok(box.y >= 0 && box.y < 60, `the control is at ${box.y} px`);
   const first = await file(session, 'Filed while paused');
   await visit.until('a step', () => !document.getElementById('step').hidden);
-  check.match(await visit.page.$eval('#step', (step) => step.textContent), /^1 new/);
+  check.match(await visit.page.$eval('#step', (step) => step.textContent), /^1 change/);
   check.equal(await visit.inPage(isThere, `#${elementOf(first)}`), false, 'shown although paused');
   await visit.page.click('#step');
   await shown(visit, 'the first step', isThere, `#${elementOf(first)}`);

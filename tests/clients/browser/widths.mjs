@@ -8,13 +8,14 @@
 import { check, run } from '../scenario.mjs';
 import { Chromium } from './chromium.mjs';
 import { linkedIssues, site } from './stores.mjs';
-import { clippedTexts } from './in_page.mjs';
+import { chipsBesideTitles, clippedTexts } from './in_page.mjs';
 import { EMPTY, PAGES } from './pages.mjs';
 
 const RUN_MS = 120_000;
 // 320 is what 1,280 are when everything is magnified four times, as WCAG 1.4.10 asks for.
-const WIDTHS = [320, 360, 768, 1000, 1024, 1280, 2560];
+const WIDTHS = [320, 360, 390, 768, 1000, 1024, 1280, 2560];
 const HEIGHT = 900;
+const SETTINGS = 'name = "A project whose name is longer than a phone is wide"\n';
 
 const [binary] = process.argv.slice(2);
 
@@ -22,7 +23,7 @@ await run('widths', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/widths.mjs /path/to/ait');
   const chromium = await Chromium.start();
   for (const [stored, pages] of [[linkedIssues(120), PAGES], [[], EMPTY]]) {
-    const server = await site(binary, stored);
+    const server = await site(binary, stored, SETTINGS);
     const visit = await chromium.visit(server.origin);
     for (const [path, status] of Object.entries(pages)) {
       await visit.open(path, status);
@@ -30,6 +31,10 @@ await run('widths', RUN_MS, async () => {
         await visit.page.setViewport({ width, height: HEIGHT });
         await visit.fits(path);
         check.deepEqual(await visit.inPage(clippedTexts), [], `cut off at ${width} px: ${path}`);
+        const scrolled = await visit.inPage(() => document.querySelector('.tabs ul').scrollWidth - document.querySelector('.tabs ul').clientWidth);
+        check.ok(scrolled <= 0 || width < 360, `the tabs need ${scrolled} px more at ${width} px: ${path}`);
+        const uneven = await visit.inPage(chipsBesideTitles);
+        check.deepEqual(uneven, [], `at ${width} px: ${path}`);
         const columns = await visit.inPage(() => document.querySelector('main').clientWidth);
         check.ok(columns > 200, `${path} has ${columns} px for its content at ${width}`);
       }

@@ -43,7 +43,11 @@ fn troubled() -> Vec<Value> {
     let returns: Vec<_> = [filed].into_iter().chain(returns).collect();
     vec![
         issue(0, "fine", "created", &[filed]),
-        parked(issue(1, "asked later", "created", &[filed]), 1, Some("Which <port>?\nAny?")),
+        parked(
+            issue(1, "asked later", "created", &[filed]),
+            1,
+            Some("Which **<port>**?\nAny, or `0`?"),
+        ),
         parked(issue(2, "asked first", "created", &[filed]), 2, Some("Which disk?")),
         parked(issue(3, "no device", "created", &[filed]), 3, None),
         issue(4, "slow claim", "in_progress", &[filed, (30, CLAIMED)]),
@@ -71,7 +75,7 @@ fn the_attention_section_gives_reasons_and_next_steps() {
         "<a href=\"/triage?kind=waits_long_for_review\">1 waits for review</a>",
         "<a href=\"/?parked=true\">1 parked without an end</a>",
         "asker asks: Which disk?",
-        "asker asks: Which &lt;port&gt;? Any?",
+        "asker asks: Which &lt;port&gt;? Any, or 0?",
         "<code>ait answer 00000002 'TEXT'</code>",
         "data-copy=\"ait answer 00000002 'TEXT'\"",
         "worker has held it for 30 h",
@@ -194,7 +198,7 @@ fn the_wallboard_shows_the_board_agents_and_attention() {
     };
     let board = part("wall-board");
     assert!(board.contains(">slow claim</a>") && board.contains("worker</bdi> <time"), "{board}");
-    assert!(board.contains(">and 10 more</li>"), "{board}");
+    assert!(board.contains("<span class=\"count\">15</span>"), "{board}");
     assert!(part("wall-agents").contains("Agents at work <span class=\"count\">1</span>"));
     let attention = part("wall-attention");
     assert!(
@@ -213,4 +217,20 @@ fn the_wallboard_shows_the_board_agents_and_attention() {
         body.contains("Nothing needs attention") && body.contains("No agent holds an issue."),
         "{body}"
     );
+}
+
+#[test]
+fn the_board_renders_short_questions_and_shows_the_beginning_of_long_ones() {
+    let long = format!("**Which** one? {}", "word ".repeat(200));
+    let issues = [
+        parked(issue(1, "short", "created", &[(2, "Issue filed")]), 1, Some("**Which** `one`?")),
+        parked(issue(2, "long", "created", &[(2, "Issue filed")]), 1, Some(&long)),
+    ];
+    let (_directory, _client, port) = serve(&issues);
+    let body = get(port, "/board").body;
+    assert!(body.contains("<p><strong>Which</strong> <code>one</code>?</p>"), "{body}");
+    assert!(body.contains("<p>Which one? word word") && !body.contains("**"), "{body}");
+    let page = get(port, &format!("/issues/{}", id(2))).body;
+    let whole = format!("<strong>Which</strong> one? {}", "word ".repeat(200).trim_end());
+    assert!(page.contains(&whole), "{page}");
 }

@@ -196,6 +196,7 @@ fn each_agent_has_a_lane_on_demand() {
         has(0, "the in_progress one") && has(0, "the in_review one") && has(0, "/agents/dev\"")
     );
     assert!(has(1, "the completed one") && has(1, "/agents/other\""));
+    assert!(!has(1, "in progress") && !has(1, "in review"), "only statuses with cards: {body}");
     assert!(has(2, "no agent") && has(2, "the created one"));
     assert!(body.contains("the closed one"), "ended issues are folded below");
 }

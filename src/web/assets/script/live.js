@@ -184,7 +184,8 @@ const hold = (young) => {
   const count = Math.max(changed(content, before, Number(main.dataset.now)).length, gone.length);
   if (count === 0 && !waiting) return;
   waiting = { young, at: Date.now() };
-  stepButton.textContent = stepButton.dataset.step.replace("{count}", count);
+  const { step, stepOne } = stepButton.dataset;
+  stepButton.textContent = count === 1 ? stepOne : step.replace("{count}", count);
 };
 
 const load = async () => {

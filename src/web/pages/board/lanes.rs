@@ -1,4 +1,4 @@
-//! The board in lanes: for each agent the open issues that it has, by status.
+//! The board in lanes: for each agent the open issues that it has, side by side in the order of their statuses.
 
 use std::collections::BTreeMap;
 
@@ -82,24 +82,22 @@ fn lane(
                 }
                 " " span.count { (total) }
             }
-            div.board {
-                @for (column, cards) in columns.iter().zip(lane) {
-                    @let status = column.status;
-                    @let hidden = cards.len().saturating_sub(MAX_CARDS);
-                    div class={ "cell status-" (status) @if cards.is_empty() { " empty" } } {
-                        p.cell-name {
-                            (icons::status(status)) (strings::status(status)) " " span.count { (cards.len()) }
-                        }
-                        ol.cards {
-                            @for &position in cards.iter().take(MAX_CARDS) {
-                                li { (card(&chips.view.summaries()[position], chips, board.gone)) }
-                            }
-                        }
-                        @if hidden > 0 {
-                            @let query = query.list(StatusSet::from_iter([status]));
-                            p.more { a href={ "/" (query.query_string()) } { (text::MORE_OF_AGENT) } }
+            ul.lane-counts {
+                @for (column, cards) in columns.iter().zip(lane).filter(|(_, cards)| !cards.is_empty()) {
+                    li class={ "status-" (column.status) } {
+                        (icons::status(column.status)) (strings::status(column.status)) " "
+                        span.count { (cards.len()) }
+                        @if cards.len() > MAX_CARDS {
+                            @let query = query.list(StatusSet::from_iter([column.status]));
+                            " " a href={ "/" (query.query_string()) } { (text::MORE_OF_AGENT) }
                         }
                     }
+                }
+            }
+            ol.cards {
+                @for &position in lane.iter().flat_map(|cards| cards.iter().take(MAX_CARDS)) {
+                    @let summary = &chips.view.summaries()[position];
+                    li class={ "status-" (summary.status) } { (card(summary, chips, board.gone, true)) }
                 }
             }
         }

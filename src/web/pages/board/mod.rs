@@ -126,7 +126,7 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
         } @else {
             ol.cards {
                 @for summary in cards.iter().map(|&position| &chips.view.summaries()[position]) {
-                    li id={ "card-" (summary.id) } { (card(summary, chips, board.gone)) }
+                    li id={ "card-" (summary.id) } { (card(summary, chips, board.gone, false)) }
                 }
             }
         }
@@ -136,7 +136,8 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
     }
 }
 
-fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
+/// Renders a card; with its status where cards of several statuses stand together.
+fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients, has_status: bool) -> Markup {
     let (view, now) = (chips.view, chips.now);
     let holder = summary.holder();
     let since = holder.map_or_else(|| summary.in_status_since(), |held| held.since);
@@ -148,6 +149,7 @@ fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
         {
             h3 { a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } }
             p.details {
+                @if has_status { (components::status_icon(summary.status)) }
                 (components::kind(summary.classification))
                 code { (summary.id.short()) }
                 (chips.of(summary))

@@ -11,16 +11,14 @@ use crate::web::strings::{self, graph as text};
 
 /// The size of a box.
 const WIDTH: usize = 184;
-const HEIGHT: usize = 48;
+const HEIGHT: usize = 62;
 /// The space between columns, and between rows.
 const COLUMN_GAP: usize = 52;
 const ROW_GAP: usize = 14;
 /// The space around the drawing, for the outline of the focus.
 const MARGIN: usize = 4;
-/// How many characters of a title a box contains.
-const MAX_TITLE_CHARS: usize = 24;
-/// How many characters of a title the text alternative contains.
-const MAX_NAME_CHARS: usize = 120;
+/// How many characters each of the two lines of a title contains.
+const LINE_CHARS: usize = 25;
 
 /// Renders the section; nothing if the issue blocks nothing and nothing blocks it.
 pub(super) fn graph(view: &IssueView) -> Markup {
@@ -97,8 +95,8 @@ fn box_of(node: &GraphNode, (x, y): (usize, usize), view: &IssueView) -> Markup 
     let issue = summary(node, view);
     let is_current = issue.id == view.found.issue.id;
     let title = undirected(&issue.title);
-    let name = shortened(&title, MAX_NAME_CHARS);
-    let name = text::name(&issue.id.short(), &name, strings::status(issue.status));
+    let name = text::name(&issue.id.short(), &title, strings::status(issue.status));
+    let [first, second] = two_lines(&title);
     html! {
         a class={ "node status-" (issue.status) } href=(components::issue_path(issue.id))
             aria-current=[is_current.then_some("page")]
@@ -110,10 +108,21 @@ fn box_of(node: &GraphNode, (x, y): (usize, usize), view: &IssueView) -> Markup 
             svg x=(x + 10) y=(y) width=(WIDTH - 18) height=(HEIGHT) {
                 use href={ "#status-" (issue.status) } y="8" width="13" height="13" {}
                 text.id x="19" y="19" { (issue.id.short()) }
-                text x="0" y="38" { (shortened(&title, MAX_TITLE_CHARS)) }
+                text x="0" y="37" { (first) }
+                text x="0" y="53" { (second) }
             }
         }
     }
+}
+
+/// Returns the beginning of a title on two lines, broken between words where that is possible.
+fn two_lines(title: &str) -> [String; 2] {
+    let Some((end, _)) = title.char_indices().nth(LINE_CHARS) else {
+        return [title.to_owned(), String::new()];
+    };
+    let end = title[..end].rfind(' ').filter(|end| *end > 0).unwrap_or(end);
+    let (first, second) = title.split_at(end);
+    [first.to_owned(), shortened(second.trim_start(), LINE_CHARS - 1)]
 }
 
 /// Renders what the drawing shows as a list.
@@ -143,6 +152,22 @@ fn alternative(graph: &BlockingGraph, view: &IssueView) -> Markup {
                     }
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_broken_between_words() {
+        for (title, first, second) in [
+            ("Short", "Short", ""),
+            ("A title that needs two lines", "A title that needs two", "lines"),
+            (&*"x".repeat(60), &*"x".repeat(25), &*format!("{}…", "x".repeat(24))),
+        ] {
+            assert_eq!(two_lines(title), [first, second]);
         }
     }
 }
