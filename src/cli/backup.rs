@@ -11,6 +11,7 @@ use super::output::STRONG;
 use super::progress::with_progress;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::Timestamp;
+use crate::domain::text::counted;
 use crate::span::humanize_bytes;
 use crate::tracker::backup::file;
 use crate::tracker::{BackupContent, Maintenance, SaveOptions, Saved, StoreError, Tracker};
@@ -152,7 +153,7 @@ fn answer(saved: &Saved, json: bool, output: &mut Output) -> Result<ExitStatus> 
 
 /// Formats a number of issues.
 pub(super) fn issues(count: usize) -> String {
-    if count == 1 { "1 issue".to_owned() } else { format!("{count} issues") }
+    counted(count, "issue", "issues")
 }
 
 /// Returns the file to write: the named one, or one named after the store and the time, in the named directory or the

@@ -13,6 +13,7 @@ use super::{ExitStatus, Output, sanitize};
 use crate::doctor::{
     self, Check, CheckContext, Examination, Finding, Repaired, Report, Salvaged, Verdict,
 };
+use crate::domain::text::counted;
 
 /// The width of the longest check name, and a gap.
 const CHECK_COLUMNS: usize = 14;
@@ -96,9 +97,9 @@ fn write_salvaged(salvaged: &Salvaged, output: &mut Output) -> Result<()> {
     let Salvaged { file, issues, issues_read, changes_made, lost } = salvaged;
     let name = sanitize::line(&file.display().to_string());
     let issues = super::backup::issues(*issues);
-    let changes = if *changes_made == 1 { "change" } else { "changes" };
+    let changes = counted(*changes_made, "change", "changes");
     output.line(format_args!(
-        "saved {issues} in {} ({issues_read} read in issues.json, and {changes_made} {changes} in the log)",
+        "saved {issues} in {} ({issues_read} read in issues.json, and {changes} in the log)",
         output.styled(STRONG, name)
     ))?;
     for what in lost {
@@ -184,13 +185,9 @@ fn write_finding(finding: &Finding, output: &mut Output) -> Result<()> {
 }
 
 fn summary(report: &Report, fixes: bool) -> String {
-    let counted = |verdict, one: &str, many: &str| match report.count(verdict) {
-        1 => format!("1 {one}"),
-        count => format!("{count} {many}"),
-    };
     let mut parts = vec![format!("{} checks in {} ms", report.findings.len(), report.took_ms)];
-    parts.push(counted(Verdict::Problem, "problem", "problems"));
-    parts.push(counted(Verdict::Warning, "warning", "warnings"));
+    parts.push(counted(report.count(Verdict::Problem), "problem", "problems"));
+    parts.push(counted(report.count(Verdict::Warning), "warning", "warnings"));
     parts.push(format!("{} skipped", report.count(Verdict::Skipped)));
     let hint = match report.repairs().is_empty() || fixes {
         true => "",

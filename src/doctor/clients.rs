@@ -15,8 +15,9 @@ use tokio::process::Command;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::report::{counted, quoted};
+use super::report::quoted;
 use super::{Check, CheckContext, Finding, PROBE_TIMEOUT, ProjectContext, Verdict};
+use crate::domain::text::counted;
 use crate::port_probe;
 use crate::setup::{ClientEntry, Damaged, Transport, entries, is_program};
 use crate::store::json::inspect::paths_of;

@@ -5,8 +5,9 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::report::{counted, quoted};
+use super::report::quoted;
 use super::{Check, CheckContext, Finding, Repair};
+use crate::domain::text::counted;
 use crate::processes::Registry;
 use crate::store::json::fs::directory_of;
 use crate::store::json::inspect::{self, Leftovers, paths_of};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::domain::text::counted;
 use crate::domain::thresholds::{MANY_RETURNS, is_old_claim};
 use crate::domain::{ActionKind, Issue, Lease, Status, Timestamp};
 use crate::span;
@@ -10,7 +11,6 @@ use crate::store::State;
 use crate::store::clients::Clients;
 use crate::store::json::inspect::Inspection;
 
-use super::report::counted;
 use super::{Check, Finding, link_checks};
 
 /// The tolerated difference between the clocks of machines.

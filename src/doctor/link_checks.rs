@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::domain::text::counted;
 use crate::domain::{AgentName, Issue, IssueGraph, IssueId, LinkKind, Status, Timestamp};
 use crate::store::memory::IndexedIssues;
 
-use super::report::counted;
 use super::{Check, Finding};
 
 /// Edits by hand can form what the rules refuse: cycles, links to nothing, and open parts of what has ended.

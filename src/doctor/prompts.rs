@@ -1,10 +1,9 @@
 //! Checks and repairs of the files that `ait init` wrote: whether they are up to date.
 
+use super::{Check, CheckContext, Finding, Repair};
+use crate::domain::text::counted;
 use crate::setup::{self, FileChange, InstalledSetup, SetupError, SetupStatus};
 use crate::store::json::inspect::paths_of;
-
-use super::report::counted;
-use super::{Check, CheckContext, Finding, Repair};
 
 pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Prompts;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tokio::task::spawn_blocking;
 
-use super::report::counted;
 use super::{Check, CheckContext, Repair, Report, Verdict, files, prompts};
+use crate::domain::text::counted;
 use crate::processes::Registry;
 use crate::store::backup::{BackupError, SaveOptions};
 use crate::store::json::inspect::{self, OpenError, paths_of};

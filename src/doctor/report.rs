@@ -212,8 +212,3 @@ impl Report {
 pub(super) fn quoted(path: &Path) -> String {
     shell_words::quote(&path.to_string_lossy()).into_owned()
 }
-
-/// Formats a count with its noun.
-pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
-}

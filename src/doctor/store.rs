@@ -2,8 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::report::{counted, quoted};
+use super::report::quoted;
 use super::{Check, CheckContext, Finding, Repair, issue_checks};
+use crate::domain::text::counted;
 use crate::store::json::inspect::{
     self, FileStanding, Inspection, LogCheck, LogFault, OpenError, Repeated,
 };

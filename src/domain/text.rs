@@ -161,6 +161,11 @@ fn at_most(field: &'static str, text: String, limit: usize) -> Result<String, Do
     Ok(text)
 }
 
+/// Formats a count with its noun.
+pub fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// Truncates a text to a number of characters, with an ellipsis in place of the rest.
 pub fn shortened(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::{List, ListedIssue, budget, json};
-use crate::domain::text::shortened;
+use crate::domain::text::{counted, shortened};
 use crate::domain::{
     Attributes, Classification, Comment, Issue, IssueId, Status, Timestamp, UnknownKeys,
 };
@@ -51,9 +51,8 @@ fn marks(listed: &ListedIssue, now: Timestamp) -> String {
 pub(super) fn list(list: &List, rows: &[String], more: Option<String>) -> String {
     let mut text = match list.total {
         0 if list.nothing.is_some() => list.nothing.clone().unwrap_or_default(),
-        1 => "1 issue".to_owned(),
-        total if list.is_at_least => format!("{total} issues or more"),
-        total => format!("{total} issues"),
+        total if list.is_at_least && total > 1 => format!("{total} issues or more"),
+        total => counted(total, "issue", "issues"),
     };
     if let Some(cursor) = list.cursor {
         let _ = write!(text, ", cursor {cursor}");

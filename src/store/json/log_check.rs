@@ -13,6 +13,7 @@ use super::log::mark::MarkFile;
 use super::log::segment::{Scan, Segment, SegmentError, TailState, ordinals, path_of};
 use super::paths::StorePaths;
 use super::snapshot::{self, Snapshot};
+use crate::domain::text::counted;
 use crate::domain::{Event, EventKind, IssueId, Status};
 use crate::store::{EventPosition, State};
 
@@ -133,8 +134,7 @@ pub(super) fn named(issues: &[IssueId], count: usize) -> String {
     }
     let short: Vec<_> = issues.iter().map(IssueId::short).collect();
     let more = if count > issues.len() { ", …" } else { "" };
-    let word = if count == 1 { "issue" } else { "issues" };
-    format!("{count} {word} ({}{more})", short.join(", "))
+    format!("{} ({}{more})", counted(count, "issue", "issues"), short.join(", "))
 }
 
 /// Why an event cannot follow a state.
