@@ -73,7 +73,7 @@ pub struct ReadModel {
     shared: Arc<Shared>,
     /// Whether the store answers searches itself.
     searches_in_store: bool,
-    /// Bounds how many reads run at the same time to the number of cores: more would only wait for each other there.
+    /// Bounds how many reads run at the same time to the number of cores but one, which is left for changes.
     readers: Arc<Semaphore>,
 }
 
@@ -126,12 +126,12 @@ impl Shared {
 impl ReadModel {
     /// Creates an empty read model; the first read loads all issues.
     pub fn new(tracker: Tracker) -> Self {
-        let cores = available_parallelism().map_or(1, NonZero::get);
+        let readers = available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1);
         Self {
             tracker,
             shared: Arc::default(),
             searches_in_store: false,
-            readers: Arc::new(Semaphore::new(cores)),
+            readers: Arc::new(Semaphore::new(readers)),
         }
     }
 
@@ -146,8 +146,8 @@ impl ReadModel {
         &self.tracker
     }
 
-    /// Runs a closure on a view of the current issues, on a blocking thread. At most as many reads run at the same time
-    /// as there are cores.
+    /// Runs a closure on a view of the current issues, on a blocking thread. Reads leave one core for changes, if there
+    /// are several.
     ///
     /// # Errors
     ///

@@ -271,5 +271,5 @@ async fn checker_detects_lost_and_resurrected_changes() {
     fs::write(&segment, with_change).unwrap();
     check().await.unwrap();
     scene.answers.mark_last_change_refused();
-    assert!(check().await.unwrap_err().contains("was refused and is there"));
+    assert!(check().await.unwrap_err().contains("was refused and is stored"));
 }

@@ -226,6 +226,9 @@ fn open_questions_are_on_the_board_and_the_issue_page() {
     let page = get(port, &format!("/issues/{id}")).body;
     assert!(page.contains("</bdi> asked a question") && page.contains("Which database?"), "{page}");
     assert!(!get(port, "/board").body.contains("Questions to people"));
+    client.call("ask_human", question(&id, "dev")).ok();
+    let page = get(port, &format!("/issues/{id}")).body;
+    assert!(page.contains(asked) && page.contains("</bdi> asked a question"), "{page}");
 }
 
 /// Writes the `on-question` setting.

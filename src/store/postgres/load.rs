@@ -33,8 +33,8 @@ pub(super) struct Loaded {
     pub reserved: Vec<i64>,
 }
 
-/// Columns of the statements that claim: whether the issue changed after the statement began, whether the parking of one
-/// has ended, and the sequence number.
+/// Columns of the statements that claim: whether the issue changed after the statement began, whether the parking of
+/// one has ended, the sequence number.
 const IS_CHANGED: usize = 5;
 const IS_DUE: usize = 6;
 const DRAWN: usize = 7;
@@ -82,9 +82,10 @@ pub(super) async fn read(
     let (mut loaded, sql) = (Loaded::default(), &database.sql);
     // One after the other on the server, so each sees what was committed before the locks of those before it were free.
     let named = read_named(client, sql, needs);
-    let rest = read_rest(client, sql, needs);
-    let (named, (held, keys), (claims, reserved)) =
-        tokio::try_join!(biased; named, rest, take(client, database, needs, events))?;
+    let keys = lock_keys(client, sql, needs);
+    let (named, keys, taken) =
+        tokio::try_join!(biased; named, keys, take(client, database, needs, events))?;
+    let Taken { claims, held, reserved } = taken;
     loaded.reserved = reserved;
     if let [locked, around] = &named[..] {
         loaded.named.add(locked)?;
@@ -124,14 +125,21 @@ async fn read_named(
     Ok(vec![locked, around])
 }
 
-/// Locks and reads what claims may take, and draws a sequence number for each event. Does so again if an issue changed
-/// meanwhile, and so its place, or if the parking of one has ended.
+/// What claims may take.
+struct Taken {
+    claims: Vec<Row>,
+    held: Vec<Row>,
+    reserved: Vec<i64>,
+}
+
+/// Locks and reads what claims may take, and what their agents hold, and draws a sequence number for each event.
+/// Repeats that if an issue changed meanwhile, and so its place, or if the parking of one has ended.
 async fn take(
     client: &ClientWrapper,
     database: &Database,
     needs: &Needs,
     events: usize,
-) -> Result<(Vec<Row>, Vec<i64>), Failure> {
+) -> Result<Taken, Failure> {
     let sql = &database.sql;
     let mut is_due = false;
     loop {
@@ -143,10 +151,12 @@ async fn take(
             Ok(())
         };
         let events = if needs.draw_by_claiming() { 0 } else { events };
-        let (_, mut claims, mut reserved) = tokio::try_join!(
+        // What is held is read after the locks: an issue that is ready waits for none of it.
+        let (_, mut claims, held, mut reserved) = tokio::try_join!(
             biased;
             unpark,
             read_candidates(client, database, needs),
+            read_held(client, sql, needs),
             reserve(client, sql, events),
         )?;
         let says = |column: usize| claims.iter().any(|row| row.try_get(column).unwrap_or(false));
@@ -158,7 +168,7 @@ async fn take(
         if needs.draw_by_claiming() {
             reserved = claims.iter().map(|row| row.try_get(DRAWN)).collect::<Result<_, _>>()?;
         }
-        return Ok((claims, reserved));
+        return Ok(Taken { claims, held, reserved });
     }
 }
 
@@ -228,25 +238,27 @@ async fn read_reviews(
     Ok(run(client, sql, &sql.claim_reviews, &params).await?)
 }
 
-async fn read_rest(
+async fn read_held(
     client: &ClientWrapper,
     sql: &Statements,
     needs: &Needs,
-) -> Result<(Vec<Row>, Vec<Row>), Failure> {
+) -> Result<Vec<Row>, Failure> {
     let agents: Vec<&String> = needs.counted.iter().collect();
-    let held = async {
-        if agents.is_empty() {
-            return Ok(Vec::new());
-        }
-        run(client, sql, &sql.held, &[(&agents, Type::TEXT_ARRAY)]).await
-    };
-    let keys = async {
-        if !needs.sets_keys {
-            return Ok(Vec::new());
-        }
-        run(client, sql, &sql.lock_keys, &[]).await
-    };
-    Ok(tokio::try_join!(biased; held, keys)?)
+    if agents.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(run(client, sql, &sql.held, &[(&agents, Type::TEXT_ARRAY)]).await?)
+}
+
+async fn lock_keys(
+    client: &ClientWrapper,
+    sql: &Statements,
+    needs: &Needs,
+) -> Result<Vec<Row>, Failure> {
+    if !needs.sets_keys {
+        return Ok(Vec::new());
+    }
+    Ok(run(client, sql, &sql.lock_keys, &[]).await?)
 }
 
 /// Draws sequence numbers, which later ones will exceed.

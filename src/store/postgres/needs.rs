@@ -32,8 +32,8 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// Returns true if there are only claims of what is ready, and one statement finds that. It draws the sequence numbers of
-    /// their events, too. Several would draw numbers before they have all locks.
+    /// Returns true if there are only claims of what is ready, and one statement finds that. It draws the sequence
+    /// numbers of their events, too. Several would draw numbers before they have all locks.
     pub fn draw_by_claiming(&self) -> bool {
         let searches = self.work.len() + usize::from(self.reviews > 0);
         searches == 1 && !self.names_issues() && !self.sets_keys

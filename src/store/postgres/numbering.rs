@@ -19,7 +19,7 @@ use super::sql::{BEGIN, advisory_key};
 use crate::store::EventPosition;
 
 /// How many events are numbered at once, at most.
-const NUMBERED_AT_ONCE: i64 = 20_000;
+pub(super) const NUMBERED_AT_ONCE: i64 = 20_000;
 /// How long commits are gathered before their events are numbered.
 const GATHER_FOR: Duration = Duration::from_millis(20);
 /// How long commits are gathered at most, while another process numbers their events.

@@ -63,8 +63,11 @@ macro_rules! named {
 /// taking are passed over; whatever else holds one is waited for. `is_changed` says that an issue changed after the
 /// statement began, so that its place may be another one.
 ///
-/// A claim takes the advisory lock of an issue before that of its row, and keeps both. So no claim waits for another one.
-/// The limit of the search is never reached: with one the server expects to need few issues, and reads an index in its order.
+/// A claim takes the advisory lock of an issue before that of its row, and keeps both. So no claim waits for another.
+/// Transactions that edit and claim may wait for each other: the server ends one of them, which is tried again. The
+/// limit of the search is never reached: with one the server expects to need few issues, and reads an index in its
+/// order. The sum keeps it from looking a row up by its status. A statement that has waited does not lock all that
+/// was claimed meanwhile: the first such issue is returned as one that changed, and ends it.
 macro_rules! take {
     ($condition:expr, $order:literal, $limit:literal, $status:literal) => {
         concat!(
@@ -78,9 +81,10 @@ macro_rules! take {
             columns!(),
             ", i.priority, i.written_in <> c.written_in AS is_changed ",
             from_issues!(),
-            " WHERE i.id = c.id AND i.status = ",
+            " WHERE i.id = c.id AND (i.status + 0 = ",
             $status,
-            " FOR UPDATE OF i, t) i WHERE pg_try_advisory_xact_lock(uuid_hash_extended(c.id, {seed})) LIMIT ",
+            " OR clock_timestamp() > statement_timestamp() + interval '100 ms') FOR UPDATE OF i, t) i \
+             WHERE pg_try_advisory_xact_lock(uuid_hash_extended(c.id, {seed})) LIMIT ",
             $limit
         )
     };

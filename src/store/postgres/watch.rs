@@ -13,7 +13,7 @@ use tokio_postgres::AsyncMessage;
 use super::connection;
 use super::database::Database;
 use super::error::Failure;
-use super::numbering;
+use super::numbering::{self, NUMBERED_AT_ONCE};
 use super::options::{Listen, PostgresOptions};
 use super::sql;
 use crate::store::EventPosition;
@@ -40,8 +40,9 @@ pub(super) fn spawn(database: &Arc<Database>) {
         let _tell = tell;
         let mut is_told = false;
         while let Some(database) = database.upgrade() {
-            if is_told {
-                database.publish(*told.borrow_and_update());
+            let position = *told.borrow_and_update();
+            if is_told && is_plausible(&database, position) {
+                database.publish(position);
             } else if let Err(failure) = look(&database).await {
                 tracing::debug!("new events cannot be looked for: {failure:?}");
             }
@@ -53,6 +54,13 @@ pub(super) fn spawn(database: &Arc<Database>) {
             is_told = tokio::time::timeout(POLL_EVERY, told.changed()).await.is_ok();
         }
     });
+}
+
+/// Returns true if a position that a notification tells may be published without a look: another server may be ahead of
+/// this one, and any role of the database may notify.
+fn is_plausible(database: &Database, position: EventPosition) -> bool {
+    let ahead = position.number.saturating_sub(database.newest.borrow().number);
+    matches!(database.options.listen, Listen::Here) && ahead <= NUMBERED_AT_ONCE.cast_unsigned()
 }
 
 async fn look(database: &Database) -> Result<(), Failure> {
@@ -114,6 +122,6 @@ async fn listen_once(
 /// Reads the number and the nonce of the newest event, as the statement that numbers events tells them.
 fn told_position(payload: &str) -> Option<EventPosition> {
     let (number, nonce) = payload.split_once(' ')?;
-    let (number, nonce): (i64, i64) = (number.parse().ok()?, nonce.parse().ok()?);
-    Some(EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() })
+    let (number, nonce): (u64, i64) = (number.parse().ok()?, nonce.parse().ok()?);
+    Some(EventPosition { number, hash: nonce.cast_unsigned() })
 }

@@ -11,8 +11,8 @@ use super::fields::{
 };
 use super::form_token::{FormTokens, Purpose};
 use super::person::Person;
+use crate::domain::text::shortened;
 use crate::domain::{AgentName, CommentText, Issue, Label, Priority, Question, Status};
-use crate::web::markdown::one_line;
 use crate::web::pages::components::issue_path;
 use crate::web::strings::actions as text;
 use crate::web::strings::attributes;
@@ -232,7 +232,7 @@ fn options(question: &Question, chosen: &str) -> Markup {
             @for (number, option) in numbered {
                 label.choice {
                     input type="radio" name=(OPTION) value=(number) checked[is_chosen(number)];
-                    span dir="auto" { (one_line(option, MAX_OPTION_CHARS)) }
+                    span dir="auto" { (shortened(option, MAX_OPTION_CHARS)) }
                 }
             }
             label.choice {

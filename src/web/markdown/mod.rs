@@ -73,6 +73,8 @@ fn try_render(text: &str, links: &Links<'_>) -> Option<Markup> {
     let (text, options, arena) = (printable(text), options(), Arena::new());
     let document = parsed(&arena, &text, &options)?;
     let (html, written) = html::write(document, &options, links)?;
+    // Entities may stand for control characters.
+    let html = printable(&html).into_owned();
     let cells = text.matches('|').count().min(MAX_SMALL_CELLS);
     let (blocks, lines) = (written.blocks.min(MAX_BLOCKS), written.lines.min(MAX_LINES));
     let extra_bytes = MAX_MENTION_BYTES * written.mentions

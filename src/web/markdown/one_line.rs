@@ -1,4 +1,5 @@
-//! The beginning of a text on one line, without the signs of Markdown: for rows and cards.
+//! The beginning of a text on one line, without the signs of Markdown but those that change its sense: for rows and
+//! cards.
 
 use comrak::Arena;
 use comrak::arena_tree::NodeEdge;
@@ -16,7 +17,8 @@ pub(in crate::web) fn one_line(text: &str, max_chars: usize) -> String {
     let source = printable(&text[..end.map_or(text.len(), |(end, _)| end)]);
     let arena = Arena::new();
     let words = parsed(&arena, &source, &options()).map(words).unwrap_or_default();
-    let line = match joined(&words) {
+    // Entities may stand for control characters.
+    let line = match joined(&printable(&words)) {
         line if line.is_empty() => joined(&source),
         line => line,
     };
@@ -34,15 +36,26 @@ fn joined(text: &str) -> String {
 fn words(document: Node<'_>) -> String {
     let mut words = String::new();
     for edge in document.traverse() {
-        let NodeEdge::Start(node) = edge else { continue };
+        let node = match edge {
+            NodeEdge::Start(node) => node,
+            NodeEdge::End(node) => {
+                if matches!(node.data().value, NodeValue::Strikethrough) {
+                    words.push_str("~~");
+                }
+                continue;
+            }
+        };
         match &node.data().value {
+            NodeValue::Strikethrough => words.push_str("~~"),
             NodeValue::Text(text) => words.push_str(text),
             NodeValue::Code(code) => words.push_str(&code.literal),
             NodeValue::CodeBlock(block) => words.extend([" ", &block.literal]),
             NodeValue::HtmlBlock(block) => words.extend([" ", &block.literal]),
             NodeValue::HtmlInline(html) => words.push_str(html),
-            NodeValue::Item(_) | NodeValue::TaskItem(_) if !words.trim().is_empty() => {
-                words.push_str(" · ");
+            NodeValue::Item(_) if !words.trim().is_empty() => words.push_str(" · "),
+            NodeValue::TaskItem(item) => {
+                words.push_str(if words.trim().is_empty() { "" } else { " · " });
+                words.push_str(if item.symbol.is_some() { "[x] " } else { "[ ] " });
             }
             value
                 if value.block()

@@ -159,6 +159,7 @@ fn links_with_other_schemes_become_text() {
 #[test]
 fn control_characters_are_replaced() {
     assert_eq!(render("a\0b\u{1b}[31mc").trim(), "<p>a\u{fffd}b\u{fffd}[31mc</p>");
+    assert_eq!(render("a&#27;b").trim(), "<p>a\u{fffd}b</p>");
     assert!(render(&"\0".repeat(MAX_CHARS + 1)).contains("\u{fffd}\u{fffd}"));
 }
 
@@ -222,7 +223,9 @@ fn a_line_has_the_words_without_the_signs() {
         ("**Bold** and `code`, [a link](https://x.example)", "Bold and code, a link"),
         ("# Heading\n\n1. one\n2. *two*\n\nand\nmore", "Heading · one · two and more"),
         ("> quoted\n\n```sh\nls -l\n```", "quoted ls -l"),
-        ("- [x] done", "done"),
+        ("- [x] done\n- [ ] open", "[x] done · [ ] open"),
+        ("~~MySQL~~ Postgres", "~~MySQL~~ Postgres"),
+        ("x &#27;[31m &#1;", "x \u{fffd}[31m \u{fffd}"),
         ("a_b * c <b>", "a_b * c <b>"),
         ("***", "***"),
         ("x\u{7}", "x\u{fffd}"),

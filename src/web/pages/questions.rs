@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::components;
+use crate::domain::text::shortened;
 use crate::domain::{Issue, Parked, Timestamp};
 use crate::read_model::ReadView;
 use crate::web::markdown::{self, Links, one_line};
@@ -31,7 +32,7 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
                         h3 { a href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) } }
                         @if let Some(asked) = issue.open_question() {
                             (short(&asked.text, view))
-                            (options(&asked.options, |option| html! { (one_line(option, MAX_OPTION_CHARS)) }))
+                            (options(&asked.options, |option| html! { (shortened(option, MAX_OPTION_CHARS)) }))
                         }
                         (asked_by(issue.attributes.parked.as_ref(), now))
                         (way(&issue, (!has_actions).then(|| view.short_id(issue.id))))

@@ -115,5 +115,6 @@ fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
 }
 
 fn title(summary: &IssueSummary) -> Markup {
-    html! { a href=(components::issue_path(summary.id)) dir="auto" { (undirected(&summary.title)) } }
+    // Not by Tab, which would move to cards that are out of sight. The board has the same links.
+    html! { a href=(components::issue_path(summary.id)) tabindex="-1" dir="auto" { (undirected(&summary.title)) } }
 }

@@ -41,7 +41,7 @@ fn asked(directory: &Path) -> String {
     let mut agent = Client::begin(ait(directory).args(["--toolsets", "planning"]));
     let id = agent.add("Which <b>database</b>?", "bug");
     agent.call("get_next_issue", json!({ "agent": "dev" })).issue();
-    let question = json!({ "issue_id": id, "agent": "dev", "question": "Which?", "options": ["SQLite", "<i>Postgres"] });
+    let question = json!({ "issue_id": id, "agent": "dev", "question": "Which?", "options": ["SQLite", "<i>[Postgres](https://db.example)"] });
     agent.call("ask_human", question).ok();
     id
 }
@@ -166,7 +166,7 @@ fn people_act_on_an_issue_from_its_page() {
     assert_eq!((response.status, location), (303, &*format!("/issues/{id}?done=answer")));
     let answered = issue(path, &id);
     assert_eq!(answered["parked"], Value::Null);
-    assert_eq!(last(&answered, "comments")["text"], "<i>Postgres");
+    assert_eq!(last(&answered, "comments")["text"], "<i>[Postgres](https://db.example)");
     assert_eq!(last(&answered, "history")["agent"], "Ann");
     let page = get(port, location).body;
     assert!(page.contains("The answer is saved."), "{page}");

@@ -147,7 +147,9 @@ fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients, has_status: b
         article id={ "i-" (summary.id) } class={ "card" @if has_old_claim { " stale" } }
             data-changed=(summary.modified_at.unix_millis())
         {
-            h3 { a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } }
+            @let title = components::undirected(&summary.title);
+            // Lanes show two lines of a title.
+            h3 { a.title href=(components::issue_path(summary.id)) title=[has_status.then_some(&*title)] dir="auto" { (title) } }
             p.details {
                 @if has_status { (components::status_icon(summary.status)) }
                 (components::kind(summary.classification))

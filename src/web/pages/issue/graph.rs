@@ -18,7 +18,7 @@ const ROW_GAP: usize = 14;
 /// The space around the drawing, for the outline of the focus.
 const MARGIN: usize = 4;
 /// How many characters each of the two lines of a title contains.
-const LINE_CHARS: usize = 25;
+const LINE_CHARS: usize = 22;
 
 /// Renders the section; nothing if the issue blocks nothing and nothing blocks it.
 pub(super) fn graph(view: &IssueView) -> Markup {
@@ -120,7 +120,9 @@ fn two_lines(title: &str) -> [String; 2] {
     let Some((end, _)) = title.char_indices().nth(LINE_CHARS) else {
         return [title.to_owned(), String::new()];
     };
-    let end = title[..end].rfind(' ').filter(|end| *end > 0).unwrap_or(end);
+    let is_between_words = title[end..].starts_with(' ');
+    let word = title[..end].rfind(' ').filter(|word| *word > 0 && !is_between_words);
+    let end = word.unwrap_or(end);
     let (first, second) = title.split_at(end);
     [first.to_owned(), shortened(second.trim_start(), LINE_CHARS - 1)]
 }
@@ -165,7 +167,8 @@ mod tests {
         for (title, first, second) in [
             ("Short", "Short", ""),
             ("A title that needs two lines", "A title that needs two", "lines"),
-            (&*"x".repeat(60), &*"x".repeat(25), &*format!("{}…", "x".repeat(24))),
+            ("A title of words that go on", "A title of words that", "go on"),
+            (&*"x".repeat(60), &*"x".repeat(22), &*format!("{}…", "x".repeat(21))),
         ] {
             assert_eq!(two_lines(title), [first, second]);
         }

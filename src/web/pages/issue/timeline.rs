@@ -6,7 +6,7 @@ use super::changes::ChangeWriter;
 use super::markdown_budget::MarkdownBudget;
 use super::{IssueView, components, icons};
 use crate::domain::event::CHANGE_ACTION;
-use crate::domain::{ActionKind, Question, Status, TimelineEntry};
+use crate::domain::{ActionKind, Status, TimelineEntry};
 use crate::web::strings::issue as text;
 
 /// How many of the latest entries the default page shows, beside the first one.
@@ -22,13 +22,23 @@ pub(super) fn timeline(view: &IssueView, budget: &mut MarkdownBudget) -> Markup 
     let total = timeline.len();
     let hidden = if view.is_full { 0 } else { total.saturating_sub(1 + LATEST) };
     let mut changes = ChangeWriter::new(view.view, view.is_full);
+    let open_question = issue.open_question().and_then(|question| {
+        let comment = question.comment();
+        let is_it = |moment: &TimelineEntry<'_>| {
+            moment.kind() == ActionKind::Asked && moment.comment == Some(&*comment)
+        };
+        timeline.iter().rposition(is_it)
+    });
     // Rendered from the latest to the oldest, because readers want the latest and the budget is limited.
     let mut entries: Vec<Markup> = timeline
         .iter()
         .enumerate()
         .filter(|(index, _)| *index == 0 || *index > hidden)
         .rev()
-        .map(|(index, _)| entry(index, &timeline, view, budget, &mut changes))
+        .map(|(index, _)| {
+            let is_open = open_question == Some(index);
+            entry(index, &timeline, is_open, view, budget, &mut changes)
+        })
         .collect();
     entries.reverse();
     html! {
@@ -56,9 +66,11 @@ pub(super) fn timeline(view: &IssueView, budget: &mut MarkdownBudget) -> Markup 
     }
 }
 
+/// Renders an entry. `is_open` says that it is the question that stands above the timeline, in full.
 fn entry(
     index: usize,
     timeline: &[TimelineEntry<'_>],
+    is_open: bool,
     view: &IssueView,
     budget: &mut MarkdownBudget,
     changes: &mut ChangeWriter,
@@ -66,7 +78,6 @@ fn entry(
     let moment = &timeline[index];
     let gap_ms =
         index.checked_sub(1).map_or(0, |before| moment.at.millis_since(timeline[before].at));
-    let is_open = is_open_question(moment, view);
     html! {
         li class={ "moment " (colour_class(moment)) } id={ "moment-" (index + 1) }
             data-changed=(moment.at.unix_millis())
@@ -102,13 +113,6 @@ fn held_ms(before: &[TimelineEntry<'_>], moment: &TimelineEntry<'_>) -> Option<u
 /// Returns true for a question and an answer. Their comments say what changed.
 fn is_about_question(moment: &TimelineEntry<'_>) -> bool {
     matches!(moment.kind(), ActionKind::Asked | ActionKind::Answered)
-}
-
-/// Returns true for the question that stands above the timeline because it is open, in full.
-fn is_open_question(moment: &TimelineEntry<'_>, view: &IssueView) -> bool {
-    let question = view.found.issue.open_question();
-    moment.kind() == ActionKind::Asked
-        && moment.comment == question.map(Question::comment).as_deref()
 }
 
 fn colour_class(moment: &TimelineEntry<'_>) -> String {
