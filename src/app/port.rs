@@ -382,7 +382,7 @@ mod tests {
 
     /// Also where a process would leave HTTP to the other one, and take over after it.
     #[tokio::test]
-    async fn a_process_without_tokens_never_follows_a_dedicated_server_with_tokens() {
+    async fn process_without_tokens_never_follows_a_server_with_tokens() {
         let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
         let open = Ports { defers: true, ..ports(&directory, "one", &default_ports) };
         let guarded = Ports { is_guarded: true, defers: false, ..open.clone() };

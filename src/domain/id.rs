@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_search_name_issues_as_people_and_branches_write_them() {
+    fn search_words_name_issues_as_people_and_branches_do() {
         for word in [
             "3f2a9c1e",
             "#3F2A9C1E",

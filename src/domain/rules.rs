@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_required_version_refuses_every_other_one_and_changes_nothing() {
+    fn required_version_refuses_all_others_and_changes_nothing() {
         let mut issue = issue_in(Status::Created);
         let required = |version| Command::RequireVersion { issue: id().into(), version };
         let known = required(issue.version());

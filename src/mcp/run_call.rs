@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_waits_tries_no_second_claim_before_there_is_something_for_it() {
+    async fn waiting_call_tries_again_only_when_an_issue_is_ready() {
         let claims = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&claims);
         let tracker = tracker(move |_| {

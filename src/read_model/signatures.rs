@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_issue_that_changed_has_the_signature_of_its_new_texts_alone() {
+    fn changed_issue_has_the_signature_of_its_new_texts_alone() {
         let issue = |title: &str| -> Issue {
             let time = "2026-01-31T09:30:00.000Z";
             let issue = serde_json::json!({

@@ -318,7 +318,7 @@ fn activity_page_version_changes_with_a_new_event() {
 }
 
 #[test]
-fn activity_page_of_a_store_with_older_issues_says_that_the_log_begins() {
+fn activity_page_says_that_the_log_began_with_issues() {
     let directory = directory();
     write_issues(directory.path(), &[issue_json(&id(0), "older", "created")]);
     let client = Client::start(directory.path());

@@ -220,7 +220,7 @@ fn the_wallboard_shows_the_board_agents_and_attention() {
 }
 
 #[test]
-fn the_board_renders_short_questions_and_shows_the_beginning_of_long_ones() {
+fn board_renders_short_questions_and_cuts_long_ones() {
     let long = format!("**Which** one? {}", "word ".repeat(200));
     let issues = [
         parked(issue(1, "short", "created", &[(2, "Issue filed")]), 1, Some("**Which** `one`?")),
