@@ -1,6 +1,6 @@
 // The controls that only work with scripts.
 
-/** Shows the controls that only work with scripts. */
+/** Shows the copy buttons. */
 const dress = () => {
   // Only local and secure pages may write to the clipboard.
   if (!navigator.clipboard) return;
@@ -66,14 +66,14 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) main.querySelector("#filters")?.reset();
 });
 
-// What a form has done is said once, and not again when the page is loaded again.
+// Removes `done` from the address, so that a reload does not repeat the message of a form.
 const address = new URL(location.href);
 if (address.searchParams.has("done")) {
   address.searchParams.delete("done");
   history.replaceState(history.state, "", address);
 }
 
-// An entry of a long timeline may be on the page with all of them only.
+// A long timeline hides some entries. If the address names a hidden one, loads the page with all entries.
 if (/^#moment-\d+$/.test(location.hash) && !document.querySelector(location.hash) && main.querySelector("#issue-gap")) {
   location.replace(`?all=1${location.hash}`);
 }

@@ -1,26 +1,26 @@
 // Shortcuts on the keyboard, and the dialog that lists them.
 //
-// Keys without a modifier can be switched off, because some programs for speech and some hands press them by accident
-// (WCAG 2.1.4). They are never taken from a field, from a dialog, or together with a modifier.
+// The reader can switch off keys without a modifier, because speech input and some hands press them by accident
+// (WCAG 2.1.4). The shortcuts ignore keys in a field or a dialog, and keys with a modifier.
 
-/** Where the browser keeps that shortcuts of one key are switched off. */
+/** The storage key that records that shortcuts of one key are switched off. */
 const NO_KEYS = "ait-no-keys";
 /** How long the second key of a sequence may take. */
 const SEQUENCE_MS = 1_500;
-/** Where `g` and another key lead. */
+/** The pages that `g` and another key open. */
 const PLACES = { l: "/", b: "/board", a: "/agents", v: "/activity", s: "/stats", t: "/triage" };
 
 const help = document.getElementById("help");
 const openHelp = document.getElementById("open-help");
 const singleKeys = document.getElementById("single-keys");
 
-/** Keeps a choice of the reader, or forgets it if `value` is empty. Without storage it ends with the page. */
+/** Stores a choice of the reader, or removes it if `value` is empty. */
 const keep = (key, value) => {
   try {
     if (value) localStorage.setItem(key, value);
     else localStorage.removeItem(key);
   } catch {
-    // The choice ends with the page.
+    // Without storage, the choice ends with the page.
   }
 };
 const kept = (key) => {

@@ -4,7 +4,7 @@
 const [MIN_REST_MS, MAX_REST_MS] = [50, 500];
 /** How long a page may take to load. */
 const PATIENCE_MS = 15_000;
-/** How long a page may show an older version than the newest before it says so. */
+/** How long a page may lag behind the newest version before it counts as stale. */
 const LATE_MS = 4_000;
 /** The delay before a failed load is repeated. */
 const SECOND_TRY_MS = 2_000;
@@ -18,9 +18,9 @@ const [MARK_MS, STILL_MARK_MS] = [2_500, 10_000];
 const SAY_MS = 20_000;
 /** The version on the page of an unreadable store. */
 const UNREADABLE = "-";
-/** How far a stream of news may be scrolled down and still takes news in. */
+/** How far the reader may scroll down a list of events before new events have to wait. */
 const HOLD_PX = 200;
-/** Where the tab keeps whether its reader has paused the updates. */
+/** The storage key that records, for each tab, that the reader has paused the updates. */
 const PAUSED = "ait-paused";
 
 const live = document.getElementById("live");
@@ -36,7 +36,7 @@ const assets = document.currentScript.outerHTML;
 const changes = (page) => new Map([...page.querySelectorAll("[id][data-changed]")]
   .map((element) => [element.id, Number(element.dataset.changed)]));
 
-/** Returns the ids of what has changed since a page showed `before` at the time `since`. */
+/** Returns the ids of the entries that have changed since a page showed `before` at the time `since`. */
 const changed = (page, before, since) => {
   // An entry that moved here from another page of the list is new here, but has not changed.
   const isNew = ([id, at]) => before.has(id) ? before.get(id) !== at : at >= since;
@@ -116,7 +116,7 @@ const showState = () => {
   const [before, now] = [live.dataset.state, state()];
   stepButton.hidden = !waiting;
   const isAway = AWAY.includes(now);
-  // A page that waits for its reader to come back to the top says how much is new.
+  // A page with a waiting update shows the number of changes.
   document.body.classList.toggle("away", isAway || Boolean(waiting));
   document.body.classList.toggle("behind", !isAway);
   if (before === now) return;
@@ -164,7 +164,7 @@ const takeOver = (young) => {
   const putFocusBack = keepFocus();
   showTitle(young);
   morph(main, content);
-  // It shows the number of problems.
+  // The tabs show the number of problems.
   const tabs = (page) => page.querySelector(".tabs ul");
   morph(tabs(document), tabs(young));
   putFocusBack();
@@ -180,7 +180,7 @@ const hold = (young) => {
   const [before, content] = [changes(main), young.getElementById("main")];
   const after = changes(content);
   const gone = [...before.keys()].filter((id) => !after.has(id));
-  // What is new on a page of the list moves as much to the next page.
+  // Each new entry on a full page of the list pushes another one to the next page.
   const count = Math.max(changed(content, before, Number(main.dataset.now)).length, gone.length);
   if (count === 0 && !waiting) return;
   waiting = { young, at: Date.now() };
@@ -203,11 +203,11 @@ const isForeign = (young) => {
   return isOther || young.querySelector("script[data-worker]")?.outerHTML !== assets;
 };
 
-/** Returns true if changes have to wait for the reader, who has paused the page or scrolled down a stream of news. */
+/** Returns true if the reader has paused the page or scrolled down a list of events, so that changes have to wait. */
 const isHeld = () => isPaused || (scrollY > HOLD_PX && Boolean(main.querySelector("[data-hold]")));
 
 let isLoading = false;
-/** Whether there was news while the page was loading. */
+/** Whether a change was announced while the page was loading. */
 let isAgain = false;
 let lastLoad = -Infinity;
 /** When the page took over a newer one. A page in the background loads for its title only. */
@@ -243,7 +243,7 @@ const refresh = async (isNews) => {
         newest = young.getElementById("main").dataset.version ?? newest;
         const since = freshAt;
         becomeFresh();
-        // What a held page shows is as old as it was.
+        // A held page still shows its old content.
         if (isHeld()) freshAt = since;
       }
       if (hasChanged && isNews) say(document.body.dataset.changed, true);
@@ -262,7 +262,7 @@ const refresh = async (isNews) => {
 // --- Following the store -------------------------------------------------------------------------
 
 let watchdog;
-/** How long the worker may be silent: longer than the stream, of whose silence it tells. */
+/** How long the worker may be silent. The worker first needs time to notice and report a silent stream. */
 const WORKER_SILENCE_MS = SILENCE_MS + 5_000;
 let giveUp = () => {};
 const watch = () => {
@@ -273,7 +273,7 @@ const watch = () => {
 const heard = (what, version) => {
   clearTimeout(watchdog);
   isBroken = what === "broken";
-  // What has happened since then is unknown until the page has been loaded again.
+  // The page may have missed changes, so it has to load again.
   hasFailed ||= isBroken;
   if (!isBroken) {
     watch();

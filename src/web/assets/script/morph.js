@@ -15,7 +15,7 @@ const isSame = (one, other) =>
   one.nodeType === other.nodeType && one.nodeName === other.nodeName &&
   (one.id ?? "") === (other.id ?? "");
 
-/** Attributes that belong to the reader. What is typed into a field is none of its attributes. */
+/** Attributes that belong to the reader. Text typed into a field is a property, not an attribute. */
 const OWN = new Map([["DETAILS", ["open"]], ["BUTTON", ["hidden"]]]);
 
 /** Returns true if the reader has typed something into a field, or has chosen something. */
@@ -59,12 +59,12 @@ const morph = (old, young) => {
   if (old.isEqualNode(young)) return;
   const isAction = old.matches(ACTION);
   const isKept = isAction && isBegun(old);
-  // What the reader fills in is for the version that they saw. The server refuses it for another one.
+  // The reader's input applies to the version that the form showed. The server refuses it for another version.
   if (isKept && !("follows" in old.dataset)) return;
   takeAttributes(old, young);
   if (old.nodeName === "SELECT" && old === document.activeElement) return;
   morphChildren(old, young);
-  // A field that was edited and is as before does not take a new value by itself.
+  // After an edit, a field does not follow its default value, even if the edit was undone.
   if (isAction && !isKept) old.reset();
 };
 
@@ -76,7 +76,7 @@ const dropped = (node) => {
 };
 
 const morphChildren = (old, young) => {
-  const named = (parent) => [...parent.children].filter((it) => it.id).map((it) => [it.id, it]);
+  const named = (parent) => [...parent.children].filter((child) => child.id).map((child) => [child.id, child]);
   const known = new Map(named(old));
   const ids = new Set(named(young).map(([id]) => id));
   let place = old.firstChild;
@@ -91,7 +91,7 @@ const morphChildren = (old, young) => {
         else if (next.id && ids.has(next.id)) break;
       }
     }
-    // An id that a page has twice, by mistake, stands for one element only.
+    // If a page has an id twice by mistake, only the first element matches.
     known.delete(wanted.id);
     if (!match) {
       old.insertBefore(document.importNode(wanted, true), place);

@@ -1,20 +1,20 @@
-// Desktop notifications of what needs attention, if the reader turns them on.
+// Desktop notifications about issues that need attention, if the reader turns them on.
 
-/** Where the browser keeps that its reader wants notifications. */
+/** The storage key that records that the reader wants notifications. */
 const NOTIFIES = "ait-notify";
-/** Tabs of one address share it, so that a new notification takes the place of the last one. */
+/** All tabs of one host share this tag, so that a new notification replaces the last one. */
 const NOTE_TAG = `ait-attention-${location.host}`;
 
 const notifyButton = document.getElementById("notify");
 const isNotifying = () => kept(NOTIFIES) !== null && Notification.permission === "granted";
-/** Returns how much needs attention, as the title of a page says it. */
+/** Returns the number of issues that need attention, from the title of a page. */
 const attentionIn = (title) => Number.parseInt(/^\d+(?=!)/.exec(title) ?? "0", 10);
 
 const showNotify = () => {
   notifyButton.textContent = notifyButton.dataset[isNotifying() ? "on" : "off"];
 };
 
-/** Tells the reader when more needs attention than before. */
+/** Notifies the reader if more issues need attention than before. */
 const notify = (before, after) => {
   const count = attentionIn(after);
   if (notifyButton.hidden || !isNotifying() || count <= attentionIn(before)) return;

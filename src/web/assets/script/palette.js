@@ -1,6 +1,6 @@
-// The palette: issues, pages, agents and saved queries by a few letters.
+// The palette finds issues, pages, agents and saved queries by a few letters.
 
-/** How long the typing rests before issues are looked for. */
+/** How long the reader must stop typing before the search starts. */
 const TYPING_MS = 120;
 const MAX_ISSUES = 8;
 const MAX_PLACES = 8;
@@ -10,7 +10,7 @@ const wanted = palette.querySelector("input");
 const found = palette.querySelector("[role=listbox]");
 const foundCount = palette.querySelector("[role=status]");
 
-/** The agents that were there when the palette was last opened. */
+/** The agents, as last loaded. */
 let agents = [];
 /** The pages, the saved queries and the agents. */
 let places = [];
@@ -39,13 +39,13 @@ const loadAgents = async () => {
       { kind: palette.dataset.agent, name, href: `/agents/${encodeURIComponent(name)}` }));
     places = [...ownPlaces(), ...agents];
   } catch {
-    // The server is away: the list has those that are known.
+    // The server is down: the list shows the agents that are known.
   }
 };
 
 const isNamed = ({ uuid, name }, text) => `${uuid} ${name}`.toLowerCase().includes(text.toLowerCase());
 
-/** Returns the issues that match, or none if the text is no query. */
+/** Returns the matching issues, or none if the text is not a valid query. */
 const findIssues = async (text, signal) => {
   const query = new URLSearchParams({ q: text, fields: "id,title,status" });
   const answer = await fetch(`/api/issues?${query}`, { signal });
@@ -53,7 +53,7 @@ const findIssues = async (text, signal) => {
   const { issues } = await answer.json();
   const all = issues.map(({ id, title, status }) => (
     { kind: status.replace("_", " "), name: title, href: `/issues/${id}`, uuid: id, id: id.slice(0, 8) }));
-  // Those with the word in the title are meant most often.
+  // Issues with the text in the id or the title come first: readers mean them most often.
   const named = all.filter((one) => isNamed(one, text));
   return [...named, ...all.filter((one) => !named.includes(one))].slice(0, MAX_ISSUES);
 };
@@ -94,7 +94,7 @@ const look = async () => {
   const near = places.filter(fits).slice(0, MAX_PLACES);
   const list = { kind: palette.dataset.search, name: text, href: `/?${new URLSearchParams({ q: text })}` };
   const all = (issues) => text ? [...near, ...issues, list] : near;
-  // The agents may come later than the issues, which then stay, and so do those whose names fit what was typed on.
+  // Keeps issues of the last search until the next result: all for the same text, else those that match the new text.
   show(all(latest.issues.filter((one) => latest.text === text || isNamed(one, text))));
   if (!text) return;
   try {
@@ -103,11 +103,11 @@ const look = async () => {
     latest = { text, issues };
     show(all(issues));
   } catch {
-    // Typed on, or the server is away: the list has what is known.
+    // The text has changed, or the server is down: the list shows the known results.
   }
 };
 
-/** Looks at once for what was typed last. */
+/** Runs a pending search at once. */
 const hurry = () => {
   if (typing === undefined) return;
   clearTimeout(typing);

@@ -40,13 +40,13 @@ const followEvents = (tell) => {
   const open = () => {
     stream = new EventSource("/events");
     heard();
-    const told = ({ data }) => {
+    const onVersion = ({ data }) => {
       failures = 0;
       heard();
       tell("version", data);
     };
-    stream.addEventListener("hello", told);
-    stream.addEventListener("change", told);
+    stream.addEventListener("hello", onVersion);
+    stream.addEventListener("change", onVersion);
     stream.addEventListener("beat", () => { heard(); tell("beat"); });
     stream.addEventListener("error", broken);
   };

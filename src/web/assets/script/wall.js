@@ -1,4 +1,4 @@
-// The wallboard, which shows its parts one after another, and the choice of the appearance.
+// Shows the parts of the wallboard one after another, and handles the choice of the appearance.
 
 /** How long a part of the wallboard shows. */
 const PART_MS = 15_000;
@@ -37,7 +37,7 @@ for (const select of appearance.querySelectorAll("select")) {
     showAppearance();
   });
 }
-// The other tabs follow.
+// Follows a choice in another tab.
 addEventListener("storage", ({ key, newValue }) => {
   const select = [...appearance.querySelectorAll("select")].find(({ name }) => key === `ait-${name}`);
   if (!select) return;

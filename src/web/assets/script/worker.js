@@ -3,7 +3,7 @@
 
 /** The pages that are visible. */
 const pages = new Set();
-/** The last word to the pages, unless that was a heartbeat. */
+/** The last message to the pages, without heartbeats. */
 let last;
 let close;
 
