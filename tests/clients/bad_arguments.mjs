@@ -1,8 +1,8 @@
-// Arguments that a tool must refuse: with a text that says what is wrong, and without any effect.
+// Sends invalid arguments. A tool must refuse them, name the mistake and change nothing.
 
 import { TOOLS } from './expected.mjs';
 import { check } from './scenario.mjs';
-import { everything, refused } from './session.mjs';
+import { allIssues, refused } from './session.mjs';
 
 const LONG_TEXT = 'x'.repeat(100_001);
 
@@ -16,7 +16,7 @@ const COMMENTS = [
   [{ comment: ' \n' }, /\bcomment\b.*100,?000/],
 ];
 
-/** Here the answer names the tool that shows the ids, and not the one to call again. */
+/** Invalid references to an issue. The answer names the tool that lists ids, not the tool to call again. */
 const REFERENCES = [
   [{ issue_id: '3f2a9c1' }, /3f2a9c1.*\b8\b.*list_issues/],
   [{ issue_id: 'the first one' }, /the first one.*\b8\b.*list_issues/],
@@ -27,7 +27,7 @@ const CLASSIFICATION = [{ classification: 'task' }, /task.*bug.*improvement.*fea
 
 const WAIT = [{ wait_seconds: 601 }, /\bwait_seconds\b.*\b0\b.*\b600\b/];
 
-/** Arguments that break a limit, by tool, and what the answer must say. */
+/** The arguments that break a limit of each tool, with the pattern that the answer must match. */
 const LIMITS = {
   add_issue: [
     [{ title: 't'.repeat(501) }, /\btitle\b.*\b500\b/],
@@ -60,7 +60,7 @@ const LIMITS = {
   ],
 };
 
-/** Gives every tool arguments that are missing, unknown, of a wrong type or beyond a limit. */
+/** Calls every tool with missing and unknown arguments, with wrong types and with values beyond a limit. */
 export async function badArguments(session, issue_id) {
   const good = {
     title: 'A title',
@@ -77,14 +77,14 @@ export async function badArguments(session, issue_id) {
     take: 1,
     wait_seconds: 0,
   };
-  const before = await everything(session);
+  const before = await allIssues(session);
   for (const [tool, { required, optional }] of Object.entries(TOOLS)) {
     const given = Object.fromEntries(required.map((name) => [name, good[name]]));
     const again = new RegExp(tool);
     const refuses = (change, ...patterns) =>
       refused(session, tool, { ...given, ...change }, again, ...patterns);
     for (const name of required) {
-      // Left out of the message: an attribute that is undefined is not a part of JSON.
+      // `JSON.stringify` omits an undefined attribute.
       await refuses({ [name]: undefined }, new RegExp(`\\b${name}\\b.*missing`));
     }
     for (const name of [...required, ...optional]) {
@@ -93,7 +93,7 @@ export async function badArguments(session, issue_id) {
       for (const wrong of [otherType, [good[name]], { value: good[name] }, another]) {
         await refuses({ [name]: wrong }, new RegExp(`\\b${name}\\b.* must be `));
       }
-      // All that is wrong is told at once, with what the tool takes.
+      // One answer lists all mistakes.
       const named = new RegExp(`\\b${name}\\b.* must be `);
       await refuses({ [name]: otherType, urgency: 1 }, named, /\burgency\b/);
     }
@@ -102,5 +102,5 @@ export async function badArguments(session, issue_id) {
       await refused(session, tool, { ...given, ...broken }, named, pattern);
     }
   }
-  check.deepEqual(await everything(session), before, 'a call that is refused changes nothing');
+  check.deepEqual(await allIssues(session), before, 'a refused call changes nothing');
 }

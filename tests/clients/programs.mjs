@@ -1,20 +1,20 @@
-// Programs that the scripts of this folder run: the server on a port, and the official tools.
+// Runs the programs that these scripts need: the server on a port, and the official tools.
 
 import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { atEnd, check, kill, userState } from './scenario.mjs';
 
-/** How long a server may take to listen, or to be gone after it was killed. */
+/** How long a server may take to listen, or to exit after a kill. */
 const SERVER_MS = 30_000;
 
-/** Where the packages are. */
+/** The folder of the npm packages. */
 export const modules = fileURLToPath(new URL('node_modules', import.meta.url));
 
-/** Runs a program to its end. It is killed when that takes longer than `limit_ms`, and with this script. */
+/** Runs a program until it exits. Kills it after `limit_ms`, or when this script ends. */
 export function execute(program, given, limit_ms, options) {
   return new Promise((settle, fail) => {
-    // A process group of its own, so that the server that the program starts is killed with it.
+    // In its own process group, the program is killed together with the server that it starts.
     const grouped = { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] };
     const child = spawn(program, given, grouped);
     const said = { stdout: '', stderr: '' };
@@ -38,7 +38,7 @@ export function execute(program, given, limit_ms, options) {
       gone();
       fail(error);
     });
-    // This waits for the server too, which shares the error output of the program.
+    // `close` also waits for the server, which shares the program's stderr.
     child.once('close', (status, signal) => {
       gone();
       settle({ ended: signal ?? status, ...said });
@@ -46,7 +46,7 @@ export function execute(program, given, limit_ms, options) {
   });
 }
 
-/** A server on a port of its own, which keeps the port when it is started anew. */
+/** A server on its own port. It keeps the port across restarts. */
 export class Server {
   /** Starts `ait serve` in a directory. */
   static async start(binary, directory) {
@@ -62,7 +62,7 @@ export class Server {
     return server;
   }
 
-  /** Where the pages are. */
+  /** The origin of the pages. */
   get origin() {
     return `http://127.0.0.1:${this.port}`;
   }
@@ -71,36 +71,36 @@ export class Server {
     return `${this.origin}/mcp`;
   }
 
-  /** Kills the server, as a crash does. */
+  /** Kills the server, like a crash. */
   async crash() {
     const gone = this.once('exit');
     kill(this.child.pid);
     await gone;
   }
 
-  /** Starts the server that has crashed on the same port. */
+  /** Starts the crashed server again on the same port. */
   async revive() {
     const { port } = this;
     await this.listen(port);
     check.equal(this.port, port);
   }
 
-  /** Kills the server and starts it anew on the same port. */
+  /** Kills the server and starts it again on the same port. */
   async restart() {
     await this.crash();
     await this.revive();
   }
 
   async listen(port) {
-    // None of the settings that whoever runs this may have, such as ISSUES_FILE, and none of their projects.
+    // The server must not see the user's settings, such as ISSUES_FILE, or the user's projects.
     const env = { PATH: process.env.PATH, PORT: port, XDG_STATE_HOME: userState };
     const stdio = ['ignore', 'ignore', 'pipe'];
     this.child = spawn(this.command, ['serve'], { cwd: this.directory, env, stdio });
     this.port = await new Promise((settle, fail) => {
-      const late = setTimeout(() => fail(new Error('the server does not listen')), SERVER_MS);
+      const late = setTimeout(() => fail(new Error('the server is not listening')), SERVER_MS);
       const before = this.log.length;
       this.child.once('error', fail);
-      this.child.once('exit', () => fail(new Error('the server has ended')));
+      this.child.once('exit', () => fail(new Error('the server exited')));
       this.child.stderr.setEncoding('utf8').on('data', (text) => {
         this.log += text;
         const listening = this.log.slice(before).match(/pages: http:\/\/localhost:(\d+)\s/);
@@ -113,7 +113,7 @@ export class Server {
 
   once(event) {
     return new Promise((settle, fail) => {
-      const late = setTimeout(() => fail(new Error(`no ${event} of the server`)), SERVER_MS);
+      const late = setTimeout(() => fail(new Error(`the server did not emit ${event}`)), SERVER_MS);
       this.child.once(event, () => {
         clearTimeout(late);
         settle();

@@ -1,12 +1,12 @@
-// What the scripts of this folder share: checks that are counted, places to work in, and a run that
-// ends in time and leaves neither files nor processes behind, however it ends.
+// The scripts of this folder share these helpers: counted checks, temporary directories, and a run with a
+// time limit. However a run ends, it removes its files and kills its processes.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** How many checks have passed or are being made. */
+/** The number of checks that have started. */
 let checks = 0;
 
 function counted(assertion) {
@@ -16,7 +16,7 @@ function counted(assertion) {
   };
 }
 
-/** The assertions of `node:assert/strict` that are used here, counted. */
+/** Assertions of `node:assert/strict` that count their calls. */
 export const check = {
   deepEqual: counted(assert.deepEqual),
   doesNotMatch: counted(assert.doesNotMatch),
@@ -30,29 +30,29 @@ export const check = {
 const cleanups = [];
 
 /**
- * Has something done at the end of the run, which is told why the run failed, if it did.
+ * Registers a cleanup for the end of the run. It receives the error if the run failed.
  *
- * The last one comes first.
+ * Cleanups run in reverse order of registration.
  */
 export function atEnd(cleanup) {
   cleanups.unshift(cleanup);
 }
 
-/** A fresh directory outside any repository: the store is then the one in this directory. */
+/** Creates a directory outside any repository, so that the tracker uses the store in this directory. */
 export function temporaryDirectory() {
   const directory = mkdtempSync(join(tmpdir(), 'ait-clients-'));
   atEnd(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }));
   for (let above = directory; above !== dirname(above); above = dirname(above)) {
-    // The tracker would find the queue of that repository, and the checks would file into it.
+    // Otherwise the tracker would find that repository's queue, and the checks would write to it.
     assert.ok(!existsSync(join(above, '.git')), `${directory} is inside the repository ${above}`);
   }
   return directory;
 }
 
-/** Where servers note which projects of the user they serve. */
+/** The state folder in which servers record the projects that they serve. */
 export const userState = temporaryDirectory();
 
-/** Kills a process, or with a negative number a process group, that may be gone by now. */
+/** Kills a process, or a process group if `pid` is negative. Ignores one that no longer exists. */
 export function kill(pid) {
   try {
     process.kill(pid, 'SIGKILL');
@@ -62,8 +62,8 @@ export function kill(pid) {
 }
 
 /**
- * Runs a scenario and ends this process: status 0 and one line with the number of checks, or 1 and
- * why, at the latest after `limit_ms`.
+ * Runs a scenario and exits, at the latest after `limit_ms`. On success it prints the number of checks and
+ * exits with 0; otherwise it prints the error and exits with 1.
  */
 export async function run(name, limit_ms, scenario) {
   setTimeout(() => end(name, new Error(`not done after ${limit_ms} ms`)), limit_ms);
@@ -85,7 +85,7 @@ function end(name, failure) {
     try {
       cleanup(failure);
     } catch (error) {
-      // The others must still be done, and the first failure is the one to look at.
+      // The other cleanups must still run. The first failure is the one to report.
       console.error(`${name}: while cleaning up:`, error);
       failure ??= error;
     }

@@ -1,6 +1,7 @@
-// Compares what `ait init` writes for each client with what is published of the client's configuration: for
-// opencode its own types, for the others a description by somebody else (@gleanwork/mcp-config-schema), which is
-// no schema of the vendors: they publish none in a registry, or one in a package of some dozen megabytes.
+// Compares the files that `ait init` writes for each client with the published configuration format of the client.
+// opencode publishes types. For the other clients, the test uses a third-party description,
+// @gleanwork/mcp-config-schema, because their vendors publish no schema in a registry, or only one in a package of
+// some dozen megabytes.
 //
 // By hand, after `npm ci --ignore-scripts` in this folder:
 //
@@ -20,7 +21,7 @@ const URL_ = `http://localhost:${PORT}/mcp`;
 
 const [binary] = process.argv.slice(2);
 
-/** The file of each client in the project, by the name that both sides give it. */
+/** Each client's file in the project. `ait` and the schema package use the same client names. */
 const FILES = {
   'claude-code': '.mcp.json',
   cursor: '.cursor/mcp.json',
@@ -30,7 +31,7 @@ const FILES = {
   opencode: 'opencode.json',
 };
 
-/** A project that was set up for all of them, with what the files hold. */
+/** Sets up a project for all clients. Returns functions that read and parse its files. */
 function setUp(...given) {
   const root = temporaryDirectory();
   const project = join(root, 'project');
@@ -44,10 +45,10 @@ function setUp(...given) {
   return { read, parsed };
 }
 
-/** The files that TypeScript has read: the same each time. */
+/** Caches the source files that TypeScript has read, which never change. */
 const sources = new Map();
 
-/** What TypeScript says of a value that is to be of the type `Config` of a module. */
+/** Returns TypeScript's errors for a value that must have the type `Config` of a module. */
 function complaints(module, value) {
   const path = join(modules, '..', 'config_of_opencode.ts');
   const text = `import type { Config } from ${JSON.stringify(module)};
@@ -73,10 +74,10 @@ function complaints(module, value) {
   const program = ts.createProgram([path], options, host);
   const source = program.getSourceFile(path);
   const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
-  return found.map((it) => ts.flattenDiagnosticMessageText(it.messageText, '\n'));
+  return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
 }
 
-/** The agent of a file of opencode, as its configuration would have it. */
+/** Converts an opencode agent file to the form that opencode's configuration uses. */
 function agent(text) {
   const [, matter, prompt] = text.match(/^---\n([\s\S]*?)\n---\n([\s\S]*)$/);
   const lines = matter.split('\n').filter((line) => !line.startsWith('#'));
@@ -89,7 +90,7 @@ function opencode(files) {
   for (const module of ['@opencode-ai/sdk', '@opencode-ai/sdk/v2/types']) {
     check.deepEqual(complaints(module, config), [], module);
     check.deepEqual(complaints(module, { ...config, agent: { developer } }), [], module);
-    // What is wrong would be seen.
+    // TypeScript rejects wrong entries.
     for (const wrong of [{ type: 'local', command: 'ait' }, { type: 'http', url: URL_ }, { command: ['ait'] }]) {
       check.ok(complaints(module, { mcp: { issues: wrong } }).length > 0, JSON.stringify(wrong));
     }
@@ -97,7 +98,7 @@ function opencode(files) {
   }
 }
 
-/** Compares the entry of a client with what is described of it. */
+/** Compares a client's entry with its published description. */
 function described(client, files, url) {
   const path = join(modules, '@gleanwork/mcp-config-schema/configs', `${client}.json`);
   const { configStructure, configFormat } = JSON.parse(readFileSync(path, 'utf8'));

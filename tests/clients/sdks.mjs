@@ -1,4 +1,4 @@
-// The official TypeScript SDKs, and how a client of each is had that speaks one era of the protocol.
+// Creates clients with the official TypeScript SDKs, each for one era of the protocol.
 
 import { resolve } from 'node:path';
 import * as v2 from '@modelcontextprotocol/client';
@@ -13,11 +13,11 @@ import { Server } from './programs.mjs';
 /** How long one answer may take. */
 const ANSWER = { timeout: 15_000 };
 
-// An SDK ends a server with a signal 2,000 ms after it has closed its stdin. One that is gone
-// earlier has ended by itself.
+// An SDK sends the server a signal 2,000 ms after it has closed the server's stdin. A server that exits
+// earlier has exited by itself.
 const END_MS = 1_900;
 
-/** What the SDKs call the same things. */
+/** The names of the same classes and functions in each SDK. */
 const SDK_V1 = {
   Client: ClientV1,
   Stdio: StdioV1,
@@ -36,17 +36,17 @@ const SDK_V2 = {
 };
 
 /**
- * A client of version 2 that ends a subscription over HTTP closes its stream, and then says so once more, in a
- * notification without a header that its revision asks for.
+ * A bug of SDK version 2: to end a subscription over HTTP, a client closes the stream and then sends a redundant
+ * notification without a header that its revision requires.
  */
-const SLIP = /missing required Mcp-Method header/;
+const KNOWN_SDK_ERROR = /missing required Mcp-Method header/;
 
 const negotiated = (mode) => ({ versionNegotiation: { mode } });
 
-/** The last revision with sessions, and the first without. */
+/** The last revision with sessions, and the first one without. */
 const [LEGACY, MODERN] = ['2025-11-25', '2026-07-28'];
 
-/** The clients: the SDK, the options that have it speak an era, and the revision that it speaks then. */
+/** Each client's SDK, the options that select an era, and the revision that the client then speaks. */
 const CLIENTS = {
   v1: [SDK_V1, {}, LEGACY],
   'v2-legacy': [SDK_V2, negotiated('legacy'), LEGACY],
@@ -56,8 +56,8 @@ const CLIENTS = {
 
 /** A client that is connected to a server. */
 class Session {
-  constructor(sdk, client, transport, oddities, revision) {
-    Object.assign(this, { sdk, client, transport, oddities, revision, wasCut: false });
+  constructor(sdk, client, transport, problems, revision) {
+    Object.assign(this, { sdk, client, transport, problems, revision, wasCut: false });
   }
 
   /** Lists the tools. */
@@ -65,10 +65,10 @@ class Session {
     return this.client.listTools({}, ANSWER);
   }
 
-  /** Has the client told of changes, in the way of its era; gives what ends that. */
-  async watch(uris, told) {
+  /** Subscribes to changes in the way of the client's era. Returns a function that unsubscribes. */
+  async watch(uris, onUpdate) {
     const { client, sdk, revision } = this;
-    client.setNotificationHandler(sdk.Updated, ({ params }) => told(params.uri));
+    client.setNotificationHandler(sdk.Updated, ({ params }) => onUpdate(params.uri));
     if (revision === MODERN) {
       const subscription = await client.listen({ resourceSubscriptions: uris });
       check.deepEqual(subscription.honoredFilter, { resourceSubscriptions: uris });
@@ -78,13 +78,13 @@ class Session {
     return () => Promise.all(uris.map((uri) => client.unsubscribeResource({ uri })));
   }
 
-  /** Calls a tool; what comes back is as the SDK gives it. */
+  /** Calls a tool and returns the SDK's result. */
   callTool(tool, given) {
     return this.sdk.callTool(this.client, { name: tool, arguments: given });
   }
 }
 
-/** One store, a transport, and a kind of client for it: what a scenario runs in. */
+/** The environment of a scenario: a store, a transport and a kind of client. */
 class Setting {
   constructor(client, binary, directory) {
     check.ok(CLIENTS[client], `one of ${Object.keys(CLIENTS)}, not ${client}`);
@@ -95,21 +95,21 @@ class Setting {
 
   async introduced(name, transport) {
     const client = new this.sdk.Client({ name, version: '1.0.0' }, this.options);
-    // Whatever the client cannot make sense of, such as a line on stdout that is no message.
-    const oddities = [];
-    client.onerror = ({ message }) => SLIP.test(message) || oddities.push(message);
-    atEnd((failure) => failure && console.error(`what ${name} did not understand:`, oddities));
+    // Errors that the client reports, such as for a line on stdout that is not a message.
+    const problems = [];
+    client.onerror = ({ message }) => KNOWN_SDK_ERROR.test(message) || problems.push(message);
+    atEnd((failure) => failure && console.error(`errors of the client ${name}:`, problems));
     await client.connect(transport, ANSWER);
-    // The first SDK does not tell over stdio.
+    // Over stdio, SDK version 1 does not report the revision.
     const spoken = client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion;
     check.equal(spoken ?? this.revision, this.revision);
-    return new Session(this.sdk, client, transport, oddities, this.revision);
+    return new Session(this.sdk, client, transport, problems, this.revision);
   }
 }
 
-/** Over stdio each client has a server of its own. */
+/** Over stdio, each client has its own server. */
 class Stdio extends Setting {
-  /** Starts a server in the directory, as an agent's client does, and introduces this client. */
+  /** Starts a server in the directory, as an agent's client does, and connects this client to it. */
   async connect(name) {
     const { binary, directory } = this;
     const command = { command: resolve(binary), cwd: directory, env: { PORT: '0', XDG_STATE_HOME: userState } };
@@ -117,31 +117,31 @@ class Stdio extends Setting {
     const log = [];
     transport.stderr.on('data', (chunk) => log.push(chunk));
     atEnd((failure) => {
-      // Of a client that is not connected it is not known; its server sees the end of its stdin.
+      // Without a connection the pid is unknown, but the server exits when its stdin closes.
       if (transport.pid) kill(transport.pid);
       if (failure) console.error(`log of the server of ${name}:\n${Buffer.concat(log)}`);
     });
     return this.introduced(name, transport);
   }
 
-  /** Closes stdin as a client does that goes away, and sees the server end by itself. */
-  async disconnect({ client, transport, oddities }) {
+  /** Closes stdin, as a leaving client does, and checks that the server exits by itself. */
+  async disconnect({ client, transport, problems }) {
     const { pid } = transport;
     const closed = performance.now();
     await client.close();
     const took_ms = performance.now() - closed;
-    check.ok(took_ms < END_MS, `the server was still there ${took_ms} ms after the end of stdin`);
+    check.ok(took_ms < END_MS, `the server still ran ${took_ms} ms after stdin closed`);
     check.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
-    check.deepEqual(oddities, []);
+    check.deepEqual(problems, []);
   }
 
-  /** A client over stdio does not outlive its server. */
+  /** Does nothing: a client over stdio does not outlive its server. */
   async restart() {}
 }
 
-/** Over HTTP there is one server for all clients. */
+/** Over HTTP, all clients share one server. */
 class Http extends Setting {
-  /** Introduces a client by the address of the server. */
+  /** Connects a client to the URL of the server. */
   async connect(name) {
     this.server ??= await Server.start(this.binary, this.directory);
     const transport = new this.sdk.Http(new URL(this.server.url));
@@ -150,19 +150,19 @@ class Http extends Setting {
     return session;
   }
 
-  /** Ends the session, if there is one, as a client does that is tidy; the server goes on. */
-  async disconnect({ client, transport, oddities, wasCut }) {
+  /** Ends the session, if there is one, as a well-behaved client does. The server keeps running. */
+  async disconnect({ client, transport, problems, wasCut }) {
     const { sessionId } = transport;
     if (sessionId) {
       await transport.terminateSession();
-      check.equal(await this.asked(sessionId), 404);
+      check.equal(await this.statusOf(sessionId), 404);
     }
     await client.close();
-    if (!wasCut) check.deepEqual(oddities, []);
+    if (!wasCut) check.deepEqual(problems, []);
   }
 
-  /** The status with which the server answers in a session. */
-  async asked(session) {
+  /** Sends a request in a session and returns the HTTP status. */
+  async statusOf(session) {
     const headers = {
       accept: 'application/json, text/event-stream',
       'content-type': 'application/json',
@@ -172,11 +172,11 @@ class Http extends Setting {
     return (await fetch(this.server.url, { method: 'POST', headers, body })).status;
   }
 
-  /** Kills the server and starts it anew, while these clients are connected. */
+  /** Kills the server and starts it again while these clients are connected. */
   async restart(...sessions) {
     for (const session of sessions) {
-      check.deepEqual(session.oddities, []);
-      // Its stream for news is, and it tells so whenever it finds out.
+      check.deepEqual(session.problems, []);
+      // The restart cuts the notification stream. The client reports this error at some later time.
       session.wasCut = true;
     }
     await this.server.restart();

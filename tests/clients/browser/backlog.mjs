@@ -1,4 +1,4 @@
-// A backlog that looks like the work of a team, and a stream of changes to it: for pictures of all pages.
+// Generates a realistic backlog of a team and a stream of changes, for the pictures of all pages.
 
 import { check } from '../scenario.mjs';
 import { execute } from '../programs.mjs';
@@ -6,21 +6,21 @@ import { idOf, issue } from './stores.mjs';
 
 /** How long one command may take. */
 const COMMAND_MS = 15_000;
-/** How the 300 issues are spread over the statuses. */
+/** The number of issues in each status, 300 in total. */
 const SPREAD = { created: 190, in_progress: 14, completed: 18, in_review: 5, closed: 58, rejected: 15 };
 const AREAS = ['store', 'web', 'cli', 'docs'];
 const DIFF = '```diff\n-    sleep(Duration::from_secs(30));\n+    lock.wait()?;\n```\n\n| call | p50 |\n|---|--:|\n| claim | 0.4 ms |\n';
 
-/** The issue with a picture of what blocks it, the one with parts, and the one that gets a question. */
+/** The issue that blocks others, the one with parts, and the one that gets a question. */
 export const [BLOCKER, WHOLE, ASKED] = [190, 100, 24];
-/** The parts of the whole, half of which have ended; and what blocks what around it. */
+/** The parts of the whole issue, half of them ended, and the blockers of some issues by number. */
 const PARTS = [101, 102, 195, 210, 230, 231, 232, 286];
 const BLOCKED_BY = { [WHOLE]: [120, 196], 120: [121, 233], 150: [WHOLE], 151: [WHOLE] };
 
 const QUESTION = 'Should **`ait export`** print JSON for the file of the client, or the *command* that adds it?\n\nSee [the docs](https://example.com/clients).';
 const OPTIONS = ['JSON, as in `issues.json`', 'the command'];
 
-/** Issues with these texts: a backlog, claims of four agents, questions, parked and blocked ones. */
+/** Returns issues with these texts: a backlog, claims by four agents, questions, parked and blocked issues. */
 export function backlog(texts) {
   const statuses = Object.entries(SPREAD).flatMap(([status, count]) => Array(count).fill(status));
   return statuses.map((status, number) => {
@@ -41,7 +41,7 @@ export function backlog(texts) {
   });
 }
 
-/** What happens then, oldest first: who runs which command of `ait`. */
+/** The changes, oldest first: the agent and its `ait` command. */
 const STREAM = [
   ['team-lead', 'edit', 30, '-p', '1', '-l', '+urgent,-docs'],
   ['team-lead', 'edit', 31, '--title', 'Say in the README how to move the queue to another machine', '--assign', 'developer-2'],

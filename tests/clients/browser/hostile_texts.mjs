@@ -1,10 +1,10 @@
 // Texts and addresses that try to break a page.
 
 const SCRIPT = 'window.pwned=1';
-/** What an issue's longest texts may have. */
+/** The maximum length of an issue's longest texts. */
 const MAX_CHARS = 100_000;
 
-/** This again and again, up to the longest that a text may be. */
+/** Repeats a text up to the maximum length. */
 function full(text) {
   return text.repeat(Math.ceil(MAX_CHARS / text.length)).slice(0, MAX_CHARS);
 }
@@ -37,8 +37,8 @@ export const TEXTS = {
   arabic: 'العربية مع English و 123 في سطر واحد (قوسان)',
   hebrew: 'עברית עם English ומספרים 42!',
   emoji: '👩‍👩‍👧‍👦🏳️‍🌈🧑🏽‍💻🇯🇵'.repeat(12),
-  zalgo: [...'Zalgo comes over the page'].map((it) => `${it}\u0300\u0301\u0315\u035e\u0489\u0316`).join(''),
-  // One character, as far as lines are concerned.
+  zalgo: [...'Zalgo comes over the page'].map((letter) => `${letter}\u0300\u0301\u0315\u035e\u0489\u0316`).join(''),
+  // Line breaking treats this heap of marks as one character.
   heap: `Z${'\u0300\u0301\u0315\u035e\u0489'.repeat(60)}algo`,
   invisible: 'zero\u200b\u200c\u200d\ufeff\u00ad\u2060width\u0000\u0007\u001b[31m\u0085\u2028\u2029end',
   japanese: '長い日本語の題名は空白なしで続きますので折り返しが必要です。'.repeat(16),
@@ -66,10 +66,10 @@ export const TEXTS = {
 
 const encoded = encodeURIComponent;
 
-/** Addresses that bring a text along, which the page may show, and the status of each. */
+/** Addresses that contain a text that the page may show, with their status. */
 export const ADDRESSES = {
   [`/?q=${encoded(TEXTS.script)}`]: 200,
-  // A quote that is not closed.
+  // An unclosed quote.
   [`/?q=${encoded(TEXTS.picture)}`]: 400,
   [`/?q=${encoded(TEXTS.reversed)}`]: 200,
   [`/?agent=${encoded(TEXTS.handler)}`]: 200,

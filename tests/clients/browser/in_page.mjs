@@ -1,10 +1,10 @@
-// Functions that run in a page: each must stand for itself, since its text alone is taken there.
+// Functions that run in a page. The browser receives only a function's source, so none may use outer names.
 
-/** What reaches beyond the right edge of the window, the page itself first. */
+/** Returns the elements that reach beyond the right edge of the window, with the page itself first. */
 export function beyondTheEdge() {
   const { scrollWidth, clientWidth } = document.documentElement;
   const found = scrollWidth > clientWidth ? [`the page: ${scrollWidth} px`] : [];
-  // What scrolls or is cut within a box of its own does not count, unless the box is the whole page.
+  // Content that scrolls or is clipped within its own box does not count, unless the box is the whole page.
   const isKept = (element) => {
     for (let box = element.parentElement; box && box !== document.body; box = box.parentElement) {
       const { overflowX, clipPath } = getComputedStyle(box);
@@ -12,13 +12,13 @@ export function beyondTheEdge() {
     }
     return getComputedStyle(element).clipPath !== 'none';
   };
-  // Text that finds no place to break reaches out of its element.
+  // Text without a place to break reaches out of its element.
   const text = document.createRange();
   const edge = (element) => {
     const { right, width } = element.getBoundingClientRect();
     const hasText = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE);
     const { overflowX, whiteSpaceCollapse } = getComputedStyle(element);
-    // Spaces that are kept hang beyond the end of a line, and nobody sees them.
+    // Preserved spaces may hang beyond the end of a line, where they are invisible.
     const isSpilling = overflowX === 'visible' && whiteSpaceCollapse === 'collapse';
     if (width === 0 || !hasText || !isSpilling) return right;
     text.selectNodeContents(element);
@@ -26,7 +26,7 @@ export function beyondTheEdge() {
   };
   for (const element of document.body.querySelectorAll('*')) {
     const right = edge(element);
-    // Half a pixel comes from rounding.
+    // Rounding may add half a pixel.
     if (right <= clientWidth + 0.5 || isKept(element)) continue;
     const name = element.tagName.toLowerCase();
     const classes = [...element.classList].map((word) => `.${word}`).join('');
@@ -37,7 +37,7 @@ export function beyondTheEdge() {
   return found;
 }
 
-/** The texts that a box cuts off at its right edge without a way to scroll there. */
+/** Returns the texts that a box clips at its right edge and that cannot be scrolled into view. */
 export function clippedTexts() {
   const found = [];
   for (const element of document.querySelectorAll('main *, header *')) {
@@ -50,22 +50,22 @@ export function clippedTexts() {
   return found.slice(0, 10);
 }
 
-/** The rows of the list whose attributes are not on a line of their own below the title. */
+/** Returns the rows of the list whose attributes are not on a separate line below the title. */
 export function chipsBesideTitles() {
   const rows = [...document.querySelectorAll('.issues tbody tr')];
   const isBeside = (row) => row.querySelector('.details').getBoundingClientRect().top < row.querySelector('.title').getBoundingClientRect().bottom - 1;
   return rows.filter(isBeside).map((row) => row.textContent.slice(0, 40));
 }
 
-/** What has the focus, if anything of the page has, and whether people can see that. */
+/** Returns the focused element of the page, if there is one, and whether its focus is visible. */
 export function focused() {
   const element = document.activeElement;
   if (!element || element === document.body || element === document.documentElement) return null;
-  // Elements are told apart by the order in which they were first asked for.
+  // Each element gets a number when it first has the focus.
   window.focusNumbers ??= new Map();
   if (!window.focusNumbers.has(element)) window.focusNumbers.set(element, window.focusNumbers.size);
   const { outlineStyle, outlineWidth } = getComputedStyle(element);
-  // Of a link over several lines the whole box may be mostly beside it.
+  // For a link over several lines, the bounding box may lie mostly outside the link.
   const box = element.getClientRects()[0] ?? element.getBoundingClientRect();
   const x = (Math.max(box.left, 0) + Math.min(box.right, innerWidth)) / 2;
   const y = (Math.max(box.top, 0) + Math.min(box.bottom, innerHeight)) / 2;
@@ -80,7 +80,7 @@ export function focused() {
   };
 }
 
-/** What can be clicked but has not had the focus, given the numbers of what has. */
+/** Returns the clickable elements whose numbers are not in `reached`. */
 export function focusStops(reached) {
   const selector = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
   const numbers = window.focusNumbers ?? new Map();
@@ -90,20 +90,20 @@ export function focusStops(reached) {
     .map((element) => element.outerHTML.slice(0, 120));
 }
 
-/** Signs that a text of an issue has become a part of the page, and not its text. */
+/** Returns signs that the page treats an issue's text as markup or script. */
 export function intrusions() {
   const found = [];
   if (window.pwned !== undefined) found.push('a script has run');
   const signs = {
     'script:not([src])': 'an inline script',
     style: 'an inline style sheet',
-    'body meta, body base, body link': 'what belongs into the head',
+    'body meta, body base, body link': 'a head element in the body',
     'iframe, object, embed, form:not(#filters)': 'a foreign part',
     'img:not([src^="/assets/"])': 'a foreign picture',
     '[style]': 'an inline style',
   };
   for (const [selector, name] of Object.entries(signs)) {
-    // Without scripts, the page reloads by itself; that is within the head.
+    // Without scripts, a `meta` element in the head reloads the page; it is allowed.
     const element = document.querySelector(selector);
     if (element) found.push(`${name}: ${element.outerHTML.slice(0, 120)}`);
   }
@@ -117,8 +117,8 @@ export function intrusions() {
 }
 
 /**
- * Texts that turn the direction of reading round, and with it what stands beside them in a line; `given`
- * are the texts that the page was given to show.
+ * Returns texts that change the reading direction, also of the content beside them in the line. `given` are
+ * the texts that the page shows.
  */
 export function turnedRound(given) {
   const plain = (text) => text.replace(/…$/, '').replaceAll(/\s+/g, ' ').trim();
@@ -131,13 +131,13 @@ export function turnedRound(given) {
     if (!parentElement.checkVisibility()) continue;
     let box = parentElement;
     let style = getComputedStyle(box);
-    // Where lines are kept, a direction ends with its line, on which there is nothing else.
+    // With preserved lines, the direction ends with its line, which contains nothing else.
     if (style.whiteSpaceCollapse !== 'collapse') continue;
     while (style.display === 'inline' && style.unicodeBidi === 'normal') {
       box = box.parentElement;
       style = getComputedStyle(box);
     }
-    // Alone in its box it has nothing beside it.
+    // A text that is alone in its box cannot affect its neighbours.
     const isAlone = plain(box.textContent) === plain(data);
     if (!isAlone || !wholes.some((text) => text.includes(plain(data)))) found.push(box.outerHTML.slice(0, 160));
   }

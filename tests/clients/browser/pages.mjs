@@ -1,4 +1,4 @@
-// The pages that are looked at in every way, over 120 issues and over nothing.
+// The pages that several scripts check, with 120 issues and with an empty store.
 
 import { idOf } from './stores.mjs';
 
@@ -9,7 +9,7 @@ export const PAGES = {
   '/?page=2': 200,
   '/?q=nothing-is-called-so': 200,
   [`/?priority=0,1&label=ui&parent=${idOf(6)}&ready=true`]: 200,
-  // One in each status, and more that are linked.
+  // One issue in each status, and linked issues.
   ...Object.fromEntries([0, 1, 2, 3, 4, 5, 6, 7].map((number) => [`/issues/${idOf(number)}`, 200])),
   '/board': 200,
   '/board?lanes=agent': 200,
@@ -24,14 +24,14 @@ export const PAGES = {
   '/stats?range=all': 200,
   '/nowhere': 404,
   '/agents/nobody': 404,
-  // Nearly one that there is: the page offers those.
+  // Almost the id of an issue: the page suggests similar ids.
   [`/issues/${idOf(0).slice(0, 7)}`]: 404,
   '/issues/00000000-0000-4000-8000-00000000ffff': 404,
   '/?status=nonsense': 400,
   '/stats?range=nonsense': 400,
 };
 
-/** The pages that are others where there are no issues. */
+/** The pages that differ if the store is empty. */
 export const EMPTY = {
   '/': 200,
   '/board': 200,

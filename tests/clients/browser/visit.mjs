@@ -1,39 +1,39 @@
-// One tab that looks at the pages, and everything that goes wrong in it.
+// Controls one tab and collects the problems that the browser reports in it.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { atEnd, check } from '../scenario.mjs';
 import { beyondTheEdge } from './in_page.mjs';
 
 const LOAD_MS = 30_000;
-/** How long something may take that takes no time to speak of. */
+/** How long a fast operation may take. */
 const PATIENCE_MS = 10_000;
 const POLL_MS = 10;
 
-/** The sizes of screen that are looked at. */
+/** The tested screen sizes. */
 export const PHONE = { width: 360, height: 740 };
 export const DESKTOP = { width: 1280, height: 900 };
 
-/** A tab in which nothing may go wrong but what a scenario excuses. */
+/** A tab that fails the test on every problem that the scenario does not excuse. */
 export class Visit {
   /** Begins to watch a tab. `scheme` is light or dark, `motion` no-preference or reduce. */
   static async begin(page, origin, options = {}) {
     const { size = DESKTOP, scheme = 'light', motion = 'no-preference', scripts = true } = options;
     const visit = new Visit();
-    Object.assign(visit, { page, origin, oddities: [], excuses: [], refusals: [] });
+    Object.assign(visit, { page, origin, problems: [], excuses: [], refusals: [] });
     visit.watch();
     atEnd((failure) => {
       if (!failure || page.isClosed()) return;
-      console.error(`a tab was at ${page.url()}, with oddities:`, visit.oddities);
+      console.error(`a tab was at ${page.url()}, with problems:`, visit.problems);
     });
     await page.setViewport(size);
     await page.emulateMediaFeatures([
       { name: 'prefers-color-scheme', value: scheme },
       { name: 'prefers-reduced-motion', value: motion },
     ]);
-    // Of several tabs each must behave as the one that is looked at.
+    // Each of several tabs must behave like the tab in the foreground.
     await page.emulateFocusedPage(true);
     await page.setJavaScriptEnabled(scripts);
-    // A violation is told on the console too, but not what exactly broke the policy.
+    // The console also reports a violation, but without its exact cause.
     await page.evaluateOnNewDocument(() => {
       document.addEventListener('securitypolicyviolation', (event) => {
         const { effectiveDirective, blockedURI, sourceFile, lineNumber, sample } = event;
@@ -44,10 +44,10 @@ export class Visit {
     return visit;
   }
 
-  /** Notes all that the browser has to say about the pages. */
+  /** Records every message and error of the browser. */
   watch() {
     const { page } = this;
-    const note = (...words) => this.oddities.push(words.join(' '));
+    const note = (...words) => this.problems.push(words.join(' '));
     page.on('console', (message) => {
       note(`console ${message.type()}:`, message.text(), message.location().url ?? '');
     });
@@ -55,13 +55,13 @@ export class Visit {
     page.on('error', (error) => note('crash:', error));
     page.on('dialog', (dialog) => {
       note('dialog:', dialog.message());
-      // It would block the page.
+      // An open dialog would block the page.
       dialog.dismiss().catch(() => {});
     });
     page.on('popup', () => note('a window was opened'));
     page.on('requestfailed', (request) => {
       const { errorText } = request.failure();
-      // What a page still had under way when it was left.
+      // The browser aborts pending requests when a page is left.
       if (errorText !== 'net::ERR_ABORTED') note('failed:', errorText, request.url());
     });
     page.on('response', (response) => {
@@ -73,38 +73,38 @@ export class Visit {
     });
   }
 
-  /** Lets what matches happen from now on. */
+  /** Ignores problems that match a pattern until the next `checkProblems`. */
   excuse(...patterns) {
     this.excuses.push(...patterns);
   }
 
-  /** Sees that nothing went wrong since the last look, and forgets the excuses. */
-  calm(where = this.page.url()) {
-    const excused = (oddity) =>
-      this.excuses.some((pattern) => pattern.test(oddity)) ||
-      this.refusals.some((words) => words.every((word) => oddity.includes(word)));
-    const odd = this.oddities.filter((oddity) => !excused(oddity));
-    check.deepEqual(odd, [], where);
-    this.oddities.length = 0;
+  /** Checks that there are no problems since the last call, and clears the excuses. */
+  checkProblems(where = this.page.url()) {
+    const excused = (problem) =>
+      this.excuses.some((pattern) => pattern.test(problem)) ||
+      this.refusals.some((words) => words.every((word) => problem.includes(word)));
+    const unexpected = this.problems.filter((problem) => !excused(problem));
+    check.deepEqual(unexpected, [], where);
+    this.problems.length = 0;
     this.excuses.length = 0;
   }
 
-  /** Goes to a page, which must answer with this status. */
+  /** Opens a page, which must answer with this status. */
   async open(path, status = 200) {
     const url = new URL(path, this.origin).href;
-    // The browser tells of a page that is an error page, and does so whenever it is asked for.
+    // The browser reports an error page each time it loads one.
     if (status >= 400) this.refusals.push([` ${status} `, url]);
     const response = await this.page.goto(url, { timeout: LOAD_MS, waitUntil: 'load' });
-    // The browser asks whether a page that it has is still the same.
+    // The browser revalidates a cached page, and 304 means that it has not changed.
     const found = response.status() === 304 ? 200 : response.status();
     check.equal(found, status, url);
     return response;
   }
 
-  /** Does something that leads to another page, and waits until that is there. */
+  /** Runs an action that leads to another page, and waits for that page to load. */
   async follow(act) {
     const arrived = this.page.waitForNavigation({ timeout: LOAD_MS, waitUntil: 'load' });
-    // A failure of the act is the one to be told of.
+    // A failure of the action is the error to report.
     arrived.catch(() => {});
     await act();
     return arrived;
@@ -116,9 +116,9 @@ export class Visit {
   }
 
   /**
-   * Waits until a function in the page answers with something true, and gives how long that took.
+   * Waits until a function in the page returns a truthy value. Returns the time that this took.
    *
-   * The page is asked again and again from outside, since its policy lets nothing be run in it.
+   * It polls from outside, because the page's policy blocks injected scripts.
    */
   async until(what, look, given = [], limit_ms = PATIENCE_MS) {
     const start = performance.now();
@@ -130,20 +130,20 @@ export class Visit {
     }
   }
 
-  /** Sees that the page is no wider than the window, and nothing on it is cut off. */
+  /** Checks that the page and its elements do not reach beyond the right edge of the window. */
   async fits(where = this.page.url()) {
     const { width } = this.page.viewport();
     const beyond = await this.inPage(beyondTheEdge);
     check.deepEqual(beyond, [], `wider than ${width} px: ${where}`);
   }
 
-  /** Closes the tab, in which nothing may have gone wrong. */
+  /** Checks for problems and closes the tab. */
   async end() {
-    this.calm();
+    this.checkProblems();
     await this.close();
   }
 
-  /** Closes the tab, whatever went wrong in it. */
+  /** Closes the tab without a check for problems. */
   close() {
     return this.page.browserContext().close();
   }

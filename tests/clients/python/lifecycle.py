@@ -1,4 +1,4 @@
-"""Goes through the whole lifecycle with the official Python SDK, in two clients on one store.
+"""Tests the whole lifecycle with the official Python SDK. Two clients share one store.
 
 By hand, in a virtual environment with `pip install -r mcp2.txt` (or mcp1.txt):
 
@@ -40,7 +40,7 @@ def check(actual, expected):
 
 
 async def call(client, tool, is_error=False, **given):
-    """Calls a tool and gives its one text."""
+    """Calls a tool and returns its single text."""
     result = await client.call_tool(tool, given)
     result = result.model_dump(by_alias=True, exclude_none=True)
     text = result["content"][0]["text"]
@@ -50,25 +50,25 @@ async def call(client, tool, is_error=False, **given):
 
 
 async def read(client, tool, **given):
-    """Calls a tool that answers with JSON."""
+    """Calls a tool that answers with JSON and returns the parsed value."""
     return json.loads(await call(client, tool, **given))
 
 
 async def change(client, tool, status, **given):
-    """Calls a tool that confirms a change, and gives the id of the issue."""
+    """Calls a tool that confirms a change and returns the id of the issue."""
     text = await call(client, tool, **given)
     assert re.search(rf"\b{status}\b", text), text
     return re.search(r"[0-9a-f-]{36}", text)[0]
 
 
 async def refused(client, tool, *patterns, **given):
-    """Calls a tool that must refuse, with a text that says all of this."""
+    """Calls a tool that must return an error, whose text matches every pattern."""
     text = await call(client, tool, is_error=True, **given)
     check([pattern for pattern in patterns if not re.search(pattern, text)], [])
 
 
 async def working(client):
-    """Files an issue and works on it, until it is completed."""
+    """Files an issue, claims it and completes it."""
     check(await read(client, "list_issues"), {"count": 0, "issues": []})
     nothing = await call(client, "get_next_issue", agent="developer")
     check(nothing[:8] + nothing[-1], "No issue.")
@@ -90,7 +90,7 @@ async def working(client):
 
 
 async def reviewing(client, issue):
-    """Reviews and closes the issue, after which nothing more is to be done with it."""
+    """Reviews and closes the issue. After that, the tracker refuses further changes."""
     review = await read(client, "get_next_review_item", agent="code-reviewer")
     check([review["id"], review["status"]], [issue, "in_review"])
     late = {"issue_id": issue, "comment": "Merged.", "agent": "code-reviewer"}
@@ -106,7 +106,7 @@ async def whole(client, issue):
 async def lifecycle(server, era, version):
     async with connect(server.where, era) as (first, revision, identity):
         check(revision, ERAS[era])
-        # Whoever does not ask the server who it is, is not told.
+        # A client that does not ask for the server's identity does not learn it.
         if identity is not None:
             check([identity.name, identity.version], ["agent-issue-tracker", version])
         check([tool.name for tool in (await first.list_tools()).tools], TOOLS)
@@ -118,23 +118,23 @@ async def lifecycle(server, era, version):
             closed = await whole(first, issue)
             check([closed["status"], len(closed["history"]), len(closed["comments"])], ["closed", 7, 3])
         check(await whole(first, issue), closed)
-    complaints = Complaints()
+    warnings = Warnings()
     async with connect(server.where, era) as (third, *_):
         check(await whole(third, issue), closed)
-    # Such as that a session could not be ended. The first two may have told of the restart.
-    check(complaints.said, [])
+    # A warning could be that a session did not end. The first two clients may have warned of the restart.
+    check(warnings.messages, [])
 
 
-class Complaints(logging.Handler):
-    """What the SDK warns of from now on."""
+class Warnings(logging.Handler):
+    """Collects the warnings that the SDK logs from now on."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
-        self.said = []
+        self.messages = []
         logging.getLogger("mcp").addHandler(self)
 
     def emit(self, record):
-        self.said.append(record.getMessage())
+        self.messages.append(record.getMessage())
 
 
 def give_up(*_):

@@ -1,6 +1,6 @@
-"""Clients of the official Python SDK, in version 1 or 2, that speak one era of the protocol.
+"""Creates clients with the official Python SDK, version 1 or 2, each for one era of the protocol.
 
-Over stdio each client has a server of its own; over HTTP there is one server for all of them.
+Over stdio, each client has its own server. Over HTTP, all clients share one server.
 """
 
 import re
@@ -18,13 +18,12 @@ if IS_V1:
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 
-# How a client is told which era to speak, and the revision that it speaks then. Version 1 knows
-# sessions only.
+# Each mode of a client, with the revision that it speaks. Version 1 supports only the era with sessions.
 ERAS = {"legacy": LEGACY} if IS_V1 else {"legacy": LEGACY, "auto": MODERN, MODERN: MODERN}
 
 
 class Server:
-    """A server on a port of its own, which keeps the port when it is started anew."""
+    """A server on its own port. It keeps the port across restarts."""
 
     def __init__(self, binary, directory):
         self.binary, self.directory, self.log, self.port = binary, directory, [], "0"
@@ -47,7 +46,7 @@ class Server:
                 break
         else:
             raise RuntimeError(f"the server does not listen: {self.log}")
-        # A server whose log nobody takes comes to a stop.
+        # A server blocks when the pipe of its log is full, so a thread reads it.
         rest = threading.Thread(target=self.log.extend, args=[self.process.stderr], daemon=True)
         rest.start()
 
@@ -56,7 +55,7 @@ class Server:
         self.process.wait()
 
     def restart(self):
-        """Kills the server, as a crash does, and starts it anew on the same port."""
+        """Kills the server, like a crash, and starts it again on the same port."""
         port = self.port
         self.kill()
         self.start()
@@ -68,7 +67,7 @@ class Server:
 
 
 class Spawned:
-    """What a client over stdio needs to know: the command that starts its server."""
+    """The command with which a client over stdio starts its server."""
 
     def __init__(self, binary, directory):
         environment = {"PORT": "0"}
@@ -86,9 +85,9 @@ TRANSPORTS = {"stdio": Spawned, "http": Server}
 
 @asynccontextmanager
 async def connect(where, era):
-    """A client, and the revision and the name of the server that it was told.
+    """Connects a client. Yields it with the revision and identity that the server reported.
 
-    At the end a client over HTTP ends its session with `DELETE`.
+    On exit, a client over HTTP ends its session with `DELETE`.
     """
     if not IS_V1:
         async with mcp.Client(where, mode=era) as client:
@@ -97,5 +96,5 @@ async def connect(where, era):
     over_http = isinstance(where, str)
     async with (streamable_http_client if over_http else stdio_client)(where) as (read, write, *_):
         async with mcp.ClientSession(read, write) as client:
-            told = await client.initialize()
-            yield client, told.protocolVersion, told.serverInfo
+            answer = await client.initialize()
+            yield client, answer.protocolVersion, answer.serverInfo
