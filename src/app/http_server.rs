@@ -109,7 +109,7 @@ impl ProcessContext {
         };
         let registered = spawn_blocking(move || {
             if let Some(port) = pinned
-                && let Err(error) = pins.note(port, &project)
+                && let Err(error) = pins.reserve(port, &project)
             {
                 tracing::debug!("cannot record that port {port} is pinned: {error}");
             }

@@ -33,7 +33,7 @@ pub async fn init(
     let has_hooks = command.remove && has_hooks(&project).await;
     let ended = cli::set_up(command, &project, has_hooks, &mut Output::stdout());
     if let Some(port) = port.filter(|port| config::pinned_port(&directory) == Some(*port))
-        && let Err(error) = pins.note(port, &directory)
+        && let Err(error) = pins.reserve(port, &directory)
     {
         tracing::debug!("other projects do not know that port {port} is pinned: {error}");
     }

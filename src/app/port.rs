@@ -339,7 +339,7 @@ mod tests {
         let [one, other] = ["one", "other"].map(|name| ports(&directory, name, &default_ports));
         let file = one.project.join("ait.toml");
         fs::write(&file, format!("port = {first}\n")).unwrap();
-        one.pins.note(first, &one.project).unwrap();
+        one.pins.reserve(first, &one.project).unwrap();
         let BindOutcome::Bound { listener, instead_of } = other.bind_port().await.unwrap() else {
             panic!()
         };

@@ -31,7 +31,7 @@ impl PortReservations {
     }
 
     /// Records that the `ait.toml` of a project pins a port.
-    pub fn note(&self, port: u16, project: &Path) -> io::Result<()> {
+    pub fn reserve(&self, port: u16, project: &Path) -> io::Result<()> {
         let Some(directory) = &self.directory else { return Ok(()) };
         let file = project.join(FILE_NAME);
         let (note, text) = (directory.join(port.to_string()), file.as_os_str().as_encoded_bytes());

@@ -107,13 +107,13 @@ impl Cycles {
                     path.push((to, next(to)));
                 } else if let Some(at) = path.iter().position(|(id, _)| *id == to) {
                     let cycle: Vec<_> = path[at..].iter().map(|(id, _)| *id).chain([to]).collect();
-                    self.note(&cycle, by_id);
+                    self.add_cycle(&cycle, by_id);
                 }
             }
         }
     }
 
-    fn note(&mut self, cycle: &[IssueId], by_id: &HashMap<IssueId, &Issue>) {
+    fn add_cycle(&mut self, cycle: &[IssueId], by_id: &HashMap<IssueId, &Issue>) {
         if cycle.iter().any(|id| self.members.contains(id)) {
             return;
         }

@@ -22,7 +22,7 @@ struct Branch {
 }
 
 /// Notes what was merged, and returns true if there was something to note.
-pub(super) async fn note(context: &HookContext<'_>) -> Result<bool> {
+pub(super) async fn comment_on_merge(context: &HookContext<'_>) -> Result<bool> {
     let Some(target) = context.git.branch().await? else { return Ok(false) };
     let Some(author) = &context.author else { return Ok(false) };
     // A merge into the branch of an issue only brings that up to date.

@@ -79,7 +79,7 @@ pub struct HookContext<'a> {
 pub async fn call(hook: Hook, context: &HookContext<'_>) -> Result<bool> {
     match hook {
         Hook::PrepareCommitMsg => message::name_issue(context).await.map(|()| false),
-        Hook::PostMerge => merge::note(context).await,
+        Hook::PostMerge => merge::comment_on_merge(context).await,
     }
 }
 

@@ -45,18 +45,18 @@ impl IndexedIssuesBuilder {
     /// Appends an issue.
     pub fn push(&mut self, issue: Issue) {
         let issue = Arc::new(issue);
-        self.note(&issue);
+        self.index_issue(&issue);
         self.issues.push_back(StoredIssue::Parsed(issue));
     }
 
     /// Appends an issue that stays text. Only the indexed fields of `issue` are used: id, status, classification, the
     /// time of its last change, and attributes.
     pub fn push_written(&mut self, issue: Issue, written: RawIssue) {
-        self.note(&Arc::new(issue));
+        self.index_issue(&Arc::new(issue));
         self.issues.push_back(StoredIssue::Raw(written));
     }
 
-    fn note(&mut self, issue: &Arc<Issue>) {
+    fn index_issue(&mut self, issue: &Arc<Issue>) {
         let position = self.issues.len();
         self.ids.push((issue.id, position));
         if !issue.attributes.is_empty() {

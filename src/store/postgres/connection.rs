@@ -122,8 +122,8 @@ impl Connections {
 
     /// Returns a connection for a transaction, with the statements prepared that it will use. Behind a pooler nothing
     /// is prepared.
-    pub async fn session(&self, hot: &[&str]) -> Result<Session, Failure> {
-        let session = Session(Some(self.get().await?));
+    pub async fn session(&self, hot: &[&str]) -> Result<PooledConnection, Failure> {
+        let session = PooledConnection(Some(self.get().await?));
         if session.statement_cache.size() == 0 && !self.is_pooled.load(Ordering::Relaxed) {
             let found =
                 session.query_typed_one("SELECT current_setting($1, true)", &[(&MARK, Type::TEXT)]);
@@ -158,16 +158,16 @@ pub(super) type ListenConnection =
 
 /// A connection in a transaction. It goes back to the pool only when the transaction is over, else it is closed, which
 /// rolls back.
-pub(super) struct Session(Option<Object>);
+pub(super) struct PooledConnection(Option<Object>);
 
-impl Session {
+impl PooledConnection {
     /// Gives the connection back, because its transaction is over.
     pub fn finish(mut self) {
         drop(self.0.take());
     }
 }
 
-impl Deref for Session {
+impl Deref for PooledConnection {
     type Target = ClientWrapper;
 
     fn deref(&self) -> &Self::Target {
@@ -175,7 +175,7 @@ impl Deref for Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
         if let Some(connection) = self.0.take() {
             drop(Object::take(connection));

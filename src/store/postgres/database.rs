@@ -6,7 +6,7 @@ use std::time::Duration;
 use deadpool_postgres::Object;
 use tokio::sync::{OnceCell, watch};
 
-use super::connection::{Connections, Session};
+use super::connection::{Connections, PooledConnection};
 use super::error::Failure;
 use super::horizon::Horizon;
 use super::options::PostgresOptions;
@@ -84,7 +84,7 @@ impl Database {
     }
 
     /// Returns a connection for a transaction.
-    pub async fn session(&self) -> Result<Session, Failure> {
+    pub async fn session(&self) -> Result<PooledConnection, Failure> {
         self.ready().await?.session(&self.sql.hot()).await
     }
 
@@ -133,7 +133,7 @@ impl Database {
     }
 
     /// Begins a transaction whose reads are of one moment.
-    pub async fn begin_read(&self) -> Result<Session, Failure> {
+    pub async fn begin_read(&self) -> Result<PooledConnection, Failure> {
         let session = self.session().await?;
         session.batch_execute(BEGIN_READ).await?;
         Ok(session)

@@ -46,7 +46,7 @@ use self::database::{Database, READ_WITHIN};
 use self::error::Failure;
 use self::follow::Follower;
 pub use self::options::{NotAPostgresUrl, Password, PostgresOptions};
-use self::writer::Writer;
+use self::writer::WriterHandle;
 use super::clients::Clients;
 use super::transfer::{Transfer, TransferTarget};
 use super::{
@@ -66,7 +66,7 @@ const OLD_TRANSACTION_S: i64 = 600;
 /// A store in a schema of a PostgreSQL database.
 pub struct PostgresStore {
     database: Arc<Database>,
-    writer: Writer,
+    writer: WriterHandle,
     follower: Follower,
     is_watching: AtomicBool,
     clients: Arc<PostgresClients>,
@@ -77,7 +77,7 @@ impl PostgresStore {
     pub fn new(options: PostgresOptions) -> Self {
         let database = Arc::new(Database::new(options));
         Self {
-            writer: Writer::new(Arc::clone(&database)),
+            writer: WriterHandle::new(Arc::clone(&database)),
             follower: Follower::default(),
             is_watching: AtomicBool::new(false),
             clients: Arc::new(PostgresClients::new(Arc::clone(&database))),

@@ -11,7 +11,7 @@ use futures::future::TryFutureExt;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::connection::{Param, Session, run};
+use super::connection::{Param, PooledConnection, run};
 use super::database::Database;
 use super::error::Failure;
 use super::horizon::Ready;
@@ -86,7 +86,7 @@ async fn number_some(database: &Database) -> Result<(EventPosition, i64), Failur
 /// Numbers events once in a transaction that has the lock for it, and commits.
 async fn number_and_commit(
     database: &Database,
-    session: &Session,
+    session: &PooledConnection,
 ) -> Result<(EventPosition, i64), Failure> {
     let sql = &database.sql;
     let from = database.horizon.unnumbered();

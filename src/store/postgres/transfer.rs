@@ -3,7 +3,7 @@
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::connection::{Param, Session};
+use super::connection::{Param, PooledConnection};
 use super::database::Database;
 use super::decide::IssueAfter;
 use super::error::Failure;
@@ -49,7 +49,7 @@ pub(super) async fn take_over(
 }
 
 /// Begins the transaction on an empty schema.
-async fn begin(database: &Database) -> Result<Session, Failure> {
+async fn begin(database: &Database) -> Result<PooledConnection, Failure> {
     let (session, sql) = (database.session().await?, &database.sql);
     session.batch_execute(&BEGIN.replace("{s}", &database.quoted_schema())).await?;
     let found = session.query_typed_one(&sql.has_content, &[]).await?;
@@ -64,7 +64,7 @@ async fn begin(database: &Database) -> Result<Session, Failure> {
 
 /// Adds events with their numbers.
 async fn add_events(
-    session: &Session,
+    session: &PooledConnection,
     database: &Database,
     page: &[NumberedEvent],
 ) -> Result<(), Failure> {
@@ -77,7 +77,7 @@ async fn add_events(
 }
 
 async fn add_rows(
-    session: &Session,
+    session: &PooledConnection,
     database: &Database,
     rows: Vec<(EventPosition, Option<Uuid>, Option<String>)>,
 ) -> Result<(), Failure> {
@@ -102,7 +102,7 @@ async fn add_rows(
 
 /// Adds the issues and everything else that is no event.
 async fn finish(
-    session: &Session,
+    session: &PooledConnection,
     database: &Database,
     transfer: &Transfer<'_>,
 ) -> Result<(), Failure> {

@@ -181,7 +181,7 @@ impl Changes {
         }
         let former = before.map(|row| &*row.issue);
         let latter = after.map(|after| &*after.issue);
-        self.note_links(uuid, former, latter);
+        self.collect_link_changes(uuid, former, latter);
         let Some(after) = after else { return };
         match before.filter(|_| !was_removed) {
             Some(row) => self.changed.push(after, row.position),
@@ -199,7 +199,7 @@ impl Changes {
         let mut changes = Self::default();
         for (after, seq) in copies {
             let id = Uuid::from(after.issue.id);
-            changes.note_links(id, None, Some(&after.issue));
+            changes.collect_link_changes(id, None, Some(&after.issue));
             changes.added.push(&after, seq << POSITION_BITS);
             changes.texts.push(&after.issue);
             changes.search.push(id, SearchRow::of(&after.issue));
@@ -220,7 +220,7 @@ impl Changes {
     }
 
     /// Notes new links, and which issues may begin or cease to wait.
-    fn note_links(&mut self, id: Uuid, before: Option<&Issue>, after: Option<&Issue>) {
+    fn collect_link_changes(&mut self, id: Uuid, before: Option<&Issue>, after: Option<&Issue>) {
         let links = |issue: Option<&Issue>| {
             issue.map(|issue| issue.attributes.links.clone()).unwrap_or_default()
         };

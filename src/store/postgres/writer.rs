@@ -91,7 +91,7 @@ impl LapseQueue for LapsesOfRequest {
 }
 
 /// A handle to the writer task, which starts with the first change.
-pub(super) struct Writer {
+pub(super) struct WriterHandle {
     database: Arc<Database>,
     queue: Mutex<Queue>,
     /// Whether the task has ended.
@@ -104,7 +104,7 @@ enum Queue {
     Closed,
 }
 
-impl Writer {
+impl WriterHandle {
     /// Creates a handle to a task that does not run yet.
     pub fn new(database: Arc<Database>) -> Self {
         Self { database, queue: Mutex::new(Queue::Idle), ended: watch::Sender::new(true) }

@@ -18,54 +18,54 @@ const MAX_LANES: usize = 20;
 const MAX_CARDS: usize = 3;
 
 /// The issues of an agent, for each column.
-type Lane = Vec<Vec<usize>>;
+type CardsByColumn = Vec<Vec<usize>>;
 
 /// Renders a lane for each agent, and one for the issues that no agent has.
-pub(super) fn lanes(columns: &[&Column], board: &BoardView, chips: &Chips) -> Markup {
-    let mut lanes: BTreeMap<&str, Lane> = BTreeMap::new();
+pub(super) fn render_lanes(columns: &[&Column], board: &BoardView, chips: &Chips) -> Markup {
+    let mut by_agent: BTreeMap<&str, CardsByColumn> = BTreeMap::new();
     let empty = vec![Vec::new(); columns.len()];
-    let mut others = empty.clone();
-    for (number, column) in columns.iter().enumerate() {
+    let mut unassigned = empty.clone();
+    for (column_index, column) in columns.iter().enumerate() {
         for &position in &column.cards {
-            let lane = match agent_of(&board.view.summaries()[position], board.view) {
-                Some(agent) => lanes.entry(agent).or_insert_with(|| empty.clone()),
-                None => &mut others,
+            let lane = match responsible_agent(&board.view.summaries()[position], board.view) {
+                Some(agent) => by_agent.entry(agent).or_insert_with(|| empty.clone()),
+                None => &mut unassigned,
             };
-            lane[number].push(position);
+            lane[column_index].push(position);
         }
     }
-    let hidden = lanes.len().saturating_sub(MAX_LANES);
+    let hidden_lanes = by_agent.len().saturating_sub(MAX_LANES);
     html! {
         div.lanes {
-            @for (agent, lane) in lanes.iter().take(MAX_LANES) {
-                (self::lane(Some(agent), lane, columns, board, chips))
+            @for (agent, lane) in by_agent.iter().take(MAX_LANES) {
+                (render_lane(Some(agent), lane, columns, board, chips))
             }
-            @if hidden > 0 { p.more { a href="/agents" { (text::more_lanes(hidden)) } } }
-            @if others.iter().any(|cards| !cards.is_empty()) {
-                (self::lane(None, &others, columns, board, chips))
+            @if hidden_lanes > 0 { p.more { a href="/agents" { (text::more_lanes(hidden_lanes)) } } }
+            @if unassigned.iter().any(|cards| !cards.is_empty()) {
+                (render_lane(None, &unassigned, columns, board, chips))
             }
         }
     }
 }
 
 /// Returns the agent that has an issue: its holder, who completed it, or whom it is assigned to.
-fn agent_of<'a>(summary: &'a IssueSummary, view: &'a ReadView) -> Option<&'a str> {
+fn responsible_agent<'a>(summary: &'a IssueSummary, view: &'a ReadView) -> Option<&'a str> {
     let completed = || {
         let mut actions = summary.actions.iter().rev();
         actions.find(|action| action.kind == ActionKind::Completed).map(|action| action.agent)
     };
-    let is_waiting = summary.status == Status::Created;
+    let is_created = summary.status == Status::Created;
     let agent = match summary.holder() {
         Some(held) => Some(held.agent),
-        None if is_waiting => None,
+        None if is_created => None,
         None => completed(),
     };
     agent.map(|agent| view.names().text(agent)).or(summary.attributes.assignee.as_deref())
 }
 
-fn lane(
+fn render_lane(
     agent: Option<&str>,
-    lane: &Lane,
+    lane: &CardsByColumn,
     columns: &[&Column],
     board: &BoardView,
     chips: &Chips,

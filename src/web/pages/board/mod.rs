@@ -53,7 +53,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
             }
         }
         @if query.has_lanes {
-            (lanes::lanes(&open, board, &chips))
+            (lanes::render_lanes(&open, board, &chips))
         } @else {
             nav.jump aria-label=(text::COLUMNS) {
                 ul {
