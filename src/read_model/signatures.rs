@@ -33,8 +33,8 @@ impl Signatures {
         if let Some(blocks) = self.blocks.get_mut() {
             if let Some(block) = blocks.get_mut(position / ISSUES_PER_BLOCK) {
                 // Clears the old bits of a changed issue.
-                let lane = 1 << (position % ISSUES_PER_BLOCK);
-                Arc::make_mut(block).iter_mut().for_each(|word| *word &= !lane);
+                let mask = 1 << (position % ISSUES_PER_BLOCK);
+                Arc::make_mut(block).iter_mut().for_each(|word| *word &= !mask);
             }
             add(blocks, position, issue);
         }
@@ -69,10 +69,10 @@ fn add(blocks: &mut Vec<Arc<Block>>, position: usize, issue: &Issue) {
     if position / ISSUES_PER_BLOCK == blocks.len() {
         blocks.push(empty());
     }
-    let (block, lane) =
+    let (block, shift) =
         (Arc::make_mut(&mut blocks[position / ISSUES_PER_BLOCK]), position % ISSUES_PER_BLOCK);
     for text in issue.searchable_texts().chain(issue.searchable_ids()) {
-        sequences(&text).for_each(|bit| block[bit] |= 1 << lane);
+        sequences(&text).for_each(|bit| block[bit] |= 1 << shift);
     }
 }
 

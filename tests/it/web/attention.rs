@@ -199,6 +199,8 @@ fn the_wallboard_shows_the_board_agents_and_attention() {
     let board = part("wall-board");
     assert!(board.contains(">slow claim</a>") && board.contains("worker</bdi> <time"), "{board}");
     assert!(board.contains("<span class=\"count\">15</span>"), "{board}");
+    // Tab would scroll a column to cards that do not fit.
+    assert_eq!(board.matches("<a href").count(), board.matches("tabindex=\"-1\"").count());
     assert!(part("wall-agents").contains("Agents at work <span class=\"count\">1</span>"));
     let attention = part("wall-attention");
     assert!(
