@@ -1,7 +1,7 @@
 //! Truncated, damaged, torn, replaced and foreign logs: the store serves only what it can trust.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{Classification, Issue};
@@ -248,11 +248,8 @@ async fn lines_of_another_log_are_never_accepted() {
     }
 }
 
-/// A missing middle segment is reported, and the store does not recreate it.
-#[tokio::test]
-async fn missing_segment_is_reported() {
-    let directory = directory_in_memory();
-    let path = directory.path();
+/// Writes a log of three segments with one issue each, and returns their paths.
+async fn three_segments(path: &Path) -> Vec<PathBuf> {
     let disk = Disk::new(path, FaultyDuty::Nothing);
     for n in 0..3 {
         // Each process leaves a torn end, so that the next one starts a new segment.
@@ -265,6 +262,15 @@ async fn missing_segment_is_reported() {
     }
     let all = segments(path);
     assert_eq!(all.len(), 3);
+    all
+}
+
+/// A missing segment is reported, and the store does not recreate it.
+#[tokio::test]
+async fn missing_segment_is_reported() {
+    let directory = directory_in_memory();
+    let path = directory.path();
+    let all = three_segments(path).await;
     let whole = start(path);
     assert_eq!(ids(&*whole.store).await, [number(0), number(1), number(2)]);
     whole.kill().await;
@@ -273,12 +279,42 @@ async fn missing_segment_is_reported() {
         fs::remove_file(missing).unwrap();
         let process = start(path);
         let refused = apply(&*process.store, add(90, Classification::Bug), at(90)).await;
-        process.kill().await;
-        if index < 2 {
-            assert!(refused.is_err(), "without segment {index}: {refused:?}");
-        }
-        assert!(index == 2 || !missing.exists());
+        assert!(refused.is_err(), "without segment {index}: {refused:?}");
+        assert!(!missing.exists());
         fs::write(missing, bytes).unwrap();
+        // The same process goes on when the segment is back.
+        assert_eq!(ids(&*process.store).await, [number(0), number(1), number(2)]);
+        process.kill().await;
+    }
+}
+
+/// A process that runs while the newest segment is removed knows what it had, and saves it again.
+#[tokio::test]
+async fn running_process_restores_what_a_removed_segment_had() {
+    let directory = directory_in_memory();
+    let path = directory.path();
+    let all = three_segments(path).await;
+    let running = start(path);
+    assert_eq!(ids(&*running.store).await, [number(0), number(1), number(2)]);
+    fs::remove_file(&all[2]).unwrap();
+    apply(&*running.store, add(3, Classification::Bug), at(3)).await.unwrap();
+    let new = start(path);
+    assert_eq!(ids(&*new.store).await, [number(0), number(1), number(2), number(3)]);
+    new.kill().await;
+    running.kill().await;
+}
+
+/// The mark of a log that was removed says nothing about the next log in its place.
+#[tokio::test]
+async fn mark_of_a_removed_log_is_forgotten() {
+    let directory = directory_in_memory();
+    let path = directory.path();
+    let all = three_segments(path).await;
+    fs::remove_dir_all(all[0].parent().unwrap()).unwrap();
+    for n in 10..12 {
+        let process = start(path);
+        apply(&*process.store, add(n, Classification::Bug), at(n.into())).await.unwrap();
+        process.kill().await;
     }
 }
 

@@ -530,10 +530,19 @@ pub(super) fn begin_log(
     snapshot::write(fs, paths, &state, &store)?;
     let mut header = segment::header(store, base, None, now());
     header.replaces = replaces;
+    remove_mark(fs, paths)?;
     sync_names(fs, paths)?;
     match segment::create(fs, &paths.log, 1, &header, &[], &paths.issues) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
+    }
+}
+
+/// Removes the durable mark of a log that was here before. It may name a segment that the new log does not have yet.
+pub(super) fn remove_mark(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<()> {
+    match fs.remove(&paths.mark()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::fs::FileSystem;
-use super::log::mark::MarkFile;
+use super::log::mark::{DurableMark, MarkFile};
 use super::log::segment::{Scan, Segment, SegmentError, TailState, ordinals, path_of};
 use super::paths::StorePaths;
 use super::snapshot::{self, Snapshot};
@@ -244,6 +244,8 @@ pub(super) fn check(
     stop: Instant,
 ) -> Option<(LogCheck, Option<State>)> {
     let mut replay = Replay { fs, state: None, candidates: Vec::new(), check: LogCheck::default() };
+    // The mark comes first, so that the log already has the segment that it names.
+    let mark = MarkFile::new(paths.mark()).read(fs);
     let found = match ordinals(fs, &paths.log) {
         Ok(found) => found,
         Err(error) => {
@@ -267,7 +269,11 @@ pub(super) fn check(
         segment.as_ref().is_some_and(|segment| segment.begin.position.number <= oldest)
     };
     let from = segments.iter().rposition(begins_before).unwrap_or(0);
-    replay.forward(&segments, from, paths);
+    replay.forward(&segments, from, mark);
+    let newest = found[found.len() - 1];
+    if let Some(mark) = mark.filter(|mark| mark.ordinal > newest) {
+        replay.missing(path_of(&paths.log, mark.ordinal));
+    }
     replay.judge_the_rest();
     replay.backward(&segments[..=from], stop);
     Some((replay.check, replay.state))
@@ -288,6 +294,10 @@ impl Replay<'_> {
         }
     }
 
+    fn missing(&mut self, path: PathBuf) {
+        self.fault(LogFault::Io { path, reason: "the file is missing".to_owned() });
+    }
+
     fn open(&mut self, directory: &Path, ordinal: u64) -> Option<Arc<Segment>> {
         let path = path_of(directory, ordinal);
         let fault = match Segment::open(self.fs, directory, ordinal) {
@@ -295,7 +305,10 @@ impl Replay<'_> {
                 self.check.bytes += segment.opened.length_bytes();
                 return Some(Arc::new(segment));
             }
-            Ok(None) => LogFault::Io { path, reason: "the file is missing".to_owned() },
+            Ok(None) => {
+                self.missing(path);
+                return None;
+            }
             Err(SegmentError::Io(error)) => LogFault::Io { path, reason: error.to_string() },
             Err(SegmentError::Damaged) => LogFault::Header(path),
             Err(SegmentError::Newer) => LogFault::Newer(path),
@@ -352,8 +365,12 @@ impl Replay<'_> {
     }
 
     /// Replays the segments from an index on.
-    fn forward(&mut self, segments: &[Option<Arc<Segment>>], from: usize, paths: &StorePaths) {
-        let mark = MarkFile::new(paths.mark()).read(self.fs);
+    fn forward(
+        &mut self,
+        segments: &[Option<Arc<Segment>>],
+        from: usize,
+        mark: Option<DurableMark>,
+    ) {
         let mut end: Option<EventPosition> = None;
         for (index, segment) in segments.iter().enumerate().skip(from) {
             let Some(segment) =

@@ -110,6 +110,11 @@ pub enum Damage {
         /// The offset of the damage.
         offset: u64,
     },
+    /// The newest segment is missing: the durable mark names it.
+    Missing {
+        /// The path of the segment.
+        path: PathBuf,
+    },
     /// A newer version wrote a line.
     Newer {
         /// The path of the segment.
@@ -128,7 +133,9 @@ impl From<&Damage> for StoreError {
     fn from(damage: &Damage) -> Self {
         match damage {
             Damage::Newer { path } => Self::Newer(path.display().to_string()),
-            Damage::Bytes { .. } | Damage::Event { .. } => Self::Damaged(damage.to_string()),
+            Damage::Bytes { .. } | Damage::Missing { .. } | Damage::Event { .. } => {
+                Self::Damaged(damage.to_string())
+            }
         }
     }
 }
@@ -138,6 +145,9 @@ impl std::fmt::Display for Damage {
         match self {
             Self::Bytes { path, offset } => {
                 write!(f, "{} is damaged from byte {offset} on", path.display())
+            }
+            Self::Missing { path } => {
+                write!(f, "{} is missing, with the newest changes", path.display())
             }
             Self::Newer { path } => {
                 write!(
@@ -221,9 +231,12 @@ pub(super) fn open(
             mark.filter(|mark| (mark.ordinal, mark.salt) == (segment.ordinal, segment.header.salt));
         opened.replay(fs, segment, cut, marked.map_or(0, |mark| mark.offset))?;
         if opened.damage.is_some() {
-            break;
+            return Ok(Some(opened));
         }
     }
+    opened.damage = mark
+        .filter(|mark| mark.ordinal > opened.segment.ordinal)
+        .map(|mark| Damage::Missing { path: path_of(&paths.log, mark.ordinal) });
     Ok(Some(opened))
 }
 

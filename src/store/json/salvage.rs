@@ -15,6 +15,7 @@ use super::format::{self, Document};
 use super::fs::{FileSystem, RealFileSystem, read_file};
 use super::issue_scanner::{self, UnreadPart};
 use super::log::frame::{self, Frame};
+use super::log::mark::{DurableMark, MarkFile};
 use super::log::record::{self, FORMAT, Header, Record};
 use super::log::segment::{ordinals, path_of};
 use super::log_check::contradiction;
@@ -103,7 +104,12 @@ pub(super) fn salvage_with(fs: &dyn FileSystem, path: &Path) -> Result<Salvage, 
     } else {
         log.lines.values().collect()
     };
-    let is_whole = base.is_some() && rest.is_empty() && !log.is_damaged;
+    let last = log.lines.keys().next_back().map_or(0, |last| *last).max(work.state.position.number);
+    let is_cut = is_cut(fs, &paths, &segments, last);
+    if is_cut {
+        out.lose(format!("the changes after {last} of the log, except what issues.json has of them"));
+    }
+    let is_whole = base.is_some() && rest.is_empty() && !log.is_damaged && !is_cut;
     if base.is_none() {
         snapshots.scan_newest(fs, &mut work, &mut out);
     }
@@ -132,6 +138,26 @@ pub(super) fn salvage_with(fs: &dyn FileSystem, path: &Path) -> Result<Salvage, 
 fn is_published(fs: &dyn FileSystem, paths: &StorePaths, bytes: &[u8]) -> bool {
     let hash = xxhash_rust::xxh3::xxh3_128(bytes);
     PublishedNote::read(fs, paths).is_some_and(|published| published.hash() == hash)
+}
+
+/// Returns true if the end of the log is missing: it had more once, as the durable mark or the note on `issues.json`
+/// tells.
+fn is_cut(
+    fs: &dyn FileSystem,
+    paths: &StorePaths,
+    segments: &[SegmentFile],
+    last: u64,
+) -> bool {
+    let lacks = |mark: DurableMark| match segments.last() {
+        Some(newest) if newest.ordinal == mark.ordinal => {
+            let is_same =
+                newest.header.as_ref().is_some_and(|(header, _)| header.salt == mark.salt);
+            is_same && newest.length_bytes < mark.offset
+        }
+        newest => newest.is_none_or(|newest| newest.ordinal < mark.ordinal),
+    };
+    MarkFile::new(paths.mark()).read(fs).is_some_and(lacks)
+        || PublishedNote::read(fs, paths).is_some_and(|note| note.number > last)
 }
 
 /// The snapshots of a store.
@@ -183,6 +209,7 @@ fn store_of(base: Option<&Snapshot>, segments: &[SegmentFile]) -> Option<String>
 struct SegmentFile {
     ordinal: u64,
     path: PathBuf,
+    length_bytes: u64,
     /// The header and its length, if it is valid and of a known version.
     header: Option<(Header, usize)>,
 }
@@ -193,8 +220,8 @@ impl SegmentFile {
         let ordinals = ordinals(fs, &paths.log).unwrap_or_default();
         let file = |ordinal| {
             let path = path_of(&paths.log, ordinal);
-            let header = read_file(fs, &path).ok().flatten().and_then(|bytes| header(&bytes));
-            Self { ordinal, path, header }
+            let bytes = read_file(fs, &path).ok().flatten().unwrap_or_default();
+            Self { ordinal, path, length_bytes: bytes.len() as u64, header: header(&bytes) }
         };
         ordinals.into_iter().map(file).collect()
     }

@@ -466,7 +466,13 @@ impl Shared {
         follower.mark = MarkFile::new(paths.mark());
         let mark = follower.mark.read(fs);
         *lock(&self.seek_index) = SeekIndex::default();
-        let opened = open::open(fs, &paths, mark)?;
+        let mut opened = open::open(fs, &paths, mark)?;
+        if let Some(Opened { damage: damage @ Some(Damage::Missing { .. }), .. }) = &mut opened
+            && !follower.replaced_logs.is_empty()
+        {
+            // This process knows what the missing segment had, and merges it.
+            *damage = None;
+        }
         follower.pending.clear();
         follower.undurable.clear();
         follower.standby = None;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::commit::{MAX_SEGMENT_BYTES, base_of, ignore_directory, sync_names};
+use super::commit::{MAX_SEGMENT_BYTES, base_of, ignore_directory, remove_mark, sync_names};
 use super::fs::{FileLock, FileSystem, Rename, lock_at};
 use super::lock_check::{ensure_lock_is_exclusive, write_error};
 use super::log::frame::{self, MAX_JSON_BYTES};
@@ -71,6 +71,7 @@ impl NewLog {
         let lock = taken.ok_or_else(in_use)?;
         ensure_lock_is_exclusive(fs, &path)?;
         remove_segments(fs, &paths).map_err(failed)?;
+        remove_mark(fs, &place).map_err(failed)?;
         let id = Uuid::new_v4();
         let position = EventPosition { number: base, ..base_of(id) };
         let header = segment::header(id.simple().to_string(), position, None, now());

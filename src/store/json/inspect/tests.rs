@@ -122,6 +122,17 @@ fn damage_in_an_old_segment_is_reported() {
 }
 
 #[test]
+fn a_missing_newest_segment_is_reported() {
+    let sample = of_segments();
+    let path = path_of(&sample.paths().log, 3);
+    fs::remove_file(&path).unwrap();
+    let found = examine(&sample);
+    assert_eq!(found.damage, Some(Damage::Missing { path: path.clone() }));
+    let reason = "the file is missing".to_owned();
+    assert_eq!(found.log.unwrap().faults, [LogFault::Io { path, reason }]);
+}
+
+#[test]
 fn a_missing_segment_is_reported() {
     let sample = of_segments();
     fs::remove_file(path_of(&sample.paths().log, 2)).unwrap();

@@ -116,6 +116,44 @@ fn events_before_and_after_damage_are_replayed() {
 }
 
 #[test]
+fn what_the_file_has_beyond_a_cut_log_is_kept() {
+    let cut_at_a_line = |sample: &Sample| {
+        let line = sample.line(2);
+        sample.edit_segment(|bytes| bytes.truncate(line));
+    };
+    let damage_the_end = |sample: &Sample| {
+        sample.edit_segment(|bytes| {
+            let last = bytes.len() - 20;
+            bytes[last] ^= 1;
+        });
+    };
+    let remove_the_newest_segment = |sample: &Sample| fs::remove_file(sample.segment()).unwrap();
+    let damages: [(&dyn Fn(&Sample), _); 3] = [
+        (&cut_at_a_line, "the changes after 5 of the log"),
+        (&damage_the_end, "the changes after 5 of the log"),
+        (&remove_the_newest_segment, "the changes after 4 of the log"),
+    ];
+    for (damage, told) in damages {
+        for has_mark in [true, false] {
+            let sample = Sample::new();
+            // The next change begins a new segment.
+            sample.edit_segment(|bytes| bytes.extend_from_slice(b"0123"));
+            sample.change(async |tracker| {
+                add(tracker, "four").await;
+                add(tracker, "five").await;
+            });
+            damage(&sample);
+            if !has_mark {
+                fs::remove_file(sample.paths().mark()).unwrap();
+            }
+            let salvaged = salvaged(&sample);
+            assert_eq!(titles(&salvaged), ["one", "two", "three", "four", "five"], "{told}");
+            assert!(lost(&salvaged).contains(told), "{told}, {has_mark}: {}", lost(&salvaged));
+        }
+    }
+}
+
+#[test]
 fn shifted_and_duplicate_events_are_replayed_once() {
     let sample = Sample::new();
     let (second, third) = (sample.line(2), sample.line(3));
