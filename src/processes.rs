@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::domain::Timestamp;
 use crate::small_file;
-use crate::store::json::paths;
+use crate::store::json::{fs::no_follow, paths};
 use crate::string_enum::string_enum;
 
 /// Keeps git from tracking the directory; the store writes the same file.
@@ -148,10 +148,29 @@ impl Registry {
         Err(last)
     }
 
+    /// Returns the directory with its parents up to that of the store, which comes first.
+    fn directories(&self) -> impl Iterator<Item = &Path> {
+        let own = self.own_directory();
+        own.parent().into_iter().chain([own, &self.directory])
+    }
+
+    /// Refuses symbolic links, which a repository may carry: files would be created and removed where they lead.
+    fn refuse_links(&self) -> io::Result<()> {
+        match self.directories().find(|directory| directory.is_symlink()) {
+            Some(link) => {
+                let link = link.display();
+                let why = format!("{link} is a symbolic link, which is not followed: remove it");
+                Err(io::Error::other(why))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Creates the directory and its parents, up to that of the store.
     fn make_directories(&self) -> io::Result<()> {
+        self.refuse_links()?;
         let own = self.own_directory();
-        for directory in own.parent().into_iter().chain([own, &self.directory]) {
+        for directory in self.directories() {
             match fs::create_dir(directory) {
                 Ok(()) if directory == own => fs::write(own.join(GITIGNORE), IGNORE_ALL)?,
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -164,7 +183,7 @@ impl Registry {
     /// Removes the directory and its parents, as far as they are empty.
     fn remove_directories(&self) {
         let own = self.own_directory();
-        if fs::remove_dir(&self.directory).is_err() {
+        if self.refuse_links().is_err() || fs::remove_dir(&self.directory).is_err() {
             return;
         }
         let is_ours = |name: &io::Result<fs::DirEntry>| {
@@ -214,6 +233,7 @@ impl Registry {
     }
 
     fn entries(&self, removes: bool) -> io::Result<Vec<ProcessEntry>> {
+        self.refuse_links()?;
         let names = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             names => names?,
@@ -235,8 +255,12 @@ impl Registry {
 
     /// Lists the files of dead processes, as far as this user may see them. Removes nothing.
     pub fn stale_files(&self) -> Vec<PathBuf> {
-        let is_free =
-            |lock: &Path| File::open(lock).is_ok_and(|file| matches!(file.try_lock(), Ok(())));
+        if self.refuse_links().is_err() {
+            return Vec::new();
+        }
+        let is_free = |lock: &Path| {
+            no_follow().read(true).open(lock).is_ok_and(|file| matches!(file.try_lock(), Ok(())))
+        };
         let names = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let mut left: Vec<_> = names
             .map(|name| name.path())
@@ -269,7 +293,7 @@ pub fn register_for_user(entry: ProcessEntry) -> io::Result<Option<Registration>
 /// Reads the entry of the process behind a lock file, if it lives. `removes` deletes the files of a dead one.
 fn read_entry(lock: &Path, removes: bool) -> io::Result<Option<ProcessEntry>> {
     let about = lock.with_extension(ENTRY);
-    let file = match File::open(lock) {
+    let file = match no_follow().read(true).open(lock) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };

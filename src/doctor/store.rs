@@ -71,6 +71,11 @@ fn unreadable(error: &OpenError) -> Finding {
             Finding::problem(check, format!("the directory {} does not exist", directory.display()))
                 .fix(format!("`mkdir -p {}`, or name another file with --file", quoted(directory)))
         }
+        OpenError::Link(path) => Finding::problem(
+            check,
+            format!("{} is a symbolic link, which is not followed", path.display()),
+        )
+        .fix(format!("`rm {}`", quoted(path))),
         OpenError::Io { path, source } => {
             Finding::problem(check, format!("{} cannot be read: {source}", path.display()))
                 .fix(permit(path))

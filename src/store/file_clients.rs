@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use crate::domain::ClientId;
 use crate::store::clients::Clients;
-use crate::store::json::fs::ABANDONED_AFTER;
+use crate::store::json::fs::{ABANDONED_AFTER, no_follow};
 
 /// What the ids of processes begin with.
 const PROCESS: &str = "process-";
@@ -155,7 +155,7 @@ impl FileClients {
             }
             return Ok(Presence::Lives);
         }
-        let file = match File::open(path) {
+        let file = match no_follow().read(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(gone),
             file => file?,
         };
@@ -206,7 +206,9 @@ impl Clients for FileClients {
         let (now, path) = ((self.clock)(), self.path(client)?);
         // A client that calls often need not be written each time.
         let ttl_ms = |ttl: Duration| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-        if File::open(&path)
+        if no_follow()
+            .read(true)
+            .open(&path)
             .ok()
             .and_then(|file| expiry(file, &now))
             .is_some_and(|expiry| expiry >= now.ms.saturating_add(ttl_ms(ttl)))

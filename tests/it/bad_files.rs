@@ -283,15 +283,143 @@ fn publishing_preserves_symbolic_links_and_file_mode() {
     fs::create_dir(&real).unwrap();
     fs::create_dir(&linked).unwrap();
     symlink("../real/issues.json", linked.join("issues.json")).unwrap();
-    let mut client = Client::start(&linked);
-    client.add("through a link that leads nowhere yet", "bug");
-    wait_for_file(&real, |issues| issues.len() == 1);
+    fs::write(real.join("issues.json"), r#"{"issues": []}"#).unwrap();
     fs::set_permissions(real.join("issues.json"), fs::Permissions::from_mode(0o640)).unwrap();
+    let mut client = Client::start(&linked);
     client.add("through the link", "bug");
-    wait_for_file(&real, |issues| issues.len() == 2);
+    wait_for_file(&real, |issues| issues.len() == 1);
     client.close();
     assert_eq!(names(&real), STORE_FILES);
     assert!(fs::symlink_metadata(linked.join("issues.json")).unwrap().is_symlink());
     let mode = fs::metadata(real.join("issues.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
+}
+
+/// A repository can carry symbolic links, but none that leads a store out of it.
+mod links {
+    use std::collections::BTreeMap;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use super::*;
+    use crate::support::runs::run;
+
+    /// The names below `.ait/issues.json`, with a slash behind those of directories.
+    const NAMES: [&str; 13] = [
+        "",
+        ".gitignore",
+        "clients/",
+        "durable",
+        "kept/",
+        "log/",
+        "log/0000000001.log",
+        "processes/",
+        "publish.lock",
+        "published",
+        "published.lock",
+        "snapshot-0-00000000.json",
+        "unfinished-log/",
+    ];
+
+    /// Returns the content of every file below a directory, and an empty one for each directory.
+    fn everything(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        for name in names(directory) {
+            let path = directory.join(&name);
+            if path.is_dir() {
+                let below = everything(&path);
+                found
+                    .extend(below.into_iter().map(|(file, text)| (format!("{name}/{file}"), text)));
+                found.insert(name, Vec::new());
+            } else {
+                found.insert(name, fs::read(path).unwrap());
+            }
+        }
+        found
+    }
+
+    /// Uses a store in every way that creates or removes files. Each call may be refused.
+    fn use_store(project: &Path) {
+        run(project, &["add", "a title", "--json"]);
+        run(project, &["next", "--agent", "dev", "--ttl", "1h"]);
+        run(project, &["save"]);
+        run(project, &["status"]);
+        let edited = fs::read_to_string(project.join("issues.json")).unwrap_or_default();
+        if edited.contains("a title") {
+            fs::write(project.join("issues.json"), edited.replace("a title", "b")).unwrap();
+        }
+        run(project, &["doctor", "--fix"]);
+        run(project, &["backup", "saved.json"]);
+        run(project, &["add", "another title"]);
+        run(project, &["restore", "saved.json", "--force"]);
+        let mut client = Client::start(project);
+        client.call(
+            "add_issue",
+            json!({ "title": "t", "description": "d", "classification": "bug" }),
+        );
+        client.call("get_next_issue", json!({ "agent": "a" }));
+        client.close();
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_that_a_repository_carries() {
+        // Without a link, each of these files and directories comes to be: the names are right.
+        let healthy = directory();
+        use_store(healthy.path());
+        let made = everything(&healthy.path().join(".ait/issues.json"));
+        for name in [".gitignore", "clients", "durable", "kept", "log/0000000001.log", "published"]
+        {
+            assert!(made.contains_key(name), "{name}: {:?}", made.keys());
+        }
+        for name in NAMES {
+            for exists in [true, false] {
+                let (root, is_directory) = (directory(), name.is_empty() || name.ends_with('/'));
+                let (project, outside) = (root.path().join("project"), root.path().join("outside"));
+                fs::create_dir(&outside).unwrap();
+                fs::write(outside.join("file"), "x".repeat(2_000)).unwrap();
+                let target = match (is_directory, exists) {
+                    (true, true) => "",
+                    (false, true) => "file",
+                    (_, false) => "new",
+                };
+                let link = project.join(format!(".ait/issues.json/{name}").trim_end_matches('/'));
+                fs::create_dir_all(link.parent().unwrap()).unwrap();
+                symlink(outside.join(target), &link).unwrap();
+                let before = everything(&outside);
+                use_store(&project);
+                assert!(everything(&outside) == before, "{name} as a link, {exists}");
+            }
+        }
+    }
+
+    #[test]
+    fn link_in_place_of_the_directory_is_named() {
+        let root = directory();
+        let (project, outside) = (root.path().join("project"), root.path().join("outside"));
+        fs::create_dir_all(&outside).unwrap();
+        fs::create_dir_all(&project).unwrap();
+        symlink(&outside, project.join(".ait")).unwrap();
+        for arguments in [&["add", "t"][..], &["list"], &["status"], &["next", "--agent", "a"]] {
+            let refusal = run(&project, arguments).refusal();
+            assert!(
+                refusal.contains(".ait is a symbolic link, which is not followed"),
+                "{refusal}"
+            );
+        }
+        let checked = run(&project, &["doctor"]);
+        assert!(checked.code == 1 && checked.out.contains("rm "), "{}", checked.out);
+        assert!(names(&outside).is_empty());
+    }
+
+    #[test]
+    fn issues_json_as_a_link_creates_no_file() {
+        let root = directory();
+        let project = root.path().join("project");
+        fs::create_dir(&project).unwrap();
+        symlink("../new", project.join("issues.json")).unwrap();
+        let refusal = run(&project, &["add", "t"]).refusal();
+        assert!(refusal.contains("which does not exist"), "{refusal}");
+        use_store(&project);
+        assert!(!root.path().join("new").exists());
+    }
 }

@@ -501,6 +501,14 @@ impl Committer {
             return Ok(());
         }
         let file = open::read_issues(fs, &paths.issues)?;
+        if file.is_none() && fs.fingerprint(&self.shared.path).is_err() {
+            return Err(StoreError::ReadOnly(format!(
+                "{} is a symbolic link to {}, which does not exist: remove the link, or write {} to that file",
+                self.shared.path.display(),
+                paths.issues.display(),
+                r#"{"issues": []}"#
+            )));
+        }
         let id = Uuid::new_v4();
         if let Some(file) = &file {
             let published = PublishedNote::new(base_of(id), file.fingerprint, file.hash);

@@ -19,6 +19,9 @@ pub enum OpenError {
     /// The directory of the file does not exist.
     #[error("the directory {} does not exist: create it, or choose another file", .0.display())]
     MissingDirectory(PathBuf),
+    /// A directory of the store is a symbolic link.
+    #[error("{} is a symbolic link, which is not followed: remove it", .0.display())]
+    Link(PathBuf),
     /// A file cannot be read.
     #[error("{}: {source}: make it readable, or choose another file", path.display())]
     Io {
@@ -165,15 +168,26 @@ impl std::fmt::Display for Damage {
     }
 }
 
-/// Resolves the paths of a store. Follows symbolic links.
+/// Resolves the paths of a store. Follows symbolic links to `issues.json`, but no link to what is beside it: a
+/// repository may carry links into any directory of the user.
 pub(super) fn paths_of(fs: &dyn FileSystem, path: &Path) -> Result<StorePaths, OpenError> {
-    fs.resolve(path).map(StorePaths::of).map_err(|ResolveError { directory, source }| {
+    let resolved = fs.resolve(path).map_err(|ResolveError { directory, source }| {
         if source.kind() == io::ErrorKind::NotFound {
             OpenError::MissingDirectory(directory)
         } else {
             unreadable(&directory, source)
         }
-    })
+    })?;
+    let paths = StorePaths::of(resolved);
+    for directory in paths.directories() {
+        match fs.fingerprint(&directory) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(OpenError::Link(directory));
+            }
+            _ => {}
+        }
+    }
+    Ok(paths)
 }
 
 /// The content of `issues.json`.

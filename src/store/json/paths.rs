@@ -29,6 +29,13 @@ impl StorePaths {
         Self { issues, directory, log, kept }
     }
 
+    /// The directories of the store, parents first.
+    pub fn directories(&self) -> [PathBuf; 7] {
+        let (own, log, kept) = (self.directory.clone(), self.log.clone(), self.kept.clone());
+        let parent = directory_of(&own).to_owned();
+        [parent, own, log, kept, self.unfinished_log(), self.processes(), self.clients()]
+    }
+
     /// The file that keeps git from tracking the directory.
     pub fn gitignore(&self) -> PathBuf {
         self.directory.join(".gitignore")

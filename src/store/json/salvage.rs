@@ -107,7 +107,9 @@ pub(super) fn salvage_with(fs: &dyn FileSystem, path: &Path) -> Result<Salvage, 
     let last = log.lines.keys().next_back().map_or(0, |last| *last).max(work.state.position.number);
     let is_cut = is_cut(fs, &paths, &segments, last);
     if is_cut {
-        out.lose(format!("the changes after {last} of the log, except what issues.json has of them"));
+        out.lose(format!(
+            "the changes after {last} of the log, except what issues.json has of them"
+        ));
     }
     let is_whole = base.is_some() && rest.is_empty() && !log.is_damaged && !is_cut;
     if base.is_none() {
@@ -142,12 +144,7 @@ fn is_published(fs: &dyn FileSystem, paths: &StorePaths, bytes: &[u8]) -> bool {
 
 /// Returns true if the end of the log is missing: it had more once, as the durable mark or the note on `issues.json`
 /// tells.
-fn is_cut(
-    fs: &dyn FileSystem,
-    paths: &StorePaths,
-    segments: &[SegmentFile],
-    last: u64,
-) -> bool {
+fn is_cut(fs: &dyn FileSystem, paths: &StorePaths, segments: &[SegmentFile], last: u64) -> bool {
     let lacks = |mark: DurableMark| match segments.last() {
         Some(newest) if newest.ordinal == mark.ordinal => {
             let is_same =

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 pub use kind::FileSystemKind;
-pub use real::RealFileSystem;
+pub use real::{RealFileSystem, no_follow};
 
 /// Distinguishes versions of a file without reading it: size, time of the last content change, device and inode.
 ///
@@ -150,11 +150,11 @@ pub trait FileSystem: Send + Sync {
     /// The directory of the file does not exist, or there are too many links.
     fn resolve(&self, path: &Path) -> Result<PathBuf, ResolveError>;
 
-    /// Returns the fingerprint of a file, or `None` if it does not exist.
+    /// Returns the fingerprint of a file, or `None` if it does not exist. Follows no symbolic link.
     ///
     /// # Errors
     ///
-    /// The path is not a regular file, or an I/O error occurs.
+    /// [`io::ErrorKind::IsADirectory`] for a directory; the path is no regular file, or an I/O error occurs.
     fn fingerprint(&self, path: &Path) -> io::Result<Option<FileFingerprint>>;
 
     /// Returns the fingerprint of an open file.
@@ -164,7 +164,8 @@ pub trait FileSystem: Send + Sync {
     /// I/O errors.
     fn fingerprint_of(&self, file: &File) -> io::Result<FileFingerprint>;
 
-    /// Opens a file for reading and, if permitted, for writing. Returns `None` if it does not exist.
+    /// Opens a file for reading and, if permitted, for writing. Returns `None` if it does not exist. Follows no symbolic
+    /// link.
     ///
     /// # Errors
     ///

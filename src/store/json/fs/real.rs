@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::{
@@ -44,9 +44,10 @@ impl FileSystem for RealFileSystem {
     }
 
     fn fingerprint(&self, path: &Path) -> io::Result<Option<FileFingerprint>> {
-        match fs::metadata(path) {
+        match fs::symlink_metadata(path) {
             Ok(metadata) if metadata.is_file() => Ok(Some(FileFingerprint::of(&metadata))),
             Ok(metadata) if metadata.is_dir() => Err(is_a_directory()),
+            Ok(metadata) if metadata.is_symlink() => Err(is_a_link()),
             Ok(_) => Err(not_a_file()),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
@@ -62,8 +63,10 @@ impl FileSystem for RealFileSystem {
         if self.fingerprint(path)?.is_none() {
             return Ok(None);
         }
-        let opened = match OpenOptions::new().read(true).write(true).open(path) {
-            Err(error) if refuses_writing(&error) => File::open(path).map(|file| (file, false)),
+        let opened = match no_follow().read(true).write(true).open(path) {
+            Err(error) if refuses_writing(&error) => {
+                no_follow().read(true).open(path).map(|file| (file, false))
+            }
             opened => opened.map(|file| (file, true)),
         };
         match opened {
@@ -188,6 +191,17 @@ fn not_a_file() -> io::Error {
 
 fn is_a_directory() -> io::Error {
     io::Error::new(io::ErrorKind::IsADirectory, "a directory, not a regular file")
+}
+
+fn is_a_link() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "a symbolic link, which is not followed")
+}
+
+/// Returns options that refuse a symbolic link. A repository may carry links into any directory of the user.
+pub fn no_follow() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
 }
 
 fn is_gone_or_made(error: &io::Error) -> bool {

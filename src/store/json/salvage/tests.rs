@@ -117,21 +117,23 @@ fn events_before_and_after_damage_are_replayed() {
 
 #[test]
 fn what_the_file_has_beyond_a_cut_log_is_kept() {
-    let cut_at_a_line = |sample: &Sample| {
+    fn cut_at_a_line(sample: &Sample) {
         let line = sample.line(2);
         sample.edit_segment(|bytes| bytes.truncate(line));
-    };
-    let damage_the_end = |sample: &Sample| {
+    }
+    fn damage_the_end(sample: &Sample) {
         sample.edit_segment(|bytes| {
             let last = bytes.len() - 20;
             bytes[last] ^= 1;
         });
-    };
-    let remove_the_newest_segment = |sample: &Sample| fs::remove_file(sample.segment()).unwrap();
-    let damages: [(&dyn Fn(&Sample), _); 3] = [
-        (&cut_at_a_line, "the changes after 5 of the log"),
-        (&damage_the_end, "the changes after 5 of the log"),
-        (&remove_the_newest_segment, "the changes after 4 of the log"),
+    }
+    fn remove_the_newest_segment(sample: &Sample) {
+        fs::remove_file(sample.segment()).unwrap();
+    }
+    let damages: [(fn(&Sample), _); 3] = [
+        (cut_at_a_line, "the changes after 5 of the log"),
+        (damage_the_end, "the changes after 5 of the log"),
+        (remove_the_newest_segment, "the changes after 4 of the log"),
     ];
     for (damage, told) in damages {
         for has_mark in [true, false] {
