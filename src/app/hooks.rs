@@ -18,7 +18,7 @@ use crate::config::{Config, Source, StoreLocation};
 use crate::domain::AgentName;
 use crate::hooks::{
     self, ASK_LIMIT, CALL_LIMIT, Git, HookContext, HookInput, HookTexts, HooksDir, SERVER_LIMIT,
-    SESSION_END_LIMIT, SESSION_LIMIT,
+    SESSION_END_LIMIT, SESSION_LIMIT, SUBAGENT_LIMIT,
 };
 use crate::port_probe;
 use crate::processes::{ProcessEntry, Registry};
@@ -130,6 +130,7 @@ pub async fn call_client_hook(
     let Some(event) = arguments.event()? else { return Ok(cli::ExitStatus::Done) };
     let limit = match event {
         SessionEvent::SessionEnd => SESSION_END_LIMIT,
+        SessionEvent::SubagentStop => SUBAGENT_LIMIT,
         SessionEvent::SessionStart | SessionEvent::Stop => SESSION_LIMIT,
     };
     let problem = match timeout(limit, session(event, arguments.client(), config)).await {
@@ -152,31 +153,52 @@ async fn session(
         stdin().lock().take(MAX_INPUT_BYTES).read_to_end(&mut text)?;
         let input: HookInput = serde_json::from_slice(&text).context("the input is not valid")?;
         let config = config(input.directory())?;
-        let servers = if event == SessionEvent::SessionEnd { Vec::new() } else { servers(&config) };
-        Ok::<_, anyhow::Error>((is_there(&config), config, input, servers))
+        let servers = match event {
+            SessionEvent::SessionStart | SessionEvent::Stop => servers(&config),
+            SessionEvent::SubagentStop | SessionEvent::SessionEnd => Vec::new(),
+        };
+        let transcript = input.agent_transcript_path.as_deref();
+        let transcript = transcript.filter(|_| event == SessionEvent::SubagentStop);
+        let claims = transcript.map(hooks::claims_of).transpose();
+        let claims = claims.context("the transcript cannot be read")?.unwrap_or_default();
+        Ok::<_, anyhow::Error>((is_there(&config), config, input, servers, claims))
     });
-    let (is_there, config, input, servers) = prepared.await??;
-    if !is_there || (event == SessionEvent::Stop && !input.is_first_stop()) {
+    let (is_there, config, input, servers, claims) = prepared.await??;
+    let is_idle = match event {
+        SessionEvent::Stop => !input.is_first_stop(),
+        SessionEvent::SubagentStop => claims.is_empty(),
+        SessionEvent::SessionStart | SessionEvent::SessionEnd => false,
+    };
+    if !is_there || is_idle {
         return Ok(());
     }
     let agent = config.agent.as_ref().map(|agent| &agent.value);
     let options = JsonStoreOptions::for_hook(SESSION_BUSY_AFTER);
     let OpenStore { tracker, .. } = OpenStore::new(&config, options);
-    if event == SessionEvent::SessionEnd {
-        hooks::end_session(&tracker, agent, &input).await?;
-        if !tracker.close().await {
-            publish_in_background(&config.location.path);
+    let told = match event {
+        SessionEvent::SessionEnd => {
+            hooks::end_session(&tracker, agent, &input).await?;
+            None
         }
-        return Ok(());
-    }
-    let texts = match ask(&servers, &tracker, agent).await {
-        Some(texts) => texts,
-        None => HookTexts::read(&tracker, agent).await?,
+        SessionEvent::SubagentStop => {
+            hooks::end_subagent(&tracker, claims, input.is_first_stop()).await?
+        }
+        SessionEvent::SessionStart | SessionEvent::Stop => {
+            let texts = match ask(&servers, &tracker, agent).await {
+                Some(texts) => texts,
+                None => HookTexts::read(&tracker, agent).await?,
+            };
+            texts.answer(event, client)
+        }
     };
-    if let Some(told) = texts.answer(event, client) {
+    if let Some(told) = told {
         let mut output = Output::stdout();
         output.json_line(&told)?;
         output.flush()?;
+    }
+    let may_change = matches!(event, SessionEvent::SubagentStop | SessionEvent::SessionEnd);
+    if may_change && !tracker.close().await {
+        publish_in_background(&config.location.path);
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ mod merge;
 mod message;
 mod report;
 mod session;
+mod transcript;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -31,7 +32,8 @@ pub use hooks_dir::{Blocker, HooksDir};
 pub use install::{ChangeReport, HookChange, HookState, HookStatus};
 pub use issue_work::{IssueBranch, IssueWork, issue_work};
 pub use report::{Operation, StatusReport, plan, status};
-pub use session::{HookInput, HookTexts, end_session};
+pub use session::{HookInput, HookTexts, end_session, end_subagent};
+pub use transcript::{ToldClaim, claims_of};
 
 /// How long git may wait for a hook of ours.
 pub const CALL_LIMIT: Duration = Duration::from_millis(2_000);
@@ -39,6 +41,8 @@ pub const CALL_LIMIT: Duration = Duration::from_millis(2_000);
 pub const SESSION_LIMIT: Duration = Duration::from_millis(90);
 /// How long a server may take to say what a hook says.
 pub const SERVER_LIMIT: Duration = Duration::from_millis(50);
+/// How long a client may wait for the end of a subagent, whose transcript may be long.
+pub const SUBAGENT_LIMIT: Duration = Duration::from_millis(5_000);
 /// How long a client may wait for the release of claims at the end of a session.
 pub const SESSION_END_LIMIT: Duration = Duration::from_millis(1_000);
 /// How long git may take to describe its hooks.

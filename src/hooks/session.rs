@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::transcript::ToldClaim;
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, Condition, Issue, Query, Status};
 use crate::read_model::Digest;
@@ -39,6 +40,8 @@ pub struct HookInput {
     pub status: Option<String>,
     /// Why the session ends.
     pub reason: Option<String>,
+    /// The transcript of the subagent that wants to stop.
+    pub agent_transcript_path: Option<PathBuf>,
 }
 
 impl HookInput {
@@ -98,7 +101,7 @@ impl HookTexts {
                 reminder.map(|text| json!({ "followup_message": text }))
             }
             (SessionEvent::Stop, _) => reminder.map(|text| {
-                let mut answer = json!({ "decision": "block", "reason": text });
+                let mut answer = block(&text);
                 if client == HookClient::VsCode {
                     answer["hookSpecificOutput"] = json!({
                         "hookEventName": client.event(event), "decision": "block", "reason": text,
@@ -106,7 +109,7 @@ impl HookTexts {
                 }
                 answer
             }),
-            (SessionEvent::SessionEnd, _) => None,
+            (SessionEvent::SubagentStop | SessionEvent::SessionEnd, _) => None,
         }
     }
 }
@@ -127,6 +130,51 @@ pub async fn end_session(
         tracker.lapse_claim(&issue, &reason).await?;
     }
     Ok(())
+}
+
+/// Answers a subagent that wants to stop: at first with a reminder of the claims that it still holds, which keeps it
+/// from stopping. When it stops all the same, these claims end with it.
+///
+/// # Errors
+///
+/// The store fails.
+pub async fn end_subagent(
+    tracker: &Tracker,
+    claims: Vec<ToldClaim>,
+    is_first_stop: bool,
+) -> Result<Option<Value>, StoreError> {
+    let mut held = Vec::new();
+    for ToldClaim { issue, agent, number } in claims {
+        let issue = match tracker.get_issue(issue.into()).await {
+            Ok(issue) => issue,
+            Err(StoreError::Refused(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        let is_same = number.is_none_or(|number| number == issue.claim_number());
+        if is_same && issue.holder().is_some_and(|holder| holder.agent == agent) {
+            held.push(issue);
+        }
+    }
+    let holder = held.first().and_then(|issue| AgentName::try_from(issue.holder()?.agent).ok());
+    let Some(agent) = holder else { return Ok(None) };
+    if is_first_stop {
+        let text = format!(
+            "You ({}) still hold {}. Complete it, or return it with what the next agent needs to know. If you stop \
+             again, the claim ends.",
+            shortened(agent.as_str(), MAX_CHARS),
+            listed(&held)
+        );
+        return Ok(Some(block(&text)));
+    }
+    for issue in held {
+        tracker.lapse_claim(&issue, "the subagent ended without handing in").await?;
+    }
+    Ok(None)
+}
+
+/// Returns the answer that keeps an agent from stopping.
+fn block(reason: &str) -> Value {
+    json!({ "decision": "block", "reason": reason })
 }
 
 /// Returns what an agent holds, the oldest claim first.

@@ -33,7 +33,7 @@ string_enum! {
     pub enum HookClient {
         /// Claude Code.
         ClaudeCode = "claude-code",
-        /// Codex, which has no hook for the end of a session.
+        /// Codex.
         Codex = "codex",
         /// Cursor.
         Cursor = "cursor",
@@ -71,7 +71,9 @@ impl HookClient {
             (Self::Cursor, SessionEvent::Stop) => Some("stop"),
             (Self::Cursor, SessionEvent::SessionEnd) => Some("sessionEnd"),
             (Self::Gemini, SessionEvent::Stop) => Some("AfterAgent"),
-            (Self::Codex | Self::VsCode, SessionEvent::SessionEnd) => None,
+            (Self::VsCode, SessionEvent::SessionEnd) => None,
+            (Self::Cursor | Self::Gemini | Self::VsCode, SessionEvent::SubagentStop) => None,
+            (_, SessionEvent::SubagentStop) => Some("SubagentStop"),
             (_, SessionEvent::SessionStart) => Some("SessionStart"),
             (_, SessionEvent::Stop) => Some("Stop"),
             (_, SessionEvent::SessionEnd) => Some("SessionEnd"),
@@ -117,6 +119,8 @@ string_enum! {
         SessionStart = "session-start",
         /// The agent wants to stop.
         Stop = "stop",
+        /// A subagent of it wants to stop. Only clients that tell the transcript of the subagent have it here.
+        SubagentStop = "subagent-stop",
         /// It ends.
         SessionEnd = "session-end",
     }

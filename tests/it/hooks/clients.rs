@@ -83,7 +83,7 @@ fn install_merges_client_hooks_and_remove_restores_the_file() {
     let own = "{\n  \"model\": \"m\",\n  \"hooks\": {\n    \"Stop\": [\n      { \"hooks\": [ { \"type\": \"command\", \
                \"command\": \"mine\" } ] }\n    ]\n  }\n}\n";
     desk.write(SETTINGS, own);
-    assert_eq!(desk.client_states(), (vec!["missing".to_owned(); 3], 1));
+    assert_eq!(desk.client_states(), (vec!["missing".to_owned(); 4], 1));
     assert_eq!(desk.doctor()["verdict"], "skipped");
     let dry = ["hooks", "install", "--client", "claude-code", "--dry-run"];
     assert!(desk.ait(&dry).ok().contains("nothing was written"));
@@ -94,13 +94,14 @@ fn install_merges_client_hooks_and_remove_restores_the_file() {
     for (client, event, at) in [
         ("SessionStart", "session-start", 0),
         ("Stop", "stop", 1),
+        ("SubagentStop", "subagent-stop", 0),
         ("SessionEnd", "session-end", 0),
     ] {
         let command = format!("ait hook {event} || true");
         let group = json!({ "hooks": [{ "type": "command", "command": command }] });
         assert_eq!(settings["hooks"][client][at], group, "{settings}");
     }
-    assert_eq!(desk.client_states(), (vec!["installed".to_owned(); 3], 0));
+    assert_eq!(desk.client_states(), (vec!["installed".to_owned(); 4], 0));
     assert_eq!(desk.doctor()["verdict"], "ok");
     assert!(installed(&desk).ok().contains("nothing to do"));
     let all = desk.ait(&["hooks", "status"]).out;
@@ -115,7 +116,7 @@ fn outdated_hooks_are_replaced_and_created_files_deleted() {
     installed(&desk).ok();
     let ours = fs::read_to_string(desk.project().join(SETTINGS)).unwrap();
     desk.write(SETTINGS, &ours.replace("\"ait hook stop", "\"/old/ait hook stop"));
-    assert_eq!(desk.client_states().0, ["installed", "outdated", "installed"]);
+    assert_eq!(desk.client_states().0, ["installed", "outdated", "installed", "installed"]);
     let doctor = desk.doctor();
     assert_eq!(
         (&doctor["verdict"], &doctor["details"][0]),
@@ -155,6 +156,8 @@ fn other_clients() -> [(&'static str, &'static str, &'static str, Value); 4] {
             json!({
                 "SessionStart": [group("ait hook session-start || true")],
                 "Stop": [group("ait hook stop || true")],
+                "SubagentStop": [group("ait hook subagent-stop || true")],
+                "SessionEnd": [group("ait hook session-end || true")],
             }),
         ),
         (
@@ -365,6 +368,56 @@ fn the_stop_hook_blocks_an_agent_with_a_claim_once() {
 }
 
 #[test]
+fn claims_of_a_subagent_end_when_it_stops_a_second_time() {
+    let desk = Desk::new();
+    let [mine, others, left] = ["1", "2", "3"].map(|title| desk.add(title));
+    let issue = |id: &str| -> Value {
+        serde_json::from_str(&desk.ait(&["show", id, "--json"]).ok()).unwrap()
+    };
+    for (id, agent) in [(&mine, "dev"), (&others, "other"), (&left, "dev")] {
+        desk.ait(&["claim", id, "-a", agent]).ok();
+    }
+    // The subagent claimed the first one and the last one, and handed the last one in. It only saw the other one.
+    let line = |tool: &str, agent: &str, id: &str| {
+        let answer = json!({ "id": issue(id)["id"], "claim": "claim 1" }).to_string();
+        let call = format!("call-{id}");
+        let call = json!({ "message": { "content": [
+            { "type": "tool_use", "id": call, "name": tool, "input": { "agent": agent } },
+            { "type": "tool_result", "tool_use_id": call, "content": [{ "type": "text", "text": answer }] },
+        ] } });
+        format!("{call}\n")
+    };
+    let transcript = [
+        line("mcp__issues__get_next_issue", "dev", &mine),
+        line("mcp__issues__list_issues", "dev", &others),
+        line("mcp__issues__get_next_issue", "dev", &left),
+    ];
+    let path = desk.root.join("agent.jsonl");
+    fs::write(&path, transcript.concat()).unwrap();
+    desk.ait(&["complete", &left, "-m", "c", "-a", "dev"]).ok();
+    let stop = |is_second: bool| {
+        desk.output(
+            "subagent-stop",
+            "",
+            &json!({ "agent_transcript_path": path, "stop_hook_active": is_second }),
+        )
+    };
+    let output = stop(false);
+    let reason = output["reason"].as_str().unwrap();
+    assert!(output["decision"] == "block" && reason.contains(&format!("hold {mine}")), "{reason}");
+    assert!(!reason.contains(&others) && !reason.contains(&left), "{reason}");
+    assert_eq!(issue(&mine)["status"], "in_progress");
+    assert_eq!(stop(true), Value::Null);
+    let statuses = [&mine, &others, &left].map(|id| issue(id)["status"].clone());
+    assert_eq!(statuses, ["created", "in_progress", "completed"]);
+    assert_eq!(desk.comments(&mine), ["the subagent ended without handing in"]);
+    // A later claim of the same issue is of another agent.
+    desk.ait(&["claim", &mine, "-a", "dev"]).ok();
+    assert_eq!(stop(true), Value::Null);
+    assert_eq!(issue(&mine)["status"], "in_progress");
+}
+
+#[test]
 fn claims_lapse_at_the_end_of_the_session() {
     let desk = Desk::new();
     let [mine, reviewed, others] = ["1", "2", "3"].map(|title| desk.add(title));
@@ -394,7 +447,7 @@ fn client_hooks_never_fail_or_print_errors() {
         assert_eq!((run.code, &*run.out), (0, ""), "{run:?}");
     };
     // Without a store, the hooks create none.
-    for event in ["session-start", "stop", "session-end", "of-another-version"] {
+    for event in ["session-start", "stop", "subagent-stop", "session-end", "of-another-version"] {
         nothing(desk.hook(event, "dev", json!({})));
     }
     assert!(!desk.project().join("issues.json").exists());
@@ -405,6 +458,8 @@ fn client_hooks_never_fail_or_print_errors() {
     desk.write("ait.toml", "prot = 1\n");
     nothing(desk.hook("stop", "dev", json!({})));
     fs::remove_file(desk.project().join("ait.toml")).unwrap();
+    nothing(desk.hook("subagent-stop", "", json!({})));
+    nothing(desk.hook("subagent-stop", "", json!({ "agent_transcript_path": "/not/there" })));
     // This client never closes stdin.
     let mut command = desk.command("ait", &desk.project(), &["hook", "stop"]);
     let begun = Instant::now();
