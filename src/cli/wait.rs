@@ -1,9 +1,13 @@
 //! `ait wait`: waits for an issue or a question, and claims nothing.
 
+use std::io::{self, Write};
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use tokio::time::timeout;
 
 use super::issue_view::words;
 use super::options::{CallerArgs, classification, issue_ref, time_span};
@@ -14,8 +18,11 @@ use super::ready::why_nothing;
 use super::review::why_no_review;
 use super::signals::until_end;
 use super::{CommandContext, ExitStatus, Output};
-use crate::domain::{Classification, IssueRef};
-use crate::tracker::{ClaimKind, IndexedIssues, OpenQuestion, Subset, Tracker};
+use crate::domain::{Classification, Condition, Issue, IssueRef, Query, Status};
+use crate::tracker::{ClaimKind, IndexedIssues, OpenQuestion, StoreError, Subset, Tracker};
+
+/// How often a wait for anything shows that it goes on.
+const DOT_EVERY: Duration = Duration::from_secs(60);
 
 /// The arguments of `ait wait`.
 #[derive(Clone, Debug, Args)]
@@ -25,6 +32,7 @@ use crate::tracker::{ClaimKind, IndexedIssues, OpenQuestion, Subset, Tracker};
     Examples:\n  \
     ait wait -c bug && ait next -c bug\n  \
     ait wait --review --timeout 10m\n  \
+    ait wait --any\n  \
     ait wait --issue 3f2a9c1e --json\n  \
     ait wait --question && notify-send 'an agent asks'"
 )]
@@ -41,6 +49,10 @@ pub struct Arguments {
     #[arg(short, long, value_name = "ID", group = "event", conflicts_with = "classification")]
     #[arg(value_parser = issue_ref)]
     issue: Option<IssueRef>,
+
+    /// Until any agent can claim an issue, for work or for review; prints a dot a minute meanwhile
+    #[arg(long, group = "event", conflicts_with_all = ["classification", "agent"])]
+    any: bool,
 
     /// Until a question to people is open
     #[arg(long, group = "event", conflicts_with_all = ["classification", "agent"])]
@@ -68,6 +80,11 @@ pub(super) async fn run(
         return arguments.question(tracker, output).await;
     }
     let (found, nothing) = match &arguments.issue {
+        None if arguments.any => {
+            let find = async || first_claimable(tracker).await;
+            let waiting = with_dots(until_end(arguments.timeout, tracker.wait_for(find)));
+            (waiting.await?.transpose()?, "no issue can be claimed".to_owned())
+        }
         Some(reference) => {
             let before = tracker.get_issue(reference.clone()).await?;
             let (id, status) = (before.id, before.status);
@@ -99,6 +116,34 @@ pub(super) async fn run(
         None => tracing::info!("{nothing}"),
     }
     Ok(if found.is_some() { ExitStatus::Done } else { ExitStatus::Nothing })
+}
+
+/// Returns the first issue that some agent could claim: for review, or else for work.
+async fn first_claimable(tracker: &Tracker) -> Result<Option<Arc<Issue>>, StoreError> {
+    let now = tracker.now();
+    let for_review = Condition::Not(Box::new(Condition::Parked(now)));
+    for (status, condition) in
+        [(Status::Completed, for_review), (Status::Created, Condition::Ready(now))]
+    {
+        let statuses = Some(status).into();
+        let query = Query { statuses, condition, take: 1, ..Query::default() };
+        if let Some(first) = tracker.list_issues(query).await?.issues.pop() {
+            return Ok(Some(first));
+        }
+    }
+    Ok(None)
+}
+
+/// Prints a dot a minute on stderr: some clients end a command that prints nothing for five minutes.
+async fn with_dots<T>(work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    loop {
+        match timeout(DOT_EVERY, &mut work).await {
+            Ok(done) => return done,
+            // The wait goes on if stderr is closed.
+            Err(_) => drop(write!(io::stderr(), ".")),
+        }
+    }
 }
 
 impl Arguments {

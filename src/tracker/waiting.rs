@@ -120,9 +120,21 @@ impl Tracker {
         subset: Subset,
         find: impl Fn(&IndexedIssues) -> Option<T>,
     ) -> Result<T, StoreError> {
+        self.wait_for(async || Ok(find(&self.store.subset(subset.clone()).await?.issues))).await
+    }
+
+    /// Waits until `find` finds something. It is called at once, after each change, and once a second.
+    ///
+    /// # Errors
+    ///
+    /// Those of `find`.
+    pub async fn wait_for<T>(
+        &self,
+        find: impl AsyncFn() -> Result<Option<T>, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut changes = ChangeSignal::of(self);
         loop {
-            if let Some(found) = find(&self.store.subset(subset.clone()).await?.issues) {
+            if let Some(found) = find().await? {
                 return Ok(found);
             }
             changes.next(pending()).await;

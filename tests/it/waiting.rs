@@ -319,6 +319,25 @@ fn commands_wait_for_an_issue_a_change_or_a_question() {
     ait(&["add", "a feature", "-c", "feature"]);
     assert!(feature.end().1.ends_with(" created: a feature\n"));
 
+    // Anything for anybody: work that is assigned to another agent, what an answer frees, and what waits for review.
+    let any = || begin(&["wait", "--any"]);
+    ait(&["next", "-a", "b"]);
+    let assigned = any();
+    ait(&["add", "for one", "-c", "feature", "--assignee", "z"]);
+    let (code, out) = assigned.end();
+    assert!(code == 0 && out.ends_with(" created: for one\n"), "{out}");
+    let for_one = out[..8].to_owned();
+    ait(&["next", "-a", "z"]);
+    ait(&["ask", &for_one, "Which one?", "-a", "z"]);
+    let answered = any();
+    ait(&["answer", &for_one, "this"]);
+    assert!(answered.end().1.contains("for one"));
+    ait(&["next", "-a", "z"]);
+    let reviewed = any();
+    ait(&["complete", &for_one, "-m", "done", "-a", "z"]);
+    let (code, out) = reviewed.end();
+    assert!(code == 0 && out.contains("for one"), "{out}");
+
     let asked = begin(&["wait", "--question"]);
     ait(&["ask", id, "Which one?", "--option", "this", "-a", "d"]);
     let (code, out) = asked.end();
@@ -361,6 +380,7 @@ fn commands_stop_waiting_at_their_timeout() {
         (&["wait", "--review", "--timeout", "1s"], "no issue is completed"),
         (&["wait", "--issue", id, "--timeout", "1s"], "is still created"),
         (&["wait", "--question", "--timeout", "1s"], "no open questions"),
+        (&["wait", "--any", "--timeout", "1s", "--file", "empty.json"], "no issue can be claimed"),
     ] {
         let begun = Instant::now();
         let waited = run(directory.path(), arguments);
