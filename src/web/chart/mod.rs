@@ -128,7 +128,7 @@ pub(super) fn table(id: &str, caption: &str, head: &[&str], rows: &[Row]) -> Mar
             summary { (strings::stats::NUMBERS) }
             div.scroll tabindex="0" role="region" aria-label=(caption) {
                 table {
-                    caption { (caption) }
+                    caption.unseen { (caption) }
                     thead { tr { @for name in head { th scope="col" { (name) } } } }
                     tbody {
                         @for (name, values) in rows {

@@ -37,6 +37,31 @@ export function beyondTheEdge() {
   return found;
 }
 
+/** Returns how many pixels of the page are below its footer. */
+export function belowTheFooter() {
+  const page = document.documentElement;
+  const footer = document.querySelector('footer')?.getBoundingClientRect();
+  const end = footer?.height ? footer.bottom + scrollY : document.body.getBoundingClientRect().bottom + scrollY;
+  return Math.round(page.scrollHeight - Math.max(end, page.clientHeight));
+}
+
+/** Returns the absolutely placed elements that a box around them neither clips nor scrolls, because they are placed from outside it. */
+export function outsideTheirBoxes() {
+  const found = [];
+  for (const element of document.body.querySelectorAll('*')) {
+    if (getComputedStyle(element).position !== 'absolute' || !element.checkVisibility()) continue;
+    for (let box = element.parentElement; box && box !== document.body; box = box.parentElement) {
+      const { position, overflowY } = getComputedStyle(box);
+      if (position !== 'static') break;
+      if (overflowY === 'visible') continue;
+      const name = (each) => `${each.tagName.toLowerCase()}.${[...each.classList].join('.')}`;
+      found.push(`${name(element)} in ${name(box)}: ${element.textContent.trim().slice(0, 40)}`);
+      break;
+    }
+  }
+  return found.slice(0, 10);
+}
+
 /** Returns the texts that a box clips at its right edge and that cannot be scrolled into view. */
 export function clippedTexts() {
   const found = [];

@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { atEnd, check } from '../scenario.mjs';
-import { beyondTheEdge } from './in_page.mjs';
+import { belowTheFooter, beyondTheEdge, outsideTheirBoxes } from './in_page.mjs';
 
 const LOAD_MS = 30_000;
 /** How long a fast operation may take. */
@@ -130,11 +130,14 @@ export class Visit {
     }
   }
 
-  /** Checks that the page and its elements do not reach beyond the right edge of the window. */
+  /** Checks that the page and its elements do not reach beyond the right edge of the window, and nothing below the footer. */
   async fits(where = this.page.url()) {
     const { width } = this.page.viewport();
     const beyond = await this.inPage(beyondTheEdge);
     check.deepEqual(beyond, [], `wider than ${width} px: ${where}`);
+    const below = await this.inPage(belowTheFooter);
+    check.ok(below <= 1, `${below} px below the footer at ${width} px: ${where}`);
+    check.deepEqual(await this.inPage(outsideTheirBoxes), [], `at ${width} px: ${where}`);
   }
 
   /** Checks for problems and closes the tab. */

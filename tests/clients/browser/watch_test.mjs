@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import { atEnd, check, run } from '../scenario.mjs';
 import { violations } from './axe.mjs';
 import { Chromium } from './chromium.mjs';
-import { beyondTheEdge, intrusions, turnedRound } from './in_page.mjs';
+import { belowTheFooter, beyondTheEdge, intrusions, outsideTheirBoxes, turnedRound } from './in_page.mjs';
 import { PHONE } from './visit.mjs';
 
 const RUN_MS = 120_000;
@@ -45,6 +45,11 @@ const WIDE = {
   '/cut': [`<style>html, body { overflow: clip }</style><p>${'long'.repeat(99)}</p>`, /^p to /],
 };
 
+/** A text that is placed from outside the box in which it scrolls, and the same text in a box that takes it along. */
+const HIDDEN = '<p style="height: 3000px">long</p><b style="position: absolute; clip-path: inset(50%)">hidden</b>';
+const ESCAPED = `<div style="height: 90px; overflow-y: auto" tabindex="0">${HIDDEN}</div>`;
+const HELD = ESCAPED.replace('height', 'position: relative; height');
+
 /** Page contents with intruding markup, and the expected report. */
 const INTRUDED = {
   '/run': ['<script>window.pwned = 1</script>', /^a script has run/],
@@ -70,7 +75,7 @@ function page([policy, content]) {
 }
 
 async function serve() {
-  const lax = Object.entries({ ...INACCESSIBLE, ...WIDE, ...INTRUDED, '/turned': [TURNED] });
+  const lax = Object.entries({ ...INACCESSIBLE, ...WIDE, ...INTRUDED, '/turned': [TURNED], '/escaped': [ESCAPED], '/held': [HELD] });
   const made = lax.map(([at, [html]]) => [at, [LAX, html]]);
   const good = { '/good': [STRICT, KEPT] };
   const pages = { ...BAD, ...Object.fromEntries(made), ...good };
@@ -117,6 +122,11 @@ await run('watch', RUN_MS, async () => {
   }
   await visit.open('/turned');
   check.equal((await visit.inPage(turnedRound, [NAME])).length, 2);
+  await visit.open('/escaped');
+  check.ok((await visit.inPage(belowTheFooter)) > 2_000);
+  check.match((await visit.inPage(outsideTheirBoxes))[0], /^b\. in div\.: hidden/);
+  await visit.open('/held');
+  await visit.fits();
   await visit.open('/good');
   check.deepEqual(await violations(visit), []);
   check.deepEqual(await visit.inPage(intrusions), []);
