@@ -52,17 +52,21 @@ pub const NETWORK_FILE_SYSTEM: &str = "keep the store on a local disk and let ot
 pub fn for_store(error: &StoreError, names: &OperationNames) -> String {
     match error {
         StoreError::Refused(refusal) => for_refusal(refusal, names),
-        StoreError::Damaged(_) => format!(
+        StoreError::Damaged(_) | StoreError::Corrupt(_) => format!(
             "{error}: run `ait doctor`; `ait backup --partial` saves what can be read, and `ait restore` starts over \
              from a backup"
         ),
-        StoreError::Corrupt(_) => {
-            format!("{error}: run `ait doctor`, or restore a backup with `ait restore`")
-        }
         StoreError::NetworkFileSystem(_) => format!("{error}: {NETWORK_FILE_SYSTEM}"),
         StoreError::Uncertain(_) => format!("{error} ({} shows it)", names.list),
         _ => error.to_string(),
     }
+}
+
+/// Says what is damaged, before what a damaged store answers.
+pub fn for_damage(damage: &StoreError, names: &OperationNames) -> String {
+    let reads_before =
+        if damage.is_damage() { "; this is the state before the damage" } else { "" };
+    format!("Warning: {}{reads_before}.", for_store(damage, names))
 }
 
 /// Formats a refusal with the next step.

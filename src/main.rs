@@ -172,15 +172,20 @@ fn answered(command: impl FnOnce() -> Result<cli::ExitStatus>) -> ExitCode {
     let filter = env::var(LOG.variable).ok();
     let log = Log::start(LogOptions { filter, ..LogOptions::new(LogProfile::Command) })
         .expect("logging to stderr opens no file");
-    let code = match command() {
-        Ok(cli::ExitStatus::Done) => ExitCode::SUCCESS,
+    let ended = command();
+    let damage = cli::said_damage();
+    let done = if damage.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    let code = match ended {
+        Ok(cli::ExitStatus::Done) => done,
         Ok(cli::ExitStatus::Nothing | cli::ExitStatus::Partly) => ExitCode::FAILURE,
         // The reader closed the pipe, so it has what it wanted.
-        Err(error) if cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if cli::is_closed_pipe(&error) => done,
         Err(error) => {
             let is_json = cli::wants_json(env::args_os());
-            if !(is_json && cli::print_error(&error).unwrap_or(false)) {
-                tracing::error!("{}", cli::render_short(&error));
+            let is_printed = is_json && cli::print_error(&error).unwrap_or(false);
+            let text = cli::render_short(&error);
+            if !is_printed && damage != Some(&*text) {
+                tracing::error!("{text}");
             }
             let is_usage = cli::is_usage(&error) || error.is::<ConfigError>();
             if is_usage { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }

@@ -336,9 +336,9 @@ impl Tracker {
         self.store.health(probe).await
     }
 
-    /// Returns the damage that the last read of the store met. While there is damage, reads return the state before it.
-    pub fn damage(&self) -> Option<StoreError> {
-        self.store.damage()
+    /// Returns what is damaged, or why nothing can be read. While there is damage, reads return the state before it.
+    pub async fn damage(&self) -> Option<StoreError> {
+        self.store.damage().await
     }
 
     /// Checks that issues can be read, and that no earlier change failed. Writes nothing.

@@ -446,7 +446,9 @@ impl App {
     }
 
     async fn log_what_is_wrong(&self) {
-        if let Err(error) = self.tracker.check().await {
+        if cli::say_damage(&self.tracker).await.is_none()
+            && let Err(error) = self.tracker.check().await
+        {
             tracing::error!("{}", hints::for_store(&error, &hints::COMMANDS));
         }
     }

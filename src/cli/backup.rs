@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
@@ -39,7 +39,7 @@ pub struct Arguments {
 
     /// If the store is damaged, save what can be read
     #[arg(long)]
-    partial: bool,
+    pub(super) partial: bool,
 
     #[command(flatten)]
     format: Format,
@@ -80,10 +80,7 @@ pub(super) async fn run(
             Some(files) if arguments.partial => {
                 with_progress("reading what can be read", salvaged(files, &why)).await?
             }
-            Some(_) => {
-                bail!("nothing was saved: {why}. `ait backup --partial` saves what can be read")
-            }
-            None => bail!("nothing was saved: {why}"),
+            _ => return Err(why).context("nothing was saved"),
         },
     };
     if to_stdout {
@@ -106,10 +103,10 @@ pub(super) async fn run(
 /// Reads everything in the store.
 async fn content(tracker: &Tracker) -> Result<BackupContent, StoreError> {
     let document = tracker.state().await?.document();
-    match tracker.check().await {
-        // A read can succeed up to the damage, so check for it.
-        Err(error) if error.is_damage() => Err(error),
-        Err(_) | Ok(()) => Ok(BackupContent { document, damage: None }),
+    // A read can succeed up to the damage, so check for it.
+    match tracker.damage().await {
+        Some(damage) => Err(damage),
+        None => Ok(BackupContent { document, damage: None }),
     }
 }
 

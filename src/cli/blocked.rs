@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::issue_view::LinkedIssue;
 use super::options::Format;
-use super::{ExitStatus, NO_ISSUES, Output};
+use super::{ExitStatus, Output, no_issues};
 use crate::domain::{Issue, Query, StatusSet};
 use crate::tracker::{IndexedIssues, Tracker};
 
@@ -49,7 +49,8 @@ pub(super) async fn run(
         return Ok(ExitStatus::Done);
     }
     if blocked.is_empty() {
-        let nothing = if issues.is_empty() { NO_ISSUES } else { "no issue waits for another one" };
+        let nothing =
+            if issues.is_empty() { no_issues() } else { "no issue waits for another one" };
         tracing::info!("{nothing}");
     }
     for Blocked { issue, waits_for } in blocked {

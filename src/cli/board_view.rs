@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use clap::builder::styling::Style;
 
-use super::NO_ISSUES;
 use super::issue_view::words;
 use super::list::waits;
+use super::no_issues;
 use super::output::{FAINT, Output, STRONG, of_classification, of_status};
 use super::sanitize::{self, columns, cut};
 use super::short_ids::ShortIds;
@@ -134,7 +134,7 @@ pub(super) fn lines(
         }
     };
     let footer = match board.is_empty() {
-        true => NO_ISSUES.to_owned(),
+        true => no_issues().to_owned(),
         false => format!("{} closed · {} rejected", board.closed, board.rejected),
     };
     lines.push(String::new());

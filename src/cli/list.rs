@@ -15,7 +15,7 @@ use super::options::{Format, agent_name, classification, issues_at, time_arg, wi
 use super::output::{FAINT, STRONG, of_classification, of_status};
 use super::short_ids::ShortIds;
 use super::table::{self, Cell, Column};
-use super::{CommandContext, ExitStatus, NO_ISSUES, Output, sanitize};
+use super::{CommandContext, ExitStatus, Output, no_issues, sanitize};
 use crate::domain::{
     AgentName, Classification, Condition, Issue, IssueId, Label, Order, Page, Query, Status,
     StatusSet, Timestamp,
@@ -299,7 +299,7 @@ async fn nothing(
         return Ok(hint.to_owned());
     }
     if past.is_none() && tracker.counts().await?.total() == 0 {
-        return Ok(NO_ISSUES.to_owned());
+        return Ok(no_issues().to_owned());
     }
     let why = match past {
         Some(issues) => {

@@ -15,7 +15,7 @@ use super::options::{agent_name, issue_ref, time_arg};
 use super::output::{FAINT, STRONG, local, of_status};
 use super::signals::{FOREVER, Live, Wake};
 use super::styled_line::Line;
-use super::{ExitStatus, NO_ISSUES, Output, sanitize};
+use super::{ExitStatus, Output, no_issues, sanitize};
 use crate::activity::{
     self, ActivityFilter, EventRecord, MAX_SCANNED, newest_first, number_before, oldest_first,
     title_in,
@@ -138,7 +138,7 @@ pub(super) async fn run(
         follow(log, watched, end, output).await?;
     } else if log.written == 0 && most != Some(0) {
         match end.number {
-            0 if super::is_empty(tracker).await? => tracing::info!("{NO_ISSUES}"),
+            0 if super::is_empty(tracker).await? => tracing::info!("{}", no_issues()),
             0 => tracing::info!(
                 "the log has no events yet; --issue ID shows the history of one issue"
             ),

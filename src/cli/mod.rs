@@ -19,6 +19,7 @@ mod comment;
 mod completions;
 mod config;
 mod confirmation;
+mod damage;
 mod digest;
 mod doctor;
 mod edit;
@@ -81,6 +82,7 @@ use crate::tracker::{BackupError, Maintenance, StoreError, Tracker};
 
 pub use client_hooks::Arguments as ClientHookArguments;
 pub use config::{Arguments as ConfigArguments, run as show_config};
+pub use damage::{said_damage, say_damage};
 pub use doctor::{Arguments as DoctorArguments, run as run_doctor};
 pub use error_json::{print_error, print_usage_error, wants_json};
 pub use generate::{GenerateCommand, run as run_about};
@@ -193,10 +195,30 @@ impl QueueCommand {
             _ => None,
         }
     }
+
+    /// Returns true if the command saves or replaces a damaged store, and says itself what is damaged.
+    fn handles_damage(&self) -> bool {
+        match self {
+            Self::Backup(arguments) => arguments.partial,
+            Self::Restore(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns true if the command does nothing with a damaged store: it copies everything in it, or waits for changes.
+    fn needs_intact_store(&self) -> bool {
+        let copies_everything = matches!(self, Self::Export(_) | Self::Backup(_));
+        copies_everything || self.process_kind().is_some()
+    }
 }
 
-/// What to do with an empty store.
-const NO_ISSUES: &str = "no issues yet: `ait add \"TITLE\"` files one";
+/// Says what to do with an empty store.
+fn no_issues() -> &'static str {
+    match said_damage() {
+        Some(_) => "no issue can be read",
+        None => "no issues yet: `ait add \"TITLE\"` files one",
+    }
+}
 
 async fn is_empty(tracker: &Tracker) -> Result<bool, StoreError> {
     Ok(tracker.counts().await?.total() == 0)
@@ -236,6 +258,13 @@ pub async fn run(
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
+    let damage = match command {
+        command if command.handles_damage() => None,
+        _ => say_damage(context.tracker).await,
+    };
+    if let Some(damage) = damage.filter(|_| command.needs_intact_store()) {
+        return Err(damage.into());
+    }
     let ended = run_on_queue(command, context, output).await;
     match ended.as_ref().err().and_then(refusal) {
         Some(DomainError::AmbiguousReference { reference, candidates, count }) => {

@@ -8,7 +8,9 @@ use anyhow::Result;
 use chrono::{DateTime, Local, Utc};
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
+use super::damage::said_damage;
 use crate::domain::{Classification, Status, Timestamp};
 
 /// Whether the process has written to stdout, of which there is only one.
@@ -27,6 +29,14 @@ pub struct Output {
     is_terminal: bool,
     is_coloured: bool,
     size: Size,
+}
+
+/// An object with what is damaged.
+#[derive(Serialize)]
+struct DamagedJson<'a> {
+    damaged: &'a str,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
 }
 
 /// The size of a terminal, in columns and rows.
@@ -94,12 +104,23 @@ impl Output {
         Ok(writeln!(self, "{line}")?)
     }
 
-    /// Writes a value as JSON: indented on a terminal, else on one line.
+    /// Writes a value as JSON: indented on a terminal, else on one line. An object of a damaged store begins with what
+    /// is damaged.
     ///
     /// # Errors
     ///
     /// stdout cannot be written.
     pub fn json(&mut self, value: &impl Serialize) -> Result<()> {
+        match said_damage() {
+            Some(damaged) => match serde_json::to_value(value)? {
+                Value::Object(rest) => self.write_json(&DamagedJson { damaged, rest }),
+                other => self.write_json(&other),
+            },
+            None => self.write_json(value),
+        }
+    }
+
+    fn write_json(&mut self, value: &impl Serialize) -> Result<()> {
         if self.is_terminal {
             serde_json::to_writer_pretty(&mut *self, value)?;
         } else {

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::list::{self, Paging};
 use super::options::{CallerArgs, classification};
-use super::{CommandContext, ExitStatus, NO_ISSUES, Output, sanitize};
+use super::{CommandContext, ExitStatus, Output, no_issues, sanitize};
 use crate::domain::{AgentName, Classification, IssueId, Order, Query, Status};
 use crate::tracker::{ClaimKind, ClaimObstacles, Tracker};
 
@@ -63,7 +63,7 @@ pub(super) async fn why_nothing(
     agent: &AgentName,
 ) -> Result<String> {
     if tracker.counts().await?.total() == 0 {
-        return Ok(NO_ISSUES.to_owned());
+        return Ok(no_issues().to_owned());
     }
     let what = classification.map_or("issue", Classification::as_str);
     let ClaimObstacles { count, first } =

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::options::ClaimNextArgs;
 use super::ready::obstacles;
-use super::{CommandContext, ExitStatus, NO_ISSUES, Output, is_empty};
+use super::{CommandContext, ExitStatus, Output, is_empty, no_issues};
 use crate::domain::{AgentName, Status};
 use crate::tracker::{ClaimKind, Tracker};
 
@@ -35,7 +35,7 @@ pub(super) async fn run(
 pub(super) async fn why_no_review(tracker: &Tracker, agent: &AgentName) -> Result<String> {
     let claim_obstacles = tracker.claim_obstacles(ClaimKind::Review, agent).await?;
     Ok(match claim_obstacles.count {
-        0 if is_empty(tracker).await? => NO_ISSUES.to_owned(),
+        0 if is_empty(tracker).await? => no_issues().to_owned(),
         0 => "nothing to review: no issue is completed".to_owned(),
         count => format!(
             "nothing to review for {agent}: {count} completed, but none is for {agent}:{}\nname another reviewer, as in \

@@ -14,7 +14,7 @@ use super::output::{FAINT, STRONG, of_status};
 use super::short_ids::ShortIds;
 use super::styled_line::Line;
 use super::table::{Cell, Column, rows};
-use super::{ExitStatus, NO_ISSUES, Output, sanitize};
+use super::{ExitStatus, Output, no_issues, sanitize, say_damage};
 use crate::domain::thresholds::OLD_CLAIM_AFTER_MS;
 use crate::domain::{ClientId, Counts, Issue, IssueId, Query, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
@@ -148,6 +148,7 @@ pub async fn run(
     shown: ShownStore<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
+    say_damage(tracker).await;
     let now = tracker.now();
     let (counts, claimed, problem) = match counts_and_claims(tracker).await {
         Ok((counts, claimed)) => (counts, claimed, None),
@@ -220,7 +221,7 @@ fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()>
     }
     match report.problem {
         None if report.total == 0 => {
-            Line::default().text(NO_ISSUES).write_wrapped(INDENT, output)?;
+            Line::default().text(no_issues()).write_wrapped(INDENT, output)?;
         }
         None => counts.write_wrapped(INDENT, output)?,
         Some(_) => {}

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::issue_view::LinkedIssue;
 use super::options::{Format, issue_ref};
-use super::{ExitStatus, NO_ISSUES, Output};
+use super::{ExitStatus, Output, no_issues};
 use crate::domain::{Issue, IssueGraph, IssueId, IssueRef, LinkKind, Query, StatusSet};
 use crate::tracker::{IndexedIssues, StoreError, Tracker};
 
@@ -101,7 +101,7 @@ pub(super) async fn run(
     if nodes.is_empty() {
         let nothing = "no open issue has parts or blockers: `ait add TITLE --parent ID` files a part, and \
              `ait link ID blocked-by ID` makes one issue wait for another";
-        tracing::info!("{}", if issues.is_empty() { NO_ISSUES } else { nothing });
+        tracing::info!("{}", if issues.is_empty() { no_issues() } else { nothing });
     }
     for node in &nodes {
         draw(node, "", "", output)?;

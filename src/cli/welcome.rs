@@ -1,7 +1,7 @@
 //! What `ait` says when a person starts it in a terminal.
 
 use super::issue_view::words;
-use super::{NO_ISSUES, sanitize};
+use super::{no_issues, sanitize};
 use crate::domain::{Counts, Status};
 
 /// The facts that the welcome names.
@@ -24,7 +24,7 @@ pub fn greet(welcome: &Welcome<'_>) {
     let counted = Status::ALL.iter().filter(|status| counts.in_status(**status) > 0);
     let counted = counted.map(|status| format!("{} {}", counts.in_status(*status), words(*status)));
     let counted: Vec<_> = counted.collect();
-    let issues = if counted.is_empty() { NO_ISSUES.to_owned() } else { counted.join(" · ") };
+    let issues = if counted.is_empty() { no_issues().to_owned() } else { counted.join(" · ") };
     let set_up = match has_client {
         true => "",
         false => "\nno MCP client is set up for this project yet: run `ait init`",

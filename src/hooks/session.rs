@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::transcript::ToldClaim;
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, Condition, Issue, Query, Status};
+use crate::hints;
 use crate::read_model::Digest;
 use crate::setup::{HookClient, SessionEvent};
 use crate::span::humanize_duration;
@@ -74,8 +75,10 @@ impl HookTexts {
     /// The store fails.
     pub async fn read(tracker: &Tracker, agent: Option<&AgentName>) -> Result<Self, StoreError> {
         let held = held(tracker, agent).await?;
+        let damage = tracker.damage().await.map(|damage| hints::for_damage(&damage, &hints::TOOLS));
+        let greeting = greeting(agent, &held, tracker).await?;
         Ok(Self {
-            greeting: greeting(agent, &held, tracker).await?,
+            greeting: damage.into_iter().chain([greeting]).collect::<Vec<_>>().join(" "),
             reminder: agent.filter(|_| !held.is_empty()).map(|agent| reminder(agent, &held)),
         })
     }

@@ -58,6 +58,7 @@ impl CallLog {
     pub fn reply(
         mut self,
         outcome: Result<Answer, Failure>,
+        warning: Option<String>,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResult {
         let (how, code) = match &outcome {
@@ -68,7 +69,7 @@ impl CallLog {
             }
             Err(failure) => (failure.outcome, Some(failure.details.code)),
         };
-        let reply = call_tool_result(outcome);
+        let reply = call_tool_result(outcome, warning);
         let text = reply.content.iter().filter_map(|part| part.as_text());
         self.write(how, code, text.map(|part| part.text.len()).sum(), context);
         reply

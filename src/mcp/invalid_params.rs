@@ -100,7 +100,7 @@ fn respond_to_call(
             format!("`arguments` must be an object with the parameters of {name}, not {given}")
         }
     };
-    let mut result = log.reply(Err(Failure::invalid(reason)), context);
+    let mut result = log.reply(Err(Failure::invalid(reason)), None, context);
     if !is_modern(context) {
         result.result_type = None;
     }

@@ -1,6 +1,5 @@
 //! The results of tools: one compact text, marked as an error if it is one.
 
-use std::iter;
 use std::slice;
 use std::sync::Arc;
 
@@ -143,31 +142,18 @@ impl Success {
             Reply::Issue(whole) => Some(whole.issue.id),
             Reply::Filed { .. } | Reply::Text(_) | Reply::List(_) | Reply::Report(_) => None,
         };
-        Ok(Answer { text, warning: None, outcome: self.outcome, issue, claim: self.claim })
+        Ok(Answer { text, outcome: self.outcome, issue, claim: self.claim })
     }
 }
 
 /// The answer to a call.
 pub(super) struct Answer {
     pub text: String,
-    /// Why the text may be out of date.
-    pub warning: Option<String>,
     pub outcome: CallOutcome,
     /// The issue that it filed, changed, claimed or shows.
     pub issue: Option<IssueId>,
     /// The claim that the call made, until its caller knows of it.
     pub claim: Option<UndeliveredClaim>,
-}
-
-impl Answer {
-    /// Warns that a damaged store has answered.
-    pub fn with_damage(self, damage: Option<&StoreError>) -> Self {
-        let warning = damage.map(|damage| {
-            let damage = hints::for_store(damage, &hints::TOOLS);
-            bounded(format!("Warning: {damage}. What you see is the state before the damage."))
-        });
-        Self { warning, ..self }
-    }
 }
 
 /// Returns how a call ended, for the metrics.
@@ -178,16 +164,26 @@ pub(super) fn outcome_of(result: &Result<Answer, Failure>) -> CallOutcome {
     }
 }
 
-/// Converts what a tool returned into the result of its call.
-pub(super) fn call_tool_result(outcome: Result<Answer, Failure>) -> CallToolResult {
+/// Returns what clients read before everything that a damaged store answers; `None` if it is intact.
+pub(super) async fn damage_warning(tracker: &Tracker) -> Option<String> {
+    let damage = tracker.damage().await?;
+    Some(bounded(hints::for_damage(&damage, &hints::TOOLS)))
+}
+
+/// Converts what a tool returned into the result of its call. The warning comes first.
+pub(super) fn call_tool_result(
+    outcome: Result<Answer, Failure>,
+    warning: Option<String>,
+) -> CallToolResult {
+    let content = |warning: Option<String>, text| {
+        warning.into_iter().chain([text]).map(ContentBlock::text).collect()
+    };
     match outcome {
-        Ok(Answer { text, warning, .. }) => {
-            let texts = iter::once(text).chain(warning);
-            CallToolResult::success(texts.map(ContentBlock::text).collect())
-        }
+        Ok(Answer { text, .. }) => CallToolResult::success(content(warning, text)),
         Err(Failure { reason, details, .. }) => {
+            let warning = warning.filter(|warning| !warning.contains(&reason));
             let text = bounded(format!("Error: {reason}."));
-            let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+            let mut result = CallToolResult::error(content(warning, text));
             let mut meta = MetaObject::new();
             meta.insert(ERROR_KEY.to_owned(), serde_json::json!(details));
             result.meta = Some(meta);

@@ -11,10 +11,11 @@ use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
-    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    GetPromptResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptMessage,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+    ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer, SubscriptionContext};
 use tokio::sync::OnceCell;
@@ -28,7 +29,7 @@ use super::options::{Toolset, Toolsets};
 use super::reply::ReplyOptions;
 use super::request_context::{self, is_modern, read_only_token};
 use super::resources::{self, Diagnostics, Resource};
-use super::result::{Failure, outcome_of};
+use super::result::{Failure, damage_warning, outcome_of};
 use super::run_call::run_call;
 use super::subscriptions::{ChangeFeed, MAX_SUBSCRIPTIONS, Subscriptions};
 use super::tool_names::ToolNames;
@@ -221,6 +222,25 @@ impl McpServer {
         answer
     }
 
+    /// Puts the warning of a damaged store before its answer, by `warn`, or before its error.
+    async fn with_damage<T>(
+        &self,
+        answer: Result<T, ErrorData>,
+        warn: impl FnOnce(&mut T, String),
+    ) -> Result<T, ErrorData> {
+        let Some(warning) = damage_warning(&self.tracker).await else { return answer };
+        match answer {
+            Ok(mut answer) => {
+                warn(&mut answer, warning);
+                Ok(answer)
+            }
+            Err(error) if warning.contains(&*error.message) => Err(error),
+            Err(error) => {
+                Err(ErrorData { message: format!("{warning} {}", error.message).into(), ..error })
+            }
+        }
+    }
+
     /// Notifies a client over stdio of changes to its subscriptions.
     async fn begin_to_notify(&self, peer: Peer<RoleServer>) {
         let changes = self.feed.follow().await;
@@ -294,7 +314,7 @@ impl ServerHandler for McpServer {
         {
             self.count_refused(&request.name);
             let refusal = self.read_only_refusal(token, tools);
-            return Ok(log.reply(Err(refusal), &context).into());
+            return Ok(log.reply(Err(refusal), None, &context).into());
         }
         let call_context = CallContext {
             tracker: self.tracker.for_claimant(self.claimant(&context)),
@@ -313,10 +333,9 @@ impl ServerHandler for McpServer {
         let _in_progress = self.metrics.begin();
         let outcome = run_call(call, &context.ct, Caller::of(&context)).await;
         self.metrics.operation(tool, outcome_of(&outcome), log.duration());
-        let outcome = outcome
-            .map(|answer| answer.with_damage(self.tracker.damage().as_ref()))
-            .map_err(|failure| failure.with_names(self.tool_names()));
-        Ok(log.reply(outcome, &context).into())
+        let outcome = outcome.map_err(|failure| failure.with_names(self.tool_names()));
+        let warning = damage_warning(&self.tracker).await;
+        Ok(log.reply(outcome, warning, &context).into())
     }
 
     async fn on_custom_request(
@@ -350,7 +369,11 @@ impl ServerHandler for McpServer {
         let arguments = request.arguments.unwrap_or_default();
         let replies = self.replies(&context);
         let prompt = prompts::get(self, &request.name, &arguments, &replies);
-        Ok(self.serve_request("prompts/get", &context, prompt).await?.into())
+        let prompt = self.serve_request("prompts/get", &context, prompt).await;
+        let warn = |prompt: &mut GetPromptResult, warning| {
+            prompt.messages.insert(0, PromptMessage::new_text(Role::User, warning));
+        };
+        Ok(self.with_damage(prompt, warn).await?.into())
     }
 
     async fn list_resources(
@@ -388,8 +411,12 @@ impl ServerHandler for McpServer {
             let read = async { resources::read(self, &Resource::at(&uri)?, &replies).await };
             read.await.map_err(|reason| reason.response(&uri))
         };
-        let read = self.serve_request("resources/read", &context, reading).await?;
-        Ok(read.response(uri, is_modern(&context)).into())
+        let read = self.serve_request("resources/read", &context, reading).await;
+        let read = read.map(|read| read.response(uri.clone(), is_modern(&context)));
+        let warn = |read: &mut ReadResourceResult, warning| {
+            read.contents.insert(0, ResourceContents::text(warning, uri));
+        };
+        Ok(self.with_damage(read, warn).await?.into())
     }
 
     async fn complete(

@@ -26,7 +26,7 @@ mod writer_reply;
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::sync::watch;
 
 use crate::domain::{
@@ -150,9 +150,9 @@ pub trait Store: Send + Sync {
     /// Returns whether the store can be read and changed, with its sizes and times.
     fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth>;
 
-    /// Returns the damage that the last read met. What the store answers is older than the damage then.
-    fn damage(&self) -> Option<StoreError> {
-        None
+    /// Returns what is damaged, or why nothing can be read. What else the store answers is older than the damage then.
+    fn damage(&self) -> BoxFuture<'_, Option<StoreError>> {
+        ready(None).boxed()
     }
 
     /// Refuses new commands and waits for those that are being written. Returns false if work is left that would take

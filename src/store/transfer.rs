@@ -3,7 +3,7 @@
 //! The target begins with the state of the source and with the events that the source still has, each with its number,
 //! so that readers that follow events by their numbers go on. Knows no kind of store.
 
-use super::{NumberedEvent, Probe, State, Store, StoreError, StoreFuture, event_format};
+use super::{NumberedEvent, State, Store, StoreError, StoreFuture, event_format};
 use crate::domain::{IssueId, Lease};
 
 /// How many events are read at once.
@@ -59,8 +59,7 @@ impl<'a> Transfer<'a> {
     /// [`StoreError::Busy`] if it was changed meanwhile; the errors of the source, also if it is damaged.
     pub async fn of(source: &'a dyn Store) -> Result<Self, StoreError> {
         // A read can succeed up to the damage.
-        let trouble = source.health(Probe::Known).await.trouble;
-        if let Some(damage) = trouble.filter(StoreError::is_damage) {
+        if let Some(damage) = source.damage().await {
             return Err(damage);
         }
         let state = source.state().await?;

@@ -82,6 +82,10 @@ impl Store for UnusableStore {
         Arc::<MemoryClients>::clone(&self.clients)
     }
 
+    fn damage(&self) -> BoxFuture<'_, Option<StoreError>> {
+        ready(Some(self.error())).boxed()
+    }
+
     fn health(&self, _: Probe) -> BoxFuture<'_, StoreHealth> {
         let trouble = Some(self.error());
         ready(StoreHealth { trouble, ..StoreHealth::default() }).boxed()

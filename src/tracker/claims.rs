@@ -115,7 +115,7 @@ impl Tracker {
         } else if !self.has_process_client() && self.next_claimable(kind, agent).await?.is_none() {
             self.record_call(agent).await?;
             // Damage may hide what is ready.
-            return self.damage().map_or(Ok(None), Err);
+            return self.damage().await.map_or(Ok(None), Err);
         }
         let (terms, agent) = (self.terms(self.client_for(agent).await), agent.clone());
         let claim = match kind {

@@ -66,16 +66,16 @@ fn assert_damaged(directory: &Path) {
     ] {
         reports_damage(&client.call(tool, arguments).refusal());
     }
-    // Reads return the changes before the damage, with a warning.
+    // Reads return the changes before the damage, after a warning.
     let list = client.request("tools/call", json!({ "name": "list_issues", "arguments": {} }));
     assert_ne!(list["isError"], true, "{list}");
-    reports_damage(list["content"][1]["text"].as_str().unwrap());
+    reports_damage(list["content"][0]["text"].as_str().unwrap());
     let health = get(client.port(), "/health");
     assert_eq!(health.status, 503, "{}", health.body);
     reports_damage(&health.body);
     reports_damage(&client.log().wait_for("damaged"));
     client.close();
-    run(directory, &["list"]).ok();
+    reports_damage(&run(directory, &["list"]).refusal());
     assert_eq!(fs::read(&segment).unwrap(), before);
 }
 

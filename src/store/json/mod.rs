@@ -281,8 +281,16 @@ impl Store for JsonStore {
         Arc::<FileClients>::clone(&self.clients)
     }
 
-    fn damage(&self) -> Option<StoreError> {
-        self.shared.latest()?.damage.as_ref().map(StoreError::from)
+    fn damage(&self) -> BoxFuture<'_, Option<StoreError>> {
+        let shared = Arc::clone(&self.shared);
+        let newest = on_thread(shared.options.reads_in_place, move || shared.fresh());
+        async move {
+            match newest.await {
+                Ok(view) => view.damage.as_ref().map(StoreError::from),
+                Err(error) => Some(error),
+            }
+        }
+        .boxed()
     }
 
     fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
