@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::WebState;
 use crate::hints;
-use crate::tracker::{EventPosition, Probe, Tracker};
+use crate::tracker::{EventPosition, Probe, StoreError, Tracker};
 
 /// How often an idle stream sends a heartbeat.
 const BEAT_EVERY: Duration = Duration::from_secs(10);
@@ -51,6 +51,8 @@ pub(super) struct StoreProbe {
     pub version: PageVersion,
     /// Why the store cannot be changed or read, or what needs attention.
     pub trouble: Option<String>,
+    /// What is damaged.
+    pub damage: Option<StoreError>,
 }
 
 impl EventStreams {
@@ -70,7 +72,8 @@ impl EventStreams {
         let trouble = self.trouble().await;
         // Read after the health check, which has also read the changes of other processes.
         let position = *self.tracker.watch().borrow();
-        StoreProbe { version: version(position, trouble.as_deref()), trouble }
+        let damage = self.tracker.damage().await;
+        StoreProbe { version: version(position, trouble.as_deref()), trouble, damage }
     }
 
     async fn trouble_after(&self, pause: Duration) -> Option<String> {

@@ -165,6 +165,7 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         .merge(assets::routes(state.project.icons()))
         .fallback(pages::error::not_found)
         .with_state(state.clone())
+        .layer(from_fn_with_state(state.clone(), pages::response::say_damage))
         .layer(from_fn_with_state(state, pages::response::finish))
         .layer(from_fn(lead_to_wall))
         // The fastest level already makes pages five times smaller; higher levels gain little.

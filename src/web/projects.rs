@@ -19,6 +19,7 @@ use super::WebState;
 use super::api::JSON;
 use super::etag;
 use super::pages::error::ErrorJson;
+use super::pages::response::DAMAGED;
 use crate::domain::{Status, Timestamp};
 use crate::port_probe;
 use crate::processes::{ProcessEntry, Registry};
@@ -34,9 +35,12 @@ const MAX_BYTES: u64 = 16 << 10;
 const WITHIN: Duration = Duration::from_millis(1_000);
 
 /// The numbers of a project.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProjectNumbers {
+    /// What is damaged in its store.
+    #[serde(skip)]
+    pub damaged: Option<String>,
     /// Its name.
     pub project: String,
     /// How many issues are in each status.
@@ -53,6 +57,7 @@ impl ProjectNumbers {
         let counts = view.counts();
         let count = |status: &Status| (status.as_str().to_owned(), counts.in_status(*status));
         Self {
+            damaged: None,
             project: project.to_owned(),
             counts: Status::ALL.iter().map(count).collect(),
             questions: view.questions().count(),
@@ -99,6 +104,10 @@ fn is_own(entry: &ProcessEntry) -> bool {
 /// Asks a server for the numbers of its project; `None` if it needs a token or does not answer.
 async fn numbers(entry: &ProcessEntry) -> Option<ProjectNumbers> {
     let answer = port_probe::json(entry.open_address()?, PATH, MAX_BYTES, WITHIN).await?;
+    if let Some(damaged) = answer[DAMAGED].as_str() {
+        let damaged = Some(damaged.to_owned());
+        return Some(ProjectNumbers { damaged, ..ProjectNumbers::default() });
+    }
     serde_json::from_value(answer).ok()
 }
 

@@ -25,6 +25,7 @@ mod commits;
 mod conformance;
 mod contrib;
 mod crash;
+mod damage;
 mod damaged_logs;
 mod docs;
 mod doctor;

@@ -31,6 +31,10 @@ pub(super) async fn show_form(
 ) -> Result<Response, ErrorPage> {
     let tokens = state.form_tokens.as_deref().ok_or_else(WebError::not_found)?;
     let person = person.ok_or_else(|| WebError::forbidden(text::READ_ONLY_TOKEN))?;
+    // Nothing can be filed then.
+    if let Some(damage) = state.tracker.damage().await {
+        return Err(damage.into());
+    }
     let form = NewIssueForm { state: &state, tokens, person, fields: Fields::default() };
     Ok(form.form_page(StatusCode::OK, NewIssue::random_id(), None))
 }

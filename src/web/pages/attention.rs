@@ -13,6 +13,7 @@ use super::gone_clients::GoneClients;
 use super::triage::with_code;
 use crate::domain::{AgentName, IssueId, StatusSet, Timestamp};
 use crate::read_model::{FindingKind, FoundIssue, IssueSummary, ReadView};
+use crate::tracker::StoreError;
 use crate::triage::{Reader, ReportedFinding, TriageReport, take_in_turns};
 use crate::web::actions::action::Action;
 use crate::web::markdown::one_line;
@@ -32,6 +33,7 @@ const MAX_AGENTS: usize = 3;
 /// Why something needs a person; the most urgent first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum AttentionKind {
+    Damage,
     Question,
     AgentGone,
     NothingReady,
@@ -45,6 +47,7 @@ enum AttentionKind {
 impl AttentionKind {
     fn words(self) -> text::Words {
         match self {
+            Self::Damage => text::DAMAGE,
             Self::Question => text::QUESTION,
             Self::AgentGone => text::AGENT_GONE,
             Self::NothingReady => text::NOTHING_READY,
@@ -62,7 +65,11 @@ impl AttentionKind {
             Self::Question => Some(Action::Answer),
             Self::AgentGone | Self::OldClaim => Some(Action::Return),
             Self::Parked => Some(Action::Unpark),
-            Self::NothingReady | Self::ReturnedOften | Self::WaitsForReview | Self::Filing => None,
+            Self::Damage
+            | Self::NothingReady
+            | Self::ReturnedOften
+            | Self::WaitsForReview
+            | Self::Filing => None,
         }
     }
 }
@@ -93,14 +100,19 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// Finds what needs a person. `waiting` are the agents that wait for work.
+    /// Finds what needs a person. `waiting` are the agents that wait for work, and `damage` is that of the store.
     pub fn of(
         view: &ReadView<'_>,
         gone: &GoneClients,
         waiting: &[AgentName],
+        damage: Option<&StoreError>,
         now: Timestamp,
     ) -> Self {
         let mut found = Self { counts: BTreeMap::new(), items: Vec::new() };
+        if let Some(damage) = damage {
+            let row = (None, damage.to_string(), text::DAMAGE_NEXT.to_owned());
+            found.add(AttentionKind::Damage, vec![row], 1);
+        }
         found.add_parked(view, now);
         found.add_agent_gone(view, gone);
         if !waiting.is_empty() {
@@ -265,6 +277,7 @@ impl Attention {
 fn page_of(kind: AttentionKind) -> String {
     let finding = FINDINGS.iter().find(|(_, of)| *of == kind);
     match kind {
+        AttentionKind::Damage => "#trouble".to_owned(),
         AttentionKind::Question => "/board#questions".to_owned(),
         AttentionKind::AgentGone => "/agents".to_owned(),
         AttentionKind::NothingReady => {

@@ -17,6 +17,7 @@ use crate::hints;
 use crate::query_language::QueryError;
 use crate::read_model::FoundIssue;
 use crate::tracker::StoreError;
+use crate::web::events::StoreProbe;
 use crate::web::project::Project;
 use crate::web::query::InvalidParameter;
 use crate::web::strings::{actions, errors as strings};
@@ -174,11 +175,16 @@ impl IntoResponse for ErrorPage {
 
 impl ErrorPage {
     /// Renders the page.
-    pub fn render(&self, project: &Project) -> Response {
+    pub fn render(&self, project: &Project, probe: &StoreProbe) -> Response {
         let Self(error) = self;
+        // The error of a store that cannot be read says what is wrong with it.
+        let is_of_store = error.status.is_server_error();
         let layout = Layout {
             title: error.title,
-            version: error.status.is_server_error().then_some(UNREADABLE_VERSION),
+            version: is_of_store.then_some(UNREADABLE_VERSION),
+            trouble: probe.trouble.as_deref().filter(|_| !is_of_store),
+            attention: usize::from(probe.damage.is_some()),
+            is_damaged: probe.damage.is_some(),
             ..Layout::default()
         };
         respond(error.status, layout.around(project, &content(error)))

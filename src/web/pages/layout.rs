@@ -46,6 +46,8 @@ pub(in crate::web) struct Layout<'a> {
     pub store: Option<&'a str>,
     /// Why the store cannot be changed.
     pub trouble: Option<&'a str>,
+    /// Whether the store is damaged.
+    pub is_damaged: bool,
     /// Further elements of the head.
     pub head: Option<&'a Markup>,
     /// Whether the page has forms that change issues.
@@ -70,7 +72,7 @@ impl Layout<'_> {
                         // Without a referrer policy of its own, forms would be sent without their origin.
                         meta name="referrer" content="same-origin";
                     } @else if self.version.is_some() { noscript { meta http-equiv="refresh" content=(REFRESH_S); } }
-                    title { (layout::tab(self.attention, self.open, self.title, &undirected(&project.name))) }
+                    title { (self.tab_title(project)) }
                     link rel="icon" href=(project.icon_of(self.attention).path) type="image/svg+xml";
                     script src=(APPEARANCE.path) {}
                     link rel="stylesheet" href=(STYLE.path);
@@ -111,6 +113,14 @@ impl Layout<'_> {
                 }
             }
         }
+    }
+
+    fn tab_title(&self, project: &Project) -> String {
+        let title = match self.is_damaged {
+            true => layout::damaged(self.title),
+            false => self.title.to_owned(),
+        };
+        layout::tab(self.attention, self.open, &title, &undirected(&project.name))
     }
 
     fn header(&self, project: &Project) -> Markup {

@@ -51,6 +51,7 @@ use super::projects::{ProjectNumbers, served};
 use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, finding_kind, stats_range};
 use super::strings;
 use crate::domain::{StatusSet, Timestamp};
+use crate::hints;
 use crate::read_model::ReadView;
 use crate::read_model::stats::Stats;
 
@@ -203,8 +204,11 @@ pub(super) async fn triage(State(state): State<WebState>, RawQuery(query): RawQu
 pub(super) async fn projects(State(state): State<WebState>) -> PageResult {
     let registry = state.projects.clone().ok_or_else(WebError::not_found)?;
     let (served, project) = (served(registry).await, Arc::clone(&state.project));
+    let damaged = state.tracker.damage().await;
+    let damaged = damaged.map(|damage| hints::for_store(&damage, &hints::COMMANDS));
     page(&state, None, move |view, context| {
-        let own = ProjectNumbers::of(&project.name, view, context.now);
+        let own =
+            ProjectNumbers { damaged, ..ProjectNumbers::of(&project.name, view, context.now) };
         let content = projects::content(&served, &own);
         Ok(Page { title: strings::projects::TITLE.to_owned(), content, ..Page::default() })
     })
@@ -268,10 +272,13 @@ async fn page_since(
     let waiting = state.tracker.waiting_for_work();
     let rendered = state.read_model.read(move |view| {
         let gone = GoneClients::of(view, &clients);
-        let attention = Attention::of(view, &gone, &waiting, now);
+        let counts = view.counts();
+        if let Some(damage) = probe.damage.clone().filter(|_| counts.total() == 0) {
+            return Err(damage.into());
+        }
+        let attention = Attention::of(view, &gone, &waiting, probe.damage.as_ref(), now);
         let context = PageContext { now, gone, attention };
         let page = render(view, &context)?;
-        let counts = view.counts();
         let layout = Layout {
             title: &page.title,
             tab,
@@ -282,6 +289,7 @@ async fn page_since(
             version: Some(&*probe.version),
             store: Some(&store),
             trouble: probe.trouble.as_deref(),
+            is_damaged: probe.damage.is_some(),
             head: page.head.as_ref(),
             json: page.json.as_deref(),
             csv: page.csv.as_deref(),

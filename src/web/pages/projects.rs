@@ -41,7 +41,9 @@ fn row(project: &ServedProject, own: &ProjectNumbers) -> Markup {
                 @if *is_own { " " span.quiet { (text::THIS) } }
                 @if let Some(store) = &entry.store { span.store { bdi { (undirected(store)) } } }
             }
-            @if let Some(numbers) = numbers {
+            @if let Some(damaged) = numbers.and_then(|numbers| numbers.damaged.as_ref()) {
+                td role="cell" colspan="6" dir="auto" { (undirected(damaged)) }
+            } @else if let Some(numbers) = numbers {
                 @for (name, count, path) in cells(numbers) {
                     td.number role="cell" data-name=(name) {
                         @if count > 0 { a href={ (url) (path) } { (count) } } @else { "0" }

@@ -6,14 +6,19 @@ use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use maud::Markup;
+use serde_json::json;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::error::ErrorPage;
 use super::layout;
+use crate::hints;
 use crate::web::{WebState, etag};
 
 /// The end of an attribute.
 const QUOTE: u8 = 0x22;
+
+/// The key of what is damaged, in JSON.
+pub(in crate::web) const DAMAGED: &str = "damaged";
 
 const HTML: &str = "text/html; charset=utf-8";
 
@@ -26,7 +31,7 @@ pub(in crate::web) async fn finish(
     let headers = request.headers().clone();
     let response = next.run(request).await;
     if let Some(error) = response.extensions().get::<ErrorPage>() {
-        return error.render(&state.project);
+        return error.render(&state.project, &state.streams.probe().await);
     }
     let is_page =
         response.headers().get(header::CONTENT_TYPE).is_some_and(|media_type| media_type == HTML);
@@ -41,6 +46,38 @@ pub(in crate::web) async fn finish(
         version.update(part);
     }
     etag::respond_as(&headers, HTML, version.digest128(), body.into())
+}
+
+/// Says in the JSON of a damaged store what is damaged, and refuses copies of it in other formats.
+pub(in crate::web) async fn say_damage(
+    State(state): State<WebState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let path = request.uri().path();
+    let is_api = path.starts_with("/api/");
+    if !is_api && !["/issues.csv", "/activity.atom"].contains(&path) {
+        return next.run(request).await;
+    }
+    let Some(damage) = state.tracker.damage().await else { return next.run(request).await };
+    if !is_api {
+        return ErrorPage::from(damage).into_response();
+    }
+    // A client that has the body without the damage must get it again.
+    request.headers_mut().remove(header::IF_NONE_MATCH);
+    let (mut parts, body) = next.run(request).await.into_parts();
+    parts.headers.remove(header::ETAG);
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let Ok(body) = to_bytes(body, usize::MAX).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let Some(rest) = body.strip_prefix(b"{") else {
+        return Response::from_parts(parts, body.into());
+    };
+    let damage = hints::for_store(&damage, &hints::COMMANDS);
+    let mut json = format!("{{\"{DAMAGED}\":{},", json!(damage)).into_bytes();
+    json.extend(rest);
+    Response::from_parts(parts, json.into())
 }
 
 /// Returns what is before and after the time in the markup of a page.

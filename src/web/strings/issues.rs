@@ -60,6 +60,7 @@ pub mod attention {
     pub const NO_TITLE: &str = "The queue";
     pub const COPY: &str = "Copy the command";
     pub const COPIED: &str = "Command copied.";
+    pub const DAMAGE_NEXT: &str = "`ait doctor` says what to do";
     pub const NOTHING_READY_NEXT: &str =
         "`ait list --blocked`, `ait list --parked`; then unblock, unpark or file something";
 
@@ -73,6 +74,7 @@ pub mod attention {
     pub const WAITS_FOR_REVIEW: Words = ["Waits for review", "waits for review", "wait for review"];
     pub const PARKED: Words = ["Parked", "parked without an end", "parked without an end"];
     /// Kinds that concern the whole queue, so they are not counted.
+    pub const DAMAGE: Words = ["Damaged", "the store is damaged", ""];
     pub const NOTHING_READY: Words = ["Nothing ready", "nothing is ready", ""];
     pub const FILING: Words = ["Filed too fast", "more filed than ended", ""];
 

@@ -100,6 +100,11 @@ pub mod layout {
         }
     }
 
+    /// The title of a page of a damaged store.
+    pub fn damaged(title: &str) -> String {
+        format!("Damaged: {title}")
+    }
+
     /// What to do on a page with forms without the script: a reload would take away what was typed.
     pub const RELOAD: &str = "reload the page to see changes";
 
