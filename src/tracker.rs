@@ -27,7 +27,7 @@ use self::clients::HttpClients;
 pub use self::clients::{Claimant, ConnectionGuard, ProcessClient};
 pub use self::events::{Bounds, EventNumbers, LogReader, ends_before};
 use self::leases::LeaseCheck;
-pub use self::leases::{LeaseState, MAX_CLI_LAPSES};
+pub use self::leases::{GoneClaims, LeaseState, MAX_CLI_LAPSES};
 pub use self::questions::{OpenQuestion, QuestionHook};
 pub use self::undo::{LogBegins, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 pub use self::waiting::MAX_WAITING;

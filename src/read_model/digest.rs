@@ -16,6 +16,8 @@ use crate::domain::{ActionKind, AgentName, Issue, IssueId, Status, Timestamp};
 const DEFAULT_SINCE_MS: i64 = 24 * 60 * 60 * 1_000;
 /// How many rows a list has. The number of issues is given where there are more.
 const ROWS: usize = 5;
+/// How many rows tell who works on what.
+const HELD_ROWS: usize = 20;
 /// How many returns after a claim make an issue worth a row.
 const OFTEN: usize = 2;
 /// How much of a title and of a question a row has, in characters.
@@ -139,13 +141,13 @@ impl Digest {
             ready: found.ready,
             blocked: found.blocked,
             parked: found.parked,
-            mine: agent.map(|_| rows(found.mine.into_iter().map(mine).collect(), row)),
+            mine: agent.map(|_| rows(found.mine.into_iter().map(mine).collect(), ROWS, row)),
             questions: questions(view),
-            waits_longest: rows(found.waiting, row),
-            held: rows(found.held, row),
-            ended: rows(found.ended, row),
+            waits_longest: rows(found.waiting, ROWS, row),
+            held: rows(found.held, HELD_ROWS, row),
+            ended: rows(found.ended, ROWS, row),
             since,
-            came_back_often: rows(found.returned, with_returns),
+            came_back_often: rows(found.returned, ROWS, with_returns),
         }
     }
 }
@@ -166,12 +168,13 @@ struct Found<'a> {
 /// Returns the first rows by key.
 fn rows<K: Ord + Copy>(
     mut found: Vec<(K, &IssueSummary)>,
+    most: usize,
     row: impl Fn(&IssueSummary) -> Row,
 ) -> Rows {
     let count = found.len();
-    if count > ROWS {
-        found.select_nth_unstable_by_key(ROWS, |(key, summary)| (*key, summary.id));
-        found.truncate(ROWS);
+    if count > most {
+        found.select_nth_unstable_by_key(most, |(key, summary)| (*key, summary.id));
+        found.truncate(most);
     }
     found.sort_unstable_by_key(|(key, summary)| (*key, summary.id));
     Rows { count, first: found.into_iter().map(|(_, summary)| row(summary)).collect() }

@@ -40,7 +40,9 @@ fn marks(listed: &ListedIssue, now: Timestamp) -> String {
     let assignee = attributes.assignee.as_ref().map(|name| format!("for {}", on_one_line(name)));
     let blocked = listed.is_blocked.then(|| "blocked".to_owned());
     let parked = attributes.is_parked_at(now).then(|| "parked".to_owned());
+    let gone = listed.gone.map(|gone| gone.to_string());
     let marks = priority.into_iter().chain(labels).chain(assignee).chain(blocked).chain(parked);
+    let marks = marks.chain(gone);
     match marks.collect::<Vec<_>>().join(", ") {
         marks if marks.is_empty() => marks,
         marks => format!(" [{marks}]"),

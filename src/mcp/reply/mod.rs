@@ -9,6 +9,7 @@ mod issue_pages;
 mod neighbours;
 mod trim;
 
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -24,7 +25,7 @@ use crate::domain::text::shortened;
 use crate::domain::{Classification, Issue, IssueId, Page, Status, Timestamp};
 use crate::field_selection::FieldSelection;
 use crate::json_compat;
-use crate::tracker::EventNumbers;
+use crate::tracker::{EventNumbers, GoneClaims};
 
 /// What a list needs besides its rows, in tokens: the count, how much is left out, and how to get it.
 const LIST_FRAME: usize = 80;
@@ -71,6 +72,8 @@ pub struct WholeIssue {
     pub fields: Option<FieldSelection>,
     /// The issues around it.
     pub neighbours: Neighbours,
+    /// That the client of its claim is gone.
+    pub gone: Option<GoneClient>,
 }
 
 impl WholeIssue {
@@ -82,7 +85,8 @@ impl WholeIssue {
     /// Returns an issue alone.
     pub fn plain(issue: Arc<Issue>) -> Self {
         let neighbours = Neighbours::default();
-        Self { issue, skip: 0, is_claim: false, change: None, fields: None, neighbours }
+        let (fields, gone) = (None, None);
+        Self { issue, skip: 0, is_claim: false, change: None, fields, neighbours, gone }
     }
 }
 
@@ -109,7 +113,12 @@ pub struct List {
 impl List {
     /// Returns a page that is written as JSON, and that no other page follows.
     pub fn plain(page: Page, now: Timestamp) -> Self {
-        let listed = |issue| ListedIssue { issue, is_short_id_unique: false, is_blocked: false };
+        let listed = |issue| ListedIssue {
+            issue,
+            is_short_id_unique: false,
+            is_blocked: false,
+            gone: None,
+        };
         Self {
             total: page.total,
             is_at_least: !page.is_exact,
@@ -131,6 +140,34 @@ pub struct ListedIssue {
     pub is_short_id_unique: bool,
     /// Whether it waits for an open issue.
     pub is_blocked: bool,
+    /// That the client of its claim is gone.
+    pub gone: Option<GoneClient>,
+}
+
+/// The client of a claim is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GoneClient {
+    /// When the claim lapses, in seconds from now, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lapses_in_seconds: Option<u64>,
+}
+
+impl GoneClient {
+    /// Returns what is known of an issue.
+    pub fn of(issue: &Issue, gone: &GoneClaims) -> Option<Self> {
+        let lapses_in = gone.get(&issue.id)?;
+        Some(Self { lapses_in_seconds: lapses_in.map(|time| time.as_secs()) })
+    }
+}
+
+impl Display for GoneClient {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.lapses_in_seconds {
+            Some(seconds) => write!(f, "gone, lapses in {seconds}s"),
+            None => f.write_str("gone"),
+        }
+    }
 }
 
 /// How replies are written.
@@ -211,7 +248,7 @@ impl ReplyOptions {
     }
 
     fn issue(&self, whole: &WholeIssue) -> serde_json::Result<String> {
-        let WholeIssue { issue, skip, is_claim, change, fields, neighbours } = whole;
+        let WholeIssue { issue, skip, is_claim, change, fields, neighbours, gone } = whole;
         let list_tool = self.names.full("list_issues");
         if let Some(fields) = fields {
             let selected = fields.select(issue);
@@ -225,7 +262,7 @@ impl ReplyOptions {
         // Behind `{`, so that agents read it first.
         let claim = match (self.format, is_claim) {
             (ReplyFormat::Compact, true) => String::new(),
-            _ => claim_member(issue, *is_claim),
+            _ => claim_member(issue, *is_claim, *gone),
         };
         let text = text.map(|text| text.replacen('{', &format!("{{{claim}"), 1));
         let mut members = Map::new();
@@ -255,7 +292,10 @@ impl ReplyOptions {
             let mut row = match &list.fields {
                 Some(fields) => fields.select(&listed.issue).to_string(),
                 None if is_compact => compact::row(listed, list.now),
-                None => serde_json::to_string(&IssueRow::from(&*listed.issue))?,
+                None => {
+                    let row = IssueRow { gone: listed.gone, ..IssueRow::from(&*listed.issue) };
+                    serde_json::to_string(&row)?
+                }
             };
             if rows.is_empty() && !budget::fits(&row, max - 1) {
                 // A row that would never fit must not end the list.
@@ -307,13 +347,16 @@ const MAX_NOTHING_CHARS: usize = 600;
 
 /// Returns the member `claim` of a claimed issue, with a comma; for the agent that has just claimed it also what
 /// earlier attempts left. Empty if an unknown key has its name.
-fn claim_member(issue: &Issue, is_new: bool) -> String {
+fn claim_member(issue: &Issue, is_new: bool, gone: Option<GoneClient>) -> String {
     let Some(claim) = issue.claim().filter(|_| issue.unknown_keys.get("claim").is_none()) else {
         return String::new();
     };
     let mut claim = serde_json::json!(claim);
     if let Some(earlier) = issue.earlier_attempts().filter(|_| is_new) {
         claim["earlier"] = earlier.into();
+    }
+    if let Some(gone) = gone {
+        claim["gone"] = serde_json::json!(gone);
     }
     format!("\"claim\":{claim},")
 }
@@ -348,6 +391,8 @@ pub(super) struct IssueRow<'a> {
     classification: Classification,
     status: Status,
     created_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<GoneClient>,
 }
 
 impl<'a> From<&'a Issue> for IssueRow<'a> {
@@ -358,6 +403,7 @@ impl<'a> From<&'a Issue> for IssueRow<'a> {
             classification: issue.classification,
             status: issue.status,
             created_at: issue.created_at,
+            gone: None,
         }
     }
 }

@@ -160,7 +160,12 @@ fn list(titles: &[String], total: usize, skip: usize) -> Reply {
             title: title.clone(),
             ..issue("", &[], &["Issue filed".to_owned()], json!({}))
         };
-        ListedIssue { issue: Arc::new(issue), is_short_id_unique: true, is_blocked: false }
+        ListedIssue {
+            issue: Arc::new(issue),
+            is_short_id_unique: true,
+            is_blocked: false,
+            gone: None,
+        }
     };
     let issues = titles.iter().map(listed).collect();
     let now = Timestamp::parse("2026-01-31T11:00:00.000Z").unwrap();
@@ -227,7 +232,12 @@ fn issues_with_every_label_stay_within_the_smallest_budget() {
     let fields = || Some("id,title,labels,assignee,links,parked".parse().unwrap());
     let rows = |count: usize, fields| {
         let row =
-            || ListedIssue { issue: issue.clone(), is_short_id_unique: false, is_blocked: true };
+            || ListedIssue {
+                issue: issue.clone(),
+                is_short_id_unique: false,
+                is_blocked: true,
+                gone: None,
+            };
         let issues = (0..count).map(|_| row()).collect();
         let now = Timestamp::parse("2026-01-31T11:00:00.000Z").unwrap();
         Reply::List(List {

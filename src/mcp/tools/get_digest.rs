@@ -32,7 +32,7 @@ impl Tool for GetDigest {
     const DESCRIPTION: &'static str =
         "The queue at a glance: counts, what waits longest, who holds what, what ended since.";
     const READ_ONLY: bool = true;
-    const TOOLSET: Toolset = Toolset::Analysis;
+    const TOOLSET: Toolset = Toolset::Planning;
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
@@ -52,7 +52,14 @@ impl Tool for GetDigest {
             .read_model
             .read(move |view| Digest::of(view, args.agent.as_ref(), since, now))
             .await?;
-        let report = serde_json::to_value(digest).map_err(Failure::not_json)?;
+        let mut report = serde_json::to_value(digest).map_err(Failure::not_json)?;
+        let leases = context.tracker.leases().await?;
+        let gone = |id: &str| leases.iter().any(|state| state.issue.short() == id && state.gone_for.is_some());
+        for row in report["held"]["first"].as_array_mut().into_iter().flatten() {
+            if row["id"].as_str().is_some_and(gone) {
+                row["gone"] = true.into();
+            }
+        }
         let text = context.replies.report_within(report, MAX_DIGEST_TOKENS);
         Ok(Success::done(Reply::Text(text)))
     }

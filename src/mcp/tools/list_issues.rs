@@ -9,10 +9,11 @@ use serde::Deserialize;
 use super::filters::{ClassificationFilter, Fields, StatusFilter};
 use super::{CallContext, Tool};
 use crate::domain::{AgentName, Condition, IssueId, IssueRef, Order, Query, Timestamp};
-use crate::mcp::reply::{List, ListedIssue, Reply, WholeIssue};
+use crate::mcp::reply::{GoneClient, List, ListedIssue, Reply, WholeIssue};
 use crate::mcp::result::{Failure, Success};
 use crate::mcp::shown;
 use crate::query_language::NoMatch;
+use crate::read_model::Round;
 use crate::time_arg::{FORMS, TimeArg};
 use crate::tracker::{StoreError, Tracker};
 
@@ -32,8 +33,8 @@ pub(super) struct Args {
     /// Default 0
     #[schemars(range(min = 0))]
     skip: Option<usize>,
-    /// Default 50
-    #[schemars(range(min = 1, max = 500))]
+    /// Default 50; 0 alone: all counts
+    #[schemars(range(min = 0, max = 500))]
     take: Option<usize>,
     /// This one, whole
     issue_id: Option<IssueRef>,
@@ -57,12 +58,12 @@ impl Tool for ListIssues {
         let skip = args.skip.unwrap_or(0);
         let statuses = args.status.map(|status| status.0).unwrap_or_default();
         let classification = args.classification.and_then(|classification| classification.0);
+        let is_filtered = statuses != Default::default()
+            || classification.is_some()
+            || args.agent.is_some()
+            || args.since.is_some()
+            || args.query.is_some();
         if let Some(reference) = args.issue_id {
-            let is_filtered = statuses != Default::default()
-                || classification.is_some()
-                || args.agent.is_some()
-                || args.since.is_some()
-                || args.query.is_some();
             if is_filtered {
                 return Err(Failure::invalid(
                     "issue_id names one issue: leave out status, classification, agent, since and query",
@@ -70,8 +71,13 @@ impl Tool for ListIssues {
             }
             let issue = tracker.get_issue(reference).await?;
             let neighbours = context.neighbours(&issue).await?;
-            let whole = WholeIssue { skip, fields, neighbours, ..WholeIssue::plain(issue) };
+            let gone = tracker.gone_claims(std::slice::from_ref(&issue)).await?;
+            let gone = GoneClient::of(&issue, &gone);
+            let whole = WholeIssue { skip, fields, neighbours, gone, ..WholeIssue::plain(issue) };
             return Ok(Success::done(Reply::Issue(whole)));
+        }
+        if args.take == Some(0) && !is_filtered {
+            return round(&context).await;
         }
         let (changed, cursor): (Option<Condition>, Option<u64>) = match args.since {
             Some(since) => {
@@ -101,6 +107,16 @@ impl Tool for ListIssues {
     }
 }
 
+/// Counts everything, for a lead that is about to start workers.
+async fn round(context: &CallContext) -> Result<Success, Failure> {
+    let now = context.tracker.now();
+    let round = context.read_model.read(move |view| Round::of(view, now)).await?;
+    let leases = context.tracker.leases().await?;
+    let mut report = serde_json::to_value(round).map_err(Failure::not_json)?;
+    report["gone"] = leases.iter().filter(|state| state.gone_for.is_some()).count().into();
+    Ok(Success::done(Reply::Report(report)))
+}
+
 /// Reads one page of a list.
 pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, StoreError> {
     let tracker = &context.tracker;
@@ -111,12 +127,14 @@ pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, St
         true => Some(tracker.issues_around(&page.issues).await?),
         false => None,
     };
+    let gone = tracker.gone_claims(&page.issues).await?;
     let listed = page.issues.into_iter().map(|issue| {
         let is_short_id_unique = all.as_ref().is_some_and(|all| {
             issue.id.short().parse().is_ok_and(|short: IssueRef| all.position(&short).is_ok())
         });
         let is_blocked = all.as_ref().is_some_and(|all| all.is_blocked(&issue));
-        ListedIssue { issue, is_short_id_unique, is_blocked }
+        let gone = GoneClient::of(&issue, &gone);
+        ListedIssue { issue, is_short_id_unique, is_blocked, gone }
     });
     let issues = listed.collect();
     let now = tracker.now();
