@@ -222,6 +222,14 @@ pub enum DomainError {
         /// The issue.
         id: IssueId,
     },
+    /// A living client of another session holds claims under this name.
+    #[error("{agent:?} is at work in another session: use the name {free:?}")]
+    NameInUse {
+        /// The name.
+        agent: String,
+        /// A name that no other session uses.
+        free: String,
+    },
     /// The caller holds the issue, and gave another number than that of its claim.
     #[error("issue {id} is yours, with claim {number}, not {given}")]
     OtherClaim {
@@ -294,6 +302,7 @@ impl DomainError {
             | Self::TooManyClaims { .. }
             | Self::TooDeep { .. }
             | Self::OpenParts { .. }
+            | Self::NameInUse { .. }
             | Self::VersionChanged { .. } => ErrorCode::Conflict,
             Self::Terminal { .. } => ErrorCode::Final,
             Self::ClaimEnded { .. } | Self::OtherClaim { .. } | Self::NotOwned { .. } => {
@@ -328,6 +337,7 @@ impl DomainError {
                 (range.start() == range.end()).then_some(*range.start())
             }
             Self::Blank { .. }
+            | Self::NameInUse { .. }
             | Self::TooLong { .. }
             | Self::LineBreakInTitle
             | Self::InvalidPriority { .. }
@@ -451,6 +461,7 @@ mod tests {
             (DomainError::AlreadyAsked { id, question: String::new() }, "CONFLICT"),
             (DomainError::NoQuestion { id }, "CONFLICT"),
             (DomainError::TooManyClaims { agent: "a".to_owned(), limit: 1 }, "CONFLICT"),
+            (DomainError::NameInUse { agent: "a".to_owned(), free: "a-1f".to_owned() }, "CONFLICT"),
         ] {
             assert_eq!(error.code().as_str(), code, "{error}");
         }

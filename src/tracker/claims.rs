@@ -46,6 +46,7 @@ impl Tracker {
         if self.is_cli() {
             self.lapse_due_claims(MAX_CLI_LAPSES).await?;
         }
+        self.begin_name(&agent).await?;
         let (issue, terms) = (Some(issue), self.terms(self.client_for(&agent).await));
         self.change([Command::GetNextIssue { issue, classification: None, agent, terms }]).await
     }
@@ -109,6 +110,7 @@ impl Tracker {
         kind: ClaimKind,
         agent: &AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
+        self.begin_name(agent).await?;
         if self.is_cli() {
             // No server may be running that looks for them.
             self.lapse_due_claims(MAX_CLI_LAPSES).await?;

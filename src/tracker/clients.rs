@@ -32,6 +32,11 @@ pub enum Claimant {
 pub struct ProcessClient(Arc<OnceLock<ClientId>>);
 
 impl ProcessClient {
+    /// Returns the client, if it is registered.
+    pub(super) fn registered(&self) -> Option<&ClientId> {
+        self.0.get()
+    }
+
     /// Returns the client, and registers it first if it is not known yet.
     fn begin(&self, clients: &dyn Clients) -> io::Result<ClientId> {
         let known = self.0.get().cloned().map_or_else(|| clients.begin_process(), Ok)?;
@@ -123,7 +128,7 @@ impl Tracker {
         let client = match &self.claimant {
             Claimant::Cli => return None,
             Claimant::Process(process) => {
-                if let Some(client) = process.0.get() {
+                if let Some(client) = process.registered() {
                     return Some(client.clone());
                 }
                 let process = process.clone();

@@ -6,17 +6,21 @@
 
 use std::collections::{HashMap, HashSet};
 use std::future::pending;
+use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::Tracker;
 use super::clients::Claimant;
 use super::suspend::SuspendDetector;
-use crate::domain::{AgentName, ClaimSettings, ClientId, Command, Issue, IssueId, Lease};
+use crate::domain::{
+    AgentName, ClaimPolicy, ClaimSettings, ClientId, Command, DomainError, Issue, IssueId, Lease,
+};
 use crate::span::humanize_duration;
 use crate::store::clients::Clients;
 use crate::store::{StoreError, Subset};
@@ -62,6 +66,9 @@ pub struct LeaseState {
     /// When the claim lapses; `None` while the client lives, and if claims do not lapse.
     pub lapses_in: Option<Duration>,
 }
+
+/// The issues whose clients are gone, each with the time until its claim lapses, if it does.
+pub type GoneClaims = HashMap<IssueId, Option<Duration>>;
 
 impl LeaseState {
     /// Returns true if the client has been gone for longer than the grace period.
@@ -139,6 +146,11 @@ impl Tracker {
             return Ok(());
         }
         let Some(to) = self.client_for(agent).await else { return Ok(()) };
+        // Who began anew under the name is not the agent that left the other claims.
+        let begun_anew = held.iter().any(|(_, lease)| lease.client == to);
+        if begun_anew && self.claims.policy == ClaimPolicy::Owned {
+            return Ok(());
+        }
         let others = held.into_iter().filter(|(_, lease)| lease.client != to).collect();
         for LeaseState { issue, lease, gone_for, .. } in self.states_of(others).await {
             if gone_for.is_none() {
@@ -149,6 +161,43 @@ impl Tracker {
             match self.store.commit(vec![command], self.now()).await {
                 // The claim has just ended, or another client took it up.
                 Ok(_) | Err(StoreError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares a claim under a name, where claims are owned: refuses a name under which a living client of another
+    /// session holds claims, and ends those of a client that is gone. An agent that claims begins anew, so that these
+    /// are not its own.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::NameInUse`], and the errors of the store.
+    pub(super) async fn begin_name(&self, agent: &AgentName) -> Result<(), StoreError> {
+        let (own, session) = match &self.claimant {
+            Claimant::Process(process) => (process.registered(), process::id().to_string()),
+            Claimant::Session(client) => (Some(client), client.to_string()),
+            // All callers with one name are one client.
+            Claimant::Cli | Claimant::CliWithTtl(_) | Claimant::Name => return Ok(()),
+        };
+        if self.claims.policy != ClaimPolicy::Owned {
+            return Ok(());
+        }
+        let held = self.leases_of(agent).await?.into_iter();
+        let others = held.filter(|(_, lease)| Some(&lease.client) != own).collect();
+        let others = self.states_of(others).await;
+        if others.iter().any(|state| state.gone_for.is_none()) {
+            let (agent, tag) = (agent.as_str().to_owned(), xxh3_64(session.as_bytes()) as u16);
+            let free = format!("{agent}-{tag:04x}");
+            return Err(DomainError::NameInUse { agent, free }.into());
+        }
+        for LeaseState { issue, lease, .. } in others {
+            let claimed = self.store.get(issue.into()).await?;
+            let reason = "the agent is gone, and another one began under its name";
+            match self.end_claim(&claimed, Some(lease.client), reason).await {
+                // The claim has just ended, or another client took it up.
+                Ok(()) | Err(StoreError::Refused(_)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -171,6 +220,21 @@ impl Tracker {
         let issues = self.store.subset(Subset::Leased).await?.issues;
         let leases = issues.leases().map(|(id, lease)| (id, lease.clone())).collect();
         Ok(self.states_of(leases).await)
+    }
+
+    /// Returns which of these issues have a claim whose client is gone, each with the time until the claim lapses, if it
+    /// does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::subset`](crate::store::Store::subset).
+    pub async fn gone_claims(&self, issues: &[Arc<Issue>]) -> Result<GoneClaims, StoreError> {
+        if !issues.iter().any(|issue| issue.status.is_claimed()) {
+            return Ok(GoneClaims::new());
+        }
+        let leases = self.leases().await?.into_iter();
+        let gone = leases.filter(|state| state.gone_for.is_some());
+        Ok(gone.map(|state| (state.issue, state.lapses_in)).collect())
     }
 
     async fn states_of(&self, leases: Vec<(IssueId, Lease)>) -> Vec<LeaseState> {
