@@ -9,6 +9,7 @@ const REPLACEMENT: &[u8] = b"\\ufffd";
 const ESCAPE_BYTES: usize = 6;
 /// The marker that git writes at the start of a line with a merge conflict.
 const CONFLICT_MARK: &[u8] = b"<<<<<<< ";
+const CONFLICT_HINT: &str = " (the file holds the conflict marks of an unfinished git merge)";
 /// Parser messages can quote the text, so they are cut to this length.
 const SHOWN_CHARS: usize = 300;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -33,6 +34,11 @@ impl FormatError {
         let (line, column) = (error.line(), error.column());
         Self { line, column, problem: problem(error), hint: hint(bytes) }
     }
+
+    /// Returns true if git left conflict marks in the file.
+    pub fn is_git_conflict(&self) -> bool {
+        self.hint == CONFLICT_HINT
+    }
 }
 
 /// Returns the parser's message on one line, without the position and cut to a bounded length.
@@ -51,7 +57,7 @@ fn hint(bytes: &[u8]) -> &'static str {
         return " (the file is empty)";
     }
     if bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(CONFLICT_MARK)) {
-        return " (the file holds the conflict marks of an unfinished git merge)";
+        return CONFLICT_HINT;
     }
     ""
 }

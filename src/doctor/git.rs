@@ -1,4 +1,5 @@
-//! Checks that git ignores the machine-local files, such as the log, and that the repository has a commit.
+//! Checks that git ignores the machine-local files, such as the log, and that the repository has a commit. Knows which
+//! conflict git left in a file.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -56,6 +57,17 @@ fn ignored(context: &CheckContext) -> Vec<Finding> {
     let fix = format!("`printf '%s\\n' '{line}' >> .gitignore`, or `ait doctor --fix`");
     let finding = Finding::warning(check, "git does not ignore all machine-local files");
     vec![finding.about(open).fix(fix).repaired_by(Repair::Ignore)]
+}
+
+/// Returns whether a rebase caused the conflict in a file; `None` if git knows of no conflict in it.
+pub(super) fn is_conflict_of_rebase(path: &Path) -> Option<bool> {
+    let directory = directory_of(path);
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    let unmerged = git(directory, &["ls-files", "--unmerged", "--"], &[name])?;
+    let progress = ["rev-parse", "--git-path", "rebase-merge", "--git-path", "rebase-apply"];
+    let progress = git(directory, &progress, &[])?;
+    let is_rebase = progress.iter().any(|path| directory.join(path).exists());
+    (!unmerged.is_empty()).then_some(is_rebase)
 }
 
 /// Returns the names of the files to ignore, relative to the directory of the store.

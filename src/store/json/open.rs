@@ -32,9 +32,14 @@ pub enum OpenError {
     },
     /// `issues.json` is invalid.
     #[error(
-        "{}, {source}: correct it there, or restore a good copy from version control or a backup; the \
-         file stays untouched until it is valid",
-        path.display()
+        "{}, {source}: correct it there{}; the file stays untouched until it is valid",
+        path.display(),
+        // A copy from version control would have the issues of one side only.
+        if source.is_git_conflict() {
+            ", with the issues of both sides"
+        } else {
+            ", or restore a good copy from version control or a backup"
+        }
     )]
     Format {
         /// The path of the file.

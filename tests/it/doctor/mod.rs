@@ -2,6 +2,7 @@
 
 mod around;
 mod clients;
+mod git_conflicts;
 mod links;
 mod prompts;
 mod salvage;
