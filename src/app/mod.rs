@@ -10,7 +10,7 @@ mod port_reservations;
 
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -258,7 +258,9 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
     };
     let mut output = Output::stdout();
     let ended = cli::run(command, &context, &mut output).await;
-    finish(tracker, config, ended, &mut output).await
+    // What `ait save` could not publish, another process cannot publish, either.
+    let file = Some(&*config.location.path).filter(|_| !matches!(command, QueueCommand::Save(_)));
+    finish(tracker, file, ended, &mut output).await
 }
 
 /// Shows the state of the store and its live processes.
@@ -275,7 +277,7 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
     let (reason, registry) = (config.store_reason(), Registry::for_store(&file));
     let shown = ShownStore { store: &store, reason: &reason, registry: &registry };
     let ended = cli::show_status(command, &tracker, shown, &mut output).await;
-    finish(tracker, config, ended, &mut output).await
+    finish(tracker, Some(&config.location.path), ended, &mut output).await
 }
 
 /// Opens the web UI of the store in the browser.
@@ -295,17 +297,20 @@ pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::
     cli::open_page(command, served, port, &name, &mut Output::stdout()).await
 }
 
-/// Ends a command: flushes its output and closes the store.
+/// Ends a command: flushes its output and closes the store. `file` is what another process is to publish if there is no
+/// time for that.
 async fn finish(
     tracker: Tracker,
-    config: &Config,
+    file: Option<&Path>,
     ended: Result<cli::ExitStatus>,
     output: &mut Output,
 ) -> Result<cli::ExitStatus> {
     // Flush after a failure, too: the output up to there is valid.
     let flushed = output.flush();
-    if !tracker.close().await {
-        publish_in_background(&config.location.path);
+    if !tracker.close().await
+        && let Some(file) = file
+    {
+        publish_in_background(file);
     }
     // The process is about to end: freeing many issues one by one would only take time.
     mem::forget(tracker);
@@ -318,8 +323,16 @@ async fn finish(
     }
 }
 
-/// Publishes a large `issues.json` in another process, so that the user need not wait.
+/// Publishes a large `issues.json` in another process, so that the user need not wait. Leaves it to a server or to the
+/// process that another command started, if there is one.
 fn publish_in_background(store: &Path) {
+    let maintenance = JsonStore::new(store).maintenance();
+    let registry = Registry::for_store(maintenance.files().first().map_or(store, PathBuf::as_path));
+    let live = registry.list_live_readonly().unwrap_or_default();
+    if live.iter().any(|process| process.kind.is_server()) || maintenance.lock_as_saver().is_none()
+    {
+        return;
+    }
     let saving = env::current_exe().and_then(|program| {
         let mut command = Command::new(program);
         command.arg("--file").arg(store).args(cli::SAVE_WHEN_QUIET);

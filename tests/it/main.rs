@@ -91,6 +91,7 @@ mod restore;
 mod restore_cuts;
 mod restore_damaged;
 mod rmcp_client;
+mod savers;
 mod schemas;
 mod settings;
 mod shutdown;

@@ -12,13 +12,13 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::commit::{Committer, Draft, begin_log, sync_names};
 use super::edits;
-use super::fs::{FileSystem, Rename, TO_THE_END, directory_of, lock_at};
+use super::fs::{FileLock, FileSystem, Rename, TO_THE_END, directory_of, lock_at};
 use super::lock_check::{ensure_lock_is_exclusive, not_writable, write_error};
 use super::log::Segment;
 use super::log::segment::{SegmentError, newest_path, ordinals, path_of};
 use super::open::{self, OpenError};
 use super::paths::{StorePaths, trial};
-use super::publish::{Publication, Publisher, SkipPublish};
+use super::publish::{Publication, Publisher, SkipPublish, refuse_links};
 use super::published_note::{KnownFile, PublishedNote, random};
 use super::quarantine;
 use super::replaced_logs::commit_after_merges;
@@ -79,23 +79,35 @@ impl Maintenance {
 
     fn publish_now(&self) -> Result<(), StoreError> {
         let begun = Instant::now();
-        loop {
-            match self.publisher().publish(SkipPublish::Rendered)? {
-                Publication::UpToDate | Publication::Written => {
-                    // If only commands use the store, no other process has time to write snapshots.
-                    if let Err(error) = self.publisher().write_snapshot() {
-                        tracing::warn!("failed to write a snapshot: {}", error.reason());
-                    }
-                    return Ok(());
+        let published = loop {
+            match self.publisher().publish(SkipPublish::Rendered) {
+                Ok(Publication::Busy) if begun.elapsed() < self.shared.options.busy_after => {
+                    thread::sleep(ASK_EVERY);
                 }
-                Publication::Busy if begun.elapsed() >= self.shared.options.busy_after => {
-                    return Err(StoreError::Busy(
-                        "another process is writing issues.json".to_owned(),
-                    ));
+                Ok(Publication::Busy) => {
+                    let why = "another process is writing issues.json".to_owned();
+                    break Err(StoreError::Busy(why));
                 }
-                Publication::Busy => thread::sleep(ASK_EVERY),
+                published => break published.map(drop),
             }
+        };
+        // If only commands use the store, no other process has time to write snapshots. They do not need the file.
+        if let Err(error) = self.publisher().write_snapshot() {
+            tracing::warn!("failed to write a snapshot: {}", error.reason());
         }
+        published
+    }
+
+    /// Takes the lock of the process that publishes for commands that have ended. Returns `None` if another process
+    /// has it, or if it cannot be taken.
+    pub fn lock_as_saver(&self) -> Option<FileLock> {
+        let paths = self.shared.paths().ok()?;
+        lock_at(&*self.shared.fs, &paths.saver_lock(), &paths.issues, false).ok().flatten()
+    }
+
+    /// Returns true if `issues.json` lacks durable changes. Reads the files on the calling thread.
+    pub fn is_behind(&self) -> bool {
+        self.shared.fresh_durable().is_ok_and(|view| self.publisher().is_behind(&view))
     }
 
     fn publisher(&self) -> Publisher {
@@ -134,6 +146,10 @@ impl Maintenance {
         }
         if !publisher.is_behind(&view) {
             return true;
+        }
+        // Another process cannot publish this, either.
+        if let Err(error) = refuse_links(&*self.shared.fs, &view.paths.issues) {
+            return warn(&error);
         }
         let found = self.shared.fs.fingerprint(&view.paths.issues).ok().flatten();
         if found.is_some_and(|found| found.length_bytes() > self.shared.options.last_publish_bytes)

@@ -56,6 +56,11 @@ impl StorePaths {
         self.directory.join("publish.lock")
     }
 
+    /// The lock of the process that publishes for commands that have ended.
+    pub fn saver_lock(&self) -> PathBuf {
+        self.directory.join("saver.lock")
+    }
+
     /// The note of how much of the newest segment is durable.
     pub fn mark(&self) -> PathBuf {
         self.directory.join("durable")

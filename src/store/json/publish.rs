@@ -342,7 +342,7 @@ impl Publisher {
 }
 
 /// Refuses to replace a file with several hard links. The fingerprint does not show new links.
-fn refuse_links(fs: &dyn FileSystem, target: &Path) -> Result<(), StoreError> {
+pub(super) fn refuse_links(fs: &dyn FileSystem, target: &Path) -> Result<(), StoreError> {
     let found = fs.fingerprint(target).map_err(|source| write_error(target, &source))?;
     if found.is_none_or(|found| found.links() <= 1) {
         return Ok(());
