@@ -48,6 +48,17 @@ fn slow(now: Timestamp, found: &DatabaseHealth) -> Vec<Finding> {
              src/store/postgres/migrations",
         ));
     }
+    if !found.search_repair.is_empty() {
+        let warning = if found.has_search_index {
+            "the extension pg_trgm is in the schema of a project: with that, the search indexes of all are dropped"
+        } else {
+            "searches read all texts, because the index issue_search_texts is missing or not valid"
+        };
+        findings.push(Finding::warning(check, warning).fix(format!(
+            "as a superuser of the database: `{}` (pg_trgm comes with the package postgresql-contrib)",
+            found.search_repair.join("; ")
+        )));
+    }
     if !found.bloated_tables.is_empty() {
         let names = found.bloated_tables.join(", ");
         let warning = format!("tables have many more old rows than current ones: {names}");
@@ -73,8 +84,14 @@ mod tests {
 
     fn warnings(clock: &str, now: &str) -> usize {
         let [clock, now] = [clock, now].map(|time| Timestamp::parse(time).unwrap());
-        let (missing_indexes, bloated_tables) = (Vec::new(), Vec::new());
-        let found = DatabaseHealth { oldest_snapshot_s: 0, clock, missing_indexes, bloated_tables };
+        let found = DatabaseHealth {
+            oldest_snapshot_s: 0,
+            clock,
+            missing_indexes: Vec::new(),
+            has_search_index: true,
+            search_repair: Vec::new(),
+            bloated_tables: Vec::new(),
+        };
         slow(now, &found).len()
     }
 

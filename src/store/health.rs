@@ -53,6 +53,10 @@ pub struct DatabaseHealth {
     pub clock: Timestamp,
     /// The indexes that are missing or not valid.
     pub missing_indexes: Vec<String>,
+    /// Whether the index with which searches find texts is there and valid.
+    pub has_search_index: bool,
+    /// The statements with which a superuser makes that index safe and usable; empty if it is.
+    pub search_repair: Vec<String>,
     /// The tables with many more old rows than current ones.
     pub bloated_tables: Vec<String>,
 }

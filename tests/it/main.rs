@@ -72,6 +72,7 @@ mod postgres_outages;
 #[cfg(feature = "postgres")]
 mod postgres_races;
 #[cfg(feature = "postgres")]
+mod postgres_search_index;
 mod postgres_silence;
 #[cfg(feature = "postgres")]
 mod postgres_tls;

@@ -127,16 +127,19 @@ impl PostgresStore {
     async fn examine(&self, health: &mut StoreHealth) -> Result<Option<String>, Failure> {
         let indexes = schema::indexes();
         let indexes = [(&indexes as _, Type::TEXT_ARRAY)];
-        let row = self.database.read(|| async {
+        let rows = self.database.read(|| async {
             let connection = self.database.connection().await?;
-            Ok(connection.query_typed_one(&self.database.sql.health, &indexes).await?)
+            let health = connection.query_typed_one(&self.database.sql.health, &indexes).await?;
+            Ok((health, connection.query_typed_one(&self.database.sql.search_index, &[]).await?))
         });
-        let row = row.await?;
+        let (row, search_index) = rows.await?;
         let oldest_s: i64 = row.try_get(3)?;
         health.database = Some(DatabaseHealth {
             oldest_snapshot_s: oldest_s.max(0).cast_unsigned(),
             clock: Timestamp::from_unix_millis(row.try_get(4)?),
             missing_indexes: row.try_get(5)?,
+            has_search_index: search_index.try_get(0)?,
+            search_repair: search_index.try_get(1)?,
             bloated_tables: row.try_get(6)?,
         });
         if row.try_get::<_, bool>(0)? {

@@ -12,7 +12,7 @@ use super::sql::{advisory_key, quoted};
 use crate::domain::Issue;
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
@@ -20,6 +20,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0005.sql"),
     include_str!("migrations/0006.sql"),
     include_str!("migrations/0007.sql"),
+    include_str!("migrations/0008.sql"),
 ];
 
 /// How long it may take to look which version a schema has.

@@ -433,6 +433,22 @@ statements! {
         WHERE n.nspname = '{schema}' AND c.relname = name AND x.indisvalid)), \
         ARRAY(SELECT relname::text FROM pg_stat_user_tables WHERE schemaname = '{schema}' \
         AND n_dead_tup > 20000 AND n_dead_tup > 2 * n_live_tup)";
+    /// Whether the index for texts is there and valid, and the statements with which a superuser makes it so and moves
+    /// its extension out of the schema of a project.
+    search_index = "SELECT coalesce(i.is_valid, false), array_remove(ARRAY[CASE WHEN e.place IS NULL \
+        THEN 'CREATE EXTENSION pg_trgm SCHEMA ' || home WHEN e.is_of_project \
+        THEN 'ALTER EXTENSION pg_trgm SET SCHEMA ' || home END, \
+        CASE WHEN NOT i.is_valid THEN 'DROP INDEX {s}.issue_search_texts' END, CASE WHEN i.is_valid IS NOT TRUE THEN \
+        'CREATE INDEX issue_search_texts ON {s}.issue_search USING gin (texts ' \
+        || CASE WHEN NOT e.is_of_project THEN e.place ELSE home END \
+        || '.gin_trgm_ops) WITH (gin_pending_list_limit = 256)' END], NULL) \
+        FROM (SELECT CASE WHEN to_regnamespace('public') IS NULL THEN 'pg_catalog' ELSE 'public' END AS home) AS h \
+        LEFT JOIN (SELECT extnamespace::regnamespace::text AS place, EXISTS (SELECT FROM pg_class \
+        WHERE relnamespace = extnamespace AND relname = 'issue_search') AS is_of_project \
+        FROM pg_extension WHERE extname = 'pg_trgm') AS e ON true \
+        LEFT JOIN (SELECT x.indisvalid AS is_valid FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid \
+        JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = '{schema}' \
+        AND c.relname = 'issue_search_texts') AS i ON true";
     /// Writes something, to be taken back.
     trial = "INSERT INTO {s}.clients (client, ttl_ms) VALUES ('trial', 0) ON CONFLICT DO NOTHING";
 }

@@ -184,6 +184,13 @@ impl Server {
         format!("postgres://{role}@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// Returns a program of PostgreSQL that connects to this server as a role.
+    pub fn program(&self, name: &str, role: &str) -> Command {
+        let mut command = Command::new(self.programs.join(name));
+        command.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", role]);
+        command
+    }
+
     /// Returns the port.
     pub fn port(&self) -> u16 {
         self.port
