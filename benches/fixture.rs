@@ -171,7 +171,7 @@ pub async fn add(tracker: &Tracker, filing: Filing) -> IssueId {
     let Filing { title, description } = filing;
     let issue = NewIssue::new(title, description, Classification::Bug);
     let added = tracker.add_issue(issue, issues::agent()).await;
-    added.expect("a store that can be changed").id
+    added.expect("a store that can be changed").issue.id
 }
 
 /// A file that only appends and syncs.

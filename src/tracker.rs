@@ -48,10 +48,12 @@ pub use crate::store::{
     ClaimObstacles, DURATION_BUCKETS_S, EventPosition, Events, IndexedIssues, NumberedEvent, Probe,
     Revision, State, StoreError, StoreHealth, StoreId, Subset,
 };
-use crate::store::{Document, Outcome, Store};
+use crate::store::{Committed, Document, Store};
 
 /// How long [`Tracker::close`] waits for claims that are lapsing.
 const SHUTDOWN_LAPSES: Duration = Duration::from_millis(200);
+/// How long the answer to a change waits for what it shows besides the change.
+const READ_AFTER_CHANGE: Duration = Duration::from_secs(2);
 
 /// An issue to add.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -118,6 +120,34 @@ impl From<IssueId> for IssueAtVersion {
     }
 }
 
+/// An issue that was just changed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Changed {
+    /// The issue after the change.
+    pub issue: Arc<Issue>,
+    /// The events of the change, for [`Tracker::change_numbers`]; none if the issue already was as wanted.
+    pub events: Vec<EventPosition>,
+}
+
+/// Reads what the answer to a change shows besides the change. Returns `None` if that fails or takes long, because
+/// the change is made.
+pub async fn read_after_change<T>(read: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
+    match timeout(READ_AFTER_CHANGE, read).await {
+        Ok(Ok(found)) => Some(found),
+        Ok(Err(error)) => {
+            tracing::warn!("the change is made, and its answer lacks details: {error}");
+            None
+        }
+        Err(_) => {
+            let seconds = READ_AFTER_CHANGE.as_secs();
+            tracing::warn!(
+                "the change is made, and its answer lacks details: a read took over {seconds} s"
+            );
+            None
+        }
+    }
+}
+
 /// The issue queue as its users see it. Clones share it.
 #[derive(Clone)]
 pub struct Tracker {
@@ -162,11 +192,12 @@ impl Tracker {
         &self,
         issue: NewIssue,
         agent: AgentName,
-    ) -> Result<Arc<Issue>, StoreError> {
+    ) -> Result<Changed, StoreError> {
         self.change([issue.into_command(agent)]).await
     }
 
-    /// Adds several issues at the end of the queue, in this order: all of them, or none.
+    /// Adds several issues at the end of the queue, in this order: all of them, or none. Returns them with the events
+    /// of the change.
     ///
     /// The caller chooses the ids, so that later issues can link to earlier ones.
     ///
@@ -177,11 +208,13 @@ impl Tracker {
         &self,
         issues: Vec<NewIssue>,
         agent: AgentName,
-    ) -> Result<Vec<Arc<Issue>>, StoreError> {
+    ) -> Result<(Vec<Arc<Issue>>, Vec<EventPosition>), StoreError> {
         let commands = issues.into_iter().map(|issue| issue.into_command(agent.clone())).collect();
-        let added = self.commit(commands).await?;
+        let Committed { outcomes, events } = self.commit(commands).await?;
         let missing_outcome = || StoreError::Uncertain("add_issues returned no outcome".to_owned());
-        added.into_iter().map(|issue| issue.ok_or_else(missing_outcome)).collect()
+        let added: Result<_, _> =
+            outcomes.into_iter().map(|issue| issue.ok_or_else(missing_outcome)).collect();
+        Ok((added?, events))
     }
 
     /// Changes texts, attributes or links of an issue; its status stays.
@@ -194,7 +227,7 @@ impl Tracker {
         target: IssueAtVersion,
         change: IssueChange,
         agent: AgentName,
-    ) -> Result<Arc<Issue>, StoreError> {
+    ) -> Result<Changed, StoreError> {
         let change = change.into();
         self.change(target.into_commands(|issue| Command::ChangeIssue { issue, change, agent }))
             .await
@@ -212,7 +245,7 @@ impl Tracker {
         &self,
         issue: ImportedIssue,
         agent: AgentName,
-    ) -> Result<Arc<Issue>, StoreError> {
+    ) -> Result<Changed, StoreError> {
         self.change([Command::ImportIssue { issue, agent }]).await
     }
 
@@ -245,7 +278,7 @@ impl Tracker {
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
-    ) -> Result<Arc<Issue>, StoreError> {
+    ) -> Result<Changed, StoreError> {
         let required_claim = self.claim_requirement(proof);
         self.change([Command::CompleteIssue { issue, comment, agent, required_claim }]).await
     }
@@ -261,7 +294,7 @@ impl Tracker {
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
-    ) -> Result<Arc<Issue>, StoreError> {
+    ) -> Result<Changed, StoreError> {
         self.change(self.return_commands(target, comment, agent, proof)).await
     }
 
@@ -277,7 +310,7 @@ impl Tracker {
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
-    ) -> Result<Arc<Issue>, StoreError> {
+    ) -> Result<Changed, StoreError> {
         let required_claim = self.claim_requirement(proof);
         let close =
             |issue| Command::CloseIssue { issue, resolution, comment, agent, required_claim };
@@ -294,7 +327,7 @@ impl Tracker {
         issue: IssueRef,
         comment: CommentText,
         agent: AgentName,
-    ) -> Result<Arc<Issue>, StoreError> {
+    ) -> Result<Changed, StoreError> {
         self.change([Command::CommentIssue { issue, comment, agent }]).await
     }
 
@@ -303,8 +336,11 @@ impl Tracker {
     /// # Errors
     ///
     /// Those of [`Store::subset`].
-    pub async fn issues_around(&self, issues: &[Arc<Issue>]) -> Result<IndexedIssues, StoreError> {
-        let ids = issues.iter().map(|issue| issue.id).collect();
+    pub async fn issues_around(
+        &self,
+        ids: impl IntoIterator<Item = IssueId>,
+    ) -> Result<IndexedIssues, StoreError> {
+        let ids = ids.into_iter().collect();
         Ok(self.store.subset(Subset::Around(ids)).await?.issues)
     }
 
@@ -414,7 +450,7 @@ impl Tracker {
     }
 
     /// Commits commands of one agent, all or none.
-    async fn commit(&self, commands: Vec<Command>) -> Result<Vec<Outcome>, StoreError> {
+    async fn commit(&self, commands: Vec<Command>) -> Result<Committed, StoreError> {
         if let Some(agent) = commands.iter().find_map(Command::agent) {
             self.record_call(agent).await?;
         }
@@ -425,9 +461,10 @@ impl Tracker {
     async fn change(
         &self,
         commands: impl IntoIterator<Item = Command>,
-    ) -> Result<Arc<Issue>, StoreError> {
-        let outcomes = self.commit(commands.into_iter().collect()).await?;
+    ) -> Result<Changed, StoreError> {
+        let Committed { outcomes, events } = self.commit(commands.into_iter().collect()).await?;
         let missing_outcome = || StoreError::Uncertain("the change returned no issue".to_owned());
-        outcomes.into_iter().flatten().next_back().ok_or_else(missing_outcome)
+        let issue = outcomes.into_iter().flatten().next_back().ok_or_else(missing_outcome)?;
+        Ok(Changed { issue, events })
     }
 }

@@ -52,7 +52,7 @@ pub async fn claim(store: &PostgresStore, agent: &AgentName) {
     let (agent, terms) = (agent.clone(), Default::default());
     let command = Command::GetNextIssue { issue: None, classification: None, agent, terms };
     let claimed = store.commit(vec![command], now()).await.expect("a server that can be changed");
-    assert!(claimed[0].is_some(), "there are issues to claim");
+    assert!(claimed.outcomes[0].is_some(), "there are issues to claim");
 }
 
 /// Returns the current time.

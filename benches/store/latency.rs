@@ -54,7 +54,7 @@ fn claim_and_complete(bencher: Bencher, size: usize) {
                 let claimed = tracker.claim_next(ClaimKind::Work(None), issues::agent()).await;
                 let claimed = claimed.expect("a store that can be changed").expect("an issue");
                 let completed = tracker.complete_issue(
-                    claimed.id.into(),
+                    claimed.issue.id.into(),
                     comment,
                     issues::agent(),
                     Default::default(),

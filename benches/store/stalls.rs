@@ -145,8 +145,8 @@ async fn lengthen_log(store: &JsonStore, issue: IssueId, bytes: u64) {
     for version in versions.iter().cycle().take(count) {
         let command =
             Command::ReplaceIssue { issue: Arc::clone(version), agent: "bench".to_owned() };
-        let outcomes = store.commit(vec![command], now).await.expect("space on the disk");
-        assert!(outcomes.iter().all(Option::is_some));
+        let committed = store.commit(vec![command], now).await.expect("space on the disk");
+        assert!(committed.outcomes.iter().all(Option::is_some));
     }
 }
 

@@ -138,7 +138,7 @@ fn wait(path: &Path) {
     loop {
         let waiting = tracker.wait_for_next(ClaimKind::Work(None), issues::agent(), pending());
         let claimed = runtime.block_on(waiting).expect("a store that can be changed");
-        say(&claimed.expect("an issue").id.to_string());
+        say(&claimed.expect("an issue").issue.id.to_string());
     }
 }
 

@@ -14,7 +14,8 @@ use crate::domain::{
 };
 use crate::store::clients::Clients;
 use crate::store::{
-    Events, MemoryStore, Outcome, Probe, State, Store, StoreFuture, StoreHealth, StoreId, Subset,
+    Committed, Events, MemoryStore, Outcome, Probe, State, Store, StoreFuture, StoreHealth,
+    StoreId, Subset,
 };
 use crate::tracker::EventPosition;
 
@@ -68,7 +69,7 @@ impl Window {
         let mut outcomes = Vec::new();
         for command in commands {
             match self.store.commit(vec![command], time(second)).await {
-                Ok(mut outcome) => outcomes.append(&mut outcome),
+                Ok(committed) => outcomes.extend(committed.outcomes),
                 Err(StoreError::Refused(_)) => outcomes.push(None),
                 Err(error) => panic!("{error}"),
             }
@@ -82,7 +83,7 @@ impl Store for Window {
         self.store.id()
     }
 
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
         self.store.commit(commands, now)
     }
 

@@ -1,7 +1,5 @@
 //! `ait add`: file an issue.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use clap::Args;
 
@@ -11,7 +9,7 @@ use super::options::{CallerArgs, classification, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{AgentName, Classification, Description, Issue, IssueChange, Title};
-use crate::tracker::{NewIssue, Tracker};
+use crate::tracker::{Changed, NewIssue, Tracker};
 
 /// What an error says of the store.
 const NOTHING: &str = "nothing was filed";
@@ -73,7 +71,7 @@ pub(super) async fn run(
     if !arguments.edit {
         let filed = file(draft, arguments.classification, change, agent, tracker).await?;
         let ended = print_changed(&filed, arguments.caller.format.json, tracker, output).await;
-        advise_on_labels(&filed);
+        advise_on_labels(&filed.issue);
         return ended;
     }
     let edited = editor::edited(&draft, NOTHING)?;
@@ -106,7 +104,7 @@ async fn file(
     details: IssueChange,
     agent: AgentName,
     tracker: &Tracker,
-) -> Result<Arc<Issue>> {
+) -> Result<Changed> {
     let (title, description) =
         (Title::try_from(draft.title)?, Description::try_from(draft.description)?);
     let issue = NewIssue { details, ..NewIssue::new(title, description, classification) };

@@ -1,15 +1,13 @@
 //! `ait comment`, `ait complete`, `ait return` and `ait close`: the changes of an issue that need a comment.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use clap::Args;
 
 use super::options::{CallerArgs, ClaimArgs, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus, Output};
-use crate::domain::{AgentName, CommentText, Issue, IssueRef, Resolution};
-use crate::tracker::StoreError;
+use crate::domain::{AgentName, CommentText, IssueRef, Resolution};
+use crate::tracker::{Changed, StoreError};
 
 /// The arguments of `ait comment`.
 #[derive(Clone, Debug, Args)]
@@ -131,11 +129,11 @@ impl IssueCommentArgs {
         output: &mut Output,
     ) -> Result<ExitStatus>
     where
-        F: Future<Output = Result<Arc<Issue>, StoreError>>,
+        F: Future<Output = Result<Changed, StoreError>>,
     {
         let comment = CommentText::try_from(text_or_stdin(&self.message, "the message")?)?;
         let agent = self.caller.agent(context)?;
-        let issue = change(self.id.clone(), comment, agent).await?;
-        print_changed(&issue, self.caller.format.json, context.tracker, output).await
+        let changed = change(self.id.clone(), comment, agent).await?;
+        print_changed(&changed, self.caller.format.json, context.tracker, output).await
     }
 }

@@ -1,7 +1,5 @@
 //! `ait edit`: changes the texts, the attributes and the links of an issue.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use clap::Args;
 
@@ -10,8 +8,8 @@ use super::editor::{self, EditedText};
 use super::options::{CallerArgs, WrongUsage, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus, Output};
-use crate::domain::{AgentName, Description, Issue, IssueChange, IssueRef, Title};
-use crate::tracker::{IssueAtVersion, Tracker};
+use crate::domain::{AgentName, Description, IssueChange, IssueRef, Title};
+use crate::tracker::{Changed, IssueAtVersion, Tracker};
 
 /// What an error says of the store.
 const NOTHING: &str = "nothing was changed";
@@ -68,7 +66,7 @@ pub(super) async fn run(
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
     let change = arguments.change()?;
-    let issue = if arguments.edit {
+    let changed = if arguments.edit {
         change_in_editor(&arguments.id, change, agent, tracker).await?
     } else if change == IssueChange::default() {
         let what =
@@ -77,7 +75,7 @@ pub(super) async fn run(
     } else {
         tracker.change_issue(arguments.id.clone().into(), change, agent).await?
     };
-    print_changed(&issue, arguments.caller.format.json, tracker, output).await
+    print_changed(&changed, arguments.caller.format.json, tracker, output).await
 }
 
 /// Lets the user edit the texts, and changes the issue if no other change came in between.
@@ -86,7 +84,7 @@ async fn change_in_editor(
     change: IssueChange,
     agent: AgentName,
     tracker: &Tracker,
-) -> Result<Arc<Issue>> {
+) -> Result<Changed> {
     let issue = tracker.get_issue(id.clone()).await?;
     let before = EditedText { title: issue.title.clone(), description: issue.description.clone() };
     let title = change.title.as_ref().map(Title::as_str);
@@ -116,7 +114,7 @@ async fn apply(
     before: &EditedText,
     agent: AgentName,
     tracker: &Tracker,
-) -> Result<Arc<Issue>> {
+) -> Result<Changed> {
     change.title = match draft.title {
         title if title == before.title => None,
         title => Some(Title::try_from(title)?),

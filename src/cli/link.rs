@@ -1,7 +1,5 @@
 //! `ait link` and `ait unlink`: links between issues.
 
-use std::sync::Arc;
-
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -9,8 +7,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use super::options::{CallerArgs, WrongUsage, issue_ref};
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus, Output, refusal};
-use crate::domain::{AgentName, DomainError, Issue, IssueChange, IssueRef, LinkKind};
-use crate::tracker::Tracker;
+use crate::domain::{AgentName, DomainError, IssueChange, IssueRef, LinkKind};
+use crate::tracker::{Changed, Tracker};
 
 /// The arguments of `ait link`.
 #[derive(Clone, Debug, Args)]
@@ -108,8 +106,8 @@ impl Links {
         output: &mut Output,
     ) -> Result<ExitStatus> {
         let agent = self.caller.agent(context)?;
-        let issue = change_or_say(&self.from, change, why_not, agent, context.tracker).await?;
-        print_changed(&issue, self.caller.format.json, context.tracker, output).await
+        let changed = change_or_say(&self.from, change, why_not, agent, context.tracker).await?;
+        print_changed(&changed, self.caller.format.json, context.tracker, output).await
     }
 }
 
@@ -120,10 +118,10 @@ pub(super) async fn change_or_say(
     why_not: &str,
     agent: AgentName,
     tracker: &Tracker,
-) -> Result<Arc<Issue>> {
+) -> Result<Changed> {
     let changed = tracker.change_issue(reference.clone().into(), change, agent).await;
     let error = match changed {
-        Ok(issue) => return Ok(issue),
+        Ok(changed) => return Ok(changed),
         Err(error) => anyhow::Error::from(error),
     };
     match refusal(&error) {

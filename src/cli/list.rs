@@ -281,7 +281,7 @@ pub(super) async fn run(
     }
     let around = match past {
         Some(issues) => issues,
-        None => tracker.issues_around(&page.issues).await?,
+        None => tracker.issues_around(page.issues.iter().map(|issue| issue.id)).await?,
     };
     print(&page, &arguments.paging, &nothing, &around, now, arguments.format, output)
 }

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::future::pending;
 use std::io::{self, IsTerminal, Read};
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -17,13 +16,11 @@ use super::progress::with_progress;
 use super::signals::until_end;
 use super::{CommandContext, ExitStatus, Output};
 use crate::activity::state_at;
-use crate::domain::{
-    AgentName, ClaimProof, Classification, DomainError, Issue, IssueRef, Timestamp,
-};
+use crate::domain::{AgentName, ClaimProof, Classification, DomainError, IssueRef, Timestamp};
 use crate::hints::{self, COMMANDS};
 use crate::query_language::{is_excluding, key_help};
 use crate::time_arg::TimeArg;
-use crate::tracker::{ClaimKind, Claimant, IndexedIssues, Tracker};
+use crate::tracker::{Changed, ClaimKind, Claimant, IndexedIssues, Tracker};
 
 /// An error for arguments that conflict. Says what to do.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -205,7 +202,7 @@ impl ClaimNextArgs {
         kind: ClaimKind,
         agent: &AgentName,
         tracker: &Tracker,
-    ) -> Result<Option<Arc<Issue>>> {
+    ) -> Result<Option<Changed>> {
         let Some(limit) = self.wait else {
             return Ok(tracker.claim_next(kind, agent.clone()).await?);
         };

@@ -60,8 +60,8 @@ pub(super) async fn park(
     }
     let reason = CommentText::try_from(text_or_stdin(&arguments.message, "the reason")?)?;
     let change = IssueChange { parked: Some(Some((reason, until))), ..IssueChange::default() };
-    let issue = tracker.change_issue(arguments.id.clone().into(), change, agent).await?;
-    print_changed(&issue, arguments.caller.format.json, tracker, output).await
+    let changed = tracker.change_issue(arguments.id.clone().into(), change, agent).await?;
+    print_changed(&changed, arguments.caller.format.json, tracker, output).await
 }
 
 pub(super) async fn unpark(
@@ -72,6 +72,6 @@ pub(super) async fn unpark(
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
     let change = IssueChange { parked: Some(None), ..IssueChange::default() };
-    let issue = change_or_say(&arguments.id, change, "is not parked", agent, tracker).await?;
-    print_changed(&issue, arguments.caller.format.json, tracker, output).await
+    let changed = change_or_say(&arguments.id, change, "is not parked", agent, tracker).await?;
+    print_changed(&changed, arguments.caller.format.json, tracker, output).await
 }

@@ -1,7 +1,5 @@
 //! The output of commands that claim or change one issue.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use serde::Serialize;
 
@@ -9,7 +7,7 @@ use super::issue_view::{words, write_whole};
 use super::output::{FAINT, STRONG, of_status};
 use super::{ExitStatus, Output, sanitize};
 use crate::domain::{ActionKind, Issue, Status, WithClaim};
-use crate::tracker::Tracker;
+use crate::tracker::{Changed, Tracker, read_after_change};
 
 /// An issue that has just changed, as JSON.
 #[derive(Serialize)]
@@ -22,46 +20,45 @@ struct ChangedIssue<'a> {
 }
 
 impl<'a> ChangedIssue<'a> {
-    async fn of(issue: &'a Arc<Issue>, tracker: &Tracker) -> Self {
+    async fn of(changed: &'a Changed, tracker: &Tracker) -> Self {
+        let issue = &changed.issue;
         // An unknown key of another program keeps its name.
         let change = match issue.unknown_keys.get("change") {
-            None => number(issue, tracker).await,
+            None => number(changed, tracker).await,
             Some(_) => None,
         };
         Self { issue: WithClaim::from(&**issue), change }
     }
 }
 
-/// Returns the number of the change that an issue just had.
-async fn number(issue: &Arc<Issue>, tracker: &Tracker) -> Option<String> {
-    let numbers = tracker.change_numbers(std::slice::from_ref(issue)).await?;
-    Some(numbers.to_string())
+async fn number(changed: &Changed, tracker: &Tracker) -> Option<String> {
+    Some(tracker.change_numbers(&changed.events).await?.to_string())
 }
 
 /// Prints one line about an issue that has just changed, or the issue as JSON, and the number of the change.
 pub(super) async fn print_changed(
-    issue: &Arc<Issue>,
+    changed: &Changed,
     json: bool,
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
     if json {
-        output.json(&ChangedIssue::of(issue, tracker).await)?;
+        output.json(&ChangedIssue::of(changed, tracker).await)?;
         return Ok(ExitStatus::Done);
     }
-    print_line(issue, remark(issue), output)?;
-    print_number(issue, tracker, output).await?;
+    print_line(&changed.issue, remark(&changed.issue), output)?;
+    print_number(changed, tracker, output).await?;
     Ok(ExitStatus::Done)
 }
 
 /// Tells people how to take a change back. Programs ask for JSON.
 pub(super) async fn print_number(
-    issue: &Arc<Issue>,
+    changed: &Changed,
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<()> {
     if output.is_terminal()
-        && let Some(change) = number(issue, tracker).await
+        && let Some(change) = number(changed, tracker).await
     {
         let undo = format!("change {change}: `ait undo {change}` takes it back");
         output.line(output.styled(FAINT, undo))?;
@@ -115,7 +112,7 @@ fn remark(issue: &Issue) -> Option<String> {
 
 /// Prints the claimed issue. If there is none, prints `null` as JSON, or else logs `nothing` to stderr.
 pub(super) async fn print_claimed(
-    claimed: Option<Arc<Issue>>,
+    claimed: Option<Changed>,
     json: bool,
     tracker: &Tracker,
     nothing: &str,
@@ -123,15 +120,17 @@ pub(super) async fn print_claimed(
 ) -> Result<ExitStatus> {
     if json {
         let changed = match &claimed {
-            Some(issue) => Some(ChangedIssue::of(issue, tracker).await),
+            Some(claimed) => Some(ChangedIssue::of(claimed, tracker).await),
             None => None,
         };
         output.json(&changed)?;
-    } else if let Some(issue) = &claimed {
-        // The issue is claimed, so it is printed even if the issues to which it is linked cannot be read.
-        let issues = tracker.state().await.map(|state| state.issues).unwrap_or_default();
-        write_whole(issue, &issues, tracker.now(), output)?;
-        print_number(issue, tracker, output).await?;
+    } else if let Some(claimed) = &claimed {
+        let issue = &claimed.issue;
+        let linked = issue.attributes.links.iter().map(|link| link.to);
+        let around = tracker.issues_around([issue.id].into_iter().chain(linked));
+        let around = read_after_change(around).await;
+        write_whole(issue, &around.unwrap_or_default(), tracker.now(), output)?;
+        print_number(claimed, tracker, output).await?;
     } else {
         tracing::info!("{nothing}");
     }

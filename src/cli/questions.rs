@@ -88,13 +88,13 @@ pub(super) async fn ask(
     let text = text_or_stdin(&arguments.question, "the question")?;
     let question = Question::new(&text, &arguments.options)?;
     let proof = arguments.claim.proof();
-    let issue = tracker.ask_human(arguments.id.clone(), question, agent, proof).await?;
+    let asked = tracker.ask_human(arguments.id.clone(), question, agent, proof).await?;
     if arguments.caller.format.json {
-        return print_changed(&issue, true, tracker, output).await;
+        return print_changed(&asked, true, tracker, output).await;
     }
     let remark = "asked; the claim has ended, and the issue is parked until `ait answer`";
-    print_line(&issue, Some(remark.to_owned()), output)?;
-    print_number(&issue, tracker, output).await?;
+    print_line(&asked.issue, Some(remark.to_owned()), output)?;
+    print_number(&asked, tracker, output).await?;
     Ok(ExitStatus::Done)
 }
 
@@ -111,8 +111,9 @@ pub(super) async fn answer(
             QuestionAnswer::Text(CommentText::try_from(text)?)
         }
     };
-    let issue = context.tracker.answer_question(arguments.id.clone().into(), answer, agent).await?;
-    print_changed(&issue, arguments.caller.format.json, context.tracker, output).await
+    let answered =
+        context.tracker.answer_question(arguments.id.clone().into(), answer, agent).await?;
+    print_changed(&answered, arguments.caller.format.json, context.tracker, output).await
 }
 
 pub(super) async fn list(

@@ -50,6 +50,6 @@ pub(super) async fn run(
     }
     // Another agent may have claimed it since.
     let proof = ClaimProof { number: Some(issue.claim_number()), is_forced: false };
-    let issue = tracker.return_issue(issue.id.into(), comment, agent, proof).await?;
-    print_changed(&issue, arguments.caller.format.json, tracker, output).await
+    let changed = tracker.return_issue(issue.id.into(), comment, agent, proof).await?;
+    print_changed(&changed, arguments.caller.format.json, tracker, output).await
 }

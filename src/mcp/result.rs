@@ -1,7 +1,6 @@
 //! The results of tools: one compact text, marked as an error if it is one.
 
-use std::slice;
-use std::sync::Arc;
+use std::iter;
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde::Serialize;
@@ -9,10 +8,10 @@ use serde::Serialize;
 use super::reply::{Reply, ReplyOptions, WholeIssue};
 use super::tool_names::ToolNames;
 use super::undelivered_claim::UndeliveredClaim;
-use crate::domain::{ErrorCode, ErrorDetails, Issue, IssueId};
+use crate::domain::{ErrorCode, ErrorDetails, IssueId};
 use crate::hints;
 use crate::metrics::CallOutcome;
-use crate::tracker::{StoreError, Tracker};
+use crate::tracker::{Changed, EventPosition, StoreError, Tracker};
 
 /// The key of the details of an error in `_meta`.
 const ERROR_KEY: &str = "ait/error";
@@ -93,12 +92,14 @@ pub(super) struct Success {
     pub outcome: CallOutcome,
     /// The claim that the call made, until its caller knows of it.
     pub claim: Option<UndeliveredClaim>,
+    /// The events of the change that the call made.
+    pub events: Vec<EventPosition>,
 }
 
 impl Success {
     /// The call did what was asked.
     pub fn done(reply: Reply) -> Self {
-        Self { reply, outcome: CallOutcome::Ok, claim: None }
+        Self { reply, outcome: CallOutcome::Ok, claim: None, events: Vec::new() }
     }
 
     /// The call reports something.
@@ -113,20 +114,17 @@ impl Success {
 
     /// The call found nothing to claim.
     pub fn nothing(text: String) -> Self {
-        Self { reply: Reply::Text(text), outcome: CallOutcome::Empty, claim: None }
+        Self { outcome: CallOutcome::Empty, ..Self::done(Reply::Text(text)) }
     }
 
     /// Adds the number of the change, if the call made one.
     pub async fn numbered(mut self, tracker: &Tracker) -> Self {
-        let (issues, change) = match &mut self.reply {
-            Reply::Confirmation { issue, change, .. } => (slice::from_ref(issue), change),
-            Reply::Issue(WholeIssue { issue, change, .. }) if self.claim.is_some() => {
-                (slice::from_ref(issue), change)
-            }
-            Reply::Filed { issues, change } => (&issues[..], change),
-            _ => return self,
-        };
-        *change = tracker.change_numbers(issues).await;
+        if let Reply::Confirmation { change, .. }
+        | Reply::Issue(WholeIssue { change, .. })
+        | Reply::Filed { change, .. } = &mut self.reply
+        {
+            *change = tracker.change_numbers(&self.events).await;
+        }
         self
     }
 
@@ -204,8 +202,9 @@ fn bounded(text: String) -> String {
 }
 
 /// Returns the short confirmation of a change.
-pub(super) fn confirmation(what: &'static str, issue: Arc<Issue>) -> Success {
-    Success::done(Reply::Confirmation { what, issue, change: None })
+pub(super) fn confirmation(what: &'static str, changed: Changed) -> Success {
+    let Changed { issue, events } = changed;
+    Success { events, ..Success::done(Reply::Confirmation { what, issue, change: None }) }
 }
 
 #[cfg(test)]

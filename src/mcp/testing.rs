@@ -16,7 +16,7 @@ use super::waiting::WaitingClient;
 use crate::domain::{Classification, Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 use crate::read_model::ReadModel;
 use crate::store::clients::Clients;
-use crate::store::{MemoryStore, Outcome, Store, StoreFuture, Subset};
+use crate::store::{Committed, MemoryStore, Store, StoreFuture, Subset};
 use crate::tracker::{
     EventPosition, Events, NewIssue, Probe, State, StoreHealth, StoreId, Tracker,
 };
@@ -33,7 +33,7 @@ pub async fn file_issue(tracker: &Tracker) -> Arc<Issue> {
     let (title, description) = ("t".try_into().unwrap(), "".try_into().unwrap());
     let agent = "a".try_into().unwrap();
     let issue = NewIssue::new(title, description, Classification::Bug);
-    tracker.add_issue(issue, agent).await.unwrap()
+    tracker.add_issue(issue, agent).await.unwrap().issue
 }
 
 /// Returns the issue that was filed first.
@@ -67,17 +67,17 @@ impl Store for Racing {
         self.store.id()
     }
 
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
         async move {
             let is_claim = commands.iter().any(|command| {
                 matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. })
             });
-            let outcomes = self.store.commit(commands, now).await?;
+            let committed = self.store.commit(commands, now).await?;
             if is_claim {
                 // Not awaited: if the caller goes during the commit, the store itself gives the claim back.
-                (self.then)(outcomes.iter().any(Option::is_some));
+                (self.then)(committed.outcomes.iter().any(Option::is_some));
             }
-            Ok(outcomes)
+            Ok(committed)
         }
         .boxed()
     }

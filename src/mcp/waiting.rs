@@ -116,7 +116,7 @@ mod tests {
     ) -> Option<IssueId> {
         if waits == Waits::InAShell {
             let waited = store.wait_for_next(ClaimKind::Work(None), name(agent), pending()).await;
-            return waited.unwrap().map(|issue| issue.id);
+            return waited.unwrap().map(|claimed| claimed.issue.id);
         }
         // The client connects again by itself, which is no turn.
         let (tracker, shutdown) = server.wait_for(Option::is_some).await.unwrap().clone().unwrap();

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use super::clients::{Clients, MemoryClients};
 use super::transfer::{Transfer, TransferTarget};
 use super::{
-    EventPosition, Events, NumberedEvent, Outcome, Probe, State, Store, StoreError, StoreFuture,
-    StoreHealth, StoreId, Subset,
+    Committed, EventPosition, Events, NumberedEvent, Outcome, Probe, State, Store, StoreError,
+    StoreFuture, StoreHealth, StoreId, Subset,
 };
 use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
 
@@ -49,19 +49,19 @@ impl MemoryStore {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn commit_now(
-        &self,
-        commands: &[Command],
-        now: Timestamp,
-    ) -> Result<Vec<Outcome>, DomainError> {
+    fn commit_now(&self, commands: &[Command], now: Timestamp) -> Result<Committed, DomainError> {
         let held = &mut *self.held();
+        let newest = held.state.position.number;
         let before = (commands.len() > 1).then(|| held.clone());
-        let outcomes = commands.iter().map(|command| held.commit(command, now)).collect();
+        let outcomes: Result<Vec<_>, _> =
+            commands.iter().map(|command| held.commit(command, now)).collect();
         if let (Err(_), Some(before)) = (&outcomes, before) {
             *held = before;
         }
         self.newest.send_replace(held.state.position);
-        outcomes
+        let own = newest + 1..=held.state.position.number;
+        let events = own.map(|number| EventPosition { number, hash: 0 }).collect();
+        Ok(Committed { outcomes: outcomes?, events })
     }
 }
 
@@ -105,7 +105,7 @@ impl Store for MemoryStore {
         ready(self.id).boxed()
     }
 
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
         // Does nothing until the future is polled, like every other store.
         async move { self.commit_now(&commands, now).map_err(StoreError::Refused) }.boxed()
     }

@@ -72,6 +72,16 @@ pub enum Subset {
 /// issue. Otherwise `None` means that nothing had to change, for example because a claim found no issue.
 pub type Outcome = Option<Arc<Issue>>;
 
+/// What a commit did.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Committed {
+    /// The outcome of each command.
+    pub outcomes: Vec<Outcome>,
+    /// The positions of its events, in their order. If the store numbers events after the commit, their numbers are 0
+    /// here, and their hashes identify them in the log.
+    pub events: Vec<EventPosition>,
+}
+
 /// A place that stores issues, shared by any number of callers.
 ///
 /// Once a change is answered, every later read sees it, by any caller and through any process.
@@ -85,14 +95,14 @@ pub trait Store: Send + Sync {
     /// Decides commands in order, each on the state that the previous one left, and makes their events durable: all
     /// in one step, or none.
     ///
-    /// Returns the outcome of each command, or the first refusal; then none of them changed anything. An answer means
-    /// that the events are durable. Dropping the future before that withdraws the commands that are not decided yet.
+    /// Returns the outcome of each command with the events of all of them, or the first refusal; then none of them
+    /// changed anything. An answer means that the events are durable. Dropping the future before that withdraws the commands that are not decided yet.
     /// If a caller is gone when its claim is decided, the claim lapses at once.
     ///
     /// # Errors
     ///
     /// Any [`StoreError`]. Every error except [`StoreError::Uncertain`] means that nothing changed.
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>>;
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed>;
 
     /// Returns the issue that a reference names.
     ///

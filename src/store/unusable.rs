@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::clients::{Clients, MemoryClients};
 use super::{
-    EventPosition, Events, Outcome, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
+    Committed, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
     StoreId, Subset,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
@@ -46,7 +46,7 @@ impl Store for UnusableStore {
         ready(self.id).boxed()
     }
 
-    fn commit(&self, _: Vec<Command>, _: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+    fn commit(&self, _: Vec<Command>, _: Timestamp) -> StoreFuture<'_, Committed> {
         self.refuse()
     }
 

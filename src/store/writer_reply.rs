@@ -1,7 +1,7 @@
 //! Replies on their way from the writer of a store to its callers. A claim whose caller does not receive the reply
 //! lapses.
 
-use super::{Outcome, StoreError};
+use super::{Committed, StoreError};
 use crate::domain::Command;
 use crate::domain::event::UNDELIVERED_REASON;
 
@@ -10,8 +10,8 @@ pub(super) const MAX_REQUESTS_PER_COMMIT: usize = 256;
 /// The most requests in the queue of a writer.
 pub(super) const MAX_QUEUED: usize = 4096;
 
-/// The outcomes of the commands of one request.
-pub(super) type WriterReply = Result<Vec<Outcome>, StoreError>;
+/// What became of one request.
+pub(super) type WriterReply = Result<Committed, StoreError>;
 
 /// Returns the error for a request that does not fit into the queue of a writer.
 pub(super) fn queue_is_full() -> StoreError {
@@ -45,14 +45,17 @@ impl<Q: LapseQueue> UnreceivedReply<Q> {
 
     /// Takes the commands that lapse the claims of which the caller never learned.
     pub fn take_lapses(&mut self) -> Vec<Command> {
-        let outcomes = self.reply.take().and_then(Result::ok).unwrap_or_default();
-        let claims = self.commands.iter().zip(&outcomes).filter_map(|(command, outcome)| {
-            let is_claim =
-                matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. });
-            let issue = outcome.as_ref().filter(|_| is_claim)?;
-            let (entry, reason) = (issue.claim_entry()?, UNDELIVERED_REASON.to_owned());
-            Some(Command::LapseClaim { issue: issue.id, entry, client: None, reason })
-        });
+        let committed = self.reply.take().and_then(Result::ok).unwrap_or_default();
+        let claims =
+            self.commands.iter().zip(&committed.outcomes).filter_map(|(command, outcome)| {
+                let is_claim = matches!(
+                    command,
+                    Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. }
+                );
+                let issue = outcome.as_ref().filter(|_| is_claim)?;
+                let (entry, reason) = (issue.claim_entry()?, UNDELIVERED_REASON.to_owned());
+                Some(Command::LapseClaim { issue: issue.id, entry, client: None, reason })
+            });
         claims.collect()
     }
 }

@@ -8,6 +8,7 @@ use crate::domain::{
     AgentName, ClaimProof, Command, CommentText, DomainError, Issue, IssueChange, IssueId,
     IssueRef, Resolution,
 };
+use crate::store::Committed;
 
 /// The maximum number of issues that one call changes.
 pub const MAX_BULK: usize = 1_000;
@@ -46,7 +47,7 @@ pub struct BulkOutcome {
     pub unchanged: Vec<IssueId>,
     /// The issues that stay, with the reasons.
     pub refused: Vec<(IssueId, DomainError)>,
-    /// The numbers of the first and the last event of the change; `None` if nothing was changed.
+    /// The numbers of the change; `None` if nothing was changed, or if they cannot be read.
     pub events: Option<EventNumbers>,
 }
 
@@ -142,17 +143,16 @@ impl Tracker {
                 outcome.refused.append(&mut refused_late);
                 return Ok(outcome);
             }
-            let before = self.log_bounds().await?.newest.number;
             let commands = accepted.iter().flat_map(|attempt| attempt.commands.clone()).collect();
             match self.commit(commands).await {
-                Ok(outcomes) => {
+                Ok(Committed { outcomes, events }) => {
                     let lasts = accepted.iter().scan(0, |end, attempt| {
                         *end += attempt.commands.len();
                         Some(*end - 1)
                     });
                     let changed = lasts.filter_map(|last| outcomes.get(last)?.clone());
                     outcome.changed = changed.collect();
-                    outcome.events = self.numbers_after(before, &outcome.changed).await?;
+                    outcome.events = self.change_numbers(&events).await;
                     outcome.refused.append(&mut refused_late);
                     return Ok(outcome);
                 }

@@ -10,12 +10,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::{MAX_CLI_LAPSES, Tracker};
+use super::{Changed, MAX_CLI_LAPSES, Tracker};
 use crate::domain::{
     AgentName, ClaimSettings, ClaimTerms, Classification, ClientId, Command, Issue, IssueRef,
     Query, Status,
 };
-use crate::store::{ClaimObstacles, IndexedIssues, StoreError, Subset};
+use crate::store::{ClaimObstacles, Committed, IndexedIssues, StoreError, Subset};
 
 /// How long a claim that does not wait lets those that wait go first.
 const YIELD_TO_WAITERS: Duration = Duration::from_millis(250);
@@ -42,7 +42,7 @@ impl Tracker {
         &self,
         issue: IssueRef,
         agent: AgentName,
-    ) -> Result<Arc<Issue>, StoreError> {
+    ) -> Result<Changed, StoreError> {
         if self.is_cli() {
             self.lapse_due_claims(MAX_CLI_LAPSES).await?;
         }
@@ -60,7 +60,7 @@ impl Tracker {
         &self,
         kind: ClaimKind,
         agent: AgentName,
-    ) -> Result<Option<Arc<Issue>>, StoreError> {
+    ) -> Result<Option<Changed>, StoreError> {
         let is_alone = self.wait_list.is_empty();
         let mut waiter = (!is_alone).then(|| self.join(kind, agent.clone(), true)).flatten();
         let _turn = match &mut waiter {
@@ -83,9 +83,9 @@ impl Tracker {
         kind: ClaimKind,
         agent: AgentName,
         end: impl Future<Output = ()>,
-    ) -> Result<Option<Arc<Issue>>, StoreError> {
-        if let Some(issue) = self.claim_next(kind, agent.clone()).await? {
-            return Ok(Some(issue));
+    ) -> Result<Option<Changed>, StoreError> {
+        if let Some(claimed) = self.claim_next(kind, agent.clone()).await? {
+            return Ok(Some(claimed));
         }
         let Some(mut waiter) = self.join(kind, agent.clone(), false) else { return Ok(None) };
         let (mut end, mut renewing) = (pin!(end), pin!(self.renew_waiting(&agent)));
@@ -96,8 +96,8 @@ impl Tracker {
                 () = &mut end => return Ok(None),
                 () = &mut renewing => continue,
             };
-            if let Some(issue) = self.claim_now(kind, &agent).await? {
-                return Ok(Some(issue));
+            if let Some(claimed) = self.claim_now(kind, &agent).await? {
+                return Ok(Some(claimed));
             }
             drop(turn);
         }
@@ -109,7 +109,7 @@ impl Tracker {
         &self,
         kind: ClaimKind,
         agent: &AgentName,
-    ) -> Result<Option<Arc<Issue>>, StoreError> {
+    ) -> Result<Option<Changed>, StoreError> {
         self.begin_name(agent).await?;
         if self.is_cli() {
             // No server may be running that looks for them.
@@ -127,7 +127,8 @@ impl Tracker {
             ClaimKind::Review => Command::GetNextReviewItem { agent, terms },
         };
         // Nothing may be awaited after this: nothing holds the claim until the tool does.
-        Ok(self.commit(vec![claim]).await?.pop().flatten())
+        let Committed { mut outcomes, events } = self.commit(vec![claim]).await?;
+        Ok(outcomes.pop().flatten().map(|issue| Changed { issue, events }))
     }
 
     /// Returns the issue that an agent would claim next.
@@ -190,7 +191,7 @@ impl Tracker {
         let statuses = Some(status).into();
         let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
         let waiting = self.store.list(query).await?;
-        let around = self.issues_around(&waiting.issues).await?;
+        let around = self.issues_around(waiting.issues.iter().map(|issue| issue.id)).await?;
         let (policy, now) = (self.claims.review, self.now());
         let reason = |issue: &Arc<Issue>| {
             let obstacle = match kind {

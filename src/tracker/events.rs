@@ -1,16 +1,15 @@
 //! Reading the log of a store: in chunks, from any event on, in both directions.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::Tracker;
+use super::{Tracker, read_after_change};
 use crate::domain::text::shortened;
-use crate::domain::{Event, EventKind, Issue, IssueId, Timestamp};
+use crate::domain::{Event, IssueId, Timestamp};
 use crate::store::{EventPosition, Events, NumberedEvent, StoreError};
 
 /// The number of events in the first read of a reader. Tests use short logs.
@@ -22,7 +21,7 @@ const MAX_READ: usize = 8_000;
 const MAX_NUMBER: u64 = u64::MAX - 1;
 /// How much earlier than its neighbours an event may be dated. A change gets its time before it waits for the lock.
 const TIME_JITTER: TimeDelta = TimeDelta::minutes(1);
-/// How many events `change_numbers` reads beyond those of the change.
+/// How many events are read at first to find those of a change, beyond their number.
 const NEWEST: usize = 100;
 
 /// How much of a text an error shows, in characters.
@@ -50,14 +49,63 @@ pub struct Bounds {
     pub oldest: u64,
 }
 
-/// The numbers of the first and the last event of a change, or of several: `412`, or `412-460`.
+/// The numbers of the events of a change, or of several: `412`, or `412-460`, or `412,415-460` if others are in between.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct EventNumbers(pub RangeInclusive<u64>);
+pub struct EventNumbers {
+    /// In their order, with other numbers between them. There is at least one.
+    ranges: Vec<RangeInclusive<u64>>,
+}
+
+impl EventNumbers {
+    /// Returns the numbers in these ranges; `None` if there are none.
+    pub fn of(ranges: impl IntoIterator<Item = RangeInclusive<u64>>) -> Option<Self> {
+        let mut given: Vec<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
+        given.sort_by_key(|range| *range.start());
+        let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
+        for range in given {
+            match ranges.last_mut() {
+                Some(last) if *range.start() <= last.end().saturating_add(1) => {
+                    *last = *last.start()..=*last.end().max(range.end());
+                }
+                _ => ranges.push(range),
+            }
+        }
+        (!ranges.is_empty()).then_some(Self { ranges })
+    }
+
+    /// Returns the first number.
+    pub fn first(&self) -> u64 {
+        self.ranges.first().map_or(0, |range| *range.start())
+    }
+
+    /// Returns the last number.
+    pub fn last(&self) -> u64 {
+        self.ranges.last().map_or(0, |range| *range.end())
+    }
+
+    /// Returns true if this is one of the numbers.
+    pub fn contains(&self, number: u64) -> bool {
+        let at = self.ranges.partition_point(|range| *range.end() < number);
+        self.ranges.get(at).is_some_and(|range| range.contains(&number))
+    }
+
+    /// Returns the numbers up to one of them.
+    pub(super) fn up_to(&self, last: u64) -> Option<Self> {
+        Self::of(self.ranges.iter().map(|range| *range.start()..=*range.end().min(&last)))
+    }
+}
 
 impl fmt::Display for EventNumbers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (first, last) = (self.0.start(), self.0.end());
-        if first == last { write!(f, "{first}") } else { write!(f, "{first}-{last}") }
+        for (at, range) in self.ranges.iter().enumerate() {
+            let comma = if at > 0 { "," } else { "" };
+            let (first, last) = (range.start(), range.end());
+            write!(f, "{comma}{first}")?;
+            if first != last {
+                write!(f, "-{last}")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -65,15 +113,18 @@ impl FromStr for EventNumbers {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.trim().trim_start_matches('#');
-        let (first, last) = text.split_once(['-', '–']).unwrap_or((text, text));
         let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
-        let numbers = number(first).zip(number(last)).filter(|(first, last)| first <= last);
-        let invalid = || {
-            let shown = shortened(text, SHOWN_CHARS);
-            format!("{shown:?} is not the number of a change, such as 412 or 412-460")
+        let range = |part: &str| {
+            let part = part.trim().trim_start_matches('#');
+            let (first, last) = part.split_once(['-', '–']).unwrap_or((part, part));
+            let range = number(first)?..=number(last)?;
+            (!range.is_empty()).then_some(range)
         };
-        numbers.map(|(first, last)| Self(first..=last)).ok_or_else(invalid)
+        let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+        ranges.and_then(Self::of).ok_or_else(|| {
+            let shown = shortened(text.trim(), SHOWN_CHARS);
+            format!("{shown:?} is not the number of a change, such as 412 or 412-460")
+        })
     }
 }
 
@@ -222,49 +273,32 @@ impl Tracker {
         Ok((log.is_complete().then_some(changed), log.at))
     }
 
-    /// Returns the numbers of the first and the last event that led to issues which were just changed together; `None`
-    /// if these events are no longer among the newest ones, or they cannot be read.
-    ///
-    /// They are looked up, because not every store has numbered an event when it answers the change. Time alone does
-    /// not find them: all changes of an issue that is dated in the future have the same time. So only the last event of
-    /// each issue counts, and the return before it if that is why the issue was parked.
-    pub async fn change_numbers(&self, issues: &[Arc<Issue>]) -> Option<EventNumbers> {
-        let newest = self.log_bounds().await.ok()?.newest.number;
-        let among = (NEWEST + issues.len()) as u64;
-        let changes: BTreeSet<_> =
-            issues.iter().map(|issue| (issue.id, issue.modified_at)).collect();
-        let mut log = LogReader::after(self, newest.saturating_sub(among));
-        let (mut found, mut returned) = (BTreeMap::new(), None);
-        while let Some(read) = log.next().await.ok()? {
-            let (event, number) = (&read.event, read.number());
-            if changes.contains(&(event.issue, event.at)) {
-                let is_parked = returned == Some((event.issue, event.agent.clone(), number - 1))
-                    && matches!(event.kind, EventKind::Changed { .. });
-                found.insert(event.issue, (number - u64::from(is_parked), number));
-            }
-            returned = matches!(event.kind, EventKind::Returned { .. })
-                .then(|| (event.issue, event.agent.clone(), number));
+    /// Returns the numbers of the events of a change that was just made; `None` if there are none, or if they cannot be
+    /// read.
+    pub async fn change_numbers(&self, events: &[EventPosition]) -> Option<EventNumbers> {
+        let given = events.iter().map(|event| event.number);
+        if given.clone().all(|number| number > 0) {
+            return EventNumbers::of(given.map(|number| number..=number));
         }
-        let first = found.values().map(|(first, _)| *first).min()?;
-        let last = found.values().map(|(_, last)| *last).max()?;
-        Some(EventNumbers(first..=last))
+        read_after_change(self.numbers_in_log(events)).await.flatten()
     }
 
-    /// Returns the numbers of the first and the last event after a number that led to these issues.
-    pub(super) async fn numbers_after(
+    /// Finds events that got their numbers after the commit. All of them are in the log now, among the newest.
+    async fn numbers_in_log(
         &self,
-        number: u64,
-        issues: &[Arc<Issue>],
+        events: &[EventPosition],
     ) -> Result<Option<EventNumbers>, StoreError> {
-        let changes: BTreeSet<_> =
-            issues.iter().map(|issue| (issue.id, issue.modified_at)).collect();
-        let (mut numbers, mut log) = (None, LogReader::after(self, number));
-        while let Some(read) = log.next().await? {
-            if changes.contains(&(read.event.issue, read.event.at)) {
-                let first = numbers.map_or(read.number(), |(first, _)| first);
-                numbers = Some((first, read.number()));
+        let mut missing: HashSet<u64> = events.iter().map(|event| event.hash).collect();
+        let mut numbers = Vec::new();
+        let read_size = NEWEST + events.len();
+        let mut log = LogReader { read_size, ..LogReader::before(self, MAX_NUMBER) };
+        while !missing.is_empty()
+            && let Some(read) = log.next().await?
+        {
+            if missing.remove(&read.position.hash) {
+                numbers.push(read.number()..=read.number());
             }
         }
-        Ok(numbers.map(|(first, last)| EventNumbers(first..=last)))
+        Ok(EventNumbers::of(numbers).filter(|_| missing.is_empty()))
     }
 }

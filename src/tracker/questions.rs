@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command as Process;
 use tokio::time::timeout;
 
-use super::{IssueAtVersion, Tracker};
+use super::{Changed, IssueAtVersion, Tracker};
 use crate::domain::{
     AgentName, ClaimProof, Command, Issue, IssueId, IssueRef, Question, QuestionAnswer, Timestamp,
 };
@@ -100,14 +100,15 @@ impl Tracker {
         question: Question,
         agent: AgentName,
         proof: ClaimProof,
-    ) -> Result<Arc<Issue>, StoreError> {
+    ) -> Result<Changed, StoreError> {
         let (required_claim, before) = (self.claim_requirement(proof), self.now());
         let asked =
             self.change([Command::AskHuman { issue, question, agent, required_claim }]).await?;
         // A repeated question was told of when it was new.
-        let is_new = asked.attributes.parked.as_ref().is_some_and(|parked| parked.since >= before);
+        let parked = &asked.issue.attributes.parked;
+        let is_new = parked.as_ref().is_some_and(|parked| parked.since >= before);
         if let Some(on_question) = self.on_question.clone().filter(|_| is_new) {
-            let told = tokio::spawn(tell(on_question, Arc::clone(&asked)));
+            let told = tokio::spawn(tell(on_question, Arc::clone(&asked.issue)));
             // The task goes on if the caller is gone.
             let _ended = told.await;
         }
@@ -124,7 +125,7 @@ impl Tracker {
         target: IssueAtVersion,
         answer: QuestionAnswer,
         agent: AgentName,
-    ) -> Result<Arc<Issue>, StoreError> {
+    ) -> Result<Changed, StoreError> {
         self.change(target.into_commands(|issue| Command::AnswerQuestion { issue, answer, agent }))
             .await
     }

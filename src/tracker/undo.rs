@@ -55,6 +55,8 @@ impl fmt::Display for LogBegins {
 /// The events to undo, with their issues.
 struct Selected {
     events: BTreeMap<u64, IssueId>,
+    /// Numbers that select the same events again.
+    numbers: EventNumbers,
     log_begins: Option<LogBegins>,
 }
 
@@ -120,11 +122,11 @@ pub struct UndoneIssue {
 pub struct UndoOutcome {
     /// How many events it concerns.
     pub count: usize,
-    /// The numbers of the first and the last of them.
+    /// Numbers that select the same events again.
     pub numbers: EventNumbers,
     /// The issues.
     pub issues: Vec<UndoneIssue>,
-    /// The numbers of the first and the last event of the undo; `None` if nothing was changed.
+    /// The numbers of the undo; `None` if nothing was changed, or if they cannot be read.
     pub events: Option<EventNumbers>,
     /// Where the log begins, if the selection begins before that and so may lack changes.
     pub log_begins: Option<LogBegins>,
@@ -153,31 +155,28 @@ impl Tracker {
         proof: ClaimProof,
         is_dry_run: bool,
     ) -> Result<UndoOutcome, UndoError> {
-        let Selected { events: selected, log_begins } = self.selected(selection).await?;
-        let ids: BTreeSet<IssueId> = selected.values().copied().collect();
+        let selected = self.selected(selection).await?;
+        let ids: BTreeSet<IssueId> = selected.events.values().copied().collect();
         if ids.len() > MAX_BULK {
             return Err(UndoError::TooMany { count: ids.len() });
         }
         let mut trial = 1;
         let plan = loop {
             let is_last = trial >= MAX_ATTEMPTS;
-            if let Some(plan) = self.plan(&selected, &ids, agent, proof, is_last).await? {
+            if let Some(plan) = self.plan(&selected.events, &ids, agent, proof, is_last).await? {
                 break plan;
             }
             // The issues show a change that the log does not tell of yet.
             sleep(TRIAL).await;
             trial += 1;
         };
-        let outcome = self.carry_out(plan, &selected, is_dry_run).await?;
-        Ok(UndoOutcome { log_begins, ..outcome })
+        self.carry_out(plan, selected, is_dry_run).await
     }
 
     /// Returns the selected events. There is at least one.
     async fn selected(&self, selection: &UndoSelection) -> Result<Selected, UndoError> {
         match selection {
-            UndoSelection::Numbers(numbers) => {
-                Ok(Selected { events: self.numbered(numbers).await?, log_begins: None })
-            }
+            UndoSelection::Numbers(numbers) => self.numbered(numbers).await,
             UndoSelection::By { agent, since, until } => {
                 self.latest_by(agent, *since, until.unwrap_or(Timestamp::MAX), false).await
             }
@@ -187,16 +186,17 @@ impl Tracker {
         }
     }
 
-    async fn numbered(
-        &self,
-        EventNumbers(numbers): &EventNumbers,
-    ) -> Result<BTreeMap<u64, IssueId>, UndoError> {
-        let given = *numbers.start();
+    /// Returns the events with these numbers, of the agent of the first one.
+    async fn numbered(&self, numbers: &EventNumbers) -> Result<Selected, UndoError> {
+        let given = numbers.first();
         let mut log = LogReader::after(self, given.saturating_sub(1));
         let (mut selected, mut agent) = (BTreeMap::new(), None);
         while let Some(read) = log.next().await?
-            && numbers.contains(&read.number())
+            && read.number() <= numbers.last()
         {
+            if !numbers.contains(read.number()) {
+                continue;
+            }
             if agent.is_none() && read.number() != given {
                 break;
             }
@@ -208,17 +208,20 @@ impl Tracker {
         if selected.is_empty() && agent.is_some() {
             return Err(UndoError::NoIssue { given });
         }
-        if selected.is_empty() {
+        // Not those of later events: what was shown is undone, whatever happens until then.
+        let last = selected.last_key_value().map(|(last, _)| *last);
+        let Some(numbers) = last.and_then(|last| numbers.up_to(last)) else {
             let Bounds { newest, oldest } = log.bounds();
             return Err(UndoError::NoSuchChange { given, oldest, newest: newest.number });
-        }
-        Ok(selected)
+        };
+        Ok(Selected { events: selected, numbers, log_begins: None })
     }
 
     /// Returns the events of an agent in a time; only those of the newest change if `is_last`.
     ///
     /// In an issue that is dated in the future, the events of several changes have the same time: the last one
-    /// counts. Lapses by servers are not counted as the agent's change.
+    /// counts. Lapses by servers are not counted as the agent's change. Events of others may be between those of a
+    /// change.
     async fn latest_by(
         &self,
         agent: &AgentName,
@@ -239,9 +242,10 @@ impl Tracker {
                 && event.issue != IssueId::NIL
                 && !(is_last && is_of_server);
             let is_again = || event.at > now && selected.values().any(|id| *id == event.issue);
-            let ends_change = newer
-                .as_ref()
-                .is_some_and(|newer| !is_wanted || !is_one_change(event, newer) || is_again());
+            let ends_change = newer.as_ref().is_some_and(|newer| {
+                let is_other = is_wanted && (!is_one_change(event, newer) || is_again());
+                is_other || ends_before(event, newer.at)
+            });
             if ends_before(event, since) || (is_last && ends_change) {
                 begin = None;
                 break;
@@ -256,10 +260,14 @@ impl Tracker {
             Some(begin) => self.forgotten(log.bounds(), begin).await?,
             None => None,
         };
-        match selected.is_empty() {
-            true => Err(UndoError::NothingBy { agent: agent.clone(), log_begins }),
-            false => Ok(Selected { events: selected, log_begins }),
-        }
+        let runs = selected.keys().map(|number| *number..=*number);
+        let Some(numbers) = EventNumbers::of(runs) else {
+            return Err(UndoError::NothingBy { agent: agent.clone(), log_begins });
+        };
+        // Of all changes of an agent in a time, the first and the last number say enough.
+        let all = EventNumbers::of([numbers.first()..=numbers.last()]);
+        let numbers = all.filter(|_| !is_last).unwrap_or(numbers);
+        Ok(Selected { events: selected, numbers, log_begins })
     }
 
     /// Returns the time of the oldest event, if there were changes before: the log has dropped them, or it began with
@@ -335,11 +343,12 @@ impl Tracker {
     async fn carry_out(
         &self,
         plan: Vec<Planned>,
-        selected: &BTreeMap<u64, IssueId>,
+        selected: Selected,
         is_dry_run: bool,
     ) -> Result<UndoOutcome, UndoError> {
         // As they were made one after another, so they are undone, the newest one first: links that were turned round
         // would make a cycle otherwise.
+        let Selected { events: selected, numbers, log_begins } = selected;
         let newest: BTreeMap<IssueId, u64> = selected.iter().map(|(at, id)| (*id, *at)).collect();
         let mut attempts: Vec<_> = plan
             .iter()
@@ -360,12 +369,8 @@ impl Tracker {
             let refused = refused.remove(&planned.id);
             planned.reported(refused)
         });
-        let numbers = selected.keys();
-        let (first, last) = (numbers.clone().next(), numbers.clone().next_back());
-        let (first, last) = (first.copied().unwrap_or_default(), last.copied().unwrap_or_default());
-        let numbers = EventNumbers(first..=last);
         let issues = issues.collect();
-        Ok(UndoOutcome { count: selected.len(), numbers, issues, events, log_begins: None })
+        Ok(UndoOutcome { count: selected.len(), numbers, issues, events, log_begins })
     }
 
     /// Returns the commands that undo changes of an issue; none if nothing can be undone.

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 
+use agent_issue_tracker::tracker::EventNumbers;
 use serde_json::{Value, json};
 
 use crate::support::files::{id, issue_json, stored_issues, write_issues};
+use crate::support::postgres::project;
 use crate::support::runs::run;
 use crate::support::{Client, ait, directory, until};
 
@@ -85,6 +88,72 @@ fn adding_and_claiming_issues_returns_change_numbers() {
     let undo = json!({ "change": "3", "agent": "lead", "dry_run": false });
     assert_eq!(report(&mut client, "undo_change", undo)["undone"], 1);
     client.close();
+}
+
+/// Agents change the same issues at once, each with a server of its own. The numbers in each answer are those of its
+/// own events.
+fn answers_have_the_numbers_of_their_own_changes(store: &[&str]) {
+    const AGENTS: usize = 4;
+    const ROUNDS: usize = 8;
+    let directory = directory();
+    let begin = || {
+        let mut command = ait(directory.path());
+        Client::begin(command.args(store).args(["--toolsets", "lifecycle,planning,bulk"]))
+    };
+    let mut first = begin();
+    let shared: Vec<String> = (0..3).map(|n| first.add(&format!("shared {n}"), "bug")).collect();
+    let found = report(&mut first, "query_issues", json!({ "query": "shared" }));
+    let handle = found["handle"].as_str().unwrap();
+    let act = |agent: &str| {
+        let (mut client, mut answers) = (begin(), Vec::new());
+        for _ in 0..ROUNDS {
+            let issue = json!({ "title": "new", "description": "", "classification": "bug" });
+            let issues = json!({ "issues": [issue.clone(), issue], "agent": agent });
+            let filed = client.call("add_issues", issues).ok();
+            answers.push((filed.split_once(", change ").unwrap().1.to_owned(), 2));
+            let claimed = client.call("get_next_issue", json!({ "agent": agent })).issue();
+            answers.push((claimed["change"].as_str().unwrap().to_owned(), 1));
+            let seen = json!({ "issue_id": shared[0], "comment": "seen", "agent": agent });
+            let seen = client.call("update_issue", seen).ok();
+            answers.push((seen.split_once(", change ").unwrap().1.to_owned(), 1));
+            let all = json!({
+                "handle": handle, "items": "all", "comment": "all", "agent": agent, "dry_run": false,
+            });
+            let changed = report(&mut client, "change_issues", all);
+            answers.push((changed["change"].as_str().unwrap().to_owned(), shared.len()));
+        }
+        client.close();
+        answers
+    };
+    let names: Vec<String> = (0..AGENTS).map(|n| format!("agent-{n}")).collect();
+    let answers: Vec<_> = thread::scope(|scope| {
+        let act = &act;
+        let threads: Vec<_> = names.iter().map(|name| scope.spawn(move || act(name))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    first.close();
+    let log = run(directory.path(), &[store, &["log", "--json", "-n", "10000"]].concat()).ok();
+    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (name, answers) in names.iter().zip(answers) {
+        for (numbers, count) in answers {
+            let parsed: EventNumbers = numbers.parse().unwrap();
+            let is_own = |event: &&Value| parsed.contains(event["number"].as_u64().unwrap());
+            let agents: Vec<_> =
+                events.iter().filter(is_own).map(|event| &event["agent"]).collect();
+            assert_eq!(agents, vec![name; count], "{numbers}");
+        }
+    }
+}
+
+#[test]
+fn answers_have_the_numbers_of_their_own_changes_in_files() {
+    answers_have_the_numbers_of_their_own_changes(&[]);
+}
+
+#[test]
+fn answers_have_the_numbers_of_their_own_changes_in_postgres() {
+    let Some(url) = project() else { return };
+    answers_have_the_numbers_of_their_own_changes(&["--store", &url]);
 }
 
 #[test]

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, DomainError, Issue, IssueGraph, IssueId, IssueRef,
-    LinkKind, Order, Query, Resolution, Status, Timestamp,
+    AgentName, Classification, Command, CommentText, Description, DomainError, Issue, IssueGraph,
+    IssueId, IssueRef, LinkKind, Order, Query, Resolution, Status, Timestamp, Title,
 };
-use agent_issue_tracker::store::{JsonStore, MemoryStore, NumberedEvent, State, Store, StoreError};
+use agent_issue_tracker::store::{
+    Committed, JsonStore, MemoryStore, NumberedEvent, State, Store, StoreError,
+};
+use agent_issue_tracker::tracker::{ClaimKind, NewIssue, Tracker};
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
@@ -174,8 +177,8 @@ async fn repeat_changes(store: &dyn Store) {
         assert_eq!((&again, store.state().await.unwrap().position), (&done, position));
         // A batch with another change confirms it, too.
         let both = vec![add(other, Classification::Bug), command(number(70).into())];
-        let outcomes = store.commit(both, at(3003)).await.unwrap();
-        assert_eq!(outcomes[1], Some(done));
+        let committed = store.commit(both, at(3003)).await.unwrap();
+        assert_eq!((&committed.outcomes[1], committed.events.len()), (&Some(done), 1));
     }
 }
 
@@ -226,13 +229,15 @@ async fn commit_batches(store: &dyn Store) {
         close(number(60).into(), Resolution::Closed),
         claim(None),
     ];
-    let outcomes = store.commit(commands, at(2000)).await.unwrap();
+    let Committed { outcomes, events } = store.commit(commands, at(2000)).await.unwrap();
     let statuses: Vec<_> = outcomes.iter().flatten().map(|issue| issue.status).collect();
     assert_eq!(statuses, [Status::Created, Status::Completed, Status::InReview, Status::Closed]);
     assert_eq!(outcomes[4], None);
     let seen = store.events(before, 10).await.unwrap();
     assert!(seen.events.iter().map(|event| event.position.number).eq(before + 1..=before + 4));
-    assert_eq!(store.commit(Vec::new(), at(2001)).await.unwrap(), []);
+    let hashes = seen.events.iter().map(|event| event.position.hash);
+    assert!(events.iter().map(|event| event.hash).eq(hashes));
+    assert_eq!(store.commit(Vec::new(), at(2001)).await.unwrap(), Committed::default());
     // After a lapse the issue has its old position in the queue. An ended claim cannot lapse.
     apply(store, add(61, Classification::Bug), at(2002)).await.unwrap();
     let claimed = apply(store, claim(None), at(2003)).await.unwrap().unwrap();
@@ -244,6 +249,54 @@ async fn commit_batches(store: &dyn Store) {
     assert_eq!(again.id, number(61));
     let late = apply(store, lapse(), at(2006)).await;
     assert!(matches!(late, Err(StoreError::Refused(DomainError::ClaimEnded { .. }))), "{late:?}");
+}
+
+/// Agents change issues at once, all of them also the same issue. The numbers of each change are those of its own
+/// events.
+pub async fn number_own_changes(store: Arc<dyn Store>) {
+    const AGENTS: usize = 8;
+    const ROUNDS: usize = 5;
+    let tracker = Tracker::new(store);
+    let name = |n: usize| AgentName::try_from(format!("numbered-{n}")).unwrap();
+    let text = || CommentText::try_from("seen").unwrap();
+    let new = || {
+        let title = Title::try_from("filed at once").unwrap();
+        NewIssue::new(title, Description::try_from("").unwrap(), Classification::Bug)
+    };
+    let shared = tracker.add_issue(new(), name(0)).await.unwrap().issue.id;
+    let begin = tracker.log_bounds().await.unwrap().newest.number;
+    let tasks = (0..AGENTS).map(|n| {
+        let (tracker, agent) = (tracker.clone(), name(n));
+        tokio::spawn(async move {
+            let mut changes = Vec::new();
+            for _ in 0..ROUNDS {
+                let filed = tracker.add_issues(vec![new(), new(), new()], agent.clone());
+                let (issues, events) = filed.await.unwrap();
+                let ids: Vec<_> = issues.iter().map(|issue| issue.id).collect();
+                changes.push((ids, tracker.change_numbers(&events).await.unwrap()));
+                let kind = ClaimKind::Work(None);
+                let claimed = tracker.claim_next(kind, agent.clone()).await.unwrap().unwrap();
+                let numbers = tracker.change_numbers(&claimed.events).await.unwrap();
+                changes.push((vec![claimed.issue.id], numbers));
+                let commented = tracker.comment_issue(shared.into(), text(), agent.clone());
+                let numbers = tracker.change_numbers(&commented.await.unwrap().events).await;
+                changes.push((vec![shared], numbers.unwrap()));
+            }
+            (agent, changes)
+        })
+    });
+    let answered: Vec<_> = futures::future::join_all(tasks).await;
+    let events = tracker.events(begin, usize::MAX).await.unwrap().events;
+    let mut count = 0;
+    for (agent, changes) in answered.into_iter().map(Result::unwrap) {
+        for (ids, numbers) in changes {
+            let own = events.iter().filter(|event| numbers.contains(event.number()));
+            assert!(own.clone().all(|event| event.event.agent == agent.as_str()), "{numbers}");
+            assert!(own.map(|event| event.event.issue).eq(ids.iter().copied()), "{numbers}");
+            count += ids.len();
+        }
+    }
+    assert_eq!((count, events.len()), (AGENTS * ROUNDS * 5, AGENTS * ROUNDS * 5));
 }
 
 /// Many tasks claim at once. Each issue goes to exactly one of them.
@@ -270,6 +323,7 @@ pub async fn claim_from_many_tasks(store: Arc<dyn Store>) {
 async fn memory_store_passes_the_suite() {
     exercise(&MemoryStore::default()).await;
     claim_from_many_tasks(Arc::new(MemoryStore::default())).await;
+    number_own_changes(Arc::new(MemoryStore::default())).await;
     assert_ne!(MemoryStore::default().id().await, MemoryStore::default().id().await);
 }
 
@@ -279,6 +333,7 @@ async fn json_store_passes_the_suite() {
     let open = |name: &str| JsonStore::new(directory.path().join(name));
     exercise(&open("issues.json")).await;
     claim_from_many_tasks(Arc::new(open("many.json"))).await;
+    number_own_changes(Arc::new(open("numbered.json"))).await;
     assert_eq!(open("many.json").id().await, open("many.json").id().await);
     assert_ne!(open("many.json").id().await, open("issues.json").id().await);
 }

@@ -20,6 +20,7 @@ async fn postgres_store_passes_the_suite() {
     conformance::exercise(&open(&url)).await;
     let Some(many) = project() else { return };
     conformance::claim_from_many_tasks(Arc::new(open(&many))).await;
+    conformance::number_own_changes(Arc::new(open(&many))).await;
     assert_eq!(open(&many).id().await, open(&many).id().await);
     assert_ne!(open(&many).id().await, open(&url).id().await);
 }
@@ -31,6 +32,7 @@ async fn postgres_store_behind_a_pooler_passes_the_suite() {
     let Some(pooler) = Pooler::start(&server) else { return };
     conformance::exercise(&open(&pooler.project())).await;
     conformance::claim_from_many_tasks(Arc::new(open(&pooler.project()))).await;
+    conformance::number_own_changes(Arc::new(open(&pooler.project()))).await;
     let url = pooler.project();
     conformance::keep_events(|| open(&url)).await;
     let url = pooler.project();

@@ -13,7 +13,7 @@ use agent_issue_tracker::store::transfer::{
     Compared, Transfer, TransferError, TransferTarget, compare,
 };
 use agent_issue_tracker::store::{
-    EventPosition, Events, JsonStore, MemoryStore, Outcome, Probe, State, Store, StoreError,
+    Committed, EventPosition, Events, JsonStore, MemoryStore, Probe, State, Store, StoreError,
     StoreFuture, StoreHealth, StoreId, Subset,
 };
 use futures::future::{BoxFuture, FutureExt};
@@ -216,7 +216,7 @@ impl Store for Pruned {
         self.store.id()
     }
 
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
         self.store.commit(commands, now)
     }
 

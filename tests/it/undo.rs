@@ -40,9 +40,15 @@ pub fn priority(number: u64) -> IssueChange {
     IssueChange { priority, ..IssueChange::default() }
 }
 
+/// Returns the numbers from one to another.
+pub fn event_numbers(first: u64, last: u64) -> EventNumbers {
+    EventNumbers::of([first..=last]).unwrap()
+}
+
 pub async fn file(tracker: &Tracker, title: &str, agent: &str) -> Arc<Issue> {
     let (title, text) = (Title::try_from(title).unwrap(), Description::try_from("").unwrap());
-    tracker.add_issue(NewIssue::new(title, text, Classification::Bug), name(agent)).await.unwrap()
+    let issue = NewIssue::new(title, text, Classification::Bug);
+    tracker.add_issue(issue, name(agent)).await.unwrap().issue
 }
 
 pub async fn change(
@@ -51,7 +57,7 @@ pub async fn change(
     change: IssueChange,
     agent: &str,
 ) -> Arc<Issue> {
-    tracker.change_issue(id.into(), change, name(agent)).await.unwrap()
+    tracker.change_issue(id.into(), change, name(agent)).await.unwrap().issue
 }
 
 pub async fn get(tracker: &Tracker, id: IssueId) -> Arc<Issue> {
@@ -101,7 +107,7 @@ pub async fn change_many(tracker: &Tracker) {
     assert_eq!(newest(tracker).await, before);
 
     let outcome = bulk(tracker, &ids, &wanted, false).await;
-    assert_eq!(outcome.events, Some(EventNumbers(before + 1..=before + 10)));
+    assert_eq!(outcome.events, Some(event_numbers(before + 1, before + 10)));
     let refused: Vec<_> = outcome.refused.iter().map(|(id, _)| *id).collect();
     assert_eq!(refused, ids[10..]);
     assert!(outcome.refused.iter().all(|(_, why)| matches!(why, DomainError::Terminal { .. })));
@@ -131,7 +137,7 @@ pub async fn change_many(tracker: &Tracker) {
     let statuses: BTreeSet<_> = outcome.changed.iter().map(|issue| issue.status).collect();
     assert_eq!(statuses, BTreeSet::from([Status::Rejected]));
     let range = outcome.events.unwrap();
-    assert_eq!(range.0.end() - range.0.start(), 19);
+    assert_eq!(range.last() - range.first(), 19);
     // Ended issues stay ended, and comments stay too.
     let undone = undo(tracker, &UndoSelection::Numbers(range)).await;
     assert!(undone.issues.iter().all(|issue| issue.undone.is_empty()), "{undone:?}");
@@ -161,7 +167,7 @@ pub async fn undo_fields_without_later_changes(tracker: &Tracker) {
     assert_eq!((preview.count, newest(tracker).await), (2, before));
 
     let undone = undo(tracker, &selection).await;
-    assert_eq!(undone.events, Some(EventNumbers(before + 1..=before + 2)));
+    assert_eq!(undone.events, Some(event_numbers(before + 1, before + 2)));
     let undone_issue = |id| undone.issues.iter().find(|issue| issue.id == id).unwrap();
     assert_eq!(undone_issue(one).undone, ["priority", "labels"]);
     assert_eq!(undone_issue(one).left, [("comments", LeftReason::Said)]);
@@ -172,7 +178,7 @@ pub async fn undo_fields_without_later_changes(tracker: &Tracker) {
     assert_eq!((issue.attributes.priority, issue.attributes.labels.len()), (None, 0));
     assert_eq!(issue.comments.len(), 1);
     let action = &issue.history.last().unwrap().action;
-    let (first, last) = (range.0.start(), range.0.end());
+    let (first, last) = (range.first(), range.last());
     assert_eq!(
         *action,
         format!("Issue changed: priority, labels (undoes changes {first} to {last})")
@@ -250,7 +256,7 @@ pub async fn undo_by_agent_and_time(tracker: &Tracker) {
     let title = Some(Title::try_from("many other hands").unwrap());
     change(tracker, id, IssueChange { title, ..IssueChange::default() }, "rogue").await;
     // The undo of a range covers one agent; changes by other agents in between stay.
-    let undone = undo(tracker, &UndoSelection::Numbers(EventNumbers(first..=first + 2))).await;
+    let undone = undo(tracker, &UndoSelection::Numbers(event_numbers(first, first + 2))).await;
     assert_eq!((undone.count, &undone.issues[0].undone[..]), (2, &["title", "priority"][..]));
     let issue = get(tracker, id).await;
     assert_eq!((&*issue.title, issue.attributes.labels.len()), ("many hands", 1));
@@ -280,7 +286,7 @@ pub async fn undo_by_agent_and_time(tracker: &Tracker) {
     let given = newest(tracker).await + 1;
     let unknown = tracker
         .undo(
-            &UndoSelection::Numbers(EventNumbers(given..=given)),
+            &UndoSelection::Numbers(event_numbers(given, given)),
             &name("lead"),
             ClaimProof::default(),
             false,
@@ -317,7 +323,7 @@ pub async fn undo_ends_a_protected_claim_only_by_force() {
     let range = newest(&tracker).await + 1;
     change(&tracker, id, priority(0), "a").await;
     assert_eq!(
-        undo(&tracker, &UndoSelection::Numbers(EventNumbers(range..=range))).await.issues[0].undone,
+        undo(&tracker, &UndoSelection::Numbers(event_numbers(range, range))).await.issues[0].undone,
         ["priority"]
     );
     let forced = ClaimProof { number: None, is_forced: true };
@@ -447,7 +453,7 @@ pub async fn undo_at_random(store: Arc<dyn Store>, seed: u64) {
     let last = rng.usize(first..events.len());
     let agent = &events[first].event.agent;
     let number = |index: usize| events[index].position.number;
-    let selection = UndoSelection::Numbers(EventNumbers(number(first)..=number(last)));
+    let selection = UndoSelection::Numbers(event_numbers(number(first), number(last)));
     let mut expected = Vec::new();
     for id in &ids {
         let mut after = Issue::clone(&*get(&tracker, *id).await);

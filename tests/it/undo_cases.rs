@@ -18,7 +18,9 @@ use agent_issue_tracker::tracker::{
 use crate::support::commands::{add, agent, import};
 use crate::support::directory_in_memory;
 use crate::support::postgres::{open as open_postgres, project};
-use crate::undo::{bulk, change, comment_text, file, get, label, name, newest, priority, undo};
+use crate::undo::{
+    bulk, change, comment_text, event_numbers, file, get, label, name, newest, priority, undo,
+};
 
 /// Runs the tests that every store must pass.
 async fn exercise(store: Arc<dyn Store>) {
@@ -33,6 +35,7 @@ async fn exercise(store: Arc<dyn Store>) {
     changes_to_future_issues_are_separate(&*store, &tracker).await;
     lapses_and_take_ups_are_not_the_last_change(&*store, &tracker).await;
     imports_are_one_change(&*store, &tracker).await;
+    only_the_numbers_of_a_change_are_undone(&*store, &tracker).await;
     impossible_undos_are_reported(&*store, &tracker).await;
 }
 
@@ -42,7 +45,7 @@ async fn commit(store: &dyn Store, tracker: &Tracker, command: Command) -> u64 {
 }
 
 fn numbers(first: u64, last: u64) -> UndoSelection {
-    UndoSelection::Numbers(EventNumbers(first..=last))
+    UndoSelection::Numbers(event_numbers(first, last))
 }
 
 fn blocked_by(id: IssueId) -> IssueChange {
@@ -172,12 +175,12 @@ async fn claimed_issues_keep_their_answer(tracker: &Tracker) {
 async fn changes_to_future_issues_are_separate(store: &dyn Store, tracker: &Tracker) {
     let future = Timestamp::parse("2099-01-01T00:00:00Z").unwrap();
     let filed = store.commit(vec![add(77, Classification::Bug)], future).await.unwrap();
-    let id = filed[0].as_ref().unwrap().id;
+    let id = filed.outcomes[0].as_ref().unwrap().id;
     for number in [0, 1, 2] {
-        let issue = change(tracker, id, priority(number), "seer").await;
+        let changed = tracker.change_issue(id.into(), priority(number), name("seer")).await;
         let last = newest(tracker).await;
-        let found = tracker.change_numbers(&[issue]).await;
-        assert_eq!(found, Some(EventNumbers(last..=last)));
+        let found = tracker.change_numbers(&changed.unwrap().events).await;
+        assert_eq!(found, Some(event_numbers(last, last)));
     }
     let undone = undo(tracker, &UndoSelection::Last(name("seer"))).await;
     assert_eq!(undone.count, 1);
@@ -187,12 +190,12 @@ async fn changes_to_future_issues_are_separate(store: &dyn Store, tracker: &Trac
 
 async fn lapses_and_take_ups_are_not_the_last_change(store: &dyn Store, tracker: &Tracker) {
     let id = file(tracker, "claimed", "filer").await.id;
-    let issue = tracker.claim_issue(id.into(), name("lost")).await.unwrap();
+    let issue = tracker.claim_issue(id.into(), name("lost")).await.unwrap().issue;
     let claimed = newest(tracker).await;
     let (entry, reason) = (issue.history.len() - 1, "gone".to_owned());
     commit(store, tracker, Command::LapseClaim { issue: id, entry, client: None, reason }).await;
     let undone = undo(tracker, &UndoSelection::Last(name("lost"))).await;
-    assert_eq!(undone.numbers, EventNumbers(claimed..=claimed));
+    assert_eq!(undone.numbers, event_numbers(claimed, claimed));
 
     let id = file(tracker, "claimed and taken up again", "filer").await.id;
     let [from, to] = ["one", "two"].map(ClientId::new);
@@ -207,7 +210,7 @@ async fn lapses_and_take_ups_are_not_the_last_change(store: &dyn Store, tracker:
     let take_up = Command::TakeUpClaim { issue: id, agent, from, to };
     assert_eq!(commit(store, tracker, take_up).await, number + 1);
     let undone = undo(tracker, &UndoSelection::Last(name("back"))).await;
-    assert_eq!(undone.numbers, EventNumbers(number..=number));
+    assert_eq!(undone.numbers, event_numbers(number, number));
     let issue = get(tracker, id).await;
     assert_eq!((issue.attributes.priority, issue.status), (None, changed.status));
 }
@@ -223,9 +226,39 @@ async fn imports_are_one_change(store: &dyn Store, tracker: &Tracker) {
     assert_eq!(undo(tracker, &UndoSelection::Last(agent())).await.count, 3);
 }
 
+/// Where other changes have numbers between those of a change, an undo leaves them, also those of the same agent.
+async fn only_the_numbers_of_a_change_are_undone(store: &dyn Store, tracker: &Tracker) {
+    let mut ids = Vec::new();
+    for title in ["one", "between", "other"] {
+        ids.push(file(tracker, title, "filer").await.id);
+    }
+    for between in ["weaver", "passer-by"] {
+        let first = newest(tracker).await + 1;
+        let now = tracker.now();
+        for (id, by) in ids.iter().zip(["weaver", between, "weaver"]) {
+            let change = Box::new(priority(1));
+            let change = Command::ChangeIssue { issue: (*id).into(), change, agent: name(by) };
+            store.commit(vec![change], now).await.unwrap();
+        }
+        let own: EventNumbers = format!("{first},{}", first + 2).parse().unwrap();
+        let selection = match between {
+            "weaver" => UndoSelection::Numbers(own.clone()),
+            _ => UndoSelection::Last(name("weaver")),
+        };
+        let undone = undo(tracker, &selection).await;
+        assert_eq!((undone.count, undone.numbers), (2, own));
+        for (id, is_left) in ids.iter().zip([false, true, false]) {
+            assert_eq!(get(tracker, *id).await.attributes.priority.is_some(), is_left);
+        }
+        let left = UndoSelection::Numbers(event_numbers(first + 1, first + 1));
+        assert_eq!(undo(tracker, &left).await.count, 1);
+    }
+}
+
 async fn impossible_undos_are_reported(store: &dyn Store, tracker: &Tracker) {
     let id = file(tracker, "edited", "filer").await.id;
-    let issue = tracker.comment_issue(id.into(), comment_text("old"), name("a")).await.unwrap();
+    let commented = tracker.comment_issue(id.into(), comment_text("old"), name("a")).await;
+    let issue = commented.unwrap().issue;
     let correct = |comment: &Comment| Comment { text: "new".to_owned(), ..comment.clone() };
     let comments = issue.comments.iter().map(correct).collect();
     let theirs = Arc::new(Issue { comments, ..Issue::clone(&issue) });

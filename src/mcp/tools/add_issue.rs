@@ -33,7 +33,7 @@ impl Tool for AddIssue {
         let Args { title, description, classification, agent, priority } = args;
         let details = IssueChange { priority: priority.map(Some), ..IssueChange::default() };
         let issue = NewIssue { details, ..NewIssue::new(title, description, classification) };
-        let issue = context.tracker.add_issue(issue, agent).await?;
-        Ok(confirmation("filed", issue))
+        let changed = context.tracker.add_issue(issue, agent).await?;
+        Ok(confirmation("filed", changed))
     }
 }

@@ -56,8 +56,8 @@ impl Tool for AddIssues {
         let ids: Vec<_> = args.issues.iter().map(|_| NewIssue::random_id()).collect();
         let entries = args.issues.into_iter().enumerate();
         let issues: Result<Vec<_>, _> = entries.map(|(at, entry)| entry.issue(at, &ids)).collect();
-        let issues = context.tracker.add_issues(issues?, args.agent).await?;
-        Ok(Success::done(Reply::Filed { issues, change: None }))
+        let (issues, events) = context.tracker.add_issues(issues?, args.agent).await?;
+        Ok(Success { events, ..Success::done(Reply::Filed { issues, change: None }) })
     }
 }
 

@@ -31,7 +31,7 @@ impl Tool for AskHuman {
         let options = args.options.unwrap_or_default();
         let question = Question::new(&args.question, &options).map_err(StoreError::Refused)?;
         let proof = context.proof(None);
-        let issue = context.tracker.ask_human(args.issue_id, question, args.agent, proof).await?;
-        Ok(confirmation("asked", issue))
+        let changed = context.tracker.ask_human(args.issue_id, question, args.agent, proof).await?;
+        Ok(confirmation("asked", changed))
     }
 }

@@ -32,8 +32,8 @@ impl Tool for CloseIssue {
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let Args { issue_id, resolution, comment, agent, claim } = args;
         let proof = context.proof(claim);
-        let issue =
+        let changed =
             context.tracker.close_issue(issue_id.into(), resolution, comment, agent, proof).await?;
-        Ok(confirmation(resolution.as_str(), issue))
+        Ok(confirmation(resolution.as_str(), changed))
     }
 }

@@ -30,7 +30,7 @@ impl Tool for CompleteIssue {
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let Args { issue_id, comment, agent, claim } = args;
         let proof = context.proof(claim);
-        let issue = context.tracker.complete_issue(issue_id, comment, agent, proof).await?;
-        Ok(confirmation("completed", issue))
+        let changed = context.tracker.complete_issue(issue_id, comment, agent, proof).await?;
+        Ok(confirmation("completed", changed))
     }
 }

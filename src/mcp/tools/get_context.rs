@@ -84,7 +84,7 @@ impl Tool for GetContext {
                 issues.push(issue);
             }
         }
-        let around = context.tracker.issues_around(&issues).await?;
+        let around = context.tracker.issues_around(issues.iter().map(|issue| issue.id)).await?;
         let root = context.server.get().await.project.root;
         let ids: Vec<IssueId> = issues.iter().map(|issue| issue.id).collect();
         // Without a repository, or with one that is slow, a context lacks what git knows.

@@ -60,14 +60,14 @@ impl Tool for GetNextIssue {
             return held(&context, agent, classification, fields).await;
         }
         let tracker = &context.tracker;
-        let issue = match issue_id {
+        let claimed = match issue_id {
             Some(reference) => Some(tracker.claim_issue(reference, agent.clone()).await?),
             None => {
                 context.next(ClaimKind::Work(classification), agent.clone(), wait_seconds).await?
             }
         };
-        match issue {
-            Some(issue) => context.claimed(issue, fields).await,
+        match claimed {
+            Some(claimed) => Ok(context.claimed(claimed, fields).await),
             None => {
                 let claim_obstacles =
                     tracker.claim_obstacles(ClaimKind::Work(classification), &agent).await?;

@@ -34,7 +34,7 @@ impl Tool for GetNextReviewItem {
         let tracker = &context.tracker;
         let wait_seconds = args.wait_seconds.unwrap_or(0);
         match context.next(ClaimKind::Review, args.agent.clone(), wait_seconds).await? {
-            Some(issue) => context.claimed(issue, args.fields.map(|fields| fields.0)).await,
+            Some(claimed) => Ok(context.claimed(claimed, args.fields.map(|fields| fields.0)).await),
             None => {
                 let claim_obstacles =
                     tracker.claim_obstacles(ClaimKind::Review, &args.agent).await?;

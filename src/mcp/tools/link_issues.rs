@@ -36,7 +36,8 @@ impl Tool for LinkIssues {
             }
             _ => (IssueChange { links_add: links, ..IssueChange::default() }, "linked"),
         };
-        let issue = context.tracker.change_issue(args.issue_id.into(), change, args.agent).await?;
-        Ok(confirmation(what, issue))
+        let changed =
+            context.tracker.change_issue(args.issue_id.into(), change, args.agent).await?;
+        Ok(confirmation(what, changed))
     }
 }

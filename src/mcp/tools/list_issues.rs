@@ -124,7 +124,7 @@ pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, St
     let page = context.read_model.list(query).await?;
     // Only compact rows have short ids, and say what is blocked.
     let all = match context.replies.is_compact() {
-        true => Some(tracker.issues_around(&page.issues).await?),
+        true => Some(tracker.issues_around(page.issues.iter().map(|issue| issue.id)).await?),
         false => None,
     };
     let gone = tracker.gone_claims(&page.issues).await?;

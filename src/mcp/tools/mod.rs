@@ -44,7 +44,7 @@ use crate::field_selection::FieldSelection;
 use crate::query_handles::QueryHandles;
 use crate::query_language::ParsedQuery;
 use crate::read_model::ReadModel;
-use crate::tracker::{ClaimKind, StoreError, Tracker};
+use crate::tracker::{Changed, ClaimKind, StoreError, Tracker, read_after_change};
 
 /// How long a call may wait for something to claim.
 const MAX_WAIT_SECONDS: u16 = 600;
@@ -98,7 +98,7 @@ impl CallContext {
         if !all && issue.attributes.links.is_empty() {
             return Ok(Neighbours::default());
         }
-        let issues = self.tracker.issues_around(std::slice::from_ref(issue)).await?;
+        let issues = self.tracker.issues_around([issue.id]).await?;
         Ok(Neighbours::of(issue, &issues, all))
     }
 
@@ -108,7 +108,7 @@ impl CallContext {
         kind: ClaimKind,
         agent: AgentName,
         wait_seconds: u16,
-    ) -> Result<Option<Arc<Issue>>, StoreError> {
+    ) -> Result<Option<Changed>, StoreError> {
         if wait_seconds == 0 {
             return self.tracker.claim_next(kind, agent).await;
         }
@@ -116,16 +116,13 @@ impl CallContext {
         self.tracker.wait_for_next(kind, agent, end).await
     }
 
-    /// Returns an issue that the caller has just claimed. The claim lapses if that fails.
-    async fn claimed(
-        self,
-        issue: Arc<Issue>,
-        fields: Option<FieldSelection>,
-    ) -> Result<Success, Failure> {
-        let claim = UndeliveredClaim::new(self.tracker.clone(), Arc::clone(&issue));
-        let neighbours = self.neighbours(&issue).await?;
+    /// Returns an issue that the caller has just claimed. The claim lapses if the caller goes meanwhile.
+    async fn claimed(self, claimed: Changed, fields: Option<FieldSelection>) -> Success {
+        let Changed { issue, events } = claimed;
+        let claim = Some(UndeliveredClaim::new(self.tracker.clone(), Arc::clone(&issue)));
+        let neighbours = read_after_change(self.neighbours(&issue)).await.unwrap_or_default();
         let whole = WholeIssue { neighbours, ..WholeIssue::claimed(issue, fields) };
-        Ok(Success { claim: Some(claim), ..Success::done(Reply::Issue(whole)) })
+        Success { claim, events, ..Success::done(Reply::Issue(whole)) }
     }
 }
 

@@ -31,7 +31,7 @@ impl Tool for ReturnIssue {
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let Args { issue_id, comment, agent, claim } = args;
         let proof = context.proof(claim);
-        let issue = context.tracker.return_issue(issue_id.into(), comment, agent, proof).await?;
-        Ok(confirmation("returned", issue))
+        let changed = context.tracker.return_issue(issue_id.into(), comment, agent, proof).await?;
+        Ok(confirmation("returned", changed))
     }
 }

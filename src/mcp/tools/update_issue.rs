@@ -61,8 +61,8 @@ impl Tool for UpdateIssue {
             ..IssueChange::default()
         };
         let known = IssueAtVersion { issue: args.issue_id, version: args.if_version };
-        let issue = context.tracker.change_issue(known, change, args.agent).await?;
-        Ok(confirmation("changed", issue))
+        let changed = context.tracker.change_issue(known, change, args.agent).await?;
+        Ok(confirmation("changed", changed))
     }
 }
 

@@ -24,7 +24,7 @@ use super::support::{lock, now};
 use super::view::{LogEnd, Source, View};
 use super::{open, snapshot};
 use crate::domain::{Command, DomainError, Event, Issue, Timestamp};
-use crate::store::{EventPosition, NumberedEvent, Outcome, State, StoreError};
+use crate::store::{Committed, EventPosition, NumberedEvent, Outcome, State, StoreError};
 
 /// How often another segment may turn out to be the newest one after locking.
 const MAX_ROUNDS: usize = 100;
@@ -77,18 +77,18 @@ impl Draft {
         &mut self,
         commands: &[Command],
         now: Timestamp,
-    ) -> Result<Vec<Outcome>, DomainError> {
-        if let [command] = commands {
-            return Ok(vec![self.decide(command, now)?]);
-        }
-        let (state, length) = (self.state.clone(), self.events.len());
-        let outcomes = commands.iter().map(|command| self.decide(command, now)).collect();
-        if Result::is_err(&outcomes) {
-            self.state = state;
+    ) -> Result<Committed, DomainError> {
+        let length = self.events.len();
+        let before = (commands.len() > 1).then(|| self.state.clone());
+        let outcomes: Result<Vec<_>, _> =
+            commands.iter().map(|command| self.decide(command, now)).collect();
+        if let (Err(_), Some(before)) = (&outcomes, before) {
+            self.state = before;
             self.events.truncate(length);
             self.texts.truncate(length);
         }
-        outcomes
+        let events = self.events[length..].iter().map(|event| event.position).collect();
+        Ok(Committed { outcomes: outcomes?, events })
     }
 
     /// Decides a command and applies its event.

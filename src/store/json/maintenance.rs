@@ -387,7 +387,7 @@ fn restore(
     if let Some(found) = RestoreOutcome::found(policy, difference) {
         return Ok(found);
     }
-    let replaced: Result<RestoreOutcome, StoreError> = commit_after_merges(committer, |draft| {
+    let (replaced, _) = commit_after_merges(committer, |draft| {
         let before = draft.state.clone();
         let difference = Difference::between(&before.document(), document);
         if let Some(found) = RestoreOutcome::found(policy, difference.clone()) {
@@ -399,12 +399,12 @@ fn restore(
         };
         if let Err(refusal) = go_back(draft, document) {
             draft.reset(before);
-            return Err(refusal.into());
+            return Err(StoreError::from(refusal));
         }
         let (difference, damage) = (Some(difference), None);
         Ok(RestoreOutcome { result: RestoreResult::Done, difference, damage, kept })
     })?;
-    let mut replacement = replaced?;
+    let mut replacement: RestoreOutcome = replaced?;
     let is_invalid = lock(&shared.known).problem.is_some();
     if replacement.result == RestoreResult::Done && is_invalid {
         // An invalid file would keep the restored issues from being published.

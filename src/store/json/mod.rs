@@ -82,7 +82,7 @@ use super::clients::Clients;
 use super::file_clients::FileClients;
 use super::transfer::{Transfer, TransferTarget};
 use super::{
-    EventPosition, Events, Outcome, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
+    Committed, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
     StoreId, Subset,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
@@ -194,7 +194,7 @@ impl Store for JsonStore {
         async move { identity(self.path(), resolved.await.ok()) }.boxed()
     }
 
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
         async move {
             // The writer decides again, so the last known state suffices if it gives an event.
             let changes = |state: &State| {
@@ -227,7 +227,9 @@ impl Store for JsonStore {
                 })
                 .await?;
             match answer {
-                Some(answer) => answer.map_err(StoreError::Refused),
+                Some(answer) => answer
+                    .map(|outcomes| Committed { outcomes, events: Vec::new() })
+                    .map_err(StoreError::Refused),
                 None => self.writer.commit(commands, now).await,
             }
         }

@@ -10,7 +10,7 @@ use crate::domain::merge::common_history;
 use crate::store::{State, StoreError};
 
 /// Makes changes like [`Committer::transact`], after merging the states of replaced logs. If the log is replaced
-/// meanwhile, merges the changes into the new one.
+/// meanwhile, merges the changes into the new one, where their events have other numbers.
 ///
 /// # Errors
 ///
@@ -18,7 +18,7 @@ use crate::store::{State, StoreError};
 pub(super) fn commit_after_merges<T>(
     committer: &mut Committer,
     decide: impl FnOnce(&mut Draft) -> T,
-) -> Result<T, StoreError> {
+) -> Result<(T, CommitResult), StoreError> {
     let shared = Arc::clone(&committer.shared);
     let mut decide = Some(decide);
     loop {
@@ -29,7 +29,7 @@ pub(super) fn commit_after_merges<T>(
             Err(_) if decide.is_some() && !shared.follower().replaced_logs.is_empty() => continue,
             transacted => transacted?,
         };
-        if let CommitResult::LogReplaced(issues) = committed {
+        if let CommitResult::LogReplaced(issues) = &committed {
             let path = shared.path.display();
             let uncertain = |why: &dyn std::fmt::Display| {
                 StoreError::Uncertain(format!("the log of {path} was replaced meanwhile: {why}"))
@@ -46,7 +46,8 @@ pub(super) fn commit_after_merges<T>(
                 return Err(uncertain(&"another change came first"));
             }
         }
-        return result.ok_or_else(|| StoreError::Uncertain("no command was decided".to_owned()));
+        let undecided = || StoreError::Uncertain("no command was decided".to_owned());
+        return Ok((result.ok_or_else(undecided)?, committed));
     }
 }
 

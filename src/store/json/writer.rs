@@ -14,7 +14,7 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::cancellation::{WriterTicket, ticket};
-use super::commit::Committer;
+use super::commit::{CommitResult, Committer};
 use super::edits;
 use super::replaced_logs::commit_after_merges;
 use super::shared::Shared;
@@ -336,8 +336,12 @@ impl WriterThread {
         batch.extend(first.filter(|request| request.ticket.take()));
         let failure = result.as_ref().err().filter(|_| !batch.is_empty()).cloned();
         let replies: Vec<WriterReply> = match result {
-            Ok(outcomes) => {
-                outcomes.into_iter().map(|outcome| outcome.map_err(StoreError::Refused)).collect()
+            Ok((mut decided, result)) => {
+                if matches!(result, CommitResult::LogReplaced(_)) {
+                    // The events have other numbers in the new log.
+                    decided.iter_mut().flatten().for_each(|committed| committed.events.clear());
+                }
+                decided.into_iter().map(|outcome| outcome.map_err(StoreError::Refused)).collect()
             }
             Err(error) => vec![Err(error); batch.len()],
         };

@@ -3,18 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use super::load::Loaded;
 use super::rows::{Rows, StoredRow, slot};
 use crate::domain::{
     Command, CommandTarget, DomainError, Event, EventKind, Issue, IssueId, Lease, Timestamp,
     UnknownKeys,
 };
-use crate::store::{Outcome, State};
+use crate::store::{Committed, EventPosition, Outcome, State};
 
 /// An event with the slots of its issue around it.
 #[derive(Debug)]
 pub(super) struct DecidedEvent {
     pub event: Event,
+    /// Identifies the event before it has its number.
+    pub nonce: i64,
     pub slot_before: Option<i16>,
     pub slot_after: Option<i16>,
 }
@@ -75,7 +79,7 @@ impl Draft {
         &mut self,
         commands: &[Command],
         now: Timestamp,
-    ) -> Result<Vec<Outcome>, DomainError> {
+    ) -> Result<Committed, DomainError> {
         let (claims, named) = (self.claims.clone(), self.named.clone());
         let (count, after) = (self.events.len(), self.after.clone());
         let (removed, placed) = (self.removed.clone(), self.placed.clone());
@@ -86,7 +90,13 @@ impl Draft {
             (self.removed, self.placed) = (removed, placed);
             self.events.truncate(count);
         }
-        outcomes
+        // `numbering` gives the numbers after the commit.
+        let position = |decided: &DecidedEvent| EventPosition {
+            number: 0,
+            hash: decided.nonce.cast_unsigned(),
+        };
+        let events = self.events[count..].iter().map(position).collect();
+        Ok(Committed { outcomes: outcomes?, events })
     }
 
     fn decide(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, DomainError> {
@@ -118,7 +128,7 @@ impl Draft {
         }
         let slot_before = before.as_deref().map(slot);
         let slot_after = outcome.as_deref().map(slot);
-        self.events.push(DecidedEvent { event, slot_before, slot_after });
+        self.events.push(DecidedEvent { event, nonce: random(), slot_before, slot_after });
         Ok(outcome)
     }
 
@@ -159,6 +169,12 @@ impl Draft {
     pub fn order(&self) -> Vec<IssueId> {
         self.named.issues.issues().map(|issue| issue.id).collect()
     }
+}
+
+/// Returns a random number. It needs to be unlikely to come twice, not unpredictable.
+fn random() -> i64 {
+    let (high, low) = Uuid::new_v4().as_u64_pair();
+    (high ^ low.rotate_left(32)).cast_signed()
 }
 
 /// Returns true if a command claims any issue that is ready.

@@ -50,7 +50,7 @@ use self::writer::WriterHandle;
 use super::clients::Clients;
 use super::transfer::{Transfer, TransferTarget};
 use super::{
-    DatabaseHealth, EventPosition, Events, Outcome, Probe, State, Store, StoreError, StoreFuture,
+    Committed, DatabaseHealth, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture,
     StoreHealth, StoreId, Subset,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
@@ -187,7 +187,7 @@ impl Store for PostgresStore {
         ready(StoreId::of("ait postgres", place.as_bytes())).boxed()
     }
 
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
         self.writer.commit(commands, now).boxed()
     }
 

@@ -157,7 +157,7 @@ impl Changes {
             let body = String::from_utf8_lossy(&event_format::write(event)).into_owned();
             let is_placed = draft.placed.contains(&event.issue);
             self.events.seq.push(*seq);
-            self.events.nonce.push(random());
+            self.events.nonce.push(decided.nonce);
             self.events.issue.push(id);
             self.events.slot_before.push(decided.slot_before);
             self.events.slot_after.push(decided.slot_after);
@@ -404,10 +404,4 @@ async fn place(
         }
     }
     Ok(found)
-}
-
-/// Returns a random number. It needs to be unlikely to come twice, not unpredictable.
-fn random() -> i64 {
-    let (high, low) = Uuid::new_v4().as_u64_pair();
-    (high ^ low.rotate_left(32)).cast_signed()
 }

@@ -22,7 +22,7 @@ use crate::domain::{Command, DomainError, Timestamp};
 use crate::store::writer_reply::{
     LapseQueue, MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, UnreceivedReply, WriterReply, queue_is_full,
 };
-use crate::store::{Outcome, StoreError};
+use crate::store::{Committed, StoreError};
 
 /// How long a transaction may take.
 const TRANSACTION_WITHIN: Duration = Duration::from_secs(25);
@@ -41,7 +41,7 @@ const LAPSE_WITHIN: Duration = Duration::from_secs(3600);
 /// How often other tasks have a turn before a transaction begins.
 const YIELDS: usize = 4;
 
-type Outcomes = Vec<Result<Vec<Outcome>, DomainError>>;
+type Outcomes = Vec<Result<Committed, DomainError>>;
 
 /// Commands that wait for the writer.
 struct Request {
@@ -114,7 +114,7 @@ impl WriterHandle {
     /// are withdrawn.
     pub async fn commit(&self, commands: Vec<Command>, now: Timestamp) -> WriterReply {
         if commands.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Committed::default());
         }
         let (reply, outcome) = oneshot::channel();
         let request = Request { commands, now, since: Instant::now(), reply };
@@ -347,7 +347,7 @@ async fn decide_in_steps(
     let mut all = Needs::default();
     request.commands.iter().for_each(|command| all.add(command, request.now));
     load::begin_alone(client, sql, &all.advisory_keys(schema)).await?;
-    let (mut outcomes, mut unwritten): (Vec<Outcome>, Option<Changes>) = (Vec::new(), None);
+    let (mut committed, mut unwritten) = (Committed::default(), None::<Changes>);
     let mut written = Changes::default();
     for command in &request.commands {
         if let Some(changes) = unwritten.take() {
@@ -362,13 +362,16 @@ async fn decide_in_steps(
         let (outcome, changes) = decide_loaded(database, client, needs, 1, loaded, run).await?;
         for outcome in outcome {
             match outcome {
-                Ok(outcome) => outcomes.extend(outcome),
+                Ok(Committed { outcomes, events }) => {
+                    committed.outcomes.extend(outcomes);
+                    committed.events.extend(events);
+                }
                 Err(refusal) => return Ok((vec![Err(refusal)], None)),
             }
         }
         unwritten = changes;
     }
-    Ok((vec![Ok(outcomes)], Some(unwritten.unwrap_or(written))))
+    Ok((vec![Ok(committed)], Some(unwritten.unwrap_or(written))))
 }
 
 /// Decides on what was loaded. Reads more if an issue changes that is not locked.

@@ -31,7 +31,7 @@ async fn file(tracker: &Tracker, kind: Classification, details: IssueChange) -> 
     let (title, description) = ("t".try_into().unwrap(), "".try_into().unwrap());
     let issue = NewIssue { details, ..NewIssue::new(title, description, kind) };
     let filed = tracker.add_issue(issue, name("filer")).await;
-    filed.unwrap().id
+    filed.unwrap().issue.id
 }
 
 async fn file_bug(tracker: &Tracker) -> IssueId {
@@ -62,7 +62,7 @@ impl Callers {
         let (tracker, got, agent) = (self.tracker.clone(), self.got.0.clone(), agent.to_owned());
         tokio::spawn(async move {
             let claimed = tracker.wait_for_next(kind, name(&agent), pending()).await;
-            got.send((agent, claimed.unwrap().unwrap().id)).unwrap();
+            got.send((agent, claimed.unwrap().unwrap().issue.id)).unwrap();
         })
     }
 
@@ -161,7 +161,7 @@ async fn a_claim_that_does_not_wait_lets_others_go_first() {
     callers.begin("maker of features", FEATURE).await;
     let filed = file_bug(&tracker).await;
     let claimed = tracker.claim_next(ANY, name("hasty")).await.unwrap().unwrap();
-    assert_eq!(claimed.id, filed);
+    assert_eq!(claimed.issue.id, filed);
 }
 
 #[tokio::test]
@@ -185,7 +185,7 @@ async fn a_caller_that_is_gone_gets_nothing() {
         let filed = file_bug(&tracker).await;
         late.abort();
         let claimed = tracker.claim_next(ANY, name("there")).await.unwrap();
-        assert_eq!(claimed.unwrap().id, filed);
+        assert_eq!(claimed.unwrap().issue.id, filed);
         callers.until_waiting(0).await;
     }
 }
@@ -199,7 +199,7 @@ async fn a_wait_ends_at_its_end() {
     // What is there is claimed even then.
     let filed = file_bug(&tracker).await;
     let wait = tracker.wait_for_next(ANY, name("a"), async {});
-    assert_eq!(wait.await.unwrap().unwrap().id, filed);
+    assert_eq!(wait.await.unwrap().unwrap().issue.id, filed);
 }
 
 #[tokio::test]
@@ -228,7 +228,7 @@ async fn no_more_callers_wait_than_may() {
     assert_eq!(timeout(PATIENCE, one_more).await.unwrap().unwrap(), None);
     let filed = file_bug(&tracker).await;
     let one_more = tracker.wait_for_next(ANY, name("b"), pending());
-    assert_eq!(one_more.await.unwrap().unwrap().id, filed);
+    assert_eq!(one_more.await.unwrap().unwrap().issue.id, filed);
     let filed = file(&tracker, Classification::Feature, IssueChange::default()).await;
     assert_eq!(callers.next().await, ("a".to_owned(), filed));
 }

@@ -72,7 +72,7 @@ pub(super) async fn answer(
         asked.parse().map_err(|error| WebError::of_change(StoreError::Refused(error)))?;
     let known = IssueAtVersion { issue, version: if_version };
     let answered = state.tracker.answer_question(known, answer, agent).await;
-    let issue = answered.map_err(WebError::of_change)?;
+    let issue = answered.map_err(WebError::of_change)?.issue;
     let json =
         serde_json::to_vec(&WithClaim::from(&*issue)).expect("an issue can always be serialized");
     let headers = [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, "no-store")];

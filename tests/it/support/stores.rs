@@ -37,7 +37,7 @@ pub async fn apply(
     command: Command,
     now: Timestamp,
 ) -> Result<Option<Arc<Issue>>, StoreError> {
-    let mut outcomes = store.commit(vec![command], now).await?;
+    let mut outcomes = store.commit(vec![command], now).await?.outcomes;
     assert_eq!(outcomes.len(), 1);
     Ok(outcomes.remove(0))
 }

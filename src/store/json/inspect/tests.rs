@@ -226,7 +226,7 @@ fn ordinary_operations_cause_no_faults() {
         tracker.comment_issue(id.into(), text(), agent()).await.unwrap();
         tracker.complete_issue(id.into(), text(), agent(), ClaimProof::default()).await.unwrap();
         let claimed = tracker.claim_next(ClaimKind::Review, agent()).await.unwrap().unwrap();
-        tracker.lapse_claim(&claimed, "gone").await.unwrap();
+        tracker.lapse_claim(&claimed.issue, "gone").await.unwrap();
         tracker.return_issue(id.into(), text(), agent(), ClaimProof::default()).await.unwrap();
         tracker
             .close_issue(id.into(), Resolution::Rejected, text(), agent(), ClaimProof::default())
