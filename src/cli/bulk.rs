@@ -235,11 +235,14 @@ fn show(
     if is_dry_run && bulk.ends_issues() && !changed.is_empty() {
         tracing::warn!("{NEVER_OPEN_AGAIN}");
     }
-    if let Some(events) = events {
+    if !is_dry_run && !changed.is_empty() {
         let count = issues(changed.len());
-        match bulk.ends_issues() {
-            true => tracing::info!("changed {count}, with the changes {events}"),
-            false => tracing::info!("changed {count}; `ait undo {events}` takes it back"),
+        match events {
+            Some(events) if bulk.ends_issues() => {
+                tracing::info!("changed {count}, with the changes {events}");
+            }
+            Some(events) => tracing::info!("changed {count}; `ait undo {events}` takes it back"),
+            None => tracing::info!("changed {count}; `ait log` shows the numbers of the changes"),
         }
     }
     Ok(())

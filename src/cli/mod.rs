@@ -357,3 +357,6 @@ pub fn render_short(error: &anyhow::Error) -> String {
 pub fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<DomainError>() || error.is::<options::WrongUsage>()
 }
+
+#[cfg(test)]
+mod tests;

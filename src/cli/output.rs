@@ -1,7 +1,7 @@
 //! The output of commands, on stdout.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
@@ -25,7 +25,7 @@ pub(super) fn has_written() -> bool {
 ///
 /// On a terminal, it is coloured and cut to the width. Otherwise it is plain and complete.
 pub struct Output {
-    out: BufWriter<StdoutLock<'static>>,
+    out: BufWriter<Box<dyn Write>>,
     is_terminal: bool,
     is_coloured: bool,
     size: Size,
@@ -66,8 +66,15 @@ impl Output {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         let is_coloured = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
-        let out = BufWriter::new(stdout.lock());
+        let out = BufWriter::<Box<dyn Write>>::new(Box::new(stdout.lock()));
         Self { out, is_terminal, is_coloured, size: Size::of_stdout() }
+    }
+
+    /// Creates an output that discards everything.
+    #[cfg(test)]
+    pub fn discarded() -> Self {
+        let out = BufWriter::<Box<dyn Write>>::new(Box::new(io::sink()));
+        Self { out, is_terminal: false, is_coloured: false, size: Size::USUAL }
     }
 
     /// Returns true if stdout is a terminal.

@@ -20,6 +20,8 @@ mod memory_store;
 pub mod postgres;
 mod state;
 mod stored_issue;
+#[cfg(test)]
+pub mod testing;
 pub mod transfer;
 mod unusable;
 mod writer_reply;

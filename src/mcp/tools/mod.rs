@@ -145,3 +145,6 @@ pub(super) trait Tool: 'static {
         args: Self::Args,
     ) -> impl Future<Output = Result<Success, Failure>> + Send;
 }
+
+#[cfg(test)]
+mod tests;

@@ -366,10 +366,11 @@ fn restore(
             kept,
         });
     }
+    let paths = shared.paths()?;
     let adopted = edits::adopt_external_edit(committer);
     if policy != OverwritePolicy::DryRun {
         // Merged later, leftovers would bring back what the restore removes.
-        let (fs, paths) = (&*shared.fs, shared.paths()?);
+        let fs = &*shared.fs;
         if edits::has_leftovers(fs, &paths) {
             let path = paths.publish_lock();
             let locked = lock_at(fs, &path, &paths.issues, false);
@@ -408,12 +409,25 @@ fn restore(
     let is_invalid = lock(&shared.known).problem.is_some();
     if replacement.result == RestoreResult::Done && is_invalid {
         // An invalid file would keep the restored issues from being published.
-        let paths = shared.paths()?;
-        let moved = quarantine::move_to(&*shared.fs, &paths, &paths.issues, "invalid");
-        replacement.kept.push(moved.map_err(|source| write_error(&paths.kept, &source))?);
-        *lock(&shared.known) = KnownFile::default();
+        replacement.kept.extend(move_invalid(shared, &paths));
     }
     Ok(replacement)
+}
+
+/// Moves an invalid `issues.json` to the quarantine. The restore is done, so a failure is only logged.
+fn move_invalid(shared: &Shared, paths: &StorePaths) -> Option<PathBuf> {
+    match quarantine::move_to(&*shared.fs, paths, &paths.issues, "invalid") {
+        Ok(moved) => {
+            *lock(&shared.known) = KnownFile::default();
+            Some(moved)
+        }
+        Err(error) => {
+            let path = paths.issues.display();
+            let error = write_error(&paths.kept, &error);
+            tracing::warn!("the issues are restored, and {path} stays invalid: {}", error.reason());
+            None
+        }
+    }
 }
 
 /// Keeps the replaced issues as a backup, in quarantine.
