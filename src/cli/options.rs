@@ -104,7 +104,7 @@ impl ClaimArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct TtlArgs {
     /// Let your claims lapse when this agent has run no command with --ttl for so long [default: they last]
-    #[arg(long, value_name = "TIME", value_parser = time_span)]
+    #[arg(long, value_name = "TIME", value_parser = ttl)]
     ttl: Option<Duration>,
 }
 
@@ -263,6 +263,17 @@ pub(super) async fn issues_at(
 pub(super) fn time_span(text: &str) -> Result<Duration, String> {
     let parsed = humantime::parse_duration(text);
     parsed.map_err(|_| format!("{text:?} is not a time: give one such as 30s or 10m"))
+}
+
+/// Parses the time after which claims lapse.
+fn ttl(text: &str) -> Result<Duration, String> {
+    let ttl = time_span(text)?;
+    if ttl.is_zero() {
+        return Err(
+            "claims of no time would not last: leave --ttl out if they are not to lapse".to_owned()
+        );
+    }
+    Ok(ttl)
 }
 
 /// Converts an error of the domain to a message that names commands.

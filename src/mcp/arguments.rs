@@ -63,7 +63,19 @@ fn examine_object(
     problems.extend(missing.map(|name| format!("`{path}{name}` is missing")));
     for (name, value) in members {
         match property(schema, name) {
-            Some(property) => examine(&format!("{path}{name}"), property, value, problems),
+            Some(property) => {
+                let before = problems.len();
+                examine(&format!("{path}{name}"), property, value, problems);
+                if let Some(problem) = problems.get_mut(before)
+                    && kind(property) == "integer"
+                    && !required.contains(&name.as_str())
+                {
+                    // Clients that send every parameter may give 0 for a number that they do not have.
+                    let what = property["description"].as_str().map(|what| format!("{what}; "));
+                    let what = what.unwrap_or_default();
+                    *problem += &format!(" ({what}leave it out if you have none)");
+                }
+            }
             None => problems.push(format!("`{path}{}` is not a parameter", shown(name))),
         }
     }
@@ -202,7 +214,7 @@ mod tests {
             "properties": {
                 "agent": {"type": "string"},
                 "kind": {"type": "string", "enum": ["bug", "any"]},
-                "take": {"type": "integer", "minimum": 1, "maximum": 5},
+                "take": {"type": "integer", "minimum": 1, "maximum": 5, "description": "Size"},
                 "mine": {"type": "boolean"},
                 "to": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
                 "issues": {"type": "array", "items": {
@@ -256,7 +268,7 @@ mod tests {
         for problem in [
             "`agent` is missing",
             "`kind` must be \"bug\" or \"any\", not \"feature\"",
-            "`take` must be an integer from 1 to 5, not 6",
+            "`take` must be an integer from 1 to 5, not 6 (Size; leave it out if you have none)",
             "`mine` must be true or false, not \"yes\"",
             "`to` must be a list of 0 to 2 values, each a string",
             "`other` is not a parameter",

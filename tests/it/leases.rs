@@ -59,6 +59,45 @@ fn claim_of_a_killed_process_lapses_after_the_grace_period() {
     assert!(refusal.contains("rev-2 has held it"), "{refusal}");
 }
 
+/// A number that no claim has is no way to leave the number out, or an agent whose claim has ended could end another one.
+#[test]
+fn zero_is_no_claim_number_and_no_time_to_live() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let id = client.add("t", "bug");
+    claim(&mut client, "dev");
+    for (tool, more) in [
+        ("complete_issue", json!({})),
+        ("return_issue", json!({})),
+        ("close_issue", json!({ "resolution": "closed" })),
+    ] {
+        let mut call = |number: Value| {
+            let mut arguments = json!({ "issue_id": id, "comment": "x", "agent": "other" });
+            arguments["claim"] = number;
+            arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            client.call(tool, arguments).refusal()
+        };
+        for zero in [json!(0), json!(0.0)] {
+            let refusal = call(zero);
+            assert!(
+                refusal.contains("`claim` must be an integer of at least 1, not 0"),
+                "{refusal}"
+            );
+            assert!(refusal.contains("(Claim number; leave it out if you have none)"), "{refusal}");
+        }
+    }
+    assert_eq!(stored(directory.path())["status"], "in_progress");
+    // Clients that send every parameter have nothing to say with these.
+    for nothing in [json!(null), json!("")] {
+        let done = json!({ "issue_id": id, "comment": "x", "agent": "dev", "claim": nothing });
+        client.call("complete_issue", done).ok();
+    }
+    for arguments in [&["complete", &id, "-m", "x", "--claim", "0"][..], &["next", "--ttl", "0s"]] {
+        let run = run(directory.path(), arguments);
+        assert_eq!(run.code, 2, "{run:?}");
+    }
+}
+
 #[test]
 fn silent_but_live_process_keeps_its_claim() {
     let directory = directory();

@@ -1,5 +1,7 @@
 //! `close_issue`: close or reject an issue.
 
+use std::num::NonZeroUsize;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -21,7 +23,7 @@ pub(super) struct Args {
     /// Your name
     agent: AgentName,
     /// Claim number
-    claim: Option<usize>,
+    claim: Option<NonZeroUsize>,
 }
 
 impl Tool for CloseIssue {

@@ -1,5 +1,7 @@
 //! `complete_issue`: hand an issue over for review.
 
+use std::num::NonZeroUsize;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,7 +21,7 @@ pub(super) struct Args {
     /// Your name
     agent: AgentName,
     /// Claim number
-    claim: Option<usize>,
+    claim: Option<NonZeroUsize>,
 }
 
 impl Tool for CompleteIssue {

@@ -26,6 +26,7 @@ mod run_doctor;
 mod undo_change;
 mod update_issue;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,10 +68,8 @@ pub(super) struct CallContext {
 
 impl CallContext {
     /// Returns what a caller says of its claim, with the number that it gave.
-    fn proof(&self, number: Option<usize>) -> ClaimProof {
-        // Strict clients send every parameter.
-        let number = number.filter(|number| *number > 0);
-        ClaimProof { number, is_forced: self.is_lead }
+    fn proof(&self, number: Option<NonZeroUsize>) -> ClaimProof {
+        ClaimProof { number: number.map(NonZeroUsize::get), is_forced: self.is_lead }
     }
 
     /// Parses a query; an empty one without a text.

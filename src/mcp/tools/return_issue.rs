@@ -1,5 +1,7 @@
 //! `return_issue`: put an issue back into the queue.
 
+use std::num::NonZeroUsize;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,7 +21,7 @@ pub(super) struct Args {
     /// Your name
     agent: AgentName,
     /// Claim number
-    claim: Option<usize>,
+    claim: Option<NonZeroUsize>,
 }
 
 impl Tool for ReturnIssue {
