@@ -1,7 +1,5 @@
 //! The results of tools: one compact text, marked as an error if it is one.
 
-use std::iter;
-
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde::Serialize;
 
