@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use super::Arguments;
 use super::sources::set;
+use crate::setup::is_work_tree;
 use crate::small_file::{self, MAX_BYTES};
 
 const FILE_NAME: &str = "issues.json";
@@ -56,7 +57,7 @@ impl StoreLocation {
             .path
             .parent()
             .filter(|parent| !self.is_named && working_directory.starts_with(parent));
-        let root = || working_directory.ancestors().find(|root| root.join(".git").exists());
+        let root = || working_directory.ancestors().find(|root| is_work_tree(root));
         beside.or_else(root).unwrap_or(working_directory).to_owned()
     }
 
@@ -106,7 +107,7 @@ impl Repository {
     fn around(directory: &Path) -> Option<Self> {
         directory.ancestors().find_map(|root| {
             let dot_git = root.join(".git");
-            if dot_git.is_dir() {
+            if dot_git.join("HEAD").exists() {
                 return Some(Self { root: root.to_owned(), shared: None });
             }
             if is_bare(root) {

@@ -9,6 +9,7 @@ use super::report::quoted;
 use super::{Check, CheckContext, Finding, Repair};
 use crate::domain::text::counted;
 use crate::processes::Registry;
+use crate::setup::is_work_tree;
 use crate::store::json::fs::directory_of;
 use crate::store::json::inspect::{self, Leftovers, paths_of};
 use crate::store::json::paths::StorePaths;
@@ -98,7 +99,7 @@ pub(super) fn other_stores(context: &CheckContext) -> Vec<Finding> {
 /// Returns the root of the repository that contains a directory.
 pub(super) fn repository(directory: &Path) -> Option<PathBuf> {
     let directory = fs::canonicalize(directory).ok()?;
-    directory.ancestors().find(|directory| directory.join(".git").exists()).map(Path::to_owned)
+    directory.ancestors().find(|directory| is_work_tree(directory)).map(Path::to_owned)
 }
 
 /// Returns the linked worktrees of a repository; see gitrepository-layout(5).

@@ -119,5 +119,12 @@ pub fn lacks_commit(directory: &Path) -> bool {
 
 /// Returns true if a directory is in a git repository.
 fn is_in_git(directory: &Path) -> bool {
-    directory.ancestors().any(|directory| directory.join(".git").exists())
+    directory.ancestors().any(is_work_tree)
+}
+
+/// Returns true if a directory is the root of a work tree of git. An empty `.git` makes none, for git either: sandboxes
+/// create one where they forbid a repository.
+pub fn is_work_tree(directory: &Path) -> bool {
+    let dot_git = directory.join(".git");
+    dot_git.is_file() || dot_git.join("HEAD").exists()
 }

@@ -99,6 +99,7 @@ mod tests {
         let section = MARKDOWN.set("", &Preset::named("solo").unwrap().workflow).unwrap();
         fs::write(root.join("AGENTS.md"), section).unwrap();
         fs::create_dir(root.join(".git")).unwrap();
+        fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let again = proposed(None);
         assert_eq!((again.preset.name, again.is_set_up, again.is_in_git), ("solo", true, true));
         assert_eq!(again.command, "ait init --preset solo");

@@ -35,14 +35,16 @@ fn root() -> (tempfile::TempDir, PathBuf) {
 #[test]
 fn outside_a_repository_the_store_is_in_the_working_directory() {
     let (_directory, root) = root();
-    make(&root, &["a/b"], &[("a/issues.json", "{}")]);
+    // An empty `.git`, as sandboxes make it, is no repository.
+    make(&root, &["a/b", "a/.git"], &[("a/issues.json", "{}")]);
     assert_eq!(found_from(&root.join("a/b")).0, root.join("a/b/issues.json"));
 }
 
 #[test]
 fn repository_uses_the_nearest_store_or_one_at_its_root() {
     let (_directory, root) = root();
-    make(&root, &["repo/.git", "repo/a/b/c"], &[("issues.json", "{}")]);
+    let head = ("repo/.git/HEAD", "ref: refs/heads/main\n");
+    make(&root, &["repo/.git", "repo/a/b/c"], &[("issues.json", "{}"), head]);
     let deep = root.join("repo/a/b/c");
     let (path, reason) = found_from(&deep);
     assert_eq!((path, reason.as_str()), (root.join("repo/issues.json"), "the repository's root"));

@@ -323,6 +323,7 @@ fn track_option_leaves_the_store_out_of_gitignore() {
         "{output}"
     );
     fs::create_dir(desk.project().join(".git")).unwrap();
+    fs::write(desk.project().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     desk.init_now(&["--client", "codex"]);
     assert!(desk.read(".gitignore").contains("/issues.json\n"));
 }

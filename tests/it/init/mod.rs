@@ -39,6 +39,7 @@ impl Desk {
         for name in ["home", "bin", "project/.git"] {
             fs::create_dir_all(root.join(name)).unwrap();
         }
+        fs::write(root.join("project/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
         std::os::unix::fs::symlink(BINARY, root.join("bin/ait")).unwrap();
         Self { _directory: directory, root }
     }
@@ -51,6 +52,7 @@ impl Desk {
     pub fn other(&self) -> PathBuf {
         let other = self.root.join("other");
         fs::create_dir_all(other.join(".git")).unwrap();
+        fs::write(other.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         other
     }
 
