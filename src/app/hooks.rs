@@ -16,8 +16,9 @@ use crate::cli::{self, ClientHookArguments, HookAction, HookCallArguments, Outpu
 use crate::config::settings::AGENT;
 use crate::config::{Config, Source, StoreLocation};
 use crate::domain::AgentName;
+use crate::git::Git;
 use crate::hooks::{
-    self, ASK_LIMIT, CALL_LIMIT, Git, HookContext, HookInput, HookTexts, HooksDir, SERVER_LIMIT,
+    self, ASK_LIMIT, CALL_LIMIT, HookContext, HookInput, HookTexts, HooksDir, SERVER_LIMIT,
     SESSION_END_LIMIT, SESSION_LIMIT, SUBAGENT_LIMIT,
 };
 use crate::port_probe;

@@ -255,6 +255,7 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
         maintenance: maintenance.as_ref(),
         saved_queries: &config.queries,
         default_agent,
+        check: config.check.as_ref().map(|check| check.value.as_str()),
     };
     let mut output = Output::stdout();
     let ended = cli::run(command, &context, &mut output).await;

@@ -39,6 +39,7 @@ mod keyboard;
 mod link;
 mod list;
 mod log;
+mod merge;
 mod migrate;
 mod next;
 mod open;
@@ -69,6 +70,7 @@ mod unknown_command;
 mod usage_error;
 mod wait;
 mod welcome;
+mod worktree;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -136,6 +138,10 @@ pub enum QueueCommand {
     Review(review::Arguments),
     /// Close an issue, or reject it with --reject
     Close(comment::CloseArguments),
+    /// Make the worktree and branch of an issue, or continue them
+    Worktree(worktree::Arguments),
+    /// Merge the branch of an issue, if it passes the check of the project
+    Merge(merge::Arguments),
     /// Change the texts, attributes or links of an issue
     Edit(edit::Arguments),
     /// Change all issues that a query finds
@@ -246,6 +252,8 @@ pub struct CommandContext<'a> {
     pub saved_queries: &'a SavedQueries,
     /// The agent to act as if the command line names none.
     pub default_agent: Option<&'a AgentName>,
+    /// The shell command that a merge must pass.
+    pub check: Option<&'a str>,
 }
 
 /// Runs a command.
@@ -307,6 +315,8 @@ async fn run_on_queue(
         QueueCommand::Complete(arguments) => comment::complete(arguments, context, output).await,
         QueueCommand::Review(arguments) => review::run(arguments, context, output).await,
         QueueCommand::Close(arguments) => comment::close(arguments, context, output).await,
+        QueueCommand::Worktree(arguments) => worktree::run(arguments, tracker, output).await,
+        QueueCommand::Merge(arguments) => merge::run(arguments, context, output).await,
         QueueCommand::Edit(arguments) => edit::run(arguments, context, output).await,
         QueueCommand::Bulk(arguments) => bulk::run(arguments, context, output).await,
         QueueCommand::Undo(arguments) => undo::run(arguments, context, output).await,

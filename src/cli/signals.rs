@@ -51,6 +51,23 @@ impl Live {
         self.keyboard = Keyboard::open();
     }
 
+    /// Does work for at most a time. Returns `None` if the time passes, or the user ends the command, before it is done.
+    pub async fn until_end<T>(
+        &mut self,
+        limit: Duration,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        let begun = Instant::now();
+        let end = async {
+            while self.wait(limit.saturating_sub(begun.elapsed())).await == Wake::Resized {}
+        };
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = end => None,
+        }
+    }
+
     pub async fn wait(&mut self, time: Duration) -> Wake {
         tokio::select! {
             biased;
@@ -70,16 +87,9 @@ pub(super) async fn until_end<T>(
     limit: Option<Duration>,
     work: impl Future<Output = T>,
 ) -> io::Result<Option<T>> {
-    let (mut live, begun) = (Live::begin()?, Instant::now());
-    let limit = limit.unwrap_or(FOREVER);
+    let mut live = Live::begin()?;
     tracing::debug!("waiting until Ctrl-C");
-    let end =
-        async { while live.wait(limit.saturating_sub(begun.elapsed())).await == Wake::Resized {} };
-    Ok(tokio::select! {
-        biased;
-        done = work => Some(done),
-        () = end => None,
-    })
+    Ok(live.until_end(limit.unwrap_or(FOREVER), work).await)
 }
 
 /// Waits until the user presses a key that ends the command.

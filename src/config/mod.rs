@@ -28,9 +28,9 @@ use crate::mcp::options::McpOptions;
 use crate::query_language::SavedQueries;
 use crate::setting::EffectiveSetting;
 use settings::{
-    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, FILE, KEEP_EVENTS, LOG, LOG_FILE, LOG_FORMAT, NAME,
-    NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PROJECTS, REPOSITORY_URL, STORE, STORE_PASSWORD, TOKEN,
-    TOKEN_FILE, WEB_ACTIONS,
+    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, CHECK, FILE, KEEP_EVENTS, LOG, LOG_FILE, LOG_FORMAT,
+    NAME, NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PROJECTS, REPOSITORY_URL, STORE, STORE_PASSWORD,
+    TOKEN, TOKEN_FILE, WEB_ACTIONS,
 };
 use sources::Chooser;
 
@@ -202,6 +202,8 @@ pub struct Config {
     pub claims: ClaimConfig,
     /// The shell command for new questions to people, if set.
     pub on_question: Option<Sourced<String>>,
+    /// The command that a merge must pass.
+    pub check: Option<Sourced<String>>,
     /// The queries that have names.
     pub queries: SavedQueries,
     /// The log filter.
@@ -246,7 +248,7 @@ impl Config {
     ///
     /// Invalid settings have their defaults. While there are any, events of the log are kept whatever their age and
     /// size. HTTP is served only if all invalid settings are harmless: the name, the port, log settings,
-    /// `keep-events`, `agent`, `network-file-system`, `on-question`, `web-actions`, `projects`, and the settings of
+    /// `keep-events`, `agent`, `network-file-system`, `on-question`, `check`, `web-actions`, `projects`, and the settings of
     /// claims.
     pub fn tolerant(
         arguments: &Arguments,
@@ -323,6 +325,7 @@ impl Config {
             projects: chooser.choose(&PROJECTS, serve.projects)?.unwrap_or_default(),
             claims: ClaimConfig::collect(&mut chooser, serve.claims)?,
             on_question: chooser.choose(&ON_QUESTION, None)?,
+            check: chooser.choose(&CHECK, None)?,
             queries: sources.queries(),
             log: chooser.valid(&LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log))?,
             log_file: chooser.valid(&LOG_FILE, file(&LOG_FILE, serve.log_file))?,
@@ -434,6 +437,7 @@ impl Config {
         ];
         let rest = [
             (ON_QUESTION, values::chosen(self.on_question.as_ref())),
+            (CHECK, values::chosen(self.check.as_ref())),
             (LOG, values::chosen(self.log.as_ref())),
             (LOG_FILE, values::chosen(self.log_file.as_ref())),
             (LOG_FORMAT, values::chosen(Some(&self.log_format))),

@@ -322,8 +322,17 @@ pub const ON_QUESTION: Setting = Setting {
     help: "A shell command that gets each new question to people as JSON on stdin",
 };
 
+/// The command that a merge must pass.
+pub const CHECK: Setting = Setting {
+    name: "check",
+    variable: "AIT_CHECK",
+    places: SettingScope::FileOnly,
+    default: "none",
+    help: "A shell command that must succeed on a merge before ait merge keeps it, such as cargo test",
+};
+
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 31] = [
+pub const SETTINGS: [Setting; 32] = [
     FILE,
     STORE,
     STORE_PASSWORD,
@@ -352,13 +361,14 @@ pub const SETTINGS: [Setting; 31] = [
     MAX_CLAIMS,
     REVIEW,
     ON_QUESTION,
+    CHECK,
     LOG,
     LOG_FILE,
     LOG_FORMAT,
 ];
 
 /// The settings that do not affect who may use HTTP, and those whose defaults allow the least.
-pub(super) const HARMLESS: [&str; 18] = [
+pub(super) const HARMLESS: [&str; 19] = [
     WEB_ACTIONS.name,
     PROJECTS.name,
     NAME.name,
@@ -377,6 +387,7 @@ pub(super) const HARMLESS: [&str; 18] = [
     MAX_CLAIMS.name,
     REVIEW.name,
     ON_QUESTION.name,
+    CHECK.name,
 ];
 
 /// Returns the environment variables for the help text, one per line.

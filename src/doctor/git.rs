@@ -1,12 +1,12 @@
-//! Checks that git ignores the machine-local files, such as the log, and that the repository has a commit. Knows which
-//! conflict git left in a file.
+//! Checks that git ignores the machine-local files, such as the log and the worktrees of agents, and that the
+//! repository has a commit. Knows which conflict git left in a file.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::report::quoted;
 use super::{Check, CheckContext, Finding, Repair, Verdict};
-use crate::setup::{self, edit::gitignore};
+use crate::setup::{self, WORKTREES, edit::gitignore};
 use crate::store::json::fs::directory_of;
 use crate::store::json::inspect::{newest_segment, paths_of};
 use crate::store::json::paths::{DIRECTORY, StorePaths};
@@ -53,8 +53,12 @@ fn ignored(context: &CheckContext) -> Vec<Finding> {
     if open.is_empty() {
         return vec![Finding::ok(check, "git ignores the machine-local files")];
     }
-    let line = gitignore::data_directory("");
-    let fix = format!("`printf '%s\\n' '{line}' >> .gitignore`, or `ait doctor --fix`");
+    let mut lines = vec![gitignore::data_directory("")];
+    if open.iter().any(|name| name == WORKTREES) {
+        lines.push(format!("/{WORKTREES}/"));
+    }
+    let lines = lines.join("' '");
+    let fix = format!("`printf '%s\\n' '{lines}' >> .gitignore`, or `ait doctor --fix`");
     let finding = Finding::warning(check, "git does not ignore all machine-local files");
     vec![finding.about(open).fix(fix).repaired_by(Repair::Ignore)]
 }
@@ -77,7 +81,8 @@ fn names(paths: &StorePaths) -> Vec<String> {
     let segment = newest_segment(paths);
     let name =
         |file: PathBuf| Some(file.strip_prefix(directory).ok()?.to_string_lossy().into_owned());
-    segment.and_then(name).into_iter().collect()
+    let worktrees = directory.join(WORKTREES).is_dir().then(|| WORKTREES.to_owned());
+    segment.and_then(name).into_iter().chain(worktrees).collect()
 }
 
 /// Returns the paths to look for among the tracked files.
@@ -88,10 +93,9 @@ fn tracked(paths: &StorePaths) -> Vec<String> {
 
 /// Runs a read-only git command and returns the lines of its output; `None` if git cannot be run.
 fn git(directory: &Path, arguments: &[&str], names: &[String]) -> Option<Vec<String>> {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(directory).args(["-c", "core.quotePath=false"]);
-    command.args(arguments).args(names).env("GIT_OPTIONAL_LOCKS", "0");
-    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let mut command = crate::git::command(directory);
+    command.args(["-c", "core.quotePath=false"]).args(arguments).args(names);
+    let output = command.stderr(Stdio::null()).output().ok()?;
     // Exit code 1 means that no path is ignored.
     let text = output.status.code().is_some_and(|code| code <= 1).then_some(output.stdout)?;
     Some(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow, bail};
 
 use super::Hook;
-use super::git::Git;
+use crate::git::Git;
 
 /// The directory with the hooks of a repository.
 #[derive(Clone, PartialEq, Eq, Debug)]

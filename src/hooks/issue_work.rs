@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::Git;
 use crate::domain::{IssueId, IssueRef};
+use crate::git::Git;
 
 /// How many branches and commits are named.
 const MAX: usize = 5;

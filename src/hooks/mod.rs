@@ -7,7 +7,6 @@
 //! The hooks never block git: [`call()`] creates no store and gives up in time. Knows no command line and no kind of
 //! store.
 
-mod git;
 mod hooks_dir;
 mod install;
 mod issue_work;
@@ -24,10 +23,10 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::domain::{AgentName, Comment, DomainError, Issue, IssueRef};
+use crate::git::Git;
 use crate::string_enum::string_enum;
 use crate::tracker::{StoreError, Tracker};
 
-pub use git::Git;
 pub use hooks_dir::{Blocker, HooksDir};
 pub use install::{ChangeReport, HookChange, HookState, HookStatus};
 pub use issue_work::{IssueBranch, IssueWork, issue_work};

@@ -25,7 +25,7 @@ mod server_file;
 mod staged_file;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 pub use apply::{Applied, ApplyError, apply};
 pub use client_hooks::{
@@ -52,6 +52,8 @@ use staged_file::StagedFiles;
 pub const SERVER: &str = "issues";
 /// The name of the program on the `PATH`.
 pub const PROGRAM: &str = "ait";
+/// The directory with the worktrees of agents, in the main worktree.
+pub const WORKTREES: &str = ".worktrees";
 /// What the name of a copy that `ait doctor --fix` makes has between the name of the file and the time.
 pub const REPAIR_SUFFIX: &str = ".before-doctor-";
 
@@ -110,9 +112,9 @@ impl Plan {
 
 /// Returns true if a directory is in a git repository that has no commit yet, so that git makes no worktrees of it.
 pub fn lacks_commit(directory: &Path) -> bool {
-    let mut git = Command::new("git");
-    git.arg("-C").arg(directory).args(["rev-parse", "--verify", "--quiet", "HEAD"]);
-    let found = git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let mut git = crate::git::command(directory);
+    git.args(["rev-parse", "--verify", "--quiet", "HEAD"]);
+    let found = git.stdout(Stdio::null()).stderr(Stdio::null()).status();
     // Outside of a repository, git ends with 128.
     found.is_ok_and(|status| status.code() == Some(1))
 }

@@ -9,7 +9,7 @@ use super::presets::Preset;
 use super::prompts::{PROMPTS, PromptState};
 use super::server_file::{self, is_tracker, named_store};
 use super::staged_file::StagedFiles;
-use super::{PROGRAM, Plan, Project, REPAIR_SUFFIX, SERVER, is_in_git};
+use super::{PROGRAM, Plan, Project, REPAIR_SUFFIX, SERVER, WORKTREES, is_in_git};
 
 /// What to set up.
 #[derive(Clone, Debug)]
@@ -247,7 +247,7 @@ fn guides(
 
 /// The patterns for `.gitignore`.
 pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -> Vec<String> {
-    let mut patterns = vec![format!("*{REPAIR_SUFFIX}*")];
+    let mut patterns = vec![format!("*{REPAIR_SUFFIX}*"), format!("/{WORKTREES}/")];
     if let Some(stem) = store.file_stem() {
         patterns.push(format!("{}-backup-*", stem.to_string_lossy()));
     }

@@ -6,16 +6,15 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
 use tokio::io::AsyncWriteExt;
-use tokio::process::Command as Process;
 use tokio::time::timeout;
 
 use super::{Changed, IssueAtVersion, Tracker};
 use crate::domain::{
     AgentName, ClaimProof, Command, Issue, IssueId, IssueRef, Question, QuestionAnswer, Timestamp,
 };
+use crate::shell::{self, Shell};
 use crate::store::{IndexedIssues, StoreError, Subset};
 
 /// How long the command may take.
@@ -149,30 +148,21 @@ async fn tell(on_question: QuestionHook, issue: Arc<Issue>) {
 
 /// Runs the command. Returns `None` if it took too long.
 async fn run(on_question: &QuestionHook, issue: &Issue) -> io::Result<Option<ExitStatus>> {
-    let mut command = Process::new("sh");
-    command.arg("-c").arg(&*on_question.command).current_dir(&on_question.directory);
+    let mut command = shell::command(&on_question.command, &on_question.directory);
     // stdout belongs to the protocol.
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    // What the shell started ends with it.
-    command.process_group(0).kill_on_drop(true);
-    let mut child = command.spawn()?;
-    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let mut shell = Shell::spawn(command)?;
     let input = serde_json::to_vec(&OpenQuestion::of(issue)).unwrap_or_default();
-    let stdin = child.stdin.take();
+    let stdin = shell.child.stdin.take();
     let ended = timeout(LIMIT, async {
         if let Some(mut stdin) = stdin {
             // A command need not read its input.
             let _unread = stdin.write_all(&input).await;
         }
-        child.wait().await
+        shell.child.wait().await
     });
     match ended.await {
         Ok(status) => status.map(Some),
-        Err(_) => {
-            if let Some(group) = group {
-                let _gone = kill_process_group(group, Signal::KILL);
-            }
-            Ok(None)
-        }
+        Err(_) => Ok(None),
     }
 }

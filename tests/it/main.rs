@@ -113,3 +113,4 @@ mod undo_cases;
 mod waiting;
 mod web;
 mod web_actions;
+mod worktrees;

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{CallContext, Tool, planned};
-use crate::hooks::{self, ASK_LIMIT, ChangeReport, Git, HooksDir, Operation};
+use crate::git::Git;
+use crate::hooks::{self, ASK_LIMIT, ChangeReport, HooksDir, Operation};
 use crate::mcp::ServerContext;
 use crate::mcp::context::blocking;
 use crate::mcp::options::Toolset;

@@ -196,7 +196,7 @@ fn store_files_missing_from_gitignore_are_reported_and_added() {
     let list = fs::read_to_string(path.join(".gitignore")).unwrap();
     assert_eq!(
         list,
-        "*.tmp\n/issues.json\n\n# ait init: begin\n*.before-doctor-*\nissues-backup-*\n\
+        "*.tmp\n/issues.json\n\n# ait init: begin\n*.before-doctor-*\n/.worktrees/\nissues-backup-*\n\
          /.ait/\n# ait init: end\n"
     );
     // `--fix` adds the missing line to the section and removes no line.
@@ -206,6 +206,11 @@ fn store_files_missing_from_gitignore_are_reported_and_added() {
     fix(path).only(&[]).ends_with(0);
     let list = fs::read_to_string(path.join(".gitignore")).unwrap();
     assert!(list.contains("/other\n") && list.contains("/.ait/\n"), "{list}");
+    fs::write(path.join(".gitignore"), list.replace("/.worktrees/\n", "")).unwrap();
+    fs::create_dir(path.join(".worktrees")).unwrap();
+    examine(path).says("git", &[".worktrees", "'/.worktrees/' >> .gitignore"]);
+    fix(path).only(&[]).ends_with(0);
+    assert!(fs::read_to_string(path.join(".gitignore")).unwrap().contains("\n/.worktrees/\n"));
     git(path, &["add", "-f", ".ait/issues.json/log"]);
     examine(path).only(&["git"]).says("git", &["git rm -r --cached .ait/issues.json"]);
 }

@@ -18,13 +18,13 @@ use crate::support::runs::Run;
 use crate::support::{BINARY, ait_through, directory, id_in};
 
 /// A repository with one commit, a home directory and `ait` on the `PATH`.
-struct Desk {
+pub struct Desk {
     _directory: tempfile::TempDir,
-    root: PathBuf,
+    pub root: PathBuf,
 }
 
 impl Desk {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let directory = directory();
         let root = directory.path().canonicalize().unwrap();
         for name in ["home", "bin", "project"] {
@@ -45,13 +45,13 @@ impl Desk {
     }
 
     /// Creates a repository with the hooks installed.
-    fn with_hooks() -> Self {
+    pub fn with_hooks() -> Self {
         let desk = Self::new();
         desk.ait(&["hooks", "install"]).ok();
         desk
     }
 
-    fn project(&self) -> PathBuf {
+    pub fn project(&self) -> PathBuf {
         self.root.join("project")
     }
 
@@ -59,7 +59,7 @@ impl Desk {
         self.project().join(".git/hooks")
     }
 
-    fn command(&self, program: &str, directory: &Path, arguments: &[&str]) -> Command {
+    pub fn command(&self, program: &str, directory: &Path, arguments: &[&str]) -> Command {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = ait_through(program, directory);
         command.args(arguments).env("HOME", self.root.join("home")).env("GIT_CONFIG_NOSYSTEM", "1");
@@ -71,25 +71,25 @@ impl Desk {
         command
     }
 
-    fn run(&self, program: &str, directory: &Path, arguments: &[&str]) -> Run {
+    pub fn run(&self, program: &str, directory: &Path, arguments: &[&str]) -> Run {
         end(&mut self.command(program, directory, arguments))
     }
 
-    fn ait(&self, arguments: &[&str]) -> Run {
+    pub fn ait(&self, arguments: &[&str]) -> Run {
         self.run("ait", &self.project(), arguments)
     }
 
     #[track_caller]
-    fn git(&self, arguments: &[&str]) -> String {
+    pub fn git(&self, arguments: &[&str]) -> String {
         self.git_in(&self.project(), arguments)
     }
 
     #[track_caller]
-    fn git_in(&self, directory: &Path, arguments: &[&str]) -> String {
+    pub fn git_in(&self, directory: &Path, arguments: &[&str]) -> String {
         self.run("git", directory, arguments).ok()
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         let path = self.project().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -103,14 +103,14 @@ impl Desk {
     }
 
     /// Adds an issue. Returns the first 8 digits of its id.
-    fn add(&self, title: &str) -> String {
+    pub fn add(&self, title: &str) -> String {
         let added = self.ait(&["add", title, "-c", "bug", "-a", "a", "--json"]).ok();
         let added: Value = serde_json::from_str(&added).unwrap();
         id_in(added["id"].as_str().unwrap())[..8].to_owned()
     }
 
     /// Adds and claims an issue, and creates a worktree and a branch for it as the prompts do.
-    fn claimed(&self, title: &str) -> (String, PathBuf) {
+    pub fn claimed(&self, title: &str) -> (String, PathBuf) {
         let id = self.add(title);
         self.ait(&["next", "-a", "dev"]).ok();
         (id.clone(), self.worktree(&id))
@@ -124,7 +124,7 @@ impl Desk {
     }
 
     /// Commits a new file.
-    fn commit(&self, directory: &Path, name: &str) -> Run {
+    pub fn commit(&self, directory: &Path, name: &str) -> Run {
         fs::write(directory.join(name), name).unwrap();
         self.git_in(directory, &["add", name]);
         self.run("git", directory, &["commit", "-qm", name])
@@ -135,7 +135,7 @@ impl Desk {
     }
 
     /// Returns the comments on an issue.
-    fn comments(&self, id: &str) -> Vec<String> {
+    pub fn comments(&self, id: &str) -> Vec<String> {
         let shown: Value = serde_json::from_str(&self.ait(&["show", id, "--json"]).ok()).unwrap();
         let comments = shown["comments"].as_array().unwrap().iter();
         comments.map(|comment| comment["text"].as_str().unwrap().to_owned()).collect()
@@ -150,7 +150,7 @@ impl Desk {
     }
 }
 
-fn end(command: &mut Command) -> Run {
+pub fn end(command: &mut Command) -> Run {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Run { code: output.status.code().unwrap(), out: text(output.stdout), log: text(output.stderr) }

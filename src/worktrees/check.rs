@@ -1,0 +1,65 @@
+//! Runs the check of a project: the shell command that a merge must pass.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+
+use crate::shell::{self, Shell};
+
+/// How much of the end of the output is kept, in bytes.
+const MAX_KEPT: usize = 4 * 1024;
+
+/// How a check ended.
+#[derive(Debug)]
+pub struct CheckResult {
+    /// How the shell ended.
+    pub status: ExitStatus,
+    /// The last lines of its output.
+    pub last_lines: String,
+}
+
+/// Runs a check in a directory, and passes its output on to stderr. If this is dropped, the check is killed.
+///
+/// # Errors
+///
+/// The shell cannot be started.
+pub async fn run_check(command: &str, directory: &Path) -> io::Result<CheckResult> {
+    let (reader, writer) = io::pipe()?;
+    let mut shell = shell::command(command, directory);
+    shell.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let mut shell = Shell::spawn(shell)?;
+    let mut output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
+    let mut kept = Vec::new();
+    let mut chunk = [0; 8 * 1024];
+    let status = loop {
+        tokio::select! {
+            biased;
+            read = output.read(&mut chunk) => match read? {
+                0 => break shell.child.wait().await?,
+                length => pass_on(&chunk[..length], &mut kept),
+            },
+            // A process that the check left behind may keep the pipe open.
+            status = shell.child.wait() => break status?,
+        }
+    };
+    Ok(CheckResult { status, last_lines: last_lines(&kept) })
+}
+
+fn pass_on(bytes: &[u8], kept: &mut Vec<u8>) {
+    // The check goes on without a reader of its output.
+    let _unread = io::stderr().write_all(bytes);
+    kept.extend_from_slice(bytes);
+    kept.drain(..kept.len().saturating_sub(MAX_KEPT));
+}
+
+/// Returns the whole lines of the kept output.
+fn last_lines(kept: &[u8]) -> String {
+    let text = String::from_utf8_lossy(kept);
+    let is_cut = kept.len() == MAX_KEPT;
+    let whole = text.split_once('\n').filter(|_| is_cut).map_or(&*text, |(_, whole)| whole);
+    whole.trim_end().to_owned()
+}
