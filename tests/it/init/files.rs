@@ -325,7 +325,8 @@ fn track_option_leaves_the_store_out_of_gitignore() {
     fs::create_dir(desk.project().join(".git")).unwrap();
     fs::write(desk.project().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     desk.init_now(&["--client", "codex"]);
-    assert!(desk.read(".gitignore").contains("/issues.json\n"));
+    let ignored = desk.read(".gitignore");
+    assert!(ignored.contains("/issues.json\n") && ignored.contains("/.worktrees/\n"), "{ignored}");
 }
 
 #[test]
