@@ -16,10 +16,11 @@ use crate::setup::{
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Finds the clients in use, shows what it will write, and asks. For each client: the entry of the MCP\n\
-        server, and the prompts where it looks for agents. For the project: a section in CLAUDE.md,\n\
-        AGENTS.md or GEMINI.md, lines in .gitignore, and in ait.toml settings for a team: claims, review,\n\
-        max-attempts, replies, toolsets. Comments, order and everything else in these files stay. No copies\n\
-        are kept: git is the undo. Running it twice changes nothing.\n\n\
+        server, the prompts where it looks for agents, hooks, and permissions: what a team has to do without\n\
+        asking. For the project: a section in CLAUDE.md, AGENTS.md or GEMINI.md, lines in .gitignore, and in\n\
+        ait.toml settings for a team: claims, review, max-attempts, replies, toolsets. Comments, order and\n\
+        everything else in these files stay. No copies are kept: git is the undo. Running it twice changes\n\
+        nothing.\n\n\
         Presets:\n  \
         team           a team-lead starts developers, bug-fixers and one code-reviewer\n  \
         solo           one developer works; a person reviews with `ait review` and `ait close`\n  \
@@ -58,8 +59,12 @@ pub struct Arguments {
     #[arg(long)]
     track: bool,
 
+    /// Leave out what lets agents use the tools and run commands without asking you
+    #[arg(long)]
+    no_permissions: bool,
+
     /// Remove what was written; with --client only what belongs to that client
-    #[arg(long, conflicts_with_all = ["http", "track", "preset"])]
+    #[arg(long, conflicts_with_all = ["http", "track", "preset", "no_permissions"])]
     pub remove: bool,
 
     /// Also replace another server of the same name and edited prompts, and follow links out of the project
@@ -94,6 +99,7 @@ pub fn run(
             is_named: found.iter().all(|found| found.why.is_none()),
             preset: &preset,
             track: arguments.track,
+            permissions: !arguments.no_permissions,
             force: arguments.force,
         })?
     };

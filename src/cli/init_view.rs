@@ -6,10 +6,10 @@ use similar::{ChangeTag, TextDiff};
 
 use super::output::{FAINT, STRONG};
 use super::{Output, sanitize};
-use crate::setup::{FileChange, FoundClient, Plan};
+use crate::setup::{CLIENTS, FileChange, FoundClient, Plan};
 
-/// How many lines of a change are shown; a new file with more lines is only counted.
-const MAX_LINES: usize = 24;
+/// How many lines of a change are shown. Those of a new prompt are only counted.
+const MAX_LINES: usize = 120;
 /// How many unchanged lines are shown around those that change.
 const CONTEXT: usize = 2;
 
@@ -46,7 +46,9 @@ fn write_change(change: &FileChange, output: &mut Output) -> Result<()> {
     let shown = output.styled(STRONG, sanitize::line(&change.shown));
     let (before, after) = (change.before.as_deref(), change.after.as_deref().unwrap_or_default());
     let count = after.lines().count();
-    if change.after.is_none() || (before.is_none() && count > MAX_LINES) {
+    let mut agents = CLIENTS.iter().filter_map(|client| client.agents);
+    let is_prompt = agents.any(|agents| change.shown.starts_with(agents.directory));
+    if change.after.is_none() || (before.is_none() && is_prompt) {
         let count = if change.after.is_none() { "" } else { &format!(", {count} lines") };
         return output.line(format_args!("{shown} ({}{count})", change.kind()));
     }

@@ -223,6 +223,17 @@ pub fn install_client_hooks(
     program: &str,
 ) -> Result<Plan, SetupError> {
     let mut files = StagedFiles::new(root, env, false);
+    stage(client, root, &mut files, program)?;
+    Ok(Plan { changes: files.changes(), notes: Vec::new() })
+}
+
+/// Adds the hooks of a client to the files of a plan.
+pub(super) fn stage(
+    client: HookClient,
+    root: &Path,
+    files: &mut StagedFiles<'_>,
+    program: &str,
+) -> Result<(), SetupError> {
     let file = files.file(&root.join(client.file()), Some(root))?;
     file.inspect(|text| json::check(text, client.dialect()))?;
     if let Some((name, version)) = client.version() {
@@ -235,7 +246,7 @@ pub fn install_client_hooks(
             file.edit(|text| json::append(text, &path, &item))?;
         }
     }
-    Ok(Plan { changes: files.changes(), notes: Vec::new() })
+    Ok(())
 }
 
 /// Plans to remove the hooks of a client. A file that holds nothing else is deleted.
@@ -249,6 +260,16 @@ pub fn remove_client_hooks(
     env: &HostEnv,
 ) -> Result<Plan, SetupError> {
     let mut files = StagedFiles::new(root, env, false);
+    unstage(client, root, &mut files)?;
+    Ok(Plan { changes: files.changes(), notes: Vec::new() })
+}
+
+/// Takes the hooks of a client out of the files of a plan.
+pub(super) fn unstage(
+    client: HookClient,
+    root: &Path,
+    files: &mut StagedFiles<'_>,
+) -> Result<(), SetupError> {
     let file = files.file(&root.join(client.file()), Some(root))?;
     file.remove_from(|text| {
         let mut rest = text.to_owned();
@@ -259,8 +280,7 @@ pub fn remove_client_hooks(
             Some((name, version)) if rest != text => json::unset_last(&rest, name, &version),
             _ => Ok(rest),
         }
-    })?;
-    Ok(Plan { changes: files.changes(), notes: Vec::new() })
+    })
 }
 
 fn state(

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::SERVER;
+use super::client_hooks::HookClient;
+use super::consent::{self, Consent};
 use super::edit::ServerEntry;
 use super::edit::json::Dialect;
 use super::host_env::HostEnv;
+use super::permissions::{self, AllowList};
 use super::prompts::Form;
 
 /// How a client reaches the tracker.
@@ -73,6 +76,14 @@ pub struct Client {
     pub entry: fn(&Connection) -> ServerEntry,
     /// Whether it connects to URLs.
     pub takes_url: bool,
+    /// The members of an entry by which it uses the tools without asking, if it has any.
+    pub granted: fn() -> ServerEntry,
+    /// The lists of the project by which it does other things without asking.
+    pub allow_lists: &'static [AllowList],
+    /// Whether a person has allowed the server of a project.
+    pub consent: fn(&Path, &HostEnv) -> Consent,
+    /// Its hooks, if they were tried with it.
+    pub hooks: Option<HookClient>,
     /// Where it reads agents, if it does.
     pub agents: Option<Agents>,
     /// The file of the project with the instructions that it reads, if it does.
@@ -91,7 +102,8 @@ pub struct Client {
 
 /// Claude Code: `.mcp.json` at the project's root (<https://code.claude.com/docs/en/mcp>), which it parses with
 /// `JSON.parse`; agents in `.claude/agents/` (<https://code.claude.com/docs/en/sub-agents>), instructions in
-/// `CLAUDE.md` (<https://code.claude.com/docs/en/memory>).
+/// `CLAUDE.md` (<https://code.claude.com/docs/en/memory>), what it may do in `.claude/settings.json`
+/// (<https://code.claude.com/docs/en/permissions>, <https://code.claude.com/docs/en/settings>).
 pub const CLAUDE_CODE: Client = Client {
     name: "claude-code",
     title: "Claude Code",
@@ -104,6 +116,21 @@ pub const CLAUDE_CODE: Client = Client {
         command => started(command),
     },
     takes_url: true,
+    granted: ServerEntry::new,
+    allow_lists: &[
+        AllowList {
+            file: ".claude/settings.json",
+            path: &["permissions", "allow"],
+            items: permissions::rules_of_claude,
+        },
+        AllowList {
+            file: ".claude/settings.json",
+            path: &["enabledMcpjsonServers"],
+            items: permissions::server,
+        },
+    ],
+    consent: consent::of_claude,
+    hooks: Some(HookClient::ClaudeCode),
     agents: Some(Agents { directory: ".claude/agents", form: Form::Claude, reads_claude: false }),
     guide: Some("CLAUDE.md"),
     before_guide: &[],
@@ -115,7 +142,8 @@ pub const CLAUDE_CODE: Client = Client {
 
 /// Cursor: `.cursor/mcp.json` in the project (<https://cursor.com/docs/mcp>), agents in `.cursor/agents/`
 /// and in `.claude/agents/` (<https://cursor.com/docs/agent/subagents>), instructions in `AGENTS.md`
-/// (<https://cursor.com/docs/rules>).
+/// (<https://cursor.com/docs/rules>). Its lists of what it may do would replace those of the user
+/// (<https://cursor.com/docs/reference/permissions>).
 pub const CURSOR: Client = Client {
     name: "cursor",
     title: "Cursor",
@@ -128,6 +156,10 @@ pub const CURSOR: Client = Client {
         command => started(command),
     },
     takes_url: true,
+    granted: ServerEntry::new,
+    allow_lists: &[],
+    consent: |_, _| Consent::Unknown,
+    hooks: None,
     agents: Some(Agents { directory: ".cursor/agents", form: Form::Cursor, reads_claude: true }),
     guide: Some("AGENTS.md"),
     before_guide: &[],
@@ -141,7 +173,8 @@ pub const CURSOR: Client = Client {
 /// (<https://code.visualstudio.com/docs/agents/reference/mcp-configuration>), agents in `.github/agents/`
 /// and in `.claude/agents/` (<https://code.visualstudio.com/docs/agent-customization/custom-agents>),
 /// instructions in `AGENTS.md`
-/// (<https://code.visualstudio.com/docs/agent-customization/custom-instructions>).
+/// (<https://code.visualstudio.com/docs/agent-customization/custom-instructions>). The user alone allows tools
+/// (<https://code.visualstudio.com/docs/agents/approvals>).
 pub const VSCODE: Client = Client {
     name: "vscode",
     title: "VS Code",
@@ -154,6 +187,10 @@ pub const VSCODE: Client = Client {
         command => led(("type", "stdio"), started(command)),
     },
     takes_url: true,
+    granted: ServerEntry::new,
+    allow_lists: &[],
+    consent: |_, _| Consent::Unknown,
+    hooks: None,
     agents: Some(Agents { directory: ".github/agents", form: Form::VsCode, reads_claude: true }),
     guide: Some("AGENTS.md"),
     before_guide: &[],
@@ -166,19 +203,28 @@ pub const VSCODE: Client = Client {
 /// Codex: `.codex/config.toml` in the project, which it reads once the project is trusted
 /// (<https://developers.openai.com/codex/mcp>, <https://developers.openai.com/codex/config-basic>), agents
 /// in `.codex/agents/` (<https://developers.openai.com/codex/subagents>), instructions in `AGENTS.md`
-/// (<https://developers.openai.com/codex/guides/agents-md>).
+/// (<https://developers.openai.com/codex/guides/agents-md>). The tools of a server have an approval mode, and the
+/// sandbox has roots, relative to the file (<https://developers.openai.com/codex/config-reference>).
 pub const CODEX: Client = Client {
     name: "codex",
     title: "Codex",
     location: ConfigLocation::Project(&[".codex/config.toml"]),
     format: Format::Toml,
-    of_user: |env| env.at_home(".codex/config.toml"),
+    of_user: |env| Some(env.codex_home.as_ref()?.join("config.toml")),
     servers: &[&["mcp_servers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "url": url })),
         command => started(command),
     },
     takes_url: true,
+    granted: || members(json!({ "default_tools_approval_mode": "approve" })),
+    allow_lists: &[AllowList {
+        file: ".codex/config.toml",
+        path: &["sandbox_workspace_write", "writable_roots"],
+        items: permissions::git_directory,
+    }],
+    consent: consent::of_codex,
+    hooks: Some(HookClient::Codex),
     agents: Some(Agents { directory: ".codex/agents", form: Form::Codex, reads_claude: false }),
     guide: Some("AGENTS.md"),
     before_guide: &[],
@@ -205,6 +251,10 @@ pub const CLAUDE_DESKTOP: Client = Client {
     servers: &[&["mcpServers"]],
     entry: started,
     takes_url: false,
+    granted: ServerEntry::new,
+    allow_lists: &[],
+    consent: |_, _| Consent::Given,
+    hooks: None,
     agents: None,
     guide: None,
     before_guide: &[],
@@ -218,7 +268,8 @@ pub const CLAUDE_DESKTOP: Client = Client {
 /// (<https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md>), from which it strips comments
 /// before `JSON.parse`; agents in `.gemini/agents/` (<https://geminicli.com/docs/core/subagents>), which cannot start
 /// others, so that the user starts the prompt instead; instructions in `GEMINI.md`
-/// (<https://geminicli.com/docs/cli/gemini-md>).
+/// (<https://geminicli.com/docs/cli/gemini-md>). It asks nothing about the tools of a server with `trust`; rules for
+/// commands belong to the user.
 pub const GEMINI: Client = Client {
     name: "gemini",
     title: "Gemini CLI",
@@ -231,6 +282,10 @@ pub const GEMINI: Client = Client {
         command => started(command),
     },
     takes_url: true,
+    granted: || members(json!({ "trust": true })),
+    allow_lists: &[],
+    consent: |_, _| Consent::Unknown,
+    hooks: None,
     agents: Some(Agents { directory: ".gemini/agents", form: Form::Gemini, reads_claude: false }),
     guide: Some("GEMINI.md"),
     before_guide: &[],
@@ -257,6 +312,10 @@ pub const ZED: Client = Client {
         }
     },
     takes_url: true,
+    granted: ServerEntry::new,
+    allow_lists: &[],
+    consent: |_, _| Consent::Unknown,
+    hooks: None,
     agents: None,
     guide: Some("AGENTS.md"),
     before_guide: &[
@@ -277,7 +336,8 @@ pub const ZED: Client = Client {
 /// versions 1 and 2 read, or in `mcp.servers`, which version 2 has for its own and prefers
 /// (<https://opencode.ai/docs/mcp-servers>, <https://opencode.ai/docs/migrate-v1>); agents in
 /// `.opencode/agents/` (<https://opencode.ai/docs/agents>), instructions in `AGENTS.md`
-/// (<https://opencode.ai/docs/rules>).
+/// (<https://opencode.ai/docs/rules>). It asks nothing inside the project
+/// (<https://opencode.ai/docs/permissions>).
 pub const OPENCODE: Client = Client {
     name: "opencode",
     title: "opencode",
@@ -297,6 +357,10 @@ pub const OPENCODE: Client = Client {
         }
     },
     takes_url: true,
+    granted: ServerEntry::new,
+    allow_lists: &[],
+    consent: |_, _| Consent::Given,
+    hooks: None,
     agents: Some(Agents {
         directory: ".opencode/agents",
         form: Form::Opencode,

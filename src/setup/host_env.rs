@@ -13,6 +13,8 @@ pub struct HostEnv {
     pub home: Option<PathBuf>,
     /// Where programs have their settings: `$XDG_CONFIG_HOME`, else `~/.config`.
     pub settings: Option<PathBuf>,
+    /// Where Codex has its settings: `$CODEX_HOME`, else `~/.codex`.
+    pub codex_home: Option<PathBuf>,
     /// `$PATH`.
     pub path: Option<OsString>,
 }
@@ -24,7 +26,8 @@ impl HostEnv {
             |name| environment(name).map(PathBuf::from).filter(|directory| directory.is_absolute());
         let settings =
             directory("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
-        Self { settings, path: environment("PATH"), home }
+        let codex_home = directory("CODEX_HOME").or_else(|| Some(home.as_ref()?.join(".codex")));
+        Self { settings, codex_home, path: environment("PATH"), home }
     }
 
     /// A file in the user's home.

@@ -2,19 +2,21 @@
 //!
 //! [`plan()`] and [`removal()`] read every file and write nothing; [`apply()`] writes what they planned. The edits
 //! are pure functions of texts, in [`edit`]. No record says what was written: a server entry is ours by its name and
-//! command, a section by the lines around it, a setting by its comment, a prompt by its hash.
+//! command, a section by the lines around it, a setting by its comment, a prompt by its hash, a permission by its text.
 //!
 //! Knows no stores, no servers and no command line.
 
 mod apply;
 mod client_hooks;
 pub mod clients;
+mod consent;
 pub mod edit;
 mod error;
 mod existing;
 mod found_client;
 mod host_env;
 mod installed;
+mod permissions;
 mod plan;
 mod presets;
 pub mod prompts;
@@ -33,11 +35,13 @@ pub use client_hooks::{
     clients_with_hooks, install_client_hooks, remove_client_hooks,
 };
 pub use clients::{CLIENTS, Client, Connection, guides};
+pub use consent::Consent;
 pub use error::SetupError;
 pub use existing::{ClientEntry, Damaged, InvalidEntry, Transport, entries};
 pub use found_client::FoundClient;
 pub use host_env::HostEnv;
 pub use installed::{InstalledSetup, ManagedSection, SectionState, SetupStatus};
+pub use permissions::asks;
 pub use plan::{SetupRequest, plan};
 pub use presets::Preset;
 pub use recommendation::{Recommendation, recommend};

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::client_hooks;
 use super::clients::{Agents, CLAUDE_CODE, Client, ConfigLocation, Connection};
 use super::edit::{gitignore, is_same_transport, marked, toml};
 use super::error::SetupError;
+use super::permissions;
 use super::presets::Preset;
 use super::prompts::{PROMPTS, PromptState};
 use super::server_file::{self, is_tracker, named_store};
@@ -24,6 +26,8 @@ pub struct SetupRequest<'a> {
     pub preset: &'a Preset,
     /// Whether git is to track the store.
     pub track: bool,
+    /// Whether clients may use the tools and run the commands of a team without asking a person.
+    pub permissions: bool,
     /// Whether to replace other servers and edited prompts, and to follow links out of the project.
     pub force: bool,
 }
@@ -39,8 +43,15 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
     let mut notes = Vec::new();
     for client in &request.clients {
         server(request, client, &mut files, &mut notes)?;
+        if request.permissions {
+            permissions::grant(&project.root, &project.settings, client, &mut files)?;
+        }
+        if let Some(hooks) = client.hooks {
+            client_hooks::stage(hooks, &project.root, &mut files, &project.command)?;
+        }
     }
     machine_paths(request, &mut notes);
+    untested(request, &mut notes);
     prompts(request, &mut files, &mut notes)?;
     guides(request, &mut files, &mut notes)?;
     if is_in_git(&project.root) {
@@ -65,6 +76,18 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
         );
     }
     Ok(Plan::new(&project.root, files, notes))
+}
+
+/// Notes that agents may not run the tests of a project that does not say how it is tested.
+fn untested(request: &SetupRequest<'_>, notes: &mut Vec<String>) {
+    let has_rules = request.clients.iter().any(|client| client.name == CLAUDE_CODE.name);
+    if request.permissions && has_rules && permissions::check(&request.project.settings).is_none() {
+        notes.push(format!(
+            "{} asks you before it runs the tests: write the command into ait.toml, such as check = \"cargo test\", \
+             and run ait init again",
+            CLAUDE_CODE.title
+        ));
+    }
 }
 
 /// Writes our entry among the servers of a client.
@@ -102,7 +125,10 @@ fn server(
     if project.port.is_some() && !client.takes_url {
         notes.push(format!("{} takes no URL: it starts {PROGRAM} itself", client.title));
     }
-    let entry = (client.entry)(&connection(project, client));
+    let mut entry = (client.entry)(&connection(project, client));
+    if request.permissions {
+        entry.extend((client.granted)());
+    }
     if present.is_some_and(|present| is_same_transport(&present, &entry)) {
         return Ok(());
     }

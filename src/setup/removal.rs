@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use super::client_hooks;
 use super::clients::{CLIENTS, Client, ConfigLocation, guides};
 use super::edit::{marked, toml};
 use super::error::SetupError;
+use super::permissions;
 use super::plan::prompt_file;
 use super::prompts::{PROMPTS, PromptState};
 use super::server_file::{self, is_tracker, named_store};
@@ -30,6 +32,10 @@ pub fn removal(
         clients.is_empty() || clients.iter().any(|wanted| wanted.name == client.name)
     }) {
         server(project, client, &mut files)?;
+        permissions::revoke(root, &project.settings, client, &mut files)?;
+        if let Some(hooks) = client.hooks {
+            client_hooks::unstage(hooks, root, &mut files)?;
+        }
         prompts(root, client, &mut files, &mut notes)?;
     }
     if clients.is_empty() {

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Client, FileChange, FoundClient, Plan, Preset, Project, clients_with_hooks};
+use super::{
+    Client, Consent, FileChange, FoundClient, Plan, Preset, Project, asks, clients_with_hooks,
+};
 
 /// A plan, or what was written.
 #[derive(Debug, Serialize)]
@@ -80,6 +82,22 @@ pub fn steps_after_removal(project: &Project, has_hooks: bool, is_written: bool)
     steps
 }
 
+/// Returns what the user has to do so that a client starts the server, or how it will start it if files were written.
+fn start(project: &Project, client: &Client, is_written: bool) -> Option<String> {
+    let title = client.title;
+    let asks = if asks(&project.root, &project.env, &project.settings, client) {
+        ", and asks you before a call"
+    } else {
+        ""
+    };
+    match (client.consent)(&project.root, &project.env) {
+        Consent::Missing(step) => Some(format!("{title}: {step}")),
+        _ if !is_written => None,
+        Consent::Given => Some(format!("{title}: restart it; it connects{asks}")),
+        Consent::Unknown => Some(format!("{title}: restart it, and allow the server if it asks")),
+    }
+}
+
 /// Returns what is left to the user once a project is set up. `is_written` says whether files were written now.
 pub fn next_steps(
     project: &Project,
@@ -108,11 +126,7 @@ pub fn next_steps(
             "Commit what ait init wrote{but}: agents work in git worktrees, which have only what is committed"
         ));
     }
-    if is_written {
-        let titles: Vec<_> = found.iter().map(|found| found.client.title).collect();
-        let titles = titles.join(", ");
-        steps.push(format!("Restart, and allow the server where the client asks: {titles}"));
-    }
+    steps.extend(found.iter().filter_map(|found| start(project, found.client, is_written)));
     if project.port.is_some() {
         steps.push("Keep a server running for them: ait serve".to_owned());
     }

@@ -87,7 +87,9 @@ fn init_project_plans_and_writes_what_the_command_does() {
     let before = files(&by_tool);
     let mut client = admin(&by_tool);
     let arguments = json!({ "preset": "solo", "client": ["claude-code", "codex"] });
-    let flags = ["init", "--client", "claude-code", "--client", "codex", "--preset", "solo"];
+    // Agents give themselves no permissions.
+    let clients = ["init", "--client", "claude-code", "--client", "codex"];
+    let flags = [&clients[..], &["--preset", "solo", "--no-permissions"]].concat();
 
     let mut planned = report(client.call("init_project", arguments.clone()));
     let next = planned.as_object_mut().unwrap().remove("next").unwrap();
@@ -107,7 +109,7 @@ fn init_project_plans_and_writes_what_the_command_does() {
     assert_eq!(without_root(&by_tool, &written), without_root(&by_command, &expected));
     assert_eq!(written["written"], true);
     let next = written["next"].to_string();
-    assert!(next.contains("Restart") && next.contains("claude --agent developer"), "{next}");
+    assert!(next.contains("restart it") && next.contains("claude --agent developer"), "{next}");
     assert_ne!(files(&by_tool), before);
     assert_eq!(files(&by_tool), files(&by_command));
 

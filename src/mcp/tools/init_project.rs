@@ -65,8 +65,16 @@ fn set_up(
     }
     let preset = preset.unwrap_or_else(|| Preset::of_project(&project.root));
     let clients = found.iter().map(|found| found.client).collect();
-    let request =
-        SetupRequest { project, clients, is_named, preset: &preset, track: false, force: false };
+    let request = SetupRequest {
+        project,
+        clients,
+        is_named,
+        preset: &preset,
+        track: false,
+        // An agent gives itself none.
+        permissions: false,
+        force: false,
+    };
     let plan = setup::plan(&request).map_err(planned::refused)?;
     if !apply {
         return Ok(SetupReport::new(project, &found, plan, false, Vec::new()));

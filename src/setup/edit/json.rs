@@ -1,12 +1,12 @@
 //! A server entry in JSON with comments and trailing commas. Of two members with one name the last one counts, as in
 //! every client.
 
-use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use jsonc_parser::errors::ParseError;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::Value;
 
-use super::{EditError, ServerEntry, split_mark, stale};
+use super::{EditError, ServerEntry, no_list, split_mark, stale};
 
 /// What a client accepts beyond JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,19 +81,47 @@ pub fn set(text: &str, path: &[&str], entry: &ServerEntry) -> Result<String, Edi
     Ok(format!("{mark}{root}"))
 }
 
+/// The text as a value, if it is JSON.
+pub fn parsed(text: &str) -> Option<Value> {
+    parse(split_mark(text).1).ok()?.to_serde_value()
+}
+
+/// The text with those of the items in the list at a path that it lacks.
+///
+/// # Errors
+///
+/// Those of [`append`].
+pub fn append_missing(text: &str, path: &[&str], items: &[String]) -> Result<String, EditError> {
+    let present = get(text, path)?.unwrap_or_default();
+    let present = present.as_array().map(Vec::as_slice).unwrap_or_default();
+    let missing: Vec<_> =
+        items.iter().filter(|item| !present.iter().any(|it| it == *item)).collect();
+    let (_, above) = path.split_last().expect("a path has a name");
+    let (mark, text) = split_mark(text);
+    let root = parse(text)?;
+    let object = object_at(&root, above)?;
+    let list = list_of(&object, path)?;
+    for item in &missing {
+        list.append(input(&item.as_str().into()));
+    }
+    // Many items do not fit on a line.
+    if missing.len() > 1 {
+        list.ensure_multiline();
+    }
+    Ok(format!("{mark}{root}"))
+}
+
 /// The text with an item at the end of the list at a path, which is made if it is missing.
 ///
 /// # Errors
 ///
 /// Those of [`get`], and a value at the path that is no list.
 pub fn append(text: &str, path: &[&str], item: &Value) -> Result<String, EditError> {
-    let (name, above) = path.split_last().expect("a path has a name");
+    let (_, above) = path.split_last().expect("a path has a name");
     let (mark, text) = split_mark(text);
     let root = parse(text)?;
     let object = object_at(&root, above)?;
-    let new = || object.append(name, CstInputValue::Array(Vec::new()));
-    let list = last(&object, name).unwrap_or_else(new).array_value();
-    list.ok_or_else(|| no_list(path))?.append(input(item));
+    list_of(&object, path)?.append(input(item));
     Ok(format!("{mark}{root}"))
 }
 
@@ -227,8 +255,12 @@ fn object_at(root: &CstRootNode, path: &[&str]) -> Result<CstObject, EditError> 
     Ok(object)
 }
 
-fn no_list(path: &[&str]) -> EditError {
-    EditError::Shape(format!("{:?} is expected to be a list, in brackets", path.join(".")))
+/// The list at a path in the object that is to hold it. A missing list is made.
+fn list_of(object: &CstObject, path: &[&str]) -> Result<CstArray, EditError> {
+    let name = path.last().expect("a path has a name");
+    let new = || object.append(name, CstInputValue::Array(Vec::new()));
+    let list = last(object, name).unwrap_or_else(new).array_value();
+    list.ok_or_else(|| no_list(path))
 }
 
 fn no_object(path: &[&str]) -> EditError {

@@ -56,6 +56,10 @@ pub fn is_blank(text: &str) -> bool {
     text.is_empty() || text == "{}"
 }
 
+fn no_list(path: &[&str]) -> EditError {
+    EditError::Shape(format!("{:?} is expected to be a list, in brackets", path.join(".")))
+}
+
 /// Splits the byte order mark from a text.
 fn split_mark(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, TomlError};
 
-use super::{EditError, ServerEntry, line_end, split_mark, stale};
+use super::{EditError, ServerEntry, line_end, no_list, split_mark, stale};
 
 /// The comment behind each setting of ours.
 const OURS: &str = "# by ait init";
@@ -84,6 +84,57 @@ pub fn unset(text: &str, path: &[&str]) -> Result<String, EditError> {
         }
         Ok(())
     })
+}
+
+/// The text with those of the items in the list at a path that it lacks. The list is made if it is missing.
+///
+/// # Errors
+///
+/// Those of [`get`], and a value at the path that is no list.
+pub fn append_missing(text: &str, path: &[&str], items: &[String]) -> Result<String, EditError> {
+    let (name, above) = path.split_last().expect("a path has a name");
+    let Some(present) = get(text, path)? else {
+        let list = ServerEntry::from_iter([((*name).to_owned(), Value::from(items))]);
+        return if items.is_empty() { Ok(text.to_owned()) } else { set(text, above, &list) };
+    };
+    let present = present.as_array().ok_or_else(|| no_list(path))?;
+    edited(text, |document| {
+        let list = list(document.as_table_mut(), path).ok_or_else(|| no_list(path))?;
+        let is_missing = |item: &&String| !present.iter().any(|present| present == *item);
+        items.iter().filter(is_missing).for_each(|item| list.push(item));
+        Ok(())
+    })
+}
+
+/// The text without some items of the list at a path, without the list if it is empty then, and without the table
+/// around it that is empty then.
+///
+/// # Errors
+///
+/// Those of [`append_missing`].
+pub fn remove_items(
+    text: &str,
+    path: &[&str],
+    is_unwanted: &dyn Fn(&Value) -> bool,
+) -> Result<String, EditError> {
+    let (_, above) = path.split_last().expect("a path has a name");
+    let Some(present) = get(text, path)? else { return Ok(text.to_owned()) };
+    if !present.as_array().ok_or_else(|| no_list(path))?.iter().any(is_unwanted) {
+        return Ok(text.to_owned());
+    }
+    let is_wanted = |value: &toml_edit::Value| !is_unwanted(&value_of(&Item::Value(value.clone())));
+    let mut is_empty = false;
+    let rest = edited(text, |document| {
+        let list = list(document.as_table_mut(), path).ok_or_else(|| no_list(path))?;
+        list.retain(is_wanted);
+        is_empty = list.is_empty() && !list.to_string().contains('#');
+        Ok(())
+    })?;
+    let rest = if is_empty { unset(&rest, path)? } else { rest };
+    match get(&rest, above)? {
+        Some(Value::Object(table)) if table.is_empty() => unset(&rest, above),
+        _ => Ok(rest),
+    }
 }
 
 /// The text with a setting of ours at its top level.
@@ -211,6 +262,13 @@ fn update(present: &mut dyn TableLike, entry: &ServerEntry) {
         }
         present.insert(name, item);
     }
+}
+
+/// The list at a path, if there is one.
+fn list<'a>(table: &'a mut dyn TableLike, path: &[&str]) -> Option<&'a mut Array> {
+    let (name, inside) = path.split_first()?;
+    let item = table.get_mut(name)?;
+    if inside.is_empty() { item.as_array_mut() } else { list(item.as_table_like_mut()?, inside) }
 }
 
 /// Removes an item from a table, and the tables around it that are empty then.

@@ -30,8 +30,12 @@ fn http_option_writes_the_url_for_each_client() {
         (".mcp.json", "mcpServers", typed.clone()),
         (".cursor/mcp.json", "mcpServers", bare.clone()),
         (".vscode/mcp.json", "servers", typed),
-        (".codex/config.toml", "mcp_servers", bare.clone()),
-        (".gemini/settings.json", "mcpServers", json!({ "httpUrl": url })),
+        (
+            ".codex/config.toml",
+            "mcp_servers",
+            json!({ "url": url, "default_tools_approval_mode": "approve" }),
+        ),
+        (".gemini/settings.json", "mcpServers", json!({ "httpUrl": url, "trust": true })),
         (".zed/settings.json", "context_servers", bare),
         ("opencode.json", "mcp", json!({ "type": "remote", "url": url })),
     ] {
@@ -48,7 +52,7 @@ fn http_option_writes_the_url_for_each_client() {
         entry_in(".vscode/mcp.json", "servers"),
         json!({ "type": "stdio", "command": "ait" })
     );
-    assert_eq!(entry_in(".codex/config.toml", "mcp_servers"), json!({ "command": "ait" }));
+    assert_eq!(entry_in(".codex/config.toml", "mcp_servers")["command"], "ait");
     desk.init_now(&["--remove"]);
     assert!(desk.tree() == before, "{:?}", desk.tree().keys());
 }

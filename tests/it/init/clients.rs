@@ -37,7 +37,7 @@ fn cases() -> Vec<Case> {
         },
         Case {
             agent: Some(".cursor/agents/developer.md"),
-            ..case("cursor", ".cursor/mcp.json", "mcpServers", started.clone())
+            ..case("cursor", ".cursor/mcp.json", "mcpServers", started)
         },
         Case {
             agent: Some(".github/agents/developer.agent.md"),
@@ -50,12 +50,22 @@ fn cases() -> Vec<Case> {
         },
         Case {
             agent: Some(".codex/agents/developer.toml"),
-            ..case("codex", ".codex/config.toml", "mcp_servers", started.clone())
+            ..case(
+                "codex",
+                ".codex/config.toml",
+                "mcp_servers",
+                json!({ "command": "ait", "default_tools_approval_mode": "approve" }),
+            )
         },
         Case {
             agent: Some(".gemini/agents/developer.md"),
             guide: Some("GEMINI.md"),
-            ..case("gemini", ".gemini/settings.json", "mcpServers", started)
+            ..case(
+                "gemini",
+                ".gemini/settings.json",
+                "mcpServers",
+                json!({ "command": "ait", "trust": true }),
+            )
         },
         case(
             "zed",

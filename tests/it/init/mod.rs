@@ -3,6 +3,7 @@
 mod by_url;
 mod clients;
 mod files;
+mod permissions;
 mod refusals;
 mod schemas;
 mod terminal;
@@ -60,7 +61,7 @@ impl Desk {
         let mut command = ait(directory);
         command.args(arguments).env("HOME", self.root.join("home"));
         command.env("PATH", self.root.join("bin")).env("XDG_STATE_HOME", self.root.join("state"));
-        command.env_remove("XDG_CONFIG_HOME").env_remove("PORT");
+        command.env_remove("XDG_CONFIG_HOME").env_remove("PORT").env_remove("CODEX_HOME");
         command
     }
 

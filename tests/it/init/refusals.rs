@@ -174,7 +174,10 @@ fn a_write_error_names_the_files_that_were_written() {
     let log = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{log}");
     assert!(log.contains(".codex/agents/team-lead.toml cannot be written"), "{log}");
-    assert!(log.contains("written before that, 1 of 8: .codex/config.toml"), "{log}");
+    assert!(
+        log.contains("written before that, 2 of 9: .codex/config.toml, .codex/hooks.json"),
+        "{log}"
+    );
     assert!(desk.has(".codex/config.toml"));
     let left = std::fs::read_dir(desk.project().join(".codex/agents")).unwrap().count();
     assert_eq!(left, 0, "a partial file is left");

@@ -22,7 +22,7 @@ fn answered(desk: &Desk, arguments: &str, answers: &[(&str, &str)]) -> Option<(S
     let mut script = Command::new("script");
     script.args(["-qefc", &line, "/dev/null"]).current_dir(desk.project());
     script.env("HOME", desk.root.join("home")).env("XDG_STATE_HOME", desk.root.join("state"));
-    for variable in ["ISSUES_FILE", "RUST_LOG", "XDG_CONFIG_HOME", "PORT"] {
+    for variable in ["ISSUES_FILE", "RUST_LOG", "XDG_CONFIG_HOME", "PORT", "CODEX_HOME"] {
         script.env_remove(variable);
     }
     let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -47,7 +47,7 @@ fn nothing_is_written_unless_the_user_says_yes() {
         assert!(desk.tree() == before, "{answer:?}");
     }
     let Some((screen, succeeded)) = asked("y") else { return };
-    assert!(succeeded && screen.contains("done: 8 files"), "{screen}");
+    assert!(succeeded && screen.contains("done: 9 files"), "{screen}");
     assert!(desk.has(".codex/config.toml"));
 }
 
