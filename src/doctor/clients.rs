@@ -19,7 +19,8 @@ use super::report::quoted;
 use super::{Check, CheckContext, Finding, PROBE_TIMEOUT, ProjectContext, Verdict};
 use crate::domain::text::counted;
 use crate::port_probe;
-use crate::setup::{ClientEntry, Damaged, Transport, entries, is_program};
+use crate::setup::clients::CODEX;
+use crate::setup::{ClientEntry, Consent, Damaged, Transport, asks, entries, is_program};
 use crate::store::json::inspect::paths_of;
 
 /// The limits on the time and the size of a program's `--version` output.
@@ -60,14 +61,13 @@ pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
     }
     let defects =
         join_all(found.iter().take(MAX_ENTRIES).map(|entry| examine_entry(context, entry))).await;
-    let defects = defects.concat();
+    let mut defects = defects.concat();
+    defects.extend(found.iter().flatten().filter_map(|entry| not_allowed(context, entry)));
+    if found.iter().flatten().any(|entry| entry.client.name == CODEX.name) {
+        defects.extend(login_shell(context).await);
+    }
     let Some(verdict) = defects.iter().map(|defect| defect.verdict).max() else {
-        let mut names: Vec<_> = found.iter().flatten().map(describe).collect();
-        names.dedup();
-        return vec![Finding::ok(
-            check,
-            format!("configured for this store: {}", names.join(", ")),
-        )];
+        return vec![Finding::ok(check, summary(context, found.iter().flatten()))];
     };
     let mut fixes: Vec<_> = defects.iter().map(|defect| defect.fix.clone()).collect();
     fixes.dedup();
@@ -84,6 +84,63 @@ pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
         }
     };
     vec![finding.fix(fixes.join("; "))]
+}
+
+/// Says which clients are configured, which of them may not be allowed yet, and which ask a person before they act.
+fn summary<'a>(context: &CheckContext, entries: impl Iterator<Item = &'a ClientEntry>) -> String {
+    let ProjectContext { root, machine, .. } = &context.project;
+    let file = context.settings.as_ref().ok().and_then(|settings| settings.file.clone());
+    let settings = file.unwrap_or_else(|| root.join("ait.toml"));
+    let mut names = Vec::new();
+    let mut unknown = Vec::new();
+    let mut asking = Vec::new();
+    for entry in entries {
+        names.push(describe(entry));
+        if consent(context, entry) == Consent::Unknown {
+            unknown.push(entry.client.title);
+        }
+        if asks(root, machine, &settings, entry.client) {
+            asking.push(entry.client.title);
+        }
+    }
+    names.dedup();
+    let mut summary = format!("configured for this store: {}", names.join(", "));
+    for (clients, what) in
+        [(unknown, "not known whether you allowed it"), (asking, "asks you before it acts")]
+    {
+        if !clients.is_empty() {
+            summary += &format!("; {what}: {}", clients.join(", "));
+        }
+    }
+    summary
+}
+
+/// Returns whether a person allowed the server of an entry. The servers of the user need that from nobody.
+fn consent(context: &CheckContext, entry: &ClientEntry) -> Consent {
+    let ProjectContext { root, machine, .. } = &context.project;
+    if entry.is_written { (entry.client.consent)(root, machine) } else { Consent::Given }
+}
+
+/// Reports a client that waits for a person to allow something.
+fn not_allowed(context: &CheckContext, entry: &ClientEntry) -> Option<Defect> {
+    let Consent::Missing(step) = consent(context, entry) else { return None };
+    let what = format!("you have not allowed all that {} needs", describe(entry));
+    Some(Defect::warning(what, format!("{}: {step}", entry.client.title)))
+}
+
+/// Reports that commands of Codex do not find `ait`: it runs them in a login shell.
+async fn login_shell(context: &CheckContext) -> Option<Defect> {
+    let ProjectContext { root, machine, .. } = &context.project;
+    let mut command = Command::new(machine.program("bash")?);
+    command.args(["-lc", "command -v ait"]).current_dir(root).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let ended = timeout(VERSION_WITHIN, command.status()).await.ok()?.ok()?;
+    (!ended.success()).then(|| {
+        Defect::warning(
+            format!("{} runs commands in a login shell, which does not find ait", CODEX.title),
+            "add the directory of ait to the PATH in ~/.profile",
+        )
+    })
 }
 
 /// Returns the client and its file, as the start of a sentence.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -64,6 +64,75 @@ fn client_entries_written_by_init_pass_the_check() {
     let mine = json!({ "projects": { desk.project().to_str().unwrap(): mine } });
     desk.write("../home/.claude.json", &mine.to_string());
     examine(&desk).only(&[]).says("clients", &["Claude Code (~/.claude.json)"]);
+}
+
+#[test]
+fn clients_that_a_person_has_not_allowed_are_reported() {
+    let desk = desk();
+    let init = || desk.init_now(&["--client", "claude-code", "--client", "codex"]);
+    let unknown = "not known whether you allowed it: Claude Code, Codex";
+    assert!(init().contains("Codex: restart it, and allow the server if it asks"));
+    examine(&desk).only(&[]).is("clients", "ok").says("clients", &[unknown]);
+    // Both clients were started, but not in this project.
+    let claude = |settings: Value| desk.write("../home/.claude.json", &settings.to_string());
+    let codex = |settings: &str| desk.write("../home/.codex/config.toml", settings);
+    claude(json!({ "projects": { "/elsewhere": { "hasTrustDialogAccepted": true } } }));
+    codex("[projects.\"/elsewhere\"]\ntrust_level = \"trusted\"\n");
+    let steps = [
+        "Claude Code: trust this project first: start claude here once",
+        "Codex: trust this project first: start codex here once and choose",
+    ];
+    let shown = init();
+    assert!(steps.iter().all(|step| shown.contains(step)), "{shown}");
+    reports(&desk, "warning", &["2 defects", steps[0], "Codex: trust this project first"]);
+    let root = desk.project();
+    let root = root.to_str().unwrap();
+    // Trust in a directory around the project counts for Claude Code alone.
+    let above = desk.root.to_str().unwrap();
+    claude(json!({ "projects": { above: { "hasTrustDialogAccepted": true } } }));
+    codex(&format!("[projects.{above:?}]\ntrust_level = \"trusted\"\n"));
+    reports(&desk, "warning", &["all that Codex (.codex/config.toml) needs", "trust this project"]);
+    codex(&format!("[projects.{root:?}]\ntrust_level = \"untrusted\"\n"));
+    reports(&desk, "warning", &["all that Codex (.codex/config.toml) needs", "trust this project"]);
+    // Codex runs hooks only after the user has seen them.
+    let trusted = format!("[projects.{root:?}]\ntrust_level = \"trusted\"\n");
+    codex(&trusted);
+    reports(&desk, "warning", &["Codex: trust its hooks first: start codex here once"]);
+    let hook = format!("{root}/.codex/hooks.json:session_start:0:0");
+    codex(&format!("{trusted}\n[hooks.state.{hook:?}]\ntrusted_hash = \"sha256:1\"\n"));
+    let examined = examine(&desk);
+    examined.only(&[]).is("clients", "ok");
+    assert!(!examined.finding("clients").to_string().contains("not known"));
+    // The user told Claude Code not to use the server, or was never asked.
+    desk.write(".claude/settings.local.json", "{ \"disabledMcpjsonServers\": [\"issues\"] }");
+    reports(&desk, "warning", &["Claude Code: it was told not to use the server"]);
+    fs::remove_file(desk.project().join(".claude/settings.local.json")).unwrap();
+    desk.init_now(&["--remove"]);
+    desk.init_now(&["--client", "claude-code", "--no-permissions"]);
+    reports(&desk, "warning", &["Claude Code: allow its server first: start claude here once"]);
+    desk.write(".claude/settings.local.json", "{ \"enabledMcpjsonServers\": [\"issues\"] }");
+    examine(&desk).only(&[]).says("clients", &["asks you before it acts: Claude Code"]);
+    // What cannot be read is not known.
+    claude(json!([]));
+    desk.write("../home/.claude.json", "{ oops");
+    examine(&desk).only(&[]).says("clients", &["not known whether you allowed it: Claude Code"]);
+}
+
+#[test]
+fn codex_needs_ait_in_a_login_shell() {
+    let desk = desk();
+    let Some(bash) = ["/bin/bash", "/usr/bin/bash"].iter().find(|bash| Path::new(bash).exists())
+    else {
+        return crate::support::skip("bash is not installed");
+    };
+    symlink(bash, desk.root.join("bin/bash")).unwrap();
+    desk.write("../home/.bash_profile", "PATH=/nowhere\n");
+    desk.init_now(&["--client", "claude-code"]);
+    examine(&desk).only(&[]);
+    desk.init_now(&["--client", "codex"]);
+    reports(&desk, "warning", &["Codex runs commands in a login shell", "~/.profile"]);
+    desk.write("../home/.bash_profile", &format!("PATH={}\n", desk.root.join("bin").display()));
+    examine(&desk).only(&[]).is("clients", "ok");
 }
 
 #[test]
