@@ -236,9 +236,8 @@ pub(super) fn section(store: &Path, preset: &Preset) -> String {
     let store = store.file_name().unwrap_or_default().to_string_lossy();
     format!(
         "## Issues\n\n\
-         The issues of this project are in one queue that all agents share: the tools of the MCP server \
-         `{SERVER}`, or\n`{PROGRAM} help` in a shell. Agents never edit `{store}`, or `.ait/` beside \
-         it.\n\n\
+         All agents share one issue queue: the MCP server `{SERVER}`, or `{PROGRAM} help` in a shell. \
+         Never edit `{store}` or `.ait/`.\n\n\
          - What is to be done and is not done now becomes an issue (`add_issue`), never a note in a file.\n\
          {}",
         preset.workflow.trim_end()

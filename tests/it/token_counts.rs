@@ -43,6 +43,31 @@ fn default_tools_stay_within_their_budget_in_both_eras() {
     }
 }
 
+/// What every worker pays before it reads an issue: its prompt, the tools that it has, the instructions of the server
+/// and the section of the project.
+#[test]
+fn fixed_cost_of_a_worker_is_at_most_2_000_tokens() {
+    let directory = directory();
+    let project = directory.path();
+    assert!(ait(project).args(["init", "--yes", "--client", "claude-code"]).status().unwrap().success());
+    let section = fs::read_to_string(project.join("CLAUDE.md")).unwrap();
+    let mut client = Client::spawn(&mut ait(project));
+    let instructions = client.initialize()["instructions"].as_str().unwrap().to_owned();
+    let list = client.request("tools/list", json!({}));
+    for worker in ["developer", "bug-fixer", "code-reviewer"] {
+        let prompt = fs::read_to_string(project.join(format!(".claude/agents/{worker}.md"))).unwrap();
+        let (matter, body) = prompt.split_once("\n---\n").unwrap();
+        let has = |tool: &&Value| matter.contains(&format!("mcp__issues__{}", tool["name"].as_str().unwrap()));
+        // Clients give a model the name, the description and the schema of a tool.
+        let tools = list["tools"].as_array().unwrap().iter().filter(has).map(|tool| {
+            json!({ "name": tool["name"], "description": tool["description"], "inputSchema": tool["inputSchema"] })
+        });
+        let tools = Value::from(tools.collect::<Vec<_>>()).to_string();
+        let costs = [body, &tools, &instructions, &section].map(tokens);
+        assert!(costs.iter().sum::<usize>() <= 2_000, "{worker}: {costs:?}");
+    }
+}
+
 /// Words for titles, descriptions and comments.
 const WORDS: [&str; 12] = [
     "login", "fails", "when", "the", "token", "expires", "before", "retry", "of", "request", "in",

@@ -226,12 +226,7 @@ fn held(issue: &Issue, agent: Option<&AgentName>, role: &Role) -> String {
         return format!("It is {}, but its holder is unknown: ask the person.", issue.status);
     };
     let (who, since, status) = (crate::mcp::shown(holder.agent), holder.since, issue.status);
-    let resume = match role.work {
-        Work::Completed => {
-            "make the checks of section 1, claim nothing, and continue after the claim"
-        }
-        _ => "do not claim, continue with section 2",
-    };
+    let resume = "do not claim, continue with section 2";
     if agent.is_some_and(|agent| agent.as_str() == holder.agent) {
         return format!("You already hold it, since {since}: {resume}.");
     }

@@ -14,13 +14,11 @@ pub(super) struct CloseIssue;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
-    /// Its first 8+ hex digits
     issue_id: IssueRef,
     /// closed: accepted; rejected: not to be done
     resolution: Resolution,
     /// Why
     comment: CommentText,
-    /// Your name
     agent: AgentName,
     /// Claim number
     claim: Option<NonZeroUsize>,
@@ -28,7 +26,7 @@ pub(super) struct Args {
 
 impl Tool for CloseIssue {
     const NAME: &'static str = "close_issue";
-    const DESCRIPTION: &'static str = "End an open issue for good.";
+    const DESCRIPTION: &'static str = "Close or reject an open issue for good.";
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {

@@ -35,8 +35,8 @@ pub(super) struct Args {
 
 impl Tool for GetNextIssue {
     const NAME: &'static str = "get_next_issue";
-    const DESCRIPTION: &'static str = "Claim the next `created` issue: nobody else gets it. Answers with all of \
-        it. You owe it complete_issue or return_issue.";
+    const DESCRIPTION: &'static str = "Claim the next `created` issue to work on: nobody else gets it. Answers \
+        with all of it. You owe it complete_issue or return_issue.";
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {

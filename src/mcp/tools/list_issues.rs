@@ -48,7 +48,8 @@ pub(super) struct Args {
 
 impl Tool for ListIssues {
     const NAME: &'static str = "list_issues";
-    const DESCRIPTION: &'static str = "Look without changing anything: the number of matches and a row for each, oldest first; or one issue.";
+    const DESCRIPTION: &'static str = "List, show or search issues (tickets, todo) and change nothing: \
+        the number of matches and a row for each, oldest first; or one issue.";
     const READ_ONLY: bool = true;
     type Args = Args;
 

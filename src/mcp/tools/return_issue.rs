@@ -14,11 +14,9 @@ pub(super) struct ReturnIssue;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
-    /// Its first 8+ hex digits
     issue_id: IssueRef,
     /// What the next one needs to know
     comment: CommentText,
-    /// Your name
     agent: AgentName,
     /// Claim number
     claim: Option<NonZeroUsize>,
