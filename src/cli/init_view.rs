@@ -8,8 +8,10 @@ use super::output::{FAINT, STRONG};
 use super::{Output, sanitize};
 use crate::setup::{CLIENTS, FileChange, FoundClient, Plan};
 
-/// How many lines of a change are shown. Those of a new prompt are only counted.
+/// How many lines of a change are shown.
 const MAX_LINES: usize = 120;
+/// How many lines of a changed prompt are shown. Those of a new one are only counted.
+const MAX_PROMPT_LINES: usize = 24;
 /// How many unchanged lines are shown around those that change.
 const CONTEXT: usize = 2;
 
@@ -54,7 +56,8 @@ fn write_change(change: &FileChange, output: &mut Output) -> Result<()> {
     }
     output.line(format_args!("{shown} ({})", change.kind()))?;
     let lines = difference(before.unwrap_or_default(), after);
-    for (tag, line) in lines.iter().take(MAX_LINES) {
+    let limit = if is_prompt { MAX_PROMPT_LINES } else { MAX_LINES };
+    for (tag, line) in lines.iter().take(limit) {
         let (sign, style) = match tag {
             Some(ChangeTag::Insert) => ("+ ", AnsiColor::Green.on_default()),
             Some(ChangeTag::Delete) => ("- ", AnsiColor::Red.on_default()),
@@ -65,8 +68,8 @@ fn write_change(change: &FileChange, output: &mut Output) -> Result<()> {
         let line = output.styled(style, format_args!("{sign}{text}"));
         output.line(format_args!("  {}", line.trim_end()))?;
     }
-    if lines.len() > MAX_LINES {
-        let more = format!("  … {} more lines", lines.len() - MAX_LINES);
+    if lines.len() > limit {
+        let more = format!("  … {} more lines", lines.len() - limit);
         output.line(output.styled(FAINT, more))?;
     }
     Ok(())

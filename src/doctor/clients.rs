@@ -115,7 +115,7 @@ fn summary<'a>(context: &CheckContext, entries: impl Iterator<Item = &'a ClientE
     summary
 }
 
-/// Returns whether a person allowed the server of an entry. The servers of the user need that from nobody.
+/// Returns whether a person allowed the server of an entry. A server that the user configured needs no more.
 fn consent(context: &CheckContext, entry: &ClientEntry) -> Consent {
     let ProjectContext { root, machine, .. } = &context.project;
     if entry.is_written { (entry.client.consent)(root, machine) } else { Consent::Given }

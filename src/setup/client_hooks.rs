@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::edit::json::Dialect;
 use super::edit::{EditError, json};
-use super::server_file::is_program;
+use super::host_env::is_program;
 use super::staged_file::StagedFiles;
 use super::{HostEnv, Plan, SetupError};
 use crate::string_enum::string_enum;

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::clients::{CLAUDE_CODE, CLIENTS, Client, ConfigLocation, Connection};
 use super::error::SetupError;
-use super::host_env::HostEnv;
-use super::server_file::{check, command_line, get_at, is_program, store};
+use super::host_env::{HostEnv, is_program};
+use super::server_file::{check, command_line, get_at, store};
 use super::staged_file::read;
 use super::{PROGRAM, SERVER};
 

@@ -79,3 +79,10 @@ impl HostEnv {
         }
     }
 }
+
+/// Returns true if a path has the name of the program.
+pub fn is_program(path: &str) -> bool {
+    // An entry may have been written on Windows.
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name == super::PROGRAM || name.eq_ignore_ascii_case(concat!("ait", ".exe"))
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::clients::{CLIENTS, guides};
+use super::clients::{CLIENTS, Client, guides};
 use super::edit::{gitignore, marked};
 use super::error::SetupError;
 use super::host_env::HostEnv;
@@ -12,7 +12,7 @@ use super::plan::{patterns, prompt_file, section};
 use super::presets::Preset;
 use super::prompts::{PROMPTS, PromptState};
 use super::staged_file::StagedFiles;
-use super::{FileChange, Project, REPAIR_SUFFIX};
+use super::{FileChange, Project, REPAIR_SUFFIX, permissions, server_file};
 
 /// A project that was set up.
 #[derive(Clone, Debug)]
@@ -219,4 +219,18 @@ impl FileChange {
         name.push(format!("{REPAIR_SUFFIX}{time}"));
         Self { copy_to: Some(PathBuf::from(name)), ..self }
     }
+}
+
+/// Returns true if a client asks a person about what `ait init` would let it do. `settings` is the file of the
+/// project's settings.
+pub fn asks(root: &Path, env: &HostEnv, settings: &Path, client: &Client) -> bool {
+    let mut files = StagedFiles::new(root, env, true);
+    let is_planned = permissions::grant(root, settings, client.allow_lists, &mut files).is_ok();
+    let entry = client.file(root, env).and_then(|file| {
+        let file = files.file(&file, None).ok()?;
+        file.inspect(|text| server_file::get(client, text)).ok()?
+    });
+    let entry = entry.unwrap_or_default();
+    let has_all = (client.granted)().iter().all(|(name, value)| entry[name] == *value);
+    !is_planned || !has_all || !files.changes().is_empty()
 }

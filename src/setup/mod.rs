@@ -39,15 +39,13 @@ pub use consent::Consent;
 pub use error::SetupError;
 pub use existing::{ClientEntry, Damaged, InvalidEntry, Transport, entries};
 pub use found_client::FoundClient;
-pub use host_env::HostEnv;
-pub use installed::{InstalledSetup, ManagedSection, SectionState, SetupStatus};
-pub use permissions::asks;
+pub use host_env::{HostEnv, is_program};
+pub use installed::{InstalledSetup, ManagedSection, SectionState, SetupStatus, asks};
 pub use plan::{SetupRequest, plan};
 pub use presets::Preset;
 pub use recommendation::{Recommendation, recommend};
 pub use removal::removal;
 pub use report::{ChangeReport, SetupReport, next_steps, steps_after_removal};
-pub use server_file::is_program;
 pub use staged_file::FileChange;
 
 use staged_file::StagedFiles;

@@ -6,12 +6,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::clients::Client;
 use super::edit::json::Dialect;
 use super::edit::{json, toml};
 use super::error::SetupError;
 use super::staged_file::{StagedFiles, read};
-use super::{FileChange, HostEnv, PROGRAM, SERVER, server_file};
+use super::{FileChange, PROGRAM, SERVER};
 
 /// The subcommands that prompts tell agents to run. None of them restores, removes or configures anything.
 const COMMANDS: [&str; 10] =
@@ -77,10 +76,10 @@ pub(super) fn git_directory(root: &Path, _: Option<&str>) -> Vec<String> {
 pub(super) fn grant(
     root: &Path,
     settings: &Path,
-    client: &Client,
+    lists: &[AllowList],
     files: &mut StagedFiles<'_>,
 ) -> Result<(), SetupError> {
-    each(root, settings, client, files, |list, items, file| {
+    each(root, settings, lists, files, |list, items, file| {
         file.edit(|text| {
             if list.is_toml() {
                 return toml::append_missing(text, list.path, items);
@@ -95,30 +94,16 @@ pub(super) fn grant(
 pub(super) fn revoke(
     root: &Path,
     settings: &Path,
-    client: &Client,
+    lists: &[AllowList],
     files: &mut StagedFiles<'_>,
 ) -> Result<(), SetupError> {
-    each(root, settings, client, files, |list, items, file| {
+    each(root, settings, lists, files, |list, items, file| {
         let is_ours = |item: &Value| items.iter().any(|ours| item == ours);
         file.remove_from(|text| {
             let remove = if list.is_toml() { toml::remove_items } else { json::remove_items };
             remove(text, list.path, &is_ours)
         })
     })
-}
-
-/// Returns true if a client asks a person about what `ait init` would let it do. `settings` is the file of the
-/// project's settings.
-pub fn asks(root: &Path, env: &HostEnv, settings: &Path, client: &Client) -> bool {
-    let mut files = StagedFiles::new(root, env, true);
-    let is_planned = grant(root, settings, client, &mut files).is_ok();
-    let entry = client.file(root, env).and_then(|file| {
-        let file = files.file(&file, None).ok()?;
-        file.inspect(|text| server_file::get(client, text)).ok()?
-    });
-    let entry = entry.unwrap_or_default();
-    let has_all = (client.granted)().iter().all(|(name, value)| entry[name] == *value);
-    !is_planned || !has_all || !files.changes().is_empty()
 }
 
 /// The command that tests the project, by its settings, if they have one.
@@ -130,12 +115,12 @@ pub(super) fn check(settings: &Path) -> Option<String> {
 fn each(
     root: &Path,
     settings: &Path,
-    client: &Client,
+    lists: &[AllowList],
     files: &mut StagedFiles<'_>,
     edit: impl Fn(&AllowList, &[String], &mut FileChange) -> Result<(), SetupError>,
 ) -> Result<(), SetupError> {
     let check = check(settings);
-    for list in client.allow_lists {
+    for list in lists {
         let file = files.file(&root.join(list.file), Some(root))?;
         edit(list, &(list.items)(root, check.as_deref()), file)?;
     }

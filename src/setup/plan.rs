@@ -44,7 +44,7 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
     for client in &request.clients {
         server(request, client, &mut files, &mut notes)?;
         if request.permissions {
-            permissions::grant(&project.root, &project.settings, client, &mut files)?;
+            permissions::grant(&project.root, &project.settings, client.allow_lists, &mut files)?;
         }
         if let Some(hooks) = client.hooks {
             client_hooks::stage(hooks, &project.root, &mut files, &project.command)?;

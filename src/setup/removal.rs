@@ -32,7 +32,7 @@ pub fn removal(
         clients.is_empty() || clients.iter().any(|wanted| wanted.name == client.name)
     }) {
         server(project, client, &mut files)?;
-        permissions::revoke(root, &project.settings, client, &mut files)?;
+        permissions::revoke(root, &project.settings, client.allow_lists, &mut files)?;
         if let Some(hooks) = client.hooks {
             client_hooks::unstage(hooks, root, &mut files)?;
         }

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
+use super::SERVER;
 use super::clients::{Client, Format};
 use super::edit::{EditError, ServerEntry, json, toml};
-use super::{PROGRAM, SERVER};
+use super::host_env::is_program;
 
 /// The argument that names the store, and the variable that does so without it.
 const STORE_ARGUMENT: &str = "--file";
@@ -94,13 +95,6 @@ pub(super) fn is_tracker(entry: &Value, command: &str) -> bool {
 /// The store that an entry names.
 pub(super) fn named_store(entry: &Value) -> Option<String> {
     store(&command_line(entry), entry).0
-}
-
-/// Returns true if a path has the name of the program.
-pub fn is_program(path: &str) -> bool {
-    // An entry may have been written on Windows.
-    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    name == PROGRAM || name.eq_ignore_ascii_case(concat!("ait", ".exe"))
 }
 
 /// The program of an entry, and its arguments.

@@ -168,7 +168,7 @@ fn init_project_names_what_it_wrote_before_a_write_error() {
     assert_eq!(result["_meta"]["ait/error"]["code"], "NOT_SAVED", "{result}");
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(text.contains(".codex/agents/team-lead.toml cannot be written"), "{text}");
-    assert!(text.contains("written before that, 1 of ") && text.contains("too large"), "{text}");
+    assert!(text.contains("written before that, 2 of ") && text.contains("too large"), "{text}");
 }
 
 #[test]

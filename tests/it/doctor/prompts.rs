@@ -60,7 +60,7 @@ fn fix_updates_an_old_prompt_and_keeps_a_copy() {
     desk.write(DEVELOPER, &old);
     let before = desk.tree().len();
     let shown = desk.init_now(&["--client", "claude-code"]);
-    assert!(shown.contains("developer.md (changed)") && !shown.contains("Note"), "{shown}");
+    assert!(shown.contains("developer.md (changed)") && !shown.contains("stays"), "{shown}");
     assert_eq!((desk.read(DEVELOPER), desk.tree().len()), (current, before));
     // `ait init --remove` removes an old prompt, too.
     desk.write(DEVELOPER, &old);

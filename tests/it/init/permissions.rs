@@ -164,6 +164,7 @@ fn codex_may_write_to_git_only_where_the_directory_exists() {
     // The project is a directory of the repository.
     let desk = Desk::new();
     fs::rename(desk.project().join(".git"), desk.root.join(".git")).unwrap();
+    desk.write("issues.json", "{ \"issues\": [] }\n");
     desk.init_now(&["--client", "codex"]);
     assert_eq!(roots(&desk), json!(["../../.git"]));
 }
