@@ -104,6 +104,7 @@ mod store_url;
 mod structure;
 mod subscriptions;
 mod support;
+mod team;
 mod tidy;
 mod token_counts;
 mod tokens;

@@ -31,13 +31,17 @@ pub fn node() -> Result<PathBuf, &'static str> {
     }
 }
 
-/// Runs a script with an interpreter, if it is installed, and checks its output.
-pub fn run(interpreter: Result<PathBuf, &'static str>, script: &str, given: &[&str]) {
+/// Runs a script with an interpreter, if it is installed, checks its output and returns it.
+pub fn run(
+    interpreter: Result<PathBuf, &'static str>,
+    script: &str,
+    given: &[&str],
+) -> Option<String> {
     let interpreter = match interpreter {
         Ok(interpreter) => interpreter,
         Err(missing) => {
             super::skip(&format!("{script}: {missing}"));
-            return;
+            return None;
         }
     };
     let mut command = Command::new(interpreter);
@@ -51,4 +55,5 @@ pub fn run(interpreter: Result<PathBuf, &'static str>, script: &str, given: &[&s
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{script} {given:?}: {}\n{out}\n{err}", output.status);
     assert!(out.contains("ok, "), "{script} reports no checks:\n{out}");
+    Some(out.into_owned())
 }

@@ -1,0 +1,186 @@
+"""What the project is, what is filed, and what the lead, the workers and the reviewer do.
+
+Each agent follows the prompt that `ait init` wrote for it, without a look at the time: what it does next depends on
+what its last calls answered.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+
+from model import Dies, Hangs
+
+TEST = "sh test.sh"
+MAX_ROUNDS = 12
+
+
+@dataclass
+class Work:
+    """An issue, what solves it, and what happens to its first worker in the middle of that."""
+
+    title: str
+    kind: str
+    file: str
+    old: str
+    new: str
+    expect: str
+    accident: type | None = None
+
+
+WORK = [
+    Work("Greet without a typo", "bug", "greet.sh", 'echo "Helo, $1"\n', 'echo "Hello, $1"\n', "sh greet.sh Ada"),
+    Work("Multiply for the total", "bug", "total.sh", "echo $(($1 + $2))\n", "echo $(($1 * $2))\n", "sh total.sh 3 4",
+         Dies),
+    Work("Shout a word", "feature", "shout.sh", "", 'echo "$1!"\n', "sh shout.sh hey", Hangs),
+]
+EXPECTED = {"greet.sh": "Hello, Ada", "total.sh": "12", "shout.sh": "hey!"}
+FILES = {
+    "test.sh": 'for test in tests/*.sh; do sh "$test" || exit 1; done\necho passed\n',
+    "tests/itself.sh": "true\n",
+    **{work.file: work.old for work in WORK if work.old},
+}
+
+
+class Scenario:
+    """The scripts of the agents of one client, over all its sessions."""
+
+    def __init__(self, client):
+        self.client = client
+        self.attempts = {work.title: 0 for work in WORK}
+
+    def script(self, request):
+        """Returns the script of an agent that begins."""
+        do = self.client.Steps()
+        if request.agent == "team-lead":
+            return (yield from self.lead(do))
+        role = request.agent.rstrip("-0123456789")
+        title = f"# {role.replace('-', ' ').capitalize()}\n"
+        assert title in request.system, f"{request.agent} does not have the prompt of its role"
+        part = self.reviewer if role == "code-reviewer" else self.worker
+        return (yield from part(do, request.agent))
+
+    def lead(self, do):
+        """Starts what the queue needs until nothing waits, and frees what its own workers left."""
+        started = []
+        for number in range(MAX_ROUNDS):
+            completed, bugs, others, held = yield from queue(do)
+            roles = ["code-reviewer"] * (completed > 0) + ["bug-fixer"] * (bugs > 0)
+            # As many workers as issues that can be claimed.
+            roles += ["developer"] * (bugs + others > len([role for role in roles if role == "bug-fixer"]))
+            if roles:
+                yield from do.start([(role, prompt(role, started, number)) for role in roles])
+            elif held:
+                yield from do.shell("ait wait --timeout 90s")
+            else:
+                return "All issues are closed."
+            yield from free(do, started)
+        raise RuntimeError(f"the queue is not empty after {MAX_ROUNDS} rounds")
+
+    def worker(self, do, agent):
+        """Claims, solves and hands in one issue."""
+        kind = {"classification": "bug"} if agent.startswith("bug-fixer") else {}
+        answer = yield from do.mcp("get_next_issue", agent=agent, **kind)
+        if not answer.startswith("{"):
+            return f"Nothing to do: {answer}"
+        issue = json.loads(answer)
+        work = next(work for work in WORK if work.title == issue["title"])
+        self.attempts[work.title] += 1
+        short = issue["id"][:8]
+        place = yield from worktree(do, short)
+        left = yield from do.shell(f"git -C {place} status --short")
+        if work.file not in left:
+            yield from solve(do, work, place)
+        if work.accident and self.attempts[work.title] == 1:
+            yield work.accident
+        tested = yield from do.shell(f"cd {place} && {TEST}")
+        assert "passed" in tested, tested
+        yield from do.shell(f"git -C {place} add {work.file} tests/{work.file}")
+        yield from do.shell(f'git -C {place} commit -m "{work.title}"')
+        comment = f"Branch issue-{short}. New test tests/{work.file}. Verified: {TEST} passes."
+        yield from do.mcp("complete_issue", issue_id=short, comment=comment, agent=agent, claim=claim(issue))
+        return f"Completed {short}."
+
+    def reviewer(self, do, agent):
+        """Reviews, merges and closes one issue."""
+        answer = yield from do.mcp("get_next_review_item", agent=agent)
+        if not answer.startswith("{"):
+            return f"Nothing to review: {answer}"
+        short = json.loads(answer)["id"][:8]
+        yield from do.shell(f"git diff main...issue-{short}")
+        commit = yield from merge(do, short)
+        comment = f"Merged issue-{short} into main as {commit}. {TEST} passes before and after the merge."
+        yield from do.mcp("close_issue", issue_id=short, resolution="closed", comment=comment, agent=agent)
+        return f"Closed {short}."
+
+
+def queue(do):
+    """Returns how many issues wait for review, how many bugs and others wait for work, and how many are held."""
+    counts = []
+    # What is held comes first: if its claim lapses now, it is counted among what waits.
+    for asked in (
+        {"status": "in_progress"},
+        {"status": "completed"},
+        {"status": "created", "classification": "bug"},
+        {"status": "created", "classification": "improvement"},
+        {"status": "created", "classification": "feature"},
+    ):
+        answer = yield from do.mcp("list_issues", take=1, **asked)
+        counts.append(int((re.match(r"\d+", answer) or "0")[0]))
+    held, completed, bugs, improvements, features = counts
+    return completed, bugs, improvements + features, held
+
+
+def prompt(role, started, number):
+    """Returns the prompt of a worker with the next free name of its role, and notes the name."""
+    same = sum(name.startswith(role) for name in started)
+    name = role if role == "code-reviewer" or not same else f"{role}-{same + 1}"
+    started.append(name)
+    return f"Your agent name is {name}. Round {number + 1}: claim one issue, work it, hand it in, and report."
+
+
+def free(do, started):
+    """Returns the issues that workers of this lead held when they ended."""
+    rows = yield from do.mcp("list_issues", status="in_progress")
+    for short in re.findall(r"^([0-9a-f]{8}) ", rows, re.M):
+        held = json.loads((yield from do.mcp("list_issues", issue_id=short))).get("claim", {})
+        if held.get("agent") in started:
+            left = yield from do.shell(f"git -C .worktrees/{short} status --short")
+            comment = f"{held['agent']} ended without handing in. Its worktree has uncommitted changes: {left}"
+            # The claim may lapse at this moment.
+            yield from do.mcp(
+                "return_issue", may_fail=True, issue_id=short, comment=comment, agent="team-lead", claim=held["number"]
+            )
+
+
+def claim(issue):
+    return int(re.search(r"claim (\d+)", issue["claim"])[1])
+
+
+def solve(do, work, place):
+    """Makes the change with the tools of the client that edit files."""
+    test = f'test "$({work.expect})" = "{EXPECTED[work.file]}"\n'
+    yield from do.write(f"{place}/tests/{work.file}", test)
+    if work.old:
+        yield from do.edit(f"{place}/{work.file}", work.old, work.new)
+    else:
+        yield from do.write(f"{place}/{work.file}", work.new)
+
+
+def worktree(do, short):
+    """Makes or continues the worktree of an issue, and returns its path. One call of `ait worktree` is to do it."""
+    place = f".worktrees/{short}"
+    if place not in (yield from do.shell("git worktree list")):
+        yield from do.shell(f"git worktree add {place} -b issue-{short} main")
+    return place
+
+
+def merge(do, short):
+    """Merges the branch of an issue and removes its worktree. One call of `ait merge` is to do it."""
+    dirty = yield from do.shell("git status --porcelain --untracked-files=no")
+    assert not dirty.strip(), dirty
+    yield from do.shell(f"git merge --no-ff --no-edit issue-{short}")
+    tested = yield from do.shell(TEST)
+    assert "passed" in tested, tested
+    yield from do.shell(f"git worktree remove .worktrees/{short}")
+    yield from do.shell(f"git branch -d issue-{short}")
+    return (yield from do.shell("git rev-parse --short HEAD")).strip()
