@@ -9,7 +9,7 @@ use crate::support::scripts::{folder, run};
 /// The issues of the scenario.
 const ISSUES: usize = 3;
 /// The most MCP calls, and tokens in their arguments and results, that a finished issue may cost all agents together.
-const MAX_CALLS: usize = 20;
+const MAX_CALLS: usize = 12;
 const MAX_TOKENS: usize = 1_200;
 
 /// Returns a Python, if the coding agents are installed.

@@ -26,8 +26,8 @@ def permit(project, test):
     allow = settings.setdefault("permissions", {}).setdefault("allow", [])
     allow += [
         "mcp__issues", "Bash(ait *)", "Bash(git worktree add .worktrees/*)", "Bash(git worktree remove .worktrees/*)",
-        "Bash(git -C .worktrees/* status *)", "Bash(git -C .worktrees/* add *)",
-        "Bash(git -C .worktrees/* commit *)", "Bash(git merge --no-ff *)", "Bash(git branch -d issue-*)",
+        "Bash(git -C *.worktrees/* status *)", "Bash(git -C *.worktrees/* add *)",
+        "Bash(git -C *.worktrees/* commit *)", "Bash(git merge --no-ff *)", "Bash(git branch -d issue-*)",
         "Edit(/.worktrees/**)", f"Bash({test})",
     ]
     path.write_text(json.dumps(settings, indent=2))

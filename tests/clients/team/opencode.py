@@ -23,9 +23,9 @@ def permit(project, test):
     settings = {"$schema": "https://opencode.ai/config.json", **json.loads(path.read_text())}
     # The last rule that matches counts.
     commands = [
-        "ait *", "git worktree *", "git -C .worktrees/* status *", "git -C .worktrees/* add *",
-        "git -C .worktrees/* commit *", "git status *", "git diff *", "git rev-parse *", "git merge --no-ff *",
-        "git branch -d issue-*", "cd .worktrees/*", test,
+        "ait *", "git worktree *", "git -C *.worktrees/* status *", "git -C *.worktrees/* add *",
+        "git -C *.worktrees/* commit *", "git status *", "git diff *", "git rev-parse *", "git merge --no-ff *",
+        "git branch -d issue-*", "cd *.worktrees/*", test,
     ]
     settings["permission"] = {
         "bash": {"*": "deny", **dict.fromkeys(commands, "allow")}, "edit": {"*": "deny", ".worktrees/*": "allow"},

@@ -63,17 +63,19 @@ class Scenario:
         """Starts what the queue needs until nothing waits, and frees what its own workers left."""
         started = []
         for number in range(MAX_ROUNDS):
-            completed, bugs, others, held = yield from queue(do)
-            roles = ["code-reviewer"] * (completed > 0) + ["bug-fixer"] * (bugs > 0)
+            counts = json.loads((yield from do.mcp("list_issues", take=0)))
+            ready, held = counts["ready"], counts["in_progress"]
+            roles = ["code-reviewer"] * (ready["review"] > 0) + ["bug-fixer"] * (ready["bug"] > 0)
             # As many workers as issues that can be claimed.
-            roles += ["developer"] * (bugs + others > len([role for role in roles if role == "bug-fixer"]))
+            roles += ["developer"] * (ready["bug"] + ready["feature"] > roles.count("bug-fixer"))
+            if held and (yield from free(do, started)):
+                continue
             if roles:
                 yield from do.start([(role, prompt(role, started, number)) for role in roles])
             elif held:
-                yield from do.shell("ait wait --timeout 90s")
+                yield from do.shell("ait wait --any --timeout 90s")
             else:
                 return "All issues are closed."
-            yield from free(do, started)
         raise RuntimeError(f"the queue is not empty after {MAX_ROUNDS} rounds")
 
     def worker(self, do, agent):
@@ -113,23 +115,6 @@ class Scenario:
         return f"Closed {short}."
 
 
-def queue(do):
-    """Returns how many issues wait for review, how many bugs and others wait for work, and how many are held."""
-    counts = []
-    # What is held comes first: if its claim lapses now, it is counted among what waits.
-    for asked in (
-        {"status": "in_progress"},
-        {"status": "completed"},
-        {"status": "created", "classification": "bug"},
-        {"status": "created", "classification": "improvement"},
-        {"status": "created", "classification": "feature"},
-    ):
-        answer = yield from do.mcp("list_issues", take=1, **asked)
-        counts.append(int((re.match(r"\d+", answer) or "0")[0]))
-    held, completed, bugs, improvements, features = counts
-    return completed, bugs, improvements + features, held
-
-
 def prompt(role, started, number):
     """Returns the prompt of a worker with the next free name of its role, and notes the name."""
     same = sum(name.startswith(role) for name in started)
@@ -139,17 +124,20 @@ def prompt(role, started, number):
 
 
 def free(do, started):
-    """Returns the issues that workers of this lead held when they ended."""
+    """Returns what workers of this lead still hold to the queue, and whether there was anything."""
+    found = False
     rows = yield from do.mcp("list_issues", status="in_progress")
     for short in re.findall(r"^([0-9a-f]{8}) ", rows, re.M):
         held = json.loads((yield from do.mcp("list_issues", issue_id=short))).get("claim", {})
         if held.get("agent") in started:
+            found = True
             left = yield from do.shell(f"git -C .worktrees/{short} status --short")
             comment = f"{held['agent']} ended without handing in. Its worktree has uncommitted changes: {left}"
             # The claim may lapse at this moment.
             yield from do.mcp(
                 "return_issue", may_fail=True, issue_id=short, comment=comment, agent="team-lead", claim=held["number"]
             )
+    return found
 
 
 def claim(issue):
@@ -167,7 +155,7 @@ def solve(do, work, place):
 
 
 def worktree(do, short):
-    """Makes or continues the worktree of an issue, and returns its path. One call of `ait worktree` is to do it."""
+    """Makes or continues the worktree of an issue, and returns its path."""
     place = f".worktrees/{short}"
     if place not in (yield from do.shell("git worktree list")):
         yield from do.shell(f"git worktree add {place} -b issue-{short} main")
@@ -175,7 +163,7 @@ def worktree(do, short):
 
 
 def merge(do, short):
-    """Merges the branch of an issue and removes its worktree. One call of `ait merge` is to do it."""
+    """Merges the branch of an issue, removes its worktree, and returns the commit."""
     dirty = yield from do.shell("git status --porcelain --untracked-files=no")
     assert not dirty.strip(), dirty
     yield from do.shell(f"git merge --no-ff --no-edit issue-{short}")
