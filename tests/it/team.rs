@@ -60,4 +60,5 @@ fn codex_works_the_queue_off() {
 #[test]
 fn opencode_works_the_queue_off() {
     work_the_queue_off("opencode");
+    notice_denied_calls("opencode");
 }

@@ -107,13 +107,13 @@ class Model:
         self.server.shutdown()
         self.server.server_close()
 
-    def hung(self, limit):
+    def hung(self, limit, client):
         """Waits until one agent hangs and all others have ended, but for the lead that waits for them.
 
-        Returns false if that takes longer than `limit` seconds.
+        Returns false if that takes longer than `limit` seconds, or if the process of the client ends before.
         """
         with self.changed:
-            return self.changed.wait_for(self.only_hangs, limit)
+            return any(self.changed.wait_for(self.only_hangs, 1) for _ in range(limit) if client.poll() is None)
 
     def only_hangs(self):
         """Returns true if every agent beside the lead has its last reply and one hangs, or if the run has failed."""

@@ -13,23 +13,27 @@ REFUSED = ("registry.npmjs.org:443",)
 
 
 def prepare(home, project):
-    """Needs no consent of a person: it connects to the servers of every project."""
+    """Denies everything: by itself opencode allows it, and connects to the servers of every project."""
+    set_permission(project, {"bash": "deny", "edit": "deny"})
 
 
 def permit(project, test):
-    """Allows what the team needs, and nothing else. `ait init` writes no permissions for it."""
-    path = project / "opencode.json"
-    # Without this line, opencode adds it, and the main worktree has a change that is not committed.
-    settings = {"$schema": "https://opencode.ai/config.json", **json.loads(path.read_text())}
-    # The last rule that matches counts.
+    """Allows what the team needs. `ait init` writes no permissions for it."""
     commands = [
         "ait *", "git worktree *", "git -C *.worktrees/* status *", "git -C *.worktrees/* add *",
         "git -C *.worktrees/* commit *", "git status *", "git diff *", "git rev-parse *", "git merge --no-ff *",
         "git branch -d issue-*", "cd *.worktrees/*", test,
     ]
-    settings["permission"] = {
+    # The last rule that matches counts.
+    set_permission(project, {
         "bash": {"*": "deny", **dict.fromkeys(commands, "allow")}, "edit": {"*": "deny", ".worktrees/*": "allow"},
-    }
+    })
+
+
+def set_permission(project, permission):
+    path = project / "opencode.json"
+    # Without `$schema`, opencode adds it, and the main worktree has a change that is not committed.
+    settings = {"$schema": "https://opencode.ai/config.json", **json.loads(path.read_text()), "permission": permission}
     path.write_text(json.dumps(settings, indent=2))
 
 

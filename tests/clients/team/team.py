@@ -93,25 +93,25 @@ class Run:
             **dict.fromkeys(["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"], proxy),
             **dict.fromkeys(["NO_PROXY", "no_proxy"], "127.0.0.1,localhost"),
         }
-        started = subprocess.Popen(
-            self.client.command(str(program), model), cwd=self.project, env=environment, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.errors, start_new_session=True,
-        )
-        try:
-            if killed:
-                hung = model.hung(SESSION)
+        with tempfile.TemporaryFile("w+") as output:
+            started = subprocess.Popen(
+                self.client.command(str(program), model), cwd=self.project, env=environment, text=True,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=self.errors, start_new_session=True,
+            )
+            try:
+                if killed:
+                    hung = model.hung(SESSION, started)
+                    started.kill()
+                    self.check(hung, "the client did not come to the point where it is killed")
+                started.wait(SESSION)
+            finally:
                 started.kill()
-                self.check(hung, "the client did not come to the point where it is killed")
-            output, _ = started.communicate(timeout=SESSION)
-        except subprocess.TimeoutExpired:
-            started.kill()
-            raise AssertionError(f"the session did not end in {SESSION} s: {started.communicate()[0]}") from None
-        finally:
-            if started.poll() is None:
-                started.kill()
+                started.wait()
+            output.seek(0)
+            printed = output.read()
         self.check(not model.failures, "\n".join(model.failures))
-        self.check(started.returncode == (-signal.SIGKILL if killed else 0), f"{started.returncode}: {output}")
-        return output
+        self.check(started.returncode == (-signal.SIGKILL if killed else 0), f"{started.returncode}: {printed}")
+        return printed
 
     def processes(self):
         """Returns the processes that have the home of this run."""
