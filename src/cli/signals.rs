@@ -51,7 +51,8 @@ impl Live {
         self.keyboard = Keyboard::open();
     }
 
-    /// Does work for at most a time. Returns `None` if the time passes, or the user ends the command, before it is done.
+    /// Does work for at most a time. Returns `None` if the time passes, or the user ends the command, before it is
+    /// done.
     pub async fn until_end<T>(
         &mut self,
         limit: Duration,

@@ -248,8 +248,8 @@ impl Config {
     ///
     /// Invalid settings have their defaults. While there are any, events of the log are kept whatever their age and
     /// size. HTTP is served only if all invalid settings are harmless: the name, the port, log settings,
-    /// `keep-events`, `agent`, `network-file-system`, `on-question`, `check`, `web-actions`, `projects`, and the settings of
-    /// claims.
+    /// `keep-events`, `agent`, `network-file-system`, `on-question`, `check`, `web-actions`, `projects`, and the
+    /// settings of claims.
     pub fn tolerant(
         arguments: &Arguments,
         environment: impl Fn(&str) -> Option<OsString>,

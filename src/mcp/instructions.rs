@@ -10,8 +10,7 @@ in_review -close_issue-> closed or rejected (both final). return_issue: back to 
 
 Work in a git worktree (`ait worktree ID`), verify, complete_issue. If you cannot finish, return_issue \
 with what the next one needs to know; after three returns, close_issue as rejected and say why. Review: \
-read, build and test the branch, merge it (`ait merge ID`) and close_issue, or return_issue with exactly \
-what must change. Lead: list_issues with take: 0 counts what is ready.
+test the branch, merge it (`ait merge ID`), close_issue. Lead: list_issues with take: 0 counts what is ready.
 
 Pass the same `agent` in every call. The first 8 digits of an id are enough. Errors say what to do next.";
 

@@ -98,8 +98,8 @@ pub trait Store: Send + Sync {
     /// in one step, or none.
     ///
     /// Returns the outcome of each command with the events of all of them, or the first refusal; then none of them
-    /// changed anything. An answer means that the events are durable. Dropping the future before that withdraws the commands that are not decided yet.
-    /// If a caller is gone when its claim is decided, the claim lapses at once.
+    /// changed anything. An answer means that the events are durable. Dropping the future before that withdraws the
+    /// commands that are not decided yet. If a caller is gone when its claim is decided, the claim lapses at once.
     ///
     /// # Errors
     ///

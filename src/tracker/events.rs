@@ -49,7 +49,8 @@ pub struct Bounds {
     pub oldest: u64,
 }
 
-/// The numbers of the events of a change, or of several: `412`, or `412-460`, or `412,415-460` if others are in between.
+/// The numbers of the events of a change, or of several: `412`, or `412-460`, or `412,415-460` if others are between
+/// them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventNumbers {
     /// In their order, with other numbers between them. There is at least one.

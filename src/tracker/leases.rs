@@ -222,8 +222,8 @@ impl Tracker {
         Ok(self.states_of(leases).await)
     }
 
-    /// Returns which of these issues have a claim whose client is gone, each with the time until the claim lapses, if it
-    /// does.
+    /// Returns which of these issues have a claim whose client is gone, each with the time until the claim lapses, if
+    /// it does.
     ///
     /// # Errors
     ///

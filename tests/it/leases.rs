@@ -59,7 +59,8 @@ fn claim_of_a_killed_process_lapses_after_the_grace_period() {
     assert!(refusal.contains("rev-2 has held it"), "{refusal}");
 }
 
-/// A number that no claim has is no way to leave the number out, or an agent whose claim has ended could end another one.
+/// A number that no claim has is no way to leave the number out: an agent whose claim has ended could end another one
+/// so.
 #[test]
 fn zero_is_no_claim_number_and_no_time_to_live() {
     let directory = directory();

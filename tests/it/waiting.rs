@@ -319,7 +319,7 @@ fn commands_wait_for_an_issue_a_change_or_a_question() {
     ait(&["add", "a feature", "-c", "feature"]);
     assert!(feature.end().1.ends_with(" created: a feature\n"));
 
-    // Anything for anybody: work that is assigned to another agent, what an answer frees, and what waits for review.
+    // Anything for any agent: work that is assigned to one, what an answer frees, and what waits for review.
     let any = || begin(&["wait", "--any"]);
     ait(&["next", "-a", "b"]);
     let assigned = any();

@@ -113,12 +113,8 @@ pub struct List {
 impl List {
     /// Returns a page that is written as JSON, and that no other page follows.
     pub fn plain(page: Page, now: Timestamp) -> Self {
-        let listed = |issue| ListedIssue {
-            issue,
-            is_short_id_unique: false,
-            is_blocked: false,
-            gone: None,
-        };
+        let listed =
+            |issue| ListedIssue { issue, is_short_id_unique: false, is_blocked: false, gone: None };
         Self {
             total: page.total,
             is_at_least: !page.is_exact,

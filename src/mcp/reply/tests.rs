@@ -231,13 +231,12 @@ fn issues_with_every_label_stay_within_the_smallest_budget() {
     let issue = Arc::new(laden());
     let fields = || Some("id,title,labels,assignee,links,parked".parse().unwrap());
     let rows = |count: usize, fields| {
-        let row =
-            || ListedIssue {
-                issue: issue.clone(),
-                is_short_id_unique: false,
-                is_blocked: true,
-                gone: None,
-            };
+        let row = || ListedIssue {
+            issue: issue.clone(),
+            is_short_id_unique: false,
+            is_blocked: true,
+            gone: None,
+        };
         let issues = (0..count).map(|_| row()).collect();
         let now = Timestamp::parse("2026-01-31T11:00:00.000Z").unwrap();
         Reply::List(List {

@@ -54,7 +54,9 @@ impl Tool for GetDigest {
             .await?;
         let mut report = serde_json::to_value(digest).map_err(Failure::not_json)?;
         let leases = context.tracker.leases().await?;
-        let gone = |id: &str| leases.iter().any(|state| state.issue.short() == id && state.gone_for.is_some());
+        let gone = |id: &str| {
+            leases.iter().any(|state| state.issue.short() == id && state.gone_for.is_some())
+        };
         for row in report["held"]["first"].as_array_mut().into_iter().flatten() {
             if row["id"].as_str().is_some_and(gone) {
                 row["gone"] = true.into();

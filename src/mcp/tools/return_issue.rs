@@ -14,9 +14,11 @@ pub(super) struct ReturnIssue;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
+    /// Its id
     issue_id: IssueRef,
     /// What the next one needs to know
     comment: CommentText,
+    /// Your name
     agent: AgentName,
     /// Claim number
     claim: Option<NonZeroUsize>,

@@ -107,9 +107,7 @@ pub(super) fn salvage_with(fs: &dyn FileSystem, path: &Path) -> Result<Salvage, 
     let last = log.lines.keys().next_back().map_or(0, |last| *last).max(work.state.position.number);
     let is_cut = is_cut(fs, &paths, &segments, last);
     if is_cut {
-        out.lose(format!(
-            "the changes after {last} of the log, except what issues.json has of them"
-        ));
+        out.lose(format!("changes after {last} of the log, except what issues.json has of them"));
     }
     let is_whole = base.is_some() && rest.is_empty() && !log.is_damaged && !is_cut;
     if base.is_none() {
@@ -145,15 +143,13 @@ fn is_published(fs: &dyn FileSystem, paths: &StorePaths, bytes: &[u8]) -> bool {
 /// Returns true if the end of the log is missing: it had more once, as the durable mark or the note on `issues.json`
 /// tells.
 fn is_cut(fs: &dyn FileSystem, paths: &StorePaths, segments: &[SegmentFile], last: u64) -> bool {
-    let lacks = |mark: DurableMark| match segments.last() {
-        Some(newest) if newest.ordinal == mark.ordinal => {
-            let is_same =
-                newest.header.as_ref().is_some_and(|(header, _)| header.salt == mark.salt);
-            is_same && newest.length_bytes < mark.offset
-        }
-        newest => newest.is_none_or(|newest| newest.ordinal < mark.ordinal),
+    let has = |newest: &SegmentFile, mark: DurableMark| {
+        let salt = newest.header.as_ref().map(|(header, _)| header.salt);
+        let is_whole = salt != Some(mark.salt) || newest.length_bytes >= mark.offset;
+        newest.ordinal > mark.ordinal || (newest.ordinal == mark.ordinal && is_whole)
     };
-    MarkFile::new(paths.mark()).read(fs).is_some_and(lacks)
+    let mark = MarkFile::new(paths.mark()).read(fs);
+    mark.is_some_and(|mark| !segments.last().is_some_and(|newest| has(newest, mark)))
         || PublishedNote::read(fs, paths).is_some_and(|note| note.number > last)
 }
 

@@ -81,6 +81,11 @@ pub(super) struct ReplacedLog {
 }
 
 impl Follower {
+    /// Returns true if this process knows what a missing segment had, and merges it.
+    fn can_merge(&self, damage: &Damage) -> bool {
+        matches!(damage, Damage::Missing { .. }) && !self.replaced_logs.is_empty()
+    }
+
     /// Returns a copy of the newest state to change.
     pub fn state_to_change(&mut self, newest: &State) -> State {
         let standby = self.standby.take().and_then(|standby| standby.catch_up(newest));
@@ -466,13 +471,7 @@ impl Shared {
         follower.mark = MarkFile::new(paths.mark());
         let mark = follower.mark.read(fs);
         *lock(&self.seek_index) = SeekIndex::default();
-        let mut opened = open::open(fs, &paths, mark)?;
-        if let Some(Opened { damage: damage @ Some(Damage::Missing { .. }), .. }) = &mut opened
-            && !follower.replaced_logs.is_empty()
-        {
-            // This process knows what the missing segment had, and merges it.
-            *damage = None;
-        }
+        let opened = open::open(fs, &paths, mark)?;
         follower.pending.clear();
         follower.undurable.clear();
         follower.standby = None;
@@ -501,7 +500,7 @@ impl Shared {
                 paths: Arc::new(paths),
                 state: Arc::new(state),
                 durable: durable_position,
-                damage,
+                damage: damage.filter(|damage| !follower.can_merge(damage)),
                 source: Source::Log(log_end),
             });
         }

@@ -20,17 +20,7 @@ def prepare(home, project):
 
 
 def permit(project, test):
-    """Allows what the team needs. `ait init` is to write all but the test command, which is the project's."""
-    path = project / ".claude/settings.json"
-    settings = json.loads(path.read_text()) if path.exists() else {}
-    allow = settings.setdefault("permissions", {}).setdefault("allow", [])
-    allow += [
-        "mcp__issues", "Bash(ait *)", "Bash(git worktree add .worktrees/*)", "Bash(git worktree remove .worktrees/*)",
-        "Bash(git -C *.worktrees/* status *)", "Bash(git -C *.worktrees/* add *)",
-        "Bash(git -C *.worktrees/* commit *)", "Bash(git merge --no-ff *)", "Bash(git branch -d issue-*)",
-        "Edit(/.worktrees/**)", f"Bash({test})",
-    ]
-    path.write_text(json.dumps(settings, indent=2))
+    """`ait init` allows what the team needs."""
 
 
 def command(program, model):

@@ -22,11 +22,7 @@ def prepare(home, project):
 
 
 def permit(project, test):
-    """Allows what the team needs. `ait init` is to write it."""
-    path = project / ".codex/config.toml"
-    text = path.read_text()
-    if "sandbox_workspace_write" not in text:
-        path.write_text(f'{text}\n[sandbox_workspace_write]\nwritable_roots = ["../.git"]\n')
+    """`ait init` allows what the team needs."""
 
 
 def command(program, model):
@@ -37,6 +33,8 @@ def command(program, model):
     settings = {
         "model": "gpt-5.5", "model_provider": "scripted", "check_for_update_on_startup": False,
         "analytics.enabled": False, "features.plugins": False,
+        # In each directory that it may write to, it makes an empty `.git`, which other tests would find in /tmp.
+        "sandbox_workspace_write.exclude_slash_tmp": True, "sandbox_workspace_write.exclude_tmpdir_env_var": True,
         **{f"model_providers.scripted.{key}": value for key, value in provider.items()},
     }
     options = [option for key, value in settings.items() for option in ("-c", f"{key}={json.dumps(value)}")]

@@ -107,11 +107,17 @@ class Scenario:
         answer = yield from do.mcp("get_next_review_item", agent=agent)
         if not answer.startswith("{"):
             return f"Nothing to review: {answer}"
-        short = json.loads(answer)["id"][:8]
+        issue = json.loads(answer)
+        short = issue["id"][:8]
         yield from do.shell(f"git diff main...issue-{short}")
+        place = yield from worktree(do, short)
+        tested = yield from do.shell(f"cd {place} && {TEST}")
+        assert "passed" in tested, tested
         commit = yield from merge(do, short)
         comment = f"Merged issue-{short} into main as {commit}. {TEST} passes before and after the merge."
-        yield from do.mcp("close_issue", issue_id=short, resolution="closed", comment=comment, agent=agent)
+        yield from do.mcp(
+            "close_issue", issue_id=short, resolution="closed", comment=comment, agent=agent, claim=claim(issue)
+        )
         return f"Closed {short}."
 
 
@@ -155,20 +161,14 @@ def solve(do, work, place):
 
 
 def worktree(do, short):
-    """Makes or continues the worktree of an issue, and returns its path."""
+    """Makes or continues the worktree of an issue, and returns its path in the project."""
     place = f".worktrees/{short}"
-    if place not in (yield from do.shell("git worktree list")):
-        yield from do.shell(f"git worktree add {place} -b issue-{short} main")
+    printed = yield from do.shell(f"ait worktree {short}")
+    assert printed.splitlines()[0].endswith(f"/{place}"), printed
     return place
 
 
 def merge(do, short):
-    """Merges the branch of an issue, removes its worktree, and returns the commit."""
-    dirty = yield from do.shell("git status --porcelain --untracked-files=no")
-    assert not dirty.strip(), dirty
-    yield from do.shell(f"git merge --no-ff --no-edit issue-{short}")
-    tested = yield from do.shell(TEST)
-    assert "passed" in tested, tested
-    yield from do.shell(f"git worktree remove .worktrees/{short}")
-    yield from do.shell(f"git branch -d issue-{short}")
-    return (yield from do.shell("git rev-parse --short HEAD")).strip()
+    """Merges the branch of an issue, and returns the commit."""
+    printed = yield from do.shell(f"ait merge {short}")
+    return re.search(r"^merged: ([0-9a-f]{40})$", printed, re.M)[1]

@@ -70,15 +70,13 @@ class Run:
             (self.project / name).parent.mkdir(exist_ok=True)
             (self.project / name).write_text(text)
         self.sh("git", "init", "--quiet")
-        self.sh("ait", "init", "--client", self.client.NAME, "--yes")
+        # The command that tests the project, and a shorter wait for the claims of a client that was killed.
+        (self.project / "ait.toml").write_text(f'check = "{TEST}"\nclaim-grace = "2s"\n')
+        options = [] if permitted else ["--no-permissions"]
+        self.sh("ait", "init", "--client", self.client.NAME, "--yes", *options)
         self.client.prepare(self.home, self.project)
-        # What `ait init` does not write yet, and a shorter wait for the claims of a client that was killed.
         if permitted:
             self.client.permit(self.project, TEST)
-        with (self.project / ".gitignore").open("a") as ignored:
-            ignored.write(".worktrees/\n")
-        with (self.project / "ait.toml").open("a") as settings:
-            settings.write('claim-grace = "2s"\n')
         self.sh("git", "add", "--all")
         self.sh("git", "commit", "--quiet", "--message", "Set up the team")
         for work in WORK:

@@ -157,7 +157,7 @@ fn codex_may_write_to_git_only_where_the_directory_exists() {
     assert_eq!(roots(&desk), json!(["../.git"]));
     // A linked worktree has a file there.
     let desk = Desk::new();
-    fs::remove_dir(desk.project().join(".git")).unwrap();
+    fs::remove_dir_all(desk.project().join(".git")).unwrap();
     desk.write(".git", "gitdir: /elsewhere/.git/worktrees/x\n");
     desk.init_now(&["--client", "codex"]);
     assert_eq!(roots(&desk), Value::Null);

@@ -164,8 +164,8 @@ pub trait FileSystem: Send + Sync {
     /// I/O errors.
     fn fingerprint_of(&self, file: &File) -> io::Result<FileFingerprint>;
 
-    /// Opens a file for reading and, if permitted, for writing. Returns `None` if it does not exist. Follows no symbolic
-    /// link.
+    /// Opens a file for reading and, if permitted, for writing. Returns `None` if it does not exist. Follows no
+    /// symbolic link.
     ///
     /// # Errors
     ///

@@ -131,9 +131,9 @@ fn what_the_file_has_beyond_a_cut_log_is_kept() {
         fs::remove_file(sample.segment()).unwrap();
     }
     let damages: [(fn(&Sample), _); 3] = [
-        (cut_at_a_line, "the changes after 5 of the log"),
-        (damage_the_end, "the changes after 5 of the log"),
-        (remove_the_newest_segment, "the changes after 4 of the log"),
+        (cut_at_a_line, "changes after 5 of the log"),
+        (damage_the_end, "changes after 5 of the log"),
+        (remove_the_newest_segment, "changes after 4 of the log"),
     ];
     for (damage, told) in damages {
         for has_mark in [true, false] {
