@@ -96,18 +96,20 @@ class Run:
                 self.client.command(str(program), model), cwd=self.project, env=environment, text=True,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=self.errors, start_new_session=True,
             )
+            hung = not killed
             try:
                 if killed:
                     hung = model.hung(SESSION, started)
                     started.kill()
-                    self.check(hung, "the client did not come to the point where it is killed")
                 started.wait(SESSION)
             finally:
                 started.kill()
                 started.wait()
             output.seek(0)
             printed = output.read()
+        # A failure is the reason for all that comes after it.
         self.check(not model.failures, "\n".join(model.failures))
+        self.check(hung, f"the client did not come to the point where it is killed: {printed}")
         self.check(started.returncode == (-signal.SIGKILL if killed else 0), f"{started.returncode}: {printed}")
         return printed
 
