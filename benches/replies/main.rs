@@ -131,6 +131,7 @@ fn list(issues: &[Arc<Issue>]) -> Reply {
         issue: Arc::clone(issue),
         is_short_id_unique: true,
         is_blocked: false,
+        gone: None,
     };
     Reply::List(List {
         total: issues.len(),

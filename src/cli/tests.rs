@@ -104,6 +104,7 @@ async fn a_command_succeeds_if_nothing_can_be_read_after_its_commit() {
             maintenance: None,
             saved_queries: &saved_queries,
             default_agent: None,
+            check: None,
         };
         let ended = run(&command, &context, &mut Output::discarded()).await;
         assert!(begun.elapsed() < PATIENCE, "{words} {reads:?}: {:?}", begun.elapsed());

@@ -193,11 +193,12 @@ async fn greeting(
     held: &[Arc<Issue>],
     tracker: &Tracker,
 ) -> Result<String, StoreError> {
-    let (counts, questions) = (tracker.counts().await?, tracker.questions().await?);
+    let now = tracker.now();
+    let unparked = Condition::Not(Box::new(Condition::Parked(now)));
     let waiting = [
-        (counts.in_status(Status::Created), "for work"),
-        (counts.in_status(Status::Completed), "for review"),
-        (questions.len(), "for the answer of a person"),
+        (count(tracker, Status::Created, Condition::Ready(now)).await?, "for work"),
+        (count(tracker, Status::Completed, unparked).await?, "for review"),
+        (tracker.questions().await?.len(), "for the answer of a person"),
     ];
     let waiting = waiting.iter().filter(|(count, _)| *count > 0);
     let waiting: Vec<_> = waiting.map(|(count, what)| format!("{count} {what}")).collect();
@@ -219,6 +220,17 @@ async fn greeting(
             )
         }
     })
+}
+
+/// Counts the issues in a status for which a condition holds.
+async fn count(
+    tracker: &Tracker,
+    status: Status,
+    condition: Condition,
+) -> Result<usize, StoreError> {
+    let statuses = Some(status).into();
+    let query = Query { statuses, condition, take: 0, ..Query::default() };
+    Ok(tracker.list_issues(query).await?.total)
 }
 
 /// Returns a short digest, from the indexes of the store alone: what waits longest, what others hold and how much ended

@@ -451,3 +451,44 @@ fn agent_that_listed_its_claims_keeps_them_if_the_server_dies() {
     assert!(client.starts_with("session-"), "{status}");
     assert_eq!(status["leases"][0].get("goneForMs"), None, "{status}");
 }
+
+/// With owned claims, a name belongs to one session at a time, and tools tell that a client is gone.
+#[test]
+fn a_name_belongs_to_one_living_session() {
+    let directory = directory();
+    let owned = || {
+        let mut command = ait(directory.path());
+        Client::begin(command.env("AIT_CLAIMS", "owned").env("AIT_CLAIM_GRACE", "1h"))
+    };
+    let mut first = owned();
+    let ids = ["1", "2", "3"].map(|title| first.add(title, "bug"));
+    assert_eq!(claim(&mut first, "developer")["id"], json!(ids[0]));
+    let mut second = owned();
+    let in_use = json!({ "agent": "developer" });
+    let refusal = second.call("get_next_issue", in_use.clone()).refusal();
+    let (_, free) = refusal.split_once("use the name \"").unwrap();
+    let free = free.split('"').next().unwrap();
+    assert!(free.starts_with("developer-"), "{refusal}");
+    assert_eq!(claim(&mut second, free)["id"], json!(ids[1]));
+    assert_eq!(claim(&mut first, "developer")["id"], json!(ids[2]));
+    first.signal("KILL");
+    first.wait();
+    let rows =
+        |client: &mut Client| client.call("list_issues", json!({ "status": "in_progress" })).ok();
+    until("the first client is gone", || rows(&mut second).matches("lapsesInSeconds").count() == 2);
+    let round = second.call("list_issues", json!({ "take": 0 })).issue();
+    assert_eq!((&round["gone"], &round["in_progress"]), (&json!(2), &json!(3)), "{round}");
+    let whole = second.call("list_issues", json!({ "issue_id": ids[0] })).issue();
+    assert!(whole["claim"]["gone"]["lapsesInSeconds"].as_u64().unwrap() <= 3_600, "{whole}");
+    // Who claims under the name begins anew: what the dead agent held is back in its place.
+    let mut third = owned();
+    let again = claim(&mut third, "developer");
+    assert_eq!((&again["id"], &again["claim"]["number"]), (&json!(ids[0]), &json!(2)), "{again}");
+    assert_eq!(
+        third.call("list_issues", json!({ "issue_id": ids[2] })).issue()["status"],
+        "created"
+    );
+    // With trusting claims, as in the original tracker, a name is no more than a name.
+    let mut trusting = start(directory.path(), "1h");
+    assert_eq!(claim(&mut trusting, "developer")["id"], json!(ids[2]));
+}

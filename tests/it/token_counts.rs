@@ -73,6 +73,16 @@ fn fixed_cost_of_a_worker_is_at_most_2_000_tokens() {
     }
 }
 
+#[test]
+fn one_call_answers_a_round_of_a_lead_in_at_most_120_tokens() {
+    let round = reply(&many(60, 8), "compact", "list_issues", json!({ "take": 0 }));
+    assert!(
+        round.contains("\"ready\"") && tokens(&round) <= 120,
+        "{} tokens: {round}",
+        tokens(&round)
+    );
+}
+
 /// Words for titles, descriptions and comments.
 const WORDS: [&str; 12] = [
     "login", "fails", "when", "the", "token", "expires", "before", "retry", "of", "request", "in",
