@@ -89,12 +89,14 @@ pub(super) async fn served(registry: Registry) -> Vec<ServedProject> {
     entries.sort_by_key(|entry| !is_own(entry));
     entries.retain(|entry| entry.url.is_some() && stores.insert(entry.store.clone()));
     entries.sort_by_cached_key(|entry| entry.project.as_ref().map(|name| name.to_lowercase()));
-    let ask = async |entry: ProcessEntry| {
-        let is_own = is_own(&entry);
-        let numbers = if is_own { None } else { numbers(&entry).await };
-        ServedProject { entry, numbers, is_own }
-    };
     join_all(entries.into_iter().take(MAX_PROJECTS).map(ask)).await
+}
+
+/// Asks the server of a project for its numbers.
+async fn ask(entry: ProcessEntry) -> ServedProject {
+    let is_own = is_own(&entry);
+    let numbers = if is_own { None } else { numbers(&entry).await };
+    ServedProject { entry, numbers, is_own }
 }
 
 fn is_own(entry: &ProcessEntry) -> bool {
