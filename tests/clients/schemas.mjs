@@ -39,7 +39,8 @@ function setUp(...given) {
   writeFileSync(join(project, 'ait.toml'), `port = ${PORT}\n`);
   const clients = Object.keys(FILES).flatMap((name) => ['--client', name]);
   const env = { ...process.env, HOME: root, XDG_CONFIG_HOME: join(root, 'config'), XDG_STATE_HOME: root };
-  execFileSync(binary, ['init', '--yes', ...clients, ...given], { cwd: project, env });
+  // What agents may do is no part of the published descriptions.
+  execFileSync(binary, ['init', '--yes', '--no-permissions', ...clients, ...given], { cwd: project, env });
   const read = (name) => readFileSync(join(project, name), 'utf8');
   const parsed = (name) => (name.endsWith('.toml') ? parseToml(read(name)) : JSON.parse(read(name)));
   return { read, parsed };

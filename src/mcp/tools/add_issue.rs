@@ -26,8 +26,7 @@ pub(super) struct Args {
 
 impl Tool for AddIssue {
     const NAME: &'static str = "add_issue";
-    const DESCRIPTION: &'static str = "File (create) an issue, ticket or todo at the end of the queue. \
-        Answers with its id.";
+    const DESCRIPTION: &'static str = "File an issue, ticket or todo. Answers with its id.";
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {

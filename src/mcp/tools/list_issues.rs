@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// Default 0
     #[schemars(range(min = 0))]
     skip: Option<usize>,
-    /// Default 50; 0 alone: all counts
+    /// Default 50; 0: counts
     #[schemars(range(min = 0, max = 500))]
     take: Option<usize>,
     /// This one, whole
@@ -48,8 +48,8 @@ pub(super) struct Args {
 
 impl Tool for ListIssues {
     const NAME: &'static str = "list_issues";
-    const DESCRIPTION: &'static str = "List, show or search issues (tickets, todo) and change nothing: \
-        the number of matches and a row for each, oldest first; or one issue.";
+    const DESCRIPTION: &'static str = "List, show or search issues (tickets, todo): the number of \
+        matches and a row for each, oldest first; or one issue.";
     const READ_ONLY: bool = true;
     type Args = Args;
 

@@ -285,7 +285,7 @@ fn session_start_reports_held_and_waiting_issues() {
     let output = desk.output("session-start", "dev", &json!({ "source": "startup" }));
     assert_eq!(output["hookSpecificOutput"]["hookEventName"], "SessionStart");
     let text = output["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
-    let waiting = "issues that wait: 2 for work, 1 for review, 1 for the answer of a person.";
+    let waiting = "issues that wait: 1 for work, 1 for review, 1 for the answer of a person.";
     assert!(text.contains("you are dev and hold ") && text.contains(waiting), "{text}");
     assert!(text.contains(&format!(" The oldest: {} \"5 日本", ids[5])), "{text}");
     assert!(text.contains(&ids[1]) && text.contains("(in_progress), 1 more;"), "{text}");
@@ -293,7 +293,7 @@ fn session_start_reports_held_and_waiting_issues() {
     assert!(tokens <= 300, "{tokens} tokens: {text}");
     // Without an agent name the output does not mention claims.
     let output = desk.output("session-start", "", &json!({})).to_string();
-    assert!(output.contains("2 for work") && !output.contains("hold"), "{output}");
+    assert!(output.contains("1 for work") && !output.contains("hold"), "{output}");
     // An agent without claims sees the claims of others and the number of ended issues.
     desk.ait(&["close", &ids[1], "-m", "c", "-a", "dev"]).ok();
     let output = desk.output("session-start", "other", &json!({})).to_string();
