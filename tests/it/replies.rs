@@ -120,10 +120,10 @@ fn every_tool_accepts_all_parameters_at_once() {
             "second"
         );
         let first = listed["issues"][0]["id"].clone();
-        let about = |issue: &Value, claim: usize| json!({ "issue_id": issue, "comment": "c", "agent": "dev", "claim": claim });
-        call("complete_issue", about(&first, 1)).ok();
-        // Strict clients send 0 for an absent number.
-        call("return_issue", about(&second, 0)).ok();
+        let about = |issue: &Value, claim: Value| json!({ "issue_id": issue, "comment": "c", "agent": "dev", "claim": claim });
+        call("complete_issue", about(&first, json!(1))).ok();
+        // Strict clients send every parameter; 0 is a wrong number, and null is none.
+        call("return_issue", about(&second, json!(null))).ok();
         assert_eq!(
             call("get_next_review_item", json!({ "agent": "dev" })).issue()["title"],
             "first"
