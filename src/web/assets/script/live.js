@@ -38,8 +38,9 @@ const changes = (page) => new Map([...page.querySelectorAll("[id][data-changed]"
 
 /** Returns the ids of the entries that have changed since a page showed `before` at the time `since`. */
 const changed = (page, before, since) => {
-  // An entry that moved here from another page of the list is new here, but has not changed.
-  const isNew = ([id, at]) => before.has(id) ? before.get(id) !== at : at >= since;
+  // An entry that moved here from another page of the list is new here, but has not changed. A page may lack the
+  // changes of other processes just before its time.
+  const isNew = ([id, at]) => before.has(id) ? before.get(id) !== at : at >= since - LATE_MS;
   return [...changes(page)].filter(isNew).map(([id]) => id);
 };
 
