@@ -131,8 +131,8 @@ pub async fn call_client_hook(
     let Some(event) = arguments.event()? else { return Ok(cli::ExitStatus::Done) };
     let limit = match event {
         SessionEvent::SessionEnd => SESSION_END_LIMIT,
-        SessionEvent::SubagentStop => SUBAGENT_LIMIT,
         SessionEvent::SessionStart | SessionEvent::Stop => SESSION_LIMIT,
+        _ => SUBAGENT_LIMIT,
     };
     let problem = match timeout(limit, session(event, arguments.client(), config)).await {
         Ok(Ok(())) => return Ok(cli::ExitStatus::Done),
@@ -156,19 +156,17 @@ async fn session(
         let config = config(input.directory())?;
         let servers = match event {
             SessionEvent::SessionStart | SessionEvent::Stop => servers(&config),
-            SessionEvent::SubagentStop | SessionEvent::SessionEnd => Vec::new(),
+            _ => Vec::new(),
         };
-        let transcript = input.agent_transcript_path.as_deref();
-        let transcript = transcript.filter(|_| event == SessionEvent::SubagentStop);
-        let claims = transcript.map(hooks::claims_of).transpose();
+        let transcript = input.subagent_transcript().filter(|_| event.is_of_subagent());
+        let claims = transcript.as_deref().map(hooks::claims_of).transpose();
         let claims = claims.context("the transcript cannot be read")?.unwrap_or_default();
         Ok::<_, anyhow::Error>((is_there(&config), config, input, servers, claims))
     });
     let (is_there, config, input, servers, claims) = prepared.await??;
     let is_idle = match event {
         SessionEvent::Stop => !input.is_first_stop(),
-        SessionEvent::SubagentStop => claims.is_empty(),
-        SessionEvent::SessionStart | SessionEvent::SessionEnd => false,
+        _ => event.is_of_subagent() && claims.is_empty(),
     };
     if !is_there || is_idle {
         return Ok(());
@@ -181,10 +179,11 @@ async fn session(
             hooks::end_session(&tracker, agent, &input).await?;
             None
         }
-        SessionEvent::SubagentStop => {
-            hooks::end_subagent(&tracker, claims, input.is_first_stop()).await?
+        _ if event.is_of_subagent() => {
+            let can_go_on = event == SessionEvent::SubagentStop && input.is_first_stop();
+            hooks::end_subagent(&tracker, claims, can_go_on).await?
         }
-        SessionEvent::SessionStart | SessionEvent::Stop => {
+        _ => {
             let texts = match ask(&servers, &tracker, agent).await {
                 Some(texts) => texts,
                 None => HookTexts::read(&tracker, agent).await?,
@@ -197,7 +196,7 @@ async fn session(
         output.json_line(&told)?;
         output.flush()?;
     }
-    let may_change = matches!(event, SessionEvent::SubagentStop | SessionEvent::SessionEnd);
+    let may_change = event.is_of_subagent() || event == SessionEvent::SessionEnd;
     if may_change && !tracker.close().await {
         publish_in_background(&config.location.path);
     }

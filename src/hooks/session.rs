@@ -41,14 +41,43 @@ pub struct HookInput {
     pub status: Option<String>,
     /// Why the session ends.
     pub reason: Option<String>,
+    /// The transcript of the session.
+    pub transcript_path: Option<PathBuf>,
     /// The transcript of the subagent that wants to stop.
     pub agent_transcript_path: Option<PathBuf>,
+    /// The subagent whose hook this is.
+    pub agent_id: Option<String>,
+    /// What the agent gave to the tool whose hook this is.
+    pub tool_input: ToolInput,
+}
+
+/// What an agent gave to a tool.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ToolInput {
+    /// The id of the subagent, or of the command in the background, that the tool ends.
+    pub task_id: Option<String>,
 }
 
 impl HookInput {
     /// Returns the directory of the session.
     pub fn directory(&self) -> Option<PathBuf> {
         self.cwd.clone().or_else(|| self.workspace_roots.first().cloned())
+    }
+
+    /// Returns the transcript of the subagent that stops or has ended.
+    ///
+    /// Claude Code 2.1.197 names it only when the subagent wants to stop. It is in a directory beside the transcript of
+    /// the session.
+    pub fn subagent_transcript(&self) -> Option<PathBuf> {
+        if let Some(path) = &self.agent_transcript_path {
+            return Some(path.clone());
+        }
+        let subagent = self.tool_input.task_id.as_ref().or(self.agent_id.as_ref())?;
+        let is_name = subagent.chars().all(|letter| letter.is_ascii_alphanumeric());
+        let directory = self.transcript_path.as_ref()?.with_extension("").join("subagents");
+        let path = directory.join(format!("agent-{subagent}.jsonl"));
+        (is_name && path.exists()).then_some(path)
     }
 
     /// Returns true if the agent may be kept from stopping.
@@ -112,7 +141,7 @@ impl HookTexts {
                 }
                 answer
             }),
-            (SessionEvent::SubagentStop | SessionEvent::SessionEnd, _) => None,
+            (_, _) => None,
         }
     }
 }
@@ -135,8 +164,8 @@ pub async fn end_session(
     Ok(())
 }
 
-/// Answers a subagent that wants to stop: at first with a reminder of the claims that it still holds, which keeps it
-/// from stopping. When it stops all the same, these claims end with it.
+/// Ends the claims that a subagent still holds when it stops. One that may be kept from stopping is reminded of them
+/// instead.
 ///
 /// # Errors
 ///
@@ -144,7 +173,7 @@ pub async fn end_session(
 pub async fn end_subagent(
     tracker: &Tracker,
     claims: Vec<ToldClaim>,
-    is_first_stop: bool,
+    can_go_on: bool,
 ) -> Result<Option<Value>, StoreError> {
     let mut held = Vec::new();
     for ToldClaim { issue, agent, number } in claims {
@@ -160,7 +189,7 @@ pub async fn end_subagent(
     }
     let holder = held.first().and_then(|issue| AgentName::try_from(issue.holder()?.agent).ok());
     let Some(agent) = holder else { return Ok(None) };
-    if is_first_stop {
+    if can_go_on {
         let text = format!(
             "You ({}) still hold {}. Complete it, or return it with what the next agent needs to know. If you stop \
              again, the claim ends.",

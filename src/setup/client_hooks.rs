@@ -72,11 +72,13 @@ impl HookClient {
             (Self::Cursor, SessionEvent::SessionEnd) => Some("sessionEnd"),
             (Self::Gemini, SessionEvent::Stop) => Some("AfterAgent"),
             (Self::VsCode, SessionEvent::SessionEnd) => None,
-            (Self::Cursor | Self::Gemini | Self::VsCode, SessionEvent::SubagentStop) => None,
-            (_, SessionEvent::SubagentStop) => Some("SubagentStop"),
+            (Self::ClaudeCode, SessionEvent::SubagentFailure) => Some("StopFailure"),
+            (Self::ClaudeCode, SessionEvent::SubagentKill) => Some("PostToolUse"),
+            (Self::ClaudeCode | Self::Codex, SessionEvent::SubagentStop) => Some("SubagentStop"),
+            (_, event) if event.is_of_subagent() => None,
             (_, SessionEvent::SessionStart) => Some("SessionStart"),
             (_, SessionEvent::Stop) => Some("Stop"),
-            (_, SessionEvent::SessionEnd) => Some("SessionEnd"),
+            (_, _) => Some("SessionEnd"),
         }
     }
 
@@ -97,12 +99,16 @@ impl HookClient {
         }
     }
 
-    /// The item for a command in the list of an event.
-    fn item(self, command: &str) -> Value {
+    /// The item for the command of an event in its list.
+    fn item(self, command: &str, event: SessionEvent) -> Value {
+        let hooks = json!([{ "type": "command", "command": command }]);
         match self {
             Self::Cursor => json!({ "command": command }),
-            Self::VsCode => json!({ "type": "command", "command": command }),
-            _ => json!({ "hooks": [{ "type": "command", "command": command }] }),
+            Self::VsCode => hooks[0].clone(),
+            _ if event == SessionEvent::SubagentKill => {
+                json!({ "matcher": "TaskStop", "hooks": hooks })
+            }
+            _ => json!({ "hooks": hooks }),
         }
     }
 
@@ -121,8 +127,19 @@ string_enum! {
         Stop = "stop",
         /// A subagent of it wants to stop. Only clients that tell the transcript of the subagent have it here.
         SubagentStop = "subagent-stop",
+        /// A subagent of it has ended because its model failed.
+        SubagentFailure = "subagent-failure",
+        /// The agent has ended one of its subagents.
+        SubagentKill = "subagent-kill",
         /// It ends.
         SessionEnd = "session-end",
+    }
+}
+
+impl SessionEvent {
+    /// Returns true if a subagent stops or has ended.
+    pub fn is_of_subagent(self) -> bool {
+        matches!(self, Self::SubagentStop | Self::SubagentFailure | Self::SubagentKill)
     }
 }
 
@@ -240,7 +257,7 @@ pub(super) fn stage(
         file.edit(|text| json::set_missing(text, name, &version))?;
     }
     for (event, path) in client.events() {
-        let item = client.item(&client.command(program, event));
+        let item = client.item(&client.command(program, event), event);
         if file.inspect(|text| state(text, client, event, program))? != ClientHookState::Installed {
             file.edit(|text| json::remove_items(text, &path, &|one| is_ours(one, event)))?;
             file.edit(|text| json::append(text, &path, &item))?;

@@ -3,13 +3,16 @@
 use serde_json::Value;
 
 use super::SERVER;
-use super::clients::{Client, Format};
+use super::clients::{Client, Format, OPENCODE};
 use super::edit::{EditError, ServerEntry, json, toml};
 use super::host_env::is_program;
 
 /// The argument that names the store, and the variable that does so without it.
 const STORE_ARGUMENT: &str = "--file";
 const STORE_VARIABLE: &str = "ISSUES_FILE";
+
+/// What opencode adds to its file at its start if it is missing. So a new file gets it at once.
+const OPENCODE_SCHEMA: (&str, &str) = ("$schema", "https://opencode.ai/config.json");
 
 /// Checks that the client accepts the text.
 pub(super) fn check(client: &Client, text: &str) -> Result<(), EditError> {
@@ -29,6 +32,10 @@ pub(super) fn get(client: &Client, text: &str) -> Result<Option<Value>, EditErro
 pub(super) fn set(client: &Client, text: &str, entry: &ServerEntry) -> Result<String, EditError> {
     let path = path(client, text)?;
     match client.format {
+        Format::Json(_) if client.name == OPENCODE.name && text.trim().is_empty() => {
+            let (name, schema) = OPENCODE_SCHEMA;
+            json::set(&json::set_missing(text, name, &schema.into())?, &path, entry)
+        }
         Format::Json(_) => json::set(text, &path, entry),
         Format::Toml => toml::set(text, &path, entry),
     }
@@ -38,7 +45,10 @@ pub(super) fn set(client: &Client, text: &str, entry: &ServerEntry) -> Result<St
 pub(super) fn unset(client: &Client, text: &str) -> Result<String, EditError> {
     let path = path(client, text)?;
     match client.format {
-        Format::Json(_) => json::unset(text, &path),
+        Format::Json(_) => {
+            let (name, schema) = OPENCODE_SCHEMA;
+            json::unset_last(&json::unset(text, &path)?, name, &schema.into())
+        }
         Format::Toml => toml::unset(text, &path),
     }
 }

@@ -10,6 +10,8 @@ PROMPT = "Get the issue queue worked off."
 PROGRAM = "@anthropic-ai/claude-code-*/claude"
 # What it asks of the internet and does without.
 REFUSED = ()
+# Whether the claims of an agent lapse when its model fails. Otherwise the lead has to return them.
+LAPSES = True
 
 
 def prepare(home, project):

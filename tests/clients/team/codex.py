@@ -10,8 +10,21 @@ PROMPT = "Follow the developer_instructions in .codex/agents/team-lead.toml, and
 PROGRAM = "@openai/codex-*/vendor/*/bin/codex"
 # What it asks of the internet and does without.
 REFUSED = ()
+# Whether the claims of an agent lapse when its model fails. Otherwise the lead has to return them.
+LAPSES = False
 # How long one call may wait for a command or an agent. The scenario as a whole has a limit of its own.
 PATIENCE_MS = 60_000
+# Words by which a model may look for a tool. The search ranks by the words of names and descriptions, and a name counts
+# as one word.
+SEARCHES = {
+    "list_issues": ["list", "show", "search", "issues", "tickets", "todo"],
+    "add_issue": ["report a bug", "file", "new ticket", "task"],
+    "get_next_issue": ["claim", "next task", "work"],
+    "get_next_review_item": ["review"],
+    "complete_issue": ["finished", "done", "hand in"],
+    "return_issue": ["return", "release"],
+    "close_issue": ["close", "reject"],
+}
 
 
 def prepare(home, project):
@@ -69,13 +82,16 @@ class Steps:
         return text
 
     def deferred(self, namespace, tool, arguments):
-        """Calls a tool that no request offers: a model has to find it first, by the name in its prompt."""
+        """Calls a tool that no request offers: a model has to find it first, by its name or other words."""
         if (namespace, tool) not in self.found:
-            found = yield from run(Call("tool_search", {"query": tool}, "search"))
-            for space in found.details["tools"]:
-                self.found |= {(space["name"], item["name"]) for item in space.get("tools", [])}
-            if (namespace, tool) not in self.found:
-                raise Refused(f"tool_search does not find {namespace} {tool}, but {self.found}")
+            self.found.add((namespace, tool))
+            # The first tool that the lead calls.
+            others = SEARCHES if tool == "list_issues" else {}
+            for wanted, query in [(tool, tool), *((other, query) for other in others for query in others[other])]:
+                result = yield from run(Call("tool_search", {"query": query}, "search"))
+                found = {item["name"] for space in result.details["tools"] for item in space.get("tools", [])}
+                if wanted not in found:
+                    raise Refused(f"tool_search for {query} does not find {wanted}, but {found}")
         return (yield from run(Call(tool, arguments, namespace)))
 
     def shell(self, text):

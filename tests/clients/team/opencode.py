@@ -10,6 +10,8 @@ PROMPT = "Get the issue queue worked off."
 PROGRAM = "opencode-*/bin/opencode"
 # What it asks of the internet and does without.
 REFUSED = ("registry.npmjs.org:443",)
+# Whether the claims of an agent lapse when its model fails. Otherwise the lead has to return them.
+LAPSES = False
 
 
 def prepare(home, project):

@@ -68,7 +68,7 @@ class Scenario:
             roles = ["code-reviewer"] * (ready["review"] > 0) + ["bug-fixer"] * (ready["bug"] > 0)
             # As many workers as issues that can be claimed.
             roles += ["developer"] * (ready["bug"] + ready["feature"] > roles.count("bug-fixer"))
-            if held and (yield from free(do, started)):
+            if held and not self.client.LAPSES and (yield from free(do, started)):
                 continue
             if roles:
                 yield from do.start([(role, prompt(role, started, number)) for role in roles])

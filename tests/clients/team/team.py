@@ -20,7 +20,7 @@ from pathlib import Path
 import claude_code
 import codex
 import opencode
-from model import Model
+from model import Hangs, Model
 from scenario import FILES, TEST, WORK, Scenario
 
 CLIENTS = {client.NAME: client for client in (claude_code, codex, opencode)}
@@ -151,7 +151,8 @@ class Run:
             work = next(work for work in WORK if work.title == issue["title"])
             claims = 1 + bool(work.accident)
             self.check(kinds.count("claimed") == claims, f"{work.title}: {kinds}")
-            given_back = kinds.count("returned") + kinds.count("lapsed")
+            lapses = self.client.LAPSES or work.accident is Hangs
+            given_back = kinds.count("lapsed") if lapses else kinds.count("returned")
             self.check(given_back == claims - 1, f"{work.title}: {kinds}")
             self.check(kinds[-3:] == ["completed", "review_started", "closed"], f"{work.title}: {kinds}")
         self.check(self.sh("git", "status", "--porcelain") == "", self.sh("git", "status"))

@@ -83,7 +83,7 @@ fn install_merges_client_hooks_and_remove_restores_the_file() {
     let own = "{\n  \"model\": \"m\",\n  \"hooks\": {\n    \"Stop\": [\n      { \"hooks\": [ { \"type\": \"command\", \
                \"command\": \"mine\" } ] }\n    ]\n  }\n}\n";
     desk.write(SETTINGS, own);
-    assert_eq!(desk.client_states(), (vec!["missing".to_owned(); 4], 1));
+    assert_eq!(desk.client_states(), (vec!["missing".to_owned(); 6], 1));
     assert_eq!(desk.doctor()["verdict"], "skipped");
     let dry = ["hooks", "install", "--client", "claude-code", "--dry-run"];
     assert!(desk.ait(&dry).ok().contains("nothing was written"));
@@ -95,13 +95,17 @@ fn install_merges_client_hooks_and_remove_restores_the_file() {
         ("SessionStart", "session-start", 0),
         ("Stop", "stop", 1),
         ("SubagentStop", "subagent-stop", 0),
+        ("StopFailure", "subagent-failure", 0),
         ("SessionEnd", "session-end", 0),
     ] {
         let command = format!("ait hook {event} || true");
         let group = json!({ "hooks": [{ "type": "command", "command": command }] });
         assert_eq!(settings["hooks"][client][at], group, "{settings}");
     }
-    assert_eq!(desk.client_states(), (vec!["installed".to_owned(); 4], 0));
+    let kill = &settings["hooks"]["PostToolUse"][0];
+    assert_eq!(kill["matcher"], "TaskStop", "{settings}");
+    assert_eq!(kill["hooks"][0]["command"], "ait hook subagent-kill || true", "{settings}");
+    assert_eq!(desk.client_states(), (vec!["installed".to_owned(); 6], 0));
     assert_eq!(desk.doctor()["verdict"], "ok");
     assert!(installed(&desk).ok().contains("nothing to do"));
     let all = desk.ait(&["hooks", "status"]).out;
@@ -116,7 +120,8 @@ fn outdated_hooks_are_replaced_and_created_files_deleted() {
     installed(&desk).ok();
     let ours = fs::read_to_string(desk.project().join(SETTINGS)).unwrap();
     desk.write(SETTINGS, &ours.replace("\"ait hook stop", "\"/old/ait hook stop"));
-    assert_eq!(desk.client_states().0, ["installed", "outdated", "installed", "installed"]);
+    let states = ["installed", "outdated", "installed", "installed", "installed", "installed"];
+    assert_eq!(desk.client_states().0, states);
     let doctor = desk.doctor();
     assert_eq!(
         (&doctor["verdict"], &doctor["details"][0]),
@@ -415,6 +420,43 @@ fn claims_of_a_subagent_end_when_it_stops_a_second_time() {
     desk.ait(&["claim", &mine, "-a", "dev"]).ok();
     assert_eq!(stop(true), Value::Null);
     assert_eq!(issue(&mine)["status"], "in_progress");
+}
+
+#[test]
+fn claims_of_a_subagent_end_at_once_when_its_model_fails_or_the_lead_ends_it() {
+    let desk = Desk::new();
+    let id = desk.add("t");
+    let issue =
+        || -> Value { serde_json::from_str(&desk.ait(&["show", &id, "--json"]).ok()).unwrap() };
+    let session = desk.root.join("session.jsonl");
+    let subagents = desk.root.join("session/subagents");
+    fs::create_dir_all(&subagents).unwrap();
+    let claim = || {
+        desk.ait(&["claim", &id, "-a", "dev"]).ok();
+        let answer = json!({ "id": issue()["id"], "claim": issue()["claim"] }).to_string();
+        let call = json!([
+            { "type": "tool_use", "id": "c", "name": "get_next_issue", "input": { "agent": "dev" } },
+            { "type": "tool_result", "tool_use_id": "c", "content": [{ "type": "text", "text": answer }] },
+        ]);
+        fs::write(subagents.join("agent-a1.jsonl"), call.to_string()).unwrap();
+    };
+    let hook = |event: &str, mut input: Value| {
+        input["transcript_path"] = json!(session);
+        assert_eq!(desk.output(event, "", &input), Value::Null);
+        issue()["status"] == "created"
+    };
+    claim();
+    // Another subagent failed, the lead itself failed, and the lead ended a command.
+    assert!(!hook("subagent-failure", json!({ "agent_id": "b2" })));
+    assert!(!hook("subagent-failure", json!({})));
+    assert!(!hook("subagent-kill", json!({ "tool_input": { "task_id": "b2" } })));
+    assert!(!hook(
+        "subagent-kill",
+        json!({ "tool_input": { "task_id": "../subagents/agent-a1" } })
+    ));
+    assert!(hook("subagent-failure", json!({ "agent_id": "a1" })));
+    claim();
+    assert!(hook("subagent-kill", json!({ "agent_id": "b2", "tool_input": { "task_id": "a1" } })));
 }
 
 #[test]
