@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +14,7 @@ use super::port_reservations::PortReservations;
 use super::{App, drain, greets};
 use crate::config::settings::TOKEN_FILE;
 use crate::config::{Config, FILE_NAME, Source};
-use crate::http::{self, AccessPolicy, Limits, with_security_layers};
+use crate::http::{self, AccessPolicy, Limits, Listeners, with_security_layers};
 use crate::mcp;
 use crate::mcp::http::{HttpOptions, Shutdown};
 use crate::processes::{ProcessEntry, ProcessKind, Registration, Registry, register_for_user};
@@ -152,14 +151,14 @@ impl ProcessContext {
     }
 
     /// Waits for the port. `greets` says that a person waits before a terminal.
-    async fn listener(&self, greets: bool) -> Result<TcpListener> {
+    async fn listener(&self, greets: bool) -> Result<Listeners> {
         let mut told = None;
         loop {
             let cannot = || format!("cannot listen on {}", self.ports.address);
             let (port, line) = match self.ports.bind_port().await.with_context(cannot)? {
                 BindOutcome::Bound { listener, instead_of } => {
                     if let Some(who) = instead_of {
-                        let port = listener.local_addr()?.port();
+                        let port = listener.port()?;
                         tracing::info!("{who}: this process uses port {port}");
                     }
                     return Ok(listener);
@@ -305,10 +304,10 @@ impl HttpServer {
     async fn start(
         app: &App,
         access: AccessPolicy,
-        listener: TcpListener,
+        listener: Listeners,
         process: ProcessContext,
     ) -> Result<Self> {
-        let port = listener.local_addr()?.port();
+        let port = listener.port()?;
         let page = page(process.ports.address, port);
         // Register first: other processes on this store find the port taken, and look for its owner.
         let process = process.serves(port, page.clone()).await;

@@ -96,7 +96,7 @@ async fn port(config: &Config, pins: &PortReservations) -> Result<u16> {
     let attempt = ports.bind_port().await;
     tracker.close().await;
     match attempt.with_context(|| format!("cannot listen on {}", ports.address))? {
-        BindOutcome::Bound { listener, .. } => Ok(listener.local_addr()?.port()),
+        BindOutcome::Bound { listener, .. } => Ok(listener.port()?),
         BindOutcome::Served { port, .. }
         | BindOutcome::Deferred { port, .. }
         | BindOutcome::Guarded { port, .. } => Ok(port),

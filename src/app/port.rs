@@ -10,11 +10,11 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 
 use super::port_reservations::{PortReservations, pinned_by_another};
 use crate::config::{DEFAULT_PORT, LAST_PORT};
+use crate::http::Listeners;
 use crate::port_probe;
 use crate::processes::{ProcessEntry, ProcessKind, Registry};
 use crate::store::StoreId;
@@ -49,7 +49,7 @@ pub(super) struct Ports {
 #[derive(Debug)]
 pub(super) enum BindOutcome {
     /// This process has the port. `instead_of` says which process has an earlier port, if one has.
-    Bound { listener: TcpListener, instead_of: Option<String> },
+    Bound { listener: Listeners, instead_of: Option<String> },
     /// Another process on the same store already serves the web UI.
     Served { port: u16, by: Option<ProcessEntry> },
     /// Another program has the chosen port, or all of the usual ones.
@@ -162,12 +162,12 @@ impl Ports {
     /// # Errors
     ///
     /// Those of [`bind_port`](Self::bind_port).
-    pub async fn take(&self, port: u16) -> io::Result<Option<TcpListener>> {
+    pub async fn take(&self, port: u16) -> io::Result<Option<Listeners>> {
         if self.pinned_elsewhere(port).await.is_some() { Ok(None) } else { self.bind(port).await }
     }
 
-    async fn bind(&self, port: u16) -> io::Result<Option<TcpListener>> {
-        match TcpListener::bind(SocketAddr::new(self.address, port)).await {
+    async fn bind(&self, port: u16) -> io::Result<Option<Listeners>> {
+        match Listeners::bind(SocketAddr::new(self.address, port)).await {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
             bound => bound.map(Some),
         }
@@ -231,7 +231,7 @@ impl Ports {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::net::{Ipv4Addr, TcpListener as Listener};
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener as Listener};
 
     use tempfile::TempDir;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -296,7 +296,7 @@ mod tests {
         let BindOutcome::Bound { listener, instead_of } = one.bind_port().await.unwrap() else {
             panic!()
         };
-        assert_eq!(listener.local_addr().unwrap().port(), first + 1);
+        assert_eq!(listener.port().unwrap(), first + 1);
         assert!(instead_of.unwrap().starts_with(&format!("port {first} is taken by ")));
         let registration = serving(&one, first + 1);
         // Even with the first port free again: clients know the other one.
@@ -308,7 +308,7 @@ mod tests {
         let BindOutcome::Bound { listener: taken, .. } = other.bind_port().await.unwrap() else {
             panic!()
         };
-        assert_eq!(taken.local_addr().unwrap().port(), first);
+        assert_eq!(taken.port().unwrap(), first);
         let third = foreign(first + 2).unwrap();
         let BindOutcome::Taken { port, why } =
             ports(&directory, "x", &default_ports).bind_port().await.unwrap()
@@ -318,6 +318,24 @@ mod tests {
         assert!(port == first && why.contains(&format!("all ports up to {}", first + 2)), "{why}");
         drop((registration, listener, third));
         assert!(one.take(first + 1).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_port_whose_other_loopback_address_is_taken_is_not_free() {
+        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        // Where there is no IPv6, `localhost` means 127.0.0.1 alone.
+        let Ok(stranger) = Listener::bind((Ipv6Addr::LOCALHOST, first)) else { return };
+        let one = ports(&directory, "one", &default_ports);
+        let wanting = Ports { wanted: Some(first), ..one.clone() };
+        let outcome = wanting.bind_port().await.unwrap();
+        assert!(matches!(outcome, BindOutcome::Taken { .. }), "{outcome:?}");
+        let BindOutcome::Bound { listener, instead_of } = one.bind_port().await.unwrap() else {
+            panic!()
+        };
+        assert_eq!(listener.port().unwrap(), first + 1);
+        assert!(instead_of.unwrap().starts_with(&format!("port {first} is taken by ")));
+        drop(stranger);
+        assert!(Listener::bind((Ipv6Addr::LOCALHOST, first + 1)).is_err());
     }
 
     #[tokio::test]
@@ -343,7 +361,7 @@ mod tests {
         let BindOutcome::Bound { listener, instead_of } = other.bind_port().await.unwrap() else {
             panic!()
         };
-        assert_eq!(listener.local_addr().unwrap().port(), first + 1);
+        assert_eq!(listener.port().unwrap(), first + 1);
         assert_eq!(instead_of.unwrap(), format!("port {first} is pinned by {}", file.display()));
         assert!(other.take(first).await.unwrap().is_none());
         let wanting = Ports { wanted: Some(first), ..other.clone() };
@@ -376,7 +394,7 @@ mod tests {
         else {
             panic!()
         };
-        assert_eq!(next.local_addr().unwrap().port(), first + 1);
+        assert_eq!(next.port().unwrap(), first + 1);
         drop((listener, registration));
     }
 

@@ -18,12 +18,14 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use super::Listeners;
 
 /// The maximum size of a request line and its headers together.
 const MAX_HEAD_BYTES: usize = 64 << 10;
@@ -65,18 +67,19 @@ type Io = Pin<Box<TimeoutStream<TcpStream>>>;
 ///
 /// Each request carries the address of its caller as the extension [`ConnectInfo`].
 pub async fn serve(
-    listener: TcpListener,
+    listener: impl Into<Listeners>,
     routes: Router,
     limits: Limits,
     shutdown: CancellationToken,
 ) {
+    let listeners = listener.into();
     let slots = Arc::new(Semaphore::new(limits.connections));
     let refusals = Arc::new(Semaphore::new(REFUSALS));
     let connections = TaskTracker::new();
     let mut is_failing = false;
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = listeners.accept() => accepted,
             () = shutdown.cancelled() => break,
         };
         let (stream, caller) = match accepted {
@@ -113,7 +116,7 @@ pub async fn serve(
             });
         }
     }
-    drop(listener);
+    drop(listeners);
     connections.close();
     connections.wait().await;
 }

@@ -6,6 +6,7 @@
 pub mod access;
 pub mod body;
 pub mod connections;
+mod listeners;
 mod token_auth;
 pub mod tokens;
 
@@ -21,6 +22,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub use access::{AccessPolicy, AllowedHost, AllowedOrigin, BadHost, BadOrigin, has_own_origin};
 pub use connections::{Limits, serve};
+pub use listeners::Listeners;
 pub use token_auth::BearerToken;
 pub use tokens::{BadToken, Principal, Scope, ThrottleLimits, Tokens};
 
