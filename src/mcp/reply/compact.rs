@@ -72,7 +72,7 @@ pub(super) fn confirmation(what: &str, issue: &Issue) -> String {
     let lengths = (0..=TITLE_IN_ROW).rev().step_by(4);
     let mut texts =
         lengths.map(|chars| format!("{} {what}: {}", issue.id.short(), shortened(&title, chars)));
-    let fits = |text: &String| budget::tokens(text) <= CONFIRMATION;
+    let fits = |text: &String| budget::line_fits(text, CONFIRMATION);
     texts.find(fits).unwrap_or_else(|| format!("{} {what}", issue.id.short()))
 }
 

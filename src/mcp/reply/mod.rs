@@ -273,17 +273,25 @@ impl ReplyOptions {
         }
         let members =
             if members.is_empty() { String::new() } else { Value::Object(members).to_string() };
-        let max_tokens = self.max_tokens.tokens().saturating_sub(budget::tokens(&members));
-        let text = text.filter(|text| budget::fits(text, max_tokens));
-        let text =
-            text.unwrap_or_else(|| IssuePages::new(issue, max_tokens, &list_tool).page(*skip));
+        let max_tokens = self.max_tokens.tokens();
+        let text = match text {
+            // No token is shorter than a byte.
+            Some(text) if text.len() + members.len() <= max_tokens => text,
+            text => {
+                let max_tokens = max_tokens.saturating_sub(budget::tokens(&members));
+                let text = text.filter(|text| budget::fits(text, max_tokens));
+                let page = || IssuePages::new(issue, max_tokens, &list_tool).page(*skip);
+                text.unwrap_or_else(page)
+            }
+        };
         Ok(joined(text, &members))
     }
 
     fn list(&self, list: &List) -> serde_json::Result<String> {
         let is_compact = self.is_compact() && list.fields.is_none();
         let max = self.max_tokens.tokens().saturating_sub(LIST_FRAME);
-        let (mut rows, mut tokens) = (Vec::new(), 0);
+        let mut rows: Vec<String> = Vec::new();
+        let (mut bytes, mut tokens, mut counted) = (0, 0, 0);
         for listed in &list.issues {
             let mut row = match &list.fields {
                 Some(fields) => fields.select(&listed.issue).to_string(),
@@ -301,11 +309,18 @@ impl ReplyOptions {
                     false => trim::fit(serde_json::from_str(&row)?, max - 1),
                 };
             }
-            tokens += budget::tokens(&row) + 1;
+            bytes += row.len() + 1;
+            rows.push(row);
+            // No token is shorter than a byte.
+            if bytes <= max {
+                continue;
+            }
+            tokens += rows[counted..].iter().map(|row| budget::tokens(row) + 1).sum::<usize>();
+            counted = rows.len();
             if tokens > max {
+                rows.pop();
                 break;
             }
-            rows.push(row);
         }
         let next = list.skip.unwrap_or(0).saturating_add(rows.len());
         let left = list.total.saturating_sub(next);

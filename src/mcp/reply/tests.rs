@@ -184,7 +184,7 @@ fn list(titles: &[String], total: usize, skip: usize) -> Reply {
 
 #[test]
 fn lists_over_the_budget_drop_whole_rows_and_name_the_next_skip() {
-    let titles: Vec<_> = (0..500).map(|at| format!("{at} {}", "t".repeat(400))).collect();
+    let titles: Vec<_> = (0..500).map(|at| format!("{at} {}", "title ".repeat(66))).collect();
     for format in [ReplyFormat::Json, ReplyFormat::Compact] {
         let text = options(format, 5_000).write(&list(&titles, 700, 100)).unwrap();
         assert!(budget::tokens(&text) <= 5_000);
@@ -385,28 +385,164 @@ fn unknown_keys_named_as_ours_keep_the_whole_issue() {
     assert_eq!(text, serde_json::to_string(&issue).unwrap());
 }
 
-#[test]
-fn estimate_is_never_far_below_the_tokenizer() {
-    let tokenizer = tiktoken_rs::o200k_base().unwrap();
-    let japanese = "課題を受け取ったら、まずコメントを読み、何が試されたかを確認してください。作業が終わったら、\
-        ブランチ名と確認した内容を書いて完了にします。終わらない場合は、次の人が知るべきことを添えて戻します。";
-    let corpus = [
-        ("English", include_str!("../../../docs/mcp.md")),
-        ("English", include_str!("../../../agents/team-lead.md")),
-        ("code", include_str!("issue_pages.rs")),
-        ("code", include_str!("../../web/assets/script/morph.js")),
-        ("JSON", include_str!("../../../issues.json.example")),
-        ("Japanese", japanese),
-        (
-            "hex",
-            "3f2a9c1e7d544b0a9e6f2c8b1d5a4e73 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-        ),
+/// What a tracker may say in other languages.
+const LANGUAGES: [(&str, &str); 17] = [
+    (
+        "Arabic",
+        "عند إغلاق النافذة يفقد المحرر ما كتبه المستخدم. خذ المهمة التالية، اقرأ التعليقات أولاً، ثم اكتب ما تحققت منه.",
+    ),
+    (
+        "Bengali",
+        "জানালা বন্ধ করলে ব্যবহারকারীর লেখা হারিয়ে যায়। পরের কাজটি নিন, আগে মন্তব্যগুলো পড়ুন, তারপর কী যাচাই করেছেন তা লিখুন।",
+    ),
+    (
+        "Chinese",
+        "关闭窗口时，编辑器会丢失用户输入的内容。领取下一个任务，先阅读评论，然后写下你验证过的内容和分支名称。",
+    ),
+    (
+        "Georgian",
+        "ფანჯრის დახურვისას რედაქტორი კარგავს მომხმარებლის ტექსტს. აიღეთ შემდეგი დავალება და ჯერ წაიკითხეთ კომენტარები.",
+    ),
+    (
+        "German",
+        "Beim Schließen des Fensters verliert der Editor den eingegebenen Text. Übernimm die nächste Aufgabe, lies zuerst die Kommentare und schreibe auf, was du geprüft hast.",
+    ),
+    (
+        "Greek",
+        "Όταν κλείνει το παράθυρο, ο επεξεργαστής χάνει το κείμενο του χρήστη. Πάρε την επόμενη εργασία και διάβασε πρώτα τα σχόλια.",
+    ),
+    (
+        "Hebrew",
+        "כשסוגרים את החלון העורך מאבד את מה שהמשתמש כתב. קח את המשימה הבאה, קרא קודם את ההערות ורשום מה בדקת.",
+    ),
+    (
+        "Hindi",
+        "खिड़की बंद करने पर उपयोगकर्ता का लिखा हुआ खो जाता है। अगला काम लें, पहले टिप्पणियाँ पढ़ें, फिर लिखें कि आपने क्या जाँचा।",
+    ),
+    (
+        "Japanese",
+        "課題を受け取ったら、まずコメントを読み、何が試されたかを確認してください。終わらない場合は、次の人が知るべきことを添えて戻します。",
+    ),
+    (
+        "Korean",
+        "창을 닫으면 편집기가 사용자가 입력한 내용을 잃어버립니다. 다음 작업을 가져와 먼저 댓글을 읽고 확인한 내용을 적으세요.",
+    ),
+    (
+        "Polish",
+        "Po zamknięciu okna edytor traci tekst użytkownika. Weź następne zadanie, najpierw przeczytaj komentarze, a potem napisz, co sprawdziłeś.",
+    ),
+    (
+        "Russian",
+        "При закрытии окна редактор теряет введённый текст. Возьмите следующую задачу, сначала прочитайте комментарии, затем напишите, что вы проверили.",
+    ),
+    (
+        "Swahili",
+        "Ukifunga dirisha, kihariri hupoteza maandishi ya mtumiaji. Chukua kazi inayofuata, soma maoni kwanza, kisha andika ulichothibitisha.",
+    ),
+    (
+        "Tamil",
+        "சாளரத்தை மூடும்போது பயனர் எழுதியது இழக்கப்படுகிறது. அடுத்த பணியை எடுத்து, முதலில் கருத்துகளைப் படியுங்கள்.",
+    ),
+    (
+        "Thai",
+        "เมื่อปิดหน้าต่าง โปรแกรมแก้ไขจะสูญเสียข้อความของผู้ใช้ รับงานถัดไป อ่านความคิดเห็นก่อน แล้วเขียนสิ่งที่คุณตรวจสอบ",
+    ),
+    (
+        "Turkish",
+        "Pencere kapatıldığında düzenleyici kullanıcının yazdıklarını kaybediyor. Sıradaki işi al, önce yorumları oku, sonra neyi doğruladığını yaz.",
+    ),
+    (
+        "Vietnamese",
+        "Khi đóng cửa sổ, trình soạn thảo làm mất nội dung người dùng đã nhập. Nhận việc tiếp theo, đọc bình luận trước rồi ghi lại những gì bạn đã kiểm tra.",
+    ),
+];
+
+/// Returns texts of many kinds with their names.
+fn corpus() -> Vec<(&'static str, String)> {
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut from = |letters: &str, count: usize| -> String {
+        let letters: Vec<char> = letters.chars().collect();
+        (0..count).map(|_| letters[random.usize(..letters.len())]).collect()
+    };
+    let hex = "0123456789abcdef";
+    let upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    let base64 = format!("{upper}{}0123456789+/", upper.to_lowercase());
+    let log: String = (0..200)
+        .map(|line| {
+            let (id, address) = (from(hex, 8), from("0123456789", 5));
+            format!(
+                "2026-10-04T07:{}:{}Z INFO GET /issues/{id} 200 from 127.0.0.1:{address}\n",
+                10 + line % 50,
+                10 + line % 49
+            )
+        })
+        .collect();
+    let diff = include_str!("trim.rs").lines().enumerate();
+    let diff: String =
+        diff.map(|(at, line)| format!("{}{line}\n", ["+", "-", " "][at % 3])).collect();
+    let mut corpus = vec![
+        ("English", include_str!("../../../docs/mcp.md").to_owned()),
+        ("instructions", include_str!("../../../agents/team-lead.md").to_owned()),
+        ("Rust", include_str!("issue_pages.rs").to_owned()),
+        ("JavaScript", include_str!("../../web/assets/script/morph.js").to_owned()),
+        ("CSS", include_str!("../../web/assets/style/base.css").to_owned()),
+        ("JSON", include_str!("../../../issues.json.example").to_owned()),
+        ("a log", log),
+        ("a diff", diff),
+        ("hex digits", from(hex, 4_000)),
+        ("base64", from(&base64, 4_000)),
+        ("base64 with line breaks", (0..50).map(|_| from(&base64, 76) + "\n").collect()),
+        ("small letters", from(&upper.to_lowercase(), 4_000)),
+        ("capitals", from(upper, 4_000)),
+        ("digits", from("0123456789", 4_000)),
+        ("marks", from("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", 4_000)),
+        ("a table", "┌──────┬──────┐\n│ name │ size │\n└──────┴──────┘\n".repeat(50)),
+        ("emoji", from("😀😂🎉✅❌🚀🔥👍💡🐛📝🧪🦀🍎", 2_000)),
+        ("emoji of several parts", "👩‍💻👨‍👩‍👧‍👦🏳️‍🌈".repeat(100)),
+        ("symbols", from("←↑→↓↔⇒∀∂∃∅∇∈∉∑−∗√∝∞∧∨∩∪∫≈≠≤≥⊂⊃⊕⌘⌥⏎■□▲▼◆○●★☆♠♥✓✗", 2_000)),
+        ("rare symbols", from("⍺⍵⎈⏃⏄␀␁◰◱⟦⟧⦃⦄⨀⨁𝔄𝔅𝕏𝟘", 2_000)),
+        ("line breaks", "\n".repeat(2_000)),
     ];
-    for (kind, text) in corpus {
-        let measured = tokenizer.encode_ordinary(text).len();
-        let estimate = budget::tokens(text);
+    corpus.extend(LANGUAGES.map(|(name, text)| (name, text.to_owned())));
+    corpus
+}
+
+#[test]
+fn estimate_is_never_below_the_tokenizer_and_at_most_a_fifth_above() {
+    let tokenizer = tiktoken_rs::o200k_base_singleton();
+    for (kind, text) in corpus() {
+        let measured = tokenizer.encode_ordinary(&text).len();
+        let estimate = budget::tokens(&text);
         let ratio = estimate as f64 / measured as f64;
-        assert!(ratio >= 0.9, "{kind}: {estimate} estimated, {measured} measured");
-        assert!(ratio <= 2.0 || kind == "hex", "{kind}: {estimate} estimated, {measured} measured");
+        assert!(
+            (0.98..=1.2).contains(&ratio),
+            "{kind}: {estimate} estimated, {measured} measured"
+        );
+        assert!(
+            budget::fits(&text, estimate) && (estimate < 2 || !budget::fits(&text, estimate / 2))
+        );
     }
+}
+
+#[test]
+fn replies_use_their_budget_and_keep_it_for_every_kind_of_text() {
+    let tokenizer = tiktoken_rs::o200k_base_singleton();
+    for (kind, text) in corpus() {
+        let long = text.repeat(15_000 / text.len() + 1);
+        let issue = issue(&long, &[], &["Issue filed".to_owned()], json!({}));
+        let page = IssuePages::new(&issue, 1_000, "list_issues").page(0);
+        let measured = tokenizer.encode_ordinary(&page).len();
+        assert!((800..=1_050).contains(&measured), "{kind}: {measured}");
+    }
+}
+
+/// The vocabulary is made from that of the crate that the tests count with.
+#[test]
+fn vocabulary_is_the_beginning_of_that_of_the_tokenizer() {
+    let tokenizer = tiktoken_rs::o200k_base_singleton();
+    let entries = (0..120_000).flat_map(|rank| {
+        let entry = tokenizer.decode_bytes(&[rank]).unwrap();
+        [vec![u8::try_from(entry.len()).unwrap()], entry].concat()
+    });
+    assert!(entries.eq(budget::entries()));
 }
