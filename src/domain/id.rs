@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for IssueId {
 /// A reference to an issue: its full id or a prefix of it.
 ///
 /// A reference has hex digits in upper or lower case; tools and pages demand at least 8. It contains either all hyphens
-/// of a UUID up to its end or none.
+/// of a UUID up to its end or none. People and branches also write `#3f2a9c1e` and `issue-3f2a9c1e`.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub struct IssueRef {
@@ -120,21 +120,16 @@ impl IssueRef {
     ///
     /// [`DomainError::InvalidReference`].
     pub fn with_min_digits(given: &str, min_digits: usize) -> Result<Self, DomainError> {
-        let read = Self::read(given).filter(|read| read.digits >= min_digits);
-        read.ok_or_else(|| DomainError::invalid_reference(given, min_digits))
-    }
-
-    /// Parses a reference as people write it in texts: `issue-3f2a9c1e`, `#3f2a9c1e`, or the id alone.
-    pub fn in_text(word: &str) -> Option<Self> {
         const PREFIX: &str = "issue-";
+        let word = given.trim();
         let is_prefixed =
             word.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
-        let id = if is_prefixed {
-            &word[PREFIX.len()..]
-        } else {
-            word.strip_prefix('#').unwrap_or(word)
+        let id = match is_prefixed {
+            true => &word[PREFIX.len()..],
+            false => word.strip_prefix('#').unwrap_or(word),
         };
-        id.parse().ok()
+        let read = Self::read(id).filter(|read| read.digits >= min_digits);
+        read.ok_or_else(|| DomainError::invalid_reference(given, min_digits))
     }
 
     /// Parses the name of a branch: `issue-` and at least the first 8 digits of an id, as a word of the name. `None` if
@@ -162,7 +157,7 @@ impl IssueRef {
     /// Parses a word that a user looks for: a reference as in texts, with marks around it, or the name of a branch.
     pub fn in_search(word: &str) -> Option<Self> {
         let bare = word.trim_matches(|mark: char| !mark.is_alphanumeric() && mark != '#');
-        Self::in_text(bare).or_else(|| Self::in_branch(bare))
+        bare.parse().ok().or_else(|| Self::in_branch(bare))
     }
 
     /// Returns the range of ids that start with this reference.
@@ -246,6 +241,9 @@ mod tests {
                 assert!(!reference.range().contains(&id(&WHOLE.replace('3', "4"))), "{text}");
             }
         }
+        for text in ["#3F2A9C1E", "issue-3f2a9c1e", "Issue-3f2a9c1e-7d54", " 3f2a9c1e "] {
+            assert!(text.parse::<IssueRef>().unwrap().range().contains(&id(WHOLE)), "{text}");
+        }
         let bare: IssueRef = WHOLE.replace('-', "").parse().unwrap();
         assert_eq!(bare.range(), id(WHOLE)..=id(WHOLE));
     }
@@ -260,9 +258,19 @@ mod tests {
     #[test]
     fn invalid_references_are_rejected_with_the_expected_form() {
         let long = format!("{WHOLE}0");
-        for text in
-            ["", "3f2a9c1", "3f2a9c1g", "3f2a9c-1e", "3f2a9c1e7d54-4b0a", "issue", long.as_str()]
-        {
+        for text in [
+            "",
+            "#",
+            "#1",
+            "issue-",
+            "3f2a9c1",
+            "3f2a9c1g",
+            "3f2a9c-1e",
+            "3f2a9c1e7d54-4b0a",
+            "##3f2a9c1e",
+            "issue",
+            long.as_str(),
+        ] {
             let error = text.parse::<IssueRef>().unwrap_err().to_string();
             assert!(error.contains("first 8"), "{error}");
         }

@@ -53,6 +53,10 @@ pub(super) async fn check(
     if tokens.is_empty() || is_open(&request) {
         return next.run(request).await;
     }
+    // Clients ask there for a server that gives out tokens, and go on only if there is none.
+    if request.uri().path().starts_with("/.well-known/") {
+        return StatusCode::NOT_FOUND.into_response();
+    }
     let credentials = credentials_in(request.headers());
     if let Credentials::Secret(secret) = &credentials
         && let Some(principal) = tokens.principal_with(secret)

@@ -16,8 +16,9 @@ const MAX_PROBLEMS_CHARS: usize = 1_000;
 
 /// Checks arguments against the schema of a tool.
 ///
-/// Removes optional arguments that are `null` or empty texts, because some clients send every parameter. Turns floats
-/// with an integral value (`10.0`), which JSON Schema counts as integers, into integers.
+/// Removes optional arguments that are `null` or blank texts, because some clients send every parameter. Some clients
+/// also send numbers, truth values, lists and objects as texts, which their models cannot repair: takes these for what
+/// they mean. Turns floats with an integral value (`10.0`), which JSON Schema counts as integers, into integers.
 ///
 /// # Errors
 ///
@@ -56,9 +57,15 @@ fn examine_object(
     problems: &mut Vec<String>,
 ) {
     let required = required(schema);
-    let is_absent =
-        |name: &str, value: &Value| value.is_null() || (value == "" && !required.contains(&name));
-    members.retain(|name, value| property(schema, name).is_none() || !is_absent(name, value));
+    members.retain(|name, value| {
+        let Some(property) = property(schema, name) else { return true };
+        let is_blank = value.as_str().is_some_and(|text| text.trim().is_empty());
+        let is_absent = value.is_null() || (is_blank && !required.contains(&name.as_str()));
+        if !is_absent && let Some(meant) = meant(property, value) {
+            *value = meant;
+        }
+        !is_absent && !value.is_null()
+    });
     let missing = required.iter().filter(|name| !members.contains_key(**name));
     problems.extend(missing.map(|name| format!("`{path}{name}` is missing")));
     for (name, value) in members {
@@ -81,6 +88,22 @@ fn examine_object(
     }
 }
 
+/// Returns the value that a text stands for, if that has the type of a property or is `null`.
+fn meant(property: &Value, value: &Value) -> Option<Value> {
+    let kind = kind(property);
+    let text = value.as_str().filter(|_| kind != "string")?.trim();
+    let text = if kind == "boolean" { text.to_ascii_lowercase() } else { text.to_owned() };
+    let parsed: Value = serde_json::from_str(&text).ok()?;
+    let fits = match kind {
+        "integer" => parsed.is_number(),
+        "boolean" => parsed.is_boolean(),
+        "array" => parsed.is_array(),
+        "object" => parsed.is_object(),
+        _ => false,
+    };
+    (fits || parsed.is_null()).then_some(parsed)
+}
+
 fn examine(path: &str, property: &Value, value: &mut Value, problems: &mut Vec<String>) {
     if let Some(number) = value.as_f64().filter(|_| value.is_f64())
         && (0.0..MAX_EXACT).contains(&number)
@@ -91,6 +114,7 @@ fn examine(path: &str, property: &Value, value: &mut Value, problems: &mut Vec<S
     match (kind(property), value) {
         ("array", Value::Array(items)) if fits_length(property, items.len()) => {
             for (at, item) in items.iter_mut().enumerate() {
+                *item = meant(&property["items"], item).unwrap_or_else(|| item.take());
                 examine(&format!("{path}[{at}]"), &property["items"], item, problems);
             }
         }
@@ -237,6 +261,32 @@ mod tests {
             json!({"agent": "", "to": [], "issues": [{"title": ""}]})
         );
         assert_eq!(checked(json!({"agent": "a", "take": 2.0})).unwrap()["take"], json!(2));
+    }
+
+    #[test]
+    fn texts_stand_for_values_of_the_declared_type() {
+        let given = json!({
+            "agent": "2", "kind": "bug", "take": " 2.0", "mine": "True", "to": "[\"a\", \"2\"]",
+            "issues": "[{\"title\": \"x\", \"take\": \"4\"}, \"{\\\"title\\\": \\\"y\\\"}\"]",
+        });
+        let meant = json!({
+            "agent": "2", "kind": "bug", "take": 2, "mine": true, "to": ["a", "2"],
+            "issues": [{"title": "x", "take": 4}, {"title": "y"}],
+        });
+        assert_eq!(checked(given).unwrap(), meant);
+        let blank = json!({"agent": "a", "kind": " ", "take": "null", "mine": "", "to": "null"});
+        assert_eq!(checked(blank).unwrap(), json!({"agent": "a"}));
+        for (name, text) in [
+            ("take", "two"),
+            ("take", "true"),
+            ("mine", "1"),
+            ("to", "a"),
+            ("to", "{}"),
+            ("take", "9"),
+        ] {
+            let error = checked(json!({"agent": "a", name: text})).unwrap_err();
+            assert!(error.contains(&format!("`{name}` must be")), "{error}");
+        }
     }
 
     #[test]

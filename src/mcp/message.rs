@@ -14,6 +14,7 @@ use crate::json_compat;
 
 /// How many values a message may have. Parsing one costs much more than its bytes, and a tool takes ten at most.
 const MAX_VALUES: usize = 10_000;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A message that is not valid.
 #[derive(Debug)]
@@ -24,8 +25,8 @@ pub(super) struct Invalid {
     pub is_notification: bool,
 }
 
-/// Parses a message. Replaces lone surrogates, which would otherwise leave a request without a response; if there
-/// are any, returns the repaired text, too.
+/// Parses a message. Skips a byte order mark, with which some Windows programs begin, and replaces lone surrogates,
+/// which would otherwise leave a request without a response; if there are any, returns the repaired text, too.
 ///
 /// # Errors
 ///
@@ -36,7 +37,9 @@ pub(super) fn parse(text: &[u8]) -> Result<(ClientJsonRpcMessage, Option<Vec<u8>
         let reason = format!("a message may have at most {MAX_VALUES} values");
         return Err(Box::new(Invalid::of(text, ErrorData::invalid_request(reason, None))));
     }
-    let repaired = json_compat::without_lone_surrogates(text);
+    let unmarked = text.strip_prefix(BYTE_ORDER_MARK);
+    let repaired = json_compat::without_lone_surrogates(unmarked.unwrap_or(text));
+    let repaired = repaired.or_else(|| Some(unmarked?.to_owned()));
     let text = repaired.as_deref().unwrap_or(text);
     match serde_json::from_slice(text) {
         Ok(message) => match malformed_initialize(&message, text) {

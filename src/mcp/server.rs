@@ -11,11 +11,12 @@ use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
-    GetPromptResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptMessage,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
-    ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    GetPromptResult, Icon, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, PromptMessage, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceUpdatedNotificationParam,
+    Role, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer, SubscriptionContext};
 use tokio::sync::OnceCell;
@@ -258,13 +259,35 @@ impl McpServer {
     }
 }
 
+/// Returns the name of a request in its `_meta`, if it has one.
+fn request_id(context: &RequestContext<RoleServer>) -> Option<String> {
+    Some(context.meta.get("request_id")?.as_str()?.to_owned())
+}
+
+/// The picture that clients may show beside the name of the server.
+fn icon() -> Icon {
+    let svg = include_str!("../web/assets/icon.svg")
+        .trim_end()
+        .replace("{colour}", "#4a5bd4")
+        .replace('"', "'");
+    let svg = ['%', '#', '<', '>']
+        .iter()
+        .fold(svg, |svg, mark| svg.replace(*mark, &format!("%{:02X}", u32::from(*mark))));
+    Icon::new(format!("data:image/svg+xml,{svg}"))
+        .with_mime_type("image/svg+xml")
+        .with_sizes(vec!["any".to_owned()])
+}
+
+const NO_BATCHES: &str = "Send one message per request: this server takes no batches.";
+
 /// The error after a panic in a request that changes nothing.
 const DEFECT: &str = "this is a defect of the tracker (details are in its log)";
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let identity = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
-            .with_title("Agent issue tracker");
+            .with_title("Agent issue tracker")
+            .with_icons(vec![icon()]);
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_prompts()
@@ -275,6 +298,21 @@ impl ServerHandler for McpServer {
         ServerConfig::new(capabilities)
             .with_server_info(identity)
             .with_instructions(self.tool_names().in_text(INSTRUCTIONS))
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut result = self.negotiate_initialize(&request)?;
+        // The only revision in which a client may send several messages at once.
+        if result.protocol_version == ProtocolVersion::V_2025_03_26 {
+            let instructions = result.instructions.unwrap_or_default();
+            result.instructions = Some(format!("{instructions}\n\n{NO_BATCHES}"));
+        }
+        Ok(result)
     }
 
     async fn list_tools(
@@ -324,6 +362,7 @@ impl ServerHandler for McpServer {
             replies: self.replies(&context),
             is_lead: request_context::is_lead(&context),
             waiting: WaitingClient::of(&context, self.shutdown.clone()),
+            request_id: request_id(&context),
         };
         let Some(call) = tools.call(&request.name, call_context, arguments) else {
             self.count_refused(&request.name);

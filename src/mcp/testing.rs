@@ -57,6 +57,7 @@ pub fn call_with(
         server: LazyContext::new(|| unreachable!("no tool in these tests needs it")),
         is_lead: false,
         waiting,
+        request_id: None,
     };
     let arguments = serde_json::from_value(arguments).unwrap();
     let tools = ToolRegistry::new(ToolNames::default());

@@ -88,7 +88,7 @@ export async function badArguments(session, issue_id) {
       await refuses({ [name]: undefined }, new RegExp(`\\b${name}\\b.*missing`));
     }
     for (const name of [...required, ...optional]) {
-      const otherType = typeof good[name] === 'string' ? 17 : `${good[name]}`;
+      const otherType = typeof good[name] === 'string' ? 17 : `no ${good[name]}`;
       const another = typeof good[name] === 'boolean' ? 1 : true;
       for (const wrong of [otherType, [good[name]], { value: good[name] }, another]) {
         await refuses({ [name]: wrong }, new RegExp(`\\b${name}\\b.* must be `));

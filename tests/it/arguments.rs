@@ -53,7 +53,7 @@ fn wrong_values() -> Vec<(&'static str, &'static str, Value, &'static [&'static 
         ("list_issues", "skip", json!(-1), &["`skip` must be an integer of at least 0"]),
         ("list_issues", "take", json!(-1), &["`take` must be an integer from 0 to 500"]),
         ("list_issues", "take", json!(501), &["from 0 to 500", "501"]),
-        ("list_issues", "take", json!("10"), &["`take` must be an integer"]),
+        ("list_issues", "take", json!("ten"), &["`take` must be an integer"]),
         ("list_issues", "take", json!(1.5), &["`take` must be an integer"]),
         ("list_issues", "take", json!(u64::MAX), &["from 0 to 500"]),
         ("list_issues", "issue_id", json!("1234567"), &["first 8 hex digits", "1234567"]),

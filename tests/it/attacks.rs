@@ -159,7 +159,6 @@ fn malformed_headers_and_unknown_paths_are_refused() {
         "/.ait/issues.json/published",
         "/%00",
         "//health",
-        "/mcp/",
         "/mcp/../issues.json",
         "/HEALTH",
     ] {

@@ -276,6 +276,34 @@ fn only_allowed_origins_can_use_the_endpoint() {
 }
 
 #[test]
+fn clients_may_accept_less_than_both_types_and_add_a_slash() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    for (accept, kind) in [
+        ("Accept: application/json\r\n", "application/json"),
+        ("Accept: */*\r\n", "application/json"),
+        ("", "application/json"),
+        ("Accept: application/json, text/event-stream\r\n", "application/json"),
+        ("Accept: text/event-stream\r\n", "text/event-stream"),
+    ] {
+        for path in ["/mcp", "/mcp/"] {
+            let request = format!(
+                "POST {path} HTTP/1.1\r\nHost: localhost\r\n{accept}Content-Type: application/json\r\n\
+                 Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            let answer = Raw::connect(server.port).send(request).rest();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{accept}{path}: {answer}");
+            assert!(answer.contains(&format!("content-type: {kind}\r\n")), "{accept}: {answer}");
+            assert!(answer.contains("mcp-session-id: "), "{accept}: {answer}");
+            let event = answer.contains("data: ");
+            assert_eq!(event, kind == "text/event-stream", "{answer}");
+        }
+    }
+}
+
+#[test]
 fn a_browser_gets_instructions() {
     let directory = directory();
     let server = Server::start(directory.path());

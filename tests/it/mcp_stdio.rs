@@ -109,6 +109,25 @@ fn stdout_has_exactly_one_frame_for_each_request() {
     assert!(client.log().whole().contains("TRACE"), "no TRACE line was logged");
 }
 
+/// Some programs on Windows write the mark before the first line.
+#[test]
+fn a_byte_order_mark_before_a_message_is_skipped() {
+    let directory = directory();
+    let mut client = Client::spawn(&mut ait(directory.path()));
+    client.send_line(concat!(
+        "\u{feff}",
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","#,
+        r#""capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#
+    ));
+    let result = client.frame().unwrap()["result"].clone();
+    assert_eq!(result["protocolVersion"], "2025-03-26", "{result}");
+    // This revision allows batches.
+    assert!(result["instructions"].as_str().unwrap().contains("takes no batches"), "{result}");
+    let server = &result["serverInfo"];
+    assert_eq!(server["title"], "Agent issue tracker");
+    assert!(server["icons"][0]["src"].as_str().unwrap().starts_with("data:image/svg+xml,%3Csvg"));
+}
+
 #[test]
 fn invalid_lines_get_errors_with_their_ids() {
     let directory = directory();

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::runs::run;
-use crate::support::{Client, directory, get};
+use crate::support::{Client, directory, get, id_in};
 
 /// Every history phrase that the original's tools write: a closed, a rejected, a claimed and a reviewed issue.
 const FILE: &str = include_str!("../fixtures/original_history.json");
@@ -80,5 +80,61 @@ fn a_repeated_completion_or_return_gets_the_same_confirmation() {
         let changed = client.call("list_issues", json!({ "issue_id": "00000003" })).issue();
         let count = |issue: &Value| issue["history"].as_array().unwrap().len();
         assert_eq!(count(&changed), count(&issue) + 1);
+    }
+}
+
+/// What the tools of the original answered, in the order of the calls. `<ID2>` stands for the third issue that was
+/// filed.
+const EXCHANGES: &str = include_str!("../fixtures/original_exchanges.json");
+/// Calls that the original takes, and this tracker refuses with an error that says what to do; and the other way round.
+const DIFFERENCES: [&str; 4] = ["extra arg", "empty strings", "empty comment", "upper id"];
+
+#[test]
+fn calls_are_answered_as_the_original_answers_them() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let exchanges: Vec<Value> = serde_json::from_str(EXCHANGES).unwrap();
+    let mut ids: Vec<String> = Vec::new();
+    for exchange in &exchanges {
+        let (step, tool) = (&exchange["step"], exchange["tool"].as_str().unwrap());
+        let mut arguments = exchange["arguments"].clone();
+        if let Some(id) = arguments["issue_id"].as_str().and_then(|id| id.strip_prefix("<ID")) {
+            let (number, how) = id.split_once('>').unwrap();
+            let id = &ids[number.parse::<usize>().unwrap()];
+            let is_upper = how.contains("upper case");
+            arguments["issue_id"] = if is_upper { id.to_uppercase() } else { id.clone() }.into();
+        }
+        let answer = client.call(tool, arguments);
+        let is_different = DIFFERENCES.iter().any(|difference| step == difference);
+        let is_error = exchange["isError"].as_bool().unwrap() != is_different;
+        assert_eq!(answer.is_error, is_error, "{step} {tool}: {}", answer.text);
+        if is_error || is_different {
+            continue;
+        }
+        if tool == "add_issue" {
+            ids.push(id_in(&answer.text));
+        }
+        let Some(keys) = exchange["keys"].as_array() else { continue };
+        let reply: Value = serde_json::from_str(&answer.text).unwrap();
+        for key in keys {
+            assert!(reply.get(key.as_str().unwrap()).is_some(), "{step}: no {key} in {reply}");
+        }
+        if let Some(rows) = reply["issues"].as_array() {
+            assert_eq!(reply["count"], exchange["count"], "{step}");
+            let statuses = rows.iter().map(|row| row["status"].clone()).collect::<Value>();
+            assert_eq!(statuses, exchange["statuses"], "{step}");
+            let columns =
+                exchange["rows"].as_array().unwrap().iter().flat_map(|row| row.as_array());
+            for column in columns.flatten().map(|column| column.as_str().unwrap()) {
+                assert!(rows.iter().all(|row| row.get(column).is_some()), "{step}: no {column}");
+            }
+        } else {
+            assert_eq!(reply["status"], exchange["status"], "{step}");
+            let agents = reply["history"].as_array().unwrap().iter();
+            let agents = agents.map(|entry| entry["agent"].clone()).collect::<Value>();
+            assert_eq!(agents, exchange["history"], "{step}");
+            let comments = reply["comments"].as_array().unwrap().len();
+            assert_eq!(comments, exchange["comments"].as_u64().unwrap() as usize, "{step}");
+        }
     }
 }

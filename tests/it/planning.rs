@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::files::wait_for_file;
+use crate::support::files::{stored_issues, wait_for_file};
 use crate::support::runs::run;
 use crate::support::{Client, ait, directory, id_in, until};
 
@@ -354,4 +354,48 @@ fn exports_in_every_format_keep_attributes() {
         let differs = run(other.path(), &["import", name]).out;
         assert!(differs.contains("1 different"), "{name}: {differs}");
     }
+}
+
+/// A client repeats a request whose answer it has not got.
+#[test]
+fn a_repeated_request_files_nothing() {
+    let directory = directory();
+    let issue = |title: &str| json!({ "title": title, "description": "", "classification": "bug" });
+    let add = |client: &mut Client, agent: &str, request: &str| -> String {
+        let mut arguments = issue("t");
+        arguments["agent"] = agent.into();
+        let meta = json!({ "request_id": request });
+        let call = json!({ "name": "add_issue", "arguments": arguments, "_meta": meta });
+        id_in(client.request("tools/call", call)["content"][0]["text"].as_str().unwrap())
+    };
+    let mut client = Client::start(directory.path());
+    let first = add(&mut client, "a", "r1");
+    assert_eq!(add(&mut client, "a", "r1"), first);
+    let others = [add(&mut client, "b", "r1"), add(&mut client, "a", "r2")];
+    assert!(client.close().success());
+    let mut planning = Client::begin(ait(directory.path()).args(["--toolsets", "planning"]));
+    assert_eq!(add(&mut planning, "a", "r1"), first);
+    let mut one = issue("t");
+    one["agent"] = "a".into();
+    one["request_id"] = "r1".into();
+    assert_eq!(id_in(&planning.call("add_issue", one.clone()).ok()), first);
+    one["request_id"] = "r".repeat(201).into();
+    assert!(planning.call("add_issue", one).refusal().contains("1 to 200 characters"));
+    let mut second = issue("second");
+    second["blocked_by"] = json!(["#1"]);
+    let many = json!({ "agent": "a", "request_id": "r3", "issues": [issue("first"), second] });
+    let filed = planning.call("add_issues", many.clone()).ok();
+    assert_eq!(planning.call("add_issues", many.clone()).ok(), filed);
+    let stored = stored_issues(directory.path());
+    assert_eq!(stored.len(), 5, "{stored:?}");
+    assert!(others.iter().all(|other| *other != first));
+    // Two processes at once.
+    let mut many = many;
+    many["request_id"] = "r4".into();
+    let mut other = Client::begin(ait(directory.path()).args(["--toolsets", "planning"]));
+    let asked = [planning.ask_tool("add_issues", many.clone()), other.ask_tool("add_issues", many)];
+    let answers = [planning.answer(asked[0]), other.answer(asked[1])];
+    let [one, other] = answers.map(|answer| answer.unwrap().ok());
+    assert_eq!(one, other);
+    assert_eq!(stored_issues(directory.path()).len(), 7);
 }

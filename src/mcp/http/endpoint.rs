@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::Poll;
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -25,6 +25,9 @@ use crate::mcp::sessions::{InFlight, McpSession, Sessions};
 use crate::mcp::subscriptions::ChangeFeed;
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// What rmcp demands that clients take, although it answers with JSON alone. Some take less.
+const BOTH_TYPES: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// What all requests share.
 #[derive(Clone)]
@@ -48,7 +51,12 @@ pub(super) async fn serve(State(endpoint): State<Endpoint>, request: Request) ->
         Err(problem) => return (StatusCode::BAD_REQUEST, format!("{problem}\n")).into_response(),
     };
     if parts.method == Method::POST {
-        return endpoint.post(parts, body).await;
+        let takes = parts.headers.insert(header::ACCEPT, BOTH_TYPES);
+        let response = endpoint.post(parts, body).await;
+        return match takes {
+            Some(takes) if only_takes_events(&takes) => as_event(response),
+            _ => response,
+        };
     }
     let session = parts.headers.get(SESSION_ID).filter(|_| !is_stateless(&parts.headers));
     match (session, &parts.method) {
@@ -189,6 +197,26 @@ fn is_stateless(headers: &HeaderMap) -> bool {
     let stateless = ProtocolVersion::V_2026_07_28;
     let version = headers.get(PROTOCOL_VERSION);
     version.is_some_and(|version| version.as_bytes() >= stateless.as_str().as_bytes())
+}
+
+/// Returns true if a client takes streams of events and no JSON.
+fn only_takes_events(takes: &HeaderValue) -> bool {
+    let takes = takes.to_str().unwrap_or_default();
+    takes.contains(EVENT_STREAM) && !takes.contains("json") && !takes.contains("*/*")
+}
+
+/// Makes a stream with one event of a response in JSON, which has no line breaks.
+fn as_event(response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if kind.is_none_or(|kind| kind.as_bytes() != b"application/json") {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+    let line = |text: &'static [u8]| stream::once(async move { Ok(Bytes::from_static(text)) });
+    let event = line(b"data: ").chain(body.into_data_stream()).chain(line(b"\n\n"));
+    Response::from_parts(parts, Body::from_stream(event))
 }
 
 fn accepts_event_stream(headers: &HeaderMap) -> bool {

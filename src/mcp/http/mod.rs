@@ -103,7 +103,12 @@ pub async fn routes(server: McpServer, options: HttpOptions, shutdown: Shutdown)
         .max_age(CORS_MAX_AGE);
     let shutdown = shutdown.streams;
     let endpoint = Endpoint { service, sessions, feed, options: Arc::new(options), shutdown };
-    Router::new().route(PATH, any(endpoint::serve)).with_state(endpoint).layer(cors)
+    Router::new()
+        .route(PATH, any(endpoint::serve))
+        // People write the address so.
+        .route(&format!("{PATH}/"), any(endpoint::serve))
+        .with_state(endpoint)
+        .layer(cors)
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{CallContext, Tool};
-use crate::domain::{AgentName, Classification, Description, IssueChange, Priority, Title};
+use crate::domain::{
+    AgentName, Classification, Description, IssueChange, IssueId, Priority, Title,
+};
 use crate::mcp::result::{Failure, Success, confirmation};
-use crate::tracker::NewIssue;
+use crate::tracker::{Changed, NewIssue};
 
 pub(super) struct AddIssue;
 
@@ -22,18 +24,25 @@ pub(super) struct Args {
     agent: AgentName,
     /// 0 (first) to 4; default 2
     priority: Option<Priority>,
+    /// Repeats file nothing
+    #[schemars(extend("toolset" = "planning"))]
+    request_id: Option<String>,
 }
 
 impl Tool for AddIssue {
     const NAME: &'static str = "add_issue";
-    const DESCRIPTION: &'static str = "File an issue, ticket or todo. Answers with its id.";
+    const DESCRIPTION: &'static str = "File or report an issue, bug, task, ticket or todo.";
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let Args { title, description, classification, agent, priority } = args;
+        let Args { title, description, classification, agent, priority, request_id } = args;
         let details = IssueChange { priority: priority.map(Some), ..IssueChange::default() };
         let issue = NewIssue { details, ..NewIssue::new(title, description, classification) };
-        let changed = context.tracker.add_issue(issue, agent).await?;
-        Ok(confirmation("filed", changed))
+        let issues = |ids: &[IssueId]| {
+            Ok(ids.iter().map(|id| NewIssue { id: *id, ..issue.clone() }).collect())
+        };
+        let (mut issues, events) = context.file(request_id, agent, 1, issues).await?;
+        let issue = issues.remove(0);
+        Ok(confirmation("filed", Changed { issue, events }))
     }
 }

@@ -23,9 +23,10 @@ const MAX_ISSUES: usize = 100;
 pub(super) struct Args {
     agent: AgentName,
     issues: Vec<Entry>,
+    request_id: Option<String>,
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     title: Title,
@@ -53,10 +54,12 @@ impl Tool for AddIssues {
                 "give 1 to {MAX_ISSUES} issues at once, not {count}; nothing was filed"
             )));
         }
-        let ids: Vec<_> = args.issues.iter().map(|_| NewIssue::random_id()).collect();
-        let entries = args.issues.into_iter().enumerate();
-        let issues: Result<Vec<_>, _> = entries.map(|(at, entry)| entry.issue(at, &ids)).collect();
-        let (issues, events) = context.tracker.add_issues(issues?, args.agent).await?;
+        let issues = |ids: &[IssueId]| {
+            let entries = args.issues.iter().cloned().enumerate();
+            entries.map(|(at, entry)| entry.issue(at, ids)).collect()
+        };
+        let count = args.issues.len();
+        let (issues, events) = context.file(args.request_id, args.agent, count, issues).await?;
         Ok(Success { events, ..Success::done(Reply::Filed { issues, change: None }) })
     }
 }
@@ -81,7 +84,8 @@ impl Entry {
 
 /// Parses an id, or `#2` for the second issue of the list, which must come before the one at this position.
 fn reference(text: &str, at: usize, ids: &[IssueId]) -> Result<IssueRef, Failure> {
-    let Some(number) = text.strip_prefix('#') else {
+    let number = text.strip_prefix('#').filter(|number| number.len() < IssueRef::MIN_DIGITS);
+    let Some(number) = number else {
         return text.parse().map_err(|bad: DomainError| StoreError::Refused(bad).into());
     };
     let position = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));

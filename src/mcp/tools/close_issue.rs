@@ -14,7 +14,6 @@ pub(super) struct CloseIssue;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
-    /// Its id
     issue_id: IssueRef,
     /// closed: accepted; rejected: not to be done
     resolution: Resolution,

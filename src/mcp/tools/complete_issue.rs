@@ -14,7 +14,6 @@ pub(super) struct CompleteIssue;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
-    /// Its id
     issue_id: IssueRef,
     /// Branch, and what you verified
     comment: CommentText,
@@ -26,8 +25,7 @@ pub(super) struct Args {
 
 impl Tool for CompleteIssue {
     const NAME: &'static str = "complete_issue";
-    const DESCRIPTION: &'static str =
-        "Hand in a finished issue for review: it becomes `completed`.";
+    const DESCRIPTION: &'static str = "Hand in a finished (done) issue for review.";
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {

@@ -23,7 +23,7 @@ pub(super) struct Args {
     classification: Option<ClassificationFilter>,
     /// Claim this one instead
     issue_id: Option<IssueRef>,
-    /// Claim nothing; answer with what you hold, reviews too
+    /// Claim nothing; answer what you hold, reviews too
     mine: Option<bool>,
     /// 50 is safe
     #[schemars(range(max = MAX_WAIT_SECONDS))]
@@ -35,8 +35,8 @@ pub(super) struct Args {
 
 impl Tool for GetNextIssue {
     const NAME: &'static str = "get_next_issue";
-    const DESCRIPTION: &'static str = "Claim the next `created` issue to work on: nobody else gets it. Answers \
-        with all of it. You owe it complete_issue or return_issue.";
+    const DESCRIPTION: &'static str = "Claim the next `created` issue (task) to work on: nobody else gets it. \
+        You owe it complete_issue or return_issue.";
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {

@@ -26,8 +26,8 @@ pub(super) struct Args {
 
 impl Tool for GetNextReviewItem {
     const NAME: &'static str = "get_next_review_item";
-    const DESCRIPTION: &'static str = "Claim the next `completed` issue for review. Answers with \
-        all of it. You owe it close_issue or return_issue.";
+    const DESCRIPTION: &'static str = "Claim the next `completed` issue for review. You owe it \
+        close_issue or return_issue.";
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {

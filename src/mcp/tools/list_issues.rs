@@ -26,11 +26,10 @@ const DEFAULT_TAKE: usize = 50;
 pub(super) struct Args {
     status: Option<StatusFilter>,
     classification: Option<ClassificationFilter>,
-    /// Only what it holds or filed
+    /// What it holds or filed
     agent: Option<AgentName>,
-    /// Only changed after this time or cursor
+    /// Changed after this time or cursor
     since: Option<String>,
-    /// Default 0
     #[schemars(range(min = 0))]
     skip: Option<usize>,
     /// Default 50; 0: counts

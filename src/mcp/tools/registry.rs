@@ -145,6 +145,7 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
     let full_name = names.full(T::NAME);
     let definition =
         Definition::new(full_name.clone(), names.in_text(T::DESCRIPTION), Arc::clone(&schema))
+            .with_title(title(T::NAME))
             .with_annotations(annotations.open_world(false));
     let call = move |context: CallContext, mut arguments: JsonObject| {
         let (schema, name) = (Arc::clone(&schema), full_name.clone());
@@ -179,6 +180,12 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
         definition,
         call: Box::new(call),
     }
+}
+
+/// Returns what people see of the name of a tool, such as `Add issue`.
+fn title(name: &str) -> String {
+    let words = name.replace('_', " ");
+    words[..1].to_uppercase() + &words[1..]
 }
 
 /// Parses arguments. An error names the entry of a list that it is in.

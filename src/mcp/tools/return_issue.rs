@@ -14,7 +14,6 @@ pub(super) struct ReturnIssue;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
-    /// Its id
     issue_id: IssueRef,
     /// What the next one needs to know
     comment: CommentText,
@@ -26,7 +25,7 @@ pub(super) struct Args {
 
 impl Tool for ReturnIssue {
     const NAME: &'static str = "return_issue";
-    const DESCRIPTION: &'static str = "Put an open issue back to `created`, in its old place: you \
+    const DESCRIPTION: &'static str = "Return (release) an open issue to `created`: you \
         cannot finish it, its worker is gone, or the review asks for changes.";
     type Args = Args;
 

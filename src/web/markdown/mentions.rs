@@ -46,7 +46,7 @@ pub(super) fn mentions(text: &str) -> impl Iterator<Item = (Range<usize>, IssueR
             return None;
         }
         let place = begin..word.end;
-        Some((place.clone(), IssueRef::in_text(&text[place])?))
+        Some((place.clone(), text[place].parse().ok()?))
     })
 }
 

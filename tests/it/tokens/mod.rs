@@ -133,6 +133,7 @@ fn every_route_but_health_needs_a_token() {
         (Method::GET, "/metrics", 401, 200),
         (Method::GET, &asset, 401, 200),
         (Method::GET, "/nothing", 401, 404),
+        (Method::GET, "/.well-known/oauth-protected-resource/mcp", 404, 404),
         (Method::GET, "/mcp", 401, 406),
         (Method::OPTIONS, "/mcp", 401, 200),
         (Method::OPTIONS, "/nothing", 401, 405),
