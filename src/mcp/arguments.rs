@@ -16,7 +16,7 @@ const MAX_PROBLEMS_CHARS: usize = 1_000;
 
 /// Checks arguments against the schema of a tool.
 ///
-/// Removes optional arguments that are `null` or blank texts, because some clients send every parameter. Some clients
+/// Removes optional arguments that are `null` or empty texts, because some clients send every parameter. Some clients
 /// also send numbers, truth values, lists and objects as texts, which their models cannot repair: takes these for what
 /// they mean. Turns floats with an integral value (`10.0`), which JSON Schema counts as integers, into integers.
 ///
@@ -59,7 +59,10 @@ fn examine_object(
     let required = required(schema);
     members.retain(|name, value| {
         let Some(property) = property(schema, name) else { return true };
-        let is_blank = value.as_str().is_some_and(|text| text.trim().is_empty());
+        // What a blank text means is for the type of the text to say.
+        let is_text = kind(property) == "string";
+        let is_blank =
+            value.as_str().is_some_and(|text| text == "" || (!is_text && text.trim() == ""));
         let is_absent = value.is_null() || (is_blank && !required.contains(&name.as_str()));
         if !is_absent && let Some(meant) = meant(property, value) {
             *value = meant;
@@ -274,7 +277,7 @@ mod tests {
             "issues": [{"title": "x", "take": 4}, {"title": "y"}],
         });
         assert_eq!(checked(given).unwrap(), meant);
-        let blank = json!({"agent": "a", "kind": " ", "take": "null", "mine": "", "to": "null"});
+        let blank = json!({"agent": "a", "kind": "", "take": "null", "mine": "", "to": "null"});
         assert_eq!(checked(blank).unwrap(), json!({"agent": "a"}));
         for (name, text) in [
             ("take", "two"),

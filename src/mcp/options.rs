@@ -189,6 +189,11 @@ impl ReplyBudget {
     pub fn tokens(self) -> usize {
         self.0
     }
+
+    /// Returns what is left of the budget after some tokens, and at least [`MIN`](Self::MIN).
+    pub fn after(self, tokens: usize) -> Self {
+        Self(self.0.saturating_sub(tokens).max(Self::MIN))
+    }
 }
 
 impl Default for ReplyBudget {

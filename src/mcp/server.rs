@@ -270,7 +270,7 @@ fn icon() -> Icon {
         .trim_end()
         .replace("{colour}", "#4a5bd4")
         .replace('"', "'");
-    let svg = ['%', '#', '<', '>']
+    let svg = ['%', '#', '<', '>', ' ']
         .iter()
         .fold(svg, |svg, mark| svg.replace(*mark, &format!("%{:02X}", u32::from(*mark))));
     Icon::new(format!("data:image/svg+xml,{svg}"))

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, ait, directory};
+use crate::support::{Client, ait, directory, id_in};
 
 const ALL: [&str; 6] =
     ["team-lead", "developer", "bug-fixer", "code-reviewer", "setup_wizard", "health_check"];
@@ -289,4 +289,23 @@ fn the_health_check_names_problems_and_fixes() {
     let message = text(&mut client, "health_check", &json!({}));
     assert!(message.contains("warning: claims: ") && message.contains("3f2a9c1e"), "{message}");
     assert!(message.contains("fix: "), "{message}");
+}
+
+#[test]
+fn a_prompt_with_a_long_issue_keeps_the_budget() {
+    let directory = directory();
+    let mut client = Client::begin(ait(directory.path()).args(["--max-reply-tokens", "3000"]));
+    let description = "Q2hlY2sgdGhlIGxvZ2lu/x9+".repeat(2_000);
+    let issue =
+        json!({ "title": "t", "description": description, "classification": "bug", "agent": "a" });
+    let id = id_in(&client.call("add_issue", issue).ok());
+    let prompt = get(&mut client, "developer", &json!({ "issue_id": id }));
+    let messages = prompt["messages"].as_array().unwrap();
+    let texts = messages.iter().map(|message| {
+        let content = &message["content"];
+        content["text"].as_str().or(content["resource"]["text"].as_str()).unwrap()
+    });
+    let tokenizer = tiktoken_rs::o200k_base_singleton();
+    let tokens: usize = texts.map(|text| tokenizer.encode_ordinary(text).len()).sum();
+    assert!((2_400..=3_150).contains(&tokens), "{tokens}");
 }

@@ -84,6 +84,9 @@ fn every_tool_accepts_all_parameters_at_once() {
             if toolset == "planning" && has_fields {
                 given["fields"] = json!("");
             }
+            if toolset == "planning" && tool == "add_issue" {
+                given["request_id"] = json!("");
+            }
             if toolset == "planning" && tool == "list_issues" {
                 given["query"] = json!("");
             }

@@ -131,11 +131,7 @@ pub(super) async fn messages(
         };
         let next_review = next_review.map(|issue| issue.id);
         tasks.push(one_issue(&role, &issue, next_review, tracker.now(), agent.as_ref()));
-        let resource = Resource::Issue(issue.id.into());
-        let uri = resource.to_string();
-        let read = resources::read(server, &resource, replies).await;
-        let read = read.map_err(|reason| reason.response(&uri))?;
-        shown = Some(ContentBlock::resource(read.contents(uri)));
+        shown = Some(Resource::Issue(issue.id.into()));
     }
     let mut text = prompts::body(role.file()).to_owned();
     if !tasks.is_empty() {
@@ -145,8 +141,27 @@ pub(super) async fn messages(
         }
         text.push('\n');
     }
-    let shown = shown.map(|content| PromptMessage::new(Speaker::User, content));
-    Ok(std::iter::once(user_message(text)).chain(shown).collect())
+    let mut messages = Vec::new();
+    if let Some(resource) = shown {
+        messages.push(issue_message(server, &resource, replies, &text).await?);
+    }
+    messages.insert(0, user_message(text));
+    Ok(messages)
+}
+
+/// Returns the message with an issue, in what the text before it leaves of the budget.
+async fn issue_message(
+    server: &McpServer,
+    issue: &Resource,
+    replies: &ReplyOptions,
+    before: &str,
+) -> Result<PromptMessage, ErrorData> {
+    let uri = issue.to_string();
+    let max_tokens = replies.max_tokens.after(replies.tokens(before));
+    let replies = ReplyOptions { max_tokens, ..replies.clone() };
+    let read = resources::read(server, issue, &replies).await;
+    let read = read.map_err(|reason| reason.response(&uri))?;
+    Ok(PromptMessage::new(Speaker::User, ContentBlock::resource(read.contents(uri))))
 }
 
 /// Returns the task to work on one classification.

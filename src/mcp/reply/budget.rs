@@ -1,8 +1,8 @@
 //! An estimate of how many tokens a text costs a model.
 //!
-//! Counts as OpenAI's vocabulary o200k does, but with the more common 120,000 of its 200,000 entries only, which is half
-//! of the data. Rare words then have more tokens: the estimate is never below the count, and up to a fifth above it. A test
-//! measures that on code, logs, encoded data, symbols and texts in seventeen languages.
+//! Counts as OpenAI's vocabulary o200k does, but with the more common 120,000 of its 200,000 entries only, which is
+//! half of the data. Rare words then have more tokens: the estimate is never below the count, and up to a fifth above
+//! it. A test measures that on code, logs, encoded data, symbols and texts in seventeen languages.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -47,8 +47,8 @@ pub(in crate::mcp) fn fits(text: &str, max: usize) -> bool {
     text.len() <= max || count(text, max) <= max
 }
 
-/// Returns true if a line has at most `max` tokens, by the kinds of its characters alone. For replies of one line, which
-/// are most, reading the vocabulary would take longer than the call.
+/// Returns true if a line has at most `max` tokens, by the kinds of its characters alone. For replies of one line,
+/// which are most, reading the vocabulary would take longer than the call.
 pub(in crate::mcp) fn line_fits(line: &str, max: usize) -> bool {
     // In twelfths of a token.
     let cost = |character: char| match character {

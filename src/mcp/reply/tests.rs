@@ -514,10 +514,7 @@ fn estimate_is_never_below_the_tokenizer_and_at_most_a_fifth_above() {
         let measured = tokenizer.encode_ordinary(&text).len();
         let estimate = budget::tokens(&text);
         let ratio = estimate as f64 / measured as f64;
-        assert!(
-            (0.98..=1.2).contains(&ratio),
-            "{kind}: {estimate} estimated, {measured} measured"
-        );
+        assert!((0.98..=1.2).contains(&ratio), "{kind}: {estimate} estimated, {measured} measured");
         assert!(
             budget::fits(&text, estimate) && (estimate < 2 || !budget::fits(&text, estimate / 2))
         );
