@@ -3,7 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use super::{FileEntry, ReadOptions, Unreadable, json_object};
+use serde::de::IgnoredAny;
+
+use super::{Content, FileEntry, ReadOptions, Unreadable, json_object};
 use crate::domain::Issue;
 use crate::json_compat;
 
@@ -15,11 +17,22 @@ use crate::json_compat;
 pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<FileEntry>, Unreadable> {
     json_object::check_keys(text.split('\n'), &options.mapping)?;
     let lines = text.split('\n').enumerate().filter(|(_, line)| !line.trim().is_empty());
+    // A whole file ends with a line break, behind which nothing comes.
+    let last = text.split('\n').count() - 1;
     let read = |(number, line): (usize, &str)| {
         let mended = json_compat::without_lone_surrogates(line.as_bytes());
         let mended = mended.and_then(|bytes| String::from_utf8(bytes).ok());
         let line = mended.as_deref().unwrap_or(line);
-        FileEntry { line: number + 1, item: None, content: json_object::read(line, options) }
+        let is_cut =
+            |line| serde_json::from_str::<IgnoredAny>(line).is_err_and(|error| error.is_eof());
+        let content = if number == last && is_cut(line) {
+            let reason =
+                "the file ends within this line, so it was cut off: get the whole file".to_owned();
+            Content::Refused { id: None, title: None, reason, blamed: None }
+        } else {
+            json_object::read(line, options)
+        };
+        FileEntry { line: number + 1, item: None, content }
     };
     Ok(lines.map(read).collect())
 }
