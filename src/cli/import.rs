@@ -23,22 +23,25 @@ const MAX_FILES: usize = 100_000;
 /// The arguments of `ait import`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Formats:\n  \
-    json   exports, any issues.json (also of the original AgentIssueTracker), an array of issues, one issue, or an answer of Jira's REST search\n  \
+    json   exports, any issues.json (also of the original AgentIssueTracker), an array of issues, one issue, and the files of other programs\n  \
     jsonl  exports, the issues.jsonl of beads\n  \
-    csv    exports, any file with a header that names a title\n\n\
+    csv    exports, any file with a header that names a title\n  \
+    folder the tasks of Backlog.md, a backup of beads\n\n\
     Fields for --map: id, title, description, classification, status, statusCategory, resolution, priority, labels, assignee, parent, blocked_by, \
     createdAt, modifiedAt, closedAt, author, history, comments, number, url. Names that are usual in other trackers \
     are understood without it; columns of other names are kept with the issue.\n\n\
     Issues are identified by their ids, so a second import changes nothing. No issue is ever overwritten: \
     an issue that differs from the one in the store is reported as different, and the store keeps its own. \
+    --update merges what changed in the file into the issues in the store. \
     Issues of other trackers are queued oldest first, by createdAt.\n\n\
     Exits with 0 if every issue is new or the same, and with 1 if any is different or refused; the others \
-    are imported nevertheless. Deleted issues of beads are skipped.\n\n\
+    are imported nevertheless. Deleted issues of beads and pull requests are skipped.\n\n\
     Examples:\n  \
     ait import .beads/issues.jsonl --dry-run\n  \
     ait import backlog.csv\n  \
     ait import jira.csv --map 'Date raised=createdAt' --ignore Sprint\n  \
     ait import jira.csv --map-value 'Status:Shipped=closed'\n  \
+    ait import backlog/ --update\n  \
     gh issue list --json number,url,title,body,state,labels,assignees,createdAt | ait import -\n  \
     ait --file other.json export | ait import -")]
 pub struct Arguments {
@@ -105,10 +108,7 @@ pub(super) async fn run(
     let kept = warn_when_busy(tracker.state(), &mut false).await?.issues;
     let mut import = Import::of(entries, &kept);
     drop(kept);
-    let updates = match arguments.update {
-        true => import.plan_updates(tracker).await?,
-        false => Vec::new(),
-    };
+    let updates = if arguments.update { import.plan_updates(tracker).await? } else { Vec::new() };
     let notes = import.notes(tracker).await?;
     if !arguments.dry_run {
         if !updates.is_empty() {
@@ -196,7 +196,9 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>> {
 
 /// Returns the files of a folder that have issues, with their paths below it.
 fn files_of(folder: &Path) -> Result<Vec<(String, String)>> {
-    let (mut found, mut open, mut bytes) = (Vec::new(), vec![(folder.to_owned(), 0)], 0);
+    let mut found = Vec::new();
+    let mut open = vec![(folder.to_owned(), 0)];
+    let mut bytes = 0;
     while let Some((directory, depth)) = open.pop() {
         let cannot = || format!("cannot read {}", directory.display());
         for entry in fs::read_dir(&directory).with_context(cannot)? {

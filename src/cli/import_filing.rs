@@ -45,8 +45,7 @@ impl Import {
         skip_older(&mut entries);
         import_links::resolve_links(&mut entries, kept);
         let mut first: HashMap<IssueId, (Place, Arc<Issue>)> = HashMap::new();
-        let (report, new, different) = (Report::default(), Vec::new(), Vec::new());
-        let mut import = Self { report, new, different };
+        let mut import = Self { report: Report::default(), new: Vec::new(), different: Vec::new() };
         for entry in entries {
             let place = Place { line: entry.line, item: entry.item };
             let (id, title, outcome) = match entry.content {
@@ -92,7 +91,8 @@ impl Import {
                 stored.as_ref().map_or(ImportOutcome::New, |kept| compared(kept, &draft))
             }
         };
-        let (id, title) = (issue.id.to_string(), issue.title.clone());
+        let id = issue.id.to_string();
+        let title = issue.title.clone();
         let is_dated = !draft.unstated.contains(&"createdAt");
         let is_new = outcome == ImportOutcome::New;
         let is_different = matches!(outcome, ImportOutcome::Different { .. });
@@ -162,7 +162,8 @@ impl Import {
     /// Returns to whom open issues are assigned who is no agent here.
     async fn assignee_notes(&self, tracker: &Tracker) -> Result<Vec<String>> {
         let mut assigned: BTreeMap<&str, usize> = BTreeMap::new();
-        for (_, draft) in &self.new {
+        let from_outside = self.new.iter().filter(|(_, draft)| !draft.is_of_ait());
+        for (_, draft) in from_outside {
             let issue = draft.issue.issue();
             let assignee = issue.attributes.assignee.as_deref();
             if let Some(assignee) = assignee.filter(|_| !issue.status.has_ended()) {
@@ -207,10 +208,12 @@ impl Import {
     pub async fn file(&mut self, tracker: &Tracker, agent: &AgentName) -> Result<()> {
         let total = self.new.len();
         let progress = Progress::of("importing", total);
-        let (mut filed, mut is_told) = (0, false);
+        let mut filed = 0;
+        let mut is_told = false;
         let mut waiting = std::mem::take(&mut self.new).into_iter().peekable();
         while waiting.peek().is_some() {
-            let (mut batch, mut bytes) = (Vec::new(), 0);
+            let mut batch = Vec::new();
+            let mut bytes = 0;
             while batch.len() < MAX_BATCH
                 && let Some((_, draft)) = waiting.peek()
                 && (batch.is_empty() || bytes + draft.issue.json_bytes() <= MAX_BATCH_BYTES)
@@ -270,7 +273,7 @@ fn skip_older(entries: &mut [FileEntry]) {
     let mut newest: HashMap<IssueId, usize> = HashMap::new();
     for at in 0..entries.len() {
         let Some(draft) = dated(&entries[at]) else { continue };
-        let (id, modified_at) = (draft.issue.issue().id, draft.issue.issue().modified_at);
+        let Issue { id, modified_at, .. } = **draft.issue.issue();
         let Some(&other) = newest.get(&id) else {
             newest.insert(id, at);
             continue;

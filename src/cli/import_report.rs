@@ -161,8 +161,7 @@ impl Report {
     ) -> Result<ExitStatus> {
         let totals = self.totals();
         if json {
-            let (kept, guesses) = (&self.kept, &self.guesses);
-            let issues = &self.rows;
+            let Self { rows: issues, kept, guesses } = self;
             output.json(&Answer { dry_run, format: form, totals, kept, guesses, issues })?;
         } else {
             self.write_rows(dry_run, output)?;

@@ -46,8 +46,8 @@ pub(super) async fn bases(
     tracker: &Tracker,
 ) -> Result<HashMap<IssueId, Issue>, StoreError> {
     let search = |update: &Update| {
-        let (ours, theirs) = (&update.ours, update.draft.issue.issue());
-        let common = common_history(ours, theirs);
+        let ours = &update.ours;
+        let common = common_history(ours, update.draft.issue.issue());
         let is_current = lacks_only_comments(ours, common);
         let back = update.draft.is_of_ait().then(|| (Issue::clone(ours), common));
         let base = is_current.then(|| Issue::clone(ours));
@@ -106,7 +106,8 @@ fn is_update(patch: &Patch) -> bool {
 fn show(patch: &Patch, base: &mut Issue) {
     let mut attributes = AttributeValues::clone(&base.attributes);
     if let Some(change) = &patch.attributes {
-        let (before, after) = (&*change.before, &*change.after);
+        let before = &*change.before;
+        let after = &*change.after;
         macro_rules! show_field {
             ($field:ident) => {
                 if before.$field != after.$field {
@@ -135,7 +136,8 @@ fn show(patch: &Patch, base: &mut Issue) {
 
 /// Returns the issue with what is new in the file. It is the same as `ours` if nothing is.
 pub(super) fn updated(update: &Update, base: Option<&Issue>, now: Timestamp) -> Issue {
-    let (ours, given) = (&*update.ours, &**update.draft.issue.issue());
+    let ours = &*update.ours;
+    let given = &**update.draft.issue.issue();
     if update.draft.is_of_ait() {
         return merge(base, ours, given).issue;
     }
@@ -168,7 +170,7 @@ fn unparked(issue: &Issue) -> Attributes {
 
 /// Returns the version of the file, where what the file does not state is as it is here.
 fn stated(update: &Update, base: Option<&Issue>) -> Issue {
-    let (ours, draft) = (&*update.ours, &update.draft);
+    let Update { ours, draft, .. } = update;
     let mut theirs = Issue::clone(draft.issue.issue());
     let is_unstated = |name: &str| draft.unstated.contains(&name);
     if is_unstated("description") {

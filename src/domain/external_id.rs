@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::{Issue, UnknownKeys};
 
 /// The names of ids in other programs, in lower case and without separators: ids, then numbers within a project.
-pub const ID_NAMES: [&str; 6] = ["id", "issuekey", "key", "gid", "uuid", "#"];
+pub const ID_NAMES: [&str; 8] = ["id", "issuekey", "key", "gid", "taskid", "bugid", "uuid", "#"];
 /// The names of numbers in other programs, in lower case and without separators.
 pub const NUMBER_NAMES: [&str; 4] = ["number", "iid", "issueid", "identifier"];
 /// The unknown key under which imports keep the columns of a CSV file that ait has no field for.
@@ -26,9 +26,8 @@ impl Issue {
 /// Returns true if an issue that is written as this JSON may have an id elsewhere. It costs less than reading the issue.
 pub fn may_have(json: &str, id: &str) -> bool {
     let is_id = |at: usize| {
-        let (before, after) = (&json[..at], &json[at + id.len()..]);
-        let is_whole = after.starts_with(['"', ',', '}', ' ', '\n']);
-        let key = before.trim_end_matches(['"', ' ']).strip_suffix(':');
+        let is_whole = json[at + id.len()..].starts_with(['"', ',', '}', ' ', '\n']);
+        let key = json[..at].trim_end_matches(['"', ' ']).strip_suffix(':');
         let key = key.and_then(|key| key.trim_end().strip_suffix('"')?.rsplit('"').next());
         is_whole && key.is_some_and(is_name_of_id)
     };

@@ -24,7 +24,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::attributes::{assignee_of, labels_of, without_labels};
 use super::fields::{Field, Meaning};
-use super::partial_issue::{Fault, Given};
+use super::given::{Fault, Given};
 use super::value::{Value, name_of};
 use super::words::{self, FoundStatus};
 use super::{Content, ImportDraft, NamedLink, Remarks, Values, defaults, times};
@@ -79,7 +79,8 @@ struct Bead(Values);
 pub(super) fn read(values: Values, now: Timestamp) -> Result<Content, Fault> {
     let bead = Bead(values);
     if bead.text("status")?.as_deref() == Some("tombstone") {
-        let (id, title) = (bead.text("id")?, bead.text("title")?);
+        let id = bead.text("id")?;
+        let title = bead.text("title")?;
         return Ok(Content::Skipped { id, title, reason: "it was deleted in beads".to_owned() });
     }
     bead.draft(now).map(Content::Issue)
@@ -110,8 +111,13 @@ impl Bead {
         self.0.get(key).is_some_and(|json| Value::Json(json).truth() == Some(true))
     }
 
+    /// Returns the items of a list, also of one in a text.
     fn list(&self, key: &str) -> Vec<Json> {
-        self.get(key).ok().flatten().unwrap_or_default()
+        let names = || {
+            let names = self.0.get(key).map(|json| Value::Json(json).names());
+            names.into_iter().flatten().map(Json::from).collect()
+        };
+        self.get(key).ok().flatten().unwrap_or_else(names)
     }
 
     fn draft(&self, now: Timestamp) -> Result<ImportDraft, Fault> {
@@ -122,7 +128,8 @@ impl Bead {
         let found = self.status()?;
         let is_held = found.status == Status::InProgress && assignee.is_some();
         let status = if is_held { found.status } else { defaults::status(found.status, &[]) };
-        let (created, updated) = (self.time("created_at")?, self.time("updated_at")?);
+        let created = self.time("created_at")?;
+        let updated = self.time("updated_at")?;
         let created_at = created.or(updated).unwrap_or(now);
         let changed_at = updated.unwrap_or(created_at);
         let mut remarks = Remarks::default();
@@ -305,8 +312,8 @@ impl Bead {
 }
 
 fn link_to(kind: LinkKind, word: &str, name: &str) -> NamedLink {
-    let (shown, ids) = (format!("{word} {name}"), vec![defaults::id("beads", &[name])]);
-    NamedLink { kind, shown, name: name.to_owned(), ids }
+    let ids = vec![defaults::id("beads", &[name])];
+    NamedLink { kind, shown: format!("{word} {name}"), name: name.to_owned(), ids }
 }
 
 /// Returns the author of a comment.

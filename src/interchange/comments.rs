@@ -27,7 +27,7 @@ pub(super) fn read(
                 _ => return Ok(Some(vec![of_text(text, order, otherwise)])),
             }
         }
-        Value::Json(json) => match serde_json::from_str(json.get()) {
+        Value::Json(json) => match serde_json::from_str(json.get()).or_else(|_| page(json)) {
             Ok(list) => list,
             Err(_) => {
                 return Ok(value.text().map(|text| vec![of_text(&text, order, otherwise)]));
@@ -40,6 +40,12 @@ pub(super) fn read(
     };
     // Redmine lists changes of fields among the comments, without a text.
     comments.filter(has_text).collect::<Result<_, _>>().map(Some)
+}
+
+/// Returns the comments in a page, as GraphQL interfaces have it.
+fn page(json: &RawValue) -> serde_json::Result<Vec<Box<RawValue>>> {
+    let page: Keys = serde_json::from_str(json.get())?;
+    serde_json::from_str(page.get("nodes").map_or("null", |nodes| nodes.get()))
 }
 
 /// Reads a text. Jira puts the time and the author before it, separated by semicolons.

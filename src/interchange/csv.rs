@@ -26,7 +26,8 @@ use ::csv::{Reader, ReaderBuilder, StringRecord, WriterBuilder};
 use serde::Serialize;
 
 use super::fields::{EXTRA, Field, Meaning};
-use super::partial_issue::{Fault, Given, PartialIssue};
+use super::given::{Fault, Given};
+use super::partial_issue::PartialIssue;
 use super::times::{self, DateOrder};
 use super::value::Value;
 use super::{Content, FileEntry, ReadOptions, Unreadable, count_of_lines};

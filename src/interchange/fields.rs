@@ -68,14 +68,17 @@ pub enum Field {
 /// Jira's `Parent` is a number.
 const NAMES: [(Field, &[&str]); 21] = [
     (Field::Id, &ID_NAMES),
-    (Field::Title, &["title", "summary", "subject", "name"]),
-    (Field::Description, &["description", "body", "desc", "details", "notes"]),
+    (Field::Title, &["title", "summary", "subject", "name", "taskname"]),
+    (Field::Description, &["description", "body", "desc", "details", "notes", "taskcontent"]),
     (
         Field::Classification,
         &["classification", "type", "issuetype", "workitemtype", "tracker", "kind"],
     ),
-    (Field::Status, &["status", "state", "statename"]),
-    (Field::StatusCategory, &["statusCategory", "statecategory", "stategroup", "statetype"]),
+    (Field::Status, &["status", "state", "statename", "currentstate"]),
+    (
+        Field::StatusCategory,
+        &["statusCategory", "statecategory", "stategroup", "statetype", "statedetail"],
+    ),
     (Field::Resolution, &["resolution", "statereason", "closereason"]),
     (Field::Priority, &["prioritylabel", "priority"]),
     (Field::Labels, &["labels", "label", "tags"]),
@@ -104,11 +107,24 @@ const NAMES: [(Field, &[&str]); 21] = [
             "deps",
             "blockers",
             "isblockedby",
+            "blockedby(dependencies)",
             "inwardissuelink(blocks)",
             "issuelinks",
         ],
     ),
-    (Field::CreatedAt, &["createdAt", "created", "createdon", "createddate", "creationdate"]),
+    (
+        Field::CreatedAt,
+        &[
+            "createdAt",
+            "created",
+            "createdon",
+            "createddate",
+            "creationdate",
+            "createdtime",
+            "datecreated",
+            "opened",
+        ],
+    ),
     (
         Field::ModifiedAt,
         &[
@@ -120,6 +136,9 @@ const NAMES: [(Field, &[&str]); 21] = [
             "updateddate",
             "changeddate",
             "lastmodified",
+            "lasteditedtime",
+            "dateupdated",
+            "changed",
         ],
     ),
     (
@@ -134,6 +153,7 @@ const NAMES: [(Field, &[&str]); 21] = [
             "closedon",
             "closeddate",
             "completeddate",
+            "dateclosed",
             "canceledat",
             "canceled",
             "done",
@@ -145,7 +165,7 @@ const NAMES: [(Field, &[&str]); 21] = [
             "finished",
         ],
     ),
-    (Field::Author, &["author", "reporter", "creator", "createdby", "user"]),
+    (Field::Author, &["author", "reporter", "creator", "createdby", "user", "requester"]),
     (Field::History, &["history"]),
     (Field::Comments, &["comments", "comment", "journals"]),
     (Field::Number, &NUMBER_NAMES),
@@ -207,6 +227,12 @@ pub(super) fn common_name(name: &str) -> String {
 /// Returns true if a name is that of a field.
 pub fn is_known(name: &str) -> bool {
     FIELDS.contains_key(&plain(name))
+}
+
+/// Returns true if a name is that of a field which hardly any other object has.
+pub(super) fn is_of_issues(name: &str) -> bool {
+    let fields = [Field::Id, Field::Status, Field::CreatedAt, Field::ClosedAt];
+    FIELDS.get(&plain(name)).is_some_and(|(field, _)| fields.contains(field))
 }
 
 /// What a column or key holds.

@@ -71,7 +71,7 @@ fn joined(issues: &str, others: &[(&str, &str, Option<&str>)]) -> String {
     let join = |line: &str| {
         let issue = serde_json::from_str::<IndexMap<String, Json>>(line).ok();
         let added = issue.as_ref().and_then(|issue| rows.get(issue.get("id")?.as_str()?));
-        let (Some(mut issue), Some(added)) = (issue.clone(), added) else { return line.to_owned() };
+        let Some((mut issue, added)) = issue.clone().zip(added) else { return line.to_owned() };
         for (key, values) in added {
             let has_own = issue
                 .get(*key)
@@ -85,13 +85,15 @@ fn joined(issues: &str, others: &[(&str, &str, Option<&str>)]) -> String {
     issues.split('\n').map(join).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a Markdown file with a front matter as an object: `None` for a file without an id or a title there.
+/// Returns a Markdown file with a front matter as an object. Returns `None` if the front matter is not that of an issue:
+/// other pages have a title, too.
 fn object_of(path: &str, text: &str) -> Option<String> {
     let text = json_compat::without_byte_order_mark(text.as_bytes());
     let text = str::from_utf8(text).ok()?.replace("\r\n", "\n");
     let (matter, body) = text.strip_prefix("---\n")?.split_once("\n---")?;
     let mut values = front_matter(matter);
-    if !values.contains_key("id") && !values.contains_key("title") {
+    let has = |key: &str| values.contains_key(key);
+    if !has("title") || !(has("id") || has("status")) {
         return None;
     }
     // Backlog.md marks its sections for itself.

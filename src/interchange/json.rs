@@ -85,10 +85,13 @@ fn parse<'a>(bytes: &'a [u8], options: &ReadOptions) -> Result<Vec<Item<'a>>, Un
         }
         _ => {}
     }
-    // A single issue, rather than a document without `issues`. An object with a name has lists in other programs, too.
+    // A single issue, rather than a document without `issues`. Many other objects have a name.
     let is_field = |key: &String| fields::is_known(key) || options.mapping.get(key).is_some();
+    let is_named = || {
+        !has(&"name") || lists.is_empty() && document.keys().any(|key| fields::is_of_issues(key))
+    };
     let is_issue = document.keys().any(is_field)
-        && (lists.is_empty() || TITLES.iter().any(|title| has(&title)));
+        && (TITLES.iter().any(|title| has(&title)) || is_named() || !options.mapping.is_empty());
     if is_issue {
         return Ok(vec![Item::plain(whole)]);
     }
@@ -98,10 +101,11 @@ fn parse<'a>(bytes: &'a [u8], options: &ReadOptions) -> Result<Vec<Item<'a>>, Un
 /// Returns the lists of objects that have a title or a name, by the path of their keys. Lists of labels, people and
 /// other fields of an issue do not count.
 fn lists_in(whole: &RawValue) -> Vec<(String, Vec<&RawValue>)> {
-    let (mut found, mut open) = (Vec::new(), vec![(String::new(), whole, 0)]);
+    let mut found = Vec::new();
+    let mut open = vec![(String::new(), whole, 0)];
     while let Some((path, value, depth)) = open.pop() {
         let object: Document<'_> = serde_json::from_str(value.get()).unwrap_or_default();
-        for (key, value) in object.into_iter().rev().filter(|(key, _)| !fields::is_known(key)) {
+        for (key, value) in object.into_iter().filter(|(key, _)| !fields::is_known(key)) {
             let path = if path.is_empty() { key } else { format!("{path}.{key}") };
             match value.get().as_bytes().first() {
                 Some(b'{') if depth < MAX_DEPTH => open.push((path, value, depth + 1)),
@@ -110,7 +114,7 @@ fn lists_in(whole: &RawValue) -> Vec<(String, Vec<&RawValue>)> {
                         serde_json::from_str(value.get()).unwrap_or_default();
                     let first = list.first().map(|first| first.get()).unwrap_or_default();
                     let first: Document<'_> = serde_json::from_str(first).unwrap_or_default();
-                    if first.contains_key("name")
+                    if ["name", "fields"].iter().any(|key| first.contains_key(*key))
                         || TITLES.iter().any(|key| first.contains_key(*key))
                     {
                         found.push((path, list));

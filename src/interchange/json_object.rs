@@ -4,7 +4,8 @@ use indexmap::IndexSet;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::fields::{Field, Mapping, Meaning};
-use super::partial_issue::{Fault, Given, PartialIssue};
+use super::given::{Fault, Given};
+use super::partial_issue::PartialIssue;
 use super::programs;
 use super::value::Value;
 use super::{Content, ImportDraft, ReadOptions, Unreadable, Values, beads};
@@ -25,11 +26,12 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Content {
             Err(error) => return refused(&Values::new(), Fault::of(json_compat::problem(&error))),
         },
     };
-    if let Some(reason) = programs::no_issue(&values) {
+    let reason = programs::no_issue(&values);
+    let is_adapted = programs::adapt(&mut values);
+    if let Some(reason) = reason {
         let [id, title] = names(&values);
         return Content::Skipped { id, title, reason };
     }
-    let is_adapted = programs::adapt(&mut values);
     values.retain(|key, _| options.mapping.get(key) != Some(Meaning::Ignored));
     let mut is_mapped = false;
     for (key, value) in &mut values {
@@ -104,7 +106,10 @@ pub(super) fn check_keys<'a>(
 
 /// Returns the id and the title of an object.
 fn names(values: &Values) -> [Option<String>; 2] {
-    ["id", "title"].map(|key| Value::Json(values.get(key)?).name())
+    ["id", "title"].map(|key| {
+        let value = Value::Json(values.get(key)?);
+        value.text().or_else(|| value.name())
+    })
 }
 
 /// Returns a refused entry with the reason and with the id and title of the object.

@@ -21,6 +21,7 @@ mod defaults;
 pub mod difference;
 pub mod fields;
 pub mod folder;
+mod given;
 mod jira;
 pub mod json;
 pub mod json_lines;
@@ -262,7 +263,9 @@ pub enum Unreadable {
     )]
     NoFiles,
     /// A JSON document has no list of issues, and is no issue.
-    #[error("it is no issue, and has no list `issues`; it has {found}")]
+    #[error(
+        "missing field `issues`: this is neither an issue nor a list of issues; it has {found}"
+    )]
     NoIssues {
         /// What it has.
         found: String,

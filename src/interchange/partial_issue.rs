@@ -8,16 +8,17 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::attributes::{self, NamedLink};
 use super::defaults::{AGENT, agent};
-use super::fields::{EXTRA, Field, Meaning};
+use super::fields::{EXTRA, Field};
+use super::given::{Fault, Given};
 use super::times::{self, TimeError};
 use super::value::{self, Value};
 use super::words::{self, FoundStatus};
-use super::{Blamed, Content, ImportDraft, ReadOptions, Remarks, comments, defaults};
+use super::{Content, ImportDraft, ReadOptions, Remarks, comments, defaults};
 use crate::domain::event::{CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
 use crate::domain::text::shortened;
 use crate::domain::{
-    AttributeValues, Attributes, Classification, Comment, DomainError, HistoryEntry, Issue,
-    IssueId, Link, LinkKind, Parked, Priority, Status, Timestamp, UnknownKeys,
+    AttributeValues, Attributes, Classification, Comment, HistoryEntry, Issue, IssueId, Link,
+    LinkKind, Parked, Priority, Status, Timestamp, UnknownKeys,
 };
 
 const SHOWN_CHARS: usize = 60;
@@ -47,72 +48,6 @@ pub(super) struct PartialIssue<'a> {
     pub key: &'static str,
     /// Whether that key keeps only values whose names are those of ait's own keys. The others keep their names.
     pub keeps_names: bool,
-}
-
-/// A value with its name in the file.
-#[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
-    name: &'a str,
-    field: Option<Field>,
-    value: Value<'a>,
-}
-
-/// The reason why values are no issue.
-pub(super) struct Fault {
-    /// The column or key, if one is to blame.
-    pub blamed: Option<Blamed>,
-    pub reason: String,
-}
-
-impl Fault {
-    /// Returns a fault for which no column is to blame.
-    pub fn of(reason: String) -> Self {
-        Self { blamed: None, reason }
-    }
-
-    /// Returns a refused entry.
-    pub fn refused(self, id: Option<String>, title: Option<String>) -> Content {
-        Content::Refused { id, title, reason: self.reason, blamed: self.blamed }
-    }
-}
-
-impl From<DomainError> for Fault {
-    fn from(error: DomainError) -> Self {
-        Self::of(error.to_string())
-    }
-}
-
-impl<'a> Given<'a> {
-    /// Returns the value, unless it is to be ignored.
-    pub fn new(name: &'a str, meaning: Meaning, value: Value<'a>) -> Option<Self> {
-        let field = match meaning {
-            Meaning::Field(field) => Some(field),
-            Meaning::Other => None,
-            Meaning::Ignored => return None,
-        };
-        Some(Self { name, field, value })
-    }
-
-    /// Returns what to tell about a value that is read as a status, for a reason.
-    fn read_as(self, status: Status, why: &str) -> String {
-        let name = shortened(self.name, SHOWN_CHARS);
-        format!("{name} {} is read as {status}, {why}", self.value.shown())
-    }
-
-    fn fault(self, problem: impl std::fmt::Display) -> Fault {
-        let reason = format!("{} {problem}", shortened(self.name, SHOWN_CHARS));
-        Fault { blamed: Some(Blamed { column: self.name.to_owned(), unknown: None }), reason }
-    }
-
-    /// Returns the fault of a value that is none of the words of a field.
-    pub fn unknown_word<'w>(self, field: Field, words: impl Iterator<Item = &'w str>) -> Fault {
-        let words = words.collect::<Vec<_>>().join(", ");
-        let mut fault = self.fault(format_args!("is {}: write one of {words}", self.value.shown()));
-        if let Some(blamed) = &mut fault.blamed {
-            blamed.unknown = Some((field, self.value.name()));
-        }
-        fault
-    }
 }
 
 /// The times that a file gives.
@@ -306,7 +241,9 @@ impl<'a> PartialIssue<'a> {
             Some(given) => {
                 let word = given.value.name();
                 let by_word = word.as_deref().and_then(words::status_of);
-                let category = self.name(Field::StatusCategory).or_else(|| given.value.category());
+                let beside = self.filled(Field::StatusCategory);
+                let beside = beside.and_then(|given| given.value.category().or(given.value.name()));
+                let category = beside.or_else(|| given.value.category());
                 let by_category = category.as_deref().and_then(words::status_of_category);
                 let found = match (by_word, by_category) {
                     // Words mean other things in other teams; the category decides what has ended.
@@ -320,11 +257,23 @@ impl<'a> PartialIssue<'a> {
                         by_category
                     }
                     (Some(by_word), None) => by_word,
-                    (None, None) => return Err(given.unknown_word(Field::Status, Status::words())),
+                    (None, None) => match by_time.filter(|_| times.is_closed.is_some()) {
+                        Some(by_time) => {
+                            let why = "because the file says whether it is closed";
+                            remarks.guess(given.read_as(by_time.status, why));
+                            by_time
+                        }
+                        None => return Err(given.unknown_word(Field::Status, Status::words())),
+                    },
                 };
                 // Elsewhere the word of ait for work that waits for review is often the last one.
-                let is_last = category.is_none() && !self.is_ours;
-                if is_last && word.is_some_and(|word| words::squeezed(&word) == "completed") {
+                let is_ambiguous = category.is_none() && !self.is_ours;
+                let is_last =
+                    is_ambiguous && word.is_some_and(|word| words::squeezed(&word) == "completed");
+                if is_last && times.closed.is_some() {
+                    return Ok(Some(Status::Closed.into()));
+                }
+                if is_last {
                     remarks.guess(given.read_as(found.status, "and waits for review"));
                 }
                 let is_open = !found.status.has_ended() && times.is_closed == Some(true);

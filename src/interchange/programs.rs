@@ -7,13 +7,13 @@
 //! | Trello | cards with the names of their lists, members, checklists and comments |
 //! | Jira, Azure DevOps | the values in `fields` |
 //! | Taskwarrior | names of its own, deleted and recurring tasks |
-//! | Redmine, Vikunja | relations; the priorities of Vikunja ascend |
+//! | Redmine, Vikunja, Linear | relations; numbers of priorities |
 
 use indexmap::IndexMap;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value as Json, json};
 
-use super::{Values, defaults, jira};
+use super::{Values, defaults, jira, words};
 
 /// The values of a document.
 pub(super) type Document<'a> = IndexMap<String, &'a RawValue>;
@@ -94,12 +94,14 @@ fn card(card: Json, [lists, members, checklists, actions]: &[Json; 4]) -> String
         let name = &label["name"];
         if name.as_str().is_none_or(str::is_empty) { label["color"].clone() } else { name.clone() }
     };
+    // The list is the status, under any name.
+    let is_unknown = column["name"].as_str().is_none_or(|name| words::status_of(name).is_none());
     // An id begins with the time of the card, in seconds.
     let seconds = card["id"].as_str().and_then(|id| u32::from_str_radix(id.get(..8)?, 16).ok());
     let adapted = json!({
         "id": card["id"], "title": card["name"],
         "description": defaults::with_sections(description, sections),
-        "status": column["name"], "statusCategory": "new",
+        "status": column["name"], "statusCategory": is_unknown.then_some("new"),
         "done": card["closed"] == true || card["dueComplete"] == true || column["closed"] == true,
         "labels": rows(&card["labels"]).iter().map(label).collect::<Vec<_>>(),
         "assignees": assignees.collect::<Vec<_>>(), "comments": comments, "createdAt": seconds,
@@ -214,6 +216,9 @@ pub(super) fn adapt(values: &mut Values) -> bool {
         vikunja(values);
     } else if has(values, &["tracker", "subject", "relations"]) {
         redmine(values);
+    } else if has(values, &["identifier", "priority"]) {
+        // Linear has 1 for urgent to 4 for low.
+        name_priority(values, &["none", "urgent", "high", "medium", "low"]);
     } else {
         return false;
     }
@@ -269,13 +274,17 @@ fn taskwarrior(values: &mut Values) {
     }
 }
 
-/// The priorities of Vikunja ascend from 1 to 5; 0 is none.
-fn vikunja(values: &mut Values) {
-    const WORDS: [&str; 6] = ["none", "low", "medium", "high", "urgent", "do now"];
-    let priority = values.get("priority").and_then(|value| parsed(value).as_u64());
-    if let Some(word) = priority.and_then(|number| WORDS.get(usize::try_from(number).ok()?)) {
+/// Replaces the number of a priority by its word. The numbers of some programs ascend, or begin with none.
+fn name_priority(values: &mut Values, words: &[&str]) {
+    let number = values.get("priority").and_then(|value| parsed(value).as_u64());
+    if let Some(word) = number.and_then(|number| words.get(usize::try_from(number).ok()?)) {
         set(values, "priority", &json!(word));
     }
+}
+
+/// The priorities of Vikunja ascend from 1 to 5; 0 is none.
+fn vikunja(values: &mut Values) {
+    name_priority(values, &["none", "low", "medium", "high", "urgent", "do now"]);
     let Some(related) = values.get("related_tasks") else { return };
     let mut related = parsed(related);
     let Some(kinds) = related.as_object_mut() else { return };
@@ -292,7 +301,8 @@ fn vikunja(values: &mut Values) {
 
 /// Adds the blockers of an issue of Redmine. A relation lies between `issue_id` and `issue_to_id`.
 fn redmine(values: &mut Values) {
-    let (id, relations) = (parsed(&values["id"]), parsed(&values["relations"]));
+    let id = values.get("id").map(|id| parsed(id)).unwrap_or_default();
+    let relations = parsed(&values["relations"]);
     let relations = relations.as_array().cloned().unwrap_or_default();
     let is_order =
         |relation: &Json| matches!(relation["relation_type"].as_str(), Some("blocks" | "precedes"));

@@ -225,7 +225,8 @@ fn time_of_day(rest: &str) -> Option<(NaiveTime, FixedOffset)> {
     let zone = ZONES.iter().find_map(|(name, hours)| Some((time.strip_suffix(name)?, *hours)));
     let (time, hours) = zone.unwrap_or((time, 0));
     let seconds = if offset.is_empty() { hours * SECONDS_PER_HOUR } else { seconds_of(offset)? };
-    let (time, offset) = (time.trim_end(), FixedOffset::east_opt(seconds)?);
+    let time = time.trim_end();
+    let offset = FixedOffset::east_opt(seconds)?;
     FORMS.iter().find_map(|form| Some((NaiveTime::parse_from_str(time, form).ok()?, offset)))
 }
 

@@ -92,6 +92,11 @@ impl Value<'_> {
         };
         match value {
             Some(Json::Array(list)) => list.iter().filter_map(name_of).collect(),
+            // GraphQL interfaces put lists into pages.
+            Some(Json::Object(page)) if page.get("nodes").is_some_and(Json::is_array) => {
+                let list = page["nodes"].as_array();
+                list.into_iter().flatten().filter_map(name_of).collect()
+            }
             Some(Json::String(text)) => {
                 let names = text.split([',', ';']).map(str::trim).filter(|name| !name.is_empty());
                 names.map(str::to_owned).collect()

@@ -99,9 +99,12 @@ fn has(words: &str, word: &str) -> bool {
     words.split(' ').any(|one| one == word)
 }
 
-/// Normalizes a text: its letters and digits, in lower case.
+/// Normalizes a text: its letters and digits, in lower case. A question mark stays, because it doubts the word.
 pub(super) fn squeezed(text: &str) -> String {
-    text.chars().filter(|one| one.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    text.chars()
+        .filter(|one| one.is_alphanumeric() || *one == '?')
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 /// Returns true if a text says that there is no value.

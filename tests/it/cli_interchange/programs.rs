@@ -126,7 +126,12 @@ fn documents_without_issues_are_refused_as_what_they_are() {
         (
             r#"{"name":"P","columns":[{"name":"a"}],"rows":[{"title":"T"}]}"#,
             &[][..],
-            "it is no issue, and has no list `issues`; it has objects with a title or a name: 1 in `columns`, 1 in `rows`; --items KEY reads",
+            "this is neither an issue nor a list of issues; it has objects with a title or a name: 1 in `columns`, 1 in `rows`; --items KEY reads",
+        ),
+        (
+            r#"{"name":"pkg","version":"1","type":"module","author":"x","scripts":{}}"#,
+            &[],
+            "it has the keys `name`, `version`",
         ),
         (r#"{"foo":1}"#, &[], "it has the keys `foo`"),
         (
@@ -160,7 +165,10 @@ fn own_statuses_of_beads_are_mapped_and_never_closed_by_a_hint() {
     let store = directory();
     let bead = r#"{"id":"b-1","title":"T","status":"brewing","issue_type":"task"}"#;
     let report = text(&import(store.path(), &[], bead).stdout);
-    assert!(report.contains("--map-value status:brewing=created reads it as created"), "{report}");
+    assert!(
+        report.contains("--map-value 'status:brewing=created' reads it as created"),
+        "{report}"
+    );
     let mapped = import(store.path(), &["--map-value", "status:brewing=rejected"], bead);
     assert_eq!(done(&mapped), "1 new, 0 same, 0 different, 0 refused\n");
     assert_eq!(stored_issues(store.path())[0]["status"], "rejected");
@@ -229,10 +237,7 @@ fn update_brings_in_what_changed_elsewhere() {
         .map(|issue| issue["id"].as_str().unwrap().to_owned())
         .collect();
     // Here, one issue gets another title, and another one is claimed.
-    done(&run(
-        store.path(),
-        &["edit", &ids[0], "--title", "ours", "--add-label", "core", "-a", "dev"],
-    ));
+    done(&run(store.path(), &["edit", &ids[0], "--title", "ours", "-l", "core", "-a", "dev"]));
     done(&run(store.path(), &["claim", &ids[2], "-a", "dev"]));
     let later = "2026-02-02T03:04:05Z";
     let second = json!([
