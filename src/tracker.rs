@@ -249,8 +249,8 @@ impl Tracker {
         self.commit(issues.into_iter().map(import).collect()).await.map(drop)
     }
 
-    /// Merges changed versions of issues into the current ones, as edits of the file are merged. Each version comes with
-    /// the one from which it was made.
+    /// Merges changed versions of issues into the current ones, as edits of the file are merged. Each version comes
+    /// with the one from which it was made.
     ///
     /// # Errors
     ///

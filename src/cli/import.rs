@@ -100,7 +100,7 @@ pub(super) async fn run(
     } else {
         let bytes = bytes_of(file)?;
         let form = arguments.form.unwrap_or_else(|| FileFormat::of(&bytes, promised(file)));
-        (form.as_str(), interchange::read(&bytes, form, &options))
+        (form.as_str(), interchange::read(bytes, form, &options))
     };
     let entries = entries
         .map_err(with_hint)

@@ -80,26 +80,39 @@ fn settle(
     let stored = known.stored.get(issue.id);
     let is_made =
         |link: &Link| stored.as_ref().is_some_and(|stored| stored.attributes.links.contains(link));
+    let mut links = Vec::new();
     for named in &draft.named_links {
         let Some(to) = known.find(named) else {
             draft.remarks.drop_link(&named.shown, "neither the file nor the store has that issue");
             continue;
         };
         let link = Link { kind: named.kind, to };
-        let links = issue.attributes.links.clone();
-        if links.contains(&link) {
+        let has_parent = issue.attributes.parent().is_some()
+            || links.iter().any(|(link, _): &(Link, _)| link.kind == LinkKind::Parent);
+        if issue.attributes.links.contains(&link) || links.iter().any(|(one, _)| *one == link) {
             continue;
         }
-        if issue.attributes.parent().is_some() && link.kind == LinkKind::Parent {
+        if has_parent && link.kind == LinkKind::Parent {
             draft.remarks.drop_link(&named.shown, "an issue has one parent");
             continue;
         }
-        issue.attributes = issue.attributes.with_links(&[&links[..], &[link]].concat());
-        if !is_made(&link)
-            && let Err(refusal) = links::check_new(&issue, planned)
-        {
-            issue.attributes = issue.attributes.with_links(&links);
-            draft.remarks.drop_link(&named.shown, &hints::for_refusal(&refusal, &hints::COMMANDS));
+        links.push((link, &named.shown));
+    }
+    let own = issue.attributes.links.clone();
+    let all: Vec<Link> = links.iter().map(|(link, _)| *link).collect();
+    issue.attributes = issue.attributes.with_links(&[&own[..], &all].concat());
+    // Nearly always all links can be made, so they are checked one by one only otherwise.
+    if !all.is_empty() && links::check_new(&issue, planned).is_err() {
+        issue.attributes = issue.attributes.with_links(&own);
+        for (link, shown) in links {
+            let before = issue.attributes.links.clone();
+            issue.attributes = issue.attributes.with_links(&[&before[..], &[link]].concat());
+            if !is_made(&link)
+                && let Err(refusal) = links::check_new(&issue, planned)
+            {
+                issue.attributes = issue.attributes.with_links(&before);
+                draft.remarks.drop_link(shown, &hints::for_refusal(&refusal, &hints::COMMANDS));
+            }
         }
     }
     let waits = |link: &Link| link.kind == LinkKind::BlockedBy && known.is_open(link.to);

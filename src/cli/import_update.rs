@@ -1,7 +1,7 @@
 //! `ait import --update`: brings what changed in another tracker into the issues that were imported from it.
 //!
-//! Each issue is merged as an external edit is: against the base, the version that the other tracker last showed. That is
-//! the imported version with the changes of later updates, which the log knows.
+//! Each issue is merged as an external edit is: against the base, the version that the other tracker last showed. That
+//! is the imported version with the changes of later updates, which the log knows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -101,8 +101,8 @@ fn is_update(patch: &Patch) -> bool {
     added.into_iter().any(|entry| entry.agent == AGENT && entry.action == ACTION)
 }
 
-/// Makes the changes of an update in the version that the other tracker showed before it. What agents changed here is not
-/// in that version, so lists get and lose single items.
+/// Makes the changes of an update in the version that the other tracker showed before it. What agents changed here is
+/// not in that version, so lists get and lose single items.
 fn show(patch: &Patch, base: &mut Issue) {
     let mut attributes = AttributeValues::clone(&base.attributes);
     if let Some(change) = &patch.attributes {

@@ -23,7 +23,8 @@ impl Issue {
     }
 }
 
-/// Returns true if an issue that is written as this JSON may have an id elsewhere. It costs less than reading the issue.
+/// Returns true if an issue that is written as this JSON may have an id elsewhere. It costs less than reading the
+/// issue.
 pub fn may_have(json: &str, id: &str) -> bool {
     let is_id = |at: usize| {
         let is_whole = json[at + id.len()..].starts_with(['"', ',', '}', ' ', '\n']);

@@ -42,7 +42,7 @@ pub fn read(
     };
     if let Some(issues) = named(BEADS) {
         let rows = BACKUP.map(|(file, key, value)| (named(file).unwrap_or_default(), key, value));
-        return json_lines::read(&joined(issues, &rows), options);
+        return json_lines::read(joined(issues, &rows), options);
     }
     let objects: Vec<_> = files.iter().filter_map(|(path, text)| object_of(path, text)).collect();
     if objects.is_empty() {
@@ -85,8 +85,8 @@ fn joined(issues: &str, others: &[(&str, &str, Option<&str>)]) -> String {
     issues.split('\n').map(join).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a Markdown file with a front matter as an object. Returns `None` if the front matter is not that of an issue:
-/// other pages have a title, too.
+/// Returns a Markdown file with a front matter as an object. Returns `None` if the front matter is not that of an
+/// issue: other pages have a title, too.
 fn object_of(path: &str, text: &str) -> Option<String> {
     let text = json_compat::without_byte_order_mark(text.as_bytes());
     let text = str::from_utf8(text).ok()?.replace("\r\n", "\n");
@@ -96,6 +96,7 @@ fn object_of(path: &str, text: &str) -> Option<String> {
     if !has("title") || !(has("id") || has("status")) {
         return None;
     }
+    whole_names(&mut values);
     // Backlog.md marks its sections for itself.
     let is_mark = |line: &&str| line.starts_with("<!--") && line.trim_end().ends_with("-->");
     let lines = body.trim_start_matches('-').lines().filter(|line| !is_mark(line));
@@ -106,6 +107,19 @@ fn object_of(path: &str, text: &str) -> Option<String> {
         values.insert("closed".to_owned(), json!(true));
     }
     serde_json::to_string(&values).ok()
+}
+
+/// Gives numbers of other tasks the prefix that the id of the task has, such as `task-`.
+fn whole_names(values: &mut IndexMap<String, Json>) {
+    let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+    let id = values.get("id").and_then(Json::as_str).unwrap_or_default().to_owned();
+    let Some((prefix, _)) = id.rsplit_once('-').filter(|_| !is_number(&id)) else { return };
+    let names = values.get_mut("dependencies").and_then(Json::as_array_mut);
+    for name in names.into_iter().flatten() {
+        if let Some(number) = name.as_str().filter(|name| is_number(name)) {
+            *name = json!(format!("{prefix}-{number}"));
+        }
+    }
 }
 
 /// Parses the front matter of a file: the part of YAML in which programs write it. These are texts, lists and texts of
@@ -172,5 +186,8 @@ mod tests {
             })
         );
         assert_eq!(object_of("x.md", "# no front matter"), None);
+        let task = "---\nid: task-3\ntitle: T\ndependencies: [1.2, task-2]\n---\n";
+        let object: Json = serde_json::from_str(&object_of("x.md", task).unwrap()).unwrap();
+        assert_eq!(object["dependencies"], json!(["task-1.2", "task-2"]));
     }
 }

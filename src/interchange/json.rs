@@ -78,9 +78,10 @@ fn parse<'a>(bytes: &'a [u8], options: &ReadOptions) -> Result<Vec<Item<'a>>, Un
     }
     let lists = lists_in(whole);
     let has = |key: &&str| document.contains_key(*key);
+    let is_titled = TITLES.iter().any(has);
     let is_list = |path: &str| LISTS.contains(&path) || path.starts_with("data.");
     match &lists[..] {
-        [(path, list)] if is_list(path) && !TITLES.iter().any(|title| has(&title)) => {
+        [(path, list)] if is_list(path) && !is_titled => {
             return Ok(plain(list.clone()));
         }
         _ => {}
@@ -90,8 +91,8 @@ fn parse<'a>(bytes: &'a [u8], options: &ReadOptions) -> Result<Vec<Item<'a>>, Un
     let is_named = || {
         !has(&"name") || lists.is_empty() && document.keys().any(|key| fields::is_of_issues(key))
     };
-    let is_issue = document.keys().any(is_field)
-        && (TITLES.iter().any(|title| has(&title)) || is_named() || !options.mapping.is_empty());
+    let is_issue =
+        document.keys().any(is_field) && (is_titled || is_named() || !options.mapping.is_empty());
     if is_issue {
         return Ok(vec![Item::plain(whole)]);
     }

@@ -139,7 +139,6 @@ fn ours(mut issue: Issue, text: &str) -> Content {
 fn is_of_beads(values: &Values) -> bool {
     let has = |key: &&str| values.get(*key).is_some_and(|value| value.get() != "null");
     let is_named = ["id", "title"].iter().all(has) && values["id"].get().starts_with('"');
-    let is_theirs =
-        ["_type", "issue_type"].iter().any(|key| has(key)) || is_named && has(&"created_at");
-    is_theirs && !["classification", "state", "number", "url"].iter().any(|key| has(key))
+    let is_theirs = ["_type", "issue_type"].iter().any(&has) || is_named && has(&"created_at");
+    is_theirs && !["classification", "state", "number", "url"].iter().any(has)
 }

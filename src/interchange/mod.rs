@@ -289,22 +289,23 @@ pub enum Unreadable {
 ///
 /// Returns an error if the whole file cannot be read. Errors of single entries are returned in those entries.
 pub fn read(
-    bytes: &[u8],
+    bytes: Vec<u8>,
     form: FileFormat,
     options: &ReadOptions,
 ) -> Result<Vec<FileEntry>, Unreadable> {
-    let bytes = json_compat::without_byte_order_mark(bytes);
     // Empty JSON Lines are valid: the export of an empty queue.
     if bytes.trim_ascii().is_empty() && form != FileFormat::JsonLines {
         return Err(Unreadable::Empty);
     }
-    let text = str::from_utf8(bytes).map_err(|error| {
-        let before = &bytes[..error.valid_up_to()];
+    let mut text = String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         Unreadable::NotUtf8 { line: 1 + count_of_lines(before) }
     })?;
+    let mark = text.len() - json_compat::without_byte_order_mark(text.as_bytes()).len();
+    text.drain(..mark);
     match form {
-        FileFormat::Csv => csv::read(text, options),
-        FileFormat::Json => json::read(text, options),
+        FileFormat::Csv => csv::read(&text, options),
+        FileFormat::Json => json::read(&text, options),
         FileFormat::JsonLines => json_lines::read(text, options),
     }
 }

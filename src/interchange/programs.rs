@@ -140,8 +140,8 @@ fn task_master<'a>(document: &Document<'a>) -> Option<Vec<Item<'a>>> {
     (!items.is_empty()).then_some(items)
 }
 
-/// Returns a task of task-master under the number that it has in its tag. An address of its own tells tasks of different
-/// tags apart.
+/// Returns a task of task-master under the number that it has in its tag. An address of its own tells tasks of
+/// different tags apart.
 fn task(mut task: Json, tag: &str, whole: Option<&Json>) -> String {
     let text = |json: &Json| json.as_str().map_or(json.to_string(), str::to_owned);
     let Some(values) = task.as_object_mut() else { return task.to_string() };

@@ -73,7 +73,7 @@ impl Value<'_> {
         }
     }
 
-    /// Returns true if the value is what programs write for a field that nobody has set.
+    /// Returns true if the value is what programs write for a field that was never set.
     pub fn says_nothing(self) -> bool {
         match self {
             Self::Cell(text) => text.trim().is_empty(),

@@ -191,7 +191,8 @@ fn issues_with_one_title_are_told_apart_by_their_numbers() {
     assert!(report.contains(expected), "{report}");
 }
 
-/// A part may be filed before its whole, and its blockers may have ended; the store decides each issue on those before it.
+/// A part may be filed before its whole, and its blockers may have ended; the store decides each issue on those before
+/// it.
 #[test]
 fn what_a_dry_run_accepts_is_imported() {
     let store = directory();
