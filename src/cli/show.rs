@@ -42,16 +42,15 @@ struct IssueName {
     external: String,
 }
 
-/// Parses the name of an issue. An id of another program has a digit or a hyphen, as in 12, ABC-12 or bd-a1b2.
+/// Parses the name of an issue. An id of another program is a number or has a hyphen, as in 12, ABC-12 or bd-a1b2; the
+/// start of an id that is too short is none.
 fn issue_name(text: &str) -> Result<IssueName, String> {
-    let id = issue_ref(text);
     let external = text.strip_prefix('#').unwrap_or(text).to_owned();
-    let is_mark = |character: char| character.is_ascii_digit() || character == '-';
-    let can_be_external = external.contains(is_mark) && !external.contains(char::is_whitespace);
-    if can_be_external {
-        Ok(IssueName { id, external })
-    } else {
-        id.map(|id| IssueName { id: Ok(id), external })
+    let is_number = external.chars().all(|one| one.is_ascii_digit() || one == '.');
+    let is_key = external.contains('-') && !external.contains(char::is_whitespace);
+    match issue_ref(text) {
+        Err(problem) if !is_number && !is_key => Err(problem),
+        id => Ok(IssueName { id, external }),
     }
 }
 

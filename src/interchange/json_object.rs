@@ -26,8 +26,10 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Content {
             Err(error) => return refused(&Values::new(), Fault::of(json_compat::problem(&error))),
         },
     };
-    let reason = programs::no_issue(&values);
-    let is_adapted = programs::adapt(&mut values);
+    let is_whole = values.contains_key("classification") && values.contains_key("history");
+    // An issue of ait keeps the keys of the program that it came from.
+    let reason = if is_whole { None } else { programs::no_issue(&values) };
+    let is_adapted = !is_whole && programs::adapt(&mut values);
     if let Some(reason) = reason {
         let [id, title] = names(&values);
         return Content::Skipped { id, title, reason };
@@ -44,7 +46,7 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Content {
     if is_mapped || is_adapted {
         return read_partial(values, options);
     }
-    if values.contains_key("classification") && values.contains_key("history") {
+    if is_whole {
         let mapped = serde_json::to_string(&values).ok().filter(|_| !options.mapping.is_empty());
         let text = mapped.as_deref().unwrap_or(text);
         if let Ok(issue) = serde_json::from_str::<Issue>(text) {

@@ -206,7 +206,7 @@ fn what_a_dry_run_accepts_is_imported() {
             let parent = json!({"depends_on_id": format!("b-{whole}"), "type": "parent-child"});
             dependencies.insert(0, parent);
         }
-        let status = if number % 3 == 0 { "closed" } else { "open" };
+        let status = if number.is_multiple_of(3) { "closed" } else { "open" };
         json!({
             "id": format!("b-{number}"), "title": format!("t {number}"), "status": status,
             "issue_type": "task", "created_at": "2026-01-02T03:04:05Z", "dependencies": dependencies,
