@@ -235,20 +235,37 @@ impl Tracker {
             .await
     }
 
-    /// Imports an issue from another tracker unchanged, at the end of the queue.
+    /// Imports issues from another tracker unchanged, at the end of the queue and in this order: all of them, or none.
     ///
-    /// It never overwrites an issue: an id in use is refused. Calls that start one after another without waiting
-    /// keep their order.
+    /// It never overwrites an issue: an id in use is refused.
     ///
     /// # Errors
     ///
     /// Those of [`Store::commit`].
-    pub async fn import_issue(
+    pub async fn import_issues(
         &self,
-        issue: ImportedIssue,
-        agent: AgentName,
-    ) -> Result<Changed, StoreError> {
-        self.change([Command::ImportIssue { issue, agent }]).await
+        issues: impl IntoIterator<Item = ImportedIssue>,
+        agent: &AgentName,
+    ) -> Result<(), StoreError> {
+        let import = |issue| Command::ImportIssue { issue, agent: agent.clone() };
+        self.commit(issues.into_iter().map(import).collect()).await.map(drop)
+    }
+
+    /// Merges changed versions of issues into the current ones, as edits of the file are merged. Each version comes
+    /// with the one from which it was made.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`].
+    pub async fn merge_versions(
+        &self,
+        versions: Vec<(Arc<Issue>, Issue)>,
+    ) -> Result<(), StoreError> {
+        let merge = |(base, theirs): (Arc<Issue>, Issue)| Command::MergeEdit {
+            theirs: Arc::new(theirs),
+            base: Some(base),
+        };
+        self.commit(versions.into_iter().map(merge).collect()).await.map(drop)
     }
 
     /// Finds the issues that match a query.

@@ -1,12 +1,14 @@
 //! The links of imported issues: which of them can be made.
 //!
 //! Other programs name issues by their own ids. Such a link is made if its other issue is in the file or in the store,
-//! and if no issue would wait for itself because of it. All other values of other programs are kept anyway, as unknown
-//! keys of the issue.
+//! and if no issue would wait for itself because of it. The others are remarks of their issue; their values are kept
+//! anyway, as unknown keys of the issue.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use crate::domain::{DomainError, ImportedIssue, Issue, IssueId, Link, LinkKind, links};
+use crate::domain::{
+    AttributeValues, DomainError, Issue, IssueGraph, IssueId, Link, LinkKind, UnknownKeys, links,
+};
 use crate::hints;
 use crate::interchange::{Content, FileEntry, ImportDraft, NamedLink};
 use crate::tracker::IndexedIssues;
@@ -31,15 +33,12 @@ pub(super) fn resolve_links(entries: &mut [FileEntry], stored: &IndexedIssues) {
         let is_stored = stored.get(issue.id).is_some();
         let settled = match links::check_new(&issue, &planned) {
             Err(refusal) if !is_stored => Err(refusal),
-            _ => with_named_links(&issue, &draft.named_links, &known, &planned),
+            _ => settle(Issue::clone(&issue), draft, &known, &planned),
         };
         match settled {
-            Ok(settled) => {
-                if let Some(settled) = settled {
-                    draft.issue = settled;
-                }
+            Ok(()) => {
                 // An issue whose id is taken is only compared.
-                let _ = planned.push(Issue::clone(draft.issue.issue()));
+                let _ = planned.push(outline(draft.issue.issue()));
             }
             Err(refusal) => {
                 let (id, title) = (Some(issue.id.to_string()), Some(issue.title.clone()));
@@ -57,53 +56,93 @@ fn draft_of(entry: &FileEntry) -> Option<&ImportDraft> {
     }
 }
 
-/// Returns the issue with those of its named links that can be made, or `None` if there are none.
-fn with_named_links(
-    issue: &Issue,
-    named: &[NamedLink],
+/// Returns what decides links of an issue.
+fn outline(issue: &Issue) -> Issue {
+    Issue {
+        id: issue.id,
+        title: String::new(),
+        description: String::new(),
+        history: Vec::new(),
+        comments: Vec::new(),
+        unknown_keys: UnknownKeys::default(),
+        attributes: issue.attributes.clone(),
+        ..*issue
+    }
+}
+
+/// Gives an issue those of its named links that can be made. The others are remarks.
+fn settle(
+    mut issue: Issue,
+    draft: &mut ImportDraft,
     known: &Known<'_>,
     planned: &IndexedIssues,
-) -> Result<Option<ImportedIssue>, DomainError> {
+) -> Result<(), DomainError> {
     let stored = known.stored.get(issue.id);
     let is_made =
         |link: &Link| stored.as_ref().is_some_and(|stored| stored.attributes.links.contains(link));
-    let mut issue = issue.clone();
-    let before = issue.attributes.links.len();
-    for named in named {
-        let Some(to) = known.find(named) else { continue };
+    let mut links = Vec::new();
+    for named in &draft.named_links {
+        let Some(to) = known.find(named) else {
+            draft.remarks.drop_link(&named.shown, "neither the file nor the store has that issue");
+            continue;
+        };
         let link = Link { kind: named.kind, to };
-        let links = &issue.attributes.links;
-        let has_parent = issue.attributes.parent().is_some() && link.kind == LinkKind::Parent;
-        if links.contains(&link) || has_parent {
+        let has_parent = issue.attributes.parent().is_some()
+            || links.iter().any(|(link, _): &(Link, _)| link.kind == LinkKind::Parent);
+        if issue.attributes.links.contains(&link) || links.iter().any(|(one, _)| *one == link) {
             continue;
         }
-        let attributes = issue.attributes.with_links(&[links, &[link][..]].concat());
-        let with_link = Issue { attributes, ..issue.clone() };
-        if is_made(&link) || links::check_new(&with_link, planned).is_ok() {
-            issue = with_link;
+        if has_parent && link.kind == LinkKind::Parent {
+            draft.remarks.drop_link(&named.shown, "an issue has one parent");
+            continue;
+        }
+        links.push((link, &named.shown));
+    }
+    let own = issue.attributes.links.clone();
+    let all: Vec<Link> = links.iter().map(|(link, _)| *link).collect();
+    issue.attributes = issue.attributes.with_links(&[&own[..], &all].concat());
+    // Nearly always all links can be made, so they are checked one by one only otherwise.
+    if !all.is_empty() && links::check_new(&issue, planned).is_err() {
+        issue.attributes = issue.attributes.with_links(&own);
+        for (link, shown) in links {
+            let before = issue.attributes.links.clone();
+            issue.attributes = issue.attributes.with_links(&[&before[..], &[link]].concat());
+            if !is_made(&link)
+                && let Err(refusal) = links::check_new(&issue, planned)
+            {
+                issue.attributes = issue.attributes.with_links(&before);
+                draft.remarks.drop_link(shown, &hints::for_refusal(&refusal, &hints::COMMANDS));
+            }
         }
     }
-    if issue.attributes.links.len() == before {
-        return Ok(None);
+    let waits = |link: &Link| link.kind == LinkKind::BlockedBy && known.is_open(link.to);
+    if draft.is_blocked && issue.attributes.links.iter().any(waits) {
+        // Its blockers end the wait.
+        let attributes = AttributeValues::clone(&issue.attributes);
+        issue.attributes = AttributeValues { parked: None, ..attributes }.into();
     }
-    issue.set_unknown_namesakes_aside();
-    issue.try_into().map(Some)
+    if issue.attributes != draft.issue.issue().attributes {
+        issue.set_unknown_namesakes_aside();
+        draft.issue = issue.try_into()?;
+    }
+    Ok(())
 }
 
 /// The issues to which links can lead.
 struct Known<'a> {
     stored: &'a IndexedIssues,
-    in_file: HashSet<IssueId>,
+    /// The issues of the file, and whether they are open.
+    in_file: HashMap<IssueId, bool>,
     /// The issues of the file by their ids in the other program; `None` if several have the same.
     by_name: HashMap<String, Option<IssueId>>,
 }
 
 impl<'a> Known<'a> {
     fn of(entries: &[FileEntry], stored: &'a IndexedIssues) -> Self {
-        let mut known = Self { stored, in_file: HashSet::new(), by_name: HashMap::new() };
+        let mut known = Self { stored, in_file: HashMap::new(), by_name: HashMap::new() };
         for draft in entries.iter().filter_map(draft_of) {
             let issue = draft.issue.issue();
-            known.in_file.insert(issue.id);
+            known.in_file.insert(issue.id, !issue.status.has_ended());
             for name in issue.external_ids() {
                 let found = known.by_name.entry(name).or_insert(Some(issue.id));
                 *found = found.filter(|id| *id == issue.id);
@@ -112,9 +151,14 @@ impl<'a> Known<'a> {
         known
     }
 
+    fn is_open(&self, id: IssueId) -> bool {
+        let stored = || self.stored.issue(id).is_some_and(|issue| !issue.status.has_ended());
+        self.in_file.get(&id).copied().unwrap_or_else(stored)
+    }
+
     fn find(&self, named: &NamedLink) -> Option<IssueId> {
         let is_known =
-            |id: &&IssueId| self.in_file.contains(*id) || self.stored.get(**id).is_some();
+            |id: &&IssueId| self.in_file.contains_key(*id) || self.stored.get(**id).is_some();
         let by_id = named.ids.iter().find(is_known).copied();
         by_id.or_else(|| self.by_name.get(named.name.trim_start_matches('#')).copied().flatten())
     }

@@ -1,5 +1,6 @@
 //! The output of `ait import`: the outcome, or the planned outcome, of each entry of a file.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use anyhow::Result;
@@ -10,7 +11,7 @@ use super::output::{FAINT, STRONG, local};
 use super::table::{self, Cell, Column};
 use super::{ExitStatus, Output, sanitize};
 use crate::domain::Timestamp;
-use crate::interchange::FileFormat;
+use crate::interchange::Remarks;
 
 /// How many entries are shown on a terminal.
 const SCREENFUL: usize = 20;
@@ -28,6 +29,11 @@ pub(super) enum ImportOutcome {
         /// The names of the attributes that differ.
         differs: Vec<String>,
     },
+    /// It is in the store, and what is new in the file is brought in (`--update`).
+    Updated {
+        /// The names of the attributes that change.
+        updates: Vec<String>,
+    },
     /// It cannot be imported.
     Refused {
         /// The reason, and the way out.
@@ -44,6 +50,10 @@ pub(super) enum ImportOutcome {
 #[derive(Default)]
 pub(super) struct Report {
     rows: Vec<Row>,
+    /// The columns or keys that are kept without a meaning, and how many issues have each.
+    pub kept: BTreeMap<String, usize>,
+    /// The values that were read by a guess, with their meaning, and how many issues have each.
+    pub guesses: BTreeMap<String, usize>,
 }
 
 /// Where an entry is in its file.
@@ -78,6 +88,9 @@ pub(super) struct Row {
     /// The time of filing, if the file gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
+    /// The links in the file that were not made, with the reasons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dropped_links: Vec<String>,
     #[serde(flatten)]
     outcome: ImportOutcome,
 }
@@ -87,6 +100,7 @@ struct Totals {
     new: usize,
     same: usize,
     different: usize,
+    updated: usize,
     refused: usize,
     skipped: usize,
 }
@@ -98,6 +112,10 @@ struct Answer<'a> {
     format: &'a str,
     #[serde(flatten)]
     totals: Totals,
+    /// The columns or keys that are kept without a meaning, and how many issues have each.
+    kept: &'a BTreeMap<String, usize>,
+    /// The values that were read by a guess, with their meaning, and how many issues have each.
+    guesses: &'a BTreeMap<String, usize>,
     issues: &'a [Row],
 }
 
@@ -113,24 +131,47 @@ impl Report {
         self.rows[place].outcome = outcome;
     }
 
+    /// Adds what there is to tell about an entry that is imported.
+    pub fn remark(&mut self, place: usize, remarks: Remarks) {
+        for (texts, counts) in
+            [(remarks.kept, &mut self.kept), (remarks.guesses, &mut self.guesses)]
+        {
+            // Of repeated columns, each one counts once.
+            for text in texts.into_iter().collect::<BTreeSet<_>>() {
+                *counts.entry(text).or_default() += 1;
+            }
+        }
+        self.rows[place].dropped_links = remarks.dropped_links;
+    }
+
+    /// Returns the links that were not made, each with the place of its entry.
+    pub fn dropped_links(&self) -> impl Iterator<Item = String> {
+        self.rows
+            .iter()
+            .flat_map(|row| row.dropped_links.iter().map(|link| format!("{}: {link}", row.place)))
+    }
+
     /// Prints the report and returns the outcome of the command.
     pub fn write(
         &self,
-        form: FileFormat,
+        form: &str,
         dry_run: bool,
         json: bool,
         output: &mut Output,
     ) -> Result<ExitStatus> {
         let totals = self.totals();
         if json {
-            output.json(&Answer { dry_run, format: form.as_str(), totals, issues: &self.rows })?;
+            let Self { rows: issues, kept, guesses } = self;
+            output.json(&Answer { dry_run, format: form, totals, kept, guesses, issues })?;
         } else {
             self.write_rows(dry_run, output)?;
-            let Totals { new, same, different, refused, skipped } = totals;
+            let Totals { new, same, different, updated, refused, skipped } = totals;
             let mut counts =
                 format!("{new} new, {same} same, {different} different, {refused} refused");
-            if skipped > 0 {
-                counts.push_str(&format!(", {skipped} skipped"));
+            for (count, word) in [(updated, "updated"), (skipped, "skipped")] {
+                if count > 0 {
+                    counts.push_str(&format!(", {count} {word}"));
+                }
             }
             output.line(if dry_run { format!("nothing is written: {counts}") } else { counts })?;
         }
@@ -149,6 +190,7 @@ impl Report {
             new: count(|outcome| matches!(outcome, ImportOutcome::New)),
             same: count(|outcome| matches!(outcome, ImportOutcome::Same)),
             different: count(|outcome| matches!(outcome, ImportOutcome::Different { .. })),
+            updated: count(|outcome| matches!(outcome, ImportOutcome::Updated { .. })),
             refused: count(|outcome| matches!(outcome, ImportOutcome::Refused { .. })),
             skipped: count(|outcome| matches!(outcome, ImportOutcome::Skipped { .. })),
         }
@@ -157,7 +199,7 @@ impl Report {
     /// Prints the entries that were not imported, with the reason; in a dry run, also those that would be.
     fn write_rows(&self, dry_run: bool, output: &mut Output) -> Result<()> {
         let is_told = |row: &&Row| match row.outcome {
-            ImportOutcome::New => dry_run,
+            ImportOutcome::New | ImportOutcome::Updated { .. } => dry_run,
             ImportOutcome::Same => false,
             ImportOutcome::Different { .. }
             | ImportOutcome::Refused { .. }
@@ -210,7 +252,7 @@ impl Row {
         title: Option<String>,
         outcome: ImportOutcome,
     ) -> Self {
-        Self { place, id, title, created_at: None, outcome }
+        Self { place, id, title, created_at: None, dropped_links: Vec::new(), outcome }
     }
 
     fn cells(&self) -> [Cell; 6] {
@@ -220,6 +262,9 @@ impl Row {
             ImportOutcome::Different { differs } => {
                 let why = format!("different {}; the store keeps its own", differs.join(", "));
                 ("different", AnsiColor::Yellow, why)
+            }
+            ImportOutcome::Updated { updates } => {
+                ("updated", AnsiColor::Cyan, format!("updates {}", updates.join(", ")))
             }
             ImportOutcome::Refused { reason } => ("refused", AnsiColor::Red, reason.clone()),
             ImportOutcome::Skipped { reason } => ("skipped", AnsiColor::White, reason.clone()),

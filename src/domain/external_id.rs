@@ -5,9 +5,9 @@ use serde_json::Value as Json;
 use super::{Issue, UnknownKeys};
 
 /// The names of ids in other programs, in lower case and without separators: ids, then numbers within a project.
-pub const ID_NAMES: [&str; 3] = ["id", "issuekey", "key"];
+pub const ID_NAMES: [&str; 8] = ["id", "issuekey", "key", "gid", "taskid", "bugid", "uuid", "#"];
 /// The names of numbers in other programs, in lower case and without separators.
-pub const NUMBER_NAMES: [&str; 3] = ["number", "iid", "issueid"];
+pub const NUMBER_NAMES: [&str; 4] = ["number", "iid", "issueid", "identifier"];
 /// The unknown key under which imports keep the columns of a CSV file that ait has no field for.
 pub const CSV_KEY: &str = "csv";
 /// The unknown key under which imports keep JSON values whose own keys are those of an issue.
@@ -23,6 +23,25 @@ impl Issue {
     }
 }
 
+/// Returns true if an issue that is written as this JSON may have an id elsewhere. It costs less than reading the
+/// issue.
+pub fn may_have(json: &str, id: &str) -> bool {
+    let is_id = |at: usize| {
+        let is_whole = json[at + id.len()..].starts_with(['"', ',', '}', ' ', '\n']);
+        let key = json[..at].trim_end_matches(['"', ' ']).strip_suffix(':');
+        let key = key.and_then(|key| key.trim_end().strip_suffix('"')?.rsplit('"').next());
+        is_whole && key.is_some_and(is_name_of_id)
+    };
+    json.match_indices(id).any(|(at, _)| is_id(at))
+}
+
+/// Returns true if a key has ids or numbers of other programs.
+fn is_name_of_id(key: &str) -> bool {
+    let is_separator = |character: char| matches!(character, ' ' | '_' | '-');
+    let name = key.to_lowercase().replace(is_separator, "");
+    ID_NAMES.iter().chain(&NUMBER_NAMES).any(|known| *known == name)
+}
+
 fn ids_in(key: &str, text: &str) -> Vec<String> {
     if CONTAINERS.contains(&key) {
         let inner: UnknownKeys = serde_json::from_str(text).unwrap_or_default();
@@ -32,9 +51,7 @@ fn ids_in(key: &str, text: &str) -> Vec<String> {
 }
 
 fn id_of(key: &str, text: &str) -> Option<String> {
-    let is_separator = |character: char| matches!(character, ' ' | '_' | '-');
-    let name = key.to_lowercase().replace(is_separator, "");
-    if !ID_NAMES.iter().chain(&NUMBER_NAMES).any(|known| *known == name) {
+    if !is_name_of_id(key) {
         return None;
     }
     match serde_json::from_str(text).ok()? {
@@ -65,6 +82,15 @@ mod tests {
             );
             let issue: Issue = serde_json::from_str(&issue).unwrap();
             assert_eq!(issue.external_ids(), expected, "{fields}");
+            for id in expected {
+                for json in [
+                    serde_json::to_string(&issue).unwrap(),
+                    serde_json::to_string_pretty(&issue).unwrap(),
+                ] {
+                    assert!(may_have(&json, id), "{json}");
+                }
+            }
+            assert!(!may_have(&serde_json::to_string(&issue).unwrap(), "2026"), "{fields}");
         }
     }
 }

@@ -3,38 +3,21 @@
 use serde_json::Value as Json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::value::{Value, name_of, word};
-use crate::domain::{AgentName, IssueId, Label, LinkKind, Priority};
+use super::value::{Value, name_of};
+use super::words::means_nothing;
+use crate::domain::{AgentName, IssueId, Label, LinkKind};
 
 /// A link to an issue that a file names by its id in another program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamedLink {
     /// The kind.
     pub kind: LinkKind,
+    /// The link as the file has it, for messages.
+    pub shown: String,
     /// The name of the other issue in the file.
     pub name: String,
     /// The ids that an import would give to an issue of that name, the most likely one first.
     pub ids: Vec<IssueId>,
-}
-
-/// The words for priorities, from the first to the last one. Jira has the first and, in older versions, the second of
-/// each line.
-const PRIORITIES: [&[&str]; 5] = [
-    &["highest", "blocker", "urgent", "immediate"],
-    &["high", "critical"],
-    &["medium", "major", "normal"],
-    &["low", "minor"],
-    &["lowest", "trivial"],
-];
-
-/// Returns the priority of a number from 0 to 4, also as P0, or of a usual word.
-pub(super) fn priority_of(text: &str) -> Option<Priority> {
-    let word = word(text);
-    let of_word = || {
-        let number = PRIORITIES.iter().position(|words| words.contains(&word.as_str()))?;
-        Priority::try_from(number as u64).ok()
-    };
-    text.trim().parse().ok().or_else(of_word)
 }
 
 /// Returns the label of a name. A name that is no label becomes one in lower case, with hyphens for spaces.
@@ -73,13 +56,21 @@ pub(super) fn without_labels(value: Value<'_>, labels: &[Label]) -> Option<Box<R
     if rest.is_empty() { None } else { to_raw_value(&rest).ok() }
 }
 
-/// Returns the name of the first assignee, if it is that of an agent.
-pub(super) fn assignee_of(value: Value<'_>) -> Option<String> {
+/// Returns the name of the first assignee, if it is that of an agent. Elsewhere a word such as `none` can stand for no
+/// assignee, and an `@` before the name; in an export of ait, everything is a name.
+pub(super) fn assignee_of(value: Value<'_>, is_ours: bool) -> Option<String> {
     let name = match list(value) {
         Some(list) => list.first().and_then(name_of),
         None => value.name(),
-    };
-    AgentName::try_from(name?).ok().map(AgentName::into_string)
+    }?;
+    let name = if is_ours { &*name } else { name.trim_start_matches('@') };
+    let name = Some(name).filter(|name| is_ours || !means_nothing(name))?;
+    AgentName::try_from(name.to_owned()).ok().map(AgentName::into_string)
+}
+
+/// Returns true if a value has entries that name no issue, such as links of another kind.
+pub(super) fn has_other_links(value: Value<'_>) -> bool {
+    list(value).is_some_and(|list| list.iter().any(|entry| names_in(entry).is_empty()))
 }
 
 /// Returns true if a value names more than one assignee.
@@ -106,7 +97,7 @@ pub(super) fn names_of_issues(value: Value<'_>) -> Vec<String> {
 }
 
 fn names_in(value: &Json) -> Vec<String> {
-    const NAMES: [&str; 5] = ["html_url", "url", "key", "id", "number"];
+    const NAMES: [&str; 6] = ["html_url", "url", "key", "id", "gid", "number"];
     const BLOCKED: &str = "is blocked by";
     match value {
         Json::Array(list) => list.iter().flat_map(names_in).collect(),
@@ -131,27 +122,6 @@ fn names_in(value: &Json) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn usual_priorities_are_understood() {
-        for (text, number) in [
-            ("0", 0),
-            ("p1", 1),
-            (" P4 ", 4),
-            ("Highest", 0),
-            ("High", 1),
-            ("Medium", 2),
-            ("Low", 3),
-            ("Lowest", 4),
-            ("Critical", 1),
-            ("trivial", 4),
-        ] {
-            assert_eq!(priority_of(text).map(Priority::get), Some(number), "{text}");
-        }
-        for text in ["", "5", "-1", "someday", "1.5"] {
-            assert_eq!(priority_of(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn names_become_labels_where_that_is_obvious() {

@@ -27,14 +27,25 @@ pub(super) fn read(
                 _ => return Ok(Some(vec![of_text(text, order, otherwise)])),
             }
         }
-        Value::Json(json) => match serde_json::from_str(json.get()) {
+        Value::Json(json) => match serde_json::from_str(json.get()).or_else(|_| page(json)) {
             Ok(list) => list,
             Err(_) => {
                 return Ok(value.text().map(|text| vec![of_text(&text, order, otherwise)]));
             }
         },
     };
-    list.iter().map(|json| of_json(json, order, otherwise)).collect::<Result<_, _>>().map(Some)
+    let comments = list.iter().map(|json| of_json(json, order, otherwise));
+    let has_text = |comment: &Result<Comment, _>| {
+        comment.as_ref().map_or(true, |comment| !comment.text.trim().is_empty())
+    };
+    // Redmine lists changes of fields among the comments, without a text.
+    comments.filter(has_text).collect::<Result<_, _>>().map(Some)
+}
+
+/// Returns the comments in a page, as GraphQL interfaces have it.
+fn page(json: &RawValue) -> serde_json::Result<Vec<Box<RawValue>>> {
+    let page: Keys = serde_json::from_str(json.get())?;
+    serde_json::from_str(page.get("nodes").map_or("null", |nodes| nodes.get()))
 }
 
 /// Reads a text. Jira puts the time and the author before it, separated by semicolons.
@@ -62,15 +73,18 @@ fn of_json(
     let mut keys: Keys = serde_json::from_str(json.get())
         .map_err(|error| format!("a comment is no object: {}", json_compat::problem(&error)))?;
     keys.retain(|_, value| value.get() != "null");
-    let text =
-        taken(&mut keys, &["text", "body", "content"]).and_then(|text| Value::Json(&text).text());
-    let time = taken(&mut keys, &["timestamp", "createdAt", "created_at", "created"]);
+    let text = taken(&mut keys, &["text", "body", "content", "notes", "description"])
+        .and_then(|text| Value::Json(&text).text());
+    let time = taken(
+        &mut keys,
+        &["timestamp", "createdAt", "created_at", "created", "created_on", "entry"],
+    );
     let time = time.map(|time| {
-        let text = Value::Json(&time).text();
+        let text = Value::Json(&time).name();
         let parsed = text.and_then(|text| times::parse(&text, order).ok());
         parsed.ok_or_else(|| format!("the time of a comment is {}", Value::Json(&time).shown()))
     });
-    let author = taken(&mut keys, &["agent", "author", "user"]);
+    let author = taken(&mut keys, &["agent", "author", "user", "created_by"]);
     let author = author.and_then(|author| Value::Json(&author).name());
     let text = text.ok_or("a comment has neither text nor body")?;
     let mut comment =

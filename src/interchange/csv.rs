@@ -26,7 +26,8 @@ use ::csv::{Reader, ReaderBuilder, StringRecord, WriterBuilder};
 use serde::Serialize;
 
 use super::fields::{EXTRA, Field, Meaning};
-use super::partial_issue::{Fault, Given, PartialIssue};
+use super::given::{Fault, Given};
+use super::partial_issue::PartialIssue;
 use super::times::{self, DateOrder};
 use super::value::Value;
 use super::{Content, FileEntry, ReadOptions, Unreadable, count_of_lines};
@@ -302,7 +303,7 @@ impl Header {
                 "the row has {cells} cells and the header {columns}: enclose texts with separators in \
                  quotation marks"
             );
-            Err(Fault { blamed: None, reason })
+            Err(Fault::of(reason))
         } else {
             issue.draft(options)
         };
@@ -340,7 +341,8 @@ mod tests {
     /// Returns the entries as drafts.
     fn drafts(text: &str) -> Vec<crate::interchange::ImportDraft> {
         let now = Timestamp::from_unix_millis(0);
-        let options = ReadOptions { now, mapping: Default::default(), date_order: None };
+        let options =
+            ReadOptions { now, mapping: Default::default(), items: None, date_order: None };
         let draft = |entry: FileEntry| match entry.content {
             Content::Issue(draft) => draft,
             other => panic!("{other:?}\n{text}"),
@@ -477,7 +479,8 @@ mod tests {
             [("SHOP-1", "no id of ait"), (&*format!("\"{one},{two}\""), "at most one parent")]
         {
             let now = Timestamp::from_unix_millis(0);
-            let options = ReadOptions { now, mapping: Default::default(), date_order: None };
+            let options =
+                ReadOptions { now, mapping: Default::default(), items: None, date_order: None };
             let entries = read(&row(parent, ""), &options).unwrap();
             let Content::Refused { reason: told, .. } = &entries[0].content else { panic!() };
             assert!(told.contains(reason), "{told}");

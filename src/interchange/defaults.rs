@@ -21,6 +21,21 @@ pub(super) fn id(kind: &str, texts: &[&str]) -> IssueId {
     IssueId::from(Builder::from_custom_bytes(hash.digest128().to_be_bytes()).into_uuid())
 }
 
+/// Returns a description with the sections that have a text, each below its heading.
+pub(super) fn with_sections<'a>(
+    mut description: String,
+    sections: impl IntoIterator<Item = (&'a str, Option<String>)>,
+) -> String {
+    for (heading, text) in sections {
+        let Some(text) = text.filter(|text| !text.trim().is_empty()) else { continue };
+        if !description.is_empty() {
+            description.push_str("\n\n");
+        }
+        description.push_str(&format!("## {heading}\n\n{text}"));
+    }
+    description
+}
+
 /// Returns the status of an imported issue. A claimed issue without a history has no known holder, so it returns to
 /// the queue.
 pub(super) fn status(status: Status, history: &[HistoryEntry]) -> Status {

@@ -10,7 +10,7 @@ use super::ImportDraft;
 use super::fields::{EXTRA, common_name};
 use super::value::Value;
 use crate::domain::external_id::{CSV_KEY, JSON_KEY};
-use crate::domain::{Issue, UnknownKeys};
+use crate::domain::{AttributeValues, Issue, UnknownKeys};
 use crate::json_compat::without_white_space;
 
 /// Returns the names of the attributes that differ, in the order of the file format; empty if there are none.
@@ -19,12 +19,14 @@ use crate::json_compat::without_white_space;
 /// values are ignored.
 pub fn differences(kept: &Issue, draft: &ImportDraft) -> Vec<String> {
     let given = draft.issue.issue();
+    // What was changed here later is newer, and another field tells what.
+    let is_older = !draft.is_of_ait() && given.modified_at < kept.modified_at;
     let checks = [
         ("title", kept.title == given.title),
         ("description", kept.description == given.description),
         ("classification", kept.classification == given.classification),
         ("createdAt", kept.created_at == given.created_at),
-        ("modifiedAt", kept.modified_at == given.modified_at),
+        ("modifiedAt", is_older || kept.modified_at == given.modified_at),
         ("status", kept.status == given.status),
         ("history", is_same(&kept.history, &given.history)),
         ("comments", is_same(&kept.comments, &given.comments)),
@@ -32,7 +34,14 @@ pub fn differences(kept: &Issue, draft: &ImportDraft) -> Vec<String> {
     let is_stated = |name: &str| !draft.unstated.contains(&name);
     let differing = checks.iter().filter(|(name, is_same)| !is_same && is_stated(name));
     let mut names: Vec<String> = differing.map(|(name, _)| (*name).to_owned()).collect();
-    let attributes = kept.attributes.changed_fields(&given.attributes).into_iter();
+    let mut parked = AttributeValues::clone(&given.attributes);
+    if let (Some(given), Some(kept)) = (&mut parked.parked, &kept.attributes.parked)
+        && !draft.is_of_ait()
+    {
+        // The file says that the issue waits, and not since when.
+        given.since = kept.since;
+    }
+    let attributes = kept.attributes.changed_fields(&parked).into_iter();
     let is_given = |name: &&str| is_stated(EXTRA) || given.attributes.set_fields().contains(name);
     names.extend(attributes.filter(is_given).map(str::to_owned));
     let (kept, given) = (&kept.unknown_keys, &given.unknown_keys);

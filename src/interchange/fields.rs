@@ -29,6 +29,8 @@ pub enum Field {
     Classification,
     /// The status.
     Status,
+    /// The category of the status in the other program, which tells what a status of its own means.
+    StatusCategory,
     /// Why an issue is closed. It decides between closed and rejected.
     Resolution,
     /// How urgent it is.
@@ -45,7 +47,7 @@ pub enum Field {
     CreatedAt,
     /// The time of the last change.
     ModifiedAt,
-    /// The time of closing.
+    /// The time of closing, or whether the issue is closed.
     ClosedAt,
     /// Who filed the issue.
     Author,
@@ -64,26 +66,110 @@ pub enum Field {
 /// The names of each field, those of other programs in lower case and without separators. If a file has several of
 /// them, the first one in this order holds the field: usually ait's own, but GitHub's `url` is that of the API, and
 /// Jira's `Parent` is a number.
-const NAMES: [(Field, &[&str]); 20] = [
+const NAMES: [(Field, &[&str]); 21] = [
     (Field::Id, &ID_NAMES),
-    (Field::Title, &["title", "summary", "subject", "name"]),
-    (Field::Description, &["description", "body"]),
-    (Field::Classification, &["classification", "type", "issuetype", "kind"]),
-    (Field::Status, &["status", "state"]),
+    (Field::Title, &["title", "summary", "subject", "name", "taskname"]),
+    (Field::Description, &["description", "body", "desc", "details", "notes", "taskcontent"]),
+    (
+        Field::Classification,
+        &["classification", "type", "issuetype", "workitemtype", "tracker", "kind"],
+    ),
+    (Field::Status, &["status", "state", "statename", "currentstate"]),
+    (
+        Field::StatusCategory,
+        &["statusCategory", "statecategory", "stategroup", "statetype", "statedetail"],
+    ),
     (Field::Resolution, &["resolution", "statereason", "closereason"]),
-    (Field::Priority, &["priority"]),
+    (Field::Priority, &["prioritylabel", "priority"]),
     (Field::Labels, &["labels", "label", "tags"]),
     (Field::Assignee, &["assignee", "assignees", "assignedto"]),
-    (Field::Parent, &["parentkey", "parent", "parentissue", "parentid"]),
-    (Field::BlockedBy, &["blocked_by", "dependson", "inwardissuelink(blocks)", "issuelinks"]),
-    (Field::CreatedAt, &["createdAt", "created"]),
-    (Field::ModifiedAt, &["modifiedAt", "modified", "updatedat", "updated"]),
-    (Field::ClosedAt, &["closedAt", "resolvedat", "resolved", "resolutiondate"]),
-    (Field::Author, &["author", "reporter", "creator", "createdby", "user"]),
+    (
+        Field::Parent,
+        &[
+            "parentkey",
+            "parent",
+            "parentissue",
+            "parenttask",
+            "parentid",
+            "parenttaskid",
+            "epickey",
+            "customfield(epiclink)",
+            "parentissueurl",
+        ],
+    ),
+    (
+        Field::BlockedBy,
+        &[
+            "blocked_by",
+            "dependson",
+            "depends",
+            "dependencies",
+            "deps",
+            "blockers",
+            "isblockedby",
+            "blockedby(dependencies)",
+            "inwardissuelink(blocks)",
+            "issuelinks",
+        ],
+    ),
+    (
+        Field::CreatedAt,
+        &[
+            "createdAt",
+            "created",
+            "createdon",
+            "createddate",
+            "creationdate",
+            "createdtime",
+            "datecreated",
+            "opened",
+        ],
+    ),
+    (
+        Field::ModifiedAt,
+        &[
+            "modifiedAt",
+            "modified",
+            "updatedat",
+            "updated",
+            "updatedon",
+            "updateddate",
+            "changeddate",
+            "lastmodified",
+            "lasteditedtime",
+            "dateupdated",
+            "changed",
+        ],
+    ),
+    (
+        Field::ClosedAt,
+        &[
+            "closedAt",
+            "resolvedat",
+            "resolved",
+            "resolutiondate",
+            "completedat",
+            "doneat",
+            "closedon",
+            "closeddate",
+            "completeddate",
+            "dateclosed",
+            "canceledat",
+            "canceled",
+            "done",
+            "isdone",
+            "completed",
+            "iscompleted",
+            "closed",
+            "isclosed",
+            "finished",
+        ],
+    ),
+    (Field::Author, &["author", "reporter", "creator", "createdby", "user", "requester"]),
     (Field::History, &["history"]),
-    (Field::Comments, &["comments", "comment"]),
+    (Field::Comments, &["comments", "comment", "journals"]),
     (Field::Number, &NUMBER_NAMES),
-    (Field::Url, &["htmlurl", "weburl", "url"]),
+    (Field::Url, &["htmlurl", "weburl", "permalinkurl", "url"]),
     (Field::Extra, &[EXTRA]),
 ];
 
@@ -114,6 +200,7 @@ impl Field {
         match self {
             Self::Url => "url",
             Self::Parent => "parent",
+            Self::Priority => "priority",
             field => {
                 NAMES.iter().find(|(other, _)| *other == field).map_or("", |(_, names)| names[0])
             }
@@ -127,7 +214,7 @@ impl Field {
 
     /// Returns true if several columns together can hold the field.
     fn is_list(self) -> bool {
-        matches!(self, Self::Labels | Self::BlockedBy | Self::Comments)
+        matches!(self, Self::Labels | Self::BlockedBy | Self::ClosedAt | Self::Comments)
     }
 }
 
@@ -138,8 +225,14 @@ pub(super) fn common_name(name: &str) -> String {
 }
 
 /// Returns true if a name is that of a field.
-pub(super) fn is_known(name: &str) -> bool {
+pub fn is_known(name: &str) -> bool {
     FIELDS.contains_key(&plain(name))
+}
+
+/// Returns true if a name is that of a field which hardly any other object has.
+pub(super) fn is_of_issues(name: &str) -> bool {
+    let fields = [Field::Id, Field::Status, Field::CreatedAt, Field::ClosedAt];
+    FIELDS.get(&plain(name)).is_some_and(|(field, _)| fields.contains(field))
 }
 
 /// What a column or key holds.
@@ -191,11 +284,6 @@ impl Mapping {
     pub(super) fn mentions(&self, name: &str) -> bool {
         let of_value = |given: &ValueMapping| plain(&given.column) == plain(name);
         self.get(name).is_some() || self.values.iter().any(of_value)
-    }
-
-    /// Returns true if a column or key has a meaning: the user gives it one, or its name is that of a field.
-    pub fn has_meaning(&self, name: &str) -> bool {
-        self.mentions(name) || is_known(name)
     }
 
     /// Returns the value that replaces that of a column or key, if there is one.

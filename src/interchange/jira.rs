@@ -1,33 +1,22 @@
 //! Issues of Jira as its REST interface writes them: most values are in an object `fields`, and texts may be documents.
 
-use std::borrow::Cow;
-
-use indexmap::IndexMap;
 use serde_json::Value as Json;
-use serde_json::value::RawValue;
 
-type Values = IndexMap<String, Box<RawValue>>;
+use super::Values;
 
 /// The name of the number of an issue, as in Jira's CSV files. Its `id` is the key there.
 const NUMBER: &str = "issueId";
 
-/// Returns an object with the values of `fields` beside the others, if the text is an issue of Jira.
-pub(super) fn flattened(text: &str) -> Cow<'_, str> {
-    flat(text).map_or(Cow::Borrowed(text), Cow::Owned)
-}
-
-fn flat(text: &str) -> Option<String> {
-    if !text.contains("\"fields\"") {
-        return None;
-    }
-    let mut outer: Values = serde_json::from_str(text).ok()?;
-    let fields: Values = serde_json::from_str(outer.get("fields")?.get()).ok()?;
+/// Puts the values of `fields` beside the others, if the object is an issue of Jira. Returns true if it is one.
+pub(super) fn flatten(outer: &mut Values) -> bool {
+    let Some(fields) = outer.get("fields") else { return false };
+    let fields: Values = serde_json::from_str(fields.get()).unwrap_or_default();
     if !outer.contains_key("key") || !fields.contains_key("summary") {
-        return None;
+        return false;
     }
     outer.shift_remove("fields");
     let mut flat = Values::new();
-    for (name, value) in outer {
+    for (name, value) in outer.drain(..) {
         let name = if name == "id" { NUMBER.to_owned() } else { name };
         flat.insert(name, value);
     }
@@ -38,7 +27,8 @@ fn flat(text: &str) -> Option<String> {
         let value = comments.and_then(|mut page| page.shift_remove("comments")).unwrap_or(value);
         flat.entry(name).or_insert(value);
     }
-    serde_json::to_string(&flat).ok()
+    *outer = flat;
+    true
 }
 
 /// Returns the text of a document (Atlassian Document Format), or `None` if the value is something else.
@@ -79,14 +69,17 @@ mod tests {
 
     #[test]
     fn fields_become_keys_of_the_issue() {
+        let flattened = |text: &str| {
+            let mut values: Values = serde_json::from_str(text).unwrap();
+            flatten(&mut values);
+            serde_json::to_string(&values).unwrap()
+        };
         let issue = r#"{"id":"10001","key":"A-1","fields":{"summary":"S","id":7,"n":1.50,"comment":{"total":0,"comments":[]}}}"#;
         assert_eq!(
             flattened(issue),
             r#"{"issueId":"10001","key":"A-1","summary":"S","id":7,"n":1.50,"comment":[]}"#
         );
-        for other in
-            [r#"{"title":"T","fields":{"a":1}}"#, r#"{"key":"A","fields":[]}"#, "\"fields\""]
-        {
+        for other in [r#"{"title":"T","fields":{"a":1}}"#, r#"{"key":"A","fields":[]}"#] {
             assert_eq!(flattened(other), other);
         }
     }

@@ -3,16 +3,22 @@
 use std::io;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
+use super::programs::{self, Document, Item};
 use super::{FileEntry, ReadOptions, Unreadable, count_of_lines, fields, json_object};
 use crate::domain::Issue;
 use crate::json_compat::{self, FormatError};
 
-/// Reads the entries of a document. Keys other than `issues` are ignored.
+/// The lists of issues in documents of other programs, if nothing else in them looks like one.
+const LISTS: [&str; 6] = ["items", "value", "tasks", "data", "results", "nodes"];
+/// How deep lists are looked for.
+const MAX_DEPTH: usize = 4;
+/// The names of titles; many other objects have a name.
+const TITLES: [&str; 3] = ["title", "summary", "subject"];
+
+/// Reads the entries of a document. Keys other than that of the list of issues are ignored.
 ///
 /// # Errors
 ///
@@ -20,17 +26,17 @@ use crate::json_compat::{self, FormatError};
 pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<FileEntry>, Unreadable> {
     let mended = json_compat::without_lone_surrogates(text.as_bytes());
     let bytes = mended.as_deref().unwrap_or(text.as_bytes());
-    let document = parse(bytes, options).map_err(|error| FormatError::of(bytes, &error))?;
-    json_object::check_keys(document.iter().map(|raw| raw.get()), &options.mapping)?;
+    let items = parse(bytes, options)?;
+    json_object::check_keys(items.iter().map(Item::text), &options.mapping)?;
     let (mut line, mut counted_to) = (1, 0);
-    let read = |raw: &&RawValue| {
+    let read = |item: &Item<'_>| {
         // The entries are consecutive slices of the document.
-        let at = raw.get().as_ptr() as usize - bytes.as_ptr() as usize;
-        line += count_of_lines(&bytes[counted_to..at]);
+        let at = item.origin.get().as_ptr() as usize - bytes.as_ptr() as usize;
+        line += count_of_lines(bytes.get(counted_to..at).unwrap_or_default());
         counted_to = at;
-        FileEntry { line, item: None, content: json_object::read(raw.get(), options) }
+        FileEntry { line, item: None, content: json_object::read(item.text(), options) }
     };
-    let mut entries: Vec<_> = document.iter().map(read).collect();
+    let mut entries: Vec<_> = items.iter().map(read).collect();
     if entries.windows(2).any(|pair| pair[0].line == pair[1].line) {
         // The lines do not tell the entries apart.
         for (item, entry) in (1..).zip(&mut entries) {
@@ -40,28 +46,103 @@ pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<FileEntry>, Unreada
     Ok(entries)
 }
 
-/// Returns the JSON texts of the entries.
-fn parse<'a>(bytes: &'a [u8], options: &ReadOptions) -> serde_json::Result<Vec<&'a RawValue>> {
-    #[derive(Deserialize)]
-    struct Document<'a> {
-        #[serde(borrow)]
-        issues: Vec<&'a RawValue>,
-    }
-
-    if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return serde_json::from_slice(bytes);
-    }
-    let document = serde_json::from_slice(bytes).map(|document: Document<'_>| document.issues);
-    document.or_else(|error| {
-        // A single issue, rather than a document without `issues`.
-        let keys: IndexMap<String, IgnoredAny> = serde_json::from_slice(bytes).unwrap_or_default();
-        let is_field = |key: &String| fields::is_known(key) || options.mapping.get(key).is_some();
-        if keys.keys().any(is_field) {
-            Ok(vec![serde_json::from_slice(bytes)?])
-        } else {
-            Err(error)
+/// Returns the objects of the entries.
+fn parse<'a>(bytes: &'a [u8], options: &ReadOptions) -> Result<Vec<Item<'a>>, Unreadable> {
+    let fault = |error| Unreadable::from(FormatError::of(bytes, &error));
+    let plain = |list: Vec<&'a RawValue>| list.into_iter().map(Item::plain).collect();
+    let whole: &RawValue = serde_json::from_slice(bytes).map_err(fault)?;
+    if let Some(path) = &options.items {
+        let mut at = whole;
+        for key in path.split('.') {
+            let found = serde_json::from_str::<Document<'a>>(at.get()).ok();
+            at = found.and_then(|object| object.get(key).copied()).ok_or_else(|| {
+                Unreadable::NoList { path: path.clone(), found: described(whole) }
+            })?;
         }
-    })
+        let list = serde_json::from_str(at.get()).map(plain);
+        return list
+            .map_err(|_| Unreadable::NoList { path: path.clone(), found: described(whole) });
+    }
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        return serde_json::from_slice(bytes).map(plain).map_err(fault);
+    }
+    let document: Document<'a> = serde_json::from_slice(bytes).map_err(fault)?;
+    if let Some(issues) = document.get("issues") {
+        return serde_json::from_str(issues.get()).map(plain).map_err(|_| Unreadable::NoList {
+            path: "issues".to_owned(),
+            found: described(whole),
+        });
+    }
+    if let Some(items) = programs::items(&document) {
+        return Ok(items);
+    }
+    let lists = lists_in(whole);
+    let has = |key: &&str| document.contains_key(*key);
+    let is_titled = TITLES.iter().any(has);
+    let is_list = |path: &str| LISTS.contains(&path) || path.starts_with("data.");
+    match &lists[..] {
+        [(path, list)] if is_list(path) && !is_titled => {
+            return Ok(plain(list.clone()));
+        }
+        _ => {}
+    }
+    // A single issue, rather than a document without `issues`. Many other objects have a name.
+    let is_field = |key: &String| fields::is_known(key) || options.mapping.get(key).is_some();
+    let is_named = || {
+        !has(&"name") || lists.is_empty() && document.keys().any(|key| fields::is_of_issues(key))
+    };
+    let is_issue =
+        document.keys().any(is_field) && (is_titled || is_named() || !options.mapping.is_empty());
+    if is_issue {
+        return Ok(vec![Item::plain(whole)]);
+    }
+    Err(Unreadable::NoIssues { found: described(whole) })
+}
+
+/// Returns the lists of objects that have a title or a name, by the path of their keys. Lists of labels, people and
+/// other fields of an issue do not count.
+fn lists_in(whole: &RawValue) -> Vec<(String, Vec<&RawValue>)> {
+    let mut found = Vec::new();
+    let mut open = vec![(String::new(), whole, 0)];
+    while let Some((path, value, depth)) = open.pop() {
+        let object: Document<'_> = serde_json::from_str(value.get()).unwrap_or_default();
+        for (key, value) in object.into_iter().filter(|(key, _)| !fields::is_known(key)) {
+            let path = if path.is_empty() { key } else { format!("{path}.{key}") };
+            match value.get().as_bytes().first() {
+                Some(b'{') if depth < MAX_DEPTH => open.push((path, value, depth + 1)),
+                Some(b'[') => {
+                    let list: Vec<&RawValue> =
+                        serde_json::from_str(value.get()).unwrap_or_default();
+                    let first = list.first().map(|first| first.get()).unwrap_or_default();
+                    let first: Document<'_> = serde_json::from_str(first).unwrap_or_default();
+                    if ["name", "fields"].iter().any(|key| first.contains_key(*key))
+                        || TITLES.iter().any(|key| first.contains_key(*key))
+                    {
+                        found.push((path, list));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Describes a document for an error: its lists of objects, or else its keys.
+fn described(whole: &RawValue) -> String {
+    const SHOWN: usize = 10;
+    let lists = lists_in(whole);
+    let lists: Vec<_> = lists
+        .iter()
+        .take(SHOWN)
+        .map(|(path, list)| format!("{} in `{path}`", list.len()))
+        .collect();
+    if !lists.is_empty() {
+        return format!("objects with a title or a name: {}", lists.join(", "));
+    }
+    let keys: Document<'_> = serde_json::from_str(whole.get()).unwrap_or_default();
+    let keys: Vec<_> = keys.keys().take(SHOWN).map(|key| format!("`{key}`")).collect();
+    if keys.is_empty() { "no keys".to_owned() } else { format!("the keys {}", keys.join(", ")) }
 }
 
 /// Writes issues in the format of `issues.json`.

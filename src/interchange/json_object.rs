@@ -1,66 +1,70 @@
 //! One JSON object: a complete ait issue, an issue of beads, or one of other programs, scripts and people.
 
-use indexmap::{IndexMap, IndexSet};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::Value as Json;
+use indexmap::IndexSet;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::fields::{Field, Mapping, Meaning};
-use super::partial_issue::{Given, PartialIssue};
+use super::given::{Fault, Given};
+use super::partial_issue::PartialIssue;
+use super::programs;
 use super::value::Value;
-use super::{Content, ImportDraft, ReadOptions, Unreadable, beads, jira};
+use super::{Content, ImportDraft, ReadOptions, Unreadable, Values, beads};
 use crate::domain::Issue;
 use crate::domain::external_id::JSON_KEY;
 use crate::json_compat;
-
-type Values = IndexMap<String, Box<RawValue>>;
 
 /// How many different keys are looked at to explain a mapping of a key that no object has.
 const MAX_KEYS: usize = 1000;
 
 /// Reads a JSON object.
 pub(super) fn read(text: &str, options: &ReadOptions) -> Content {
-    let text = &*jira::flattened(text);
-    let is_mapped = |key: &String| matches!(options.mapping.get(key), Some(Meaning::Field(_)));
-    if options.mapping.is_empty() {
-        return read_unmapped(text, options);
-    }
-    let Ok(mut values) = serde_json::from_str::<Values>(text) else {
-        return read_unmapped(text, options);
+    let mut values: Values = match serde_json::from_str(text) {
+        Ok(values) => values,
+        // An issue is expected, and the parser says what is there instead.
+        Err(_) => match serde_json::from_str::<Issue>(text) {
+            Ok(issue) => return ours(issue, text),
+            Err(error) => return refused(&Values::new(), Fault::of(json_compat::problem(&error))),
+        },
     };
+    let is_whole = values.contains_key("classification") && values.contains_key("history");
+    // An issue of ait keeps the keys of the program that it came from.
+    let reason = if is_whole { None } else { programs::no_issue(&values) };
+    let is_adapted = !is_whole && programs::adapt(&mut values);
+    if let Some(reason) = reason {
+        let [id, title] = names(&values);
+        return Content::Skipped { id, title, reason };
+    }
     values.retain(|key, _| options.mapping.get(key) != Some(Meaning::Ignored));
+    let mut is_mapped = false;
     for (key, value) in &mut values {
+        is_mapped |= options.mapping.get(key).is_some();
         let replacement = options.mapping.replacement(key, Value::Json(value));
         if let Some(replacement) = replacement.and_then(|text| to_raw_value(text).ok()) {
             *value = replacement;
         }
     }
-    match serde_json::to_string(&values) {
-        Ok(text) if !values.keys().any(is_mapped) => read_unmapped(&text, options),
-        Ok(text) => read_partial(&text, options).unwrap_or_else(|problem| refused(&text, &problem)),
-        Err(error) => refused(text, &json_compat::problem(&error)),
+    if is_mapped || is_adapted {
+        return read_partial(values, options);
     }
+    if is_whole {
+        let mapped = serde_json::to_string(&values).ok().filter(|_| !options.mapping.is_empty());
+        let text = mapped.as_deref().unwrap_or(text);
+        if let Ok(issue) = serde_json::from_str::<Issue>(text) {
+            return ours(issue, text);
+        }
+    }
+    if is_of_beads(&values) {
+        values.values_mut().for_each(strip);
+        let [id, title] = names(&values);
+        return beads::read(values, options.now).unwrap_or_else(|fault| fault.refused(id, title));
+    }
+    read_partial(values, options)
 }
 
-fn read_unmapped(text: &str, options: &ReadOptions) -> Content {
-    let error = match serde_json::from_str::<Issue>(text) {
-        Ok(issue) => return ours(issue, text),
-        Err(error) => error,
-    };
-    let keys = serde_json::from_str::<ObjectKeys>(text).unwrap_or_default();
-    if keys.is_of_beads() {
-        return beads::read(text, options.now).unwrap_or_else(|reason| refused(text, &reason));
-    }
-    read_partial(text, options).unwrap_or_else(|_| refused(text, &json_compat::problem(&error)))
-}
-
-/// Reads an object of another program; the error says why it is no object.
-fn read_partial(text: &str, options: &ReadOptions) -> Result<Content, String> {
-    let text = json_compat::without_white_space(text);
-    let mut values: Values =
-        serde_json::from_str(&text).map_err(|error| json_compat::problem(&error))?;
+/// Reads an object of another program.
+fn read_partial(mut values: Values, options: &ReadOptions) -> Content {
     values.retain(|_, value| value.get() != "null");
+    values.values_mut().for_each(strip);
     let meanings = options.mapping.meanings(values.keys().map(String::as_str));
     let given = values.iter().zip(meanings).filter_map(|((name, value), meaning)| {
         // Only exports as CSV have it.
@@ -70,7 +74,15 @@ fn read_partial(text: &str, options: &ReadOptions) -> Result<Content, String> {
     let issue =
         PartialIssue { values: given.collect(), is_ours: false, key: JSON_KEY, keeps_names: true };
     let draft = issue.draft(options);
-    Ok(draft.map_or_else(|fault| issue.refused(fault), Content::Issue))
+    draft.map_or_else(|fault| issue.refused(fault), Content::Issue)
+}
+
+/// Removes the white space between the parts of a value, so that it fits on one line.
+fn strip(value: &mut Box<RawValue>) {
+    if value.get().starts_with(['{', '[']) {
+        let stripped = RawValue::from_string(json_compat::without_white_space(value.get()));
+        *value = stripped.expect("the value was parsed with its white space");
+    }
 }
 
 /// Checks that some object has each key of the mapping.
@@ -83,9 +95,9 @@ pub(super) fn check_keys<'a>(
     }
     let mut found: IndexSet<String> = IndexSet::new();
     for object in objects {
-        let keys: IndexMap<String, IgnoredAny> =
-            serde_json::from_str(&jira::flattened(object)).unwrap_or_default();
-        for key in keys.into_keys() {
+        let mut values: Values = serde_json::from_str(object).unwrap_or_default();
+        programs::adapt(&mut values);
+        for key in values.into_keys() {
             if found.len() < MAX_KEYS || mapping.get(&key).is_some() {
                 found.insert(key);
             }
@@ -94,16 +106,18 @@ pub(super) fn check_keys<'a>(
     mapping.check(found.iter().map(String::as_str))
 }
 
+/// Returns the id and the title of an object.
+fn names(values: &Values) -> [Option<String>; 2] {
+    ["id", "title"].map(|key| {
+        let value = Value::Json(values.get(key)?);
+        value.text().or_else(|| value.name())
+    })
+}
+
 /// Returns a refused entry with the reason and with the id and title of the object.
-fn refused(text: &str, reason: &str) -> Content {
-    let keys = serde_json::from_str::<ObjectKeys>(text).unwrap_or_default();
-    let words = |value: Option<Json>| match value {
-        Some(Json::String(text)) => Some(text),
-        Some(value @ Json::Number(_)) => Some(value.to_string()),
-        _ => None,
-    };
-    let (id, title) = (words(keys.id), words(keys.title));
-    Content::Refused { id, title, reason: reason.to_owned(), blamed: None }
+fn refused(values: &Values, fault: Fault) -> Content {
+    let [id, title] = names(values);
+    fault.refused(id, title)
 }
 
 fn ours(mut issue: Issue, text: &str) -> Content {
@@ -116,28 +130,17 @@ fn ours(mut issue: Issue, text: &str) -> Content {
     }
     match issue.try_into() {
         Ok(issue) => Content::Issue(ImportDraft::of_ait(issue)),
-        Err(error) => refused(text, &error.to_string()),
+        Err(error) => {
+            let values = serde_json::from_str(text).unwrap_or_default();
+            refused(&values, error.into())
+        }
     }
 }
 
-/// The keys that identify an object and its format.
-#[derive(Default, Deserialize)]
-struct ObjectKeys {
-    id: Option<Json>,
-    title: Option<Json>,
-    #[serde(rename = "_type")]
-    record_type: Option<Json>,
-    issue_type: Option<Json>,
-    created_at: Option<Json>,
-    classification: Option<Json>,
-    /// GitHub and GitLab have it, and beads has not.
-    state: Option<Json>,
-}
-
-impl ObjectKeys {
-    fn is_of_beads(&self) -> bool {
-        let theirs = [&self.record_type, &self.issue_type, &self.created_at];
-        let others = [&self.classification, &self.state];
-        !others.into_iter().any(Option::is_some) && theirs.into_iter().any(Option::is_some)
-    }
+/// Returns true if an object is one of beads. Some of its keys are usual elsewhere, too.
+fn is_of_beads(values: &Values) -> bool {
+    let has = |key: &&str| values.get(*key).is_some_and(|value| value.get() != "null");
+    let is_named = ["id", "title"].iter().all(has) && values["id"].get().starts_with('"');
+    let is_theirs = ["_type", "issue_type"].iter().any(&has) || is_named && has(&"created_at");
+    is_theirs && !["classification", "state", "number", "url"].iter().any(has)
 }

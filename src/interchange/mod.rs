@@ -20,17 +20,22 @@ pub mod csv;
 mod defaults;
 pub mod difference;
 pub mod fields;
+pub mod folder;
+mod given;
 mod jira;
 pub mod json;
 pub mod json_lines;
 mod json_object;
 mod partial_issue;
+mod programs;
 mod times;
 mod value;
+mod words;
 
 use std::io;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use serde_json::value::RawValue;
 
 pub use self::attributes::NamedLink;
@@ -86,6 +91,9 @@ impl FileFormat {
     }
 }
 
+/// The values of a JSON object, verbatim.
+type Values = IndexMap<String, Box<RawValue>>;
+
 /// What a file itself does not say.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
@@ -93,6 +101,8 @@ pub struct ReadOptions {
     pub now: Timestamp,
     /// The meanings that the user gives to columns or keys.
     pub mapping: Mapping,
+    /// The path of the list of issues in a JSON document, its keys separated by dots, if the user names one.
+    pub items: Option<String>,
     /// The usual order of day and month in dates whose order the file does not show.
     pub date_order: Option<DateOrder>,
 }
@@ -156,6 +166,10 @@ pub struct ImportDraft {
     pub filed: Option<(Timestamp, u64)>,
     /// The fields that would identify the issue, if only its texts do.
     pub lacks_id: Option<&'static str>,
+    /// Whether the status of the issue in the other program is blocked. If a link says by what, it is not parked.
+    pub is_blocked: bool,
+    /// What became no field of the issue, or was read by a guess.
+    pub remarks: Remarks,
     /// Links to issues by their names in another program. They are not in the issue, because only the whole file and
     /// the store tell which of these issues exist.
     pub named_links: Vec<NamedLink>,
@@ -168,9 +182,48 @@ impl ImportDraft {
         (self.filed.is_none(), self.filed)
     }
 
+    /// Returns true if ait wrote the entry, so that it states everything.
+    pub fn is_of_ait(&self) -> bool {
+        self.unstated.is_empty()
+    }
+
     /// Wraps an issue of ait, which states everything.
     pub(super) fn of_ait(issue: ImportedIssue) -> Self {
-        Self { issue, unstated: Vec::new(), filed: None, lacks_id: None, named_links: Vec::new() }
+        Self {
+            issue,
+            unstated: Vec::new(),
+            filed: None,
+            lacks_id: None,
+            is_blocked: false,
+            remarks: Remarks::default(),
+            named_links: Vec::new(),
+        }
+    }
+}
+
+/// What an import has to tell about an entry: what became no field of the issue, or was read by a guess.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Remarks {
+    /// The columns or keys whose values are kept without a meaning.
+    pub kept: Vec<String>,
+    /// The values that were read by a guess, with their meaning.
+    pub guesses: Vec<String>,
+    /// The links that were not made, with the reason.
+    pub dropped_links: Vec<String>,
+}
+
+impl Remarks {
+    fn keep(&mut self, name: &str) {
+        self.kept.push(name.to_owned());
+    }
+
+    fn guess(&mut self, guess: String) {
+        self.guesses.push(guess);
+    }
+
+    /// Adds a link that was not made, with the reason.
+    pub fn drop_link(&mut self, link: impl std::fmt::Display, reason: &str) {
+        self.dropped_links.push(format!("{link} ({reason})"));
     }
 }
 
@@ -203,6 +256,28 @@ pub enum Unreadable {
         /// The names in the file, or the first of them.
         found: String,
     },
+    /// A folder has no file with an issue.
+    #[error(
+        "no file in the folder has an issue: it can be one of Markdown files with a front matter, as Backlog.md writes \
+         them, or a backup of beads with its issues.jsonl"
+    )]
+    NoFiles,
+    /// A JSON document has no list of issues, and is no issue.
+    #[error(
+        "missing field `issues`: this is neither an issue nor a list of issues; it has {found}"
+    )]
+    NoIssues {
+        /// What it has.
+        found: String,
+    },
+    /// A JSON document has no list at a path.
+    #[error("the document has no list `{path}`; it has {found}")]
+    NoList {
+        /// The path.
+        path: String,
+        /// What it has.
+        found: String,
+    },
     /// The file is empty.
     #[error("the file is empty")]
     Empty,
@@ -214,22 +289,23 @@ pub enum Unreadable {
 ///
 /// Returns an error if the whole file cannot be read. Errors of single entries are returned in those entries.
 pub fn read(
-    bytes: &[u8],
+    bytes: Vec<u8>,
     form: FileFormat,
     options: &ReadOptions,
 ) -> Result<Vec<FileEntry>, Unreadable> {
-    let bytes = json_compat::without_byte_order_mark(bytes);
     // Empty JSON Lines are valid: the export of an empty queue.
     if bytes.trim_ascii().is_empty() && form != FileFormat::JsonLines {
         return Err(Unreadable::Empty);
     }
-    let text = str::from_utf8(bytes).map_err(|error| {
-        let before = &bytes[..error.valid_up_to()];
+    let mut text = String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         Unreadable::NotUtf8 { line: 1 + count_of_lines(before) }
     })?;
+    let mark = text.len() - json_compat::without_byte_order_mark(text.as_bytes()).len();
+    text.drain(..mark);
     match form {
-        FileFormat::Csv => csv::read(text, options),
-        FileFormat::Json => json::read(text, options),
+        FileFormat::Csv => csv::read(&text, options),
+        FileFormat::Json => json::read(&text, options),
         FileFormat::JsonLines => json_lines::read(text, options),
     }
 }

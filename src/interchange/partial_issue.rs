@@ -8,15 +8,17 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::attributes::{self, NamedLink};
 use super::defaults::{AGENT, agent};
-use super::fields::{EXTRA, Field, Meaning};
+use super::fields::{EXTRA, Field};
+use super::given::{Fault, Given};
 use super::times::{self, TimeError};
 use super::value::{self, Value};
-use super::{Blamed, Content, ImportDraft, ReadOptions, comments, defaults};
+use super::words::{self, FoundStatus};
+use super::{Content, ImportDraft, ReadOptions, Remarks, comments, defaults};
 use crate::domain::event::{CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
 use crate::domain::text::shortened;
 use crate::domain::{
-    AttributeValues, Attributes, Classification, Comment, DomainError, HistoryEntry, Issue,
-    IssueId, Link, LinkKind, Priority, Status, Timestamp, UnknownKeys,
+    AttributeValues, Attributes, Classification, Comment, HistoryEntry, Issue, IssueId, Link,
+    LinkKind, Parked, Priority, Status, Timestamp, UnknownKeys,
 };
 
 const SHOWN_CHARS: usize = 60;
@@ -48,59 +50,13 @@ pub(super) struct PartialIssue<'a> {
     pub keeps_names: bool,
 }
 
-/// A value with its name in the file.
-#[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
-    name: &'a str,
-    field: Option<Field>,
-    value: Value<'a>,
-}
-
-/// The reason why values are no issue.
-pub(super) struct Fault {
-    /// The column or key, if one is to blame.
-    pub blamed: Option<Blamed>,
-    pub reason: String,
-}
-
-impl From<DomainError> for Fault {
-    fn from(error: DomainError) -> Self {
-        Self { blamed: None, reason: error.to_string() }
-    }
-}
-
-impl<'a> Given<'a> {
-    /// Returns the value, unless it is to be ignored.
-    pub fn new(name: &'a str, meaning: Meaning, value: Value<'a>) -> Option<Self> {
-        let field = match meaning {
-            Meaning::Field(field) => Some(field),
-            Meaning::Other => None,
-            Meaning::Ignored => return None,
-        };
-        Some(Self { name, field, value })
-    }
-
-    fn fault(self, problem: impl std::fmt::Display) -> Fault {
-        let reason = format!("{} {problem}", shortened(self.name, SHOWN_CHARS));
-        Fault { blamed: Some(Blamed { column: self.name.to_owned(), unknown: None }), reason }
-    }
-
-    /// Returns the fault of a value that is none of the words of a field.
-    fn unknown_word<'w>(self, field: Field, words: impl Iterator<Item = &'w str>) -> Fault {
-        let words = words.collect::<Vec<_>>().join(", ");
-        let mut fault = self.fault(format_args!("is {}: write one of {words}", self.value.shown()));
-        if let Some(blamed) = &mut fault.blamed {
-            blamed.unknown = Some((field, self.value.name()));
-        }
-        fault
-    }
-}
-
 /// The times that a file gives.
 struct Times {
     created: Option<Timestamp>,
     modified: Option<Timestamp>,
     closed: Option<Timestamp>,
+    /// Whether the file says that the issue is closed; `None` if it does not say.
+    is_closed: Option<bool>,
 }
 
 /// The comments of a partial issue.
@@ -123,17 +79,17 @@ struct KeptValues<'a> {
 impl<'a> PartialIssue<'a> {
     /// Converts the values. Missing times default to `now`.
     pub fn draft(&self, options: &ReadOptions) -> Result<ImportDraft, Fault> {
-        let title = self.text(Field::Title)?.ok_or_else(|| Fault {
-            blamed: None,
-            reason: "title is missing: every issue needs one".to_owned(),
-        })?;
+        let title = self
+            .text(Field::Title)?
+            .ok_or_else(|| Fault::of("title is missing: every issue needs one".to_owned()))?;
         let description = self.text(Field::Description)?;
         let our_id = self.filled(Field::Id).and_then(|id| value::our_id(&id.value.name()?));
         let is_exact = self.is_ours || our_id.is_some();
-        let title = if is_exact { title } else { title.trim().to_owned() };
+        let title = if is_exact { title } else { words::title_of(&title) };
+        let mut remarks = Remarks::default();
         let times = self.times(options)?;
         let classification = self.classification()?;
-        let status = self.status(times.closed)?;
+        let status = self.status(&times, &mut remarks)?;
         let history: Option<Vec<HistoryEntry>> = self.json(Field::History)?;
         let created_at = times.created.or(times.modified).or(times.closed).unwrap_or(options.now);
         let closed_at = times.closed.unwrap_or(created_at);
@@ -152,12 +108,14 @@ impl<'a> PartialIssue<'a> {
         let unstated = unstated.into_iter().filter(|(_, is_unstated)| *is_unstated);
         let description = description.unwrap_or_default();
         let kept_history = history.as_deref().unwrap_or_default();
-        let status = defaults::status(status.unwrap_or(Status::Created), kept_history);
+        let found = status.unwrap_or(Status::Created.into());
+        let status = defaults::status(found.status, kept_history);
         let derived = history.is_none().then(|| self.history(status, created_at, times.closed));
-        let attributes = self.attributes(options)?;
+        let mut attributes = self.attributes(options)?;
         let derived_for = derived.is_some().then_some(status);
+        attributes.parked = self.parked(found, modified_at);
         let kept = KeptValues { derived_for, attributes: &attributes, not_comments };
-        let mut unknown_keys = self.unknown_keys(&kept)?;
+        let mut unknown_keys = self.unknown_keys(&kept, &mut remarks)?;
         let others = Attributes::take_from(&mut unknown_keys);
         let attributes = self.all_attributes(attributes, others)?;
         let mut issue = Issue {
@@ -181,6 +139,8 @@ impl<'a> PartialIssue<'a> {
             filed: times.created.filter(|_| !self.is_ours).map(|time| (time, order())),
             lacks_id: self.lacks_id(),
             named_links: self.named_links(),
+            is_blocked: found.is_parked && self.name(Field::Status).is_some_and(is_blocked),
+            remarks,
         })
     }
 
@@ -214,7 +174,7 @@ impl<'a> PartialIssue<'a> {
             let name = self.filled(field)?.value.name()?;
             Some(shortened(&name, SHOWN_CHARS))
         });
-        Content::Refused { id, title, reason: fault.reason, blamed: fault.blamed }
+        fault.refused(id, title)
     }
 
     fn json<T: DeserializeOwned>(&self, field: Field) -> Result<Option<T>, Fault> {
@@ -225,9 +185,11 @@ impl<'a> PartialIssue<'a> {
     }
 
     fn times(&self, options: &ReadOptions) -> Result<Times, Fault> {
-        let time = |field| {
-            let Some(given) = self.filled(field) else { return Ok(None) };
-            let text = given.value.text();
+        let time = |given: Given<'_>| {
+            let text = given.value.name();
+            if text.as_deref().is_some_and(times::is_none) {
+                return Ok(None);
+            }
             let time = text.ok_or(TimeError::Unknown);
             let time = time.and_then(|text| times::parse(&text, options.date_order));
             let shown = given.value.shown();
@@ -240,44 +202,97 @@ impl<'a> PartialIssue<'a> {
                 )),
             })
         };
-        Ok(Times {
-            created: time(Field::CreatedAt)?,
-            modified: time(Field::ModifiedAt)?,
-            closed: time(Field::ClosedAt)?,
-        })
+        let created = self.filled(Field::CreatedAt).map(time).transpose()?.flatten();
+        let modified = self.filled(Field::ModifiedAt).map(time).transpose()?.flatten();
+        let mut times = Times { created, modified, closed: None, is_closed: None };
+        for given in self.of(Field::ClosedAt).filter(|given| !given.value.is_blank()) {
+            match given.value.truth() {
+                Some(truth) => times.is_closed = Some(truth || times.is_closed == Some(true)),
+                None => times.closed = times.closed.or(time(given)?),
+            }
+        }
+        Ok(times)
     }
 
     fn classification(&self) -> Result<Option<Classification>, Fault> {
-        let Some(given) = self.filled(Field::Classification) else {
-            let labels: Vec<_> =
-                self.of(Field::Labels).flat_map(|given| given.value.names()).collect();
-            return Ok(value::classification_of_labels(&labels));
-        };
-        let kind = given.value.name().and_then(|name| value::classification_of(&name));
-        kind.map(Some).ok_or_else(|| {
-            let words = Classification::words();
-            given.unknown_word(Field::Classification, words)
-        })
+        if let Some(given) = self.filled(Field::Classification) {
+            let kind = given.value.name().map(|name| words::classification_of(&name));
+            let kind = kind.and_then(Result::ok).ok_or_else(|| {
+                let words = Classification::words();
+                given.unknown_word(Field::Classification, words)
+            })?;
+            if kind.is_some() {
+                return Ok(kind);
+            }
+        }
+        let labels: Vec<_> = self.of(Field::Labels).flat_map(|given| given.value.names()).collect();
+        Ok(words::classification_of_labels(&labels))
     }
 
-    /// Returns the status. A resolution can make a closed issue a rejected one.
-    fn status(&self, closed: Option<Timestamp>) -> Result<Option<Status>, Fault> {
-        let status = match self.filled(Field::Status) {
-            None => closed.map(|_| Status::Closed),
+    /// Returns the status: that of the word, or else of its category. A resolution can make a closed issue a rejected
+    /// one.
+    fn status(&self, times: &Times, remarks: &mut Remarks) -> Result<Option<FoundStatus>, Fault> {
+        let is_closed = times.is_closed.or(times.closed.map(|_| true));
+        let by_time = is_closed.map(|is_closed| {
+            FoundStatus::from(if is_closed { Status::Closed } else { Status::Created })
+        });
+        let found = match self.filled(Field::Status) {
+            None => by_time,
             Some(given) => {
-                let status = given.value.name().and_then(|name| value::status_of(&name));
-                Some(status.ok_or_else(|| {
-                    let words = Status::words();
-                    given.unknown_word(Field::Status, words)
-                })?)
+                let word = given.value.name();
+                let by_word = word.as_deref().and_then(words::status_of);
+                let beside = self.filled(Field::StatusCategory);
+                let beside = beside.and_then(|given| given.value.category().or(given.value.name()));
+                let category = beside.or_else(|| given.value.category());
+                let by_category = category.as_deref().and_then(words::status_of_category);
+                let found = match (by_word, by_category) {
+                    // Words mean other things in other teams; the category decides what has ended.
+                    (Some(by_word), Some(by_category))
+                        if by_word.status.has_ended() == by_category.status.has_ended() =>
+                    {
+                        by_word
+                    }
+                    (_, Some(by_category)) => {
+                        remarks.guess(given.read_as(by_category.status, "by its category"));
+                        by_category
+                    }
+                    (Some(by_word), None) => by_word,
+                    (None, None) => match by_time.filter(|_| times.is_closed.is_some()) {
+                        Some(by_time) => {
+                            let why = "because the file says whether it is closed";
+                            remarks.guess(given.read_as(by_time.status, why));
+                            by_time
+                        }
+                        None => return Err(given.unknown_word(Field::Status, Status::words())),
+                    },
+                };
+                // Elsewhere the word of ait for work that waits for review is often the last one.
+                let is_ambiguous = category.is_none() && !self.is_ours;
+                let is_last =
+                    is_ambiguous && word.is_some_and(|word| words::squeezed(&word) == "completed");
+                if is_last && times.closed.is_some() {
+                    return Ok(Some(Status::Closed.into()));
+                }
+                if is_last {
+                    remarks.guess(given.read_as(found.status, "and waits for review"));
+                }
+                let is_open = !found.status.has_ended() && times.is_closed == Some(true);
+                Some(if is_open { Status::Closed.into() } else { found })
             }
         };
         let resolution = self.name(Field::Resolution);
-        let is_rejected = resolution.is_some_and(|reason| value::means_rejected(&reason));
-        Ok(status.map(|status| match status {
-            Status::Closed if is_rejected => Status::Rejected,
-            status => status,
+        let is_rejected = resolution.is_some_and(|reason| words::means_rejected(&reason));
+        Ok(found.map(|found| match found.status {
+            Status::Closed if is_rejected => Status::Rejected.into(),
+            _ => found,
         }))
+    }
+
+    /// Returns why the issue is parked, if its status says that it waits for something.
+    fn parked(&self, found: FoundStatus, since: Timestamp) -> Option<Parked> {
+        let word = self.name(Field::Status).filter(|_| found.is_parked)?;
+        let reason = format!("{:?} in the imported file", shortened(&word, SHOWN_CHARS));
+        Some(Parked { reason, since, by: AGENT.to_owned(), until: None, question: None })
     }
 
     fn comments(&self, options: &ReadOptions, otherwise: Timestamp) -> Result<ReadComments, Fault> {
@@ -306,7 +321,8 @@ impl<'a> PartialIssue<'a> {
             Some(given) => {
                 let priority = priority_of(given);
                 // What the user speaks of, or `ait export` wrote, has to be right.
-                let is_checked = self.is_ours || options.mapping.mentions(given.name);
+                let is_checked =
+                    (self.is_ours || options.mapping.mentions(given.name)) && !is_unset(given);
                 if priority.is_none() && is_checked {
                     let words = ["0", "1", "2", "3", "4", "highest", "high", "medium", "low"];
                     let words = words.into_iter().chain(["lowest"]);
@@ -320,7 +336,7 @@ impl<'a> PartialIssue<'a> {
         Ok(AttributeValues {
             priority,
             labels: attributes::labels_of(names),
-            assignee: assignee.and_then(|given| attributes::assignee_of(given.value)),
+            assignee: assignee.and_then(|given| attributes::assignee_of(given.value, self.is_ours)),
             ..AttributeValues::default()
         })
     }
@@ -334,6 +350,7 @@ impl<'a> PartialIssue<'a> {
         let mut all = AttributeValues::clone(&others);
         all.priority = given.priority.or(all.priority);
         all.assignee = given.assignee.or(all.assignee);
+        all.parked = given.parked.or(all.parked);
         if !given.labels.is_empty() {
             all.labels = given.labels;
         }
@@ -372,7 +389,10 @@ impl<'a> PartialIssue<'a> {
     fn named_links(&self) -> Vec<NamedLink> {
         let of_field = |(field, kind): (Field, LinkKind)| {
             let names = self.of(field).flat_map(|given| attributes::names_of_issues(given.value));
-            names.map(move |name| NamedLink { kind, ids: self.ids_of(&name), name })
+            names.map(move |name| {
+                let shown = format!("{kind} {name}");
+                NamedLink { kind, shown, ids: self.ids_of(&name), name }
+            })
         };
         if self.is_ours { Vec::new() } else { LINK_FIELDS.into_iter().flat_map(of_field).collect() }
     }
@@ -380,12 +400,16 @@ impl<'a> PartialIssue<'a> {
     /// Returns the ids that an issue of this name can have.
     fn ids_of(&self, name: &str) -> Vec<IssueId> {
         let number = name.trim_start_matches('#');
-        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        // The parts of a task may be numbered as 1.2.
+        let is_number = number.starts_with(|first: char| first.is_ascii_digit())
+            && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let neighbour = || {
             let (url, own) = (self.address()?, self.name(Field::Number)?);
             Some(format!("{}{number}", &url[..url.len() - own.len()]))
         };
-        let url = if is_number { neighbour() } else { Some(name.to_owned()) };
+        // GitHub names a parent by its address in the API.
+        let page = || name.replace("https://api.github.com/repos/", "https://github.com/");
+        let url = if is_number { neighbour() } else { Some(page()) };
         let by_url = url.filter(|url| url.contains("://"));
         let ids = [
             value::our_id(name),
@@ -421,7 +445,11 @@ impl<'a> PartialIssue<'a> {
         match (self.address(), self.name(Field::Id)) {
             (Some(url), _) => defaults::id("url", &[&url]),
             (None, Some(id)) => defaults::id("csv", &[&id]),
-            (None, None) => defaults::id("csv row", &[title, description]),
+            (None, None) => {
+                let number = self.name(Field::Number);
+                let texts = [title, description].into_iter().chain(number.as_deref());
+                defaults::id("csv row", &texts.collect::<Vec<_>>())
+            }
         }
     }
 
@@ -448,7 +476,11 @@ impl<'a> PartialIssue<'a> {
     }
 
     /// Returns the unknown keys: the exported ones, and the values that no field of an issue keeps.
-    fn unknown_keys(&self, kept: &KeptValues<'_>) -> Result<UnknownKeys, Fault> {
+    fn unknown_keys(
+        &self,
+        kept: &KeptValues<'_>,
+        remarks: &mut Remarks,
+    ) -> Result<UnknownKeys, Fault> {
         let mut unknown_keys = UnknownKeys::default();
         let known: Option<IndexMap<String, Box<RawValue>>> = self.json(Field::Extra)?;
         for (key, value) in known.unwrap_or_default() {
@@ -459,6 +491,9 @@ impl<'a> PartialIssue<'a> {
         let is_ours = |name: &str| OUR_KEYS.contains(&name) || keys_of_attributes.contains(&name);
         for (index, given) in self.values.iter().enumerate() {
             let Some(rest) = self.rest_of(index, kept) else { continue };
+            if !is_understood(*given) && !given.value.says_nothing() {
+                remarks.keep(given.name);
+            }
             if self.keeps_names && !is_ours(given.name) {
                 unknown_keys.insert(given.name.to_owned(), rest);
             } else {
@@ -486,7 +521,7 @@ impl<'a> PartialIssue<'a> {
         let is_other = match given.field {
             Some(_) if value.is_blank() => false,
             Some(Field::Labels) => return attributes::without_labels(value, &attributes.labels),
-            Some(Field::Priority) => priority_of(given).is_none(),
+            Some(Field::Priority) => priority_of(given).is_none() && !is_unset(given),
             Some(Field::Assignee) => {
                 attributes.assignee.is_none() || attributes::has_more_assignees(value)
             }
@@ -500,7 +535,27 @@ impl<'a> PartialIssue<'a> {
 }
 
 fn priority_of(given: Given<'_>) -> Option<Priority> {
-    given.value.name().and_then(|name| attributes::priority_of(&name))
+    given.value.name().and_then(|name| words::priority_of(&name))
+}
+
+/// Returns true if a value says that its field has none.
+fn is_unset(given: Given<'_>) -> bool {
+    given.value.name().is_some_and(|name| words::means_nothing(&name))
+}
+
+/// Returns true if a status says that other work comes first.
+fn is_blocked(status: String) -> bool {
+    words::squeezed(&status).starts_with("blocked")
+}
+
+/// Returns true if a value that is kept has a meaning nevertheless: it names the issue, or decides its status or its
+/// links.
+fn is_understood(given: Given<'_>) -> bool {
+    match given.field {
+        Some(Field::Parent | Field::BlockedBy) => !attributes::has_other_links(given.value),
+        Some(Field::Id | Field::Number | Field::Url | Field::Resolution) => true,
+        _ => false,
+    }
 }
 
 /// Returns true if no field of the issue keeps the value. Attributes and comments are not considered.
@@ -513,7 +568,10 @@ fn is_other(given: Given<'_>, derived_for: Option<Status>) -> bool {
         // An id of another program still names the issue there.
         Some(Field::Id) => name().is_none_or(|id| value::our_id(&id).is_none()),
         Some(Field::Author) => derived_for.is_none() || name().is_none(),
-        Some(Field::ClosedAt) => !derived_for.is_some_and(Status::has_ended),
+        Some(Field::ClosedAt) => {
+            let is_time = given.value.truth().is_none() && !given.value.says_nothing();
+            is_time && !derived_for.is_some_and(Status::has_ended)
+        }
         Some(_) => false,
     }
 }

@@ -1,6 +1,6 @@
 //! Times as other programs and people write them. Times without a time zone are taken as UTC.
 
-use chrono::{FixedOffset, NaiveDate, NaiveTime, TimeZone, Utc};
+use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Utc};
 
 use crate::domain::Timestamp;
 
@@ -39,19 +39,79 @@ const MONTHS: [&[&str]; 12] = [
     &["dec", "dez", "déc", "dic"],
 ];
 
+const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+/// The names of time zones with their hours from UTC (RFC 2822, section 4.3), and those of Central Europe.
+const ZONES: [(&str, i32); 13] = [
+    ("UTC", 0),
+    ("GMT", 0),
+    ("Z", 0),
+    ("EST", -5),
+    ("EDT", -4),
+    ("CST", -6),
+    ("CDT", -5),
+    ("MST", -7),
+    ("MDT", -6),
+    ("PST", -8),
+    ("PDT", -7),
+    ("CEST", 2),
+    ("CET", 1),
+];
+const SECONDS_PER_HOUR: i32 = 3600;
+
+/// Returns true if a text stands for no time: Go and MySQL write it so.
+pub(super) fn is_none(text: &str) -> bool {
+    text.is_empty() || text.starts_with("0001-01-01") || text.starts_with("0000-00-00")
+}
+
 /// Parses a time.
 pub(super) fn parse(text: &str, order: Option<DateOrder>) -> Result<Timestamp, TimeError> {
     let text = text.trim();
-    if let Some(time) = Timestamp::parse(text) {
+    if let Some(time) = Timestamp::parse(text).or_else(|| of_epoch(text)) {
         return Ok(time);
     }
     // Some programs write a narrow no-break space before AM and PM.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = plain(&text);
+    // As the C library writes it.
+    if let Ok(time) = NaiveDateTime::parse_from_str(&text, "%b %d %H:%M:%S %Y") {
+        return Ok(time.and_utc().into());
+    }
     let (date, rest) = Date::of(&text).ok_or(TimeError::Unknown)?;
     let date = date.day(order)?;
     let (time, offset) = time_of_day(rest).ok_or(TimeError::Unknown)?;
     let time = offset.from_local_datetime(&date.and_time(time)).single();
     Ok(time.ok_or(TimeError::Unknown)?.with_timezone(&Utc).into())
+}
+
+/// Parses the seconds since 1970, or their thousandth, millionth or billionth parts.
+fn of_epoch(text: &str) -> Option<Timestamp> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let are_digits = [whole, fraction].iter().all(|part| part.bytes().all(|b| b.is_ascii_digit()));
+    let number = whole.parse::<i64>().ok().filter(|_| are_digits)?;
+    let millis = match whole.len() {
+        9..=11 => number.checked_mul(1_000)?,
+        12..=14 => number,
+        15..=17 => number / 1_000,
+        18..=19 => number / 1_000_000,
+        _ => return None,
+    };
+    DateTime::from_timestamp_millis(millis).map(Timestamp::from)
+}
+
+/// Returns a time without the day of the week before it and the name of the time zone in parentheses behind it, and
+/// with hyphens in a date of digits alone.
+fn plain(text: &str) -> String {
+    let text = text.split(" (").next().unwrap_or(text);
+    let (first, _, rest) = part(text);
+    let is_weekday = WEEKDAYS.iter().any(|day| first.to_lowercase().starts_with(day));
+    let text = if is_weekday { rest } else { text };
+    match part(text) {
+        (date, ..) if date.len() == 8 && date.starts_with(|first: char| first.is_ascii_digit()) => {
+            let [year, month, day] = [&date[..4], &date[4..6], &date[6..]];
+            format!("{year}-{month}-{day}{}", &text[8..])
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// Returns the order of day and month if the text has a date that only this order allows.
@@ -156,21 +216,28 @@ fn year(text: &str) -> Option<i32> {
 
 /// Parses what follows a date: nothing, or a time with or without its offset from UTC.
 fn time_of_day(rest: &str) -> Option<(NaiveTime, FixedOffset)> {
-    const FORMS: [&str; 4] = ["%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p"];
-    let utc = FixedOffset::east_opt(0)?;
+    const FORMS: [&str; 6] = ["%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%H%M%S", "%H%M"];
     let rest = rest.strip_prefix('T').unwrap_or(rest).trim_start_matches([',', ' ']);
     if rest.is_empty() {
-        return Some((NaiveTime::MIN, utc));
+        return Some((NaiveTime::MIN, FixedOffset::east_opt(0)?));
     }
-    let (time, offset) = match rest.find(['+', '-']) {
-        Some(sign) => {
-            let (time, offset) = rest.split_at(sign);
-            (time, offset.parse().ok()?)
-        }
-        None => (rest.trim_end_matches('Z').trim_end_matches("UTC").trim_end_matches("GMT"), utc),
-    };
+    let (time, offset) = rest.split_at(rest.find(['+', '-']).unwrap_or(rest.len()));
+    let zone = ZONES.iter().find_map(|(name, hours)| Some((time.strip_suffix(name)?, *hours)));
+    let (time, hours) = zone.unwrap_or((time, 0));
+    let seconds = if offset.is_empty() { hours * SECONDS_PER_HOUR } else { seconds_of(offset)? };
     let time = time.trim_end();
+    let offset = FixedOffset::east_opt(seconds)?;
     FORMS.iter().find_map(|form| Some((NaiveTime::parse_from_str(time, form).ok()?, offset)))
+}
+
+/// Parses an offset from UTC, such as `+0200`, `+02:00` or `+2`.
+fn seconds_of(offset: &str) -> Option<i32> {
+    let sign = if offset.starts_with('-') { -1 } else { 1 };
+    let digits = offset[1..].replace(':', "");
+    let (hours, minutes) =
+        digits.split_at(if digits.len() > 2 { digits.len() - 2 } else { digits.len() });
+    let minutes: i32 = if minutes.is_empty() { 0 } else { number(minutes)? };
+    Some(sign * (number::<i32>(hours)? * SECONDS_PER_HOUR + minutes * 60))
 }
 
 #[cfg(test)]
@@ -196,6 +263,19 @@ mod tests {
             ("31/01/2026 15:04", "2026-01-31T15:04:00.000Z"),
             ("1/31/26", "2026-01-31T00:00:00.000Z"),
             ("01/01/99", "1999-01-01T00:00:00.000Z"),
+            ("Sun, 20 Apr 2025 10:17:06 +0200", "2025-04-20T08:17:06.000Z"),
+            ("Sun, 20 Apr 2025 10:17:06 EST", "2025-04-20T15:17:06.000Z"),
+            ("20 Apr 2025 10:17:06 GMT", "2025-04-20T10:17:06.000Z"),
+            ("Sun, 20 Apr 2025 10:17:06 UTC+0000", "2025-04-20T10:17:06.000Z"),
+            ("Sun Apr 20 2025 10:17:06 GMT+0000 (GMT)", "2025-04-20T10:17:06.000Z"),
+            ("Sun Apr 20 2025 10:17:06 GMT-0730 (Some Standard Time)", "2025-04-20T17:47:06.000Z"),
+            ("Sun Apr 20 10:17:06 2025", "2025-04-20T10:17:06.000Z"),
+            ("2025-04-20 10:17:06 UTC+2", "2025-04-20T08:17:06.000Z"),
+            ("20260102T030405Z", "2026-01-02T03:04:05.000Z"),
+            ("20260102", "2026-01-02T00:00:00.000Z"),
+            ("1767323045", "2026-01-02T03:04:05.000Z"),
+            ("1767323045.25", "2026-01-02T03:04:05.000Z"),
+            ("1767323045006", "2026-01-02T03:04:05.006Z"),
         ] {
             assert_eq!(
                 parse(text, None).map(|time| time.to_string()),
@@ -212,6 +292,8 @@ mod tests {
             "31/13/2026",
             "1/2/3",
             "2026-01-31 25:00",
+            "12345",
+            "2026-01-31 10:00 +",
         ] {
             assert_eq!(parse(text, None), Err(TimeError::Unknown), "{text}");
         }

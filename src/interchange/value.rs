@@ -5,8 +5,9 @@ use serde_json::Value as Json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::jira;
+use super::{times, words};
+use crate::domain::IssueId;
 use crate::domain::text::shortened;
-use crate::domain::{Classification, IssueId, Status};
 use crate::json_compat::{self, without_white_space};
 
 const SHOWN_CHARS: usize = 60;
@@ -48,6 +49,41 @@ impl Value<'_> {
         .filter(|name| !name.is_empty())
     }
 
+    /// Returns the category that an object for a status has in its program, or whether it is closed.
+    pub fn category(self) -> Option<String> {
+        const CATEGORIES: [&str; 4] = ["statusCategory", "category", "group", "type"];
+        const CLOSED: [&str; 2] = ["is_closed", "isClosed"];
+        let Self::Json(json) = self else { return None };
+        let Json::Object(status) = serde_json::from_str(json.get()).ok()? else { return None };
+        let category = CATEGORIES.iter().find_map(|name| status.get(*name)).and_then(|category| {
+            let key = category.get("key").and_then(Json::as_str).map(str::to_owned);
+            key.or_else(|| name_of(category))
+        });
+        let is_closed = || CLOSED.iter().find_map(|name| status.get(*name)?.as_bool());
+        category.or_else(|| {
+            is_closed().map(|is_closed| if is_closed { "closed" } else { "open" }.to_owned())
+        })
+    }
+
+    /// Returns the truth value, also of a word or a digit.
+    pub fn truth(self) -> Option<bool> {
+        match self {
+            Self::Cell(text) => words::truth_of(text),
+            Self::Json(json) => words::truth_of(json.get()),
+        }
+    }
+
+    /// Returns true if the value is what programs write for a field that was never set.
+    pub fn says_nothing(self) -> bool {
+        match self {
+            Self::Cell(text) => text.trim().is_empty(),
+            Self::Json(json) => match json.get() {
+                "false" | "0" => true,
+                text => self.is_blank() || times::is_none(text.trim_matches('"')),
+            },
+        }
+    }
+
     /// Returns the names in a list, or in a text that separates them with commas or semicolons.
     pub fn names(self) -> Vec<String> {
         let value = match self {
@@ -56,6 +92,11 @@ impl Value<'_> {
         };
         match value {
             Some(Json::Array(list)) => list.iter().filter_map(name_of).collect(),
+            // GraphQL interfaces put lists into pages.
+            Some(Json::Object(page)) if page.get("nodes").is_some_and(Json::is_array) => {
+                let list = page["nodes"].as_array();
+                list.into_iter().flatten().filter_map(name_of).collect()
+            }
             Some(Json::String(text)) => {
                 let names = text.split([',', ';']).map(str::trim).filter(|name| !name.is_empty());
                 names.map(str::to_owned).collect()
@@ -93,14 +134,18 @@ impl Value<'_> {
     pub fn shown(self) -> String {
         match self.text() {
             Some(text) => format!("{:?}", shortened(&text, SHOWN_CHARS)),
-            None => shortened(self.raw().get(), SHOWN_CHARS),
+            None => match self.name() {
+                Some(name) => format!("{:?}", shortened(&name, SHOWN_CHARS)),
+                None => shortened(self.raw().get(), SHOWN_CHARS),
+            },
         }
     }
 }
 
 /// Returns the text, the number, or the name of an object such as a label or a user.
 pub fn name_of(value: &Json) -> Option<String> {
-    const NAMES: [&str; 5] = ["login", "username", "name", "displayName", "value"];
+    const NAMES: [&str; 7] =
+        ["login", "username", "name", "displayName", "fullName", "title", "value"];
     match value {
         Json::String(text) => Some(text.trim().to_owned()),
         Json::Number(number) => Some(number.to_string()),
@@ -120,88 +165,4 @@ pub(super) fn our_id(text: &str) -> Option<IssueId> {
 /// Normalizes a word: lower case, with underscores for spaces and hyphens.
 pub(super) fn word(text: &str) -> String {
     text.trim().to_lowercase().replace([' ', '-'], "_").replace(['\'', '’'], "")
-}
-
-pub(super) fn classification_of(text: &str) -> Option<Classification> {
-    let word = word(text);
-    let usual = match word.as_str() {
-        "defect" => Some(Classification::Bug),
-        "enhancement" | "feature_request" | "new_feature" | "story" | "user_story" | "epic" => {
-            Some(Classification::Feature)
-        }
-        "task" | "sub_task" | "subtask" | "chore" => Some(Classification::Improvement),
-        _ => None,
-    };
-    Classification::from_word(&word).or(usual)
-}
-
-/// Returns the classification that the labels give; a bug goes before a feature. Prefixes such as `type:` and `kind/`
-/// are ignored.
-pub(super) fn classification_of_labels(labels: &[String]) -> Option<Classification> {
-    use Classification::{Bug, Feature, Improvement};
-    let of_label = |label: &String| {
-        let name = label.rsplit([':', '/']).next().unwrap_or(label);
-        classification_of(name.trim_matches(|character: char| !character.is_alphanumeric()))
-    };
-    let found: Vec<_> = labels.iter().filter_map(of_label).collect();
-    [Bug, Feature, Improvement].into_iter().find(|kind| found.contains(kind))
-}
-
-pub(super) fn status_of(text: &str) -> Option<Status> {
-    let word = word(text);
-    let usual = match word.as_str() {
-        "open" | "opened" | "reopened" | "new" | "todo" | "to_do" | "backlog" => {
-            Some(Status::Created)
-        }
-        "done" | "resolved" | "fixed" => Some(Status::Closed),
-        _ if means_rejected(&word) => Some(Status::Rejected),
-        _ => None,
-    };
-    Status::from_word(&word).or(usual)
-}
-
-/// Returns true if a closed issue with this resolution was not done.
-pub(super) fn means_rejected(resolution: &str) -> bool {
-    const WORDS: [&str; 15] = [
-        "rejected",
-        "declined",
-        "canceled",
-        "cancelled",
-        "not_planned",
-        "notplanned",
-        "wontfix",
-        "wont_fix",
-        "wont_do",
-        "duplicate",
-        "invalid",
-        "cannot_reproduce",
-        "works_for_me",
-        "not_a_bug",
-        "obsolete",
-    ];
-    WORDS.contains(&word(resolution).as_str())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn usual_words_are_understood() {
-        assert_eq!(classification_of(" Bug"), Some(Classification::Bug));
-        assert_eq!(classification_of("User story"), Some(Classification::Feature));
-        assert_eq!(classification_of("idea"), None);
-        assert_eq!(status_of("In Progress"), Some(Status::InProgress));
-        assert_eq!(status_of("To-Do"), Some(Status::Created));
-        assert_eq!(status_of("Won't fix"), Some(Status::Rejected));
-        assert_eq!(status_of("later"), None);
-    }
-
-    #[test]
-    fn labels_give_the_classification() {
-        let of = |labels: &str| classification_of_labels(&Value::Cell(labels).names());
-        assert_eq!(of("ui, kind/feature; 🐛 Bug"), Some(Classification::Bug));
-        assert_eq!(of("type: enhancement"), Some(Classification::Feature));
-        assert_eq!(of("debug, featured"), None);
-    }
 }

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod foreign;
+mod programs;
 
 use std::fs;
 use std::io::{ErrorKind, Write};

@@ -81,7 +81,10 @@ fn beads_keep_priority_labels_dependencies_and_deferral() {
     );
     let b = titled(&issues, "b");
     assert_eq!((&b["priority"], &b["labels"]), (&json!(0), &json!(["ui"])));
-    assert_eq!(links(&issues, "b"), "blocked_by a, parent epic, related c, duplicate_of c");
+    assert_eq!(
+        links(&issues, "b"),
+        "blocked_by a, parent epic, related c, duplicate_of c, blocked_by c"
+    );
     // The import keeps values for which ait has no equivalent.
     assert_eq!(
         (&b["beads"]["dependencies"], &b["beads"]["labels"][1]),

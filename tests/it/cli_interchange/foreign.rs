@@ -142,7 +142,7 @@ fn unknown_states_and_types_are_refused_by_their_value() {
         (
             r#"[{"title":"T","state":"ESCALATED"}]"#,
             "state is \"ESCALATED\": write one of created, in_progress, completed, in_review, closed, rejected; \
-             --map-value 'state:ESCALATED=closed' reads it as closed",
+             --map-value 'state:ESCALATED=created' reads it as created",
         ),
         ("Summary,Status\nT,Escalated\n", "Status is \"Escalated\": write one of"),
         (
@@ -300,7 +300,10 @@ fn map_value_replaces_unknown_values() {
     }
     let csv = "Summary,STATUS\nT,shipped\n";
     let report = reasons(&[], csv);
-    assert!(report.contains("--map-value 'STATUS:shipped=closed' reads it as closed"), "{report}");
+    assert!(
+        report.contains("--map-value 'STATUS:shipped=created' reads it as created"),
+        "{report}"
+    );
     let report = reasons(&["--map-value", "Status:Shipped=done?"], csv);
     assert!(report.contains("STATUS is \"done?\": write one of created"), "{report}");
     let directory = directory();
