@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_issue_tracker::domain::undo::LeftReason;
 use agent_issue_tracker::domain::{
@@ -45,7 +46,13 @@ pub fn event_numbers(first: u64, last: u64) -> EventNumbers {
     EventNumbers::of([first..=last]).unwrap()
 }
 
+/// Waits for the next millisecond, because events of an agent at one time count as one change.
+async fn tick() {
+    tokio::time::sleep(Duration::from_millis(2)).await;
+}
+
 pub async fn file(tracker: &Tracker, title: &str, agent: &str) -> Arc<Issue> {
+    tick().await;
     let (title, text) = (Title::try_from(title).unwrap(), Description::try_from("").unwrap());
     let issue = NewIssue::new(title, text, Classification::Bug);
     tracker.add_issue(issue, name(agent)).await.unwrap().issue
@@ -57,6 +64,7 @@ pub async fn change(
     change: IssueChange,
     agent: &str,
 ) -> Arc<Issue> {
+    tick().await;
     tracker.change_issue(id.into(), change, name(agent)).await.unwrap().issue
 }
 
@@ -69,10 +77,12 @@ pub async fn newest(tracker: &Tracker) -> u64 {
 }
 
 pub async fn bulk(tracker: &Tracker, ids: &[IssueId], bulk: &BulkChange, dry: bool) -> BulkOutcome {
+    tick().await;
     tracker.change_many(ids, bulk, &name("lead"), ClaimProof::default(), dry).await.unwrap()
 }
 
 pub async fn undo(tracker: &Tracker, selection: &UndoSelection) -> UndoOutcome {
+    tick().await;
     tracker.undo(selection, &name("lead"), ClaimProof::default(), false).await.unwrap()
 }
 
