@@ -12,8 +12,17 @@ pub struct OperationNames {
     review: &'static str,
     /// What to call instead of an answer that no question waits for.
     comment: &'static str,
+    /// How to claim an issue by its id.
+    claim: &'static str,
+    /// What to do with finished work.
+    complete: &'static str,
     /// How to end a claim of another agent.
     force: &'static str,
+    /// How to end a claim of another agent whose number is known.
+    force_number: &'static str,
+    /// How an issue is closed without a review, and how it is opened again.
+    as_person: &'static str,
+    reopen: &'static str,
     /// How to undo a change that would end a claim of another agent.
     force_undo: &'static str,
 }
@@ -25,6 +34,11 @@ pub const TOOLS: OperationNames = OperationNames {
     next: "get_next_issue",
     review: "get_next_review_item",
     comment: "update_issue",
+    claim: "get_next_issue issue_id",
+    complete: "complete_issue",
+    force_number: "leave it to that agent; a lead that knows it has stopped calls return_issue with force: true",
+    as_person: "",
+    reopen: "",
     force: "leave it to that agent, and claim another one with get_next_issue; a person can take it back with `ait return --force`",
     force_undo: "leave it to that agent; a person can undo it with `ait undo --force`",
 };
@@ -36,12 +50,18 @@ pub const COMMANDS: OperationNames = OperationNames {
     next: "ait next",
     review: "ait review",
     comment: "ait comment",
+    claim: "`ait claim ID`",
+    complete: "ait complete",
+    force_number: "leave it to that agent, or end its claim with --force instead of --claim",
+    as_person: "; a person closes it without --agent, or with --force",
+    reopen: ", or open it again with `ait reopen ID -m WHY`",
     force: "leave it to that agent, or take it back with `ait return --force`",
     force_undo: "leave it to that agent, or undo it with --force",
 };
 
 /// What to know before issues end.
-pub const NEVER_OPEN_AGAIN: &str = "issues that have ended never open again: there is no undo";
+pub const ENDS_FOR_AGENTS: &str = "agents cannot undo the end of an issue: only a person opens it again, with `ait undo` \
+     or `ait reopen`";
 
 /// How to use a store on a network file system.
 pub const NETWORK_FILE_SYSTEM: &str = "keep the store on a local disk and let other machines use it over HTTP \
@@ -91,13 +111,27 @@ pub fn for_refusal(error: &DomainError, names: &OperationNames) -> String {
 
 /// Returns what to add to a refusal, and the operation to call next, if there is one.
 fn next_step(error: &DomainError, names: &OperationNames) -> (String, Option<&'static str>) {
-    let OperationNames { list, add, next, review, comment, force, .. } = *names;
+    let OperationNames { list, add, next, review, comment, claim, complete, .. } = *names;
     match error {
         DomainError::InvalidReference { .. } => (format!("; {list} shows the ids"), Some(list)),
         DomainError::UnknownIssue { .. } => (format!(": {list} shows the ids"), Some(list)),
         DomainError::IdTaken { .. } => (format!(": call {add} again"), Some(add)),
         DomainError::Terminal { .. } => {
-            (format!(": file what is left to do with {add}"), Some(add))
+            (format!(": file what is left to do with {add}{}", names.reopen), Some(add))
+        }
+        DomainError::NeedsReview { status, .. } => {
+            let (step, operation) = match status {
+                Status::InReview => ("leave it to that agent".to_owned(), None),
+                Status::Completed => (format!("claim its review with {review}"), Some(review)),
+                _ => (
+                    format!("hand it in with {complete}, and another agent reviews it"),
+                    Some(complete),
+                ),
+            };
+            (format!("; {step}{}", names.as_person), operation)
+        }
+        DomainError::AlreadyCompleted { .. } => {
+            (format!("; leave it, or claim its review with {review}"), Some(review))
         }
         DomainError::NotClaimable { required: Status::Completed, .. } => {
             (format!(": claim another one with {review}"), Some(review))
@@ -106,7 +140,18 @@ fn next_step(error: &DomainError, names: &OperationNames) -> (String, Option<&'s
             (format!(": claim another one with {next}"), Some(next))
         }
         DomainError::NotReady { .. } => (format!("; claim another one with {next}"), Some(next)),
-        DomainError::NotOwned { holder: Some(_), .. } => (format!("; {force}"), Some(next)),
+        DomainError::NotOwned { holder: Some(_), given, number, .. } if *given == Some(*number) => {
+            (format!("; {}", names.force_number), None)
+        }
+        DomainError::NotOwned { holder: Some(_), .. } => (format!("; {}", names.force), Some(next)),
+        DomainError::NotOwned { holder: None, status: Status::Created, .. } => {
+            (format!("; claim it again with {claim}, or leave it"), Some(next))
+        }
+        DomainError::NotOwned { holder: None, given: Some(given), number, .. }
+            if given <= number =>
+        {
+            ("; leave it".to_owned(), None)
+        }
         DomainError::OtherClaim { number, .. } => {
             (format!(": if you mean that claim, call again with the number {number}"), None)
         }
@@ -148,7 +193,8 @@ mod tests {
         let id = uuid::Uuid::from_u128(1).into();
         let ended = DomainError::Terminal { id, status: Status::Rejected };
         assert!(for_refusal(&ended, &TOOLS).ends_with("with add_issue"));
-        assert!(for_refusal(&ended, &COMMANDS).ends_with("with ait add"));
+        let for_people = for_refusal(&ended, &COMMANDS);
+        assert!(for_people.ends_with("with ait add, or open it again with `ait reopen ID -m WHY`"));
         let (status, required) = (Status::Created, Status::Completed);
         let not_completed = DomainError::NotClaimable { id, status, required, holder: None };
         let refused = StoreError::Refused(not_completed);

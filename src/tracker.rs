@@ -35,9 +35,9 @@ pub use self::undo::{LogBegins, UndoError, UndoOutcome, UndoSelection, UndoneIss
 pub use self::waiting::MAX_WAITING;
 use self::waiting::WaitList;
 use crate::domain::{
-    AgentName, ClaimProof, ClaimRequirement, ClaimSettings, Classification, Command, CommentText,
-    Counts, Description, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Page, Query,
-    Resolution, Timestamp, Title,
+    AgentName, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, Classification, Command,
+    CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Page,
+    Query, RequiredClaim, Resolution, ReviewPolicy, Timestamp, Title,
 };
 use crate::store::backup::Difference;
 pub use crate::store::backup::{
@@ -230,7 +230,7 @@ impl Tracker {
         change: IssueChange,
         agent: AgentName,
     ) -> Result<Changed, StoreError> {
-        let change = change.into();
+        let change = IssueChange { says_by_person: self.says_by_person(), ..change }.into();
         self.change(target.into_commands(|issue| Command::ChangeIssue { issue, change, agent }))
             .await
     }
@@ -298,7 +298,7 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Changed, StoreError> {
-        let required_claim = self.claim_requirement(proof);
+        let required_claim = self.requirement_on(&issue, &agent, proof).await?;
         self.change([Command::CompleteIssue { issue, comment, agent, required_claim }]).await
     }
 
@@ -314,7 +314,8 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Changed, StoreError> {
-        self.change(self.return_commands(target, comment, agent, proof)).await
+        let required_claim = self.requirement_on(&target.issue, &agent, proof).await?;
+        self.change(self.return_commands(target, comment, agent, required_claim)).await
     }
 
     /// Closes an open issue.
@@ -330,10 +331,25 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Changed, StoreError> {
-        let required_claim = self.claim_requirement(proof);
+        let required_claim = self.requirement_on(&target.issue, &agent, proof).await?;
         let close =
             |issue| Command::CloseIssue { issue, resolution, comment, agent, required_claim };
         self.change(target.into_commands(close)).await
+    }
+
+    /// Opens an issue again that has ended. It waits for work, in its old place.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`].
+    pub async fn reopen_issue(
+        &self,
+        target: IssueAtVersion,
+        comment: CommentText,
+        agent: AgentName,
+    ) -> Result<Changed, StoreError> {
+        self.change(target.into_commands(|issue| Command::ReopenIssue { issue, comment, agent }))
+            .await
     }
 
     /// Adds a comment to an issue in any status; nothing else changes.
@@ -441,8 +457,44 @@ impl Tracker {
         Ok(RestoreOutcome { result, difference, damage: None, kept: Vec::new() })
     }
 
+    /// Returns true if the history is to tell changes of people from those of agents: failed attempts are counted anew
+    /// after a change by a person.
+    fn says_by_person(&self) -> bool {
+        self.claims.max_attempts.is_some() && self.is_cli()
+    }
+
+    /// Returns how claims are made, kept and ended.
+    pub fn claim_settings(&self) -> &ClaimSettings {
+        &self.claims
+    }
+
     fn claim_requirement(&self, proof: ClaimProof) -> ClaimRequirement {
-        ClaimRequirement::of(proof, self.claims.policy)
+        let claim = RequiredClaim::of(proof, self.claims.policy);
+        let review = if proof.is_person { ReviewPolicy::Anyone } else { self.claims.review };
+        ClaimRequirement { claim, review }
+    }
+
+    /// Returns what a caller needs to end a claim of an issue. Where claims are owned, the number of a claim of another
+    /// agent is not enough while the client of that claim lives: who reads it could end the claim by accident.
+    async fn requirement_on(
+        &self,
+        issue: &IssueRef,
+        agent: &AgentName,
+        proof: ClaimProof,
+    ) -> Result<ClaimRequirement, StoreError> {
+        let requirement = self.claim_requirement(proof);
+        let RequiredClaim::Number(number) = requirement.claim else { return Ok(requirement) };
+        if self.claims.policy != ClaimPolicy::Owned {
+            return Ok(requirement);
+        }
+        let issue = self.store.get(issue.clone()).await?;
+        let is_of_other = issue.holder().is_some_and(|holder| holder.agent != agent.as_str());
+        if is_of_other
+            && !self.gone_claims(std::slice::from_ref(&issue)).await?.contains_key(&issue.id)
+        {
+            return Ok(ClaimRequirement { claim: RequiredClaim::OwnNumber(number), ..requirement });
+        }
+        Ok(requirement)
     }
 
     /// Returns the commands that return an issue to the queue, and park it after too many attempts.
@@ -451,9 +503,8 @@ impl Tracker {
         target: IssueAtVersion,
         comment: CommentText,
         agent: AgentName,
-        proof: ClaimProof,
+        required_claim: ClaimRequirement,
     ) -> impl Iterator<Item = Command> {
-        let required_claim = self.claim_requirement(proof);
         let park = self.claims.max_attempts.map(|limit| Command::ParkAfterAttempts {
             issue: target.issue.clone(),
             limit,

@@ -130,7 +130,7 @@ fn for_agent(finding: &Finding, id: &str, other: &str) -> String {
         FindingKind::BlockedByRejected => format!(
             "{show}; close_issue it if it makes no sense without {other}, else link_issues with remove"
         ),
-        FindingKind::SelfReviewed => match finding.issues.first().map(|issue| issue.status.has_ended()) {
+        FindingKind::SelfReviewed | FindingKind::NeverReviewed => match finding.issues.first().map(|issue| issue.status.has_ended()) {
             Some(true) => format!("{show}; have another agent look at the change, and add_issue what is wrong"),
             _ => format!("return_issue {{\"issue_id\":\"{id}\"}} or have another agent review it"),
         },
@@ -183,10 +183,12 @@ fn for_person(finding: &Finding, id: &str, other: &str) -> String {
                 "`ait show {id}`; then `ait close {id} --reject -m WHY`, or `ait unlink {id} blocked-by {other}`"
             )
         }
-        FindingKind::SelfReviewed => {
+        FindingKind::SelfReviewed | FindingKind::NeverReviewed => {
             match finding.issues.first().map(|issue| issue.status.has_ended()) {
                 Some(true) => {
-                    format!("`ait show {id}`; look at the change, and `ait add TITLE --from {id}`")
+                    format!(
+                        "`ait show {id}`; look at the change, and `ait reopen {id} -m WHY` if it is not right"
+                    )
                 }
                 _ => format!("`ait return {id} --force -m WHY`, or review it yourself"),
             }

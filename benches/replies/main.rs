@@ -132,6 +132,8 @@ fn list(issues: &[Arc<Issue>]) -> Reply {
         is_short_id_unique: true,
         is_blocked: false,
         gone: None,
+        waits_for_parts: false,
+        claim: None,
     };
     Reply::List(List {
         total: issues.len(),

@@ -28,7 +28,7 @@ struct Listing {
     issues: Vec<Blocked>,
 }
 
-/// An issue and the open issues by which it is blocked.
+/// An issue and the open issues for which it waits.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Blocked {
@@ -63,14 +63,18 @@ pub(super) async fn run(
     Ok(ExitStatus::Done)
 }
 
-/// Returns the blocked issues in the order of filing.
+/// Returns the issues that wait for blockers or for their parts, in the order of filing.
 fn blocked(issues: &IndexedIssues) -> Vec<Blocked> {
     let open = Query { statuses: StatusSet::open(), take: issues.len(), ..Query::default() };
     let mut blocked = issues.list(&open).issues;
-    blocked.retain(|issue| issues.is_blocked(issue));
+    blocked.retain(|issue| issues.is_blocked(issue) || issues.waits_for_parts(issue));
     let with_blockers = |issue: Arc<Issue>| {
-        let blockers = issues.open_blockers(&issue).filter_map(|id| issues.get(id));
-        let waits_for = blockers.map(|blocker| LinkedIssue::of(&blocker, issues)).collect();
+        let parts = issues.open_parts(issue.id).filter(|_| issues.waits_for_parts(&issue));
+        let waits_for = issues.open_blockers(&issue).chain(parts);
+        let waits_for = waits_for
+            .filter_map(|id| issues.get(id))
+            .map(|blocker| LinkedIssue::of(&blocker, issues))
+            .collect();
         Blocked { issue, waits_for }
     };
     blocked.into_iter().map(with_blockers).collect()

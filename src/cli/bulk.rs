@@ -14,15 +14,16 @@ use super::output::FAINT;
 use super::print_issue::print_line;
 use super::{CommandContext, ExitStatus, Output, sanitize};
 use crate::domain::{
-    ClaimProof, CommentText, DomainError, Issue, IssueChange, IssueId, Order, Query, Resolution,
-    StatusSet,
+    CommentText, DomainError, Issue, IssueChange, IssueId, Order, Query, Resolution, StatusSet,
 };
-use crate::hints::{self, COMMANDS, NEVER_OPEN_AGAIN};
+use crate::hints::{self, COMMANDS, ENDS_FOR_AGENTS};
 use crate::query_language::{NoMatch, ParsedQuery};
 use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK};
 
 /// How many issues are shown before the change.
 const SHOWN: usize = 20;
+/// Words that mean every issue, and would find those with the word.
+const ALL_WORDS: [&str; 5] = ["all", "any", "every", "everything", "*"];
 
 const HELP: &str = "Shows first what would change, and asks. Everything is one change: `ait undo` takes all of it back.\n\
     Issues whose change is refused stay as they are. Without a status in the query, only open issues are meant.\n\n\
@@ -149,8 +150,8 @@ pub(super) async fn run(
     let bulk = arguments.change()?;
     let text = arguments.query.join(" ");
     let parsed = ParsedQuery::exact(&text, saved_queries, tracker.now())?;
-    if parsed.is_empty() {
-        return Err(WrongUsage("the query is empty; for all open issues, write is:open").into());
+    if parsed.is_empty() || ALL_WORDS.contains(&&*text.to_lowercase()) {
+        return Err(WrongUsage("say which issues; for all open ones, write is:open").into());
     }
     let statuses = if parsed.names_status() { StatusSet::ALL } else { StatusSet::open() };
     let base = Query { statuses, order: Order::Filed, take: MAX_BULK, ..Query::default() };
@@ -166,7 +167,7 @@ pub(super) async fn run(
     let mut ids: Vec<IssueId> = page.issues.iter().map(|issue| issue.id).collect();
     let mut is_whole = true;
     let (proof, json) =
-        (ClaimProof { number: None, is_forced: arguments.force }, arguments.caller.format.json);
+        (arguments.caller.proof(context, arguments.force), arguments.caller.format.json);
     if !arguments.yes {
         let preview = tracker.change_many(&ids, &bulk, &agent, proof, true).await?;
         show(&preview, &bulk, true, json, output)?;
@@ -233,14 +234,11 @@ fn show(
         tracing::info!("{} already so", issues(unchanged.len()));
     }
     if is_dry_run && bulk.ends_issues() && !changed.is_empty() {
-        tracing::warn!("{NEVER_OPEN_AGAIN}");
+        tracing::warn!("{ENDS_FOR_AGENTS}");
     }
     if !is_dry_run && !changed.is_empty() {
         let count = issues(changed.len());
         match events {
-            Some(events) if bulk.ends_issues() => {
-                tracing::info!("changed {count}, with the changes {events}");
-            }
             Some(events) => tracing::info!("changed {count}; `ait undo {events}` takes it back"),
             None => tracing::info!("changed {count}; `ait log` shows the numbers of the changes"),
         }

@@ -1,4 +1,5 @@
-//! `ait comment`, `ait complete`, `ait return` and `ait close`: the changes of an issue that need a comment.
+//! `ait comment`, `ait complete`, `ait return`, `ait close` and `ait reopen`: the changes of an issue that need a
+//! comment.
 
 use anyhow::Result;
 use clap::Args;
@@ -62,6 +63,18 @@ pub struct CloseArguments {
     claim: ClaimArgs,
 }
 
+/// The arguments of `ait reopen`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "The issue waits for work again, in its old place. Agents cannot do this with their tools.\n\n\
+    Example:\n  \
+    ait reopen 3f2a9c1e -m 'the merge was reverted'"
+)]
+pub struct ReopenArguments {
+    #[command(flatten)]
+    target: IssueCommentArgs,
+}
+
 /// An issue and a comment on it.
 #[derive(Clone, Debug, Args)]
 struct IssueCommentArgs {
@@ -91,7 +104,7 @@ pub(super) async fn complete(
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let proof = arguments.claim.proof();
+    let proof = arguments.claim.proof(&arguments.target.caller, context);
     let change = |id, comment, agent| context.tracker.complete_issue(id, comment, agent, proof);
     arguments.target.run(change, context, output).await
 }
@@ -101,7 +114,8 @@ pub(super) async fn return_issue(
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let (tracker, proof) = (context.tracker, arguments.claim.proof());
+    let (tracker, proof) =
+        (context.tracker, arguments.claim.proof(&arguments.target.caller, context));
     let change =
         |id: IssueRef, comment, agent| tracker.return_issue(id.into(), comment, agent, proof);
     arguments.target.run(change, context, output).await
@@ -113,10 +127,21 @@ pub(super) async fn close(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let resolution = if arguments.reject { Resolution::Rejected } else { Resolution::Closed };
-    let (tracker, proof) = (context.tracker, arguments.claim.proof());
+    let (tracker, proof) =
+        (context.tracker, arguments.claim.proof(&arguments.target.caller, context));
     let change = |id: IssueRef, comment, agent| {
         tracker.close_issue(id.into(), resolution, comment, agent, proof)
     };
+    arguments.target.run(change, context, output).await
+}
+
+pub(super) async fn reopen(
+    arguments: &ReopenArguments,
+    context: &CommandContext<'_>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let change =
+        |id: IssueRef, comment, agent| context.tracker.reopen_issue(id.into(), comment, agent);
     arguments.target.run(change, context, output).await
 }
 

@@ -141,14 +141,19 @@ enum Sort {
 
 pub(super) const OPEN: &str = "open";
 pub(super) const ALL: &str = "all";
+/// As tools say it.
+const ANY: &str = "any";
 /// Statuses as people type them, too.
 const HYPHENATED: [&str; 2] = ["in-progress", "in-review"];
 
 /// Parses the words for statuses; `in-progress` is `in_progress`. The argument ignores the case.
 pub(super) fn statuses() -> impl TypedValueParser<Value = String> {
     let words = [OPEN, ALL].into_iter().chain(Status::words());
-    let hyphenated = |word| HYPHENATED.into_iter().find(|given| given.replace('-', "_") == word);
-    let values = words.map(|word: &str| PossibleValue::new(word).aliases(hyphenated(word)));
+    let alias = |word| match word {
+        ALL => Some(ANY),
+        word => HYPHENATED.into_iter().find(|given| given.replace('-', "_") == word),
+    };
+    let values = words.map(|word: &str| PossibleValue::new(word).aliases(alias(word)));
     PossibleValuesParser::new(values).map(|word| word.to_lowercase().replace('-', "_"))
 }
 
@@ -351,7 +356,7 @@ pub(super) fn print(
 /// Parses the names of statuses.
 pub(super) fn statuses_of(words: &[String]) -> StatusSet {
     let of_word = |word: &String| match word.as_str() {
-        ALL => StatusSet::ALL,
+        ALL | ANY => StatusSet::ALL,
         OPEN => StatusSet::open(),
         word => StatusSet::from(Status::from_word(word)),
     };
@@ -409,6 +414,10 @@ fn write_table(
 /// Says why an issue waits, in words; empty if it does not.
 pub(super) fn waits(issue: &Issue, issues: &IndexedIssues, now: Timestamp) -> String {
     let is_parked = issue.status.is_open() && issue.attributes.is_parked_at(now);
-    let words = [(issues.is_blocked(issue), "blocked"), (is_parked, "parked")];
+    let words = [
+        (issues.is_blocked(issue), "blocked"),
+        (issues.waits_for_parts(issue), "parts"),
+        (is_parked, "parked"),
+    ];
     words.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| *word).collect::<Vec<_>>().join(",")
 }

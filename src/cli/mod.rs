@@ -140,6 +140,8 @@ pub enum QueueCommand {
     Review(review::Arguments),
     /// Close an issue, or reject it with --reject
     Close(comment::CloseArguments),
+    /// Open an issue again that is closed or rejected
+    Reopen(comment::ReopenArguments),
     /// Make the worktree and branch of an issue, or continue them
     Worktree(worktree::Arguments),
     /// Merge the branch of an issue, if it passes the check of the project
@@ -317,6 +319,7 @@ async fn run_on_queue(
         QueueCommand::Complete(arguments) => comment::complete(arguments, context, output).await,
         QueueCommand::Review(arguments) => review::run(arguments, context, output).await,
         QueueCommand::Close(arguments) => comment::close(arguments, context, output).await,
+        QueueCommand::Reopen(arguments) => comment::reopen(arguments, context, output).await,
         QueueCommand::Worktree(arguments) => worktree::run(arguments, tracker, output).await,
         QueueCommand::Merge(arguments) => merge::run(arguments, context, output).await,
         QueueCommand::Edit(arguments) => edit::run(arguments, context, output).await,

@@ -80,6 +80,13 @@ impl CallerArgs {
         AgentName::try_from(user)
             .context("your user name is not a valid agent name; name an agent with --agent")
     }
+
+    /// Returns what the caller says of a claim. A caller without the name of an agent is a person, and so is one that
+    /// uses force.
+    pub fn proof(&self, context: &CommandContext<'_>, is_forced: bool) -> ClaimProof {
+        let is_named = self.agent.is_some() || context.default_agent.is_some();
+        ClaimProof { number: None, is_forced, is_person: is_forced || !is_named }
+    }
 }
 
 /// What the user says of the claim that a change ends.
@@ -95,8 +102,9 @@ pub(super) struct ClaimArgs {
 }
 
 impl ClaimArgs {
-    pub fn proof(self) -> ClaimProof {
-        ClaimProof { number: self.claim.map(|number| number as usize), is_forced: self.force }
+    pub fn proof(self, caller: &CallerArgs, context: &CommandContext<'_>) -> ClaimProof {
+        let number = self.claim.map(|number| number as usize);
+        ClaimProof { number, ..caller.proof(context, self.force) }
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) async fn ask(
     let agent = arguments.caller.agent(context)?;
     let text = text_or_stdin(&arguments.question, "the question")?;
     let question = Question::new(&text, &arguments.options)?;
-    let proof = arguments.claim.proof();
+    let proof = arguments.claim.proof(&arguments.caller, context);
     let asked = tracker.ask_human(arguments.id.clone(), question, agent, proof).await?;
     if arguments.caller.format.json {
         return print_changed(&asked, true, tracker, output).await;

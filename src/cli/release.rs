@@ -49,7 +49,7 @@ pub(super) async fn run(
         None => bail!("{short} is not claimed: it is {}", issue.status),
     }
     // Another agent may have claimed it since.
-    let proof = ClaimProof { number: Some(issue.claim_number()), is_forced: false };
+    let proof = ClaimProof { number: Some(issue.claim_number()), ..ClaimProof::default() };
     let changed = tracker.return_issue(issue.id.into(), comment, agent, proof).await?;
     print_changed(&changed, arguments.caller.format.json, tracker, output).await
 }

@@ -12,7 +12,7 @@ use super::styled_line::Line;
 use super::{CommandContext, ExitStatus, Output, sanitize};
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, ClaimProof, IssueId};
-use crate::hints::{self, COMMANDS, NEVER_OPEN_AGAIN};
+use crate::hints::{self, COMMANDS, ENDS_FOR_AGENTS};
 use crate::time_arg::TimeArg;
 use crate::tracker::{EventNumbers, Tracker, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 
@@ -23,7 +23,7 @@ const TITLE_CHARS: usize = 60;
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Shows first what would happen, and asks. Nothing is erased: an undo is a new change, which `ait undo`\n\
-    takes back, too. What was changed since stays, comments stay, and ended issues never open again.\n\
+    takes back, too. What was changed since stays, and comments stay. The end of an issue is undone without --agent.\n\
     `ait log` shows the numbers of changes.\n\n\
     Examples:\n  \
     ait undo --last\n  \
@@ -116,7 +116,7 @@ pub(super) async fn run(
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
     let mut selection = arguments.selection(&agent, tracker)?;
-    let proof = ClaimProof { number: None, is_forced: arguments.force };
+    let proof = arguments.caller.proof(context, arguments.force);
     let json = arguments.caller.format.json;
     if !arguments.yes {
         let preview = undo(tracker, &selection, &agent, proof, true).await?;
@@ -201,13 +201,10 @@ fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &mut Output
         tracing::info!("there is nothing to undo");
     }
     if is_dry_run && outcome.ends_issues() {
-        tracing::warn!("{NEVER_OPEN_AGAIN}");
+        tracing::warn!("{ENDS_FOR_AGENTS}");
     }
     if let Some(events) = &outcome.events {
-        match outcome.ends_issues() {
-            true => tracing::info!("undone, with the changes {events}"),
-            false => tracing::info!("undone; `ait undo {events}` takes that back"),
-        }
+        tracing::info!("undone; `ait undo {events}` takes that back");
     }
     Ok(())
 }

@@ -6,16 +6,12 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use super::options::is_issue_ref;
 
 /// Words for which there is no command, and what `ait` has instead.
-const ELSEWHERE: [(&[&str], &str); 34] = [
+const ELSEWHERE: [(&[&str], &str); 33] = [
     (
         &["delete", "rm", "remove", "purge"],
         "issues are never deleted; `ait close ID --reject -m REASON` rejects one",
     ),
     (&["reject", "cancel", "wontfix"], "`ait close ID --reject -m REASON` rejects an issue"),
-    (
-        &["reopen"],
-        "closed issues stay closed; `ait add TITLE` files an issue for what is left to do",
-    ),
     (
         &["start", "take", "pick"],
         "`ait next` claims the next issue, and `ait claim ID` claims one of your choice",

@@ -292,7 +292,7 @@ pub const MAX_ATTEMPTS: Setting = Setting {
     variable: "AIT_MAX_ATTEMPTS",
     places: SettingScope::All,
     default: "0",
-    help: "How often an issue may come back unfinished before it is parked; 0: any number of times",
+    help: "How often agents may return an issue unfinished before it is parked; 0: any number of times",
 };
 
 /// How many issues an agent may hold.
@@ -310,7 +310,7 @@ pub const REVIEW: Setting = Setting {
     variable: "AIT_REVIEW",
     places: SettingScope::All,
     default: "anyone",
-    help: "Who may review an issue: anyone, or not-author (no agent that filed or completed it)",
+    help: "Who may review an issue: anyone, not-author (no agent that worked on it), or uninvolved (nor filed it)",
 };
 
 /// The command for new questions.

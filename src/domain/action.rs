@@ -3,8 +3,8 @@
 use super::Status;
 use super::event::{
     ANSWER_ACTION, ASK_ACTION, CHANGE_ACTION, CLAIM_ACTION, CLOSE_ACTION, COMMENT_ACTION,
-    COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, LAPSE_ACTION, REJECT_ACTION, RETURN_ACTION,
-    REVIEW_ACTION,
+    COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, LAPSE_ACTION, REJECT_ACTION, REOPEN_ACTION,
+    RETURN_ACTION, REVIEW_ACTION,
 };
 
 /// How the original begins the phrase of filing. The classification follows, in double quotes.
@@ -27,6 +27,8 @@ pub enum ActionKind {
     Closed,
     /// Rejected it: will not be done.
     Rejected,
+    /// Opened it again after its end.
+    Reopened,
     /// Lost the claim, because the answer never reached the agent or the claim was abandoned.
     Lapsed,
     /// Commented on it.
@@ -53,6 +55,7 @@ impl ActionKind {
         Self::Returned,
         Self::Closed,
         Self::Rejected,
+        Self::Reopened,
         Self::Lapsed,
         Self::Commented,
         Self::Changed,
@@ -75,6 +78,7 @@ impl ActionKind {
             RETURN_ACTION => Self::Returned,
             CLOSE_ACTION | "Issue closed as \"closed\"" => Self::Closed,
             REJECT_ACTION | "Issue closed as \"rejected\"" => Self::Rejected,
+            REOPEN_ACTION => Self::Reopened,
             LAPSE_ACTION => Self::Lapsed,
             COMMENT_ACTION => Self::Commented,
             ASK_ACTION => Self::Asked,
@@ -96,6 +100,7 @@ impl ActionKind {
             Self::Returned => "returned",
             Self::Closed => "closed",
             Self::Rejected => "rejected",
+            Self::Reopened => "reopened",
             Self::Lapsed => "lapsed",
             Self::Commented => "commented",
             Self::Changed => "changed",
@@ -109,7 +114,7 @@ impl ActionKind {
     /// Returns the status after an action of this kind, if the kind and the status `before` it determine it.
     pub fn status_after(self, before: Option<Status>) -> Option<Status> {
         match self {
-            Self::Filed | Self::Returned => Some(Status::Created),
+            Self::Filed | Self::Returned | Self::Reopened => Some(Status::Created),
             Self::Claimed => Some(Status::InProgress),
             Self::Completed => Some(Status::Completed),
             Self::ReviewStarted => Some(Status::InReview),
@@ -197,6 +202,7 @@ mod tests {
             ("Issue returned to created status", &["Issue returned to created status"], "returned"),
             ("Issue closed", &["Issue closed as \"closed\""], "closed"),
             ("Issue rejected", &["Issue closed as \"rejected\""], "rejected"),
+            ("Issue reopened", &[], "reopened"),
             ("Claim lapsed", &[], "lapsed"),
             ("Comment added", &["Comment added"], "commented"),
             ("Question asked", &[], "asked"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ActionKind, AgentName, DomainError, Issue, Timestamp};
+use super::{ActionKind, AgentName, DomainError, HistoryEntry, Issue, Status, Timestamp};
 use crate::string_enum::string_enum;
 
 /// The client that holds a claim: a process, a session, or a name. The registry of clients makes these ids and knows
@@ -62,8 +62,10 @@ string_enum! {
         /// Every agent.
         #[default]
         Anyone = "anyone",
-        /// Every agent but the one that filed the issue and those that completed it.
+        /// Every agent but those that worked on the issue or completed it.
         NotAuthor = "not-author",
+        /// Every agent but those that worked on the issue or completed it, and the one that filed it.
+        Uninvolved = "uninvolved",
     }
 }
 
@@ -73,16 +75,64 @@ impl ReviewPolicy {
         self.author_action(agent, issue).is_none()
     }
 
-    /// Returns what keeps an agent from reviewing an issue: it `filed` or `completed` it.
+    /// Returns what keeps an agent from reviewing an issue: it `worked on`, `completed` or `filed` it.
     pub fn author_action(self, agent: &AgentName, issue: &Issue) -> Option<&'static str> {
+        if self == Self::Anyone {
+            return None;
+        }
         let mut own = issue.history.iter().filter(|entry| entry.agent == agent.as_str());
-        match self {
-            Self::Anyone => None,
-            Self::NotAuthor => own.find_map(|entry| match ActionKind::of(&entry.action) {
-                ActionKind::Filed => Some("filed"),
-                ActionKind::Completed => Some("completed"),
-                _ => None,
-            }),
+        own.find_map(|entry| match ActionKind::of(&entry.action) {
+            ActionKind::Claimed => Some("worked on"),
+            ActionKind::Completed => Some("completed"),
+            ActionKind::Filed if self == Self::Uninvolved => Some("filed"),
+            _ => None,
+        })
+    }
+
+    /// Checks that an agent reviews an issue that it closes. The number of a review that lapsed counts as long as no
+    /// other agent has claimed the issue.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::NeedsReview`].
+    fn check_close(
+        self,
+        issue: &Issue,
+        agent: &AgentName,
+        gives_number: bool,
+    ) -> Result<(), DomainError> {
+        let reviews = || {
+            let claims =
+                issue.history.iter().rfind(|entry| ActionKind::of(&entry.action).is_claim());
+            let is_last = claims.is_some_and(|claim| {
+                ActionKind::of(&claim.action) == ActionKind::ReviewStarted
+                    && claim.agent == agent.as_str()
+            });
+            let lasts = issue.status == Status::InReview || (gives_number && issue.has_lapsed());
+            is_last && lasts && self.allows(agent, issue)
+        };
+        if self == Self::Anyone || reviews() {
+            return Ok(());
+        }
+        let holder = issue.holder().map(|holder| holder.agent.to_owned());
+        Err(DomainError::NeedsReview { id: issue.id, status: issue.status, holder })
+    }
+
+    /// Checks that an agent completes no issue that another one has completed: it would become its author.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::AlreadyCompleted`].
+    fn check_complete(self, issue: &Issue, agent: &AgentName) -> Result<(), DomainError> {
+        let is_completion =
+            |entry: &&HistoryEntry| ActionKind::of(&entry.action) == ActionKind::Completed;
+        let author = issue.history.iter().rfind(is_completion).map(|entry| entry.agent.as_str());
+        match author.filter(|author| *author != agent.as_str()) {
+            Some(author) if self != Self::Anyone && issue.status == Status::Completed => {
+                let author = author.to_owned();
+                Err(DomainError::AlreadyCompleted { id: issue.id, author })
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -106,6 +156,9 @@ pub struct ClaimProof {
     pub number: Option<usize>,
     /// Whether the change is made even if another agent holds the issue.
     pub is_forced: bool,
+    /// Whether a person makes the change, who may close an issue without a review: on a page, or on the command line
+    /// under the name of the user.
+    pub is_person: bool,
 }
 
 /// How claims are made, kept and ended.
@@ -139,31 +192,59 @@ impl Default for ClaimSettings {
     }
 }
 
+/// What a caller needs to complete, return or close an issue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ClaimRequirement {
+    /// Which claim it needs.
+    pub claim: RequiredClaim,
+    /// Whose review an issue needs before it is closed.
+    pub review: ReviewPolicy,
+}
+
 /// Which claim a caller needs to complete, return or close an issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ClaimRequirement {
+pub enum RequiredClaim {
     /// None: the change is allowed even if another agent holds the issue.
     #[default]
-    Anyone,
+    Any,
     /// The claim of the same agent, if the issue is claimed.
     Holder,
     /// The claim with this number.
     Number(usize),
-    /// None, against a policy that needs one. The comment then says whose claim it was.
-    Forced,
+    /// The claim with this number, of the same agent.
+    OwnNumber(usize),
+    /// None, or the one with this number, against a policy that needs that of the agent. The comment then says whose
+    /// claim it was.
+    Forced(Option<usize>),
 }
 
-impl ClaimRequirement {
-    /// Returns the requirement for what a caller says, under a policy.
+impl From<RequiredClaim> for ClaimRequirement {
+    fn from(claim: RequiredClaim) -> Self {
+        Self { claim, review: ReviewPolicy::Anyone }
+    }
+}
+
+impl RequiredClaim {
+    /// Returns the claim that a caller needs under a policy, by what it says.
     pub fn of(proof: ClaimProof, policy: ClaimPolicy) -> Self {
         match (proof.number, policy) {
+            (number, _) if proof.is_forced => Self::Forced(number),
             (Some(number), _) => Self::Number(number),
-            (None, _) if proof.is_forced => Self::Forced,
             (None, ClaimPolicy::Owned) => Self::Holder,
-            (None, ClaimPolicy::Trusting) => Self::Anyone,
+            (None, ClaimPolicy::Trusting) => Self::Any,
         }
     }
 
+    fn number(self) -> Option<usize> {
+        match self {
+            Self::Number(number) | Self::OwnNumber(number) => Some(number),
+            Self::Forced(number) => number,
+            Self::Any | Self::Holder => None,
+        }
+    }
+}
+
+impl ClaimRequirement {
     /// Checks whether an agent may complete, return or close an issue.
     ///
     /// The number of a claim that lapsed counts as long as no other agent has claimed the issue: the work is late, but
@@ -173,36 +254,54 @@ impl ClaimRequirement {
     ///
     /// [`DomainError::NotOwned`]; [`DomainError::OtherClaim`] if the agent holds the issue with another number.
     pub(super) fn check(self, issue: &Issue, agent: &AgentName) -> Result<(), DomainError> {
-        let holder = issue.holder();
-        let is_allowed = match self {
-            Self::Anyone | Self::Forced => true,
-            Self::Holder => holder.is_none_or(|holder| holder.agent == agent.as_str()),
-            Self::Number(number) => {
-                number == issue.claim_number() && (holder.is_some() || issue.has_lapsed())
-            }
+        let (holder, number) = (issue.holder(), issue.claim_number());
+        let is_own = holder.is_none_or(|holder| holder.agent == agent.as_str());
+        let is_current = |given: usize| given == number && (holder.is_some() || issue.has_lapsed());
+        let is_allowed = match self.claim {
+            RequiredClaim::Any | RequiredClaim::Forced(None) => true,
+            RequiredClaim::Holder => is_own,
+            RequiredClaim::Number(given) | RequiredClaim::Forced(Some(given)) => is_current(given),
+            RequiredClaim::OwnNumber(given) => is_own && is_current(given),
         };
         if is_allowed {
             return Ok(());
         }
-        let given = match self {
-            Self::Number(number) => Some(number),
-            _ => None,
-        };
-        let number = issue.claim_number();
-        if let Some(given) = given
-            && holder.as_ref().is_some_and(|holder| holder.agent == agent.as_str())
-        {
+        let given = self.claim.number();
+        if let Some(given) = given.filter(|_| is_own && holder.is_some()) {
             return Err(DomainError::OtherClaim { id: issue.id, given, number });
         }
         let holder = holder.map(|holder| (holder.agent.to_owned(), holder.since));
-        Err(DomainError::NotOwned { id: issue.id, given, number, holder, status: issue.status })
+        let ended = given.and_then(|given| issue.claim_end(given));
+        let status = issue.status;
+        Err(DomainError::NotOwned { id: issue.id, given, number, holder, ended, status })
+    }
+
+    /// Checks an action that ends a claim: whose claim it is, and whether the issue was reviewed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check`](Self::check), [`DomainError::NeedsReview`] and [`DomainError::AlreadyCompleted`].
+    pub(super) fn check_action(
+        self,
+        action: ActionKind,
+        issue: &Issue,
+        agent: &AgentName,
+    ) -> Result<(), DomainError> {
+        self.check(issue, agent)?;
+        match action {
+            ActionKind::Closed => {
+                self.review.check_close(issue, agent, self.claim.number().is_some())
+            }
+            ActionKind::Completed => self.review.check_complete(issue, agent),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the comment of a change, with the holder whose claim it ends by force.
     pub(super) fn comment(self, comment: &str, issue: &Issue, agent: &AgentName) -> String {
         let other = issue.holder().filter(|holder| holder.agent != agent.as_str());
-        match (self, other) {
-            (Self::Forced, Some(other)) => {
+        match (self.claim, other) {
+            (RequiredClaim::Forced(_), Some(other)) => {
                 let number = issue.claim_number();
                 format!("{comment}\n\n(forced: {} held claim {number})", other.agent)
             }
@@ -258,6 +357,19 @@ impl Issue {
             .claim_entry()
             .is_some_and(|entry| !ActionKind::of(&self.history[entry].action).is_claim());
         claims + usize::from(is_foreign)
+    }
+
+    /// Returns when and how a claim ended; `None` if the history has no such claim, or it has not ended.
+    fn claim_end(&self, number: usize) -> Option<(Timestamp, ActionKind)> {
+        let kinds =
+            self.history.iter().map(|entry| (entry.timestamp, ActionKind::of(&entry.action)));
+        let mut claims = 0;
+        let mut since = kinds.skip_while(|(_, kind)| {
+            claims += usize::from(kind.is_claim());
+            claims < number
+        });
+        since.next()?;
+        since.find(|(_, kind)| !kind.leaves_status() && *kind != ActionKind::Other)
     }
 
     /// Returns true if the latest claim lapsed and nothing has followed it but comments and changes.

@@ -88,6 +88,15 @@ pub enum Command {
         /// Which claim the agent needs.
         required_claim: ClaimRequirement,
     },
+    /// Open an issue again that has ended. Only people do that.
+    ReopenIssue {
+        /// The issue.
+        issue: IssueRef,
+        /// The reason.
+        comment: CommentText,
+        /// The person.
+        agent: AgentName,
+    },
     /// Change texts, attributes or links of an issue. Its status stays.
     ChangeIssue {
         /// The issue.
@@ -269,6 +278,7 @@ impl Command {
             Self::ReturnIssue { issue, .. }
             | Self::CompleteIssue { issue, .. }
             | Self::CloseIssue { issue, .. }
+            | Self::ReopenIssue { issue, .. }
             | Self::ChangeIssue { issue, .. }
             | Self::ParkAfterAttempts { issue, .. }
             | Self::AskHuman { issue, .. }
@@ -288,6 +298,7 @@ impl Command {
             | Self::ReturnIssue { agent, .. }
             | Self::CompleteIssue { agent, .. }
             | Self::CloseIssue { agent, .. }
+            | Self::ReopenIssue { agent, .. }
             | Self::ChangeIssue { agent, .. }
             | Self::UndoChanges { agent, .. }
             | Self::CommentIssue { agent, .. }
@@ -315,6 +326,7 @@ impl Command {
             Self::ReturnIssue { .. } => "return_issue",
             Self::CompleteIssue { .. } => "complete_issue",
             Self::CloseIssue { .. } => "close_issue",
+            Self::ReopenIssue { .. } => "reopen_issue",
             Self::ChangeIssue { .. } => "update_issue",
             Self::UndoChanges { .. } => "undo_change",
             Self::CommentIssue { .. } => "comment_issue",

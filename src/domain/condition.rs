@@ -108,6 +108,8 @@ pub trait Subject {
     fn has_open_blocker(&self) -> bool;
     /// Returns true if a part of it is open.
     fn has_open_part(&self) -> bool;
+    /// Returns true if it is a part of an issue that is parked at a time, or blocked.
+    fn waits_with_whole(&self, now: Timestamp) -> bool;
     /// Returns true if it blocks an issue with an id in a range.
     fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool;
     /// Returns true if a lower-case text occurs in the title, the description or a comment, regardless of case, or
@@ -234,6 +236,7 @@ impl Condition {
                     && !attributes.is_parked_at(*now)
                     && !issue.has_open_blocker()
                     && !issue.has_open_part()
+                    && !issue.waits_with_whole(*now)
             }
             Self::Blocked => issue.status().is_open() && issue.has_open_blocker(),
             Self::Parked(now) => issue.status().is_open() && attributes.is_parked_at(*now),

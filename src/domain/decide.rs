@@ -103,6 +103,7 @@ fn decide_on_issue(
         Command::LapseClaim { client, .. } => {
             refuse_other_client(issue, client.as_ref(), queue)?;
         }
+        Command::GetNextIssue { issue: Some(_), agent, .. } if issue.is_held_by(agent) => {}
         Command::GetNextIssue { issue: named, agent, terms, .. } => {
             if named.is_some() {
                 refuse_obstacle(issue, agent, now, queue)?;
@@ -113,6 +114,8 @@ fn decide_on_issue(
         Command::CloseIssue { resolution: Resolution::Closed, .. } => {
             refuse_open_parts(issue, queue)?;
         }
+        // Links may have been added since that it does not wait for.
+        Command::ReopenIssue { .. } => links::check_reopened(issue, queue)?,
         Command::AddIssue { .. }
         | Command::ImportIssue { .. }
         | Command::InsertIssue { .. }
@@ -214,7 +217,10 @@ fn park_after_attempts(
     if !waits || failed < limit.get() {
         return Ok(None);
     }
-    let reason = format!("it came back {failed} times, which is as often as max-attempts allows");
+    let times = if failed == 1 { "once".to_owned() } else { format!("{failed} times") };
+    let reason = format!(
+        "{times} returned unfinished since a person last changed it (max-attempts = {limit})"
+    );
     let parked = Some(Some((CommentText::try_from(&*reason)?, None)));
     let change = IssueChange { parked, ..IssueChange::default() };
     change.decide(issue, agent.as_str(), now, queue).map(Some)

@@ -1,7 +1,7 @@
 //! The reasons why the rules refuse a command.
 
 use super::text::shortened;
-use super::{ErrorCode, IssueId, IssueRef, Status, Timestamp};
+use super::{ActionKind, ErrorCode, IssueId, IssueRef, Status, Timestamp};
 
 /// A refusal by the rules. The text says what is wrong; each interface adds which operation to call instead.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -241,7 +241,7 @@ pub enum DomainError {
         number: usize,
     },
     /// The caller does not hold the claim that it needs.
-    #[error("{}", not_owned_text(*id, *given, *number, holder.as_ref(), *status))]
+    #[error("{}", not_owned_text(*id, *given, *number, holder.as_ref(), *ended, *status))]
     NotOwned {
         /// The issue.
         id: IssueId,
@@ -251,7 +251,35 @@ pub enum DomainError {
         number: usize,
         /// The agent that holds the issue, and since when.
         holder: Option<(String, Timestamp)>,
+        /// When and how the claim of the caller ended, if the history tells.
+        ended: Option<(Timestamp, ActionKind)>,
         /// The status of the issue.
+        status: Status,
+    },
+    /// Only the agent that reviews the issue may close it.
+    #[error("issue {id} is {status}{}, and an agent closes only what it reviews", held_by(holder.as_deref()))]
+    NeedsReview {
+        /// The issue.
+        id: IssueId,
+        /// Its status.
+        status: Status,
+        /// The agent that holds it.
+        holder: Option<String>,
+    },
+    /// Another agent has completed the issue, and it waits for review.
+    #[error("issue {id} was completed by {}, and waits for review", shortened(author, 60))]
+    AlreadyCompleted {
+        /// The issue.
+        id: IssueId,
+        /// The agent that completed it.
+        author: String,
+    },
+    /// The issue has not ended, so there is nothing to open again.
+    #[error("issue {id} is {status}: only an issue that is closed or rejected can be opened again")]
+    StillOpen {
+        /// The issue.
+        id: IssueId,
+        /// Its status.
         status: Status,
     },
     /// The agent holds as many issues as it may.
@@ -302,6 +330,9 @@ impl DomainError {
             | Self::TooManyClaims { .. }
             | Self::TooDeep { .. }
             | Self::OpenParts { .. }
+            | Self::NeedsReview { .. }
+            | Self::AlreadyCompleted { .. }
+            | Self::StillOpen { .. }
             | Self::NameInUse { .. }
             | Self::VersionChanged { .. } => ErrorCode::Conflict,
             Self::Terminal { .. } => ErrorCode::Final,
@@ -327,6 +358,9 @@ impl DomainError {
             | Self::IdTaken { id }
             | Self::Terminal { id, .. }
             | Self::NotClaimable { id, .. }
+            | Self::NeedsReview { id, .. }
+            | Self::AlreadyCompleted { id, .. }
+            | Self::StillOpen { id, .. }
             | Self::DoesNotFollow { id }
             | Self::OtherClaim { id, .. }
             | Self::NotOwned { id, .. }
@@ -387,6 +421,7 @@ fn not_owned_text(
     given: Option<usize>,
     number: usize,
     holder: Option<&(String, Timestamp)>,
+    ended: Option<(Timestamp, ActionKind)>,
     status: Status,
 ) -> String {
     const SHOWN_CHARS: usize = 60;
@@ -394,8 +429,13 @@ fn not_owned_text(
         (_, Some(given)) if given > number => {
             format!("issue {id} has no claim {given}: the latest is claim {number}")
         }
+        (Some((agent, since)), Some(given)) if given == number => format!(
+            "claim {given} of issue {id} is that of {}, who has held it since {since} and is still there",
+            shortened(agent, SHOWN_CHARS)
+        ),
         (Some((agent, since)), Some(given)) => format!(
-            "claim {given} of issue {id} has ended: {} has held it since {since} with claim {number}",
+            "claim {given} of issue {id} {}: {} has held it since {since} with claim {number}",
+            ended_text(ended),
             shortened(agent, SHOWN_CHARS)
         ),
         (Some((agent, since)), None) => format!(
@@ -403,9 +443,22 @@ fn not_owned_text(
             shortened(agent, SHOWN_CHARS)
         ),
         (None, _) => format!(
-            "claim {} of issue {id} has ended: the issue is {status}, and no agent holds it",
-            given.unwrap_or(number)
+            "claim {} of issue {id} {}: the issue is {status}, and no agent holds it",
+            given.unwrap_or(number),
+            ended_text(ended)
         ),
+    }
+}
+
+/// Says when and how a claim ended.
+fn ended_text(ended: Option<(Timestamp, ActionKind)>) -> String {
+    match ended {
+        Some((at, ActionKind::Lapsed)) => format!("lapsed at {at}"),
+        Some((at, kind)) => match kind.word() {
+            Some(word) => format!("ended at {at} ({word})"),
+            None => format!("ended at {at}"),
+        },
+        None => "has ended".to_owned(),
     }
 }
 
@@ -453,9 +506,19 @@ mod tests {
             (DomainError::ClaimEnded { id }, "NOT_OWNED"),
             (DomainError::OtherClaim { id, given: 2, number: 1 }, "NOT_OWNED"),
             (
-                DomainError::NotOwned { id, given: Some(1), number: 2, holder: None, status },
+                DomainError::NotOwned {
+                    id,
+                    given: Some(1),
+                    number: 2,
+                    holder: None,
+                    ended: None,
+                    status,
+                },
                 "NOT_OWNED",
             ),
+            (DomainError::NeedsReview { id, status, holder: None }, "CONFLICT"),
+            (DomainError::AlreadyCompleted { id, author: "a".to_owned() }, "CONFLICT"),
+            (DomainError::StillOpen { id, status }, "CONFLICT"),
             (DomainError::TooManyOptions { count: 2, limit: 1 }, "VALIDATION"),
             (DomainError::NoSuchOption { id, given: 2, count: 1 }, "VALIDATION"),
             (DomainError::AlreadyAsked { id, question: String::new() }, "CONFLICT"),

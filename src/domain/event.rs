@@ -122,6 +122,11 @@ pub enum EventKind {
         /// The reason.
         comment: String,
     },
+    /// A person opened an issue again that had ended. It waits for work.
+    Reopened {
+        /// The reason.
+        comment: String,
+    },
     /// A comment was added.
     Commented {
         /// The text of the comment.
@@ -137,10 +142,16 @@ pub enum EventKind {
 pub const RETURN_ACTION: &str = "Issue returned to created status";
 /// The agent recorded for an external edit.
 pub const HAND_EDIT: &str = "hand-edit";
+/// The agent recorded for what the tracker does by itself, such as the lapse of a claim.
+pub const TRACKER: &str = "ait";
 /// The history phrase of an edit.
 pub const EDIT_ACTION: &str = "Issue edited by hand";
 /// What the history phrase of a change begins with; the changed fields follow.
 pub const CHANGE_ACTION: &str = "Issue changed: ";
+/// What the history phrase of a change by a person ends with, where failed attempts are counted.
+pub const BY_PERSON: &str = " (by a person)";
+/// What the comment of a return begins with whose reason is a merge conflict. The issue did not cause it.
+pub const CONFLICT: &str = "Merge conflict";
 /// The history phrase of a question to people.
 pub const ASK_ACTION: &str = "Question asked";
 /// The history phrase of an answer.
@@ -163,12 +174,14 @@ pub const COMPLETE_ACTION: &str = "Issue completed";
 pub const CLOSE_ACTION: &str = "Issue closed";
 /// The history phrase of rejecting.
 pub const REJECT_ACTION: &str = "Issue rejected";
+/// The history phrase of opening an issue again.
+pub const REOPEN_ACTION: &str = "Issue reopened";
 
 impl EventKind {
     /// Returns the status that the event sets in an issue with status `before`; `None` if the status stays.
     fn status(&self, before: Status) -> Option<Status> {
         Some(match self {
-            Self::Filed { .. } | Self::Returned { .. } => Status::Created,
+            Self::Filed { .. } | Self::Returned { .. } | Self::Reopened { .. } => Status::Created,
             Self::Claimed => Status::InProgress,
             Self::Completed { .. } => Status::Completed,
             Self::ReviewStarted => Status::InReview,
@@ -207,6 +220,7 @@ impl EventKind {
             Self::Completed { .. } => COMPLETE_ACTION,
             Self::Closed { .. } => CLOSE_ACTION,
             Self::Rejected { .. } => REJECT_ACTION,
+            Self::Reopened { .. } => REOPEN_ACTION,
             Self::Commented { leaves_entry: true, .. } => COMMENT_ACTION,
             Self::Commented { leaves_entry: false, .. } => return None,
         })
@@ -239,12 +253,13 @@ impl EventKind {
             Self::Completed { .. } => "completed",
             Self::Closed { .. } => "closed",
             Self::Rejected { .. } => "rejected",
+            Self::Reopened { .. } => "reopened",
             Self::Commented { .. } => "commented",
         }
     }
 
     /// The words of all kinds, for readers.
-    pub const WORDS: [&'static str; 17] = [
+    pub const WORDS: [&'static str; 18] = [
         "filed",
         "imported",
         "edited",
@@ -261,6 +276,7 @@ impl EventKind {
         "completed",
         "closed",
         "rejected",
+        "reopened",
         "commented",
     ];
 
@@ -284,6 +300,7 @@ impl EventKind {
             | Self::Completed { comment }
             | Self::Closed { comment }
             | Self::Rejected { comment }
+            | Self::Reopened { comment }
             | Self::Commented { comment, .. } => Some(comment),
         }
     }
@@ -328,6 +345,7 @@ impl Event {
             EventKind::ReviewStarted => before.status == Status::Completed,
             EventKind::Lapsed { .. } => before.status.is_claimed(),
             EventKind::Commented { .. } => true,
+            EventKind::Reopened { .. } => before.status.has_ended(),
             _ => before.status.is_open(),
         };
         is_claimable && before == Before::of(issue)

@@ -9,7 +9,7 @@ use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{ActionKind, Attributes, IssueId, Timestamp, UnknownKeys};
+use super::{ActionKind, AgentName, Attributes, IssueId, Timestamp, UnknownKeys};
 use crate::string_enum::string_enum;
 
 string_enum! {
@@ -119,6 +119,11 @@ impl Issue {
         let claim = self.claim_entry()?;
         let claim = &self.history[claim];
         Some(Holder { agent: &claim.agent, since: claim.timestamp })
+    }
+
+    /// Returns true if an agent holds the issue.
+    pub fn is_held_by(&self, agent: &AgentName) -> bool {
+        self.holder().is_some_and(|holder| holder.agent == agent.as_str())
     }
 
     /// Returns the position of the claim's entry in the history, if the issue is claimed.

@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::attributes::AttributeValues;
-use super::event::CHANGE_ACTION;
+use super::event::{BY_PERSON, CHANGE_ACTION};
 use super::links::{self, IssueGraph};
 use super::question::REASON_CHARS;
 use super::text::shortened;
@@ -42,6 +42,8 @@ pub struct IssueChange {
     pub parked: Option<Option<(CommentText, Option<Timestamp>)>>,
     /// A comment to add. It alone is allowed, too.
     pub comment: Option<CommentText>,
+    /// Whether the history says that a person made the change: failed attempts are then counted anew.
+    pub says_by_person: bool,
 }
 
 impl IssueChange {
@@ -84,7 +86,8 @@ impl IssueChange {
             return Ok(Event { before, ..Event::new(issue.id, at, agent, kind) });
         }
         after.modified_at = at;
-        let action = format!("{CHANGE_ACTION}{}", fields.join(", "));
+        let by = if self.says_by_person { BY_PERSON } else { "" };
+        let action = format!("{CHANGE_ACTION}{}{by}", fields.join(", "));
         after.history.push(HistoryEntry::new(at, agent, action));
         let comment = self.comment.as_ref();
         after.comments.extend(comment.map(|text| Comment::new(at, agent, text.as_str())));

@@ -1,6 +1,7 @@
 //! The rules for links: no issue may wait for itself, and parts are nested to a limited depth.
 
 use std::collections::{HashMap, HashSet};
+use std::iter;
 use std::sync::Arc;
 
 use super::{DomainError, Issue, IssueId, IssueRef, Link, LinkKind};
@@ -34,7 +35,7 @@ pub fn check(
 ) -> Result<(), DomainError> {
     refuse_form(id, links, added, graph)?;
     let decides_order = added.iter().any(|link| link.kind.decides_order());
-    if decides_order { refuse_cycle(&Proposal { id, links, graph }) } else { Ok(()) }
+    if decides_order { refuse_cycle(&Proposal { id, links, opens: false, graph }) } else { Ok(()) }
 }
 
 /// Checks the links of an issue that comes from a file and is new.
@@ -49,6 +50,15 @@ pub fn check_new(issue: &Issue, graph: &dyn IssueGraph) -> Result<(), DomainErro
         return refuse_form(issue.id, links, links, graph);
     }
     check(issue.id, links, links, graph)
+}
+
+/// Checks the links of an issue that is opened again.
+///
+/// # Errors
+///
+/// [`DomainError::Cycle`].
+pub fn check_reopened(issue: &Issue, graph: &dyn IssueGraph) -> Result<(), DomainError> {
+    refuse_cycle(&Proposal { id: issue.id, links: &issue.attributes.links, opens: true, graph })
 }
 
 /// Refuses too many links, a link to the issue itself, and bad nesting.
@@ -77,26 +87,74 @@ fn refuse_form(
 struct Proposal<'a> {
     id: IssueId,
     links: &'a [Link],
+    /// Whether the issue is opened again.
+    opens: bool,
     graph: &'a dyn IssueGraph,
 }
 
+/// The beginning or the end of the work on an issue. The work ends after its beginning and after the ends of its parts;
+/// it begins after the ends of its blockers, and after the beginning of what it is a part of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Moment {
+    Begin(IssueId),
+    End(IssueId),
+}
+
+impl Moment {
+    fn issue(self) -> IssueId {
+        let (Self::Begin(id) | Self::End(id)) = self;
+        id
+    }
+}
+
 impl Proposal<'_> {
-    /// Returns what an issue waits for: its blockers and its parts. An issue that has ended waits for nothing.
-    fn waits_for(&self, id: IssueId) -> Vec<IssueId> {
+    /// Returns the moments that come before one. An issue that has ended waits for nothing.
+    fn before(&self, moment: Moment) -> Vec<Moment> {
+        let id = moment.issue();
         let issue = self.graph.issue(id);
-        if issue.as_ref().is_some_and(|issue| issue.status.has_ended()) {
+        let opens = self.opens && id == self.id;
+        if !opens && issue.as_ref().is_some_and(|issue| issue.status.has_ended()) {
             return Vec::new();
         }
-        let of_issue = issue.as_ref().map(|issue| &*issue.attributes.links).unwrap_or_default();
-        let links = if id == self.id { self.links } else { of_issue };
+        if let Moment::End(_) = moment {
+            let parts = self.graph.linked_from(LinkKind::Parent, id).into_iter();
+            let is_part = self.links.contains(&Link { kind: LinkKind::Parent, to: id });
+            let parts = parts.filter(|part| *part != self.id).chain(is_part.then_some(self.id));
+            return parts
+                .map(Moment::End)
+                .chain([Moment::Begin(id)])
+                .chain(self.own_blockers(id))
+                .collect();
+        }
+        let links = self.links_of(id);
         let blockers = links.iter().filter(|link| link.kind == LinkKind::BlockedBy);
-        let parts = self.graph.linked_from(LinkKind::Parent, id).into_iter();
-        let is_part = self.links.contains(&Link { kind: LinkKind::Parent, to: id });
-        blockers
-            .map(|link| link.to)
-            .chain(parts.filter(|part| *part != self.id))
-            .chain(is_part.then_some(self.id))
-            .collect()
+        let blockers = blockers.map(|link| link.to).filter(|blocker| !self.is_within(*blocker, id));
+        let whole = links.iter().find(|link| link.kind == LinkKind::Parent);
+        blockers.map(Moment::End).chain(whole.map(|link| Moment::Begin(link.to))).collect()
+    }
+
+    fn links_of(&self, id: IssueId) -> Vec<Link> {
+        match self.graph.issue(id) {
+            _ if id == self.id => self.links.to_vec(),
+            Some(issue) => issue.attributes.links.to_vec(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the ends of blockers that are parts of what they block: these hold back the end alone.
+    fn own_blockers(&self, id: IssueId) -> Vec<Moment> {
+        let links = self.links_of(id);
+        let blockers = links.iter().filter(|link| link.kind == LinkKind::BlockedBy);
+        let own = blockers.map(|link| link.to).filter(|blocker| self.is_within(*blocker, id));
+        own.map(Moment::End).collect()
+    }
+
+    /// Returns true if an issue is a part of another one, directly or not.
+    fn is_within(&self, id: IssueId, whole: IssueId) -> bool {
+        let parent = |id: &IssueId| {
+            self.links_of(*id).iter().find(|link| link.kind == LinkKind::Parent).map(|link| link.to)
+        };
+        iter::successors(parent(&id), parent).take(Link::MAX_DEPTH).any(|above| above == whole)
     }
 }
 
@@ -105,27 +163,32 @@ impl Proposal<'_> {
 fn refuse_cycle(proposal: &Proposal<'_>) -> Result<(), DomainError> {
     let start = proposal.id;
     let is_part = proposal.links.iter().any(|link| link.kind == LinkKind::Parent);
-    if !is_part && proposal.graph.linked_from(LinkKind::BlockedBy, start).is_empty() {
+    let no_links = |kind| proposal.graph.linked_from(kind, start).is_empty();
+    if !is_part && no_links(LinkKind::BlockedBy) && no_links(LinkKind::Parent) {
         // No issue waits for it. This keeps an import of long chains fast.
         return Ok(());
     }
-    // From which issue each one was reached.
-    let mut reached: HashMap<IssueId, IssueId> = HashMap::new();
-    let mut open = vec![start];
-    while let Some(id) = open.pop() {
-        for next in proposal.waits_for(id) {
-            if next == start {
-                let mut path = vec![start, id];
-                while let Some(&from) = reached.get(&path[path.len() - 1]) {
-                    path.push(from);
+    for start in [Moment::Begin(start), Moment::End(start)] {
+        // From which moment each one was reached.
+        let mut reached: HashMap<Moment, Moment> = HashMap::new();
+        let mut open = vec![start];
+        while let Some(moment) = open.pop() {
+            for next in proposal.before(moment) {
+                if next == start {
+                    let mut path = vec![start, moment];
+                    while let Some(&from) = reached.get(&path[path.len() - 1]) {
+                        path.push(from);
+                    }
+                    path.reverse();
+                    let mut path: Vec<_> = path.into_iter().map(Moment::issue).collect();
+                    path.dedup();
+                    return Err(DomainError::Cycle { path });
                 }
-                path.reverse();
-                return Err(DomainError::Cycle { path });
+                reached.entry(next).or_insert_with(|| {
+                    open.push(next);
+                    moment
+                });
             }
-            reached.entry(next).or_insert_with(|| {
-                open.push(next);
-                id
-            });
         }
     }
     Ok(())

@@ -35,7 +35,7 @@ pub use action::ActionKind;
 pub use attributes::{AttributeValues, Attributes, Label, Link, LinkKind, Parked, Priority};
 pub use claim::{
     Claim, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, ClaimTerms, ClientId, Lease,
-    ReviewPolicy, WithClaim,
+    RequiredClaim, ReviewPolicy, WithClaim,
 };
 pub use command::{Command, CommandTarget, Resolution};
 pub use condition::{Condition, Subject};

@@ -9,14 +9,14 @@
 //! ```
 //!
 //! `complete_issue`, `return_issue` and `close_issue` work from every open status, because an issue whose agent is
-//! gone must be able to move on. `closed` and `rejected` end an issue. `comment_issue` works in every status and
-//! changes none.
+//! gone must be able to move on. `closed` and `rejected` end an issue; only a person opens it again (`ReopenIssue`).
+//! `comment_issue` works in every status and changes none.
 //!
 //! A caller that got no clear answer may repeat `complete_issue`, `return_issue` and `close_issue`: the same words by
 //! the same agent change nothing if they are the last change of the issue. A
 //! [`ClaimRequirement`](super::ClaimRequirement) can require that the caller holds the claim that these commands end.
 
-use super::event::EDIT_ACTION;
+use super::event::{EDIT_ACTION, TRACKER};
 use super::links;
 use super::{
     ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, HAND_EDIT,
@@ -71,8 +71,8 @@ pub fn file(
 ///
 /// # Errors
 ///
-/// Refuses every change but a comment to an issue that has ended, a claim of an issue that is not waiting for one, the
-/// lapse of a claim that has ended, and a new issue whose id is in use.
+/// Refuses every change but a comment and opening it again to an issue that has ended, a claim of an issue that is not
+/// waiting for one, the lapse of a claim that has ended, and a new issue whose id is in use.
 pub fn decide(
     command: &Command,
     issue: &Issue,
@@ -82,6 +82,10 @@ pub fn decide(
     let (agent, kind) = match command {
         Command::AddIssue { .. } | Command::ImportIssue { .. } | Command::InsertIssue { .. } => {
             return Err(DomainError::IdTaken { id: issue.id });
+        }
+        // The agent asks for what it holds, as after a restart.
+        Command::GetNextIssue { issue: Some(_), agent, .. } if issue.is_held_by(agent) => {
+            return Ok(None);
         }
         Command::GetNextIssue { agent, .. } => {
             claimable(issue, Status::Created)?;
@@ -93,6 +97,7 @@ pub fn decide(
         }
         Command::ReturnIssue { .. }
         | Command::CompleteIssue { .. }
+        | Command::ReopenIssue { .. }
         | Command::CloseIssue { .. } => match end_claim(command, issue)? {
             Some(end) => end,
             None => return Ok(None),
@@ -120,8 +125,7 @@ pub fn decide(
             if issue.claim_entry() != Some(*entry) {
                 return Err(DomainError::ClaimEnded { id: issue.id });
             }
-            let holder = issue.history[*entry].agent.as_str();
-            (holder, EventKind::Lapsed { reason: reason.clone() })
+            (TRACKER, EventKind::Lapsed { reason: reason.clone() })
         }
         Command::MergeEdit { theirs, base } => {
             return Ok(edited(issue, theirs, base.as_deref(), at));
@@ -168,7 +172,8 @@ fn patched(before: &Issue, after: &Issue, agent: &str, at: Timestamp) -> Option<
     (!patch.is_empty()).then(|| Event::new(before.id, at, agent, EventKind::Edited { patch }))
 }
 
-/// Decides a command that ends a claim, and returns its agent and what changes; `None` if it repeats the last change.
+/// Decides a command that ends a claim or opens an issue again, and returns its agent and what changes; `None` if it
+/// repeats the last change.
 fn end_claim<'a>(
     command: &'a Command,
     issue: &Issue,
@@ -198,14 +203,33 @@ fn end_claim<'a>(
                 comment,
             })
         }
+        Command::ReopenIssue { comment, agent, .. } => {
+            let kind = reopened(issue, comment, agent)?;
+            return Ok(kind.map(|kind| (agent.as_str(), kind)));
+        }
         _ => return Ok(None),
     };
     if is_last_change(issue, action, comment, agent) {
         return Ok(None);
     }
     open(issue)?;
-    required_claim.check(issue, agent)?;
+    required_claim.check_action(action, issue, agent)?;
     Ok(Some((agent.as_str(), kind(required_claim.comment(comment.as_str(), issue, agent)))))
+}
+
+/// Decides the opening of an issue that has ended; `None` if it repeats the last change.
+fn reopened(
+    issue: &Issue,
+    comment: &CommentText,
+    agent: &AgentName,
+) -> Result<Option<EventKind>, DomainError> {
+    if is_last_change(issue, ActionKind::Reopened, comment, agent) {
+        return Ok(None);
+    }
+    if issue.status.is_open() {
+        return Err(DomainError::StillOpen { id: issue.id, status: issue.status });
+    }
+    Ok(Some(EventKind::Reopened { comment: comment.as_str().to_owned() }))
 }
 
 /// Returns true if the last change of an issue is this action with this comment by this agent.

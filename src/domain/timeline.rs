@@ -1,6 +1,6 @@
 //! The timeline of an issue: history and comments in chronological order.
 
-use super::event::UNDELIVERED_REASON;
+use super::event::{BY_PERSON, CONFLICT};
 use super::text::shortened;
 use super::{ActionKind, Comment, Event, HistoryEntry, Issue, Status, Timestamp};
 
@@ -52,14 +52,35 @@ impl Issue {
         }
     }
 
-    /// Counts how often the issue came back after a claim: returned, or because its claim lapsed. A claim whose answer
-    /// never reached its caller does not count, because no agent tried.
+    /// Counts the failed attempts since a person last edited, unparked, answered or reopened the issue: how often the
+    /// agent that held it returned it. Lapses, returns by others than the holder, and returns for a merge conflict say
+    /// nothing about the issue.
     pub fn failed_attempts(&self) -> usize {
-        let is_abandoned = |entry: &TimelineEntry<'_>| {
-            entry.kind() == ActionKind::Lapsed && entry.comment != Some(UNDELIVERED_REASON)
-        };
-        self.attempts().returns + self.timeline().iter().filter(|entry| is_abandoned(entry)).count()
+        let (mut failed, mut holder) = (0, None);
+        for entry in self.timeline() {
+            match entry.kind() {
+                ActionKind::Claimed | ActionKind::ReviewStarted => holder = Some(entry.agent),
+                ActionKind::Returned => {
+                    let is_own = holder.take() == Some(entry.agent);
+                    failed += usize::from(is_own && !entry.comment.is_some_and(is_conflict));
+                }
+                ActionKind::Completed | ActionKind::Lapsed | ActionKind::Asked => holder = None,
+                ActionKind::Answered | ActionKind::Edited | ActionKind::Reopened => failed = 0,
+                ActionKind::Changed
+                    if entry.action.is_some_and(|action| action.ends_with(BY_PERSON)) =>
+                {
+                    failed = 0;
+                }
+                _ => {}
+            }
+        }
+        failed
     }
+}
+
+/// Returns true for the comment of a return whose reason is a merge conflict.
+fn is_conflict(comment: &str) -> bool {
+    comment.get(..CONFLICT.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(CONFLICT))
 }
 
 impl Issue {

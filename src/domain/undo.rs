@@ -36,8 +36,10 @@ pub struct Undone {
 pub enum LeftReason {
     /// Later changes concern it.
     ChangedSince,
-    /// The issue has ended, and never opens again.
+    /// The issue has ended, and only a person opens it again.
     Ended,
+    /// A person opened the issue again.
+    Reopened,
     /// A claim does not come back: its agent is gone, or works on something else.
     ClaimOver,
     /// Undoing erases nothing that was said.
@@ -53,7 +55,8 @@ impl LeftReason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ChangedSince => "changed since",
-            Self::Ended => "the issue has ended, and never opens again",
+            Self::Ended => "the issue has ended, and only a person opens it again",
+            Self::Reopened => "a person opened the issue again",
             Self::ClaimOver => "a claim that has ended does not come back",
             Self::Said => "what was said stays",
             Self::Untold => "the log does not tell how it became what it is",
@@ -68,9 +71,12 @@ impl LeftReason {
 /// it. A field that another event has changed since stays. A claim that was given up does not come back: the issue
 /// waits where it waited before.
 ///
+/// With `by_person`, an issue that has ended opens again, and one that was opened again ends.
+///
 /// Returns `None` if the events do not lead to this issue, for example because the last one is missing.
-pub fn undo(issue: &Issue, events: &[(&Event, bool)]) -> Option<Undone> {
-    let mut walk = Walk { wanted: issue.clone(), left: Vec::new(), is_status_later: false };
+pub fn undo(issue: &Issue, events: &[(&Event, bool)], by_person: bool) -> Option<Undone> {
+    let wanted = issue.clone();
+    let mut walk = Walk { wanted, by_person, left: Vec::new(), is_status_later: false };
     let (mut after, mut rest) = (issue.clone(), events);
     while let Some(((event, is_undone), earlier)) = rest.split_last() {
         rest = earlier;
@@ -119,6 +125,7 @@ fn undone_removal<'a>(
 /// Goes back through the events of an issue.
 struct Walk {
     wanted: Issue,
+    by_person: bool,
     left: Vec<(&'static str, LeftReason)>,
     /// Whether a later event, which stays, changed the status.
     is_status_later: bool,
@@ -138,8 +145,10 @@ impl Walk {
         }
         let waiting =
             if before.status.is_claimed() { before.status.after_lapse() } else { before.status };
-        let reason = if self.wanted.status.has_ended() {
+        let reason = if self.wanted.status.has_ended() && !self.by_person {
             LeftReason::Ended
+        } else if waiting.has_ended() && !self.by_person {
+            LeftReason::Reopened
         } else if self.is_status_later {
             LeftReason::ChangedSince
         } else {
@@ -178,7 +187,7 @@ impl Walk {
     }
 
     fn end(mut self, issue: &Issue) -> Undone {
-        if issue.status.has_ended() {
+        if issue.status.has_ended() && self.wanted.status.has_ended() {
             self.keep_what_ended(issue);
         }
         self.keep_answered(issue);
@@ -238,12 +247,12 @@ pub fn decide(
     let is_new = |link: &&Link| !issue.attributes.links.contains(link);
     let added: Vec<Link> = wanted.attributes.links.iter().filter(is_new).copied().collect();
     links::check(issue.id, &wanted.attributes.links, &added, graph)?;
+    if issue.status.has_ended() && wanted.status.is_open() {
+        links::check_reopened(wanted, graph)?;
+    }
     let fields = Patch::between(issue, wanted).fields();
     if fields.is_empty() {
         return Err(DomainError::NothingToChange { id: issue.id });
-    }
-    if issue.status.has_ended() && wanted.status != issue.status {
-        return Err(DomainError::Terminal { id: issue.id, status: issue.status });
     }
     let at = now.max(issue.modified_at);
     let mut after = wanted.clone();

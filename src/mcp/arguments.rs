@@ -177,7 +177,9 @@ fn kind(property: &Value) -> &str {
 /// Returns true if a single value has the form of a property.
 fn fits(property: &Value, value: &Value) -> bool {
     if let Some(words) = property["enum"].as_array() {
-        return words.contains(value);
+        // Commands and searches say `all`.
+        let is_all = value == "all" && words.iter().any(|word| word == "any");
+        return is_all || words.contains(value);
     }
     match kind(property) {
         "integer" => {

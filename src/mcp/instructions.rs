@@ -1,7 +1,21 @@
 //! The instructions of the server.
 
-/// The workflow across the tools, which every agent gets when it connects.
-pub(super) const INSTRUCTIONS: &str = "\
+use std::num::NonZeroUsize;
+
+/// Returns the workflow across the tools, which every agent gets when it connects, by the number of failed attempts
+/// after which the tracker parks an issue.
+pub(super) fn instructions(max_attempts: Option<NonZeroUsize>) -> String {
+    let retries = match max_attempts {
+        None => "after three returns, close_issue as rejected and say why".to_owned(),
+        Some(limit) => {
+            format!("what was returned {limit} times is parked")
+        }
+    };
+    INSTRUCTIONS.replace("{retries}", &retries)
+}
+
+/// The workflow, with a place for what happens to an issue that comes back again and again.
+const INSTRUCTIONS: &str = "\
 One issue queue shared by several coding agents: claim an issue before you work on it, and never let \
 go of a claim without complete_issue, return_issue or close_issue.
 
@@ -9,8 +23,8 @@ add_issue -> created -get_next_issue-> in_progress -complete_issue-> completed -
 in_review -close_issue-> closed or rejected (both final). return_issue: back to created, in its old place.
 
 Work in a git worktree (`ait worktree ID`), verify, complete_issue. If you cannot finish, return_issue \
-with what the next one needs to know; after three returns, close_issue as rejected and say why. Review: \
-test the branch, merge it (`ait merge ID`), close_issue. Lead: list_issues with take: 0 counts what is ready.
+with what the next one needs to know; {retries}. Review: test the branch, \
+merge it (`ait merge ID`), close_issue. Lead: list_issues with take: 0 counts what is ready.
 
 Pass the same `agent` in every call. The first 8 digits of an id are enough. Errors say what to do next.";
 
@@ -20,7 +34,11 @@ mod tests {
 
     #[test]
     fn instructions_are_short_and_start_with_the_key_sentence() {
-        assert!(INSTRUCTIONS.chars().count() <= 2000, "{}", INSTRUCTIONS.chars().count());
-        assert!(INSTRUCTIONS.lines().next().unwrap().contains("claim an issue before you work"));
+        for max_attempts in [None, NonZeroUsize::new(1_000)] {
+            let text = instructions(max_attempts);
+            assert!(text.chars().count() <= 2000, "{}", text.chars().count());
+            assert!(text.lines().next().unwrap().contains("claim an issue before you work"));
+            assert!(!text.contains('{'), "{text}");
+        }
     }
 }

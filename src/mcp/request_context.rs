@@ -27,8 +27,8 @@ pub(super) fn extension<T: Send + Sync + 'static>(
 /// What an HTTP request asks for besides its message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RequestOptions {
-    /// The toolsets in its URL.
-    toolsets: Toolsets,
+    /// The toolsets in its URL, if it names any.
+    toolsets: Option<Toolsets>,
     /// The budget in its header.
     reply_budget: Option<ReplyBudget>,
 }
@@ -41,9 +41,10 @@ impl RequestOptions {
     /// A toolset does not exist, or the budget is out of range. The error lists what is valid.
     pub fn of(parts: &Parts) -> Result<Self, String> {
         let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
-        let named = query.filter(|(name, _)| name == "toolsets");
-        let toolsets =
-            named.map(|(_, names)| names.parse::<Toolsets>()).collect::<Result<_, _>>()?;
+        let named = query.filter(|(name, names)| name == "toolsets" && !names.is_empty());
+        let named: Vec<Toolsets> =
+            named.map(|(_, names)| names.parse()).collect::<Result<_, _>>()?;
+        let toolsets = (!named.is_empty()).then(|| named.into_iter().collect());
         let header = parts.headers.get(MAX_REPLY_TOKENS);
         let budget = header.map(|value| String::from_utf8_lossy(value.as_bytes()).parse());
         let reply_budget =
@@ -52,11 +53,11 @@ impl RequestOptions {
     }
 }
 
-/// Returns the toolsets of the client that sent a request: those of the server, and those in the URL. Over HTTP, the
-/// toolset `admin`, which writes files of the project, needs a token of scope `lead`.
+/// Returns the toolsets of the client that sent a request: those in its URL, or else those of the server. Over HTTP,
+/// the toolset `admin`, which writes files of the project, needs a token of scope `lead`.
 pub(super) fn toolsets(context: &RequestContext<RoleServer>, server: Toolsets) -> Toolsets {
     let Some(asked) = extension::<RequestOptions>(context) else { return server };
-    let toolsets = server.union(asked.toolsets);
+    let toolsets = asked.toolsets.unwrap_or(server);
     if is_lead(context) { toolsets } else { toolsets.without(Toolset::Admin) }
 }
 

@@ -69,7 +69,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::event::{LAPSE_ACTION, UNDELIVERED_REASON};
+    use crate::domain::event::{LAPSE_ACTION, TRACKER, UNDELIVERED_REASON};
     use crate::domain::{Issue, Status};
     use crate::mcp::delivery::delivery;
     use crate::mcp::testing::{self, file_issue, only_issue, tracker};
@@ -104,7 +104,7 @@ mod tests {
 
     fn assert_lapsed(issue: &Issue) {
         let last = issue.history.last().unwrap();
-        assert_eq!((last.action.as_str(), last.agent.as_str()), (LAPSE_ACTION, "b"));
+        assert_eq!((last.action.as_str(), last.agent.as_str()), (LAPSE_ACTION, TRACKER));
         assert_eq!(issue.comments.last().unwrap().text, UNDELIVERED_REASON);
     }
 

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::call_log::CallLog;
 use super::context::LazyContext;
 use super::delivery::{Caller, disconnected};
-use super::instructions::INSTRUCTIONS;
+use super::instructions::instructions;
 use super::options::{Toolset, Toolsets};
 use super::reply::ReplyOptions;
 use super::request_context::{self, is_modern, read_only_token};
@@ -142,17 +142,31 @@ impl McpServer {
     }
 
     /// Returns the error for a tool that the client does not have.
-    fn no_tool(&self, name: &str, tools: &ToolSelection) -> ErrorData {
-        let (shown, names) = (shown(name), tools.names());
+    fn no_tool(&self, name: &str, context: &RequestContext<RoleServer>) -> ErrorData {
+        let (shown, names) = (shown(name), self.tools_of(context).names());
         let message = match self.tools.with(Toolsets::ALL).toolset(name) {
             Some(toolset) => format!(
-                "the tool {shown:?} belongs to the toolset {toolset}, which this client does not have: set \
-                 toolsets = [\"{toolset}\"] in ait.toml; there are {names}",
+                "the tool {shown:?} belongs to the toolset {toolset}, which this client does not have: {}; there are \
+                 {names}",
+                self.remedy(toolset, context),
                 toolset = toolset.as_str()
             ),
             None => format!("no tool {shown:?}: there are {names}"),
         };
         ErrorData::invalid_params(message, None)
+    }
+
+    /// Says how a client gets a toolset that it does not have. What is in place already is no remedy.
+    fn remedy(&self, toolset: Toolset, context: &RequestContext<RoleServer>) -> String {
+        let word = toolset.as_str();
+        let is_lead = !request_context::is_http(context) || request_context::is_lead(context);
+        if toolset == Toolset::Admin && !is_lead {
+            return "over HTTP it needs a token of scope lead".to_owned();
+        }
+        match self.options.toolsets.contains(toolset) {
+            true => format!("the URL of this client names others: add {word} to its toolsets"),
+            false => format!("set toolsets = [\"{word}\"] in ait.toml"),
+        }
     }
 
     fn read_only_refusal(&self, token: &str, tools: &ToolSelection) -> Failure {
@@ -295,9 +309,10 @@ impl ServerHandler for McpServer {
             .enable_resources_subscribe()
             .enable_completions()
             .build();
+        let instructions = instructions(self.tracker.claim_settings().max_attempts);
         ServerConfig::new(capabilities)
             .with_server_info(identity)
-            .with_instructions(self.tool_names().in_text(INSTRUCTIONS))
+            .with_instructions(self.tool_names().in_text(&instructions))
     }
 
     async fn initialize(
@@ -367,7 +382,7 @@ impl ServerHandler for McpServer {
         let Some(call) = tools.call(&request.name, call_context, arguments) else {
             self.count_refused(&request.name);
             log.unknown_tool(&context);
-            return Err(self.no_tool(&request.name, tools));
+            return Err(self.no_tool(&request.name, &context));
         };
         let _in_progress = self.metrics.begin();
         let outcome = run_call(call, &context.ct, Caller::of(&context)).await;

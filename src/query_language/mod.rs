@@ -20,7 +20,7 @@ pub use self::keys::{all as known_keys, help as key_help, is_excluding};
 pub use self::lexer::is_saved_name;
 use self::lexer::{Kind, Token};
 pub use self::no_match::NoMatch;
-use crate::domain::{Condition, Order, Query, Timestamp};
+use crate::domain::{Condition, IssueRef, Order, Query, Timestamp};
 
 /// The maximum length of a query, in characters.
 pub const MAX_CHARS: usize = 1_000;
@@ -97,6 +97,11 @@ impl ParsedQuery {
         self.terms.is_empty()
     }
 
+    /// Returns true if it says more than that words occur: a term has a key, or is the id of an issue.
+    pub fn names_more_than_words(&self) -> bool {
+        !self.terms.iter().all(|term| is_of_words(&term.condition))
+    }
+
     /// Returns the conditions that must all hold, in the order of the text.
     pub fn terms(&self) -> &[Term] {
         &self.terms
@@ -134,6 +139,16 @@ fn refuse_long(text: &str) -> Result<(), QueryError> {
         "the query has {count} characters, and at most {MAX_CHARS} are allowed: shorten it"
     );
     Err(QueryError { position: MAX_CHARS + 1, message })
+}
+
+fn is_of_words(condition: &Condition) -> bool {
+    match condition {
+        Condition::Text(text) => text.parse::<IssueRef>().is_err(),
+        Condition::SomeTexts { .. } => true,
+        Condition::Not(one) => is_of_words(one),
+        Condition::All(several) | Condition::Any(several) => several.iter().all(is_of_words),
+        _ => false,
+    }
 }
 
 fn names_status(condition: &Condition) -> bool {

@@ -3,6 +3,7 @@
 use super::agent_interner::Name;
 use super::read_view::ReadView;
 use super::summary::HistoryAction;
+use crate::domain::event::TRACKER;
 
 /// The activity of one agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,10 +30,10 @@ impl ReadView<'_> {
         recent.into_iter().map(|(_, name)| names.text(name)).collect()
     }
 
-    /// Returns all agents in any history. Agents that hold issues come first; both groups are sorted by their latest
-    /// action, newest first.
+    /// Returns all agents in any history, without the tracker. Agents that hold issues come first; both groups are
+    /// sorted by their latest action, newest first.
     pub fn agents(&self) -> Vec<Agent> {
-        let names = self.names().iter().map(|(name, _)| name);
+        let names = self.names().iter().filter(|(_, text)| *text != TRACKER).map(|(name, _)| name);
         let mut agents: Vec<_> = names.filter_map(|name| self.agent(name)).collect();
         agents.sort_by(|one, other| {
             let rank = |agent: &Agent| (!agent.holds.is_empty(), agent.last.0.at);

@@ -114,7 +114,7 @@ impl Digest {
             let is_parked = summary.is_open_and_parked_at(now);
             found.ready += usize::from(is_ready);
             found.parked += usize::from(is_parked);
-            found.blocked += usize::from(!is_ready && view.open_blockers(summary).next().is_some());
+            found.blocked += usize::from(!is_ready && waits(view, summary, now));
             if is_ready || (summary.status == Status::Completed && !is_parked) {
                 found.waiting.push((summary.in_status_since(), summary));
             }
@@ -150,6 +150,14 @@ impl Digest {
             came_back_often: rows(found.returned, ROWS, with_returns),
         }
     }
+}
+
+/// Returns true if an issue waits for a blocker, for its parts, or with a whole of it.
+fn waits(view: &ReadView<'_>, summary: &IssueSummary, now: Timestamp) -> bool {
+    let is_created = summary.status == Status::Created;
+    view.open_blockers(summary).next().is_some()
+        || (is_created && view.issues.open_parts(summary.id).next().is_some())
+        || (is_created && view.issues.waits_with_whole(&summary.attributes, now))
 }
 
 /// The issues of each list, each with the key by which it is sorted.

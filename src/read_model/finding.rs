@@ -36,6 +36,8 @@ string_enum! {
         BlockedByRejected = "blocked_by_rejected",
         /// An issue whose author reviewed it.
         SelfReviewed = "self_reviewed",
+        /// An issue that was worked on and closed without a review.
+        NeverReviewed = "never_reviewed",
         /// An agent that holds many issues.
         Overloaded = "overloaded",
         /// More is filed than ends.

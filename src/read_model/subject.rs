@@ -89,6 +89,10 @@ impl Subject for SummarizedIssue<'_> {
         self.view.issues.open_parts(self.id()).next().is_some()
     }
 
+    fn waits_with_whole(&self, now: Timestamp) -> bool {
+        self.view.issues.waits_with_whole(self.attributes(), now)
+    }
+
     fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool {
         let blocked = self.view.issues.linked_from(LinkKind::BlockedBy, self.id());
         blocked.iter().any(|id| ids.contains(id))

@@ -294,13 +294,9 @@ pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -
 /// The settings of a new project: few tokens, and claims that only their agents end. A project that has others keeps
 /// them.
 const OF_NEW_PROJECTS: [(&str, &str); 2] = [("replies", "compact"), ("claims", "owned")];
-/// The prompt of the agent that reviews. Without it people review, also what they filed themselves.
-const REVIEWER: &str = "code-reviewer";
 /// The prompt of the agent that plans the work of others, and the toolset that it needs.
 const LEAD: &str = "team-lead";
 const PLANNING: &str = "planning";
-/// Who reviews where an agent does.
-const NOT_AUTHOR: &str = "not-author";
 /// After how many failed attempts an issue of a new project is parked.
 const MAX_ATTEMPTS: i64 = 3;
 
@@ -314,11 +310,12 @@ fn settings(request: &SetupRequest<'_>, files: &mut StagedFiles<'_>) -> Result<(
         file.edit(|text| toml::set_missing_setting(text, name, &value.into()))?;
     }
     file.edit(|text| toml::set_missing_setting(text, "max-attempts", &MAX_ATTEMPTS.into()))?;
-    if request.preset.prompts.iter().any(|prompt| prompt == REVIEWER) {
-        file.edit(|text| toml::set_missing_setting(text, "review", &NOT_AUTHOR.into()))?;
-    } else {
-        file.remove_from(|text| toml::unset_setting(text, "review", &NOT_AUTHOR.into()))?;
+    // That of another preset, if the project had one.
+    let review = request.preset.review.as_str();
+    for other in Preset::all().filter(|other| other.review != review) {
+        file.remove_from(|text| toml::unset_setting(text, "review", &other.review.into()))?;
     }
+    file.edit(|text| toml::set_missing_setting(text, "review", &review.into()))?;
     let planning = serde_json::json!([PLANNING]);
     if request.preset.prompts.iter().any(|prompt| prompt == LEAD) {
         file.edit(|text| toml::set_missing_setting(text, "toolsets", &planning))?;

@@ -28,6 +28,8 @@ pub struct Preset {
     pub description: String,
     /// The prompts that the project gets; the first one is for the agent that the user starts.
     pub prompts: Vec<String>,
+    /// Who reviews, for the setting `review`.
+    pub review: String,
     /// The workflow that agents are told, in Markdown.
     pub workflow: String,
 }

@@ -19,7 +19,7 @@ pub(super) struct ClaimOrder {
     ready: OrdSet<ReadyKey>,
     /// The completed issues that can be claimed, by priority and position.
     reviews: OrdSet<(Priority, usize)>,
-    /// The positions of issues that are parked until a time. The other indexes lack them.
+    /// The positions of open issues that are parked until a time. The other indexes lack them.
     parked: OrdSet<(Timestamp, usize)>,
     /// The positions of issues with an open question to people.
     questions: OrdSet<usize>,
@@ -95,15 +95,17 @@ impl ClaimOrder {
 
     /// Inserts the issue at a position, if it waits. `is_free` says that it waits for no other issue.
     pub fn insert(&mut self, issue: &Issue, position: usize, is_free: bool) {
+        self.parked.extend(until(issue).map(|until| (until, position)));
         if !matches!(issue.status, Status::Created | Status::Completed) {
             return;
         }
         if issue.open_question().is_some() {
             self.questions.insert(position);
         }
-        if let Some(parked) = &issue.attributes.parked {
-            self.parked.extend(parked.until.map(|until| (until, position)));
-        } else if issue.status == Status::Completed {
+        if issue.attributes.parked.is_some() {
+            return;
+        }
+        if issue.status == Status::Completed {
             self.reviews.insert((issue.attributes.effective_priority(), position));
         } else if is_free {
             self.ready.insert(key(issue, position));
@@ -112,6 +114,9 @@ impl ClaimOrder {
 
     /// Removes the issue at a position.
     pub fn remove(&mut self, issue: &Issue, position: usize) {
+        if let Some(until) = until(issue) {
+            self.parked.remove(&(until, position));
+        }
         match issue.status {
             Status::Created => drop(self.ready.remove(&key(issue, position))),
             Status::Completed => {
@@ -120,9 +125,6 @@ impl ClaimOrder {
             _ => return,
         }
         self.questions.remove(&position);
-        if let Some(until) = issue.attributes.parked.as_ref().and_then(|parked| parked.until) {
-            self.parked.remove(&(until, position));
-        }
     }
 
     /// Returns the first issue that an agent can claim for work, among those that are not parked.
@@ -158,6 +160,12 @@ impl ClaimOrder {
     pub fn due(&self, now: Timestamp) -> impl Iterator<Item = usize> {
         self.parked.iter().take_while(move |(until, _)| *until <= now).map(|(_, at)| *at)
     }
+}
+
+/// Returns until when an open issue is parked, if that has an end.
+fn until(issue: &Issue) -> Option<Timestamp> {
+    let parked = issue.attributes.parked.as_ref().filter(|_| issue.status.is_open())?;
+    parked.until
 }
 
 fn key(issue: &Issue, position: usize) -> ReadyKey {

@@ -141,6 +141,7 @@ impl<'a> Fields<'a> {
             "completed" => EventKind::Completed { comment: self.comment? },
             "closed" => EventKind::Closed { comment: self.comment? },
             "rejected" => EventKind::Rejected { comment: self.comment? },
+            "reopened" => EventKind::Reopened { comment: self.comment? },
             "commented" => {
                 EventKind::Commented { comment: self.comment?, leaves_entry: self.entry }
             }

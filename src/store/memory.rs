@@ -140,9 +140,9 @@ impl IndexedIssues {
             return Err(DomainError::IdTaken { id: issue.id });
         }
         self.positions.insert(issue.id, position);
-        self.enqueue(&issue, position);
         let issue = Arc::new(issue);
         self.issues.push_back(StoredIssue::Parsed(Arc::clone(&issue)));
+        self.enqueue(&issue, position);
         self.revision = Revision::new();
         self.revisions.push_back(self.revision);
         Ok(issue)
@@ -272,8 +272,8 @@ impl IndexedIssues {
         for kept in behind {
             let (issue, position) = (kept.issue(), self.issues.len());
             self.positions.insert(issue.id, position);
-            self.enqueue(&issue, position);
             self.issues.push_back(kept);
+            self.enqueue(&issue, position);
             self.revisions.push_back(Revision::new());
         }
     }
@@ -347,10 +347,10 @@ impl IndexedIssues {
         let parent = issue.attributes.parent();
         self.dequeue(&issue, position);
         change(&mut issue);
-        self.enqueue(&issue, position);
-        self.requeue(parent);
         let issue = Arc::new(issue);
         self.issues.set(position, StoredIssue::Parsed(Arc::clone(&issue)));
+        self.enqueue(&issue, position);
+        self.requeue(parent);
         self.revision = Revision::new();
         self.revisions.set(position, self.revision);
         Ok(issue)
@@ -403,8 +403,12 @@ impl IndexedIssues {
 
     /// Brings the issues up to date in the order of claims that may wait for an issue.
     fn requeue_linked(&mut self, issue: &Issue) {
-        let blocked: Vec<_> = self.claims.linked_from(LinkKind::BlockedBy, issue.id).collect();
-        self.requeue(blocked.into_iter().chain(issue.attributes.parent()));
+        let mut waiting: Vec<_> = self.claims.linked_from(LinkKind::BlockedBy, issue.id).collect();
+        waiting.push(issue.id);
+        // Parts wait with their wholes.
+        let below: Vec<_> = waiting.iter().flat_map(|id| self.parts_below(*id)).collect();
+        waiting.pop();
+        self.requeue(waiting.into_iter().chain(below).chain(issue.attributes.parent()));
     }
 
     fn requeue(&mut self, ids: impl IntoIterator<Item = IssueId>) {

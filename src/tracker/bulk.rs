@@ -95,7 +95,9 @@ impl Tracker {
     ) -> Vec<Command> {
         let mut commands = Vec::new();
         if bulk.change != IssueChange::default() {
-            let (change, agent) = (Box::new(bulk.change.clone()), agent.clone());
+            let says_by_person = self.says_by_person();
+            let change = Box::new(IssueChange { says_by_person, ..bulk.change.clone() });
+            let agent = agent.clone();
             commands.push(Command::ChangeIssue { issue: id.into(), change, agent });
         }
         match &bulk.end {
@@ -104,7 +106,7 @@ impl Tracker {
                     id.into(),
                     comment.clone(),
                     agent.clone(),
-                    proof,
+                    self.claim_requirement(proof),
                 ));
             }
             Some(BulkEnd::Close(resolution, comment)) => {

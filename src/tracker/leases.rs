@@ -322,13 +322,9 @@ impl Tracker {
         reason: &str,
     ) -> Result<(), StoreError> {
         let Some(entry) = claimed.claim_entry() else { return Ok(()) };
-        let agent = claimed.holder().and_then(|holder| AgentName::try_from(holder.agent).ok());
         let (issue, reason) = (claimed.id, reason.to_owned());
-        let mut commands = vec![Command::LapseClaim { issue, entry, client, reason }];
-        if let (Some(limit), Some(agent)) = (self.claims.max_attempts, agent) {
-            commands.push(Command::ParkAfterAttempts { issue: issue.into(), limit, agent });
-        }
-        self.store.commit(commands, self.now()).await.map(drop)
+        let lapse = Command::LapseClaim { issue, entry, client, reason };
+        self.store.commit(vec![lapse], self.now()).await.map(drop)
     }
 
     /// Looks for claims of clients that are gone, once a second, and lets them lapse. Renews clients that are

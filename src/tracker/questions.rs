@@ -100,7 +100,8 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Changed, StoreError> {
-        let (required_claim, before) = (self.claim_requirement(proof), self.now());
+        let required_claim = self.requirement_on(&issue, &agent, proof).await?;
+        let before = self.now();
         let asked =
             self.change([Command::AskHuman { issue, question, agent, required_claim }]).await?;
         // A repeated question was told of when it was new.

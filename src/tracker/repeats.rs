@@ -13,7 +13,7 @@ use super::{StoreError, Tracker};
 use crate::domain::{AgentName, Issue, IssueId};
 
 /// How long a request id stands for one request.
-const REQUEST_LIFETIME: Duration = Duration::from_hours(24);
+const REQUEST_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What became of a request.
 #[derive(Clone, PartialEq, Debug)]

@@ -140,8 +140,8 @@ impl UndoOutcome {
 }
 
 impl Tracker {
-    /// Undoes changes with one commit. What later changes concern stays, and so does what was said; ended issues do not
-    /// open again. With `is_dry_run`, nothing changes, and the result says what would.
+    /// Undoes changes with one commit. What later changes concern stays, and so does what was said; ended issues open
+    /// again only if a person undoes their end. With `is_dry_run`, nothing changes, and the result says what would.
     ///
     /// The cost is that of reading the events since the first change.
     ///
@@ -316,7 +316,8 @@ impl Tracker {
                 .collect();
             let untold =
                 || Undone { undoing: Undoing::Nothing, left: vec![("issue", LeftReason::Untold)] };
-            let found = undo::undo(&issue, &marked).or_else(|| is_last.then(untold));
+            let found =
+                undo::undo(&issue, &marked, proof.is_person).or_else(|| is_last.then(untold));
             let Some(found) = found else { return Ok(None) };
             let commands = self.commands_of(&issue, &found.undoing, &undone, agent, proof)?;
             planned.push(Planned { id: *id, issue: Some(issue), undone: found, commands });

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 
 use super::{Repository, branch_of, changed_files, named, worktrees};
 use crate::domain::ErrorCode;
+use crate::domain::event::CONFLICT;
 use crate::setup::WORKTREES;
 
 /// The lock file, in the directory that all worktrees share.
@@ -257,7 +258,8 @@ impl PendingMerge<'_> {
         }
         let names = named(files.iter());
         let reason = format!(
-            "{branch} conflicts with {base} in {names}; the merge is undone: return the issue, and name these files"
+            "{branch} conflicts with {base} in {names}; the merge is undone: return the issue with the comment \
+             \"{CONFLICT}: {names}\""
         );
         Err(NotMerged::about(files, reason))
     }

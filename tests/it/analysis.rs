@@ -226,7 +226,7 @@ fn context_includes_linked_issues_attempts_and_git_commits() {
 
     let found = report(&mut client, "get_context", json!({ "issue_id": &issue[..8] }));
     let context = &found["contexts"][0];
-    let row = |id: &str, title: &str| json!([format!("{} created {title}", &id[..8])]);
+    let row = |id: &str, title: &str| json!([format!("{} created: {title}", &id[..8])]);
     assert_eq!(context["issue"]["title"], "issue", "{found}");
     assert_eq!(
         [&context["parent"], &context["children"], &context["blockedBy"], &context["duplicates"]],

@@ -43,7 +43,7 @@ fn query_handle_survives_a_restart_and_changes_can_be_undone() {
     let found = report(&mut client, "query_issues", json!({ "query": "login" }));
     assert_eq!((&found["count"], found["preview"].as_array().unwrap().len()), (&json!(12), 10));
     let row = found["preview"][3].as_str().unwrap();
-    assert_eq!(row, format!("3: {} created Login fails 3", &id(3)[..8]));
+    assert_eq!(row, format!("3: {} created: Login fails 3", &id(3)[..8]));
     let handle = found["handle"].as_str().unwrap().to_owned();
     // Filed after the query, so not in the handle.
     client.add("Login fails again", "bug");
@@ -156,6 +156,38 @@ fn answers_have_the_numbers_of_their_own_changes_in_postgres() {
     answers_have_the_numbers_of_their_own_changes(&["--store", &url]);
 }
 
+/// A word alone would find the issues that contain it, and change those.
+#[test]
+fn items_that_are_no_query_change_nothing() {
+    let directory = directory();
+    write_issues(directory.path(), &issues());
+    let mut client = lead(directory.path());
+    let found = report(&mut client, "query_issues", json!({ "query": "login" }));
+    for items in ["All", "everything", "\"all\"", "login fails", "-login", "[0", "0]", "[[0]]", " "]
+    {
+        let reject = json!({
+            "handle": found["handle"], "items": items, "agent": "lead", "end": "reject", "comment": "c",
+            "dry_run": false,
+        });
+        let refused = client.call("change_issues", reject).refusal();
+        assert!(
+            refused.contains("must be \"all\", an array of indices, or criteria"),
+            "{items}: {refused}"
+        );
+    }
+    let rejected = stored_issues(directory.path())
+        .iter()
+        .filter(|issue| issue["status"] == "rejected")
+        .count();
+    assert_eq!(rejected, 0);
+    let all = json!({
+        "handle": found["handle"], "items": "all", "agent": "lead", "end": "reject", "comment": "c",
+    });
+    let preview = report(&mut client, "change_issues", all);
+    assert!(preview["warning"].as_str().unwrap().contains("agents cannot undo"), "{preview}");
+    client.close();
+}
+
 #[test]
 fn items_accept_all_indices_or_a_query() {
     let directory = directory();
@@ -180,8 +212,8 @@ fn items_accept_all_indices_or_a_query() {
         (json!("0,2-5"), 5),
         (json!("[1, 2]"), 2),
         (json!([1, 2]), 2),
-        (json!("login"), 8),
-        (json!("fails \"fails 3\""), 1),
+        (json!("status:created login"), 8),
+        (json!("kind:bug fails \"fails 3\""), 1),
         (json!("status:closed"), 0),
         (json!(id(9)[..8]), 0),
         (json!({ "statuses": ["created", "closed"], "kinds": ["bug"] }), 8),
@@ -288,17 +320,19 @@ fn undo_warns_before_it_ends_issues() {
         run(path, &["add", title, "-a", "dev"]).ok();
     }
     let preview = run(path, &["undo", "--last", "-a", "dev", "--dry-run"]);
-    assert!(preview.log.contains("there is no undo"), "{preview:?}");
+    assert!(preview.log.contains("agents cannot undo the end"), "{preview:?}");
     let mut client = lead(path);
     let by = json!({ "agent": "lead", "by_agent": "dev", "since": "1h" });
     let preview = report(&mut client, "undo_change", by);
-    assert!(preview["warning"].as_str().unwrap().contains("there is no undo"), "{preview}");
+    assert!(
+        preview["warning"].as_str().unwrap().contains("agents cannot undo the end"),
+        "{preview}"
+    );
     // The proposed call undoes the changes shown, and no later ones.
     assert!(preview["next"].as_str().unwrap().contains("change: \"1-2\""), "{preview}");
     client.close();
     let undone = run(path, &["undo", "--last", "-a", "dev", "--yes"]);
-    assert!(undone.log.contains("undone, with the changes 3"), "{undone:?}");
-    assert!(!undone.log.contains("takes that back"), "{undone:?}");
+    assert!(undone.log.contains("undone; `ait undo 3"), "{undone:?}");
     // The undo keeps an owned claim and names only that reason.
     run(path, &["next", "-a", "dev"]).ok();
     let refused = run(path, &["undo", "4", "-a", "lead", "--yes"]);
@@ -358,7 +392,10 @@ fn change_issues_returns_parks_links_and_rejects() {
     assert_eq!(change(&mut client, "status:open", rejected), 10);
     let by = json!({ "agent": "lead", "by_agent": "lead", "since": "1h" });
     let preview = report(&mut client, "undo_change", by);
-    assert!(preview["left"][0].as_str().unwrap().contains("never opens again"), "{preview}");
+    assert!(
+        preview["left"][0].as_str().unwrap().contains("only a person opens it again"),
+        "{preview}"
+    );
     client.close();
 }
 
@@ -426,7 +463,10 @@ fn bulk_command_previews_then_changes_and_can_be_undone() {
     ended(&["bulk", "login status:all", "-p", "0", "--yes"], 1, "stays: issue");
     ended(&["bulk", "nowhere", "-p", "0", "--yes"], 1, "`nowhere` excludes");
     // An empty query, as from an unset variable, matches no issue instead of all.
-    ended(&["bulk", "", "--reject", "-m", "x", "--yes"], 2, "the query is empty");
+    ended(&["bulk", "", "--reject", "-m", "x", "--yes"], 2, "write is:open");
+    for word in ["All", "everything", "*"] {
+        ended(&["bulk", word, "--reject", "-m", "x", "--yes"], 2, "write is:open");
+    }
     // A leading minus excludes issues; it is not a flag.
     ended(&["bulk", "-label:ui", "-p", "0", "--dry-run"], 1, "excludes");
     ended(&["list", "-label:ui", "login"], 0, "no issue matches");
@@ -458,10 +498,11 @@ fn bulk_command_previews_then_changes_and_can_be_undone() {
     ended(&["undo", "7", "--last"], 2, "cannot be used with");
 
     let close = ["bulk", "fails", "3", "--close", "-m", "fixed"];
-    ended(&[&close[..], &["--dry-run"]].concat(), 0, "there is no undo");
-    let closed = ended(&[&close[..], &["--yes"]].concat(), 0, "changed 1 issue, with the change");
-    assert!(!closed.contains("ait undo"), "{closed}");
-    ended(&["undo", "--last", "--yes"], 1, "never opens again");
+    ended(&[&close[..], &["--dry-run"]].concat(), 0, "agents cannot undo the end");
+    let closed = ended(&[&close[..], &["--yes"]].concat(), 0, "changed 1 issue; `ait undo ");
+    assert!(closed.contains("ait undo"), "{closed}");
+    ended(&["undo", "--last", "--yes"], 0, "takes that back");
+    assert_eq!(stored_issues(path)[3]["status"], "created");
 }
 
 #[test]

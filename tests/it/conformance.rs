@@ -1,11 +1,12 @@
 //! One suite that every store must pass, and a model that every store must match.
 
+use std::iter;
 use std::sync::Arc;
 use std::time::Instant;
 
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, CommentText, Description, DomainError, Issue, IssueGraph,
-    IssueId, IssueRef, LinkKind, Order, Query, Resolution, Status, Timestamp, Title,
+    IssueId, IssueRef, Link, LinkKind, Order, Query, Resolution, Status, Timestamp, Title,
 };
 use agent_issue_tracker::store::{
     Committed, JsonStore, MemoryStore, NumberedEvent, State, Store, StoreError,
@@ -426,11 +427,9 @@ impl IssueGraph for Graph {
 }
 
 fn open_parts<'a>(list: &'a [Issue], whole: &Issue) -> impl Iterator<Item = IssueId> + 'a {
-    let mut parts: Vec<_> = list
-        .iter()
-        .filter(|issue| issue.status.is_open() && issue.attributes.parent() == Some(whole.id))
-        .map(|issue| issue.id)
-        .collect();
+    let is_part = |issue: &&Issue| issue.attributes.parent() == Some(whole.id);
+    let open = list.iter().filter(is_part).filter(|issue| issue.status.is_open());
+    let mut parts: Vec<_> = open.map(|issue| issue.id).collect();
     parts.sort();
     parts.into_iter()
 }
@@ -438,8 +437,21 @@ fn open_parts<'a>(list: &'a [Issue], whole: &Issue) -> impl Iterator<Item = Issu
 /// Returns true if the rules let an agent claim an issue.
 fn can_claim(list: &[Issue], issue: &Issue, agent: &AgentName, now: Timestamp) -> bool {
     let is_open = |id: IssueId| list.iter().any(|issue| issue.id == id && issue.status.is_open());
+    let get = |id: IssueId| list.iter().find(|issue| issue.id == id);
+    let parent = |id: IssueId| get(id)?.attributes.parent();
+    let wholes = |id| iter::successors(parent(id), |id| parent(*id)).take(Link::MAX_DEPTH);
+    let holds_back = |id: IssueId| {
+        let is_outside = |blocker| is_open(blocker) && wholes(blocker).all(|above| above != id);
+        get(id).filter(|whole| whole.status.is_open()).is_some_and(
+            |Issue { attributes, .. }| {
+                attributes.is_parked_at(now)
+                    || attributes.linked(LinkKind::BlockedBy).any(is_outside)
+            },
+        )
+    };
     let assignee = issue.attributes.assignee.as_deref();
     assignee.is_none_or(|name| name == agent.as_str())
+        && !wholes(issue.id).any(holds_back)
         && !issue.attributes.is_parked_at(now)
         && !issue.attributes.linked(LinkKind::BlockedBy).any(is_open)
         && open_parts(list, issue).next().is_none()
@@ -462,7 +474,7 @@ fn apply_to_list(
     command: &Command,
     now: Timestamp,
 ) -> Result<Option<Issue>, DomainError> {
-    use agent_issue_tracker::domain::{CommandTarget, rules};
+    use agent_issue_tracker::domain::{CommandTarget, links, rules};
     let found = match command.target() {
         CommandTarget::New(id) => list.iter().position(|issue| issue.id == id),
         CommandTarget::Named(reference) => {
@@ -501,6 +513,8 @@ fn apply_to_list(
             Err(DomainError::OpenParts { id: list[index].id, parts, count })
         }
         (Some(index), _) => {
+            let reopens = matches!(command, Command::ReopenIssue { .. });
+            reopens.then(|| links::check_reopened(&list[index], &graph)).transpose()?;
             if let Some(event) = rules::decide(command, &list[index], now)? {
                 event.apply(&mut list[index]);
             }

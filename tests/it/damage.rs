@@ -104,7 +104,7 @@ fn kind(command: &str) -> Kind {
         "add" => Refuses(&["title", "-c", "bug", "-a", "a"]),
         "next" | "review" => Refuses(&["-a", "a"]),
         "claim" | "release" | "unpark" => Refuses(&[ONE, "-a", "a"]),
-        "return" | "complete" | "close" | "comment" | "park" => {
+        "return" | "complete" | "close" | "reopen" | "comment" | "park" => {
             Refuses(&[ONE, "-m", "text", "-a", "a"])
         }
         "edit" => Refuses(&[ONE, "--title", "other", "-a", "a"]),

@@ -12,7 +12,7 @@ use crate::support::commands::{add, any_command, at, claim, review};
 use crate::support::pgbouncer::Pooler;
 use crate::support::postgres::{open, project, shared};
 use crate::support::stores::apply;
-use crate::{conformance, lease_conformance};
+use crate::{conformance, lease_conformance, review_gate};
 
 #[tokio::test]
 async fn postgres_store_passes_the_suite() {
@@ -21,6 +21,8 @@ async fn postgres_store_passes_the_suite() {
     let Some(many) = project() else { return };
     conformance::claim_from_many_tasks(Arc::new(open(&many))).await;
     conformance::number_own_changes(Arc::new(open(&many))).await;
+    let Some(reviews) = project() else { return };
+    review_gate::give_reviews_by_policy(&open(&reviews)).await;
     assert_eq!(open(&many).id().await, open(&many).id().await);
     assert_ne!(open(&many).id().await, open(&url).id().await);
 }

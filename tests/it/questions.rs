@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::{
-    ClaimRequirement, ClaimTerms, Classification, ClientId, Command, Question,
+    ClaimTerms, Classification, ClientId, Command, Question, RequiredClaim,
 };
 use agent_issue_tracker::tracker::{EventPosition, State};
 use serde_json::{Value, json};
@@ -290,7 +290,7 @@ fn undoing_a_question_restores_the_claim_and_its_lease() {
     run(&add(1, Classification::Bug));
     let terms = ClaimTerms { client: Some(ClientId::new("process-1")), ..ClaimTerms::default() };
     run(&Command::GetNextIssue { issue: None, classification: None, agent: agent(), terms });
-    let (issue, required_claim) = (number(1).into(), ClaimRequirement::Holder);
+    let (issue, required_claim) = (number(1).into(), RequiredClaim::Holder.into());
     let question = Question::new("Why?", &[]).unwrap();
     let (before, event, mut after) =
         run(&Command::AskHuman { issue, question, agent: agent(), required_claim });

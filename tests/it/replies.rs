@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::http::Server;
+use crate::support::http::{Agent, Server};
 use crate::support::{Answer, Client, PATIENCE, ait, directory, get};
 
 fn client(directory: &std::path::Path, arguments: &[&str]) -> Client {
@@ -93,6 +93,9 @@ fn every_tool_accepts_all_parameters_at_once() {
             if tool.starts_with("get_next") {
                 given["wait_seconds"] = json!(0);
             }
+            if toolset == "planning" && tool == "return_issue" {
+                given["force"] = json!(false);
+            }
             call_strictly(&mut client, tool, &given)
         };
         for (title, classification) in [("first", "bug"), ("second", "feature"), ("third", "bug")] {
@@ -180,7 +183,7 @@ fn compact_replies_are_lines_and_short_confirmations() {
     let (id, rest) = filed.split_at(8);
     assert_eq!(rest, " filed: Login fails");
     let claim = client.call("get_next_issue", json!({ "agent": "dev" })).issue();
-    assert_eq!(claim["claim"], "claim 1");
+    assert_eq!((&claim["claim"], claim.get("earlier")), (&json!(1), None));
     assert_eq!(claim.get("history"), None);
     let listed = client.call("list_issues", json!({})).ok();
     let row = listed.strip_prefix("1 issue\n").unwrap();
@@ -226,7 +229,7 @@ fn selected_fields_need_the_toolset_planning() {
     assert!(unknown.contains("the fields are id, title"), "{unknown}");
     let claim =
         with.call("get_next_issue", json!({ "agent": "dev", "fields": "status,title" })).ok();
-    assert_eq!(claim, r#"{"status":"in_progress","title":"first"}"#);
+    assert_eq!(claim, r#"{"status":"in_progress","title":"first","claim":1}"#);
     let response = get(with.port(), "/api/issues?fields=status");
     let listed: Value = serde_json::from_str(&response.body).unwrap();
     assert_eq!(listed["issues"], json!([{ "status": "in_progress" }]));
@@ -254,6 +257,63 @@ fn the_tool_prefix_appears_in_every_tool_name() {
     assert!(gone["message"].as_str().unwrap().contains("team_add_issue"), "{gone}");
     let prompt = client.request("prompts/get", json!({ "name": "developer" })).to_string();
     assert!(prompt.contains("team_get_next_issue"), "{prompt}");
+}
+
+/// The toolsets in a URL narrow a server that has more, and no error names a remedy that is in place.
+#[test]
+fn the_url_of_a_client_narrows_the_toolsets_of_the_server() {
+    let directory = directory();
+    let server = Server::start_with(directory.path(), 0, &["--toolsets", "planning,admin"]);
+    let tools = |query: &str| {
+        let mut agent = Agent::new(server.port);
+        agent.query = query.to_owned();
+        agent.begin();
+        let list = agent.request("tools/list", json!({})).json().to_string();
+        let refused = |agent: &mut Agent, tool: &str| {
+            let params = json!({ "name": tool, "arguments": {} });
+            agent.request("tools/call", params).json().to_string()
+        };
+        let [digest, doctor] = ["get_digest", "run_doctor"].map(|tool| refused(&mut agent, tool));
+        (list, digest, doctor)
+    };
+    let (list, _, doctor) = tools("");
+    assert!(list.contains("get_digest") && !list.contains("run_doctor"), "{list}");
+    assert!(
+        doctor.contains("needs a token of scope lead") && !doctor.contains("ait.toml"),
+        "{doctor}"
+    );
+    let (list, digest, _) = tools("?toolsets=lifecycle");
+    assert!(list.contains("add_issue") && !list.contains("get_digest"), "{list}");
+    assert!(!list.contains("\"fields\""), "{list}");
+    assert!(
+        digest.contains("the URL of this client names others") && !digest.contains("ait.toml"),
+        "{digest}"
+    );
+    let (list, _, _) = tools("?toolsets=");
+    assert!(list.contains("get_digest"), "{list}");
+}
+
+#[test]
+fn all_and_any_statuses_mean_the_same_everywhere() {
+    let directory = directory();
+    let mut client = client(directory.path(), &["--toolsets", "planning"]);
+    let id = client.add("ended", "bug");
+    let close = json!({ "issue_id": id, "resolution": "closed", "comment": "c", "agent": "dev" });
+    client.call("close_issue", close).ok();
+    for word in ["all", "any"] {
+        assert_eq!(
+            list(&mut client, json!({ "status": word, "classification": word }))["count"],
+            1
+        );
+        assert_eq!(list(&mut client, json!({ "query": format!("status:{word}") }))["count"], 1);
+        let listed = get(client.port(), &format!("/api/issues?status={word}")).json();
+        assert_eq!(listed["total"], 1, "{listed}");
+        assert!(get(client.port(), &format!("/?status={word}")).body.contains("ended"));
+        for command in [&["list", "--status", word][..], &["list", &format!("status:{word}")]] {
+            let shown = crate::support::runs::run(directory.path(), command);
+            assert!(shown.out.contains("ended"), "{shown:?}");
+        }
+    }
 }
 
 #[test]

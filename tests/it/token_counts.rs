@@ -233,10 +233,31 @@ fn no_reply_exceeds_the_budget() {
 
 #[test]
 fn compact_replies_stay_within_their_limits() {
-    let limits = [25, 400, 4_000, 1_500, 3_000];
+    let limits = [20, 400, 4_000, 1_500, 3_000];
     for ((what, issues, tool, arguments), limit) in typical().into_iter().zip(limits) {
         let text = reply(&issues, "compact", tool, arguments);
         assert!(tokens(&text) <= limit, "{what}: {} tokens: {text}", tokens(&text));
+    }
+}
+
+/// With the toolset `planning`, a confirmation has the version of the issue, too.
+#[test]
+fn compact_confirmations_have_at_most_20_tokens() {
+    let directory = directory();
+    let arguments = ["--replies", "compact", "--toolsets", "planning"];
+    let mut client = Client::spawn(ait(directory.path()).args(arguments));
+    client.initialize();
+    for number in 0..30 {
+        let title = format!("{number} {}", words(8, number));
+        let add =
+            json!({ "title": title, "description": "", "classification": "bug", "agent": "a" });
+        let filed = client.call("add_issue", add).ok();
+        let id = filed.split(' ').next().unwrap();
+        let done = json!({ "issue_id": id, "comment": "c", "agent": "developer-2" });
+        for reply in [filed.clone(), client.call("complete_issue", done).ok()] {
+            assert!(tokens(&reply) <= 20, "{}: {reply}", tokens(&reply));
+            assert!(reply.contains(", version "), "{reply}");
+        }
     }
 }
 

@@ -336,7 +336,7 @@ pub async fn undo_ends_a_protected_claim_only_by_force() {
         undo(&tracker, &UndoSelection::Numbers(event_numbers(range, range))).await.issues[0].undone,
         ["priority"]
     );
-    let forced = ClaimProof { number: None, is_forced: true };
+    let forced = ClaimProof { is_forced: true, ..ClaimProof::default() };
     let undone = tracker.undo(&selection, &name("lead"), forced, false).await.unwrap();
     assert_eq!(undone.issues[0].undone, ["status"]);
     assert_eq!(get(&tracker, id).await.status, Status::Created);

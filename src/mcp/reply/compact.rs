@@ -14,11 +14,11 @@ use crate::span::humanize_duration;
 /// How much of a title and of a holder's name a row shows, in characters.
 const TITLE_IN_ROW: usize = 100;
 /// The longest confirmation, in estimated tokens.
-const CONFIRMATION: usize = 25;
+const CONFIRMATION: usize = 20;
 /// How many comments a claim shows.
 const COMMENTS: usize = 10;
 /// The keys that a claim has besides those of an issue.
-const OWN_KEYS: [&str; 2] = ["claim", "more"];
+const OWN_KEYS: [&str; 3] = ["claim", "earlier", "more"];
 
 /// Writes a row: short id, classification, status, holder, time since the last change, title.
 pub(super) fn row(listed: &ListedIssue, now: Timestamp) -> String {
@@ -39,9 +39,12 @@ fn marks(listed: &ListedIssue, now: Timestamp) -> String {
     let labels = attributes.labels.iter().map(ToString::to_string);
     let assignee = attributes.assignee.as_ref().map(|name| format!("for {}", on_one_line(name)));
     let blocked = listed.is_blocked.then(|| "blocked".to_owned());
+    let parts = listed.waits_for_parts.then(|| "parts".to_owned());
     let parked = attributes.is_parked_at(now).then(|| "parked".to_owned());
     let gone = listed.gone.map(|gone| gone.to_string());
-    let marks = priority.into_iter().chain(labels).chain(assignee).chain(blocked).chain(parked);
+    let claim = listed.claim.map(|number| format!("claim {number}"));
+    let priority = claim.into_iter().chain(priority);
+    let marks = priority.chain(labels).chain(assignee).chain(blocked).chain(parts).chain(parked);
     let marks = marks.chain(gone);
     match marks.collect::<Vec<_>>().join(", ") {
         marks if marks.is_empty() => marks,
@@ -66,29 +69,42 @@ pub(super) fn list(list: &List, rows: &[String], more: Option<String>) -> String
     text
 }
 
-/// Writes a confirmation. The title is cut as far as necessary.
-pub(super) fn confirmation(what: &str, issue: &Issue) -> String {
+/// Writes a confirmation that ends with `rest`. The title is cut as far as necessary, and left out before a rest.
+pub(super) fn confirmation(what: &str, issue: &Issue, rest: &str) -> String {
+    let without_title = format!("{} {what}{rest}", issue.id.short());
+    if !rest.is_empty() {
+        return without_title;
+    }
     let title = on_one_line(&shortened(&issue.title, TITLE_IN_ROW));
-    let lengths = (0..=TITLE_IN_ROW).rev().step_by(4);
+    let lengths = (4..=TITLE_IN_ROW).rev().step_by(4);
     let mut texts =
         lengths.map(|chars| format!("{} {what}: {}", issue.id.short(), shortened(&title, chars)));
     let fits = |text: &String| budget::line_fits(text, CONFIRMATION);
-    texts.find(fits).unwrap_or_else(|| format!("{} {what}", issue.id.short()))
+    texts.find(fits).unwrap_or(without_title)
 }
 
-/// Writes an issue for the agent that has just claimed it: without its history and its older comments.
-pub(super) fn claim(issue: &Issue, list_tool: &str) -> serde_json::Result<String> {
+/// Writes an issue for the agent that has just claimed it: without its history and its older comments. `links` are the
+/// lines of its links, if they are known.
+pub(super) fn claim(
+    issue: &Issue,
+    links: Option<&[String]>,
+    list_tool: &str,
+) -> serde_json::Result<String> {
     #[derive(Serialize)]
     struct Claim<'a> {
         id: IssueId,
-        claim: String,
+        claim: usize,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        earlier: Option<String>,
         title: &'a str,
         description: &'a str,
         classification: Classification,
         status: Status,
         comments: &'a [Comment],
         #[serde(flatten)]
-        attributes: &'a Attributes,
+        attributes: Attributes,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        links: Option<&'a [String]>,
         #[serde(flatten)]
         unknown_keys: &'a UnknownKeys,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,23 +117,22 @@ pub(super) fn claim(issue: &Issue, list_tool: &str) -> serde_json::Result<String
     let older = issue.comments.len().saturating_sub(COMMENTS);
     json(&Claim {
         id: issue.id,
-        claim: attempts(issue),
+        claim: issue.claim_number(),
+        earlier: issue.earlier_attempts(),
         title: &issue.title,
         description: &issue.description,
         classification: issue.classification,
         status: issue.status,
         comments: &issue.comments[older..],
-        attributes: &issue.attributes,
+        attributes: match links {
+            Some(_) => issue.attributes.with_links(&[]),
+            None => issue.attributes.clone(),
+        },
+        links,
         unknown_keys: &issue.unknown_keys,
         more: (older > 0)
             .then(|| format!("{older} older comments: call {list_tool} with this issue_id")),
     })
-}
-
-/// Returns the number of the claim, and what earlier attempts left.
-fn attempts(issue: &Issue) -> String {
-    let earlier = issue.earlier_attempts().map(|text| format!("; {text}")).unwrap_or_default();
-    format!("claim {}{earlier}", issue.claim_number())
 }
 
 /// Puts a text on one line, without control characters.

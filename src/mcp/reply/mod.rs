@@ -113,8 +113,14 @@ pub struct List {
 impl List {
     /// Returns a page that is written as JSON, and that no other page follows.
     pub fn plain(page: Page, now: Timestamp) -> Self {
-        let listed =
-            |issue| ListedIssue { issue, is_short_id_unique: false, is_blocked: false, gone: None };
+        let listed = |issue| ListedIssue {
+            issue,
+            is_short_id_unique: false,
+            is_blocked: false,
+            waits_for_parts: false,
+            gone: None,
+            claim: None,
+        };
         Self {
             total: page.total,
             is_at_least: !page.is_exact,
@@ -136,8 +142,12 @@ pub struct ListedIssue {
     pub is_short_id_unique: bool,
     /// Whether it waits for an open issue.
     pub is_blocked: bool,
+    /// Whether it waits for its parts.
+    pub waits_for_parts: bool,
     /// That the client of its claim is gone.
     pub gone: Option<GoneClient>,
+    /// The number of its claim, for the agent that holds it.
+    pub claim: Option<usize>,
 }
 
 /// The client of a claim is gone.
@@ -200,17 +210,18 @@ impl ReplyOptions {
         match reply {
             Reply::Text(text) => Ok(text.clone()),
             Reply::Confirmation { what, issue, change } => {
-                let mut text = match self.format {
+                let mut rest = String::new();
+                if self.is_planning {
+                    rest += &format!(", version {}", issue.version());
+                }
+                rest += &numbered(change.as_ref());
+                Ok(match self.format {
                     ReplyFormat::Json => {
                         let Issue { id, status, modified_at, .. } = &**issue;
-                        format!("Issue {id} {what}: status {status}, {modified_at}")
+                        format!("Issue {id} {what}: status {status}, {modified_at}{rest}")
                     }
-                    ReplyFormat::Compact => compact::confirmation(what, issue),
-                };
-                if self.is_planning {
-                    text += &format!(", version {}", issue.version());
-                }
-                Ok(text + &numbered(change.as_ref()))
+                    ReplyFormat::Compact => compact::confirmation(what, issue, &rest),
+                })
             }
             Reply::Filed { issues, change } => {
                 let short: Vec<_> = issues.iter().map(|issue| issue.id.short()).collect();
@@ -247,12 +258,16 @@ impl ReplyOptions {
         let WholeIssue { issue, skip, is_claim, change, fields, neighbours, gone } = whole;
         let list_tool = self.names.full("list_issues");
         if let Some(fields) = fields {
-            let selected = fields.select(issue);
+            let number = is_claim.then(|| issue.claim_number());
+            let selected = with_claim_number(fields.select(issue), number);
             return Ok(trim::fit(selected, self.max_tokens.tokens()));
         }
         let text = match (self.format, is_claim, skip) {
             (_, _, 1..) => None,
-            (ReplyFormat::Compact, true, 0) => Some(compact::claim(issue, &list_tool)?),
+            (ReplyFormat::Compact, true, 0) => {
+                let links = Some(&*neighbours.links).filter(|links| !links.is_empty());
+                Some(compact::claim(issue, links, &list_tool)?)
+            }
             _ => Some(json(&**issue)?),
         };
         // Behind `{`, so that agents read it first.
@@ -294,10 +309,13 @@ impl ReplyOptions {
         let (mut bytes, mut tokens, mut counted) = (0, 0, 0);
         for listed in &list.issues {
             let mut row = match &list.fields {
-                Some(fields) => fields.select(&listed.issue).to_string(),
+                Some(fields) => {
+                    with_claim_number(fields.select(&listed.issue), listed.claim).to_string()
+                }
                 None if is_compact => compact::row(listed, list.now),
                 None => {
-                    let row = IssueRow { gone: listed.gone, ..IssueRow::from(&*listed.issue) };
+                    let ListedIssue { issue, gone, claim, .. } = listed;
+                    let row = IssueRow { gone: *gone, claim: *claim, ..IssueRow::from(&**issue) };
                     serde_json::to_string(&row)?
                 }
             };
@@ -372,6 +390,17 @@ fn claim_member(issue: &Issue, is_new: bool, gone: Option<GoneClient>) -> String
     format!("\"claim\":{claim},")
 }
 
+/// Adds the number of the claim to selected fields, for the agent that holds it: it needs the number in later calls.
+fn with_claim_number(mut selected: Value, number: Option<usize>) -> Value {
+    if let (Value::Object(selected), Some(number)) = (&mut selected, number) {
+        match selected.entry("claim").or_insert_with(|| number.into()) {
+            Value::Object(claim) => drop(claim.insert("number".to_owned(), number.into())),
+            claim => *claim = number.into(),
+        }
+    }
+    selected
+}
+
 /// Joins two JSON objects. The second one may be missing.
 fn joined(mut object: String, members: &str) -> String {
     if let Some(members) = members.strip_prefix('{') {
@@ -404,6 +433,9 @@ pub(super) struct IssueRow<'a> {
     created_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     gone: Option<GoneClient>,
+    /// The number of its claim, for the agent that holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claim: Option<usize>,
 }
 
 impl<'a> From<&'a Issue> for IssueRow<'a> {
@@ -415,6 +447,7 @@ impl<'a> From<&'a Issue> for IssueRow<'a> {
             status: issue.status,
             created_at: issue.created_at,
             gone: None,
+            claim: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::budget;
 use crate::domain::text::shortened;
-use crate::domain::{Issue, IssueGraph, IssueId, LinkKind, Status};
+use crate::domain::{Issue, IssueGraph, IssueId, Link, LinkKind, Status};
 use crate::tracker::IndexedIssues;
 
 /// How many issues of each kind a reply shows.
@@ -23,6 +23,8 @@ pub struct Neighbours {
     pub blocks: Vec<Arc<Issue>>,
     /// Its blockers that were rejected: what it waited for will not be done.
     pub rejected_blockers: Vec<IssueId>,
+    /// Its links, each as a line.
+    pub links: Vec<String>,
 }
 
 impl Neighbours {
@@ -43,6 +45,7 @@ impl Neighbours {
                 .linked(LinkKind::BlockedBy)
                 .filter(is_rejected)
                 .collect(),
+            links: issue.attributes.links.iter().map(|link| link_line(*link, issues)).collect(),
         }
     }
 
@@ -71,8 +74,17 @@ impl Neighbours {
     }
 }
 
+/// Returns a link as a line: its kind, and the other issue.
+fn link_line(link: Link, issues: &IndexedIssues) -> String {
+    let other = match issues.get(link.to) {
+        Some(other) => issue_line(&other),
+        None => link.to.short(),
+    };
+    format!("{} {other}", link.kind)
+}
+
 /// Returns an issue as a line: its short id, its status and the beginning of its title.
 pub(in crate::mcp) fn issue_line(issue: &Issue) -> String {
     let title = shortened(&issue.title, TITLE_CHARS);
-    format!("{} {} {title}", issue.id.short(), issue.status)
+    format!("{} {}: {title}", issue.id.short(), issue.status)
 }

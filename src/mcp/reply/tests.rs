@@ -146,7 +146,7 @@ fn compact_claims_replace_the_history_by_a_count() {
     let issue = issue("d", &comments, &history.map(str::to_owned), json!({"labels": ["a"]}));
     let text = options(ReplyFormat::Compact, 10_000).write(&whole(&issue, true)).unwrap();
     let reply: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(reply["claim"], "claim 2; returned once");
+    assert_eq!((&reply["claim"], &reply["earlier"]), (&json!(2), &json!("returned once")));
     assert_eq!(reply.get("history"), None);
     assert_eq!(reply["comments"].as_array().unwrap().len(), 10);
     assert_eq!(reply["comments"][0]["text"], "comment 2");
@@ -164,7 +164,9 @@ fn list(titles: &[String], total: usize, skip: usize) -> Reply {
             issue: Arc::new(issue),
             is_short_id_unique: true,
             is_blocked: false,
+            waits_for_parts: false,
             gone: None,
+            claim: None,
         }
     };
     let issues = titles.iter().map(listed).collect();
@@ -235,7 +237,9 @@ fn issues_with_every_label_stay_within_the_smallest_budget() {
             issue: issue.clone(),
             is_short_id_unique: false,
             is_blocked: true,
+            waits_for_parts: false,
             gone: None,
+            claim: None,
         };
         let issues = (0..count).map(|_| row()).collect();
         let now = Timestamp::parse("2026-01-31T11:00:00.000Z").unwrap();

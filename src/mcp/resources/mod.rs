@@ -303,14 +303,13 @@ async fn saved_query(server: &McpServer, name: &str) -> Result<List, ReadError> 
 /// Returns the presets as their files describe them.
 fn presets(replies: &ReplyOptions) -> Result<Read, ReadError> {
     let presets: Value = Preset::all()
-        .map(|Preset { name, description, prompts, workflow }| {
+        .map(|Preset { name, description, prompts, workflow, review }| {
             json!({
                 "name": name,
                 "description": description,
                 "command": format!("ait init --preset {name}"),
                 "prompts": prompts,
-                // No preset has settings, and clients may read the key.
-                "settings": {},
+                "settings": { "review": review },
                 "workflow": workflow.trim_end(),
             })
         })

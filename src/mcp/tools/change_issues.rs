@@ -170,8 +170,8 @@ impl Criteria {
 }
 
 /// What `items` takes.
-const ITEMS: &str = "Invalid items: must be \"all\", an array of indices, or criteria: a query such as `status:created`, or an \
-    object with some of statuses, kinds, labels, title_contains, idle_days_min and idle_days_max";
+const ITEMS: &str = "Invalid items: must be \"all\", an array of indices, or criteria: a query with a key such as \
+    `status:created login`, or an object with some of statuses, kinds, labels, title_contains, idle_days_min and idle_days_max";
 
 impl FromStr for Items {
     type Err = String;
@@ -196,7 +196,11 @@ impl FromStr for Items {
             return Ok(Self::Query(text.to_owned()));
         }
         // Lists are often written as JSON.
-        let places = text.trim_matches(['[', ']']).split(',').map(|part| {
+        let list = match text.strip_prefix('[') {
+            Some(rest) => rest.strip_suffix(']').ok_or(ITEMS)?,
+            None => text,
+        };
+        let places = list.split(',').map(|part| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |text: &str| text.trim().parse::<usize>().ok().filter(|at| *at < MAX_BULK);
             let (first, last) = (number(first).ok_or(ITEMS)?, number(last).ok_or(ITEMS)?);
@@ -223,6 +227,10 @@ async fn chosen(
         Items::Criteria(criteria) => (criteria.query(), criteria),
     };
     let parsed = context.parse_exact_query(&text)?;
+    if matches!(items, Items::Query(_)) && !parsed.names_more_than_words() {
+        // A word such as `All` or `everything` is meant otherwise.
+        return Err(Failure::invalid(ITEMS));
+    }
     let condition = Condition::Ids(ids.iter().copied().collect());
     let base = Query { condition, order: Order::Filed, take: MAX_BULK, ..Query::default() };
     let page = context.read_model.list(parsed.narrow(base)).await?;
@@ -264,7 +272,7 @@ fn report(outcome: &BulkOutcome, bulk: &BulkChange, is_dry_run: bool) -> serde_j
         report["change"] = numbers.into();
     }
     if bulk.ends_issues() && !outcome.changed.is_empty() {
-        report["warning"] = hints::NEVER_OPEN_AGAIN.into();
+        report["warning"] = hints::ENDS_FOR_AGENTS.into();
     }
     if is_dry_run {
         report["next"] = "nothing was changed yet: call again with dry_run: false".into();

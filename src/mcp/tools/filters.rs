@@ -10,6 +10,8 @@ use crate::field_selection::FieldSelection;
 use crate::mcp::schema::{any_string, one_of_words, string_schema};
 
 const ANY: &str = "any";
+/// As commands and searches say it.
+const ALL: &str = "all";
 const OPEN: &str = "open";
 
 /// A status, all open ones, or any.
@@ -22,7 +24,7 @@ impl TryFrom<String> for StatusFilter {
 
     fn try_from(word: String) -> Result<Self, String> {
         let set = match &*word {
-            ANY => Some(StatusSet::ALL),
+            ANY | ALL => Some(StatusSet::ALL),
             OPEN => Some(StatusSet::open()),
             word => Status::from_word(word).map(|status| Some(status).into()),
         };
@@ -39,7 +41,7 @@ impl TryFrom<String> for ClassificationFilter {
     type Error = String;
 
     fn try_from(word: String) -> Result<Self, String> {
-        if word == ANY {
+        if word == ANY || word == ALL {
             return Ok(Self(None));
         }
         let known = Classification::from_word(&word);

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{CallContext, Tool};
-use crate::domain::Query;
+use crate::domain::{IssueId, Query};
 use crate::mcp::options::Toolset;
+use crate::mcp::reply::Reply;
 use crate::mcp::result::{Failure, Success};
 use crate::read_model::FindingKind;
 use crate::triage::{DEFAULT_TAKE, Reader, TriageReport};
@@ -50,6 +52,21 @@ impl Tool for FindProblems {
         for reported in &mut report.findings {
             reported.next = context.replies.names.in_text(&reported.next);
         }
-        Success::report(report)
+        let mut report = serde_json::to_value(report).map_err(Failure::not_json)?;
+        if context.replies.is_compact() {
+            make_compact(&mut report);
+        }
+        Ok(Success::done(Reply::Report(report)))
+    }
+}
+
+/// Writes each issue on one line: short id, status and title.
+fn make_compact(report: &mut Value) {
+    for finding in report["findings"].as_array_mut().into_iter().flatten() {
+        for issue in finding["issues"].as_array_mut().into_iter().flatten() {
+            let text = |key: &str| issue[key].as_str().unwrap_or_default();
+            let id = IssueId::parse(text("id")).map(|id| id.short()).unwrap_or_default();
+            *issue = format!("{id} {}: {}", text("status"), text("title")).into();
+        }
     }
 }

@@ -3,14 +3,16 @@
 use chrono::Utc;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::{CallContext, Tool};
-use crate::domain::AgentName;
+use crate::domain::{AgentName, Timestamp};
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::Reply;
 use crate::mcp::result::{Failure, Success};
 use crate::mcp::shown;
 use crate::read_model::Digest;
+use crate::span::humanize_duration;
 use crate::time_arg::{FORMS, TimeArg};
 
 pub(super) struct GetDigest;
@@ -62,7 +64,33 @@ impl Tool for GetDigest {
                 row["gone"] = true.into();
             }
         }
+        if context.replies.is_compact() {
+            make_compact(&mut report, now);
+        }
         let text = context.replies.report_within(report, MAX_DIGEST_TOKENS);
         Ok(Success::done(Reply::Text(text)))
     }
+}
+
+/// Writes each row on one line: short id, status, agent, time since, title, and what else there is.
+fn make_compact(report: &mut Value, now: Timestamp) {
+    for rows in report.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        let first = rows.get_mut("first").and_then(Value::as_array_mut);
+        for row in first.into_iter().flatten() {
+            *row = line(row, now).into();
+        }
+    }
+}
+
+fn line(row: &Value, now: Timestamp) -> String {
+    let text = |key: &str| row[key].as_str().unwrap_or("-");
+    let since = Timestamp::parse(text("since")).unwrap_or(now);
+    let age = humanize_duration(now.millis_since(since)).replace(' ', "");
+    let agent = text("agent").replace(' ', "_");
+    let returns = row["returns"].as_u64().map(|count| format!("returned {count} times"));
+    let gone = (row["gone"] == true).then(|| "gone".to_owned());
+    let asks = row["question"].as_str().map(|question| format!("asks: {question}"));
+    let rest: Vec<_> = [returns, gone, asks].into_iter().flatten().collect();
+    let rest = if rest.is_empty() { String::new() } else { format!(" [{}]", rest.join(", ")) };
+    format!("{} {} {agent} {age} {}{rest}", text("id"), text("status"), text("title"))
 }

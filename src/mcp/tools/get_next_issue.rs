@@ -88,7 +88,10 @@ async fn held(
     let statuses = Status::ALL.iter().copied().filter(|status| status.is_claimed()).collect();
     let condition = Condition::Holder(Some(agent.as_str().to_owned()));
     let query = Query { statuses, classification, condition, take: MAX_ROWS, ..Query::default() };
-    let held = list(context, query).await?;
+    let mut held = list(context, query).await?;
+    for listed in &mut held.issues {
+        listed.claim = Some(listed.issue.claim_number());
+    }
     Ok(match &*held.issues {
         [] => Success::nothing("You hold no issue.".to_owned()),
         [only] => {

@@ -133,8 +133,9 @@ pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, St
             issue.id.short().parse().is_ok_and(|short: IssueRef| all.position(&short).is_ok())
         });
         let is_blocked = all.as_ref().is_some_and(|all| all.is_blocked(&issue));
+        let waits_for_parts = all.as_ref().is_some_and(|all| all.waits_for_parts(&issue));
         let gone = GoneClient::of(&issue, &gone);
-        ListedIssue { issue, is_short_id_unique, is_blocked, gone }
+        ListedIssue { issue, is_short_id_unique, is_blocked, waits_for_parts, gone, claim: None }
     });
     let issues = listed.collect();
     let now = tracker.now();

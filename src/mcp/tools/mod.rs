@@ -75,7 +75,8 @@ pub(super) struct CallContext {
 impl CallContext {
     /// Returns what a caller says of its claim, with the number that it gave.
     fn proof(&self, number: Option<NonZeroUsize>) -> ClaimProof {
-        ClaimProof { number: number.map(NonZeroUsize::get), is_forced: self.is_lead }
+        let number = number.map(NonZeroUsize::get);
+        ClaimProof { number, is_forced: self.is_lead, is_person: false }
     }
 
     /// Parses a query; an empty one without a text.
@@ -151,10 +152,12 @@ impl CallContext {
         self.tracker.wait_for_next(kind, agent, end).await
     }
 
-    /// Returns an issue that the caller has just claimed. The claim lapses if the caller goes meanwhile.
+    /// Returns an issue that the caller has just claimed. The claim lapses if the caller goes meanwhile, unless the
+    /// caller held the issue before.
     async fn claimed(self, claimed: Changed, fields: Option<FieldSelection>) -> Success {
         let Changed { issue, events } = claimed;
-        let claim = Some(UndeliveredClaim::new(self.tracker.clone(), Arc::clone(&issue)));
+        let is_new = !events.is_empty();
+        let claim = is_new.then(|| UndeliveredClaim::new(self.tracker.clone(), Arc::clone(&issue)));
         let neighbours = read_after_change(self.neighbours(&issue)).await.unwrap_or_default();
         let whole = WholeIssue { neighbours, ..WholeIssue::claimed(issue, fields) };
         Success { claim, events, ..Success::done(Reply::Issue(whole)) }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{CallContext, Tool};
-use crate::domain::{AgentName, CommentText, IssueRef};
+use crate::domain::{AgentName, ClaimProof, CommentText, IssueRef};
 use crate::mcp::result::{Failure, Success, confirmation};
 
 pub(super) struct ReturnIssue;
@@ -21,6 +21,9 @@ pub(super) struct Args {
     agent: AgentName,
     /// Claim number
     claim: Option<NonZeroUsize>,
+    /// Another agent's claim
+    #[schemars(extend("toolset" = "planning"))]
+    force: Option<bool>,
 }
 
 impl Tool for ReturnIssue {
@@ -30,8 +33,13 @@ impl Tool for ReturnIssue {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let Args { issue_id, comment, agent, claim } = args;
+        let Args { issue_id, comment, agent, claim, force } = args;
+        let is_forced = force == Some(true);
+        if is_forced && claim.is_none() {
+            return Err(Failure::invalid("force needs the number of the claim that is to end"));
+        }
         let proof = context.proof(claim);
+        let proof = ClaimProof { is_forced: proof.is_forced || is_forced, ..proof };
         let changed = context.tracker.return_issue(issue_id.into(), comment, agent, proof).await?;
         Ok(confirmation("returned", changed))
     }

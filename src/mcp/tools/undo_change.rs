@@ -97,7 +97,7 @@ fn report(outcome: &UndoOutcome, is_dry_run: bool) -> Value {
     if let Some(events) = &outcome.events {
         report["change"] = events.to_string().into();
     }
-    let ends = outcome.ends_issues().then(|| hints::NEVER_OPEN_AGAIN.to_owned());
+    let ends = outcome.ends_issues().then(|| hints::ENDS_FOR_AGENTS.to_owned());
     let warnings: Vec<_> =
         ends.into_iter().chain(outcome.log_begins.map(|at| at.to_string())).collect();
     if !warnings.is_empty() {

@@ -27,17 +27,40 @@ pub(super) fn overloaded<'a>(input: &'a FindingInput<'a>) -> Hits<'a> {
 }
 
 pub(super) fn self_reviewed<'a>(input: &'a FindingInput<'a>) -> Hits<'a> {
+    reviews(input, own_review)
+}
+
+pub(super) fn never_reviewed<'a>(input: &'a FindingInput<'a>) -> Hits<'a> {
+    reviews(input, no_review)
+}
+
+/// Returns what is wrong with the reviews that go on, and those of issues that were closed lately.
+fn reviews<'a>(input: &'a FindingInput<'a>, why: fn(&IssueSummary) -> Option<Why>) -> Hits<'a> {
     let reviewed = input.view.index.rows.iter().enumerate().filter(|(_, row)| match row.status {
         Status::InReview => true,
         Status::Closed => input.age(row.since) <= SELF_REVIEW_WITHIN_MS,
         _ => false,
     });
-    let hits = reviewed.filter_map(|(at, _)| {
+    let hits = reviewed.filter_map(move |(at, _)| {
         let summary = &*input.view.summaries()[at];
-        let why = own_review(summary)?;
+        let why = why(summary)?;
         Some(Hit::new(at, u64::MAX - input.age(summary.modified_at), why))
     });
     Box::new(hits)
+}
+
+/// Returns who closed an issue that agents worked on without a review since. What its author closed is another finding.
+fn no_review(summary: &IssueSummary) -> Option<Why> {
+    if summary.status != Status::Closed || own_review(summary).is_some() {
+        return None;
+    }
+    let actions = &summary.actions;
+    let is_work = |kind| matches!(kind, ActionKind::Claimed | ActionKind::Completed);
+    let worked = actions.iter().rposition(|action| is_work(action.kind))?;
+    let after = &actions[worked + 1..];
+    let is_reviewed = after.iter().any(|action| action.kind == ActionKind::ReviewStarted);
+    let closed = after.iter().rfind(|action| action.kind == ActionKind::Closed)?;
+    (!is_reviewed).then_some(Why::NoReview(closed.agent))
 }
 
 /// Returns who reviews or closed what it completed itself. A review by another agent after the completion counts for

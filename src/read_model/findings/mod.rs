@@ -126,6 +126,7 @@ fn rule(kind: FindingKind) -> Rule {
         FindingKind::ParentState => Rule::Queue(linked::parents),
         FindingKind::BlockedByRejected => Rule::Issue(linked::blocked_by_rejected),
         FindingKind::SelfReviewed => Rule::Queue(agents::self_reviewed),
+        FindingKind::NeverReviewed => Rule::Queue(agents::never_reviewed),
         FindingKind::Overloaded => Rule::Queue(agents::overloaded),
         FindingKind::FilingFasterThanClosing => Rule::Queue(waiting::filing_faster_than_closing),
     }

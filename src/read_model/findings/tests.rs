@@ -221,7 +221,8 @@ fn link_cases() -> Vec<Case> {
 }
 
 fn agent_cases() -> Vec<Case> {
-    use FindingKind::{FilingFasterThanClosing, Overloaded, SelfReviewed};
+    use FindingKind::{FilingFasterThanClosing, NeverReviewed, Overloaded, SelfReviewed};
+    let (work, by_rev) = ((6, "dev", CLAIMED), (1, "rev", CLOSED));
     let done = (5, "dev", COMPLETED);
     let held = |count: usize| {
         let claimed =
@@ -237,6 +238,16 @@ fn agent_cases() -> Vec<Case> {
         numbers.map(|number| issue(number, fields(number))).collect::<Vec<_>>()
     };
     vec![
+        (NeverReviewed, of_history("closed", &[FILED, work, (1, "dev", CLOSED)]), Some(vec![1])),
+        (NeverReviewed, of_history("closed", &[FILED, work, done, by_rev]), Some(vec![1])),
+        (
+            NeverReviewed,
+            of_history("closed", &[FILED, work, done, (2, "rev", REVIEW), by_rev]),
+            None,
+        ),
+        (NeverReviewed, of_history("closed", &[FILED, work, done, (1, "dev", CLOSED)]), None),
+        (NeverReviewed, of_history("closed", &[FILED, by_rev]), None),
+        (NeverReviewed, of_history("rejected", &[FILED, work, (1, "dev", "Issue rejected")]), None),
         (SelfReviewed, of_history("in_review", &[FILED, done, (1, "dev", REVIEW)]), Some(vec![1])),
         (SelfReviewed, of_history("in_review", &[FILED, done, (1, "rev", REVIEW)]), None),
         (SelfReviewed, of_history("closed", &[FILED, done, (1, "dev", CLOSED)]), Some(vec![1])),

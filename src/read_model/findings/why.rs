@@ -25,6 +25,7 @@ pub(super) enum Why {
     RejectedBlocker,
     OwnReview(Name),
     OwnClosing(Name),
+    NoReview(Name),
     Holds(Name, usize),
     Filed { filed: usize, ended: usize },
 }
@@ -36,6 +37,7 @@ impl Why {
             Self::Held(name, _)
             | Self::OwnReview(name)
             | Self::OwnClosing(name)
+            | Self::NoReview(name)
             | Self::Holds(name, _) => Some(*name),
             _ => None,
         }
@@ -68,6 +70,7 @@ impl Why {
             Self::RejectedBlocker => "it waited for an issue that was rejected".to_owned(),
             Self::OwnReview(agent) => format!("{} reviews what it completed itself", name(agent)),
             Self::OwnClosing(agent) => format!("{} closed what it completed itself", name(agent)),
+            Self::NoReview(agent) => format!("{} closed it without a review", name(agent)),
             Self::Holds(agent, count) => format!("{} holds {count} issues", name(agent)),
             Self::Filed { filed, ended } => {
                 let window = humanize_duration(FILING_WINDOW_MS);
@@ -126,6 +129,10 @@ impl FindingKind {
             Self::BlockedByRejected => "created, and blocked by an issue that was rejected".to_owned(),
             Self::SelfReviewed => format!(
                 "reviewed now, or closed in the last {}, by the agent that completed it, and by no other",
+                span(SELF_REVIEW_WITHIN_MS)
+            ),
+            Self::NeverReviewed => format!(
+                "worked on, and closed in the last {} without a review, by another agent than the one that completed it",
                 span(SELF_REVIEW_WITHIN_MS)
             ),
             Self::Overloaded => format!("an agent that holds at least {MANY_CLAIMS} issues"),

@@ -187,6 +187,7 @@ pub(super) fn contradiction(state: &State, event: &Event) -> Option<Contradictio
         EventKind::Claimed => status == Status::Created,
         EventKind::ReviewStarted => status == Status::Completed,
         EventKind::Lapsed { .. } | EventKind::TakenUp { .. } => status.is_claimed(),
+        EventKind::Reopened { .. } => status.has_ended(),
         EventKind::Returned { .. }
         | EventKind::Completed { .. }
         | EventKind::Closed { .. }

@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::iter;
 use std::sync::Arc;
 
 use imbl::Vector;
 
 use super::{IndexedIssues, Queue};
-use crate::domain::{Classification, Issue, IssueId, LinkKind, Status, StatusSet, Timestamp};
+use crate::domain::{Classification, Issue, IssueId, Link, LinkKind, Status, StatusSet, Timestamp};
 use crate::store::claim_order::ClaimOrder;
 use crate::store::holders::Holders;
 use crate::store::stored_issue::{RawIssue, Revision, StoredIssue};
@@ -130,7 +131,8 @@ impl IndexedIssuesBuilder {
         claims
     }
 
-    /// Returns the positions of the issues that wait for an open one: a blocker or a part. The ids are sorted.
+    /// Returns the positions of the issues that wait for an open one, a blocker or a part, or with a whole that is
+    /// parked or blocked. The ids are sorted.
     fn waiting(&self) -> HashSet<usize> {
         let mut waiting = HashSet::new();
         if self.special.is_empty() {
@@ -145,14 +147,28 @@ impl IndexedIssuesBuilder {
             let found = self.ids.binary_search_by_key(&id, |(id, _)| *id).ok();
             found.map(|at| self.ids[at].1)
         };
+        let whole = |at: &usize| {
+            let found = self.special.binary_search_by_key(at, |(at, _)| *at).ok();
+            found.and_then(|found| self.special[found].1.attributes.parent()).and_then(position)
+        };
+        let wholes = |at: usize| iter::successors(whole(&at), whole).take(Link::MAX_DEPTH);
+        let mut holding_back = HashSet::new();
         for (at, issue) in &self.special {
-            let mut blockers = issue.attributes.linked(LinkKind::BlockedBy).filter_map(position);
-            if blockers.any(|blocker| is_open[blocker]) {
+            let blockers = issue.attributes.linked(LinkKind::BlockedBy).filter_map(position);
+            let open: Vec<_> = blockers.filter(|blocker| is_open[*blocker]).collect();
+            if !open.is_empty() {
                 waiting.insert(*at);
+            }
+            let mut outside =
+                open.iter().filter(|blocker| wholes(**blocker).all(|above| above != *at));
+            if is_open[*at] && (issue.attributes.parked.is_some() || outside.next().is_some()) {
+                holding_back.insert(*at);
             }
             let parent = issue.attributes.parent().filter(|_| is_open[*at]);
             waiting.extend(parent.and_then(position));
         }
+        let parts = self.special.iter().map(|(at, _)| *at);
+        waiting.extend(parts.filter(|at| wholes(*at).any(|above| holding_back.contains(&above))));
         waiting
     }
 }

@@ -191,6 +191,10 @@ impl Subject for StoredSubject<'_> {
         self.issues.open_parts(self.issue.id).next().is_some()
     }
 
+    fn waits_with_whole(&self, now: Timestamp) -> bool {
+        self.issues.waits_with_whole(&self.issue.attributes, now)
+    }
+
     fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool {
         let blocked = self.issues.linked_from(LinkKind::BlockedBy, self.issue.id);
         blocked.iter().any(|id| ids.contains(id))

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::connection::Param;
 use super::needs::bounds;
 use super::rows::storable;
+use super::sql::{HELD_BACK, WAITS_ITSELF};
 use crate::domain::condition::IdName;
 use crate::domain::{Condition, IssueId, LinkKind, Timestamp};
 
@@ -101,7 +102,13 @@ impl Selection {
             Condition::Changed(range) => self.times("i.modified", range),
             Condition::Active(range) => self.times("i.active", range),
             Condition::Ready(now) => {
-                format!("(i.status = 0 AND NOT i.waits AND NOT {})", self.parked(*now))
+                // A claim unparks what was parked until a time, and only then its parts are shown as ready.
+                let whole_is_parked = self.parked(*now).replace("i.", "a.");
+                let held_back = HELD_BACK.replace("{parked}", &whole_is_parked);
+                format!(
+                    "(i.status = 0 AND NOT {} AND (NOT i.waits OR NOT ({WAITS_ITSELF} OR {held_back})))",
+                    self.parked(*now)
+                )
             }
             Condition::Blocked => format!(
                 "(i.status < 4 AND EXISTS (SELECT FROM {{s}}.links l JOIN {{s}}.issues o ON o.id = l.target \

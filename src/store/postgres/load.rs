@@ -143,18 +143,13 @@ async fn take(
     let sql = &database.sql;
     let mut is_due = false;
     loop {
-        let now: [Param<'_>; 1] = [(&needs.now_ms, Type::INT8)];
-        let unpark = async {
-            if is_due {
-                run(client, sql, &sql.unpark, &now).await?;
-            }
-            Ok(())
-        };
+        if is_due {
+            unpark(client, sql, needs.now_ms).await?;
+        }
         let events = if needs.draw_by_claiming() { 0 } else { events };
         // What is held is read after the locks: an issue that is ready waits for none of it.
-        let (_, mut claims, held, mut reserved) = tokio::try_join!(
+        let (mut claims, held, mut reserved) = tokio::try_join!(
             biased;
-            unpark,
             read_candidates(client, database, needs),
             read_held(client, sql, needs),
             reserve(client, sql, events),
@@ -170,6 +165,18 @@ async fn take(
         }
         return Ok(Taken { claims, held, reserved });
     }
+}
+
+/// Shows issues whose parking has ended as not parked, and decides again whether their parts wait.
+async fn unpark(client: &ClientWrapper, sql: &Statements, now_ms: i64) -> Result<(), Failure> {
+    let now: [Param<'_>; 1] = [(&now_ms, Type::INT8)];
+    let unparked = run(client, sql, &sql.unpark, &now).await?;
+    let ids: Vec<Uuid> = unparked.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let none: Vec<Uuid> = Vec::new();
+    let waiting: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&none, Type::UUID_ARRAY)];
+    run(client, sql, &sql.lock_waiting, &waiting).await?;
+    run(client, sql, &sql.set_waiting, &waiting).await?;
+    Ok(())
 }
 
 async fn read_candidates(
@@ -219,19 +226,11 @@ async fn read_reviews(
     sql: &Statements,
     needs: &Needs,
 ) -> Result<Vec<Row>, Failure> {
-    let has_any = needs.reviewers.iter().any(|(_, is_strict)| !is_strict);
-    let strict = needs.reviewers.iter().filter(|(_, is_strict)| *is_strict);
-    let mut names: Vec<String> = strict.map(|(name, _)| name.clone()).collect();
-    let mut is_strict = vec![true; names.len()];
-    if has_any {
-        // All agents that may review everything get the same issue.
-        names.push(String::new());
-        is_strict.push(false);
-    }
+    let (names, filers): (Vec<String>, Vec<String>) = needs.reviewers.iter().cloned().unzip();
     let (count, now) = (needs.reviews as i64, needs.now_ms);
     let params: [Param<'_>; 4] = [
         (&names, Type::TEXT_ARRAY),
-        (&is_strict, Type::BOOL_ARRAY),
+        (&filers, Type::TEXT_ARRAY),
         (&count, Type::INT8),
         (&now, Type::INT8),
     ];

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
-use super::rows::storable;
+use super::rows::{filer_mark, storable};
 use super::sql::advisory_key;
 use crate::domain::{
     Command, CommandTarget, IssueChange, IssueId, IssueRef, Link, ReviewPolicy, Timestamp,
@@ -22,9 +22,9 @@ pub(super) struct Needs {
     pub sets_keys: bool,
     /// The claims for work, by kind: how many each agent makes.
     pub work: BTreeMap<Option<i16>, BTreeMap<String, usize>>,
-    /// The claims for review, and who makes them under which policy.
+    /// The claims for review, and for each agent what no author of the issue may be: two names, or empty ones.
     pub reviews: usize,
-    pub reviewers: BTreeSet<(String, bool)>,
+    pub reviewers: BTreeSet<(String, String)>,
     /// The agents whose claims are counted.
     pub counted: BTreeSet<String>,
     /// The latest time of the commands, for issues that are parked until then.
@@ -52,8 +52,13 @@ impl Needs {
             }
             CommandTarget::NextReview(agent, policy) => {
                 self.reviews += 1;
-                let is_strict = policy == ReviewPolicy::NotAuthor;
-                self.reviewers.insert((storable(agent.as_str()), is_strict));
+                let agent = storable(agent.as_str());
+                self.reviewers.insert(match policy {
+                    // All agents that may review everything get the same issue.
+                    ReviewPolicy::Anyone => Default::default(),
+                    ReviewPolicy::NotAuthor => (agent, String::new()),
+                    ReviewPolicy::Uninvolved => (agent.clone(), filer_mark(&agent)),
+                });
             }
         }
         match command {
@@ -81,6 +86,8 @@ impl Needs {
                     self.counted.insert(storable(agent.as_str()));
                 }
             }
+            // Everything counts that it waits for again.
+            Command::ReopenIssue { .. } => self.adds_links = true,
             // Their issue, with those around it, is enough.
             Command::ReturnIssue { .. }
             | Command::CompleteIssue { .. }

@@ -10,7 +10,9 @@ use uuid::Uuid;
 
 use super::connection::Param;
 use super::error::Failure;
-use crate::domain::{ActionKind, Classification, ClientId, Issue, IssueId, Label, Lease, Status};
+use crate::domain::{
+    ActionKind, Classification, ClientId, HistoryEntry, Issue, IssueId, Label, Lease, Status,
+};
 use crate::store::State;
 use crate::store::memory::IndexedIssuesBuilder;
 
@@ -89,12 +91,20 @@ pub(super) fn storable(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
-/// Returns who filed or completed an issue.
+/// Returns who worked on or completed an issue, and with a [mark](filer_mark) who filed it.
 pub(super) fn authors(issue: &Issue) -> String {
-    let is_author =
-        |action: &str| matches!(ActionKind::of(action), ActionKind::Filed | ActionKind::Completed);
-    let history = issue.history.iter().filter(|entry| is_author(&entry.action));
-    names(history.map(|entry| entry.agent.as_str()))
+    let author = |entry: &HistoryEntry| match ActionKind::of(&entry.action) {
+        ActionKind::Claimed | ActionKind::Completed => Some(entry.agent.clone()),
+        ActionKind::Filed => Some(filer_mark(&entry.agent)),
+        _ => None,
+    };
+    let authors: Vec<_> = issue.history.iter().filter_map(author).collect();
+    names(authors.iter().map(String::as_str))
+}
+
+/// Returns how the agent that filed an issue stands among its authors. No name begins so.
+pub(super) fn filer_mark(agent: &str) -> String {
+    format!("\u{2}{agent}")
 }
 
 /// Returns who occurs in the history of an issue.

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::connection::{Connections, Param};
 use super::error::Failure;
-use super::rows::{FactColumns, Facts};
-use super::sql::{advisory_key, quoted};
+use super::rows::{FactColumns, Facts, authors};
+use super::sql::{Statements, advisory_key, quoted};
 use crate::domain::Issue;
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
@@ -21,6 +22,7 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0006.sql"),
     include_str!("migrations/0007.sql"),
     include_str!("migrations/0008.sql"),
+    include_str!("migrations/0009.sql"),
 ];
 
 /// How long it may take to look which version a schema has.
@@ -73,6 +75,15 @@ pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(
     if found < 7 {
         fill_facts(&session, schema).await?;
     }
+    if found < 9 {
+        fill_authors(&session, schema).await?;
+        let read = format!("SELECT DISTINCT source FROM {}.links WHERE kind = 0", quoted(schema));
+        let rows = session.query_typed(&read, &[]).await?;
+        let parts: Vec<Uuid> = rows.iter().map(|row| row.get(0)).collect();
+        let none: Vec<Uuid> = Vec::new();
+        let params: [Param<'_>; 2] = [(&parts, Type::UUID_ARRAY), (&none, Type::UUID_ARRAY)];
+        session.query_typed(&Statements::new(schema).set_waiting, &params).await?;
+    }
     let record = format!(
         "INSERT INTO {}.meta (version) VALUES ({known}) \
          ON CONFLICT (only_one) DO UPDATE SET version = excluded.version; COMMIT",
@@ -103,10 +114,7 @@ async fn fill_facts(client: &tokio_postgres::Client, schema: &str) -> Result<(),
         }
         let (mut ids, mut active, mut facts) = (Vec::new(), Vec::new(), FactColumns::default());
         for row in &rows {
-            let (id, body): (Uuid, &str) = (row.try_get(0)?, row.try_get(1)?);
-            let issue: Issue = serde_json::from_str(body).map_err(|error| {
-                Failure::Other(format!("the text of the issue {id} cannot be read: {error}"))
-            })?;
+            let (id, issue) = read_issue(row)?;
             ids.push(id);
             active.push(issue.active_at().unix_millis());
             facts.push(&Facts::of(&issue));
@@ -116,6 +124,37 @@ async fn fill_facts(client: &tokio_postgres::Client, schema: &str) -> Result<(),
         client.query_typed(&FILL.replace("{s}", &quoted(schema)), &params).await?;
     }
     Ok(client.batch_execute(&DEMAND.replace("{s}", &quoted(schema))).await?)
+}
+
+/// Fills the column whose meaning the version 9 changed.
+async fn fill_authors(client: &tokio_postgres::Client, schema: &str) -> Result<(), Failure> {
+    const READ: &str = "SELECT id, body FROM {s}.issue_texts WHERE id > $1 ORDER BY id LIMIT 1000";
+    const FILL: &str = "UPDATE {s}.issues i SET authors = string_to_array(n.authors, E'\\x01') \
+        FROM unnest($1::uuid[], $2::text[]) AS n(id, authors) WHERE i.id = n.id";
+    let mut last = Uuid::nil();
+    loop {
+        let read = READ.replace("{s}", &quoted(schema));
+        let rows = client.query_typed(&read, &[(&last, Type::UUID)]).await?;
+        let (mut ids, mut found) = (Vec::new(), Vec::new());
+        for row in &rows {
+            let (id, issue) = read_issue(row)?;
+            ids.push(id);
+            found.push(authors(&issue));
+        }
+        let Some(id) = ids.last() else { return Ok(()) };
+        last = *id;
+        let params: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&found, Type::TEXT_ARRAY)];
+        client.query_typed(&FILL.replace("{s}", &quoted(schema)), &params).await?;
+    }
+}
+
+/// Reads an issue from its id and its text.
+fn read_issue(row: &Row) -> Result<(Uuid, Issue), Failure> {
+    let (id, body): (Uuid, &str) = (row.try_get(0)?, row.try_get(1)?);
+    let issue = serde_json::from_str(body).map_err(|error| {
+        Failure::Other(format!("the text of the issue {id} cannot be read: {error}"))
+    })?;
+    Ok((id, issue))
 }
 
 /// Returns the version of a schema; 0 if there is none.

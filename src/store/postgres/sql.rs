@@ -114,9 +114,7 @@ macro_rules! taken {
 /// The condition for an issue that was parked until a time or an earlier one.
 macro_rules! due {
     ($now:literal) => {
-        concat!(
-            "parked_until IS NOT NULL AND (status = 0 OR status = 2) AND parked AND parked_until <= ", $now
-        )
+        concat!("parked_until IS NOT NULL AND status < 4 AND parked AND parked_until <= ", $now)
     };
 }
 
@@ -186,17 +184,69 @@ macro_rules! claim_work {
     };
 }
 
+/// The condition for an issue that waits with a whole of it: one that is parked, or blocked by what is no part of it.
+macro_rules! held_back {
+    ($issue:literal, $parked:literal) => {
+        concat!(
+            "EXISTS (WITH RECURSIVE up(id) AS (SELECT l.target FROM {s}.links l WHERE l.source = ",
+            $issue,
+            " AND l.kind = 0 UNION SELECT l.target FROM up JOIN {s}.links l ON l.source = up.id AND l.kind = 0) \
+             SELECT FROM up JOIN {s}.issues a ON a.id = up.id WHERE a.status < 4 AND (",
+            $parked,
+            " OR EXISTS (SELECT FROM {s}.links b JOIN {s}.issues o ON o.id = b.target \
+             WHERE b.source = a.id AND b.kind = 1 AND o.status < 4 AND NOT EXISTS ( \
+             WITH RECURSIVE above(id) AS (SELECT l.target FROM {s}.links l WHERE l.source = o.id AND l.kind = 0 \
+             UNION SELECT l.target FROM above JOIN {s}.links l ON l.source = above.id AND l.kind = 0) \
+             SELECT FROM above WHERE above.id = a.id))))"
+        )
+    };
+}
+
+/// The condition for an issue `i` that waits with a whole; `{parked}` stands for the condition that the whole `a` is
+/// parked.
+pub(super) const HELD_BACK: &str = held_back!("i.id", "{parked}");
+
+/// The condition for an issue that waits for a blocker or for a part.
+macro_rules! waits_itself {
+    ($issue:literal) => {
+        concat!(
+            "EXISTS (SELECT FROM {s}.links l JOIN {s}.issues o ON o.id = l.target WHERE l.source = ",
+            $issue,
+            " AND l.kind = 1 AND o.status < 4) OR EXISTS (SELECT FROM {s}.links l JOIN {s}.issues o ON o.id = l.source \
+             WHERE l.target = ",
+            $issue,
+            " AND l.kind = 0 AND o.status < 4)"
+        )
+    };
+}
+
+/// The condition for an issue `i` that waits for a blocker or for a part.
+pub(super) const WAITS_ITSELF: &str = waits_itself!("i.id");
+
+/// The issues `$1`, those that the issues `$2` block, and the parts of all of these.
+macro_rules! waiting {
+    () => {
+        "WITH RECURSIVE down(id) AS ((SELECT unnest($1::uuid[]) UNION SELECT source FROM {s}.links \
+         WHERE target = ANY($2) AND kind = 1) UNION SELECT l.source FROM down JOIN {s}.links l \
+         ON l.target = down.id AND l.kind = 0) "
+    };
+}
+
 statements! {
     /// Locks the issues in the ranges `$1` to `$2` for a change and reads them.
     lock_named = concat!(
         "SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN ", named!(),
         " ORDER BY i.id FOR NO KEY UPDATE OF i, t"
     );
-    /// Reads the issues in ranges, and those that they are linked with.
+    /// Reads the issues in ranges, and those that they are linked with or wait with: their wholes, the blockers of all
+    /// these, and the wholes of the blockers.
     around = concat!(
-        "WITH named AS MATERIALIZED ", named!(), " SELECT ", columns!(), " ", from_issues!(), " \
-         WHERE i.id IN (SELECT id FROM named UNION \
-         SELECT l.target FROM {s}.links l JOIN named ON l.source = named.id WHERE l.kind IN (0, 1, 3) UNION \
+        "WITH RECURSIVE named AS MATERIALIZED ", named!(), ", up(id) AS (SELECT id FROM named UNION \
+         SELECT l.target FROM up JOIN {s}.links l ON l.source = up.id AND l.kind = 0), near(id) AS ( \
+         SELECT l.target FROM {s}.links l JOIN up ON l.source = up.id WHERE l.kind IN (1, 3) UNION \
+         SELECT l.target FROM near JOIN {s}.links l ON l.source = near.id AND l.kind = 0) \
+         SELECT ", columns!(), " ", from_issues!(), " \
+         WHERE i.id IN (SELECT id FROM up UNION SELECT id FROM near UNION \
          SELECT l.source FROM {s}.links l JOIN named ON l.target = named.id WHERE l.kind IN (0, 1, 3))"
     );
     /// Reads the issues in ranges and `$3`, and everything that they wait for or are parts of, directly or not.
@@ -214,24 +264,24 @@ statements! {
     claim_any = claim_work!("");
     /// Claims issues of the kind `$9` for work.
     claim_kind = claim_work!(" AND i.kind = $9");
-    /// Claims issues for review. `$1` are the agents, `$2` whether each must be no author; `$3` is how many claims
-    /// there are, `$4` the time.
+    /// Claims issues for review. `$1` and `$2` are for each agent two names that no author may have; `$3` is how many
+    /// claims there are, `$4` the time.
     claim_reviews = taken!(
         "$4", "true THEN NULL",
-        "SELECT r.* FROM unnest($1::text[], $2::boolean[]) AS a(agent, strict) CROSS JOIN LATERAL (",
+        "SELECT r.* FROM unnest($1::text[], $2::text[]) AS a(agent, filer) CROSS JOIN LATERAL (",
         take!(
             concat!(
-                "i.status = 2 AND NOT i.parked AND NOT (a.strict AND a.agent = ANY(i.authors))", unparked!("$4")
+                "i.status = 2 AND NOT i.parked AND NOT i.authors && ARRAY[a.agent, a.filer]", unparked!("$4")
             ),
             "i.priority, i.position", "$3", "2"
         ),
         ") r"
     );
-    /// Shows issues that were parked until `$1` or earlier as not parked, so that claims find them with all others.
-    /// Their texts stay.
+    /// Shows issues that were parked until `$1` or earlier as not parked, so that claims find them with all others, and
+    /// returns them. Their texts stay.
     unpark = concat!(
         "UPDATE {s}.issues SET parked = false, written_in = pg_current_xact_id()::text::bigint WHERE id IN ( \
-         SELECT id FROM {s}.issues WHERE ", due!("$1"), " ORDER BY id FOR UPDATE)"
+         SELECT id FROM {s}.issues WHERE ", due!("$1"), " ORDER BY id FOR UPDATE) RETURNING id"
     );
     /// Draws `$1` sequence numbers.
     reserve = concat!("SELECT ", draw!(), " FROM generate_series(1, $1::bigint)");
@@ -287,16 +337,17 @@ statements! {
     /// Removes issues.
     remove_issues = "WITH texts AS (DELETE FROM {s}.issue_texts WHERE id = ANY($1)), \
         search AS (DELETE FROM {s}.issue_search WHERE id = ANY($1)) DELETE FROM {s}.issues WHERE id = ANY($1)";
-    /// Locks the issues `$1`, and those that the issues `$2` block, before it is decided whether they wait.
-    lock_waiting = "SELECT 1 FROM {s}.issues WHERE id = ANY($1) \
-        OR id IN (SELECT source FROM {s}.links WHERE target = ANY($2) AND kind = 1) ORDER BY id FOR NO KEY UPDATE";
+    /// Locks the issues `$1`, those that the issues `$2` block, and their parts, before it is decided whether they
+    /// wait.
+    lock_waiting = concat!(
+        waiting!(), "SELECT 1 FROM {s}.issues WHERE id IN (SELECT id FROM down) ORDER BY id FOR NO KEY UPDATE"
+    );
     /// Decides again whether the same issues wait.
-    set_waiting = "UPDATE {s}.issues i SET written_in = pg_current_xact_id()::text::bigint, waits = w.waits FROM (SELECT d.id, EXISTS (SELECT FROM {s}.links l \
-        JOIN {s}.issues o ON o.id = l.target WHERE l.source = d.id AND l.kind = 1 AND o.status < 4) OR EXISTS ( \
-        SELECT FROM {s}.links l JOIN {s}.issues o ON o.id = l.source WHERE l.target = d.id AND l.kind = 0 \
-        AND o.status < 4) AS waits FROM {s}.issues d WHERE d.id = ANY($1) \
-        OR d.id IN (SELECT source FROM {s}.links WHERE target = ANY($2) AND kind = 1)) w \
-        WHERE i.id = w.id AND i.waits <> w.waits";
+    set_waiting = concat!(
+        waiting!(), "UPDATE {s}.issues i SET written_in = pg_current_xact_id()::text::bigint, waits = w.waits \
+         FROM (SELECT d.id, ", waits_itself!("d.id"), " OR ", held_back!("d.id", "a.parked"), " AS waits \
+         FROM {s}.issues d WHERE d.id IN (SELECT id FROM down)) w WHERE i.id = w.id AND i.waits <> w.waits"
+    );
     /// Returns the last position before `$1`.
     position_before = "SELECT max(position) FROM {s}.issues WHERE position < $1";
     /// Spreads the positions of all issues evenly.
@@ -383,7 +434,7 @@ statements! {
     get = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN ", named!(), " ORDER BY i.id");
     /// Reads all issues.
     all = concat!("SELECT ", columns!(), " ", from_issues!(), " ORDER BY i.position, i.id");
-    /// Reads what the agents `$4` could claim.
+    /// Reads what the agents `$4` could claim, and what was parked until a time: its parts may be ready.
     claimable = concat!(
         "WITH agents AS MATERIALIZED (SELECT unnest($4::text[]) AS agent), \
          first AS (SELECT c.id FROM agents CROSS JOIN generate_series(0, 2) AS k CROSS JOIN LATERAL ( \
@@ -393,10 +444,11 @@ statements! {
         ready!(again), " AND i.kind = k ORDER BY i.priority + 0, i.position LIMIT 1) UNION ALL ( \
          SELECT i.id FROM {s}.issues i WHERE ", ready!(first), " AND i.kind = k ORDER BY i.priority, i.position LIMIT 1)) c \
          UNION (SELECT i.id FROM {s}.issues i WHERE i.status = 2 AND NOT i.parked ORDER BY i.priority, i.position LIMIT 1) \
-         UNION SELECT c.id FROM agents CROSS JOIN LATERAL (SELECT i.id FROM {s}.issues i \
-         WHERE i.status = 2 AND NOT i.parked AND NOT agent = ANY(i.authors) ORDER BY i.priority, i.position LIMIT 1) c \
-         UNION (SELECT i.id FROM {s}.issues i WHERE i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) \
-         AND NOT i.waits ORDER BY i.parked_until LIMIT 1000)) \
+         UNION SELECT c.id FROM agents CROSS JOIN (VALUES (''), (E'\\x02')) AS m(mark) CROSS JOIN LATERAL ( \
+         SELECT i.id FROM {s}.issues i WHERE i.status = 2 AND NOT i.parked \
+         AND NOT i.authors && ARRAY[agent, mark || agent] ORDER BY i.priority, i.position LIMIT 1) c \
+         UNION (SELECT i.id FROM {s}.issues i WHERE i.parked_until IS NOT NULL AND i.status < 4 \
+         ORDER BY i.parked_until LIMIT 1000)) \
          SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN (SELECT id FROM first)"
     );
     /// Reads the issues whose claims have leases.

@@ -225,6 +225,8 @@ impl Changes {
             issue.map(|issue| issue.attributes.links.clone()).unwrap_or_default()
         };
         let is_open = |issue: Option<&Issue>| issue.is_some_and(|issue| issue.status.is_open());
+        let is_parked =
+            |issue: Option<&Issue>| issue.is_some_and(|issue| issue.attributes.parked.is_some());
         let are_changed = links(before) != links(after);
         let opens_or_ends = is_open(before) != is_open(after);
         if are_changed {
@@ -237,7 +239,9 @@ impl Changes {
                 self.links.2.push(link.to.into());
             }
         }
-        if are_changed || before.is_none() {
+        // Its parts wait with it.
+        let holds_otherwise = opens_or_ends || is_parked(before) != is_parked(after);
+        if are_changed || holds_otherwise || before.is_none() {
             self.waiting.0.insert(id);
         }
         if are_changed || opens_or_ends {

@@ -17,8 +17,10 @@ string_enum! {
         Unpark = "unpark",
         /// Return it to the queue, which ends its claim.
         Return = "return",
-        /// Close or reject it, for good.
+        /// Close or reject it.
         Close = "close",
+        /// Open it again after its end.
+        Reopen = "reopen",
         /// File another issue.
         File = "file",
     }

@@ -114,6 +114,7 @@ pub(super) enum FormChange {
     Answer(QuestionAnswer),
     Return(CommentText, ClaimProof),
     Close(Resolution, CommentText, ClaimProof),
+    Reopen(CommentText),
     /// Any change that leaves the status alone.
     Other(Box<IssueChange>),
 }
@@ -127,11 +128,13 @@ impl FormChange {
     pub fn parse(action: Action, fields: &Fields, issue: &Issue) -> Result<Self, String> {
         let other = |change| Self::Other(Box::new(change));
         // The person has confirmed whose claim it is. The comment then names that agent.
-        let proof = ClaimProof { number: None, is_forced: issue.holder().is_some() };
+        let is_forced = issue.holder().is_some();
+        let proof = ClaimProof { number: None, is_forced, is_person: true };
         Ok(match action {
             Action::Answer => Self::Answer(answer(fields)?),
             Action::Return => Self::Return(comment(fields)?, proof),
             Action::Close => Self::Close(outcome(fields)?, comment(fields)?, proof),
+            Action::Reopen => Self::Reopen(comment(fields)?),
             Action::Comment => {
                 other(IssueChange { comment: Some(comment(fields)?), ..IssueChange::default() })
             }
@@ -162,6 +165,7 @@ impl FormChange {
             Self::Close(outcome, comment, proof) => {
                 tracker.close_issue(known, outcome, comment, agent, proof).await
             }
+            Self::Reopen(comment) => tracker.reopen_issue(known, comment, agent).await,
             Self::Other(change) => tracker.change_issue(known, *change, agent).await,
         };
         changed.map(drop)

@@ -48,6 +48,7 @@ fn further_actions(issue: &Issue) -> impl Iterator<Item = Action> {
         (Action::Unpark, is_open && is_parked && !has_question),
         (Action::Return, is_open && issue.status != Status::Created),
         (Action::Close, is_open),
+        (Action::Reopen, !is_open),
     ];
     allowed.into_iter().filter_map(|(action, is_allowed)| is_allowed.then_some(action))
 }
@@ -155,6 +156,7 @@ fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
         Action::Comment => textarea(text::COMMENT, fields, true),
         Action::Park => textarea(text::PARK_REASON, fields, true),
         Action::Return => textarea(text::RETURN_REASON, fields, true),
+        Action::Reopen => textarea(text::REOPEN_REASON, fields, true),
         Action::Close => html! {
             (outcome(fields.get(OUTCOME)))
             (textarea(text::CLOSE_REASON, fields, true))

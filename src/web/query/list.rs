@@ -13,6 +13,8 @@ use crate::read_model::{Direction, SortKey, Sorting};
 
 /// The value of `status` that stands for all statuses in which an issue is open.
 const OPEN: &str = "open";
+/// The values that stand for all statuses, as commands and tools take them.
+const ALL: [&str; 2] = ["all", "any"];
 
 /// A query for a page of the list of issues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -254,12 +256,13 @@ fn statuses(parameters: &Parameters) -> Result<StatusSet, InvalidParameter> {
         match Status::from_word(word) {
             Some(status) => found.push(status),
             None if word == OPEN => found.extend(StatusSet::open().iter()),
+            None if ALL.contains(&word) => found.extend(StatusSet::ALL.iter()),
             None => {
                 let words = Status::words();
                 return Err(InvalidParameter {
                     name: "status".to_owned(),
                     given: word.to_owned(),
-                    expected: joined(words.chain([OPEN])),
+                    expected: joined(words.chain([OPEN]).chain(ALL)),
                 });
             }
         }

@@ -366,8 +366,9 @@ pub mod actions {
     pub const OUTCOMES: [(&str, &str); 2] =
         [("closed", "closed: it is done"), ("rejected", "rejected: it will not be done")];
     pub const CLOSE_REASON: &str = "Why";
+    pub const REOPEN_REASON: &str = "Why, and what is left to do";
     pub const FINAL: &str =
-        "An issue that is closed or rejected stays so. What is left to do needs a new issue.";
+        "Agents cannot open an issue again that is closed or rejected. A person can, on its page.";
     pub const NEW: &str = "New issue";
     pub const CANCEL: &str = "Cancel";
     pub const BACK: &str = "Back to the issue";
@@ -407,6 +408,7 @@ pub mod actions {
             Action::Unpark => "Unpark",
             Action::Return => "Return to the queue",
             Action::Close => "Close or reject",
+            Action::Reopen => "Open again",
             Action::File => "File an issue",
         }
     }
@@ -421,6 +423,7 @@ pub mod actions {
             Action::Unpark => "The issue is no longer parked.",
             Action::Return => "The issue is back in the queue.",
             Action::Close => "The issue has ended.",
+            Action::Reopen => "The issue is back in the queue.",
             Action::File => "The issue is filed.",
         }
     }

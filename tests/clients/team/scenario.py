@@ -141,13 +141,14 @@ def free(do, started):
             comment = f"{held['agent']} ended without handing in. Its worktree has uncommitted changes: {left}"
             # The claim may lapse at this moment.
             yield from do.mcp(
-                "return_issue", may_fail=True, issue_id=short, comment=comment, agent="team-lead", claim=held["number"]
+                "return_issue", may_fail=True, issue_id=short, comment=comment, agent="team-lead", claim=held["number"],
+                force=True
             )
     return found
 
 
 def claim(issue):
-    return int(re.search(r"claim (\d+)", issue["claim"])[1])
+    return issue["claim"]
 
 
 def solve(do, work, place):

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agent_issue_tracker::domain::{
-    AgentName, ClaimRequirement, ClaimTerms, Classification, ClientId, Command, CommentText, Status,
+    AgentName, ClaimTerms, Classification, ClientId, Command, CommentText, RequiredClaim, Status,
 };
 use agent_issue_tracker::store::clients::Clients;
 use agent_issue_tracker::store::file_clients::{BootTime, FileClients};
@@ -273,7 +273,7 @@ fn status(issue: &Issue) -> Status {
 fn answered(issue: usize, answer: &Answer) -> Command {
     let (issue, agent) = (issue_id(issue).into(), name(answer.agent));
     let comment = CommentText::try_from("done").unwrap();
-    let required_claim = answer.number.map_or(ClaimRequirement::Holder, ClaimRequirement::Number);
+    let required_claim = answer.number.map_or(RequiredClaim::Holder, RequiredClaim::Number).into();
     if answer.completes {
         Command::CompleteIssue { issue, comment, agent, required_claim }
     } else {

@@ -82,7 +82,7 @@ fn review_explains_why_no_issue_is_for_the_reviewer() {
         desk.run(&["complete", issue, "-m", "m", "-a", agent]).done();
     }
     desk.run(&["park", &parked, "-m", "later"]).done();
-    std::fs::write(desk.path().join("ait.toml"), "review = \"not-author\"\n").unwrap();
+    std::fs::write(desk.path().join("ait.toml"), "review = \"uninvolved\"\n").unwrap();
     let error = desk.run(&["review", "-a", "tester"]).failed(1);
     let expected = [
         "nothing to review for tester: 3 completed, but none is for tester:".to_owned(),

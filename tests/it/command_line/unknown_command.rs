@@ -7,7 +7,6 @@ use crate::support::files::names;
 const OF_OTHER_PROGRAMS: &[(&str, &str)] = &[
     ("delete", "`ait close ID --reject -m REASON`"),
     ("rm", "`ait close ID --reject -m REASON`"),
-    ("reopen", "`ait add TITLE`"),
     ("start", "`ait next`"),
     ("take", "`ait claim ID`"),
     ("assign", "`ait edit ID --assign NAME`"),

@@ -18,9 +18,8 @@ use serde_json::Value;
 use crate::support::runs::Run;
 use crate::support::{BINARY, ait, directory};
 
-/// The settings of a new project that has a reviewer and a lead.
-const TEAM_SETTINGS: &str =
-    "review = \"not-author\"  # by ait init\ntoolsets = [\"planning\"]  # by ait init\n";
+/// The settings of a new project that has a lead.
+const TEAM_SETTINGS: &str = "toolsets = [\"planning\"]  # by ait init\n";
 /// The settings that `ait init` writes for a new project, except the port.
 const NEW_PROJECT_SETTINGS: &str = "replies = \"compact\"  # by ait init\nclaims = \"owned\"  # by ait init\n\
      max-attempts = 3  # by ait init\nreview = \"not-author\"  # by ait init\n\

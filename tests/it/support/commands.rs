@@ -123,6 +123,10 @@ pub fn close(issue: IssueRef, resolution: Resolution) -> Command {
     }
 }
 
+pub fn reopen(issue: IssueRef) -> Command {
+    Command::ReopenIssue { issue, comment: comment(), agent: other() }
+}
+
 pub fn say(issue: IssueRef) -> Command {
     Command::CommentIssue { issue, comment: comment(), agent: agent() }
 }
@@ -157,6 +161,7 @@ pub fn any_command() -> impl Strategy<Value = Command> {
         2 => issue().prop_map(return_issue),
         3 => issue().prop_map(complete),
         1 => issue().prop_map(say),
+        1 => issue().prop_map(reopen),
         1 => issue().prop_map(ask),
         2 => issue().prop_map(answer),
         2 => prop::option::of(classification()).prop_map(claim_as_other),

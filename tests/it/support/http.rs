@@ -105,12 +105,14 @@ pub struct Agent {
     pub port: u16,
     pub session: Option<String>,
     last_id: u64,
+    /// The query of its URL, with the question mark.
+    pub query: String,
 }
 
 impl Agent {
     /// Creates an agent without a session.
     pub fn new(port: u16) -> Self {
-        Self { http: connections(), port, session: None, last_id: 0 }
+        Self { http: connections(), port, session: None, last_id: 0, query: String::new() }
     }
 
     /// Creates an agent that sends a token with each request.
@@ -155,7 +157,7 @@ impl Agent {
     }
 
     fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/mcp", self.port)
+        format!("http://127.0.0.1:{}/mcp{}", self.port, self.query)
     }
 
     /// Sends a message and returns the response. Fails if the server is down.

@@ -242,7 +242,12 @@ fn people_file_assign_and_end_issues() {
         let form = Form::load(port, id, "close").with("outcome", outcome).with("text", "<done>");
         let question = form.send();
         assert_eq!(question.status, 200, "{}", question.body);
-        for shown in ["dev has held this issue", "stays so", expected, "&lt;done&gt;"] {
+        for shown in [
+            "dev has held this issue",
+            "Agents cannot open an issue again",
+            expected,
+            "&lt;done&gt;",
+        ] {
             assert!(question.body.contains(shown), "no {shown} in {}", question.body);
         }
         assert_eq!(issue(path, id)["status"], "in_progress");
@@ -255,6 +260,15 @@ fn people_file_assign_and_end_issues() {
     assert!(closed["comments"][0]["text"].as_str().unwrap().starts_with("<done>"), "{closed}");
     let page = get(port, &format!("/issues/{id}")).body;
     assert!(!page.contains("/actions/close\"") && !page.contains("name=\"assignee\""), "{page}");
+    let empty = Form::load(port, id, "reopen").send();
+    assert_eq!(empty.status, 400, "{}", empty.body);
+    let location = Form::load(port, id, "reopen").with("text", "it is not done").done();
+    assert!(get(port, &location).body.contains("The issue is back in the queue."));
+    let open = issue(path, id);
+    assert_eq!(
+        (&open["status"], &open["comments"][1]["agent"]),
+        (&json!("created"), &json!("Ann"))
+    );
 }
 
 #[test]
