@@ -10,6 +10,7 @@ use super::options::Format;
 use super::{ExitStatus, Output};
 use crate::setup::{
     self, CLIENTS, Client, FoundClient, Preset, Project, SetupError, SetupReport, SetupRequest,
+    merge_driver,
 };
 
 /// The arguments of `ait init`.
@@ -106,7 +107,7 @@ pub fn run(
     if !arguments.format.json {
         init_view::write(&project.env.short(&project.root), &found, &plan, output)?;
     }
-    let is_written = !plan.changes.is_empty() && !arguments.dry_run;
+    let is_written = (!plan.changes.is_empty() || plan.registers_driver) && !arguments.dry_run;
     if is_written {
         output.flush()?;
         if !is_agreed(arguments)? {
@@ -115,6 +116,13 @@ pub fn run(
             return Ok(ExitStatus::Nothing);
         }
         setup::apply(&plan.changes, &project.root).complete(plan.changes.len())?;
+        if plan.registers_driver {
+            merge_driver::register(&project.root, &project.command)?;
+        }
+        let removes_all = arguments.remove && arguments.client.is_empty();
+        if removes_all && merge_driver::registered(&project.root).is_some() {
+            merge_driver::unregister(&project.root)?;
+        }
     }
     let next = match arguments {
         Arguments { dry_run: true, .. } => Vec::new(),
@@ -128,6 +136,9 @@ pub fn run(
     } else {
         let done = if arguments.remove { "removed" } else { "done" };
         match plan.changes.len() {
+            0 if plan.registers_driver && is_written => {
+                output.line("done: registered the merge driver")?
+            }
             0 => output.line("nothing to do")?,
             _ if arguments.dry_run => output.line("nothing was written: this was a dry run")?,
             1 => output.line(format_args!("{done}: 1 file"))?,

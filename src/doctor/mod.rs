@@ -10,6 +10,7 @@
 mod access;
 mod client_hooks;
 mod clients;
+mod conflict;
 mod database;
 mod disk;
 mod files;
@@ -38,6 +39,7 @@ use crate::store::json::Maintenance;
 use crate::store::json::inspect::paths_of;
 
 pub use access::Settings;
+pub use conflict::Conflict;
 pub use repairs::{Repaired, SalvageError, Salvaged, salvage};
 pub use report::{Check, Finding, Repair, Report, Verdict};
 

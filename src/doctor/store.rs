@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::report::quoted;
-use super::{Check, CheckContext, Finding, Repair, git, issue_checks};
+use super::{Check, CheckContext, Conflict, Finding, Repair, issue_checks};
 use crate::domain::text::counted;
 use crate::hints;
 use crate::store::json::inspect::{
@@ -118,15 +118,11 @@ fn valid(found: &Inspection, context: &CheckContext) -> Finding {
     if let FileStanding::Invalid(error) = &found.standing {
         let finding = Finding::problem(check, format!("issues.json, {error}"));
         let edit = format!("correct it there (`${{EDITOR:-vi}} +{} {file}`)", error.line);
+        if Conflict::find(&found.paths.issues).is_some() {
+            return finding.fix(hints::GIT_CONFLICT).repaired_by(Repair::Resolve);
+        }
         if error.is_git_conflict() {
-            let path = &found.paths.issues;
-            return finding.fix(match git::is_conflict_of_rebase(path) {
-                Some(is_rebase) => {
-                    hints::git_conflict(&quoted(path), is_rebase, found.log.is_some())
-                }
-                // The file was added with the marks, so git no longer knows the sides.
-                None => format!("{edit}, with the issues of both sides"),
-            });
+            return finding.fix(format!("{edit}, with the issues of both sides"));
         }
         return finding.fix(match &found.state {
             Ok(_) => format!(

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::merge::has_late_claim;
 use super::{ActionKind, AgentName, DomainError, Issue, Timestamp};
 use crate::string_enum::string_enum;
 
@@ -167,15 +168,18 @@ impl ClaimRequirement {
     /// Checks whether an agent may complete, return or close an issue.
     ///
     /// The number of a claim that lapsed counts as long as no other agent has claimed the issue: the work is late, but
-    /// not lost.
+    /// not lost. An agent whose claim came too late, because another clone made one before, needs [`Self::Forced`].
     ///
     /// # Errors
     ///
     /// [`DomainError::NotOwned`]; [`DomainError::OtherClaim`] if the agent holds the issue with another number.
     pub(super) fn check(self, issue: &Issue, agent: &AgentName) -> Result<(), DomainError> {
         let holder = issue.holder();
+        let is_late = has_late_claim(issue, agent.as_str());
         let is_allowed = match self {
-            Self::Anyone | Self::Forced => true,
+            Self::Forced => true,
+            _ if is_late => false,
+            Self::Anyone => true,
             Self::Holder => holder.is_none_or(|holder| holder.agent == agent.as_str()),
             Self::Number(number) => {
                 number == issue.claim_number() && (holder.is_some() || issue.has_lapsed())
@@ -195,7 +199,8 @@ impl ClaimRequirement {
             return Err(DomainError::OtherClaim { id: issue.id, given, number });
         }
         let holder = holder.map(|holder| (holder.agent.to_owned(), holder.since));
-        Err(DomainError::NotOwned { id: issue.id, given, number, holder, status: issue.status })
+        let (id, status) = (issue.id, issue.status);
+        Err(DomainError::NotOwned { id, given, number, holder, status, is_late })
     }
 
     /// Returns the comment of a change, with the holder whose claim it ends by force.

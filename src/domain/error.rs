@@ -241,7 +241,7 @@ pub enum DomainError {
         number: usize,
     },
     /// The caller does not hold the claim that it needs.
-    #[error("{}", not_owned_text(*id, *given, *number, holder.as_ref(), *status))]
+    #[error("{}", not_owned_text(*id, *given, *number, holder.as_ref(), *status, *is_late))]
     NotOwned {
         /// The issue.
         id: IssueId,
@@ -253,6 +253,8 @@ pub enum DomainError {
         holder: Option<(String, Timestamp)>,
         /// The status of the issue.
         status: Status,
+        /// Whether the caller claimed the issue after the holder, in another clone.
+        is_late: bool,
     },
     /// The agent holds as many issues as it may.
     #[error(
@@ -388,9 +390,14 @@ fn not_owned_text(
     number: usize,
     holder: Option<&(String, Timestamp)>,
     status: Status,
+    is_late: bool,
 ) -> String {
     const SHOWN_CHARS: usize = 60;
     match (holder, given) {
+        (Some((agent, since)), _) if is_late => format!(
+            "your claim of issue {id} has ended: {} claimed it before you, at {since} in another clone (claim {number})",
+            shortened(agent, SHOWN_CHARS)
+        ),
         (_, Some(given)) if given > number => {
             format!("issue {id} has no claim {given}: the latest is claim {number}")
         }
@@ -453,7 +460,14 @@ mod tests {
             (DomainError::ClaimEnded { id }, "NOT_OWNED"),
             (DomainError::OtherClaim { id, given: 2, number: 1 }, "NOT_OWNED"),
             (
-                DomainError::NotOwned { id, given: Some(1), number: 2, holder: None, status },
+                DomainError::NotOwned {
+                    id,
+                    given: Some(1),
+                    number: 2,
+                    holder: None,
+                    status,
+                    is_late: false,
+                },
                 "NOT_OWNED",
             ),
             (DomainError::TooManyOptions { count: 2, limit: 1 }, "VALIDATION"),

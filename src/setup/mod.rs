@@ -16,6 +16,7 @@ mod existing;
 mod found_client;
 mod host_env;
 mod installed;
+pub mod merge_driver;
 mod permissions;
 mod plan;
 mod presets;
@@ -96,6 +97,8 @@ pub struct Plan {
     pub changes: Vec<FileChange>,
     /// What the user should know, a line each.
     pub notes: Vec<String>,
+    /// Whether the merge driver is to be registered in this clone.
+    pub registers_driver: bool,
 }
 
 impl Plan {
@@ -108,7 +111,7 @@ impl Plan {
                 "this project is not under git: ait init changes {changed} {files} and keeps no copies"
             ));
         }
-        Self { changes, notes }
+        Self { changes, notes, registers_driver: false }
     }
 }
 

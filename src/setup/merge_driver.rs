@@ -1,0 +1,78 @@
+//! The merge driver by which git merges a tracked `issues.json` issue by issue: a line in `.gitattributes`, which git
+//! tracks, and a command in the configuration of each clone.
+
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::edit::EditError;
+use super::edit::marked::NUMBER_SIGN;
+use crate::git;
+
+/// The name of the driver.
+const NAME: &str = "ait";
+/// The key of the command.
+const KEY: &str = "merge.ait.driver";
+/// What people read of the driver.
+const TITLE: [&str; 2] = ["merge.ait.name", "issues of ait, merged one by one"];
+
+/// Returns the line of `.gitattributes` for a store, whose pattern is that of `.gitignore`.
+fn line(pattern: &str) -> String {
+    format!("{pattern} merge={NAME}")
+}
+
+/// Returns the text of `.gitattributes` with the driver.
+pub(super) fn set(text: &str, pattern: &str) -> Result<String, EditError> {
+    NUMBER_SIGN.set(text, &line(pattern))
+}
+
+/// Returns true if the text of `.gitattributes` has the driver, because the store is to be tracked.
+pub(super) fn is_set(text: &str) -> bool {
+    text.lines().any(|line| line.trim_end().ends_with(&format!(" merge={NAME}")))
+}
+
+/// Returns the value of the setting that starts the driver.
+pub fn value(command: &str) -> String {
+    format!("{} merge-driver %O %A %B", shell_words::quote(command))
+}
+
+/// Returns the shell command that registers the driver in a clone.
+pub fn registration(command: &str) -> String {
+    format!("git config {KEY} {}", shell_words::quote(&value(command)))
+}
+
+/// Returns what the configuration of a clone has as the driver; `None` if it has nothing, or git cannot be run.
+pub fn registered(directory: &Path) -> Option<String> {
+    let mut command = git::command(directory);
+    let output = command.args(["config", "--get", KEY]).stderr(Stdio::null()).output().ok()?;
+    let value = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    (output.status.success() && !value.is_empty()).then_some(value)
+}
+
+/// Registers the driver in the configuration of a clone. `command` starts the tracker.
+///
+/// # Errors
+///
+/// git fails; the text has what it says.
+pub fn register(directory: &Path, command: &str) -> io::Result<()> {
+    config(directory, &TITLE)?;
+    config(directory, &[KEY, &value(command)])
+}
+
+/// Removes the driver from the configuration of a clone.
+///
+/// # Errors
+///
+/// Those of [`register`].
+pub fn unregister(directory: &Path) -> io::Result<()> {
+    config(directory, &["--remove-section", "merge.ait"])
+}
+
+fn config(directory: &Path, arguments: &[&str]) -> io::Result<()> {
+    let output = git::command(directory).args(["config", "--local"]).args(arguments).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("git config: {}", said.trim())))
+}
