@@ -120,7 +120,7 @@ pub fn run(
             merge_driver::register(&project.root, &project.command)?;
         }
         let removes_all = arguments.remove && arguments.client.is_empty();
-        if removes_all && merge_driver::registered(&project.root).is_some() {
+        if removes_all && let Ok(Some(_)) = merge_driver::registered(&project.root) {
             merge_driver::unregister(&project.root)?;
         }
     }

@@ -4,17 +4,34 @@
 //! what is left of both sides.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use anyhow::{Context, Result, bail};
-
 use crate::store::json::format;
 use crate::store::json::fs::directory_of;
 use crate::store::json::inspect::paths_of;
-use crate::store::json::merge_files::{MergedFile, merge_files};
+use crate::store::json::merge_files::{InvalidSide, MergedFile, merge_files};
+
+/// Why a conflict is not resolved.
+#[derive(Debug, thiserror::Error)]
+pub enum ConflictError {
+    /// A side cannot be read.
+    #[error("{0}: correct the file by hand, with the issues of both sides")]
+    Invalid(#[from] InvalidSide),
+    /// The file cannot be written.
+    #[error("{} cannot be written: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// git does not add the file.
+    #[error("git refuses to add {}: see `git add`", .0.display())]
+    NotAdded(PathBuf),
+}
 
 /// A conflict in `issues.json`.
 #[derive(Clone, Debug)]
@@ -57,7 +74,7 @@ impl Conflict {
     /// # Errors
     ///
     /// A side is invalid, or the file cannot be written.
-    pub fn resolve(&self) -> Result<MergedFile> {
+    pub fn resolve(&self) -> Result<MergedFile, ConflictError> {
         let [base, ours, theirs] = &self.versions;
         let mut merged = merge_files(base, ours, theirs)?;
         let present = fs::read(&self.path).unwrap_or_default();
@@ -66,9 +83,10 @@ impl Conflict {
             merged = merge_files(base, &merged.bytes, &present)?;
             merged.conflicts.extend(conflicts);
         }
-        write(&self.path, &merged.bytes)
-            .with_context(|| format!("{} cannot be written", self.path.display()))?;
-        Ok(merged)
+        match write(&self.path, &merged.bytes) {
+            Ok(()) => Ok(merged),
+            Err(source) => Err(ConflictError::Write { path: self.path.clone(), source }),
+        }
     }
 
     /// Tells git that the conflict is resolved.
@@ -76,11 +94,11 @@ impl Conflict {
     /// # Errors
     ///
     /// git refuses.
-    pub fn stage(&self) -> Result<()> {
+    pub fn stage(&self) -> Result<(), ConflictError> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let added = git(directory_of(&self.path), &["add", "--", &name]);
         if self.is_in_index && added.is_none() {
-            bail!("git refuses to add {}: see `git add {name}`", self.path.display());
+            return Err(ConflictError::NotAdded(self.path.clone()));
         }
         Ok(())
     }
@@ -136,7 +154,7 @@ fn sides_of(text: &str) -> Option<[Vec<u8>; 3]> {
 }
 
 /// Replaces a file in one step.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".ait-resolve.");
     // The umask applies.

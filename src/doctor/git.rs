@@ -4,9 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use tokio::runtime::Handle;
+
 use super::report::quoted;
 use super::{Check, CheckContext, Conflict, Finding, Repair, Verdict};
+use crate::git::Git;
 use crate::hints;
+use crate::hooks::{self, ASK_LIMIT, HookState, HookStatus, HooksDir};
 use crate::setup::{self, PROGRAM, WORKTREES, edit::gitignore, merge_driver};
 use crate::store::json::fs::directory_of;
 use crate::store::json::inspect::{newest_segment, paths_of};
@@ -15,7 +19,7 @@ use crate::store::json::paths::{DIRECTORY, StorePaths};
 pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let mut findings = ignored(context);
     let is_fine = findings.iter().all(|finding| finding.verdict == Verdict::Ok);
-    if is_fine && let Some(finding) = tracked_store(context) {
+    if is_fine && let Some(finding) = tracked_store(context).or_else(|| lost_hooks(context)) {
         return vec![finding];
     }
     if is_fine && setup::lacks_commit(directory_of(&context.path)) {
@@ -85,7 +89,7 @@ fn tracked_store(context: &CheckContext) -> Option<Finding> {
     }
     let attribute = git(directory, &["check-attr", "merge", "--"], &[name.clone()])?;
     let has_attribute = attribute.iter().any(|line| line.ends_with(": merge: ait"));
-    if has_attribute && merge_driver::registered(directory).is_some() {
+    if has_attribute && let Ok(Some(_)) = merge_driver::registered(directory) {
         return None;
     }
     let reason = format!(
@@ -99,6 +103,21 @@ fn tracked_store(context: &CheckContext) -> Option<Finding> {
         }
         false => finding.fix("`ait init --track` registers the merge driver"),
     })
+}
+
+/// Reports git hooks of ours in whose place another program has put its own.
+fn lost_hooks(context: &CheckContext) -> Option<Finding> {
+    let git = Git::around(directory_of(&context.path), ASK_LIMIT);
+    let directory = Handle::try_current().ok()?.block_on(HooksDir::find(&git)).ok()?;
+    let status = hooks::status(&directory, &program(context)).ok()?;
+    let is_lost =
+        |status: &&HookStatus| matches!(status.state, HookState::Overwritten | HookState::Resynced);
+    let lost: Vec<_> = status.hooks.iter().filter(is_lost).collect();
+    let first = lost.first()?;
+    let by = if first.state == HookState::Resynced { "lefthook" } else { "another program" };
+    let reason = format!("{by} has put its own git hooks in the place of those of ait");
+    let about = lost.iter().map(|status| status.hook.as_str().to_owned());
+    Some(Finding::warning(Check::Git, reason).about(about).fix("`ait hooks install`"))
 }
 
 /// Returns the command by which git starts this program.

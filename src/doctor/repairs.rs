@@ -119,7 +119,7 @@ async fn resolve(context: &CheckContext) -> Result<Option<String>, String> {
         None => Ok(None),
     });
     let resolved = resolved.await.map_err(|panic| panic.to_string())?;
-    let Some((conflict, issues)) = resolved.map_err(|error| format!("{error:#}"))? else {
+    let Some((conflict, issues)) = resolved.map_err(|error| error.to_string())? else {
         return Ok(None);
     };
     let paths = paths_of(&context.path).map_err(|error| error.to_string())?;

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::report::quoted;
-use super::{Check, CheckContext, Conflict, Finding, Repair, issue_checks};
+use super::{Check, CheckContext, Conflict, Finding, Repair, hidden_queue, issue_checks};
 use crate::domain::text::counted;
 use crate::hints;
 use crate::store::json::inspect::{
@@ -41,14 +41,22 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
             return [unreadable(&error)].into_iter().chain(others).collect();
         }
     };
-    let mut findings =
-        vec![readable(&found), valid(&found, context), ids(&found.repeated), log(&found, context)];
+    let mut findings = vec![
+        readable(&found, context),
+        valid(&found, context),
+        ids(&found.repeated),
+        log(&found, context),
+    ];
     findings.extend(issue_checks::examine(&found, &*context.store.clients(), context.now));
     findings
 }
 
-fn readable(found: &Inspection) -> Finding {
+fn readable(found: &Inspection, context: &CheckContext) -> Finding {
     let check = Check::Readable;
+    let project = &context.project;
+    if let Some(why) = hidden_queue(&context.path, project.is_named, &project.working_directory) {
+        return Finding::problem(check, why);
+    }
     if let FileStanding::Unreadable(reason) = &found.standing {
         let file = found.paths.issues.display();
         let finding = Finding::problem(check, format!("{file} cannot be read: {reason}"));

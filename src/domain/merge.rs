@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::attributes::AttributeValues;
-use super::event::LATE_ACTION;
+use super::event::{CHANGE_ACTION, LATE_ACTION};
 use super::{
     ActionKind, Attributes, Comment, HistoryEntry, Issue, Label, Status, Timestamp, attributes,
 };
@@ -24,7 +24,7 @@ pub struct Merged {
 ///
 /// `ours` is the current issue, `theirs` the edited copy, and `base` the version from which the copy was made, such as
 /// the one whose history is the [history that both share](common_history). If `base` is `None` because that version
-/// is no longer known, `ours` wins wherever the two differ.
+/// is not known, `ours` wins wherever the two differ, but for changes that only the history of `theirs` has.
 ///
 /// * History, status and time of the last change are merged together. If the history of `theirs` has all of ours, but
 ///   for [comments](lacks_only_comments), it wins, unless that would open an issue that has ended. If both sides have
@@ -32,7 +32,7 @@ pub struct Merged {
 ///   was claimed on both sides has the earlier claim.
 /// * If the histories are the same, a different status changes the status alone.
 /// * Title, description, classification, time of filing and unknown keys are merged field by field. If both sides
-///   changed a field, `ours` wins.
+///   changed a field, `ours` wins. Without a base, `theirs` wins in the fields that only its history changes.
 /// * Comments are united; the merge never removes one.
 pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
     let common = common_history(ours, theirs);
@@ -63,7 +63,10 @@ pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
     {
         conflicts.push("status");
     }
-    merge_fields(base, theirs, issue, conflicts);
+    let own = lacking(&ours.history[common..], &theirs.history[common..]);
+    let other = lacking(&theirs.history[common..], &ours.history[common..]);
+    let is_theirs = |field: &str| changes_field(&other, field) && !changes_field(&own, field);
+    merge_fields(base, theirs, issue, &is_theirs, conflicts);
     issue.comments = united(base, &ours.comments, &theirs.comments);
     merged
 }
@@ -228,15 +231,18 @@ fn interleaved(one: &[HistoryEntry], other: &[HistoryEntry]) -> Vec<HistoryEntry
 }
 
 /// Merges the texts, attributes, links and unknown keys of `theirs` into `ours`, and adds the names of the fields in
-/// which `ours` wins over a change to `conflicts`.
+/// which `ours` wins over a change to `conflicts`. Without a base, `is_theirs` tells of a field whether only theirs changed
+/// it.
 pub(super) fn merge_fields(
     base: Option<&Issue>,
     theirs: &Issue,
     ours: &mut Issue,
+    is_theirs: &dyn Fn(&str) -> bool,
     conflicts: &mut Vec<&'static str>,
 ) {
     let mut field = |name, is_taken: Option<bool>| match is_taken {
         Some(is_taken) => is_taken,
+        None if base.is_none() && is_theirs(name) => true,
         None => {
             conflicts.push(name);
             false
@@ -300,8 +306,13 @@ fn merged_attributes(
         } else {
             field("links", None);
         }
-    } else if (&ours.labels, &ours.links) != (&theirs.labels, &theirs.links) {
-        field("labels or links", None);
+    } else {
+        if ours.labels != theirs.labels && field("labels", None) {
+            merged.labels.clone_from(&theirs.labels);
+        }
+        if ours.links != theirs.links && field("links", None) {
+            merged.links.clone_from(&theirs.links);
+        }
     }
     Attributes::from(merged)
 }
@@ -321,14 +332,22 @@ pub fn lacks_only_comments(copy: &Issue, ours: &Issue) -> bool {
     lacking(&ours.history[common..], &copy.history[common..]).iter().all(is_comment)
 }
 
-/// Returns true if a claim of an agent came too late, because the present holder had claimed the issue before in another
-/// clone.
+/// Returns true if a claim of an agent came too late, because the present holder had claimed the issue before, in
+/// another clone.
 pub(super) fn has_late_claim(issue: &Issue, agent: &str) -> bool {
     let Some(claim) = issue.claim_entry() else { return false };
     let is_claim = |entry: &HistoryEntry| {
         is_late(entry) && entry.agent == agent && ActionKind::of(timely_action(entry)).is_claim()
     };
     issue.history[claim].agent != agent && issue.history[claim..].iter().any(is_claim)
+}
+
+/// Returns true if an entry changes a field.
+fn changes_field(entries: &[HistoryEntry], field: &str) -> bool {
+    entries.iter().any(|entry| {
+        let fields = timely_action(entry).strip_prefix(CHANGE_ACTION);
+        fields.is_some_and(|fields| fields.split(", ").any(|name| name == field))
+    })
 }
 
 /// Returns the number of entries that the histories of two versions share at their start.

@@ -14,6 +14,12 @@ use super::{Hook, HooksDir};
 const PREVIOUS_SUFFIX: &str = ".before-ait-hooks";
 /// The beginning of the second line of our scripts.
 const MARK: &str = "# ait hooks ";
+/// What the hooks have that lefthook writes. It writes them again whenever its configuration changes.
+const LEFTHOOK: &str = "lefthook";
+/// The suffix under which lefthook keeps the hook that it replaces, and never calls it.
+const LEFTHOOK_SUFFIX: &str = ".old";
+/// The suffix under which pre-commit keeps the hook that it replaces, and calls it.
+const LEGACY_SUFFIX: &str = ".legacy";
 
 /// The state of a hook.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -31,6 +37,8 @@ pub enum HookState {
     Other,
     /// There is another one, and beside it the one that was there before ours.
     Overwritten,
+    /// lefthook has put its own in the place of ours.
+    Resynced,
 }
 
 /// A hook of a repository.
@@ -92,8 +100,12 @@ pub struct HookChange {
 /// A hook cannot be read.
 pub fn status_of_hooks(directory: &HooksDir, command: &str) -> Result<Vec<HookStatus>> {
     let status = |hook: Hook| {
-        let path = directory.path.join(hook.as_str());
+        let mut path = directory.path.join(hook.as_str());
         let previous = previous_path(&path);
+        let legacy = with_suffix(&path, LEGACY_SUFFIX);
+        if is_ours(&legacy)? && !is_ours(&path)? {
+            path = legacy;
+        }
         let previous = read(&previous)?.map(|_| previous);
         let script = script(hook, command);
         let state = match read(&path)? {
@@ -101,6 +113,7 @@ pub fn status_of_hooks(directory: &HooksDir, command: &str) -> Result<Vec<HookSt
             Some(text) if text == script && is_executable(&path) => HookState::Installed,
             Some(text) if without_command(&text) == without_command(&script) => HookState::Outdated,
             Some(text) if has_mark(&text) => HookState::Edited,
+            Some(text) if is_resynced(&text, &path, previous.as_deref())? => HookState::Resynced,
             Some(_) if previous.is_some() => HookState::Overwritten,
             Some(_) => HookState::Other,
         };
@@ -122,6 +135,7 @@ pub fn install(
     force: bool,
 ) -> Result<ChangeReport> {
     let mut plan = ChangeReport { directory: directory.path.clone(), ..ChangeReport::default() };
+    let mut has_lefthook = false;
     for HookStatus { hook, state, path, previous, .. } in hooks {
         match (state, previous) {
             (HookState::Installed, _) => continue,
@@ -140,12 +154,17 @@ pub fn install(
             ),
             _ => {}
         }
+        let is_other = matches!(state, HookState::Other | HookState::Resynced);
+        has_lefthook |= is_other && read(path)?.is_some_and(|text| text.contains(LEFTHOOK));
         plan.changes.push(HookChange {
             path: path.clone(),
             what: if *state == HookState::Missing { "new" } else { "replaced" },
-            previous: (*state == HookState::Other).then(|| previous_path(path)),
+            previous: is_other.then(|| previous_path(path)),
             script: Some(script(*hook, command)),
         });
+    }
+    if has_lefthook {
+        plan.notes.push(lefthook_note(command));
     }
     if directory.is_in_worktree && !plan.changes.is_empty() {
         plan.notes.push(format!(
@@ -170,7 +189,7 @@ pub fn removal(directory: &HooksDir, hooks: &[HookStatus], force: bool) -> Chang
                  move it into its place, or remove it",
                 previous.display()
             )),
-            (HookState::Other, _) | (HookState::Missing, None) => {}
+            (HookState::Other | HookState::Resynced, _) | (HookState::Missing, None) => {}
             _ => plan.changes.push(HookChange {
                 path: path.clone(),
                 what: "removed",
@@ -231,8 +250,40 @@ impl HookChange {
             fs::rename(&self.path, previous)?;
         }
         file.persist(&self.path)?;
+        let aside = with_suffix(&self.path, LEFTHOOK_SUFFIX);
+        if is_ours(&aside).unwrap_or_default() {
+            fs::remove_file(aside)?;
+        }
         Ok(())
     }
+}
+
+/// Says how our hooks outlast the next time that lefthook writes its own.
+fn lefthook_note(command: &str) -> String {
+    let command = shell_words::quote(command);
+    let hooks = Hook::ALL.iter().map(|hook| {
+        let hook = hook.as_str();
+        format!("{hook}: {{ jobs: [ {{ run: {command} hooks run {hook} {{0}} || true }} ] }}")
+    });
+    format!(
+        "lefthook writes its hooks again when its configuration changes, and ours are lost then; to keep them, add to \
+         lefthook.yml: {}",
+        hooks.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// Returns true if lefthook has put a hook in the place of ours.
+fn is_resynced(text: &str, path: &Path, previous: Option<&Path>) -> Result<bool> {
+    if !text.contains(LEFTHOOK) {
+        return Ok(false);
+    }
+    let previous = previous.map(read).transpose()?.flatten();
+    Ok(previous.is_some_and(|previous| previous.contains(LEFTHOOK))
+        || is_ours(&with_suffix(path, LEFTHOOK_SUFFIX))?)
+}
+
+fn is_ours(path: &Path) -> Result<bool> {
+    Ok(read(path)?.is_some_and(|text| has_mark(&text)))
 }
 
 /// The script of a hook, for every POSIX shell.
@@ -271,8 +322,12 @@ fn has_mark(script: &str) -> bool {
 
 /// Where a hook is kept that was there before ours.
 fn previous_path(path: &Path) -> PathBuf {
+    with_suffix(path, PREVIOUS_SUFFIX)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{name}{PREVIOUS_SUFFIX}"))
+    path.with_file_name(format!("{name}{suffix}"))
 }
 
 /// Reads a hook; a link that leads nowhere is an empty one.

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::path::Path;
-use std::process::Stdio;
 
 use super::edit::EditError;
 use super::edit::marked::NUMBER_SIGN;
@@ -41,12 +40,15 @@ pub fn registration(command: &str) -> String {
     format!("git config {KEY} {}", shell_words::quote(&value(command)))
 }
 
-/// Returns what the configuration of a clone has as the driver; `None` if it has nothing, or git cannot be run.
-pub fn registered(directory: &Path) -> Option<String> {
-    let mut command = git::command(directory);
-    let output = command.args(["config", "--get", KEY]).stderr(Stdio::null()).output().ok()?;
+/// Returns what the configuration of a clone has as the driver, if it has one.
+///
+/// # Errors
+///
+/// git cannot be run.
+pub fn registered(directory: &Path) -> io::Result<Option<String>> {
+    let output = git::command(directory).args(["config", "--get", KEY]).output()?;
     let value = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-    (output.status.success() && !value.is_empty()).then_some(value)
+    Ok((output.status.success() && !value.is_empty()).then_some(value))
 }
 
 /// Registers the driver in the configuration of a clone. `command` starts the tracker.

@@ -65,7 +65,8 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
         {
             attributes.edit(|text| merge_driver::set(text, &store))?;
             let wanted = merge_driver::value(&project.command);
-            registers_driver = merge_driver::registered(root).is_none_or(|found| found != wanted);
+            registers_driver =
+                merge_driver::registered(root).is_ok_and(|found| found != Some(wanted));
         }
         let patterns = patterns(root, &project.store, project.is_store_named, track);
         let file = files.file(&root.join(".gitignore"), Some(root))?;

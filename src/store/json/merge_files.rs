@@ -87,6 +87,7 @@ fn state_of(bytes: &[u8], side: &'static str) -> Result<State, InvalidSide> {
 ///
 /// If the history of one side has all of the other, that other version is the base: the side has seen it, even if the
 /// common ancestor is older. But a history that has not grown since the common ancestor says nothing of edits by hand.
+/// In a cherry-pick, git gives a version that one side has never seen. That is no base.
 fn bases(versions: Versions, base: &State, theirs: &State) -> HashMap<IssueId, Arc<Issue>> {
     let ancestor = |id: IssueId| base.issues.get(id);
     let seen = |issue: Arc<Issue>| {
@@ -95,8 +96,14 @@ fn bases(versions: Versions, base: &State, theirs: &State) -> HashMap<IssueId, A
     };
     let current = versions.current.into_iter().map(|(id, ours)| (id, seen(ours)));
     let outdated = versions.outdated.into_iter().filter_map(|(id, (ours, _))| {
-        let theirs = theirs.issues.get(id).filter(|theirs| lacks_only_comments(&ours, theirs));
-        Some((id, theirs.map(seen).or_else(|| ancestor(id))?))
+        let theirs = theirs.issues.get(id)?;
+        if lacks_only_comments(&ours, &theirs) {
+            return Some((id, seen(theirs)));
+        }
+        let is_ancestor = |base: &Arc<Issue>| {
+            lacks_only_comments(&ours, base) && lacks_only_comments(&theirs, base)
+        };
+        Some((id, ancestor(id).filter(is_ancestor)?))
     });
     current.chain(outdated).collect()
 }

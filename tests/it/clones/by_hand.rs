@@ -1,0 +1,1 @@
+//! Merges of two clones, one by one.
