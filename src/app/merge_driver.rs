@@ -15,7 +15,7 @@ use crate::store::json::JsonStoreOptions;
 use crate::store::json::inspect::{newest_segment, paths_of};
 use crate::store::json::merge_files::merge_files;
 
-/// Merges the versions that git gives a merge driver. If one of them is invalid, leaves a conflict with marks.
+/// Merges the versions that git gives a merge driver. If one of them is invalid, merges by line, and leaves a conflict.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub fn merge_driver(arguments: &DriverArguments) -> Result<cli::ExitStatus> {
     let merged = match merge_files(&read(base)?, &read(ours)?, &read(theirs)?) {
         Ok(merged) => merged,
         Err(error) => {
-            // Without marks, the file would look as if there were no conflict.
+            // The file of our side alone would look as if it had what theirs has.
             let mut marking = Command::new("git");
             marking.args(["merge-file", "-L", "ours", "-L", "base", "-L", "theirs"]);
             marking.args([ours, base, theirs]).status().context("git cannot be started")?;

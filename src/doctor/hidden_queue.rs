@@ -34,7 +34,10 @@ pub fn hidden_queue(path: &Path, is_named: bool, working_directory: &Path) -> Op
     let has_index = git(directory, &["rev-parse", "--git-path", "index"])
         .is_some_and(|index| directory.join(index).exists());
     let is_committed = || {
-        git(directory, &["ls-tree", "HEAD", "--", name]).is_some_and(|listed| !listed.is_empty())
+        // A bare repository has no index and no working tree.
+        let is_inside = git(directory, &["rev-parse", "--is-inside-work-tree"]);
+        let listed = git(directory, &["ls-tree", "HEAD", "--", name]);
+        is_inside.as_deref() == Some("true") && listed.is_some_and(|listed| !listed.is_empty())
     };
     if !has_index && is_committed() {
         let fix = "nothing is checked out yet: `git checkout`";

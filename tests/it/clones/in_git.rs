@@ -96,9 +96,9 @@ impl Clones for GitClones<'_> {
     }
 
     fn commit(&mut self, clone: usize) {
-        if !self.is_clean(clone) {
-            self.git(clone, &["commit", "-qam", "Change"]);
-        }
+        // Fails if there is nothing to commit.
+        let committed = try_git(&self.clones[clone].0, &["commit", "-qam", "Change"]);
+        assert!(committed.status.code().is_some_and(|code| code < 2), "{committed:?}");
     }
 
     fn merge(&mut self, clone: usize, others: &[usize]) {
