@@ -146,7 +146,7 @@ impl OpenStore {
                 let hidden = directory.ok().and_then(|directory| {
                     hidden_queue(&location.path, location.is_named, &directory)
                 });
-                match hidden {
+                match hidden.or_else(|| migrate::refuse_moved(&location.path)) {
                     Some(why) => Self::of(Arc::new(UnusableStore::new(why))),
                     None => Self::at(&location.path, options),
                 }

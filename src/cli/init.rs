@@ -56,7 +56,7 @@ pub struct Arguments {
     #[arg(long)]
     pub http: bool,
 
-    /// Let git track the store instead of ignoring it
+    /// Let git track the store instead of ignoring it, and merge it issue by issue
     #[arg(long)]
     track: bool,
 
@@ -99,7 +99,7 @@ pub fn run(
             clients,
             is_named: found.iter().all(|found| found.why.is_none()),
             preset: &preset,
-            track: arguments.track,
+            track: arguments.track || wants_tracking(arguments, project)?,
             permissions: !arguments.no_permissions,
             force: arguments.force,
         })?
@@ -150,6 +150,18 @@ pub fn run(
     }
     output.flush()?;
     Ok(ExitStatus::Done)
+}
+
+/// Asks whether git is to carry the queue, if the project is new and others commit to its repository.
+fn wants_tracking(arguments: &Arguments, project: &Project) -> Result<bool> {
+    let is_asked = !arguments.yes && !arguments.dry_run && can_ask(arguments.format.json);
+    if !is_asked || project.settings.exists() || !merge_driver::has_other_clones(&project.root) {
+        return Ok(false);
+    }
+    is_confirmed(
+        "Others commit to this repository, too, and each clone has a queue of its own. Let git carry the queue and merge \
+         it issue by issue? (one queue for several machines: ait serve, or PostgreSQL; see docs/clones.md)",
+    )
 }
 
 /// The named clients, else those that are found, else those that the user chooses. For a removal, no client stands for

@@ -1,6 +1,7 @@
 //! The merge driver by which git merges a tracked `issues.json` issue by issue: a line in `.gitattributes`, which git
 //! tracks, and a command in the configuration of each clone.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -49,6 +50,20 @@ pub fn registered(directory: &Path) -> io::Result<Option<String>> {
     let output = git::command(directory).args(["config", "--get", KEY]).output()?;
     let value = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
     Ok((output.status.success() && !value.is_empty()).then_some(value))
+}
+
+/// Returns true if a repository has a remote, and commits of several authors: other clones may have a queue, too.
+pub fn has_other_clones(directory: &Path) -> bool {
+    let lines = |arguments: &[&str]| {
+        let output = git::command(directory).args(arguments).output().ok();
+        let output = output.filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+    };
+    let remotes: Vec<_> = lines(&["remote"]).unwrap_or_default();
+    let authors: BTreeSet<_> = lines(&["log", "-n", "500", "--format=%ae"])
+        .map(|authors: Vec<_>| authors.into_iter().collect())
+        .unwrap_or_default();
+    !remotes.is_empty() && authors.len() > 1
 }
 
 /// Registers the driver in the configuration of a clone. `command` starts the tracker.

@@ -26,6 +26,7 @@ mod removal;
 mod report;
 mod server_file;
 mod staged_file;
+mod store_setting;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -48,6 +49,7 @@ pub use recommendation::{Recommendation, recommend};
 pub use removal::removal;
 pub use report::{ChangeReport, SetupReport, next_steps, steps_after_removal};
 pub use staged_file::FileChange;
+pub use store_setting::plan_store;
 
 use staged_file::StagedFiles;
 
