@@ -92,10 +92,11 @@ fn use_target(
         StoreName::Database(_) => true,
     };
     if !is_of_project {
-        return Ok(format!(
-            "set ISSUES_FILE={shown} where agents start, and remove `store` from {}",
-            settings.display()
-        ));
+        let rest = match config.database {
+            Some(_) => format!(", and remove `store` from {}", settings.display()),
+            None => String::new(),
+        };
+        return Ok(format!("set ISSUES_FILE={shown} where agents start{rest}"));
     }
     if !command.is_agreed(&project.to_string(), &shown)? {
         return Ok(match to {

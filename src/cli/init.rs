@@ -137,7 +137,7 @@ pub fn run(
         let done = if arguments.remove { "removed" } else { "done" };
         match plan.changes.len() {
             0 if plan.registers_driver && is_written => {
-                output.line("done: registered the merge driver")?
+                output.line("done: registered the merge driver")?;
             }
             0 => output.line("nothing to do")?,
             _ if arguments.dry_run => output.line("nothing was written: this was a dry run")?,

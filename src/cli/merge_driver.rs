@@ -27,10 +27,11 @@ pub struct DriverArguments {
 /// The arguments of `ait resolve`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "For a merge, a rebase, a cherry-pick or a stash that ended with a conflict in issues.json. Reads both\n\
-        sides from the index of git, or from the marks in the file, and merges them issue by issue, as the merge\n\
-        driver does that `ait init --track` registers: no issue and no comment is lost, and of two claims of one\n\
-        issue the earlier one stays. Then writes and adds the file. Agents may go on working meanwhile.\n\n\
+    after_help = "For a merge, a rebase, a cherry-pick or a stash that ended with a conflict in issues.json. Reads\n\
+        both sides from the index of git, or from the marks in the file, and merges them issue by issue,\n\
+        as the merge driver does that `ait init --track` registers: no issue and no comment is lost, and\n\
+        of two claims of one issue the earlier one stays. Then writes and adds the file. Agents may go\n\
+        on working meanwhile.\n\n\
         Exits with 1 if there is no conflict, or a side is invalid.\n\n\
         Example:\n  \
         ait resolve && git commit"

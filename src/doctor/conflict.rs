@@ -143,7 +143,7 @@ fn sides_of(text: &str) -> Option<[Vec<u8>; 3]> {
             Some(2) if is_mark(">>>>>>>") => side = None,
             Some(side) => versions[side].extend_from_slice(line.as_bytes()),
             None => {
-                versions.iter_mut().for_each(|version| version.extend_from_slice(line.as_bytes()))
+                versions.iter_mut().for_each(|version| version.extend_from_slice(line.as_bytes()));
             }
         }
     }

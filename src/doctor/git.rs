@@ -77,7 +77,7 @@ fn tracked_store(context: &CheckContext) -> Option<Finding> {
     let check = Check::Git;
     let path = paths_of(&context.path).ok()?.issues;
     let (directory, name) = (directory_of(&path), path.file_name()?.to_string_lossy().into_owned());
-    if git(directory, &["ls-files", "--"], &[name.clone()])?.is_empty() {
+    if git(directory, &["ls-files", "--"], std::slice::from_ref(&name))?.is_empty() {
         return None;
     }
     if Conflict::find(&path).is_some() {
@@ -87,7 +87,7 @@ fn tracked_store(context: &CheckContext) -> Option<Finding> {
                 .repaired_by(Repair::Resolve),
         );
     }
-    let attribute = git(directory, &["check-attr", "merge", "--"], &[name.clone()])?;
+    let attribute = git(directory, &["check-attr", "merge", "--"], std::slice::from_ref(&name))?;
     let has_attribute = attribute.iter().any(|line| line.ends_with(": merge: ait"));
     if has_attribute && let Ok(Some(_)) = merge_driver::registered(directory) {
         return None;

@@ -224,7 +224,9 @@ fn a_migrated_project_uses_the_new_store_in_both_directions() {
     assert!(moved.contains("uses postgres://") && moved.contains("from now on"), "{moved}");
     let listed = |arguments: &[&str]| run(path, &[arguments, &["list"]].concat());
     assert!(listed(&[]).ok().contains("one"));
-    assert!(std::fs::read_to_string(path.join("ait.toml")).unwrap().contains("store = \"postgres://"));
+    assert!(
+        std::fs::read_to_string(path.join("ait.toml")).unwrap().contains("store = \"postgres://")
+    );
     let refused = listed(&["--file", "issues.json"]).refusal();
     assert!(refused.contains("was moved to postgres://"), "{refused}");
     run(path, &["add", "two", "-a", "a"]).ok();
