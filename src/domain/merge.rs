@@ -231,7 +231,8 @@ fn interleaved(one: &[HistoryEntry], other: &[HistoryEntry]) -> Vec<HistoryEntry
 }
 
 /// Merges the texts, attributes, links and unknown keys of `theirs` into `ours`, and adds the names of the fields in
-/// which `ours` wins over a change to `conflicts`. Without a base, `is_theirs` tells whether only theirs changed a field.
+/// which `ours` wins over a change to `conflicts`. Without a base, `is_theirs` tells whether only theirs changed a
+/// field.
 pub(super) fn merge_fields(
     base: Option<&Issue>,
     theirs: &Issue,
