@@ -68,20 +68,9 @@ pub const NETWORK_FILE_SYSTEM: &str = "keep the store on a local disk and let ot
      (`ait serve`); if no other machine uses it, set network-file-system = \"allow\" in ait.toml, or \
      AIT_NETWORK_FILE_SYSTEM=allow";
 
-/// Returns the commands that keep both sides of a conflict that git left in `file`, which is quoted for the shell.
-///
-/// They take the version of this user first, because its changes are in the log already. git calls that version "ours"
-/// in a merge and "theirs" in a rebase.
-pub fn git_conflict(file: &str, is_rebase: bool, has_log: bool) -> String {
-    let take = |side: &str| format!("git checkout --{side} {file}");
-    let [own, other] = if is_rebase { ["theirs", "ours"] } else { ["ours", "theirs"] }.map(take);
-    let commands = if has_log {
-        format!("{own} && ait save && {other} && ait save")
-    } else {
-        format!("{other} && cp {file} {file}.other && {own} && ait import {file}.other")
-    };
-    format!("`{commands}` keeps the issues of both sides; then `git add {file}`")
-}
+/// How to resolve a conflict that git left in `issues.json`.
+pub const GIT_CONFLICT: &str =
+    "`ait resolve` (or `ait doctor --fix`) keeps the issues of both sides, and adds the file";
 
 /// Formats an error of the store with the next step.
 pub fn for_store(error: &StoreError, names: &OperationNames) -> String {

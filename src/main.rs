@@ -46,6 +46,10 @@ fn main() -> ExitCode {
         Some(Subcommands::Migrate(command)) => answered(|| {
             wait_for(app::migrate(command, &config(&arguments)?, &working_directory()?))
         }),
+        Some(Subcommands::Resolve(command)) => {
+            answered(|| wait_for(app::resolve(command, &config(&arguments)?)))
+        }
+        Some(Subcommands::MergeDriver(command)) => answered(|| app::merge_driver(command)),
         Some(Subcommands::Status(command)) => {
             answered(|| wait_for(app::status(command, &config(&arguments)?)))
         }

@@ -85,7 +85,8 @@ fn project_context(location: &StoreLocation, working_directory: &Path) -> Projec
     let is_by_environment = env::var_os(FILE.variable).is_some_and(|file| !file.is_empty());
     let found = (!is_by_environment).then(|| StoreLocation::found_from(&root).path);
     let machine = HostEnv::new(|name| env::var_os(name), env::home_dir());
-    ProjectContext { root, machine, is_named: location.is_named, found }
+    let working_directory = working_directory.to_owned();
+    ProjectContext { root, machine, is_named: location.is_named, found, working_directory }
 }
 
 fn settings(config: &Config) -> Settings {

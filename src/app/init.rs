@@ -3,10 +3,11 @@
 use std::env;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use super::OpenStore;
 use super::http_server::file_of;
+use super::open_database;
 use super::port::{BindOutcome, Ports, USUAL};
 use super::port_reservations::PortReservations;
 use crate::cli::{self, InitArguments, Output};
@@ -27,6 +28,9 @@ pub async fn init(
     config: &Config,
     working_directory: &Path,
 ) -> Result<cli::ExitStatus> {
+    if let Some(database) = config.database.as_ref().filter(|_| !command.remove) {
+        open_database(&database.value, config).map_err(|why| anyhow!(why))?;
+    }
     let program = env::current_exe().context("the path of this program is not known")?;
     let (pins, directory) = (PortReservations::of_user(), config.project());
     let port = if command.http { Some(port(config, &pins).await?) } else { None };

@@ -2,16 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs};
 
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::{configured, open_database, publish_in_background};
 use crate::cli::{self, MigrateArguments, Output, with_progress};
-use crate::config::{Config, StoreUrl};
+use crate::config::{Config, FILE_NAME, StoreUrl};
 use crate::processes::Registry;
+use crate::setup::{self, HostEnv};
+use crate::small_file;
 use crate::store::JsonStore;
 use crate::store::json::JsonStoreOptions;
 use crate::store::json::fs::RealFileSystem;
+use crate::store::json::inspect::paths_of;
 use crate::store::transfer::{Transfer, TransferTarget, compare};
 
 /// A store as the command line names it.
@@ -39,6 +44,10 @@ pub async fn migrate(
     let unmoved = "nothing was moved";
     from.refuse_if_in_use().context(unmoved)?;
     to.refuse_if_in_use().context(unmoved)?;
+    if let StoreName::File(path) = &to {
+        put_moved_aside(path).context(unmoved)?;
+    }
+    let target = to.open(config)?;
     let moving = async {
         let transfer = Transfer::of(&*source).await?;
         target.take_over(&transfer).await
@@ -56,7 +65,91 @@ pub async fn migrate(
         let to = to.shown();
         format!("everything was moved to {to}, but do not use it, because it could not be verified")
     })?;
-    cli::report_migration(command, (&from.shown(), &to.shown()), &compared, &mut Output::stdout())
+    let output = &mut Output::stdout();
+    let ended = cli::report_migration(command, (&from.shown(), &to.shown()), &compared, output)?;
+    command.say_next(&use_target(command, config, &from, &to)?, output)?;
+    Ok(ended)
+}
+
+/// Lets the project use the target, if it uses the source and the user agrees. Returns what comes next.
+fn use_target(
+    command: &MigrateArguments,
+    config: &Config,
+    from: &StoreName,
+    to: &StoreName,
+) -> Result<String> {
+    let (project, shown) = (config.project(), to.shown());
+    let settings = project.join(FILE_NAME);
+    let project = project.display();
+    if !from.is_store_of(config) {
+        return Ok(format!(
+            "{project} uses another store, {}, and goes on to do so",
+            config.store()
+        ));
+    }
+    let is_of_project = match to {
+        StoreName::File(path) => is_same_file(path, &config.location.path),
+        StoreName::Database(_) => true,
+    };
+    if !is_of_project {
+        let rest = match config.database {
+            Some(_) => format!(", and remove `store` from {}", settings.display()),
+            None => String::new(),
+        };
+        return Ok(format!("set ISSUES_FILE={shown} where agents start{rest}"));
+    }
+    if !command.is_agreed(&project.to_string(), &shown)? {
+        return Ok(match to {
+            StoreName::Database(_) => {
+                format!("to use it, write store = \"{shown}\" into {}", settings.display())
+            }
+            StoreName::File(_) => format!("to use it, remove `store` from {}", settings.display()),
+        });
+    }
+    let env = HostEnv::new(|name| env::var_os(name), env::home_dir());
+    let database = matches!(to, StoreName::Database(_)).then_some(shown.as_str());
+    let plan = setup::plan_store(&settings, &env, database)?;
+    setup::apply(&plan.changes, &config.project()).complete(plan.changes.len())?;
+    if let StoreName::File(path) = from {
+        let note = paths_of(path)?.moved();
+        fs::write(&note, format!("{shown}\n"))
+            .with_context(|| format!("{} cannot be written", note.display()))?;
+    }
+    Ok(format!("{project} uses {shown} from now on: start the agents again"))
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| paths_of(path).map(|paths| paths.issues).ok();
+    one == other || (real(one).is_some() && real(one) == real(other))
+}
+
+/// Returns why files are not used whose queue was moved elsewhere; `None` if it was not.
+pub(super) fn refuse_moved(path: &Path) -> Option<String> {
+    let note = paths_of(path).ok()?.moved();
+    let to = small_file::read(&note, small_file::MAX_BYTES).ok()?;
+    Some(format!(
+        "the queue of {} was moved to {}: use that, with `ait --store`; to use these files again, remove {}",
+        path.display(),
+        to.trim(),
+        note.display()
+    ))
+}
+
+/// Puts the files aside whose queue was moved elsewhere, so that it can be moved back.
+fn put_moved_aside(path: &Path) -> Result<()> {
+    let paths = paths_of(path)?;
+    if !paths.moved().exists() {
+        return Ok(());
+    }
+    let name = paths.issues.file_name().unwrap_or_default().to_string_lossy();
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let aside = paths.directory.with_file_name(format!("{name}.moved-{time}"));
+    fs::rename(&paths.directory, &aside)?;
+    if paths.issues.exists() {
+        fs::rename(&paths.issues, aside.join(&*name))?;
+    }
+    tracing::info!("the files from before are in {}", aside.display());
+    Ok(())
 }
 
 impl StoreName {
@@ -92,6 +185,15 @@ impl StoreName {
             kind = process.kind.as_str(),
             path = path.display()
         )
+    }
+
+    /// Returns true if a project uses this store.
+    fn is_store_of(&self, config: &Config) -> bool {
+        match (self, &config.database) {
+            (Self::File(path), None) => is_same_file(path, &config.location.path),
+            (Self::Database(url), Some(used)) => url.to_string() == used.value.to_string(),
+            _ => false,
+        }
     }
 
     /// Returns the name without a password.

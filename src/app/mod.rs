@@ -4,6 +4,7 @@ mod doctor;
 mod hooks;
 mod http_server;
 mod init;
+mod merge_driver;
 mod migrate;
 mod port;
 mod port_reservations;
@@ -25,10 +26,12 @@ pub use self::doctor::doctor;
 pub use self::hooks::{call_client_hook, call_hook, hooks};
 use self::http_server::ProcessContext;
 pub use self::init::init;
+pub use self::merge_driver::{merge_driver, resolve};
 pub use self::migrate::migrate;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, ShownStore, StatusArguments, Welcome};
 use crate::config::settings::LOG;
 use crate::config::{Address, Config, FilePath, KeptEvents, Secret, Source, Sourced, StoreUrl};
+use crate::doctor::{hidden_queue, worktree_copy};
 use crate::domain::Counts;
 use crate::hints;
 use crate::http::{AccessPolicy, Tokens};
@@ -138,7 +141,16 @@ impl OpenStore {
                 Ok(store) => Self::of(store),
                 Err(why) => Self::of(Arc::new(UnusableStore::new(why))),
             },
-            (None, None) => Self::at(&config.location.path, options),
+            (None, None) => {
+                let (location, directory) = (&config.location, env::current_dir());
+                let hidden = directory.ok().and_then(|directory| {
+                    hidden_queue(&location.path, location.is_named, &directory)
+                });
+                match hidden.or_else(|| migrate::refuse_moved(&location.path)) {
+                    Some(why) => Self::of(Arc::new(UnusableStore::new(why))),
+                    None => Self::at(&location.path, options),
+                }
+            }
         };
         let on_question = config.on_question.as_ref().map(|chosen| QuestionHook {
             command: chosen.value.as_str().into(),
@@ -276,7 +288,10 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
     let mut output = Output::stdout();
     let store = maintenance.map_or_else(|| config.store(), |_| file.display().to_string());
     let (reason, registry) = (config.store_reason(), Registry::for_store(&file));
-    let shown = ShownStore { store: &store, reason: &reason, registry: &registry };
+    let unused = env::current_dir().ok().filter(|_| config.database.is_none());
+    let unused = unused.and_then(|directory| worktree_copy(&file, &directory));
+    let (registry, unused) = (&registry, unused.as_deref());
+    let shown = ShownStore { store: &store, reason: &reason, registry, unused };
     let ended = cli::show_status(command, &tracker, shown, &mut output).await;
     finish(tracker, Some(&config.location.path), ended, &mut output).await
 }

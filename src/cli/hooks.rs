@@ -252,7 +252,7 @@ fn show(format: Format, status: &AllHooks<'_>, output: &mut Output) -> Result<Ex
         if let Some(previous) = previous {
             let file = previous.file_name().unwrap_or_default().to_string_lossy();
             let how = match (state, previous_runs) {
-                (HookState::Overwritten, _) => "is the hook from before ours",
+                (HookState::Overwritten | HookState::Resynced, _) => "is the hook from before ours",
                 (_, Some(true)) => "is the hook from before, and runs first",
                 _ => "is the hook from before; it is not executable and does not run",
             };
@@ -283,6 +283,7 @@ fn describe(state: HookState) -> &'static str {
             "not installed; another hook is there, which `ait hooks install` keeps and calls"
         }
         HookState::Overwritten => "overwritten by another hook",
+        HookState::Resynced => "overwritten by lefthook: `ait hooks install` corrects that",
     }
 }
 

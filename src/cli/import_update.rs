@@ -47,8 +47,9 @@ pub(super) async fn bases(
 ) -> Result<HashMap<IssueId, Issue>, StoreError> {
     let search = |update: &Update| {
         let ours = &update.ours;
-        let common = common_history(ours, update.draft.issue.issue());
-        let is_current = lacks_only_comments(ours, common);
+        let theirs = update.draft.issue.issue();
+        let (common, is_current) =
+            (common_history(ours, theirs), lacks_only_comments(theirs, ours));
         let back = update.draft.is_of_ait().then(|| (Issue::clone(ours), common));
         let base = is_current.then(|| Issue::clone(ours));
         (ours.id, Search { back, updates: Vec::new(), base, is_done: is_current })

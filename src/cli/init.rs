@@ -10,6 +10,7 @@ use super::options::Format;
 use super::{ExitStatus, Output};
 use crate::setup::{
     self, CLIENTS, Client, FoundClient, Preset, Project, SetupError, SetupReport, SetupRequest,
+    merge_driver,
 };
 
 /// The arguments of `ait init`.
@@ -55,7 +56,7 @@ pub struct Arguments {
     #[arg(long)]
     pub http: bool,
 
-    /// Let git track the store instead of ignoring it
+    /// Let git track the store instead of ignoring it, and merge it issue by issue
     #[arg(long)]
     track: bool,
 
@@ -98,7 +99,7 @@ pub fn run(
             clients,
             is_named: found.iter().all(|found| found.why.is_none()),
             preset: &preset,
-            track: arguments.track,
+            track: arguments.track || wants_tracking(arguments, project)?,
             permissions: !arguments.no_permissions,
             force: arguments.force,
         })?
@@ -106,7 +107,7 @@ pub fn run(
     if !arguments.format.json {
         init_view::write(&project.env.short(&project.root), &found, &plan, output)?;
     }
-    let is_written = !plan.changes.is_empty() && !arguments.dry_run;
+    let is_written = (!plan.changes.is_empty() || plan.registers_driver) && !arguments.dry_run;
     if is_written {
         output.flush()?;
         if !is_agreed(arguments)? {
@@ -115,6 +116,13 @@ pub fn run(
             return Ok(ExitStatus::Nothing);
         }
         setup::apply(&plan.changes, &project.root).complete(plan.changes.len())?;
+        if plan.registers_driver {
+            merge_driver::register(&project.root, &project.command)?;
+        }
+        let removes_all = arguments.remove && arguments.client.is_empty();
+        if removes_all && let Ok(Some(_)) = merge_driver::registered(&project.root) {
+            merge_driver::unregister(&project.root)?;
+        }
     }
     let next = match arguments {
         Arguments { dry_run: true, .. } => Vec::new(),
@@ -128,6 +136,9 @@ pub fn run(
     } else {
         let done = if arguments.remove { "removed" } else { "done" };
         match plan.changes.len() {
+            0 if plan.registers_driver && is_written => {
+                output.line("done: registered the merge driver")?;
+            }
             0 => output.line("nothing to do")?,
             _ if arguments.dry_run => output.line("nothing was written: this was a dry run")?,
             1 => output.line(format_args!("{done}: 1 file"))?,
@@ -139,6 +150,18 @@ pub fn run(
     }
     output.flush()?;
     Ok(ExitStatus::Done)
+}
+
+/// Asks whether git is to carry the queue, if the project is new and others commit to its repository.
+fn wants_tracking(arguments: &Arguments, project: &Project) -> Result<bool> {
+    let is_asked = !arguments.yes && !arguments.dry_run && can_ask(arguments.format.json);
+    if !is_asked || project.settings.exists() || !merge_driver::has_other_clones(&project.root) {
+        return Ok(false);
+    }
+    is_confirmed(
+        "Others commit to this repository, too, and each clone has a queue of its own. Let git carry the queue and merge \
+         it issue by issue? (one queue for several machines: ait serve, or PostgreSQL; see docs/clones.md)",
+    )
 }
 
 /// The named clients, else those that are found, else those that the user chooses. For a removal, no client stands for

@@ -5,6 +5,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::backup::issues;
+use super::confirmation::{can_ask, is_confirmed};
 use super::options::Format;
 use super::output::{FAINT, STRONG};
 use super::{ExitStatus, Output};
@@ -16,7 +17,9 @@ use crate::tracker::Compared;
     after_help = "A STORE is the path of an issues.json, or the postgres:// URL of a database; the password comes\n\
         from AIT_STORE_PASSWORD, PGPASSWORD or ~/.pgpass. All issues and claims are moved, and all\n\
         events that the source still has, with their numbers. The target has to be empty; it gets\n\
-        everything or nothing. The source stays as it is. At the end both are read and compared.\n\
+        everything or nothing. At the end both are read and compared. If the project uses the source,\n\
+        the command asks whether it is to use the target from now on, and sets that in ait.toml; the\n\
+        files of the source then say where the queue is. Nothing in the source is removed.\n\
         Stop the agents and servers first: if the source changes meanwhile, nothing is moved.\n\n\
         Examples:\n  \
         ait migrate --from issues.json --to postgres://ait@db.example.com/issues\n  \
@@ -31,8 +34,39 @@ pub struct Arguments {
     #[arg(long, value_name = "STORE")]
     pub to: String,
 
+    /// Let the project use the new store, without asking
+    #[arg(short, long)]
+    yes: bool,
+
     #[command(flatten)]
     format: Format,
+}
+
+impl Arguments {
+    /// Returns true if the project is to use the new store: the command line says so, or a person does.
+    ///
+    /// # Errors
+    ///
+    /// The person cannot be asked.
+    pub fn is_agreed(&self, project: &str, to: &str) -> Result<bool> {
+        if self.yes || !can_ask(self.format.json) {
+            return Ok(self.yes);
+        }
+        is_confirmed(&format!("Let {project} use {to} from now on?"))
+    }
+
+    /// Prints what comes next.
+    ///
+    /// # Errors
+    ///
+    /// The output cannot be written.
+    pub fn say_next(&self, next: &str, output: &mut Output) -> Result<()> {
+        if !self.format.json {
+            output.line(format_args!("{}  {next}", output.styled(FAINT, "next    ")))?;
+            output.flush()?;
+        }
+        Ok(())
+    }
 }
 
 /// The JSON output.

@@ -42,6 +42,7 @@ mod link;
 mod list;
 mod log;
 mod merge;
+mod merge_driver;
 mod migrate;
 mod next;
 mod open;
@@ -95,6 +96,9 @@ pub use hooks::{
     run as change_hooks, run_for_client as change_client_hooks,
 };
 pub use init::{Arguments as InitArguments, run as set_up};
+pub use merge_driver::{
+    DriverArguments, FieldConflict, ResolveArguments, Resolved, report as report_resolved,
+};
 pub use migrate::{Arguments as MigrateArguments, report as report_migration};
 pub use open::{Arguments as OpenArguments, run as open_page};
 pub use options::with_excluding_terms;

@@ -1,5 +1,6 @@
 //! `ait status`: shows the state of the store and the processes that use it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,6 +51,9 @@ struct Report<'a> {
     #[serde(rename = "file")]
     store: &'a str,
     reason: &'a str,
+    /// The copy of the store in this worktree, which is not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unused: Option<&'a Path>,
     /// Why the store cannot be read; then the counts are zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
@@ -131,6 +135,8 @@ pub struct ShownStore<'a> {
     pub store: &'a str,
     /// Why this store is used.
     pub reason: &'a str,
+    /// The copy of the store in this worktree, which is not used.
+    pub unused: Option<&'a Path>,
     /// The processes that use it.
     pub registry: &'a Registry,
 }
@@ -168,6 +174,7 @@ pub async fn run(
     let report = Report {
         store: shown.store,
         reason: shown.reason,
+        unused: shown.unused,
         read_only: match problem {
             None => {
                 let refusal = tracker.check().await.err();
@@ -213,6 +220,12 @@ fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()>
     let file = sanitize::line(report.store);
     let head = Line::default().part(STRONG, file).text(" ");
     head.part(FAINT, format!("({})", report.reason)).write_wrapped(INDENT, output)?;
+    if let Some(unused) = report.unused {
+        let unused = sanitize::line(&unused.display().to_string());
+        let line =
+            Line::default().part(FAINT, format!("not used: {unused}, a copy of this worktree"));
+        line.write_wrapped(INDENT, output)?;
+    }
     let mut counts = Line::default();
     for count in report.counts.iter().filter(|count| count.count > 0) {
         let gap = if counts.columns() > 0 { " · " } else { "" };

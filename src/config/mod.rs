@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 use clap::{ColorChoice, Parser, Subcommand};
 
 use crate::cli::{
-    ClientHookArguments, ConfigArguments, DoctorArguments, GenerateCommand, HooksArguments,
-    InitArguments, MigrateArguments, OpenArguments, QueueCommand, StatusArguments,
+    ClientHookArguments, ConfigArguments, DoctorArguments, DriverArguments, GenerateCommand,
+    HooksArguments, InitArguments, MigrateArguments, OpenArguments, QueueCommand, ResolveArguments,
+    StatusArguments,
 };
 use crate::domain::AgentName;
 use crate::http::{AccessPolicy, AllowedHost, AllowedOrigin};
@@ -141,6 +142,11 @@ pub enum Subcommands {
     Queue(QueueCommand),
     /// Move everything to another store: from issues.json to PostgreSQL, or back
     Migrate(MigrateArguments),
+    /// Resolve a conflict that git left in issues.json: keeps the issues of both sides
+    Resolve(ResolveArguments),
+    /// Merge versions of issues.json, as git asks a merge driver to.
+    #[command(hide = true)]
+    MergeDriver(DriverArguments),
     /// Open the web page in the browser
     Open(OpenArguments),
     /// Show the store, old claims, and the processes that use the store

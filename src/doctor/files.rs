@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::report::quoted;
-use super::{Check, CheckContext, Finding, Repair};
+use super::{Check, CheckContext, Finding, Repair, worktree_copy};
 use crate::domain::text::counted;
 use crate::processes::Registry;
 use crate::setup::is_work_tree;
@@ -80,7 +80,13 @@ pub(super) fn other_stores(context: &CheckContext) -> Vec<Finding> {
     others.sort();
     others.dedup();
     let Some(first) = others.first() else {
-        return vec![Finding::ok(check, format!("the only store in {}", root.display()))];
+        let copy = worktree_copy(&paths.issues, &context.project.working_directory);
+        let copy = copy.map(|copy| {
+            let (copy, reason) = (copy.display(), &context.reason);
+            format!("; {copy} is only a copy that git checked out, and is not used ({reason})")
+        });
+        let reason = format!("the only store in {}{}", root.display(), copy.unwrap_or_default());
+        return vec![Finding::ok(check, reason)];
     };
     let reason = format!(
         "{} in this repository, which agents may mistake for the queue",

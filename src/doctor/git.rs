@@ -1,12 +1,17 @@
 //! Checks that git ignores the machine-local files, such as the log and the worktrees of agents, and that the
-//! repository has a commit. Knows which conflict git left in a file.
+//! repository has a commit, and that git merges a tracked `issues.json` by issue.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use tokio::runtime::Handle;
+
 use super::report::quoted;
-use super::{Check, CheckContext, Finding, Repair, Verdict};
-use crate::setup::{self, WORKTREES, edit::gitignore};
+use super::{Check, CheckContext, Conflict, Finding, Repair, Verdict};
+use crate::git::Git;
+use crate::hints;
+use crate::hooks::{self, ASK_LIMIT, HookState, HookStatus, HooksDir};
+use crate::setup::{self, PROGRAM, WORKTREES, edit::gitignore, merge_driver};
 use crate::store::json::fs::directory_of;
 use crate::store::json::inspect::{newest_segment, paths_of};
 use crate::store::json::paths::{DIRECTORY, StorePaths};
@@ -14,6 +19,9 @@ use crate::store::json::paths::{DIRECTORY, StorePaths};
 pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let mut findings = ignored(context);
     let is_fine = findings.iter().all(|finding| finding.verdict == Verdict::Ok);
+    if is_fine && let Some(finding) = tracked_store(context).or_else(|| lost_hooks(context)) {
+        return vec![finding];
+    }
     if is_fine && setup::lacks_commit(directory_of(&context.path)) {
         let reason =
             "the repository has no commit yet: agents work in git worktrees, which need one";
@@ -63,15 +71,59 @@ fn ignored(context: &CheckContext) -> Vec<Finding> {
     vec![finding.about(open).fix(fix).repaired_by(Repair::Ignore)]
 }
 
-/// Returns whether a rebase caused the conflict in a file; `None` if git knows of no conflict in it.
-pub(super) fn is_conflict_of_rebase(path: &Path) -> Option<bool> {
-    let directory = directory_of(path);
-    let name = path.file_name()?.to_string_lossy().into_owned();
-    let unmerged = git(directory, &["ls-files", "--unmerged", "--"], &[name])?;
-    let progress = ["rev-parse", "--git-path", "rebase-merge", "--git-path", "rebase-apply"];
-    let progress = git(directory, &progress, &[])?;
-    let is_rebase = progress.iter().any(|path| directory.join(path).exists());
-    (!unmerged.is_empty()).then_some(is_rebase)
+/// Checks that a store which git tracks is merged by issue in this clone. Returns `None` if git does not track it, or
+/// all is well.
+fn tracked_store(context: &CheckContext) -> Option<Finding> {
+    let check = Check::Git;
+    let path = paths_of(&context.path).ok()?.issues;
+    let (directory, name) = (directory_of(&path), path.file_name()?.to_string_lossy().into_owned());
+    if git(directory, &["ls-files", "--"], std::slice::from_ref(&name))?.is_empty() {
+        return None;
+    }
+    if Conflict::find(&path).is_some() {
+        return Some(
+            Finding::problem(check, format!("{name} has a conflict that git left"))
+                .fix(hints::GIT_CONFLICT)
+                .repaired_by(Repair::Resolve),
+        );
+    }
+    let attribute = git(directory, &["check-attr", "merge", "--"], std::slice::from_ref(&name))?;
+    let has_attribute = attribute.iter().any(|line| line.ends_with(": merge: ait"));
+    if has_attribute && let Ok(Some(_)) = merge_driver::registered(directory) {
+        return None;
+    }
+    let reason = format!(
+        "git tracks {name}, and this clone does not merge it by issue: a pull may end with a conflict"
+    );
+    let finding = Finding::warning(check, reason);
+    Some(match has_attribute {
+        true => {
+            let command = merge_driver::registration(&program(context));
+            finding.fix(format!("`{command}`")).repaired_by(Repair::RegisterDriver)
+        }
+        false => finding.fix("`ait init --track` registers the merge driver"),
+    })
+}
+
+/// Reports git hooks of ours in whose place another program has put its own.
+fn lost_hooks(context: &CheckContext) -> Option<Finding> {
+    let git = Git::around(directory_of(&context.path), ASK_LIMIT);
+    let directory = Handle::try_current().ok()?.block_on(HooksDir::find(&git)).ok()?;
+    let status = hooks::status(&directory, &program(context)).ok()?;
+    let is_lost =
+        |status: &&HookStatus| matches!(status.state, HookState::Overwritten | HookState::Resynced);
+    let lost: Vec<_> = status.hooks.iter().filter(is_lost).collect();
+    let first = lost.first()?;
+    let by = if first.state == HookState::Resynced { "lefthook" } else { "another program" };
+    let reason = format!("{by} has put its own git hooks in the place of those of ait");
+    let about = lost.iter().map(|status| status.hook.as_str().to_owned());
+    Some(Finding::warning(Check::Git, reason).about(about).fix("`ait hooks install`"))
+}
+
+/// Returns the command by which git starts this program.
+pub(super) fn program(context: &CheckContext) -> String {
+    let program = std::env::current_exe().unwrap_or_else(|_| PROGRAM.into());
+    context.project.machine.command(&program)
 }
 
 /// Returns the names of the files to ignore, relative to the directory of the store.

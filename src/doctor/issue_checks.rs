@@ -67,7 +67,7 @@ fn faults(issue: &Issue) -> Vec<HistoryFault> {
         }
         let (at, next) = (entry.timestamp, kind.status_after(known));
         if let (Some(before), Some(after)) = (known, next)
-            && !is_possible(before, after, kind)
+            && !kind.can_lead(before, after)
         {
             faults.push(HistoryFault::Step(format!("\"{}\" from {before}, at {at}", entry.action)));
         }
@@ -77,16 +77,6 @@ fn faults(issue: &Issue) -> Vec<HistoryFault> {
         faults.push(HistoryFault::Status(status));
     }
     faults
-}
-
-/// Returns true if the rules allow an action to lead from one status to another.
-fn is_possible(before: Status, after: Status, kind: ActionKind) -> bool {
-    match after {
-        _ if before.has_ended() || kind == ActionKind::Filed => false,
-        Status::InProgress => before == Status::Created,
-        Status::InReview => before == Status::Completed,
-        _ => true,
-    }
 }
 
 fn check_histories(issues: &[Arc<Issue>]) -> Finding {

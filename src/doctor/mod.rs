@@ -10,10 +10,12 @@
 mod access;
 mod client_hooks;
 mod clients;
+mod conflict;
 mod database;
 mod disk;
 mod files;
 mod git;
+mod hidden_queue;
 mod issue_checks;
 mod link_checks;
 mod process_checks;
@@ -38,6 +40,8 @@ use crate::store::json::Maintenance;
 use crate::store::json::inspect::paths_of;
 
 pub use access::Settings;
+pub use conflict::Conflict;
+pub use hidden_queue::{hidden_queue, worktree_copy};
 pub use repairs::{Repaired, SalvageError, Salvaged, salvage};
 pub use report::{Check, Finding, Repair, Report, Verdict};
 
@@ -80,6 +84,8 @@ pub struct ProjectContext {
     pub is_named: bool,
     /// The store that a process started in the project finds if the environment names none.
     pub found: Option<PathBuf>,
+    /// The directory in which the doctor runs.
+    pub working_directory: PathBuf,
 }
 
 impl CheckContext {

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tokio::task::spawn_blocking;
 
-use super::{Check, CheckContext, Repair, Report, Verdict, files, prompts};
+use super::{Check, CheckContext, Conflict, Repair, Report, Verdict, files, git, prompts};
 use crate::domain::text::counted;
 use crate::processes::Registry;
+use crate::setup::merge_driver;
 use crate::store::backup::{BackupError, SaveOptions};
+use crate::store::json::fs::directory_of;
 use crate::store::json::inspect::{self, OpenError, paths_of};
 use crate::store::json::paths::StorePaths;
 use crate::store::json::salvage as salvaging;
@@ -71,6 +73,7 @@ pub async fn repair(context: &CheckContext, report: &Report) -> Vec<Repaired> {
             }
             Repair::Settle => publish_again(context).await,
             Repair::RemoveStale => remove_stale(context).await,
+            Repair::Resolve => resolve(context).await,
             other => {
                 let context = context.clone();
                 let made = spawn_blocking(move || make(other, &context));
@@ -106,6 +109,26 @@ async fn publish(context: &CheckContext) -> Result<(), String> {
     let maintenance =
         context.maintenance.as_ref().ok_or("issues.json cannot be published from here")?;
     maintenance.publish().await.map_err(|error| error.to_string())
+}
+
+/// Merges both sides of a conflict that git left in `issues.json`; `None` if there is none any more.
+async fn resolve(context: &CheckContext) -> Result<Option<String>, String> {
+    let path = context.path.clone();
+    let resolved = spawn_blocking(move || match Conflict::find(&path) {
+        Some(conflict) => conflict.resolve().map(|merged| Some((conflict, merged.issues))),
+        None => Ok(None),
+    });
+    let resolved = resolved.await.map_err(|panic| panic.to_string())?;
+    let Some((conflict, issues)) = resolved.map_err(|error| error.to_string())? else {
+        return Ok(None);
+    };
+    let paths = paths_of(&context.path).map_err(|error| error.to_string())?;
+    if inspect::newest_segment(&paths).is_some() {
+        publish(context).await?;
+    }
+    conflict.stage().map_err(|error| error.to_string())?;
+    let issues = counted(issues, "issue", "issues");
+    Ok(Some(format!("merged both sides of the conflict in issues.json: {issues}")))
 }
 
 /// Removes the files of dead processes; `None` if another process has done so.
@@ -146,7 +169,15 @@ fn make(repair: Repair, context: &CheckContext) -> Result<Option<String>, String
         }
         Repair::Ignore => prompts::ignore(context),
         Repair::Refresh => prompts::refresh(context).map(Some),
-        Repair::Settle | Repair::RemoveStale => Err("this repair does not block".to_owned()),
+        Repair::RegisterDriver => {
+            let directory = directory_of(&context.path);
+            let registered = merge_driver::register(directory, &git::program(context));
+            registered.map_err(|error| error.to_string())?;
+            Ok(Some("registered the merge driver in this clone".to_owned()))
+        }
+        Repair::Settle | Repair::RemoveStale | Repair::Resolve => {
+            Err("this repair does not block".to_owned())
+        }
     }
 }
 

@@ -94,6 +94,10 @@ pub enum Repair {
     Ignore,
     /// Rewrite files that another version set up.
     Refresh,
+    /// Merge both sides of a conflict that git left in `issues.json`.
+    Resolve,
+    /// Register the merge driver in this clone.
+    RegisterDriver,
 }
 
 /// The result of a check, with its reason and its fix.

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::report::quoted;
-use super::{Check, CheckContext, Finding, Repair, git, issue_checks};
+use super::{Check, CheckContext, Conflict, Finding, Repair, hidden_queue, issue_checks};
 use crate::domain::text::counted;
 use crate::hints;
 use crate::store::json::inspect::{
@@ -41,14 +41,22 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
             return [unreadable(&error)].into_iter().chain(others).collect();
         }
     };
-    let mut findings =
-        vec![readable(&found), valid(&found, context), ids(&found.repeated), log(&found, context)];
+    let mut findings = vec![
+        readable(&found, context),
+        valid(&found, context),
+        ids(&found.repeated),
+        log(&found, context),
+    ];
     findings.extend(issue_checks::examine(&found, &*context.store.clients(), context.now));
     findings
 }
 
-fn readable(found: &Inspection) -> Finding {
+fn readable(found: &Inspection, context: &CheckContext) -> Finding {
     let check = Check::Readable;
+    let project = &context.project;
+    if let Some(why) = hidden_queue(&context.path, project.is_named, &project.working_directory) {
+        return Finding::problem(check, why);
+    }
     if let FileStanding::Unreadable(reason) = &found.standing {
         let file = found.paths.issues.display();
         let finding = Finding::problem(check, format!("{file} cannot be read: {reason}"));
@@ -118,15 +126,11 @@ fn valid(found: &Inspection, context: &CheckContext) -> Finding {
     if let FileStanding::Invalid(error) = &found.standing {
         let finding = Finding::problem(check, format!("issues.json, {error}"));
         let edit = format!("correct it there (`${{EDITOR:-vi}} +{} {file}`)", error.line);
+        if Conflict::find(&found.paths.issues).is_some() {
+            return finding.fix(hints::GIT_CONFLICT).repaired_by(Repair::Resolve);
+        }
         if error.is_git_conflict() {
-            let path = &found.paths.issues;
-            return finding.fix(match git::is_conflict_of_rebase(path) {
-                Some(is_rebase) => {
-                    hints::git_conflict(&quoted(path), is_rebase, found.log.is_some())
-                }
-                // The file was added with the marks, so git no longer knows the sides.
-                None => format!("{edit}, with the issues of both sides"),
-            });
+            return finding.fix(format!("{edit}, with the issues of both sides"));
         }
         return finding.fix(match &found.state {
             Ok(_) => format!(

@@ -3,8 +3,8 @@
 use super::Status;
 use super::event::{
     ANSWER_ACTION, ASK_ACTION, CHANGE_ACTION, CLAIM_ACTION, CLOSE_ACTION, COMMENT_ACTION,
-    COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, LAPSE_ACTION, REJECT_ACTION, REOPEN_ACTION,
-    RETURN_ACTION, REVIEW_ACTION,
+    COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, LAPSE_ACTION, LATE_ACTION, REJECT_ACTION,
+    REOPEN_ACTION, RETURN_ACTION, REVIEW_ACTION,
 };
 
 /// How the original begins the phrase of filing. The classification follows, in double quotes.
@@ -39,7 +39,7 @@ pub enum ActionKind {
     Asked,
     /// Answered a question.
     Answered,
-    /// Edited it in the file.
+    /// Edited it in the file, or came too late there.
     Edited,
     /// An action that only other programs write.
     Other,
@@ -85,6 +85,7 @@ impl ActionKind {
             ANSWER_ACTION => Self::Answered,
             EDIT_ACTION => Self::Edited,
             _ if action.starts_with(CHANGE_ACTION) => Self::Changed,
+            _ if action.starts_with(LATE_ACTION) => Self::Edited,
             _ if action.starts_with(ORIGINAL_FILE_ACTION) => Self::Filed,
             _ => Self::Other,
         }
@@ -124,6 +125,16 @@ impl ActionKind {
                 before.filter(|before| before.is_claimed()).map(Status::after_lapse)
             }
             Self::Commented | Self::Changed | Self::Answered | Self::Edited | Self::Other => None,
+        }
+    }
+
+    /// Returns true if the rules allow an action of this kind to lead from one status to another.
+    pub fn can_lead(self, before: Status, after: Status) -> bool {
+        match after {
+            _ if before.has_ended() || self == Self::Filed => false,
+            Status::InProgress => before == Status::Created,
+            Status::InReview => before == Status::Completed,
+            _ => true,
         }
     }
 
@@ -208,6 +219,7 @@ mod tests {
             ("Question asked", &[], "asked"),
             ("Question answered", &[], "answered"),
             ("Issue edited by hand", &[], "edited"),
+            ("Too late, after a change in another clone: Issue claimed for work", &[], "edited"),
         ] {
             for phrase in originals.iter().chain([&ours]) {
                 assert_eq!(ActionKind::of(phrase).word(), Some(kind), "{phrase}");

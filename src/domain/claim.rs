@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::merge::has_late_claim;
 use super::{ActionKind, AgentName, DomainError, HistoryEntry, Issue, Status, Timestamp};
 use crate::string_enum::string_enum;
 
@@ -248,7 +249,7 @@ impl ClaimRequirement {
     /// Checks whether an agent may complete, return or close an issue.
     ///
     /// The number of a claim that lapsed counts as long as no other agent has claimed the issue: the work is late, but
-    /// not lost.
+    /// not lost. An agent whose claim came too late, because another clone made one before, needs [`Self::Forced`].
     ///
     /// # Errors
     ///
@@ -257,10 +258,14 @@ impl ClaimRequirement {
         let (holder, number) = (issue.holder(), issue.claim_number());
         let is_own = holder.is_none_or(|holder| holder.agent == agent.as_str());
         let is_current = |given: usize| given == number && (holder.is_some() || issue.has_lapsed());
+        let is_late = has_late_claim(issue, agent.as_str());
         let is_allowed = match self.claim {
-            RequiredClaim::Any | RequiredClaim::Forced(None) => true,
+            RequiredClaim::Forced(None) => true,
+            RequiredClaim::Forced(Some(given)) => is_current(given),
+            _ if is_late => false,
+            RequiredClaim::Any => true,
             RequiredClaim::Holder => is_own,
-            RequiredClaim::Number(given) | RequiredClaim::Forced(Some(given)) => is_current(given),
+            RequiredClaim::Number(given) => is_current(given),
             RequiredClaim::OwnNumber(given) => is_own && is_current(given),
         };
         if is_allowed {
@@ -273,7 +278,7 @@ impl ClaimRequirement {
         let holder = holder.map(|holder| (holder.agent.to_owned(), holder.since));
         let ended = given.and_then(|given| issue.claim_end(given));
         let status = issue.status;
-        Err(DomainError::NotOwned { id: issue.id, given, number, holder, ended, status })
+        Err(DomainError::NotOwned { id: issue.id, given, number, holder, ended, status, is_late })
     }
 
     /// Checks an action that ends a claim: whose claim it is, and whether the issue was reviewed.

@@ -155,7 +155,11 @@ fn with_ended_lease(event: Event, issue: &Issue, queue: &dyn IssueQueue) -> Even
         let mut after = issue.clone();
         event.apply(&mut after);
         let is_removed = matches!(event.kind, EventKind::Removed { .. });
-        is_removed || after.holder().is_none() || after.claim_number() != lease.claim
+        // A claim that another clone made earlier may have the same number.
+        let is_same = after.claim().is_some_and(|claim| {
+            claim.number == lease.claim && issue.claim().is_none_or(|before| before == claim)
+        });
+        is_removed || !is_same
     };
     let is_claim = matches!(event.kind, EventKind::Claimed | EventKind::ReviewStarted);
     let lease = queue.lease(issue.id).filter(|lease| !is_claim && ended(lease)).cloned();

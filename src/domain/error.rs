@@ -241,7 +241,7 @@ pub enum DomainError {
         number: usize,
     },
     /// The caller does not hold the claim that it needs.
-    #[error("{}", not_owned_text(*id, *given, *number, holder.as_ref(), *ended, *status))]
+    #[error("{}", not_owned_text(*id, *given, *number, holder.as_ref(), *ended, *status, *is_late))]
     NotOwned {
         /// The issue.
         id: IssueId,
@@ -255,6 +255,8 @@ pub enum DomainError {
         ended: Option<(Timestamp, ActionKind)>,
         /// The status of the issue.
         status: Status,
+        /// Whether the caller claimed the issue after the holder, in another clone.
+        is_late: bool,
     },
     /// Only the agent that reviews the issue may close it.
     #[error("issue {id} is {status}{}, and an agent closes only what it reviews", held_by(holder.as_deref()))]
@@ -423,9 +425,14 @@ fn not_owned_text(
     holder: Option<&(String, Timestamp)>,
     ended: Option<(Timestamp, ActionKind)>,
     status: Status,
+    is_late: bool,
 ) -> String {
     const SHOWN_CHARS: usize = 60;
     match (holder, given) {
+        (Some((agent, since)), _) if is_late => format!(
+            "your claim of issue {id} has ended: {} claimed it before you, at {since} in another clone (claim {number})",
+            shortened(agent, SHOWN_CHARS)
+        ),
         (_, Some(given)) if given > number => {
             format!("issue {id} has no claim {given}: the latest is claim {number}")
         }
@@ -513,6 +520,7 @@ mod tests {
                     holder: None,
                     ended: None,
                     status,
+                    is_late: false,
                 },
                 "NOT_OWNED",
             ),

@@ -146,6 +146,9 @@ pub const HAND_EDIT: &str = "hand-edit";
 pub const TRACKER: &str = "ait";
 /// The history phrase of an edit.
 pub const EDIT_ACTION: &str = "Issue edited by hand";
+/// What the history phrase of an action begins with that came too late, after what happened in another clone of the
+/// repository. Its own phrase follows.
+pub const LATE_ACTION: &str = "Too late, after a change in another clone: ";
 /// What the history phrase of a change begins with; the changed fields follow.
 pub const CHANGE_ACTION: &str = "Issue changed: ";
 /// What the history phrase of a change by a person ends with, where failed attempts are counted.

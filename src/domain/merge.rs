@@ -1,12 +1,15 @@
 //! The three-way merge of one issue: an external edit of `issues.json` against the current issue.
 //!
-//! Edits by hand, files that git restores, and all other copies of an issue use this merge. It is idempotent:
+//! Edits by hand, files that git restores or merges, and all other copies of an issue use this merge. It is idempotent:
 //! merging the same copy again changes nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::attributes::AttributeValues;
-use super::{ActionKind, Attributes, Comment, HistoryEntry, Issue, Label, Timestamp, attributes};
+use super::event::{CHANGE_ACTION, LATE_ACTION};
+use super::{
+    ActionKind, Attributes, Comment, HistoryEntry, Issue, Label, Status, Timestamp, attributes,
+};
 
 /// The result of a merge.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,60 +22,227 @@ pub struct Merged {
 
 /// Merges an edited copy of an issue into the current issue.
 ///
-/// `ours` is the current issue, `theirs` the edited copy, and `base` the version from which the copy was made: the
-/// version whose history is the [history that both share](common_history). If `base` is `None` because that version
-/// is no longer known, `ours` wins wherever the two differ.
+/// `ours` is the current issue, `theirs` the edited copy, and `base` the version from which the copy was made, such as
+/// the one whose history is the [history that both share](common_history). If `base` is `None` because that version
+/// is not known, `ours` wins wherever the two differ, but for changes that only the history of `theirs` has.
 ///
-/// * History, status and time of the last change are merged together. `theirs` wins only if its history starts with
-///   all of ours, except comments that were [added since](lacks_only_comments), and the merge does not open an
-///   issue that has ended.
+/// * History, status and time of the last change are merged together. If the history of `theirs` has all of ours, but
+///   for [comments](lacks_only_comments), it wins, unless that would open an issue that has ended. If both sides have
+///   entries that the other lacks, their histories are [joined](joined_history): no entry is lost, and an issue that
+///   was claimed on both sides has the earlier claim.
 /// * If the histories are the same, a different status changes the status alone.
 /// * Title, description, classification, time of filing and unknown keys are merged field by field. If both sides
-///   changed a field, `ours` wins.
+///   changed a field, `ours` wins. Without a base, `theirs` wins in the fields that only its history changes.
 /// * Comments are united; the merge never removes one.
 pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
     let common = common_history(ours, theirs);
-    let is_current = lacks_only_comments(ours, common);
-    // Every change but a comment changes the history otherwise, and comments are united. So the current version is the
-    // base of such a copy.
-    let base = if is_current { Some(ours) } else { base };
+    let is_current = lacks_only_comments(theirs, ours);
+    // Every change but a comment changes the history otherwise, and comments are united. So the current version can be
+    // the base of such a copy.
+    let base = base.or(is_current.then_some(ours));
     let mut merged = Merged { issue: ours.clone(), conflicts: Vec::new() };
     let Merged { issue, conflicts } = &mut merged;
     if is_current {
-        let leaves_end = ours.status.has_ended() && theirs.status != ours.status;
-        if leaves_end {
+        let is_continued = theirs.history.len() > common;
+        let before = base.filter(|_| !is_continued).map_or(ours.status, |base| base.status);
+        if ours.status.has_ended() && theirs.status != ours.status {
             conflicts.push("status");
-        } else {
+        } else if is_continued || before != theirs.status {
             issue.status = theirs.status;
-            if theirs.history.len() > common {
-                let said = &ours.history[common..];
-                issue.history = [&theirs.history, said].concat();
-                let last = said.last().map(|entry| entry.timestamp);
-                issue.modified_at =
-                    last.map_or(theirs.modified_at, |at| at.max(theirs.modified_at));
-            }
+        }
+        if is_continued && issue.status == theirs.status {
+            let said = lacking(&ours.history[common..], &theirs.history[common..]);
+            let rest = interleaved(&theirs.history[common..], &said);
+            issue.history = [&ours.history[..common], &rest].concat();
+            let last = said.last().map(|entry| entry.timestamp);
+            issue.modified_at = last.map_or(theirs.modified_at, |at| at.max(theirs.modified_at));
         }
     } else if theirs.history.len() > common {
-        conflicts.push("history");
+        join_histories(base, theirs, common, issue, conflicts);
     } else if base.is_some_and(|base| theirs.status != base.status) && theirs.status != ours.status
     {
         conflicts.push("status");
     }
-    merge_fields(base, theirs, issue, conflicts);
+    let own = lacking(&ours.history[common..], &theirs.history[common..]);
+    let other = lacking(&theirs.history[common..], &ours.history[common..]);
+    let is_theirs = |field: &str| changes_field(&other, field) && !changes_field(&own, field);
+    merge_fields(base, theirs, issue, &is_theirs, conflicts);
     issue.comments = united(base, &ours.comments, &theirs.comments);
     merged
 }
 
+/// Gives our issue the joined history of both sides, which share `common` entries, and the status that follows.
+///
+/// A status that does not follow from the history of its side was edited by hand. Ours then stays.
+fn join_histories(
+    base: Option<&Issue>,
+    theirs: &Issue,
+    common: usize,
+    ours: &mut Issue,
+    conflicts: &mut Vec<&'static str>,
+) {
+    let is_shared =
+        |base: &&Issue| base.history.len() == common && common_history(base, theirs) == common;
+    let mut start = Replay::default();
+    for entry in &ours.history[..common] {
+        start.allows(entry);
+    }
+    if let Some(base) = base.filter(is_shared) {
+        start.status = Some(base.status);
+    }
+    let joined = joined_history(&ours.history[common..], &theirs.history[common..], &start);
+    let follows = |side: &Issue| start.after(&side.history[common..]) == Some(side.status);
+    if follows(ours) && follows(theirs) {
+        ours.status = start.after(&joined).unwrap_or(ours.status);
+    } else if ours.status != theirs.status {
+        conflicts.push("status");
+    }
+    ours.history.truncate(common);
+    ours.history.extend(joined);
+    ours.modified_at = ours.modified_at.max(theirs.modified_at);
+}
+
+/// Joins what two histories have after the entries that they share, in the order of time. Both sides get the same.
+///
+/// An entry that the rules do not allow after those before it, such as the later of two claims, stays as a
+/// [late](late) one, which changes nothing.
+fn joined_history(
+    ours: &[HistoryEntry],
+    theirs: &[HistoryEntry],
+    start: &Replay,
+) -> Vec<HistoryEntry> {
+    let both = || ours.iter().chain(theirs);
+    let known: HashSet<_> = both().filter(|entry| is_late(entry)).map(entry_key).collect();
+    let mut replay = start.clone();
+    let mut joined = interleaved(ours, &lacking(theirs, ours));
+    for entry in &mut joined {
+        if known.contains(&entry_key(entry)) {
+            make_late(entry);
+        }
+        if !replay.allows(entry) {
+            make_late(entry);
+        }
+    }
+    joined
+}
+
+/// What the entries of a history lead to.
+#[derive(Clone, Default)]
+struct Replay {
+    /// The status, if it is known.
+    status: Option<Status>,
+    /// The agent of the last claim.
+    holder: String,
+    /// The agents whose claims came too late. They do not know that, and may go on to end them.
+    late: Vec<String>,
+}
+
+impl Replay {
+    /// Follows an entry, and returns false if the rules do not allow it.
+    fn allows(&mut self, entry: &HistoryEntry) -> bool {
+        let kind = ActionKind::of(timely_action(entry));
+        if is_late(entry) {
+            self.note_late(kind, &entry.agent);
+            return true;
+        }
+        let Some(after) = kind.status_after(self.status) else { return true };
+        if let Some(before) = self.status {
+            let ends_other = before.is_claimed()
+                && self.holder != entry.agent
+                && self.late.contains(&entry.agent);
+            if ends_other || !kind.can_lead(before, after) {
+                self.note_late(kind, &entry.agent);
+                return false;
+            }
+        }
+        self.status = Some(after);
+        if kind.is_claim() {
+            self.holder.clone_from(&entry.agent);
+            self.late.retain(|agent| *agent != entry.agent);
+        }
+        true
+    }
+
+    fn note_late(&mut self, kind: ActionKind, agent: &str) {
+        if kind.is_claim() {
+            self.late.push(agent.to_owned());
+        }
+    }
+
+    /// Returns the status after some entries.
+    fn after(&self, entries: &[HistoryEntry]) -> Option<Status> {
+        let mut replay = self.clone();
+        for entry in entries {
+            replay.allows(entry);
+        }
+        replay.status
+    }
+}
+
+/// Returns true if an entry came too late, after what happened in another clone.
+fn is_late(entry: &HistoryEntry) -> bool {
+    entry.action.starts_with(LATE_ACTION)
+}
+
+fn make_late(entry: &mut HistoryEntry) {
+    if !is_late(entry) {
+        entry.action.insert_str(0, LATE_ACTION);
+    }
+}
+
+/// Returns the action of an entry, as it was before the entry turned out to be late.
+fn timely_action(entry: &HistoryEntry) -> &str {
+    entry.action.strip_prefix(LATE_ACTION).unwrap_or(&entry.action)
+}
+
+/// Identifies an entry, late or not.
+fn entry_key(entry: &HistoryEntry) -> (Timestamp, &str, &str) {
+    (entry.timestamp, &entry.agent, timely_action(entry))
+}
+
+/// Returns the entries that are not among others.
+fn lacking(entries: &[HistoryEntry], others: &[HistoryEntry]) -> Vec<HistoryEntry> {
+    let mut counts: HashMap<_, usize> = HashMap::new();
+    for other in others {
+        *counts.entry(entry_key(other)).or_default() += 1;
+    }
+    let mut lacking = Vec::new();
+    for entry in entries {
+        match counts.get_mut(&entry_key(entry)) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ => lacking.push(entry.clone()),
+        }
+    }
+    lacking
+}
+
+/// Merges two sequences of entries by time. Each keeps its order.
+fn interleaved(one: &[HistoryEntry], other: &[HistoryEntry]) -> Vec<HistoryEntry> {
+    let mut merged = Vec::with_capacity(one.len() + other.len());
+    let (mut one, mut other) = (one, other);
+    while let (Some(first), Some(second)) = (one.first(), other.first()) {
+        let side = if entry_key(first) <= entry_key(second) { &mut one } else { &mut other };
+        merged.push(side[0].clone());
+        *side = &side[1..];
+    }
+    merged.extend_from_slice(one);
+    merged.extend_from_slice(other);
+    merged
+}
+
 /// Merges the texts, attributes, links and unknown keys of `theirs` into `ours`, and adds the names of the fields in
-/// which `ours` wins over a change to `conflicts`.
+/// which `ours` wins over a change to `conflicts`. Without a base, `is_theirs` tells whether only theirs changed a
+/// field.
 pub(super) fn merge_fields(
     base: Option<&Issue>,
     theirs: &Issue,
     ours: &mut Issue,
+    is_theirs: &dyn Fn(&str) -> bool,
     conflicts: &mut Vec<&'static str>,
 ) {
     let mut field = |name, is_taken: Option<bool>| match is_taken {
         Some(is_taken) => is_taken,
+        None if base.is_none() && is_theirs(name) => true,
         None => {
             conflicts.push(name);
             false
@@ -136,8 +306,13 @@ fn merged_attributes(
         } else {
             field("links", None);
         }
-    } else if (&ours.labels, &ours.links) != (&theirs.labels, &theirs.links) {
-        field("labels or links", None);
+    } else {
+        if ours.labels != theirs.labels && field("labels", None) {
+            merged.labels.clone_from(&theirs.labels);
+        }
+        if ours.links != theirs.links && field("links", None) {
+            merged.links.clone_from(&theirs.links);
+        }
     }
     Attributes::from(merged)
 }
@@ -150,10 +325,29 @@ fn merged_set<T: Clone + PartialEq>(base: &[T], ours: &[T], theirs: &[T]) -> Vec
     kept.chain(theirs.iter().filter(is_added)).cloned().collect()
 }
 
-/// Returns true if a copy that shares this many entries with our history lacks nothing of it but comments.
-pub fn lacks_only_comments(ours: &Issue, common: usize) -> bool {
+/// Returns true if the history of a copy lacks nothing of ours but comments.
+pub fn lacks_only_comments(copy: &Issue, ours: &Issue) -> bool {
+    let common = common_history(ours, copy);
     let is_comment = |entry: &HistoryEntry| ActionKind::of(&entry.action) == ActionKind::Commented;
-    ours.history[common..].iter().all(is_comment)
+    lacking(&ours.history[common..], &copy.history[common..]).iter().all(is_comment)
+}
+
+/// Returns true if a claim of an agent came too late, because the present holder had claimed the issue before, in
+/// another clone.
+pub(super) fn has_late_claim(issue: &Issue, agent: &str) -> bool {
+    let Some(claim) = issue.claim_entry() else { return false };
+    let is_claim = |entry: &HistoryEntry| {
+        is_late(entry) && entry.agent == agent && ActionKind::of(timely_action(entry)).is_claim()
+    };
+    issue.history[claim].agent != agent && issue.history[claim..].iter().any(is_claim)
+}
+
+/// Returns true if an entry changes a field.
+fn changes_field(entries: &[HistoryEntry], field: &str) -> bool {
+    entries.iter().any(|entry| {
+        let fields = timely_action(entry).strip_prefix(CHANGE_ACTION);
+        fields.is_some_and(|fields| fields.split(", ").any(|name| name == field))
+    })
 }
 
 /// Returns the number of entries that the histories of two versions share at their start.

@@ -135,7 +135,7 @@ impl Walk {
     /// Undoes what changed between two versions of the issue.
     fn undo(&mut self, before: &Issue, after: &Issue) {
         let mut conflicts = Vec::new();
-        merge_fields(Some(after), before, &mut self.wanted, &mut conflicts);
+        merge_fields(Some(after), before, &mut self.wanted, &|_| false, &mut conflicts);
         self.left.extend(conflicts.into_iter().map(|field| (field, LeftReason::ChangedSince)));
         if before.status == after.status {
             if before.comments != after.comments {

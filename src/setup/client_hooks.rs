@@ -241,7 +241,7 @@ pub fn install_client_hooks(
 ) -> Result<Plan, SetupError> {
     let mut files = StagedFiles::new(root, env, false);
     stage(client, root, &mut files, program)?;
-    Ok(Plan { changes: files.changes(), notes: Vec::new() })
+    Ok(Plan { changes: files.changes(), ..Plan::default() })
 }
 
 /// Adds the hooks of a client to the files of a plan.
@@ -278,7 +278,7 @@ pub fn remove_client_hooks(
 ) -> Result<Plan, SetupError> {
     let mut files = StagedFiles::new(root, env, false);
     unstage(client, root, &mut files)?;
-    Ok(Plan { changes: files.changes(), notes: Vec::new() })
+    Ok(Plan { changes: files.changes(), ..Plan::default() })
 }
 
 /// Takes the hooks of a client out of the files of a plan.

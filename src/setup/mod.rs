@@ -16,6 +16,7 @@ mod existing;
 mod found_client;
 mod host_env;
 mod installed;
+pub mod merge_driver;
 mod permissions;
 mod plan;
 mod presets;
@@ -25,6 +26,7 @@ mod removal;
 mod report;
 mod server_file;
 mod staged_file;
+mod store_setting;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -47,6 +49,7 @@ pub use recommendation::{Recommendation, recommend};
 pub use removal::removal;
 pub use report::{ChangeReport, SetupReport, next_steps, steps_after_removal};
 pub use staged_file::FileChange;
+pub use store_setting::plan_store;
 
 use staged_file::StagedFiles;
 
@@ -96,6 +99,8 @@ pub struct Plan {
     pub changes: Vec<FileChange>,
     /// What the user should know, a line each.
     pub notes: Vec<String>,
+    /// Whether the merge driver is to be registered in this clone.
+    pub registers_driver: bool,
 }
 
 impl Plan {
@@ -108,7 +113,7 @@ impl Plan {
                 "this project is not under git: ait init changes {changed} {files} and keeps no copies"
             ));
         }
-        Self { changes, notes }
+        Self { changes, notes, registers_driver: false }
     }
 }
 

@@ -6,6 +6,7 @@ use super::client_hooks;
 use super::clients::{Agents, CLAUDE_CODE, Client, ConfigLocation, Connection};
 use super::edit::{gitignore, is_same_transport, marked, toml};
 use super::error::SetupError;
+use super::merge_driver;
 use super::permissions;
 use super::presets::Preset;
 use super::prompts::{PROMPTS, PromptState};
@@ -54,10 +55,21 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
     untested(request, &mut notes);
     prompts(request, &mut files, &mut notes)?;
     guides(request, &mut files, &mut notes)?;
+    let mut registers_driver = false;
     if is_in_git(&project.root) {
-        let patterns =
-            patterns(&project.root, &project.store, project.is_store_named, request.track);
-        let file = files.file(&project.root.join(".gitignore"), Some(&project.root))?;
+        let root = project.root.as_path();
+        let attributes = files.file(&root.join(".gitattributes"), Some(root))?;
+        let track = request.track || merge_driver::is_set(attributes.text());
+        if let Some(store) = store_pattern(root, &project.store, project.is_store_named)
+            && track
+        {
+            attributes.edit(|text| merge_driver::set(text, &store))?;
+            let wanted = merge_driver::value(&project.command);
+            registers_driver =
+                merge_driver::registered(root).is_ok_and(|found| found != Some(wanted));
+        }
+        let patterns = patterns(root, &project.store, project.is_store_named, track);
+        let file = files.file(&root.join(".gitignore"), Some(root))?;
         file.edit(|text| gitignore::set(text, &patterns))?;
     }
     settings(request, &mut files)?;
@@ -75,7 +87,13 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
                 .to_owned(),
         );
     }
-    Ok(Plan::new(&project.root, files, notes))
+    if registers_driver {
+        notes.push(format!(
+            "git merges the issues in this clone one by one from now on; in each other clone, run once: {}",
+            merge_driver::registration(PROGRAM)
+        ));
+    }
+    Ok(Plan { registers_driver, ..Plan::new(&project.root, files, notes) })
 }
 
 /// Notes that agents may not run the tests of a project that does not say how it is tested.
@@ -276,19 +294,26 @@ pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -
     if let Some(stem) = store.file_stem() {
         patterns.push(format!("{}-backup-*", stem.to_string_lossy()));
     }
+    if let Some(store) = store_pattern(root, store, is_named) {
+        let directory = store.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let data = gitignore::data_directory(directory.trim_start_matches('/'));
+        if !track {
+            patterns.push(store);
+        }
+        patterns.push(data);
+    }
+    patterns
+}
+
+/// The pattern by which git finds the store; `None` if the store is elsewhere.
+fn store_pattern(root: &Path, store: &Path, is_named: bool) -> Option<String> {
     // A linked worktree has its store in the main one, at the same path.
     let inside = store.strip_prefix(root).ok().map(Path::to_owned);
     let usual = || (!is_named).then(|| store.file_name().map(PathBuf::from));
-    if let Some(store) = inside.or_else(|| usual().flatten()) {
-        let directory = store.parent().map(|parent| parent.to_string_lossy().replace('\\', "/"));
-        let directory = directory.unwrap_or_default();
-        let name = store.file_name().unwrap_or_default().to_string_lossy();
-        if !track {
-            patterns.push(gitignore::anchored_pattern(&directory, &name));
-        }
-        patterns.push(gitignore::data_directory(&directory));
-    }
-    patterns
+    let store = inside.or_else(|| usual().flatten())?;
+    let directory = store.parent().map(|parent| parent.to_string_lossy().replace('\\', "/"));
+    let name = store.file_name()?.to_string_lossy();
+    Some(gitignore::anchored_pattern(&directory.unwrap_or_default(), &name))
 }
 
 /// The settings of a new project: few tokens, and claims that only their agents end. A project that has others keeps

@@ -45,6 +45,9 @@ pub fn removal(
         }
         let file = files.file(&root.join(".gitignore"), Some(root))?;
         file.remove_from(|text| marked::NUMBER_SIGN.unset(text))?;
+        let attributes = files.file(&root.join(".gitattributes"), Some(root))?;
+        attributes.remove_from(|text| marked::NUMBER_SIGN.unset(text))?;
+        let file = files.file(&root.join(".gitignore"), Some(root))?;
         let was_ignored = file.before != file.after;
         if project.store.exists() {
             let inside = project.store.strip_prefix(root).map(|path| path.display().to_string());

@@ -65,7 +65,12 @@ impl Holders {
                 let claim = lease.map_or_else(|| issue.claim_number(), |lease| lease.claim);
                 self.set_lease(issue.id, Some(Lease { claim, client: to.clone() }));
             }
-            (_, Some(lease)) if issue.holder().is_none() || lease.claim != issue.claim_number() => {
+            (_, Some(lease))
+                if issue.holder().is_none()
+                    || lease.claim != issue.claim_number()
+                    || (event.lease.is_some()
+                        && matches!(event.kind, EventKind::Edited { .. })) =>
+            {
                 self.leases.remove(&issue.id);
             }
             _ => {}

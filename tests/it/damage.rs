@@ -114,7 +114,8 @@ fn kind(command: &str) -> Kind {
         "ask" | "answer" => Refuses(&[ONE, "text", "-a", "a"]),
         "import" => Refuses(&["/dev/null", "--format", "jsonl"]),
         "serve" | "init" | "restore" | "migrate" | "open" | "doctor" | "hooks" | "hook"
-        | "config" | "completions" | "man" | "help" | "worktree" | "merge" => Other,
+        | "config" | "completions" | "man" | "help" | "worktree" | "merge" | "merge-driver"
+        | "resolve" => Other,
         new => panic!("what does `ait {new}` do with a damaged store?"),
     }
 }

@@ -20,6 +20,7 @@ mod claims;
 mod cli;
 mod cli_interchange;
 mod clients;
+mod clones;
 mod command_line;
 mod commits;
 mod conformance;

@@ -209,3 +209,33 @@ async fn a_killed_migration_leaves_the_database_empty() {
     });
     compare(&JsonStore::new(path.join("issues.json")), &open(&url)).await.unwrap();
 }
+
+/// The command lets the project use the target, and the files say where their queue went, until it comes back.
+#[test]
+fn a_migrated_project_uses_the_new_store_in_both_directions() {
+    let Some(url) = project() else { return };
+    let directory = directory();
+    let path = directory.path();
+    run(path, &["add", "one", "-a", "a"]).ok();
+    let migrate = |from: &str, to: &str, yes: &[&str]| {
+        run(path, &[&["migrate", "--from", from, "--to", to][..], yes].concat()).ok()
+    };
+    let moved = migrate("issues.json", &url, &["--yes"]);
+    assert!(moved.contains("uses postgres://") && moved.contains("from now on"), "{moved}");
+    let listed = |arguments: &[&str]| run(path, &[arguments, &["list"]].concat());
+    assert!(listed(&[]).ok().contains("one"));
+    assert!(
+        std::fs::read_to_string(path.join("ait.toml")).unwrap().contains("store = \"postgres://")
+    );
+    let refused = listed(&["--file", "issues.json"]).refusal();
+    assert!(refused.contains("was moved to postgres://"), "{refused}");
+    run(path, &["add", "two", "-a", "a"]).ok();
+    // Without an answer the project stays with its store, and the command says what to do.
+    let other = migrate(&url, "other.json", &[]);
+    assert!(other.contains("set ISSUES_FILE="), "{other}");
+    migrate(&url, "issues.json", &["--yes"]);
+    assert!(!path.join("ait.toml").exists());
+    let back = listed(&[]).ok();
+    assert!(back.contains("one") && back.contains("two"), "{back}");
+    assert_eq!(run(path, &["status"]).code, 0);
+}

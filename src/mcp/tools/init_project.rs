@@ -9,7 +9,7 @@ use crate::mcp::options::Toolset;
 use crate::mcp::result::{Failure, Success};
 use crate::mcp::shown;
 use crate::setup::{
-    self, Client, FoundClient, Preset, Project, SetupReport, SetupRequest, next_steps,
+    self, Client, FoundClient, Preset, Project, SetupReport, SetupRequest, merge_driver, next_steps,
 };
 
 pub(super) struct InitProject;
@@ -81,6 +81,10 @@ fn set_up(
     }
     let is_written = !plan.changes.is_empty();
     planned::write(&plan.changes, project)?;
+    if plan.registers_driver {
+        let registered = merge_driver::register(&project.root, &project.command);
+        registered.map_err(|error| Failure::not_saved(error.to_string()))?;
+    }
     let next = next_steps(project, &found, &preset, is_written);
     Ok(SetupReport::new(project, &found, plan, is_written, next))
 }

@@ -68,7 +68,8 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    fn new(state: State) -> Self {
+    /// Begins with a state.
+    pub fn new(state: State) -> Self {
         Self { state, events: Vec::new(), texts: Vec::new() }
     }
 

@@ -1,4 +1,5 @@
-//! Merges another state of the issues into the store: that of an edited file, or of a replaced log.
+//! Merges another state of the issues into the store: that of an edited file, or of a replaced log. The versions that
+//! git merges go the same [way](super::merge_files).
 //!
 //! For each issue that differs, this module makes one command, and [`merge`](crate::domain::merge) decides it against
 //! the base: the version from which the edit started. The log holds that version: it is the one with the history that
@@ -13,7 +14,7 @@ use super::shared::Shared;
 use super::support::now;
 use super::view::View;
 use crate::domain::merge::{common_history, lacks_only_comments};
-use crate::domain::{Command, EventKind, HAND_EDIT, Issue, IssueId, merge};
+use crate::domain::{Command, EventKind, HAND_EDIT, Issue, IssueId, Timestamp, merge};
 use crate::store::{IndexedIssues, State, StoreError};
 
 /// The commands that merge another state.
@@ -42,23 +43,29 @@ pub(super) fn merge_state(
     edited: &[(IssueId, usize)],
 ) -> Result<MergePlan, StoreError> {
     let view = committer.shared.fresh()?;
-    let mut plan = plan_merge(&committer.shared, &view, theirs, edited)?;
+    let mut plan = plan_merge(&view.state, theirs, |Versions { current, outdated }| {
+        let mut bases = bases(&committer.shared, &view, outdated, edited)?;
+        bases.extend(current);
+        Ok::<_, StoreError>(bases)
+    })?;
     if !plan.commands.is_empty() {
         let (commands, conflicts) = (&plan.commands, &mut plan.conflicts);
-        committer.transact(|draft| decide_merge(draft, commands, conflicts))?;
+        let now = now();
+        committer.transact(|draft| decide_merge(draft, commands, conflicts, |_| now))?;
     }
     Ok(plan)
 }
 
 /// Decides the commands of an edit on the current state. Merges once more only to report conflicts that arose since
-/// the comparison; the rules of the domain make the events.
-fn decide_merge(
+/// the comparison; the rules of the domain make the events. `time_of` is the time of a command.
+pub(super) fn decide_merge(
     draft: &mut Draft,
     commands: &[Command],
     conflicts: &mut Vec<(IssueId, Vec<&'static str>)>,
+    time_of: impl Fn(&Command) -> Timestamp,
 ) {
-    let now = now();
     for command in commands {
+        let now = time_of(command);
         let merge_edit = match command {
             Command::MergeEdit { theirs, base } => Some((theirs, base.clone())),
             // Another process has added it in the meantime.
@@ -92,15 +99,22 @@ struct Comparison {
     differing: Vec<Arc<Issue>>,
     /// The issues that the store lacks, each with the known issue before which it stands.
     added: Vec<(Arc<Issue>, Option<IssueId>)>,
-    /// The current version of each differing issue whose copy lacks nothing of the history but comments.
-    current: HashMap<IssueId, Arc<Issue>>,
-    /// The current version of each other differing issue, and how much of the history its copy shares.
-    outdated: HashMap<IssueId, (Arc<Issue>, usize)>,
+    /// Our versions of the differing issues.
+    versions: Versions,
+}
+
+/// Our versions of the issues that differ.
+#[derive(Default)]
+pub(super) struct Versions {
+    /// Those whose copies lack nothing of the history but comments.
+    pub current: HashMap<IssueId, Arc<Issue>>,
+    /// The others, and how much of the history their copies share.
+    pub outdated: HashMap<IssueId, (Arc<Issue>, usize)>,
 }
 
 /// Compares a file with the store.
 fn compare(ours: &IndexedIssues, theirs: &IndexedIssues) -> Comparison {
-    let (mut current, mut outdated) = (HashMap::new(), HashMap::new());
+    let mut versions = Versions::default();
     let (mut differing, mut added, mut next_known) = (Vec::new(), Vec::new(), None);
     for position in (0..theirs.len()).rev() {
         let Some(id) = theirs.id_at(position) else { continue };
@@ -110,38 +124,59 @@ fn compare(ours: &IndexedIssues, theirs: &IndexedIssues) -> Comparison {
         }
         let issue = theirs.at(position);
         let Some(known) = ours.get(id) else {
-            added.push((issue, next_known));
+            let next = next_filed(ours, theirs, &issue, next_known);
+            added.push((issue, next));
             continue;
         };
-        let common = common_history(&known, &issue);
-        if lacks_only_comments(&known, common) {
-            current.insert(id, known);
+        if lacks_only_comments(&issue, &known) {
+            versions.current.insert(id, known);
         } else {
-            outdated.insert(id, (known, common));
+            let common = common_history(&known, &issue);
+            versions.outdated.insert(id, (known, common));
         }
         differing.push(issue);
         next_known = Some(id);
     }
     differing.reverse();
     added.reverse();
-    Comparison { differing, added, current, outdated }
+    Comparison { differing, added, versions }
 }
 
-/// Compares a file with the store and returns the commands that merge it.
-fn plan_merge(
-    shared: &Shared,
-    view: &View,
+/// Returns the issue before which an added one is put: at the latest the known one that follows it in its file. Those
+/// before that which only we have were filed beside it, so that the earlier one comes first.
+fn next_filed(
+    ours: &IndexedIssues,
+    theirs: &IndexedIssues,
+    issue: &Issue,
+    next_known: Option<IssueId>,
+) -> Option<IssueId> {
+    let mut next = next_known;
+    let mut place = next_known.and_then(|next| ours.position_of(next)).unwrap_or(ours.len());
+    while place > 0 {
+        let before = ours.at(place - 1);
+        let is_later = (before.created_at, before.id) > (issue.created_at, issue.id);
+        if !is_later || theirs.position_of(before.id).is_some() {
+            break;
+        }
+        next = Some(before.id);
+        place -= 1;
+    }
+    next
+}
+
+/// Compares a file with the store and returns the commands that merge it. `bases` finds the versions from which the
+/// differing copies were made, as far as they are known.
+pub(super) fn plan_merge<E>(
+    ours: &State,
     theirs: &State,
-    edited: &[(IssueId, usize)],
-) -> Result<MergePlan, StoreError> {
-    let ours = &view.state.issues;
-    let Comparison { differing, added, current, outdated } = compare(ours, &theirs.issues);
-    let is_outdated = !outdated.is_empty();
-    let mut bases = bases(shared, view, outdated, edited)?;
-    bases.extend(current);
+    bases: impl FnOnce(Versions) -> Result<HashMap<IssueId, Arc<Issue>>, E>,
+) -> Result<MergePlan, E> {
+    let Comparison { differing, added, versions } = compare(&ours.issues, &theirs.issues);
+    let is_outdated = !versions.outdated.is_empty();
+    let bases = bases(versions)?;
     let mut plan = MergePlan::default();
     for theirs in differing {
-        let Some(ours) = ours.get(theirs.id) else { continue };
+        let Some(ours) = ours.issues.get(theirs.id) else { continue };
         let base = bases.get(&theirs.id).cloned();
         let merged = merge(base.as_deref(), &ours, &theirs);
         if !merged.conflicts.is_empty() {
@@ -155,13 +190,13 @@ fn plan_merge(
     for (issue, next) in added {
         plan.commands.push(Command::InsertIssue { issue, next, agent: agent.clone() });
     }
-    let mut keys = view.state.unknown_keys.clone();
+    let mut keys = ours.unknown_keys.clone();
     for (key, value) in theirs.unknown_keys.iter() {
         if !is_outdated || keys.get(key).is_none() {
             keys.insert(key.to_owned(), value.to_owned());
         }
     }
-    if keys != view.state.unknown_keys {
+    if keys != ours.unknown_keys {
         plan.commands.push(Command::SetUnknownKeys { keys, agent });
     }
     Ok(plan)

@@ -39,6 +39,7 @@ pub mod lock_check;
 mod log;
 mod log_check;
 mod maintenance;
+pub mod merge_files;
 mod merge_state;
 mod open;
 mod options;

@@ -77,6 +77,11 @@ impl StorePaths {
         self.directory.join("unfinished-log")
     }
 
+    /// The note of where the queue was moved to.
+    pub fn moved(&self) -> PathBuf {
+        self.directory.join("moved")
+    }
+
     /// The directory of the process registry.
     pub fn processes(&self) -> PathBuf {
         self.directory.join("processes")

@@ -63,6 +63,8 @@ fn values<'a>(params: &[Param<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
 /// The connections of a process.
 pub(super) struct Connections {
     pool: Pool,
+    /// The host, the port and the database.
+    place: String,
     /// The value of [`MARK`] by which a session of the server is recognised as that of its connection alone.
     mark: String,
     /// Whether a pooler is known to be between this process and the server.
@@ -93,16 +95,18 @@ impl Connections {
             .wait_timeout(Some(WAIT_WITHIN))
             .build()
             .map_err(|error| Failure::Other(error.to_string()))?;
-        Ok(Self { pool, mark, is_pooled: AtomicBool::new(false) })
+        Ok(Self { pool, place: options.place(), mark, is_pooled: AtomicBool::new(false) })
     }
 
     /// Returns a connection for statements that are transactions of their own.
     pub async fn get(&self) -> Result<Object, Failure> {
-        self.pool.get().await.map_err(|error| match error {
-            PoolError::Backend(error) => Failure::from(error),
+        let got = self.pool.get().await;
+        got.map_err(|error| match error {
+            PoolError::Backend(error) => Failure::from(error).at(&self.place),
             PoolError::Timeout(_) => Failure::Away(
                 "no connection could be opened in time; check the address and the server".into(),
-            ),
+            )
+            .at(&self.place),
             other => Failure::Other(other.to_string()),
         })
     }
@@ -148,8 +152,9 @@ pub(super) async fn open(
     let connecting = config.connect(tls(options)?);
     let connected = tokio::time::timeout(CONNECT_WITHIN, connecting).await;
     connected
-        .map_err(|_| Failure::Away("the server did not answer in time".into()))?
-        .map_err(Failure::from)
+        .map_err(|_| Failure::Away("the server did not answer in time".into()))
+        .and_then(|connected| connected.map_err(Failure::from))
+        .map_err(|failure| failure.at(&options.place()))
 }
 
 /// A connection that its listener polls.

@@ -31,6 +31,14 @@ pub(super) enum Failure {
 }
 
 impl Failure {
+    /// Adds the address of the server, if that is away.
+    pub fn at(self, place: &str) -> Self {
+        match self {
+            Self::Away(why) => Self::Away(format!("{place}: {why}")),
+            other => other,
+        }
+    }
+
     /// Returns the error for a failed read.
     pub fn of_read(self) -> StoreError {
         match self {

@@ -3,33 +3,21 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{examine_by, git};
 use crate::support::files::{issues_in_file, kept};
 use crate::support::runs::run;
-use crate::support::{BINARY, ait, ait_through, directory};
+use crate::support::{BINARY, Client, ait, ait_through, directory};
 
 /// Two clones of a repository whose queues have changed on both sides.
 struct Clones {
     directory: tempfile::TempDir,
 }
 
-/// What each side does before the conflict.
-#[derive(Clone, Copy)]
-enum Change {
-    /// It comments on the issue that both have.
-    Comment,
-    /// It files an issue.
-    Issue,
-}
-
 impl Clones {
+    /// Makes both clones. Each side comments on the issue that both have, and files one.
     fn new() -> Self {
-        Self::with_changes(&[Change::Comment, Change::Issue])
-    }
-
-    fn with_changes(changes: &[Change]) -> Self {
         let clones = Self { directory: directory() };
         let teammate = clones.teammate();
         fs::create_dir(&teammate).unwrap();
@@ -40,15 +28,9 @@ impl Clones {
         git(clones.directory.path(), &["clone", "-q", "teammate", "own"]);
         for side in ["own", "teammate"] {
             let path = clones.directory.path().join(side);
-            for change in changes {
-                let both = issues_in_file(&path)[0]["id"].as_str().unwrap().to_owned();
-                let (title, comment) = (format!("of {side}"), format!("comment of {side}"));
-                match change {
-                    Change::Comment => run(&path, &["comment", &both, "-m", &comment, "-a", "a"]),
-                    Change::Issue => run(&path, &["add", &title, "-c", "bug", "-a", "a"]),
-                }
-                .ok();
-            }
+            let both = issues_in_file(&path)[0]["id"].as_str().unwrap().to_owned();
+            run(&path, &["comment", &both, "-m", &format!("comment of {side}"), "-a", "a"]).ok();
+            run(&path, &["add", &format!("of {side}"), "-c", "bug", "-a", "a"]).ok();
             commit(&path);
         }
         git(&clones.own(), &["fetch", "-q"]);
@@ -170,22 +152,68 @@ fn advice_at_a_rebase_conflict_in_a_linked_worktree_keeps_both_sides() {
 #[test]
 fn advice_at_a_conflict_without_a_log_keeps_the_issues_of_both_sides() {
     for command in ["merge", "rebase"] {
-        // Without a log, nothing says from which version both sides of one issue started.
-        let clones = Clones::with_changes(&[Change::Issue]);
+        let clones = Clones::new();
         conflict(&clones.own(), command);
         fs::remove_dir_all(clones.own().join(".ait")).unwrap();
         follow(&clones.own(), &advice(&clones.own()));
         assert_both(&clones.own());
+        assert_both_comments(&clones.own());
     }
 }
 
-/// git knows no sides of a file that was added with its conflict marks.
+/// git knows no sides of a file that was added with its conflict marks, but the marks have them.
 #[test]
-fn advice_for_an_added_conflict_gives_neither_side_up() {
+fn advice_for_an_added_conflict_keeps_both_sides() {
     let clones = Clones::new();
     conflict(&clones.own(), "merge");
     commit(&clones.own());
-    let advice = advice(&clones.own());
-    assert!(advice.contains("issues of both sides"), "{advice}");
-    assert!(!advice.contains("mv ") && !advice.contains("git checkout"), "{advice}");
+    follow(&clones.own(), &advice(&clones.own()));
+    assert_both(&clones.own());
+    assert_both_comments(&clones.own());
+}
+
+/// Who takes one side without adding it has lost nothing yet.
+#[test]
+fn a_conflict_is_resolved_after_one_side_was_taken() {
+    let clones = Clones::new();
+    conflict(&clones.own(), "merge");
+    git(&clones.own(), &["checkout", "--ours", "issues.json"]);
+    let examined = examine_by(
+        ait(&clones.own())
+            .env("ISSUES_FILE", clones.own().join("issues.json"))
+            .args(["doctor", "--json"]),
+    );
+    examined.is("git", "problem");
+    follow(&clones.own(), "`ait doctor --fix`");
+    assert_both(&clones.own());
+}
+
+/// An agent works while a rebase stands at a conflict.
+#[test]
+fn a_conflict_of_a_rebase_is_resolved_while_an_agent_works() {
+    let clones = Clones::new();
+    let own = clones.own();
+    let mut agent = Client::begin(ait(&own).env("ISSUES_FILE", own.join("issues.json")));
+    conflict(&own, "rebase");
+    agent.add("during the rebase", "bug");
+    let claimed = agent.call("get_next_issue", json!({ "agent": "a" })).issue();
+    assert_eq!(claimed["title"], "both");
+    let output = shell(&own, "ait resolve --json").output().unwrap();
+    let resolved: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(resolved["next"], "git rebase --continue", "{resolved}");
+    assert_eq!(resolved["issues"], 3);
+    git(&own, &["-c", "core.editor=true", "rebase", "--continue"]);
+    let arguments =
+        json!({ "issue_id": claimed["id"], "comment": "done", "agent": "a", "claim": 1 });
+    agent.call("complete_issue", arguments).ok();
+    assert!(agent.close().success());
+    let mut titles: Vec<_> =
+        issues_in_file(&own).iter().map(|issue| issue["title"].to_string()).collect();
+    titles.sort_unstable();
+    assert_eq!(titles, ["\"both\"", "\"during the rebase\"", "\"of own\"", "\"of teammate\""]);
+    let issues = issues_in_file(&own);
+    let both = issues.iter().find(|issue| issue["title"] == "both").unwrap().to_string();
+    assert!(both.contains("comment of own") && both.contains("comment of teammate"), "{both}");
+    // There is nothing left to resolve.
+    assert_eq!(shell(&own, "ait resolve").status().unwrap().code(), Some(1));
 }

@@ -14,7 +14,9 @@ pub fn server_context(store: &Arc<dyn Store>) -> ServerContext {
     let (path, project) = (PathBuf::from("/nowhere/issues.json"), PathBuf::from("/nowhere"));
     let (reason, settings) = ("named".to_owned(), Err("there are none".to_owned()));
     let machine = HostEnv::default();
-    let project = ProjectContext { root: project, machine, is_named: false, found: None };
+    let working_directory = project.clone();
+    let project =
+        ProjectContext { root: project, machine, is_named: false, found: None, working_directory };
     let store = Arc::clone(store);
     let maintenance = None;
     let database = None;

@@ -1,0 +1,28 @@
+//! Plans which store the settings of a project name.
+
+use std::path::Path;
+
+use super::edit::toml;
+use super::error::SetupError;
+use super::staged_file::StagedFiles;
+use super::{HostEnv, Plan};
+
+/// Plans that a project uses a database, or its file if there is none.
+///
+/// # Errors
+///
+/// The settings cannot be read or edited.
+pub fn plan_store(
+    settings: &Path,
+    env: &HostEnv,
+    database: Option<&str>,
+) -> Result<Plan, SetupError> {
+    let root = settings.parent().unwrap_or(Path::new("."));
+    let mut files = StagedFiles::new(root, env, false);
+    let file = files.file(settings, Some(root))?;
+    match database {
+        Some(url) => file.edit(|text| toml::set_setting(text, "store", &url.into()))?,
+        None => file.remove_from(|text| toml::unset(text, &["store"]))?,
+    }
+    Ok(Plan::new(root, files, Vec::new()))
+}
