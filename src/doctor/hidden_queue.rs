@@ -1,5 +1,5 @@
-//! Finds a queue that git tracks and that is not the store: a sparse checkout leaves it out, or a worktree has a copy of
-//! its own.
+//! Finds a queue that git tracks and that is not the store: a sparse checkout leaves it out, or a worktree has a copy
+//! of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

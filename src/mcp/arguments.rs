@@ -61,8 +61,9 @@ fn examine_object(
         let Some(property) = property(schema, name) else { return true };
         // What a blank text means is for the type of the text to say.
         let is_text = kind(property) == "string";
-        let is_blank =
-            value.as_str().is_some_and(|text| text == "" || (!is_text && text.trim() == ""));
+        let is_blank = value
+            .as_str()
+            .is_some_and(|text| text.is_empty() || (!is_text && text.trim().is_empty()));
         let is_absent = value.is_null() || (is_blank && !required.contains(&name.as_str()));
         if !is_absent && let Some(meant) = meant(property, value) {
             *value = meant;

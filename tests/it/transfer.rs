@@ -23,8 +23,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::support::commands::{
-    add, agent, answer, any_command, ask, at, claim, close, complete, import, number, return_issue,
-    review, say,
+    add, agent, answer, any_command, ask, at, claim, close, complete, import, number, reopen,
+    return_issue, review, say,
 };
 use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::power::{fates, files_after, write_files};
@@ -73,6 +73,7 @@ pub async fn make_every_kind(store: &dyn Store) {
         answer(ids[5].into()),
         close(ids[6].into(), Resolution::Closed),
         close(ids[7].into(), Resolution::Rejected),
+        reopen(ids[7].into()),
         review(),
         say(first()),
         Command::RemoveIssue { issue: ids[8], next: Some(ids[9]), agent: "restore".into() },

@@ -73,7 +73,7 @@ async function fileAndClose(visit) {
   await visit.page.select('#act-close select', 'rejected');
   await fill(visit, 'close', 'text', 'A trial.');
   await submit(visit, 'close');
-  check.match(await text(visit), /stays so/);
+  check.match(await text(visit), /A person can, on its page/);
   await visit.fits();
   await accessibleWithScripts(visit, 'the confirmation of a close');
   await visit.follow(() => visit.page.click('form.action button'));

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use agent_issue_tracker::domain::event::LATE_ACTION;
 use agent_issue_tracker::domain::{
-    ActionKind, AgentName, RequiredClaim, Classification, Command, CommentText, Issue,
-    IssueChange, IssueId, Label, LinkKind, Resolution,
+    ActionKind, AgentName, Classification, Command, CommentText, Issue, IssueChange, IssueId,
+    Label, LinkKind, RequiredClaim, Resolution,
 };
 use agent_issue_tracker::store::json::format;
 use agent_issue_tracker::store::{EventPosition, State};
