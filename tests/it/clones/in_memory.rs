@@ -45,8 +45,8 @@ impl MemoryClones {
         found
     }
 
-    /// Returns the file of the common ancestor of two commits. If there are several best ones, they are merged first, as
-    /// git does.
+    /// Returns the file of the common ancestor of two commits. If there are several best ones, they are merged first,
+    /// as git does.
     fn base(&self, one: usize, other: usize) -> Vec<u8> {
         let common = &self.ancestors(one) & &self.ancestors(other);
         let is_best = |commit: &&usize| {

@@ -1,5 +1,5 @@
-//! Histories of several clones of a repository that tracks its queue: merges, rebases, cherry-picks, stashes and octopus
-//! merges at random, compared with a model of what must be there in the end.
+//! Histories of several clones of a repository that tracks its queue: merges, rebases, cherry-picks, stashes and
+//! octopus merges at random, compared with a model of what must be there in the end.
 //!
 //! Most histories merge in memory, with the merge of the driver and the common ancestors that git would choose. Others
 //! are branches in worktrees of a real repository, in which git calls the driver.
