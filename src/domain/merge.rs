@@ -28,7 +28,7 @@ pub struct Merged {
 ///
 /// * History, status and time of the last change are merged together. If the history of `theirs` has all of ours, but
 ///   for [comments](lacks_only_comments), it wins, unless that would open an issue that has ended. If both sides have
-///   entries that the other lacks, their histories are [joined](joined_history): no entry is lost, and an issue that
+///   entries that the other lacks, their histories are joined: no entry is lost, and an issue that
 ///   was claimed on both sides has the earlier claim.
 /// * If the histories are the same, a different status changes the status alone.
 /// * Title, description, classification, time of filing and unknown keys are merged field by field. If both sides

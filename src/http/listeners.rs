@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 const MAX_PICKS: usize = 16;
 
 /// The sockets of a server on one port: that of its address and, if that is a loopback address, that of the other one,
-/// because `localhost` stands for 127.0.0.1 on some machines and for [::1] on others.
+/// because `localhost` stands for 127.0.0.1 on some machines and for `::1` on others.
 #[derive(Debug)]
 pub struct Listeners {
     first: TcpListener,
