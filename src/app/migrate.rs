@@ -78,7 +78,8 @@ fn use_target(
     from: &StoreName,
     to: &StoreName,
 ) -> Result<String> {
-    let (project, shown) = (config.project(), to.shown());
+    let project = config.project();
+    let shown = to.shown();
     let settings = project.join(FILE_NAME);
     let project = project.display();
     if !from.is_store_of(config) {

@@ -142,7 +142,8 @@ impl OpenStore {
                 Err(why) => Self::of(Arc::new(UnusableStore::new(why))),
             },
             (None, None) => {
-                let (location, directory) = (&config.location, env::current_dir());
+                let location = &config.location;
+                let directory = env::current_dir();
                 let hidden = directory.ok().and_then(|directory| {
                     hidden_queue(&location.path, location.is_named, &directory)
                 });
@@ -290,7 +291,8 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
     let (reason, registry) = (config.store_reason(), Registry::for_store(&file));
     let unused = env::current_dir().ok().filter(|_| config.database.is_none());
     let unused = unused.and_then(|directory| worktree_copy(&file, &directory));
-    let (registry, unused) = (&registry, unused.as_deref());
+    let registry = &registry;
+    let unused = unused.as_deref();
     let shown = ShownStore { store: &store, reason: &reason, registry, unused };
     let ended = cli::show_status(command, &tracker, shown, &mut output).await;
     finish(tracker, Some(&config.location.path), ended, &mut output).await

@@ -48,8 +48,8 @@ pub(super) async fn bases(
     let search = |update: &Update| {
         let ours = &update.ours;
         let theirs = update.draft.issue.issue();
-        let (common, is_current) =
-            (common_history(ours, theirs), lacks_only_comments(theirs, ours));
+        let common = common_history(ours, theirs);
+        let is_current = lacks_only_comments(theirs, ours);
         let back = update.draft.is_of_ait().then(|| (Issue::clone(ours), common));
         let base = is_current.then(|| Issue::clone(ours));
         (ours.id, Search { back, updates: Vec::new(), base, is_done: is_current })

@@ -72,7 +72,8 @@ impl FieldConflict {
 
     /// Says which value stays.
     pub fn text(&self) -> String {
-        let (id, fields) = (self.issue.short(), self.fields.join(", "));
+        let id = self.issue.short();
+        let fields = self.fields.join(", ");
         format!("both sides changed {fields} of {id}: ours stays, and a comment has the other")
     }
 }
@@ -99,7 +100,8 @@ pub fn report(
     if arguments.format.json {
         output.json(resolved)?;
     } else {
-        let (file, issues) = (resolved.file.display(), counted(resolved.issues, "issue", "issues"));
+        let file = resolved.file.display();
+        let issues = counted(resolved.issues, "issue", "issues");
         output.line(format_args!("merged both sides of {file}: {issues}"))?;
         for conflict in &resolved.conflicts {
             output.line(conflict.text())?;

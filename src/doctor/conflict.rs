@@ -133,7 +133,9 @@ fn git(directory: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
 /// it, ours and theirs.
 fn sides_of(text: &str) -> Option<[Vec<u8>; 3]> {
     let mut versions = [const { Vec::new() }; 3];
-    let (mut side, mut conflicts, mut has_base) = (None, 0, false);
+    let mut side = None;
+    let mut conflicts = 0;
+    let mut has_base = false;
     for line in text.split_inclusive('\n') {
         let is_mark = |mark: &str| line.trim_end() == mark || line.starts_with(&format!("{mark} "));
         match side {

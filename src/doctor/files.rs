@@ -82,7 +82,8 @@ pub(super) fn other_stores(context: &CheckContext) -> Vec<Finding> {
     let Some(first) = others.first() else {
         let copy = worktree_copy(&paths.issues, &context.project.working_directory);
         let copy = copy.map(|copy| {
-            let (copy, reason) = (copy.display(), &context.reason);
+            let copy = copy.display();
+            let reason = &context.reason;
             format!("; {copy} is only a copy that git checked out, and is not used ({reason})")
         });
         let reason = format!("the only store in {}{}", root.display(), copy.unwrap_or_default());

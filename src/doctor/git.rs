@@ -76,7 +76,8 @@ fn ignored(context: &CheckContext) -> Vec<Finding> {
 fn tracked_store(context: &CheckContext) -> Option<Finding> {
     let check = Check::Git;
     let path = paths_of(&context.path).ok()?.issues;
-    let (directory, name) = (directory_of(&path), path.file_name()?.to_string_lossy().into_owned());
+    let directory = directory_of(&path);
+    let name = path.file_name()?.to_string_lossy().into_owned();
     if git(directory, &["ls-files", "--"], std::slice::from_ref(&name))?.is_empty() {
         return None;
     }
@@ -96,13 +97,11 @@ fn tracked_store(context: &CheckContext) -> Option<Finding> {
         "git tracks {name}, and this clone does not merge it by issue: a pull may end with a conflict"
     );
     let finding = Finding::warning(check, reason);
-    Some(match has_attribute {
-        true => {
-            let command = merge_driver::registration(&program(context));
-            finding.fix(format!("`{command}`")).repaired_by(Repair::RegisterDriver)
-        }
-        false => finding.fix("`ait init --track` registers the merge driver"),
-    })
+    if !has_attribute {
+        return Some(finding.fix("`ait init --track` registers the merge driver"));
+    }
+    let command = merge_driver::registration(&program(context));
+    Some(finding.fix(format!("`{command}`")).repaired_by(Repair::RegisterDriver))
 }
 
 /// Reports git hooks of ours in whose place another program has put its own.

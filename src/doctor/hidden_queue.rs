@@ -17,17 +17,17 @@ pub fn hidden_queue(path: &Path, is_named: bool, working_directory: &Path) -> Op
         return None;
     }
     let file = &paths.issues;
-    let (directory, name) = (directory_of(file), file.file_name()?.to_str()?);
+    let directory = directory_of(file);
+    let name = file.file_name()?.to_str()?;
     let shown = file.display();
     if let Some(listed) =
         git(directory, &["ls-files", "-t", "--", name]).filter(|out| !out.is_empty())
     {
-        let fix = match listed.starts_with("S ") {
-            true => {
-                let path = git(directory, &["ls-files", "--full-name", "--", name])?;
-                format!("a sparse checkout leaves it out: `git sparse-checkout add /{path}`")
-            }
-            false => format!("it was removed: `git checkout -- {}`", quoted(file)),
+        let fix = if listed.starts_with("S ") {
+            let path = git(directory, &["ls-files", "--full-name", "--", name])?;
+            format!("a sparse checkout leaves it out: `git sparse-checkout add /{path}`")
+        } else {
+            format!("it was removed: `git checkout -- {}`", quoted(file))
         };
         return Some(format!("git tracks {shown}, which is not in the working tree; {fix}"));
     }
@@ -44,7 +44,8 @@ pub fn hidden_queue(path: &Path, is_named: bool, working_directory: &Path) -> Op
         return Some(format!("git tracks {shown}, which is not in the working tree; {fix}"));
     }
     let copy = worktree_copy(file, working_directory).filter(|_| !is_named)?;
-    let (copy, file) = (quoted(&copy), quoted(file));
+    let copy = quoted(&copy);
+    let file = quoted(file);
     Some(format!(
         "this worktree has {copy}, which is not the queue of its repository: that is {file}, which does not exist yet; \
          begin it with `ait --file {file} import {copy}`, or set ISSUES_FILE={copy} to use the copy"

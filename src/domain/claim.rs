@@ -255,7 +255,8 @@ impl ClaimRequirement {
     ///
     /// [`DomainError::NotOwned`]; [`DomainError::OtherClaim`] if the agent holds the issue with another number.
     pub(super) fn check(self, issue: &Issue, agent: &AgentName) -> Result<(), DomainError> {
-        let (holder, number) = (issue.holder(), issue.claim_number());
+        let holder = issue.holder();
+        let number = issue.claim_number();
         let is_own = holder.is_none_or(|holder| holder.agent == agent.as_str());
         let is_current = |given: usize| given == number && (holder.is_some() || issue.has_lapsed());
         let is_late = has_late_claim(issue, agent.as_str());

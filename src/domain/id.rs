@@ -124,9 +124,10 @@ impl IssueRef {
         let word = given.trim();
         let is_prefixed =
             word.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
-        let id = match is_prefixed {
-            true => &word[PREFIX.len()..],
-            false => word.strip_prefix('#').unwrap_or(word),
+        let id = if is_prefixed {
+            &word[PREFIX.len()..]
+        } else {
+            word.strip_prefix('#').unwrap_or(word)
         };
         let read = Self::read(id).filter(|read| read.digits >= min_digits);
         read.ok_or_else(|| DomainError::invalid_reference(given, min_digits))

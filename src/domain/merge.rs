@@ -219,7 +219,8 @@ fn lacking(entries: &[HistoryEntry], others: &[HistoryEntry]) -> Vec<HistoryEntr
 /// Merges two sequences of entries by time. Each keeps its order.
 fn interleaved(one: &[HistoryEntry], other: &[HistoryEntry]) -> Vec<HistoryEntry> {
     let mut merged = Vec::with_capacity(one.len() + other.len());
-    let (mut one, mut other) = (one, other);
+    let mut one = one;
+    let mut other = other;
     while let (Some(first), Some(second)) = (one.first(), other.first()) {
         let side = if entry_key(first) <= entry_key(second) { &mut one } else { &mut other };
         merged.push(side[0].clone());
@@ -230,9 +231,9 @@ fn interleaved(one: &[HistoryEntry], other: &[HistoryEntry]) -> Vec<HistoryEntry
     merged
 }
 
-/// Merges the texts, attributes, links and unknown keys of `theirs` into `ours`, and adds the names of the fields in
-/// which `ours` wins over a change to `conflicts`. Without a base, `is_theirs` tells whether only theirs changed a
-/// field.
+/// Merges the texts, attributes, links and unknown keys of `theirs` into `ours`. Where both changed a field, `ours`
+/// keeps its value, and `conflicts` gets the name of the field. Without a base, `is_theirs` returns true for a field
+/// that only `theirs` changed.
 pub(super) fn merge_fields(
     base: Option<&Issue>,
     theirs: &Issue,

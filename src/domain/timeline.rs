@@ -56,7 +56,8 @@ impl Issue {
     /// agent that held it returned it. Lapses, returns by others than the holder, and returns for a merge conflict say
     /// nothing about the issue.
     pub fn failed_attempts(&self) -> usize {
-        let (mut failed, mut holder) = (0, None);
+        let mut failed = 0;
+        let mut holder = None;
         for entry in self.timeline() {
             match entry.kind() {
                 ActionKind::Claimed | ActionKind::ReviewStarted => holder = Some(entry.agent),

@@ -20,7 +20,7 @@ const MAX_KEYS: usize = 1000;
 pub(super) fn read(text: &str, options: &ReadOptions) -> Content {
     let mut values: Values = match serde_json::from_str(text) {
         Ok(values) => values,
-        // An issue is expected, and the parser says what is there instead.
+        // The parser of issues names what it found instead of an issue.
         Err(_) => match serde_json::from_str::<Issue>(text) {
             Ok(issue) => return ours(issue, text),
             Err(error) => return refused(&Values::new(), Fault::of(json_compat::problem(&error))),

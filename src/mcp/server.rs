@@ -143,7 +143,8 @@ impl McpServer {
 
     /// Returns the error for a tool that the client does not have.
     fn no_tool(&self, name: &str, context: &RequestContext<RoleServer>) -> ErrorData {
-        let (shown, names) = (shown(name), self.tools_of(context).names());
+        let shown = shown(name);
+        let names = self.tools_of(context).names();
         let message = match self.tools.with(Toolsets::ALL).toolset(name) {
             Some(toolset) => format!(
                 "the tool {shown:?} belongs to the toolset {toolset}, which this client does not have: {}; there are \
@@ -163,9 +164,10 @@ impl McpServer {
         if toolset == Toolset::Admin && !is_lead {
             return "over HTTP it needs a token of scope lead".to_owned();
         }
-        match self.options.toolsets.contains(toolset) {
-            true => format!("the URL of this client names others: add {word} to its toolsets"),
-            false => format!("set toolsets = [\"{word}\"] in ait.toml"),
+        if self.options.toolsets.contains(toolset) {
+            format!("the URL of this client names others: add {word} to its toolsets")
+        } else {
+            format!("set toolsets = [\"{word}\"] in ait.toml")
         }
     }
 

@@ -63,7 +63,8 @@ pub(in crate::mcp) fn line_fits(line: &str, max: usize) -> bool {
 
 /// Counts the tokens until there are more than `enough`.
 fn count(text: &str, enough: usize) -> usize {
-    let (mut rest, mut tokens) = (text, 0);
+    let mut rest = text;
+    let mut tokens = 0;
     while !rest.is_empty() && tokens <= enough {
         let (piece, behind) = rest.split_at(piece(rest));
         tokens += tokens_of(piece.as_bytes());

@@ -306,7 +306,9 @@ impl ReplyOptions {
         let is_compact = self.is_compact() && list.fields.is_none();
         let max = self.max_tokens.tokens().saturating_sub(LIST_FRAME);
         let mut rows: Vec<String> = Vec::new();
-        let (mut bytes, mut tokens, mut counted) = (0, 0, 0);
+        let mut bytes = 0;
+        let mut tokens = 0;
+        let mut counted = 0;
         for listed in &list.issues {
             let mut row = match &list.fields {
                 Some(fields) => {

@@ -473,7 +473,8 @@ fn corpus() -> Vec<(&'static str, String)> {
     let base64 = format!("{upper}{}0123456789+/", upper.to_lowercase());
     let log: String = (0..200)
         .map(|line| {
-            let (id, address) = (from(hex, 8), from("0123456789", 5));
+            let id = from(hex, 8);
+            let address = from("0123456789", 5);
             format!(
                 "2026-10-04T07:{}:{}Z INFO GET /issues/{id} 200 from 127.0.0.1:{address}\n",
                 10 + line % 50,

@@ -222,7 +222,8 @@ fn link_cases() -> Vec<Case> {
 
 fn agent_cases() -> Vec<Case> {
     use FindingKind::{FilingFasterThanClosing, NeverReviewed, Overloaded, SelfReviewed};
-    let (work, by_rev) = ((6, "dev", CLAIMED), (1, "rev", CLOSED));
+    let work = (6, "dev", CLAIMED);
+    let by_rev = (1, "rev", CLOSED);
     let done = (5, "dev", COMPLETED);
     let held = |count: usize| {
         let claimed =

@@ -53,7 +53,8 @@ pub struct InvalidSide {
 /// A version is invalid.
 pub fn merge_files(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<MergedFile, InvalidSide> {
     let base = state_of(base, "the common ancestor:")?;
-    let (ours, theirs) = (state_of(ours, "our side:")?, state_of(theirs, "their side:")?);
+    let ours = state_of(ours, "our side:")?;
+    let theirs = state_of(theirs, "their side:")?;
     let plan =
         plan_merge(&ours, &theirs, |versions| Ok::<_, Infallible>(bases(versions, &base, &theirs)));
     let Ok(mut plan) = plan;

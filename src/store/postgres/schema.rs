@@ -135,7 +135,8 @@ async fn fill_authors(client: &tokio_postgres::Client, schema: &str) -> Result<(
     loop {
         let read = READ.replace("{s}", &quoted(schema));
         let rows = client.query_typed(&read, &[(&last, Type::UUID)]).await?;
-        let (mut ids, mut found) = (Vec::new(), Vec::new());
+        let mut ids = Vec::new();
+        let mut found = Vec::new();
         for row in &rows {
             let (id, issue) = read_issue(row)?;
             ids.push(id);

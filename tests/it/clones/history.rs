@@ -255,10 +255,10 @@ impl<C: Clones> History<C> {
 }
 
 fn parsed(file: &[u8]) -> agent_issue_tracker::store::Document {
-    match file.is_empty() {
-        true => agent_issue_tracker::store::Document::default(),
-        false => format::parse(file).unwrap(),
+    if file.is_empty() {
+        return agent_issue_tracker::store::Document::default();
     }
+    format::parse(file).unwrap()
 }
 
 /// Returns the entries of an issue, but for those that merges made: a rebase leaves merges out.
@@ -287,8 +287,8 @@ fn follows(issue: &Issue) -> Result<(), String> {
         }
         status = Some(after);
     }
-    match status == Some(issue.status) {
-        true => Ok(()),
-        false => Err(format!("it is {}, and its history leads to {status:?}", issue.status)),
+    if status == Some(issue.status) {
+        return Ok(());
     }
+    Err(format!("it is {}, and its history leads to {status:?}", issue.status))
 }
