@@ -37,13 +37,11 @@ function executable() {
   throw new Error('chromium is not on the PATH: install the package chromium');
 }
 
-/** A browser that is killed at the end of the run. */
-export class Chromium {
-  /** Starts the browser with a new profile in its own directory. */
-  static async start() {
-    const home = temporaryDirectory();
-    const chromium = new Chromium();
-    chromium.browser = await puppeteer.launch({
+/** Launches the browser with a new profile, and once more if a machine under load let the first launch fail. */
+async function launch(attempts = 2) {
+  const home = temporaryDirectory();
+  try {
+    return await puppeteer.launch({
       executablePath: executable(),
       headless: true,
       // The sandbox does not work for root.
@@ -58,6 +56,19 @@ export class Chromium {
       handleSIGINT: false,
       handleSIGTERM: false,
     });
+  } catch (error) {
+    if (attempts === 1) throw error;
+    console.error(`chromium did not start: ${error.message}`);
+    return launch(attempts - 1);
+  }
+}
+
+/** A browser that is killed at the end of the run. */
+export class Chromium {
+  /** Starts the browser with a new profile in its own directory. */
+  static async start() {
+    const chromium = new Chromium();
+    chromium.browser = await launch();
     const { pid } = chromium.browser.process();
     // Kills the group, because the browser's helpers would continue to write to the profile.
     atEnd(() => kill(-pid));
