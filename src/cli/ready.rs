@@ -6,7 +6,7 @@ use clap::Args;
 use super::list::{self, Paging};
 use super::options::{CallerArgs, classification};
 use super::{CommandContext, ExitStatus, Output, no_issues, sanitize};
-use crate::domain::{AgentName, Classification, IssueId, Order, Query, Status};
+use crate::domain::{AgentName, Classification, IssueId, Order, Query, Status, readiness};
 use crate::tracker::{ClaimKind, ClaimObstacles, Tracker};
 
 /// The arguments of `ait ready`.
@@ -45,7 +45,7 @@ pub(super) async fn run(
         ..Query::default()
     };
     let mut ready = issues.list(&waiting).issues;
-    ready.retain(|issue| issues.obstacle(issue, &agent, now).is_none());
+    ready.retain(|issue| readiness::obstacle(&issues, issue, &agent, now).is_none());
     // The order of claims: what is assigned to the agent comes first.
     ready.sort_by_key(|issue| issue.attributes.assignee.is_none());
     let nothing = match ready.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::domain::text::counted;
-use crate::domain::{AgentName, Issue, IssueGraph, IssueId, LinkKind, Status, Timestamp};
+use crate::domain::{AgentName, Issue, IssueGraph, IssueId, LinkKind, Status, Timestamp, readiness};
 use crate::store::memory::IndexedIssues;
 
 use super::{Check, Finding};
@@ -135,7 +135,7 @@ pub(super) fn queue(issues: &[Arc<Issue>], store: &IndexedIssues, now: Timestamp
     for issue in issues.iter().filter(|issue| issue.status == Status::Created) {
         let assignee = issue.attributes.assignee.as_deref();
         let agent = assignee.and_then(|name| AgentName::try_from(name).ok());
-        match store.obstacle(issue, agent.as_ref().unwrap_or(&anyone), now) {
+        match readiness::obstacle(store, issue, agent.as_ref().unwrap_or(&anyone), now) {
             Some(reason) => about.push(format!("{}: {reason}", issue.id.short())),
             None => return Finding::ok(check, "an issue that waits can be claimed"),
         }

@@ -11,7 +11,7 @@ use super::text::shortened;
 use super::{
     AgentName, Change, ClaimTerms, Classification, ClientId, Command, CommandTarget, CommentText,
     DomainError, Event, EventKind, Issue, IssueChange, IssueId, IssueRef, Lease, Link, Resolution,
-    ReviewPolicy, Status, Timestamp, UnknownKeys, links, rules, undo,
+    ReviewPolicy, Status, Timestamp, UnknownKeys, links, readiness, rules, undo,
 };
 
 /// The issues that decisions look at.
@@ -32,17 +32,11 @@ pub trait IssueQueue: IssueGraph {
         now: Timestamp,
     ) -> Option<Arc<Issue>>;
 
-    /// Returns why an agent cannot claim a created issue; `None` if it can.
-    fn obstacle(&self, issue: &Issue, agent: &AgentName, now: Timestamp) -> Option<String>;
-
-    /// Returns the open parts of an issue.
-    fn open_parts(&self, id: IssueId) -> Vec<IssueId>;
-
     /// Returns true if an agent holds at least this many issues.
     fn holds(&self, agent: &AgentName, count: usize) -> bool;
 
     /// Returns the lease of an issue; `None` for a claim that does not lapse.
-    fn lease(&self, id: IssueId) -> Option<&Lease>;
+    fn lease(&self, id: IssueId) -> Option<Lease>;
 }
 
 /// Decides a command. Returns `None` if nothing has to change: a claim finds no issue, or the issue that the command
@@ -162,7 +156,7 @@ fn with_ended_lease(event: Event, issue: &Issue, queue: &dyn IssueQueue) -> Even
         is_removed || !is_same
     };
     let is_claim = matches!(event.kind, EventKind::Claimed | EventKind::ReviewStarted);
-    let lease = queue.lease(issue.id).filter(|lease| !is_claim && ended(lease)).cloned();
+    let lease = queue.lease(issue.id).filter(|lease| !is_claim && ended(lease));
     Event { lease: lease.or_else(|| event.lease.clone()), ..event }
 }
 
@@ -250,12 +244,12 @@ fn refuse_obstacle(
 ) -> Result<(), DomainError> {
     // Another status than the one for a claim is the better reason.
     let waits = issue.status == Status::Created;
-    let obstacle = waits.then(|| queue.obstacle(issue, agent, now)).flatten();
+    let obstacle = waits.then(|| readiness::obstacle(queue, issue, agent, now)).flatten();
     obstacle.map_or(Ok(()), |reason| Err(DomainError::NotReady { id: issue.id, reason }))
 }
 
 fn refuse_open_parts(issue: &Issue, queue: &dyn IssueQueue) -> Result<(), DomainError> {
-    let open = queue.open_parts(issue.id);
+    let open: Vec<_> = readiness::open_parts(queue, issue.id).collect();
     if open.is_empty() || issue.status.has_ended() {
         return Ok(());
     }

@@ -376,6 +376,22 @@ impl Event {
         }
     }
 
+    /// Returns the lease of an issue after the event, from the issue after it and the lease before.
+    pub fn lease_after(&self, issue: &Issue, before: Option<&Lease>) -> Option<Lease> {
+        match &self.kind {
+            EventKind::Claimed | EventKind::ReviewStarted => self.lease.clone(),
+            EventKind::TakenUp { to, .. } => {
+                let claim = before.map_or_else(|| issue.claim_number(), |lease| lease.claim);
+                Some(Lease { claim, client: to.clone() })
+            }
+            kind => before.cloned().filter(|lease| {
+                issue.holder().is_some()
+                    && lease.claim == issue.claim_number()
+                    && !(self.lease.is_some() && matches!(kind, EventKind::Edited { .. }))
+            }),
+        }
+    }
+
     /// Applies the event to the issue: it sets status and time and adds one history entry and possibly a comment.
     pub fn apply(&self, issue: &mut Issue) {
         if let EventKind::Edited { patch } | EventKind::Changed { patch } = &self.kind {

@@ -23,6 +23,7 @@ pub mod merge;
 pub mod patch;
 pub mod query;
 mod question;
+pub mod readiness;
 pub mod rules;
 pub mod text;
 pub mod thresholds;

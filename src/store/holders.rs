@@ -57,24 +57,8 @@ impl Holders {
 
     /// Follows an event that led to this version of its issue.
     pub fn apply(&mut self, event: &Event, issue: &Issue) {
-        match (&event.kind, self.leases.get(&issue.id)) {
-            (EventKind::Claimed | EventKind::ReviewStarted, _) => {
-                self.set_lease(issue.id, event.lease.clone());
-            }
-            (EventKind::TakenUp { to, .. }, lease) => {
-                let claim = lease.map_or_else(|| issue.claim_number(), |lease| lease.claim);
-                self.set_lease(issue.id, Some(Lease { claim, client: to.clone() }));
-            }
-            (_, Some(lease))
-                if issue.holder().is_none()
-                    || lease.claim != issue.claim_number()
-                    || (event.lease.is_some()
-                        && matches!(event.kind, EventKind::Edited { .. })) =>
-            {
-                self.leases.remove(&issue.id);
-            }
-            _ => {}
-        }
+        let lease = event.lease_after(issue, self.leases.get(&issue.id));
+        self.set_lease(issue.id, lease);
     }
 
     /// Undoes an event.

@@ -19,6 +19,7 @@ use super::claim_order::ClaimOrder;
 use super::holders::Holders;
 pub use super::stored_issue::Revision;
 use super::stored_issue::StoredIssue;
+use crate::domain::readiness::parts_below;
 use crate::domain::{
     AgentName, Classification, Command, Counts, DomainError, Event, EventKind, Issue, IssueGraph,
     IssueId, IssueQueue, IssueRef, Lease, LinkKind, ReviewPolicy, Status, StatusSet, Timestamp,
@@ -406,7 +407,8 @@ impl IndexedIssues {
         let mut waiting: Vec<_> = self.claims.linked_from(LinkKind::BlockedBy, issue.id).collect();
         waiting.push(issue.id);
         // Parts wait with their wholes.
-        let below: Vec<_> = waiting.iter().flat_map(|id| self.parts_below(*id)).collect();
+        let below: Vec<_> =
+            waiting.iter().flat_map(|id| parts_below(self, *id)).collect();
         waiting.pop();
         self.requeue(waiting.into_iter().chain(below).chain(issue.attributes.parent()));
     }
@@ -471,6 +473,14 @@ impl IssueGraph for IndexedIssues {
     fn resolve(&self, reference: &IssueRef) -> Result<IssueId, DomainError> {
         self.find(reference).map(|issue| issue.id)
     }
+
+    /// Looks at indexes alone.
+    fn is_open(&self, id: IssueId) -> bool {
+        self.positions.get(&id).is_some_and(|position| {
+            let mut open = self.queues_of(StatusSet::open(), None);
+            open.any(|queue| queue.filed.contains(position))
+        })
+    }
 }
 
 impl IssueQueue for IndexedIssues {
@@ -492,19 +502,11 @@ impl IssueQueue for IndexedIssues {
         self.next_review(agent, policy, now).map(|position| self.at(position))
     }
 
-    fn obstacle(&self, issue: &Issue, agent: &AgentName, now: Timestamp) -> Option<String> {
-        self.obstacle(issue, agent, now)
-    }
-
-    fn open_parts(&self, id: IssueId) -> Vec<IssueId> {
-        self.open_parts(id).collect()
-    }
-
     fn holds(&self, agent: &AgentName, count: usize) -> bool {
         self.held_by(agent).take(count).count() == count
     }
 
-    fn lease(&self, id: IssueId) -> Option<&Lease> {
-        self.lease(id)
+    fn lease(&self, id: IssueId) -> Option<Lease> {
+        self.lease(id).cloned()
     }
 }

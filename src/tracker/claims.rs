@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::{Changed, MAX_CLI_LAPSES, Tracker};
 use crate::domain::{
     AgentName, ClaimSettings, ClaimTerms, Classification, ClientId, Command, Issue, IssueRef,
-    Query, Status,
+    Query, Status, readiness,
 };
 use crate::store::{ClaimObstacles, Committed, IndexedIssues, StoreError, Subset};
 
@@ -195,8 +195,8 @@ impl Tracker {
         let (policy, now) = (self.claims.review, self.now());
         let reason = |issue: &Arc<Issue>| {
             let obstacle = match kind {
-                ClaimKind::Work(_) => around.obstacle(issue, agent, now),
-                ClaimKind::Review => IndexedIssues::review_obstacle(issue, agent, policy, now),
+                ClaimKind::Work(_) => readiness::obstacle(&around, issue, agent, now),
+                ClaimKind::Review => readiness::review_obstacle(issue, agent, policy, now),
             };
             Some((issue.id, obstacle?))
         };
