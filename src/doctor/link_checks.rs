@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::domain::text::counted;
-use crate::domain::{AgentName, Issue, IssueGraph, IssueId, LinkKind, Status, Timestamp, readiness};
+use crate::domain::{
+    AgentName, Issue, IssueGraph, IssueId, LinkKind, Status, Timestamp, readiness,
+};
 use crate::store::memory::IndexedIssues;
 
 use super::{Check, Finding};

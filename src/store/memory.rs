@@ -407,8 +407,7 @@ impl IndexedIssues {
         let mut waiting: Vec<_> = self.claims.linked_from(LinkKind::BlockedBy, issue.id).collect();
         waiting.push(issue.id);
         // Parts wait with their wholes.
-        let below: Vec<_> =
-            waiting.iter().flat_map(|id| parts_below(self, *id)).collect();
+        let below: Vec<_> = waiting.iter().flat_map(|id| parts_below(self, *id)).collect();
         waiting.pop();
         self.requeue(waiting.into_iter().chain(below).chain(issue.attributes.parent()));
     }

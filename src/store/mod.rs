@@ -18,6 +18,8 @@ pub mod memory;
 mod memory_store;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod sql;
+pub mod sqlite;
 mod state;
 mod stored_issue;
 #[cfg(test)]
@@ -45,6 +47,7 @@ pub use memory::{ClaimObstacles, IndexedIssues, Revision};
 pub use memory_store::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{Password, PostgresOptions, PostgresStore};
+pub use sqlite::SqliteStore;
 pub use state::{Document, State};
 pub use unusable::UnusableStore;
 

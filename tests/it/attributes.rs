@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use agent_issue_tracker::domain::readiness::obstacle;
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, HAND_EDIT, Issue, IssueChange, IssueId, Link, LinkKind,
     Resolution, Status,
@@ -177,7 +178,7 @@ fn concurrent_claims_never_ignore_an_obstacle() {
         if event.status_after() == Some(Status::InProgress) {
             let issue = state.issues.get(event.issue).unwrap();
             let name = AgentName::try_from(event.agent.as_str()).unwrap();
-            assert_eq!(state.issues.obstacle(&issue, &name, event.at), None, "{issue:?}");
+            assert_eq!(obstacle(&state.issues, &issue, &name, event.at), None, "{issue:?}");
             checked += 1;
         }
         state.apply(event, numbered.position).unwrap();
@@ -190,7 +191,7 @@ fn concurrent_claims_never_ignore_an_obstacle() {
         apply(&store, add(101, Classification::Bug), at(0)).await.unwrap();
         let blocked = apply(&store, blocked_by(100, 101, &agent(0)), at(0)).await.unwrap().unwrap();
         let issues = store.state().await.unwrap().issues;
-        assert!(issues.obstacle(&blocked, &agent(0), at(0)).is_some());
+        assert!(obstacle(&issues, &blocked, &agent(0), at(0)).is_some());
     });
 }
 

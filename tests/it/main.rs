@@ -104,6 +104,7 @@ mod shutdown;
 mod simulation;
 mod snapshots;
 mod soak;
+mod sqlite;
 mod store_ids;
 mod store_url;
 mod structure;

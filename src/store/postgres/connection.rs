@@ -31,6 +31,7 @@ use super::horizon::Horizon;
 use super::options::{PostgresOptions, Tls};
 use super::password::with_password;
 use super::sql::Statements;
+use crate::store::sql::condition::Value;
 
 /// The most connections of a process, besides the one for `LISTEN`. They are opened when they are needed.
 const MAX_CONNECTIONS: usize = 6;
@@ -41,6 +42,20 @@ const WAIT_WITHIN: Duration = Duration::from_secs(10);
 
 /// A parameter of a statement, with its type, so that no statement has to be prepared first.
 pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// Returns values as the parameters of a statement.
+pub(super) fn params(values: &[Value]) -> Vec<Param<'_>> {
+    fn param(value: &Value) -> Param<'_> {
+        match value {
+            Value::Int(number) => (number, Type::INT8),
+            Value::Text(text) => (text, Type::TEXT),
+            Value::Id(id) => (id, Type::UUID),
+            Value::Ids(ids) => (ids, Type::UUID_ARRAY),
+            Value::Texts(texts) => (texts, Type::TEXT_ARRAY),
+        }
+    }
+    values.iter().map(param).collect()
+}
 
 /// Runs a statement, prepared if it is one of the [statements that changes use most](Statements::hot).
 pub(super) async fn run(

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::load::Loaded;
-use super::rows::{Rows, StoredRow, slot};
+use super::rows::{Rows, StoredRow};
 use crate::domain::{
     Command, CommandTarget, DomainError, Event, EventKind, Issue, IssueId, Lease, Timestamp,
     UnknownKeys,
 };
+use crate::store::sql::rows::slot;
 use crate::store::{Committed, EventPosition, Outcome, State};
 
 /// An event with the slots of its issue around it.

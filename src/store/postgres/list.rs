@@ -3,10 +3,12 @@
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
 
-use super::condition::{Named, Selection, external_names, seams};
-use super::connection::Param;
+use super::connection::{Param, params};
 use super::error::Failure;
 use crate::domain::{Classification, Condition, Order, Query, Status};
+use crate::store::sql::condition::{
+    Dialect, Named, Selection, Value, external_names, is_one_of, seams,
+};
 
 /// One page of the issues with some statuses and classifications. Each combination with a priority is one range of an
 /// index, so only as many rows are read as the page needs.
@@ -100,17 +102,13 @@ impl Limits {
     }
 
     /// Returns true for issues with the statuses and the classifications.
-    fn matches(&self, selection: &mut Selection) -> String {
+    fn matches(&self) -> String {
         let mut all = Vec::new();
         if self.statuses.len() < Status::ALL.len() {
-            let statuses = selection.param(self.statuses.clone(), Type::INT2_ARRAY);
-            all.push(format!("i.status = ANY({statuses})"));
+            all.push(is_one_of("i.status", self.statuses.iter().copied()));
         }
         if self.kinds.len() < Classification::ALL.len() {
-            all.push(format!(
-                "i.kind = ANY({})",
-                selection.param(self.kinds.clone(), Type::INT2_ARRAY)
-            ));
+            all.push(is_one_of("i.kind", self.kinds.iter().copied()));
         }
         if all.is_empty() { "true".to_owned() } else { all.join(" AND ") }
     }
@@ -205,17 +203,17 @@ async fn matching(
     named: &[Named],
     rare: &[&str],
 ) -> Result<Found, Failure> {
-    let (limits, mut selection) = (Limits::of(query), Selection::with(named, rare));
+    let (limits, mut selection) = (Limits::of(query), Selection::with(Dialect::Postgres, named, rare));
     let most = limits.skip.saturating_add(limits.take).max(MAX_COUNTED);
     let title = if query.order == Order::Title { ", f.title" } else { "" };
     let condition =
-        format!("{} AND {}", limits.matches(&mut selection), selection.matches(&query.condition));
+        format!("{} AND {}", limits.matches(), selection.matches(&query.condition));
     let joins = search_joined(&format!("{title} {condition}")) + &texts_joined(&condition);
     let statement = SEARCH
         .replace("{title}", title)
         .replace("{joins}", &joins)
         .replace("{condition}", &condition)
-        .replace("{most}", &selection.param(most.saturating_add(1), Type::INT8))
+        .replace("{most}", &selection.param(Value::Int(most.saturating_add(1))))
         .replace("{inner}", &order(query, "i", "f"));
     let rows = page_of(client, schema, query, statement, "0", selection).await?;
     let total = counted(&rows, 5)?;
@@ -236,11 +234,11 @@ async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Fai
         named(client, schema, &query.condition),
         rare(client, schema, &looked_for),
     )?;
-    let (limits, mut selection) = (Limits::of(query), Selection::with(&named, &[]));
+    let (limits, mut selection) = (Limits::of(query), Selection::with(Dialect::Postgres, &named, &[]));
     let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
     let others = format!(
         "{} AND {}",
-        limits.matches(&mut selection),
+        limits.matches(),
         selection.matches(&Condition::all(others))
     );
     let rare: Vec<_> = rare.into_iter().map(|text| selection.contains(text)).collect();
@@ -251,9 +249,9 @@ async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Fai
         .replace("{others}", &others)
         .replace("{rare}", &if rare.is_empty() { "false".to_owned() } else { rare.join(" OR ") })
         .replace("{count}", &selection.count(texts))
-        .replace("{at_least}", &selection.param(at_least, Type::INT8))
-        .replace("{most_rare}", &selection.param(MAX_RARE, Type::INT8))
-        .replace("{most}", &selection.param(MAX_COUNTED, Type::INT8));
+        .replace("{at_least}", &selection.param(Value::Int(at_least)))
+        .replace("{most_rare}", &selection.param(Value::Int(MAX_RARE)))
+        .replace("{most}", &selection.param(Value::Int(MAX_COUNTED)));
     let examined = "(SELECT count(*) FROM newest) + (SELECT count(*) FROM rare)";
     let rows = page_of(client, schema, query, statement, examined, selection).await?;
     Ok(Found { total: counted(&rows, 5)?, is_exact: counted(&rows, 6)? < MAX_COUNTED, rows })
@@ -268,14 +266,14 @@ async fn rare<'a>(
     if texts.is_empty() {
         return Ok(Vec::new());
     }
-    let mut selection = Selection::default();
+    let mut selection = Selection::with(Dialect::Postgres, &[], &[]);
     let counts =
         texts.iter().map(|text| format!("count(*) FILTER (WHERE {})", selection.occurs(text)));
     let statement = SAMPLE
         .replace("{counts}", &counts.collect::<Vec<_>>().join(", "))
-        .replace("{most}", &selection.param(SAMPLED, Type::INT8))
+        .replace("{most}", &selection.param(Value::Int(SAMPLED)))
         .replace("{s}", schema);
-    let row = client.query_typed_one(&statement, &selection.params()).await?;
+    let row = client.query_typed_one(&statement, &params(selection.params())).await?;
     let mut rare = Vec::new();
     for (at, text) in texts.iter().enumerate() {
         let count: i64 = row.try_get(at)?;
@@ -312,11 +310,11 @@ async fn page_of(
     let statement = (matching + PAGE_OF_MATCHING)
         .replace("{columns}", COLUMNS)
         .replace("{examined}", examined)
-        .replace("{skip}", &selection.param(limits.skip, Type::INT8))
-        .replace("{take}", &selection.param(limits.take, Type::INT8))
+        .replace("{skip}", &selection.param(Value::Int(limits.skip)))
+        .replace("{take}", &selection.param(Value::Int(limits.take)))
         .replace("{outer}", &order(query, "o", "o"))
         .replace("{s}", schema);
-    Ok(client.query_typed(&statement, &selection.params()).await?)
+    Ok(client.query_typed(&statement, &params(selection.params())).await?)
 }
 
 fn counted(rows: &[Row], column: usize) -> Result<i64, Failure> {

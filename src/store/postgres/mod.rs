@@ -10,7 +10,6 @@
 //! tables; `horizon` keeps the old versions of their rows out of the way.
 
 mod clients;
-mod condition;
 mod connection;
 mod database;
 mod decide;

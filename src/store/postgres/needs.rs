@@ -1,15 +1,15 @@
 //! Which issues the decision of commands looks at.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
-use super::rows::{filer_mark, storable};
 use super::sql::advisory_key;
 use crate::domain::{
     Command, CommandTarget, IssueChange, IssueId, IssueRef, Link, ReviewPolicy, Timestamp,
 };
+use crate::store::sql::condition::bounds;
+use crate::store::sql::rows::{filer_mark, storable};
 
 /// What some commands look at.
 #[derive(Default, Debug)]
@@ -157,9 +157,4 @@ impl Needs {
         let agent = |agent: &String| advisory_key(&format!("claims of {agent}"), schema);
         links.into_iter().chain(self.counted.iter().map(agent)).collect()
     }
-}
-
-/// Returns the ends of a range of ids.
-pub(super) fn bounds(range: &RangeInclusive<IssueId>) -> (Uuid, Uuid) {
-    ((*range.start()).into(), (*range.end()).into())
 }

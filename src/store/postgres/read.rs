@@ -10,12 +10,13 @@ use super::connection::Param;
 use super::database::Database;
 use super::error::Failure;
 use super::list;
-use super::needs::bounds;
 use super::numbering::{self, position};
-use super::rows::{Rows, SLOTS_OF_STATUS, StoredRow, storable};
+use super::rows::{Rows, StoredRow};
 use crate::domain::{
     Counts, DomainError, Issue, IssueId, IssueRef, Order, Page, Query, Status, Timestamp,
 };
+use crate::store::sql::condition::bounds;
+use crate::store::sql::rows::{SLOTS_OF_STATUS, storable};
 use crate::store::{Events, NumberedEvent, State, Subset, event_format};
 
 /// Returns the issue that a reference names.

@@ -10,14 +10,10 @@ use uuid::Uuid;
 
 use super::connection::Param;
 use super::error::Failure;
-use crate::domain::{
-    ActionKind, Classification, ClientId, HistoryEntry, Issue, IssueId, Label, Lease, Status,
-};
+use crate::domain::{ClientId, Issue, IssueId, Lease};
 use crate::store::State;
 use crate::store::memory::IndexedIssuesBuilder;
-
-/// What separates several texts in one value. No name contains it.
-pub(super) const SEPARATOR: &str = "\u{1}";
+use crate::store::sql::rows::{IssueRow, SEPARATOR};
 
 /// An issue with what the store knows of it beside its text.
 #[derive(Clone, Debug)]
@@ -76,70 +72,6 @@ impl Rows {
     }
 }
 
-/// How many slots there are for the issues of a status.
-pub(super) const SLOTS_OF_STATUS: usize = Classification::ALL.len();
-/// How many slots there are. The statements in `sql` count them, too.
-pub(super) const SLOTS: usize = Status::ALL.len() * SLOTS_OF_STATUS;
-
-/// Returns the number of the slot of an issue: its status and its classification.
-pub(super) fn slot(issue: &Issue) -> i16 {
-    issue.status as i16 * SLOTS_OF_STATUS as i16 + issue.classification as i16
-}
-
-/// Returns a text that PostgreSQL can store: without the character NUL.
-pub(super) fn storable(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
-}
-
-/// Returns who worked on or completed an issue, and with a [mark](filer_mark) who filed it.
-pub(super) fn authors(issue: &Issue) -> String {
-    let author = |entry: &HistoryEntry| match ActionKind::of(&entry.action) {
-        ActionKind::Claimed | ActionKind::Completed => Some(entry.agent.clone()),
-        ActionKind::Filed => Some(filer_mark(&entry.agent)),
-        _ => None,
-    };
-    let authors: Vec<_> = issue.history.iter().filter_map(author).collect();
-    names(authors.iter().map(String::as_str))
-}
-
-/// Returns how the agent that filed an issue stands among its authors. No name begins so.
-pub(super) fn filer_mark(agent: &str) -> String {
-    format!("\u{2}{agent}")
-}
-
-/// Returns who occurs in the history of an issue.
-pub(super) fn agents(issue: &Issue) -> String {
-    names(issue.history.iter().map(|entry| entry.agent.as_str()))
-}
-
-/// Returns who filed an issue.
-pub(super) fn filer(issue: &Issue) -> Option<String> {
-    issue.history.first().map(|entry| storable(&entry.agent))
-}
-
-/// What conditions look at beside the columns of an issue, except for names and texts.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Facts {
-    pub created: i64,
-    pub returns: i64,
-    pub claims: i64,
-    pub labels: String,
-}
-
-impl Facts {
-    /// Collects the facts of an issue.
-    pub fn of(issue: &Issue) -> Self {
-        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let labels: Vec<_> = issue.attributes.labels.iter().map(Label::as_str).collect();
-        Self {
-            created: issue.created_at.unix_millis(),
-            returns: number(issue.returns()),
-            claims: number(issue.attempts().claims),
-            labels: labels.join(SEPARATOR),
-        }
-    }
-}
-
 /// The facts of several issues, as columns.
 #[derive(Clone, Default, Debug)]
 pub(super) struct FactColumns {
@@ -151,11 +83,11 @@ pub(super) struct FactColumns {
 
 impl FactColumns {
     /// Adds the facts of an issue.
-    pub fn push(&mut self, facts: &Facts) {
-        self.created.push(facts.created);
-        self.returns.push(facts.returns);
-        self.claims.push(facts.claims);
-        self.labels.push(facts.labels.clone());
+    pub fn push(&mut self, row: &IssueRow) {
+        self.created.push(row.created);
+        self.returns.push(row.returns);
+        self.claims.push(row.claims);
+        self.labels.push(row.labels.join(SEPARATOR));
     }
 
     /// Returns the columns as parameters.
@@ -166,53 +98,5 @@ impl FactColumns {
             (&self.claims, Type::INT8_ARRAY),
             (&self.labels, Type::TEXT_ARRAY),
         ]
-    }
-}
-
-fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let mut names: Vec<_> = names.map(storable).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.join(SEPARATOR)
-}
-
-/// What searches look at.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct SearchRow {
-    pub title: String,
-    pub texts: String,
-    pub external: String,
-}
-
-impl SearchRow {
-    /// Folds the texts of an issue.
-    pub fn of(issue: &Issue) -> Self {
-        let texts: Vec<_> = issue.searchable_texts().collect();
-        let external: Vec<_> = issue.searchable_ids().collect();
-        Self {
-            title: storable(&issue.title.to_lowercase()),
-            texts: storable(&texts.join(SEPARATOR)),
-            external: storable(&external.join(SEPARATOR)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::domain::{Classification, LinkKind, Status};
-
-    /// The numbers are in every database, so they must stay.
-    #[test]
-    fn words_have_their_numbers() {
-        let statuses = ["created", "in_progress", "completed", "in_review", "closed", "rejected"];
-        for (number, word) in (0..).zip(statuses) {
-            assert_eq!(Status::from_word(word).unwrap() as i16, number);
-        }
-        for (number, word) in (0..).zip(["bug", "improvement", "feature"]) {
-            assert_eq!(Classification::from_word(word).unwrap() as i16, number);
-        }
-        for (number, word) in (0..).zip(["parent", "blocked_by", "related", "duplicate_of"]) {
-            assert_eq!(LinkKind::from_word(word).unwrap() as i16, number);
-        }
     }
 }

@@ -8,9 +8,10 @@ use uuid::Uuid;
 
 use super::connection::{Connections, Param};
 use super::error::Failure;
-use super::rows::{FactColumns, Facts, authors};
+use super::rows::FactColumns;
 use super::sql::{Statements, advisory_key, quoted};
 use crate::domain::Issue;
+use crate::store::sql::rows::{IssueRow, SEPARATOR};
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
 const MIGRATIONS: [&str; 9] = [
@@ -117,7 +118,7 @@ async fn fill_facts(client: &tokio_postgres::Client, schema: &str) -> Result<(),
             let (id, issue) = read_issue(row)?;
             ids.push(id);
             active.push(issue.active_at().unix_millis());
-            facts.push(&Facts::of(&issue));
+            facts.push(&IssueRow::of(&issue));
         }
         let params: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&active, Type::INT8_ARRAY)];
         let params: Vec<_> = params.into_iter().chain(facts.params()).collect();
@@ -140,7 +141,7 @@ async fn fill_authors(client: &tokio_postgres::Client, schema: &str) -> Result<(
         for row in &rows {
             let (id, issue) = read_issue(row)?;
             ids.push(id);
-            found.push(authors(&issue));
+            found.push(IssueRow::of(&issue).authors.join(SEPARATOR));
         }
         let Some(id) = ids.last() else { return Ok(()) };
         last = *id;

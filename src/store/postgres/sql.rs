@@ -1,6 +1,8 @@
 //! The statements. `{s}` stands for the quoted name of the schema, the only thing that is ever put into their text, and
 //! `{schema}` for the name as a text.
 
+use crate::store::sql::condition::{held_back, waits_itself};
+
 /// Defines the statements with the name of the schema filled in.
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
@@ -183,45 +185,6 @@ macro_rules! claim_work {
         )
     };
 }
-
-/// The condition for an issue that waits with a whole of it: one that is parked, or blocked by what is no part of it.
-macro_rules! held_back {
-    ($issue:literal, $parked:literal) => {
-        concat!(
-            "EXISTS (WITH RECURSIVE up(id) AS (SELECT l.target FROM {s}.links l WHERE l.source = ",
-            $issue,
-            " AND l.kind = 0 UNION SELECT l.target FROM up JOIN {s}.links l ON l.source = up.id AND l.kind = 0) \
-             SELECT FROM up JOIN {s}.issues a ON a.id = up.id WHERE a.status < 4 AND (",
-            $parked,
-            " OR EXISTS (SELECT FROM {s}.links b JOIN {s}.issues o ON o.id = b.target \
-             WHERE b.source = a.id AND b.kind = 1 AND o.status < 4 AND NOT EXISTS ( \
-             WITH RECURSIVE above(id) AS (SELECT l.target FROM {s}.links l WHERE l.source = o.id AND l.kind = 0 \
-             UNION SELECT l.target FROM above JOIN {s}.links l ON l.source = above.id AND l.kind = 0) \
-             SELECT FROM above WHERE above.id = a.id))))"
-        )
-    };
-}
-
-/// The condition for an issue `i` that waits with a whole; `{parked}` stands for the condition that the whole `a` is
-/// parked.
-pub(super) const HELD_BACK: &str = held_back!("i.id", "{parked}");
-
-/// The condition for an issue that waits for a blocker or for a part.
-macro_rules! waits_itself {
-    ($issue:literal) => {
-        concat!(
-            "EXISTS (SELECT FROM {s}.links l JOIN {s}.issues o ON o.id = l.target WHERE l.source = ",
-            $issue,
-            " AND l.kind = 1 AND o.status < 4) OR EXISTS (SELECT FROM {s}.links l JOIN {s}.issues o ON o.id = l.source \
-             WHERE l.target = ",
-            $issue,
-            " AND l.kind = 0 AND o.status < 4)"
-        )
-    };
-}
-
-/// The condition for an issue `i` that waits for a blocker or for a part.
-pub(super) const WAITS_ITSELF: &str = waits_itself!("i.id");
 
 /// The issues `$1`, those that the issues `$2` block, and the parts of all of these.
 macro_rules! waiting {

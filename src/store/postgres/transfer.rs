@@ -8,9 +8,9 @@ use super::database::Database;
 use super::decide::IssueAfter;
 use super::error::Failure;
 use super::load::reserve;
-use super::rows::{SLOTS, slot};
 use super::write::Changes;
 use crate::domain::IssueId;
+use crate::store::sql::rows::{SLOTS, slot};
 use crate::store::transfer::Transfer;
 use crate::store::{EventPosition, NumberedEvent, StoreError, event_format};
 

@@ -10,10 +10,11 @@ use uuid::Uuid;
 use super::connection::{Param, run};
 use super::decide::{Draft, IssueAfter};
 use super::error::Failure;
-use super::rows::{FactColumns, Facts, SearchRow, StoredRow, agents, authors, filer, storable};
+use super::rows::{FactColumns, StoredRow};
 use super::sql::Statements;
-use crate::domain::{Issue, IssueId, LinkKind, Status, UnknownKeys};
+use crate::domain::{Issue, IssueId, LinkKind, UnknownKeys};
 use crate::store::event_format;
+use crate::store::sql::rows::{IssueRow, SEPARATOR, SearchRow, storable};
 
 /// The distance between the positions of two issues that were filed one after the other, as a power of two.
 const POSITION_BITS: u32 = 20;
@@ -85,26 +86,22 @@ struct Texts {
 
 impl Issues {
     fn push(&mut self, after: &IssueAfter, position: i64) {
-        let issue = &*after.issue;
-        let attributes = &issue.attributes;
-        let waits = matches!(issue.status, Status::Created | Status::Completed);
-        let parked = attributes.parked.as_ref();
-        self.id.push(issue.id.into());
+        let row = IssueRow::of(&after.issue);
+        self.id.push(after.issue.id.into());
         self.position.push(position);
-        self.status.push(issue.status as i16);
-        self.kind.push(issue.classification as i16);
-        self.priority.push(attributes.effective_priority().get().into());
-        self.modified.push(issue.modified_at.unix_millis());
-        self.active.push(issue.active_at().unix_millis());
-        self.assignee.push(attributes.assignee.as_deref().map(storable));
-        self.holder.push(issue.holder().map(|holder| storable(holder.agent)));
+        self.status.push(row.status);
+        self.kind.push(row.kind);
+        self.priority.push(row.priority);
+        self.modified.push(row.modified);
+        self.active.push(row.active);
+        self.assignee.push(row.assignee);
+        self.holder.push(row.holder);
         self.lease_claim.push(after.lease.as_ref().map(|lease| lease.claim as i64));
         self.lease_client.push(after.lease.as_ref().map(|lease| storable(lease.client.as_str())));
-        self.parked.push(parked.is_some());
-        let until = parked.and_then(|parked| parked.until);
-        self.parked_until.push(until.map(|until| until.unix_millis()));
-        self.question.push(waits && issue.open_question().is_some());
-        self.authors.push(authors(issue));
+        self.parked.push(row.is_parked);
+        self.parked_until.push(row.parked_until);
+        self.question.push(row.has_question);
+        self.authors.push(row.authors.join(SEPARATOR));
     }
 
     fn params(&self) -> [Param<'_>; 15] {
@@ -329,9 +326,10 @@ impl Texts {
     fn push(&mut self, issue: &Issue) {
         let body = serde_json::to_string(issue);
         self.id.push(issue.id.into());
-        self.agents.push(agents(issue));
-        self.filer.push(filer(issue));
-        self.facts.push(&Facts::of(issue));
+        let row = IssueRow::of(issue);
+        self.agents.push(row.agents.join(SEPARATOR));
+        self.facts.push(&row);
+        self.filer.push(row.filer);
         self.body.push(body.expect("structures of strings and numbers are valid JSON"));
     }
 
@@ -351,7 +349,7 @@ impl Search {
         self.id.push(id);
         self.title.push(row.title);
         self.texts.push(row.texts);
-        self.external.push(row.external);
+        self.external.push(row.external.join(SEPARATOR));
     }
 
     fn params(&self) -> [Param<'_>; 4] {

@@ -1,0 +1,135 @@
+//! What stands in the columns of a database about an issue, beside its text.
+
+use crate::domain::{ActionKind, Classification, HistoryEntry, Issue, Label, Status};
+
+/// What separates several texts in one value. No name contains it.
+pub(in crate::store) const SEPARATOR: &str = "\u{1}";
+/// How many slots there are for the issues of a status.
+pub(in crate::store) const SLOTS_OF_STATUS: usize = Classification::ALL.len();
+/// How many slots there are.
+pub(in crate::store) const SLOTS: usize = Status::ALL.len() * SLOTS_OF_STATUS;
+
+/// Returns the number of the slot of an issue: its status and its classification.
+pub(in crate::store) fn slot(issue: &Issue) -> i16 {
+    issue.status as i16 * SLOTS_OF_STATUS as i16 + issue.classification as i16
+}
+
+/// Returns a text that every database can store and compare: without the character NUL.
+pub(in crate::store) fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// Returns how the agent that filed an issue stands among its authors. No name begins so.
+pub(in crate::store) fn filer_mark(agent: &str) -> String {
+    format!("\u{2}{agent}")
+}
+
+/// What claims, lists and conditions look at. Times are in milliseconds since 1970.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::store) struct IssueRow {
+    pub status: i16,
+    pub kind: i16,
+    pub priority: i16,
+    pub created: i64,
+    pub modified: i64,
+    /// The time of the last substantive change.
+    pub active: i64,
+    /// How often it was returned after a claim, and claimed.
+    pub returns: i64,
+    pub claims: i64,
+    pub assignee: Option<String>,
+    pub holder: Option<String>,
+    pub filer: Option<String>,
+    pub is_parked: bool,
+    pub parked_until: Option<i64>,
+    /// Whether it waits for an answer to a question.
+    pub has_question: bool,
+    /// Who worked on or completed it, and with a [mark](filer_mark) who filed it; sorted, like the other lists.
+    pub authors: Vec<String>,
+    /// Who occurs in the history.
+    pub agents: Vec<String>,
+    pub labels: Vec<String>,
+}
+
+impl IssueRow {
+    /// Collects what an issue has.
+    pub fn of(issue: &Issue) -> Self {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let attributes = &issue.attributes;
+        let parked = attributes.parked.as_ref();
+        let waits = matches!(issue.status, Status::Created | Status::Completed);
+        let author = |entry: &HistoryEntry| match ActionKind::of(&entry.action) {
+            ActionKind::Claimed | ActionKind::Completed => Some(entry.agent.clone()),
+            ActionKind::Filed => Some(filer_mark(&entry.agent)),
+            _ => None,
+        };
+        Self {
+            status: issue.status as i16,
+            kind: issue.classification as i16,
+            priority: attributes.effective_priority().get().into(),
+            created: issue.created_at.unix_millis(),
+            modified: issue.modified_at.unix_millis(),
+            active: issue.active_at().unix_millis(),
+            returns: number(issue.returns()),
+            claims: number(issue.attempts().claims),
+            assignee: attributes.assignee.as_deref().map(storable),
+            holder: issue.holder().map(|holder| storable(holder.agent)),
+            filer: issue.history.first().map(|entry| storable(&entry.agent)),
+            is_parked: parked.is_some(),
+            parked_until: parked.and_then(|parked| Some(parked.until?.unix_millis())),
+            has_question: waits && issue.open_question().is_some(),
+            authors: names(issue.history.iter().filter_map(author)),
+            agents: names(issue.history.iter().map(|entry| entry.agent.clone())),
+            labels: attributes.labels.iter().map(Label::as_str).map(str::to_owned).collect(),
+        }
+    }
+}
+
+fn names(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut names: Vec<_> = names.map(|name| storable(&name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// What searches look at, in lower case.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::store) struct SearchRow {
+    pub title: String,
+    /// Title, description and comments, each behind a [`SEPARATOR`].
+    pub texts: String,
+    /// The ids in other trackers.
+    pub external: Vec<String>,
+}
+
+impl SearchRow {
+    /// Collects the texts of an issue.
+    pub fn of(issue: &Issue) -> Self {
+        let texts: Vec<_> = issue.searchable_texts().collect();
+        Self {
+            title: storable(&issue.title.to_lowercase()),
+            texts: storable(&texts.join(SEPARATOR)),
+            external: issue.searchable_ids().map(|id| storable(&id)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::domain::{Classification, LinkKind, Status};
+
+    /// The numbers are in every database, so they must stay.
+    #[test]
+    fn words_have_their_numbers() {
+        let statuses = ["created", "in_progress", "completed", "in_review", "closed", "rejected"];
+        for (number, word) in (0..).zip(statuses) {
+            assert_eq!(Status::from_word(word).unwrap() as i16, number);
+        }
+        for (number, word) in (0..).zip(["bug", "improvement", "feature"]) {
+            assert_eq!(Classification::from_word(word).unwrap() as i16, number);
+        }
+        for (number, word) in (0..).zip(["parent", "blocked_by", "related", "duplicate_of"]) {
+            assert_eq!(LinkKind::from_word(word).unwrap() as i16, number);
+        }
+    }
+}

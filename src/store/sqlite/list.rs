@@ -1,0 +1,250 @@
+//! Lists: one page of the issues that match a query.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, ToSql};
+
+use super::error::Failure;
+use super::queue::{COLUMNS, StoredRow};
+use super::read::{array, id_value, slots};
+use crate::domain::{Classification, Condition, Issue, Order, Page, Query, Status};
+use crate::store::sql::condition::{Dialect, Selection, Value, is_one_of, trigrams};
+use crate::store::sql::rows::{SLOTS, SLOTS_OF_STATUS};
+
+/// How many matches of a search are counted at least, and how many issues are examined for the best ones.
+const MAX_COUNTED: usize = 200;
+/// A text that the index finds in more issues is looked for in the order of the list, where it soon is found.
+const MAX_INDEXED: i64 = 5_000;
+/// A text that the index finds in more issues says little about which ones are the best.
+const MAX_RARE: i64 = 1_000;
+/// How many rare texts are looked up for the best issues.
+const LOOKED_UP: usize = 4;
+
+/// Returns one page of the issues that match a query.
+pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page, Failure> {
+    if query.order == Order::Relevance {
+        return best(connection, query);
+    }
+    let is_plain = query.condition.is_empty();
+    let most = query.skip.saturating_add(query.take);
+    let (keys, total, is_exact) = if is_plain && query.order != Order::Title {
+        let keys = in_order(connection, query, most)?;
+        (keys, counted(connection, query)?, true)
+    } else {
+        let most = if is_plain { usize::MAX } else { most.max(MAX_COUNTED) };
+        let keys = matching(connection, query, most.saturating_add(1))?;
+        let (found, is_exact) = (keys.len(), keys.len() <= most);
+        (keys, found.min(most), is_exact)
+    };
+    let page = keys.into_iter().skip(query.skip).take(query.take);
+    Ok(Page { total, is_exact, issues: issues(connection, page)? })
+}
+
+/// Returns the issues with these keys.
+fn issues(
+    connection: &Connection,
+    keys: impl Iterator<Item = i64>,
+) -> Result<Vec<Arc<Issue>>, Failure> {
+    let statement =
+        format!("SELECT {COLUMNS} FROM issues i JOIN texts t ON t.key = i.key WHERE i.key = ?1");
+    let mut statement = connection.prepare_cached(&statement)?;
+    let mut found = Vec::new();
+    for key in keys {
+        let mut rows = statement.query([key])?;
+        let missing = || Failure::Damaged("the text of an issue is missing".to_owned());
+        let row = rows.next()?.ok_or_else(missing)?;
+        found.push(StoredRow::read(row)?.issue);
+    }
+    Ok(found)
+}
+
+/// Counts the issues with the statuses and the classification of a query.
+fn counted(connection: &Connection, query: &Query) -> Result<usize, Failure> {
+    let slots = slots(connection)?;
+    let is_wanted = |slot: &usize| {
+        let (status, kind) = (slot / SLOTS_OF_STATUS, slot % SLOTS_OF_STATUS);
+        query.statuses.iter().any(|wanted| wanted as usize == status)
+            && query.classification.is_none_or(|wanted| wanted as usize == kind)
+    };
+    Ok((0..SLOTS).filter(is_wanted).map(|slot| slots[slot]).sum())
+}
+
+/// Returns the columns of an order, each with the direction, for a table.
+fn order(query: &Query, table: &str) -> String {
+    let columns: &[(&str, bool)] = match query.order {
+        Order::Filed => &[("position", true)],
+        Order::LatestActivity => &[("modified", false), ("position", false)],
+        Order::Priority => &[("priority", true), ("position", true)],
+        Order::Title => &[("title", true), ("position", true)],
+        Order::Relevance => &[("relevance", false), ("modified", false), ("position", false)],
+    };
+    let written = columns.iter().map(|(column, ascends)| {
+        let direction = if *ascends != query.reversed { "ASC" } else { "DESC" };
+        let table = match *column {
+            "title" => "f.",
+            "relevance" => "",
+            _ => table,
+        };
+        format!("{table}{column} {direction}")
+    });
+    written.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the keys of the first issues with some statuses and a classification. Each status, and in the order of filing
+/// each priority, is one range of an index, so only as many rows are read as the page needs.
+fn in_order(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let kind = query.classification.map_or(String::new(), |kind| format!("AND i.kind = {}", kind as i16));
+    let order = order(query, "");
+    let range = |index: &str, condition: &str| {
+        format!(
+            "SELECT * FROM (SELECT i.key, i.position, i.priority, i.modified FROM issues i INDEXED BY {index} \
+             WHERE {condition} {kind} ORDER BY {order} LIMIT ?1)"
+        )
+    };
+    let has_all = query.statuses.iter().count() == Status::ALL.len();
+    let ranges: Vec<String> = match query.order {
+        Order::Filed if has_all => vec![range("issues_filed", "true")],
+        Order::LatestActivity if has_all => vec![range("issues_recent", "true")],
+        Order::LatestActivity => {
+            let statuses = query.statuses.iter();
+            statuses.map(|one| range("issues_latest", &format!("i.status = {}", one as i16))).collect()
+        }
+        Order::Priority => {
+            let statuses = query.statuses.iter();
+            statuses.map(|one| range("issues_order", &format!("i.status = {}", one as i16))).collect()
+        }
+        Order::Filed | Order::Title | Order::Relevance => {
+            let both = query.statuses.iter().flat_map(|one| (0..=4).map(move |at| (one, at)));
+            both.map(|(one, priority)| {
+                let condition = format!("i.status = {} AND i.priority = {priority}", one as i16);
+                range("issues_order", &condition)
+            })
+            .collect()
+        }
+    };
+    if ranges.is_empty() {
+        return Ok(Vec::new());
+    }
+    let statement =
+        format!("SELECT key FROM ({}) ORDER BY {order} LIMIT ?1", ranges.join(" UNION ALL "));
+    keys(connection, &statement, &[Value::Int(most)])
+}
+
+/// Returns the keys of the first issues that match a query.
+fn matching(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
+    let mut selection = Selection::with(Dialect::Sqlite, &[], &[]);
+    let mut conditions = of_query(query);
+    conditions.push(selection.matches(&query.condition));
+    for text in query.condition.conjuncts().iter().filter_map(Condition::text) {
+        if found_by_index(connection, text, MAX_INDEXED)?.is_some_and(|found| found <= MAX_INDEXED) {
+            conditions.extend(selection.may_contain(text));
+        }
+    }
+    let condition = conditions.join(" AND ");
+    let reads_texts = condition.contains("f.") || query.order == Order::Title;
+    let join = if reads_texts { "JOIN search f ON f.key = i.key" } else { "" };
+    let most = selection.param(Value::Int(i64::try_from(most).unwrap_or(i64::MAX)));
+    let statement = format!(
+        "SELECT i.key FROM issues i {join} WHERE {condition} ORDER BY {} LIMIT {most}",
+        order(query, "i.")
+    );
+    keys(connection, &statement.replace("{s}", "main"), selection.params())
+}
+
+/// Returns the conditions for the statuses and the classification of a query.
+fn of_query(query: &Query) -> Vec<String> {
+    let mut conditions = Vec::new();
+    if query.statuses.iter().count() < Status::ALL.len() {
+        conditions.push(is_one_of("i.status", query.statuses.iter().map(|one| one as i16)));
+    }
+    let kinds: Option<Classification> = query.classification;
+    conditions.extend(kinds.map(|kind| format!("i.kind = {}", kind as i16)));
+    conditions
+}
+
+/// Counts the issues in which the index finds a text, up to a number and one more. `None` if it cannot find the text.
+fn found_by_index(connection: &Connection, text: &str, most: i64) -> Result<Option<i64>, Failure> {
+    const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ?1 LIMIT ?2)";
+    let Some(sequences) = trigrams(text) else { return Ok(None) };
+    let mut statement = connection.prepare_cached(COUNT)?;
+    Ok(Some(statement.query_row(rusqlite::params![sequences, most + 1], |row| row.get(0))?))
+}
+
+/// Returns one page of a query for the issues in which the most of some texts occur. Examines the newest issues, and
+/// those that the index finds by a rare text.
+fn best(connection: &Connection, query: &Query) -> Result<Page, Failure> {
+    let is_wanted = |one: &&Condition| matches!(one, Condition::SomeTexts { .. });
+    let conjuncts = query.condition.conjuncts();
+    let (texts, at_least) = match conjuncts.iter().find(is_wanted) {
+        Some(Condition::SomeTexts { texts, at_least }) => (&**texts, *at_least),
+        _ => (&[][..], 0),
+    };
+    let mut rare = Vec::new();
+    for text in texts {
+        let found = found_by_index(connection, text, MAX_RARE)?;
+        rare.extend(found.filter(|found| *found <= MAX_RARE).map(|found| (found, text)));
+    }
+    rare.sort_by_key(|(found, _)| *found);
+    let mut selection = Selection::with(Dialect::Sqlite, &[], &[]);
+    let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
+    let mut conditions = of_query(query);
+    conditions.push(selection.matches(&Condition::all(others)));
+    let others = conditions.join(" AND ");
+    let join = if others.contains("f.") { "JOIN search f ON f.key = i.key" } else { "" };
+    let newest = selection.param(Value::Int(MAX_COUNTED as i64));
+    let mut candidates = vec![
+        format!(
+            "SELECT key FROM (SELECT i.key FROM issues i {join} WHERE {others} \
+             ORDER BY i.modified DESC, i.position DESC LIMIT {newest})"
+        ),
+        "SELECT key FROM unindexed".to_owned(),
+    ];
+    for (_, text) in rare.into_iter().take(LOOKED_UP) {
+        let sequences = selection.param(Value::Text(trigrams(text).unwrap_or_default()));
+        candidates.push(format!(
+            "SELECT rowid FROM search_index WHERE search_index MATCH {sequences}"
+        ));
+    }
+    let count = selection.count(texts);
+    let at_least =
+        selection.param(Value::Int(i64::try_from(at_least).unwrap_or(i64::MAX)));
+    let most = query.skip.saturating_add(query.take).max(MAX_COUNTED);
+    let limit = selection.param(Value::Int(i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX)));
+    let statement = format!(
+        "SELECT i.key, {count} AS relevance FROM issues i JOIN search f ON f.key = i.key \
+         WHERE i.key IN ({}) AND {others} AND relevance >= {at_least} ORDER BY {} LIMIT {limit}",
+        candidates.join(" UNION "),
+        order(query, "i.")
+    );
+    let keys = keys(connection, &statement.replace("{s}", "main"), selection.params())?;
+    let all: i64 = connection
+        .prepare_cached("SELECT coalesce(sum(issues), 0) FROM counts")?
+        .query_row([], |row| row.get(0))?;
+    let is_exact = keys.len() <= most && all <= MAX_COUNTED as i64;
+    let total = keys.len().min(most);
+    let page = keys.into_iter().skip(query.skip).take(query.take);
+    Ok(Page { total, is_exact, issues: issues(connection, page)? })
+}
+
+/// Returns the keys that a statement finds.
+fn keys(connection: &Connection, statement: &str, values: &[Value]) -> Result<Vec<i64>, Failure> {
+    let mut statement = connection.prepare_cached(statement)?;
+    let mut rows = statement.query(rusqlite::params_from_iter(values.iter().map(bound)))?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next()? {
+        keys.push(row.get(0)?);
+    }
+    Ok(keys)
+}
+
+/// Returns a value as the parameter of a statement.
+fn bound(value: &Value) -> Box<dyn ToSql + '_> {
+    match value {
+        Value::Int(number) => Box::new(number),
+        Value::Text(text) => Box::new(text),
+        Value::Id(id) => Box::new(id),
+        Value::Ids(ids) => Box::new(array(ids.iter().copied().map(id_value))),
+        Value::Texts(texts) => Box::new(array(texts.iter().cloned())),
+    }
+}

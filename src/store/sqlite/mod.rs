@@ -1,0 +1,195 @@
+//! A store in a SQLite database beside `issues.json`, shared by the processes of one machine.
+//!
+//! A change: `writer` is the one thread of a process that writes; it takes the turn among processes, gathers requests
+//! into one transaction, and lets the rules decide on `queue`, which reads what they look at from the database. `write`
+//! turns an event into rows, and `index` brings the index of searches after them later.
+//!
+//! Reads: `read` and `list`, on connections of their own, so that they never wait for a change. Changes by others:
+//! `watch`. Below all of them are `database`, `error` and the tables in `schema.sql`.
+
+mod database;
+mod error;
+mod index;
+mod list;
+mod queue;
+mod read;
+mod watch;
+mod write;
+mod writer;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt, ready};
+use rusqlite::Connection;
+use tokio::sync::watch::{Receiver, Sender};
+
+use self::database::Database;
+use self::error::Failure;
+use self::writer::WriterHandle;
+use super::clients::Clients;
+use super::file_clients::FileClients;
+use super::{
+    Committed, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
+    StoreId, Subset,
+};
+use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
+
+/// How long the end of the store waits for changes that are being made.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+/// How many events are read at once to follow them.
+const PAGE: usize = 5000;
+
+/// A store in a SQLite database.
+pub struct SqliteStore {
+    database: Arc<Database>,
+    writer: WriterHandle,
+    newest: Sender<EventPosition>,
+    /// The whole state as it was last asked for.
+    followed: Arc<Mutex<Option<State>>>,
+    is_watching: AtomicBool,
+    clients: Arc<FileClients>,
+}
+
+impl SqliteStore {
+    /// Creates a store for an `issues.json`. Does no I/O. Problems with the database show in each operation while they
+    /// last.
+    pub fn new(issues: impl Into<PathBuf>) -> Self {
+        let database = Arc::new(Database::new(issues.into()));
+        let located = Arc::clone(&database);
+        let clients = FileClients::new(move || {
+            let paths = located.paths();
+            paths.map(|paths| paths.clients()).map_err(|failure| io::Error::other(failure.of_read()))
+        });
+        let newest = Sender::default();
+        Self {
+            writer: WriterHandle::new(Arc::clone(&database), newest.clone()),
+            newest,
+            followed: Arc::default(),
+            is_watching: AtomicBool::new(false),
+            clients: Arc::new(clients),
+            database,
+        }
+    }
+
+    /// Runs a read on a thread that may block on the disk. A database that is not there yet has nothing.
+    fn read<T: Send + 'static>(
+        &self,
+        empty: T,
+        read: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        let database = Arc::clone(&self.database);
+        async move {
+            let reading = move || database.read(read).map_err(Failure::of_read);
+            let found = match tokio::runtime::Handle::try_current() {
+                Ok(runtime) => runtime.spawn_blocking(reading).await.unwrap_or_else(|_| {
+                    Err(StoreError::Unreadable("a read of the database failed".to_owned()))
+                }),
+                Err(_) => reading(),
+            };
+            Ok(found?.unwrap_or(empty))
+        }
+        .boxed()
+    }
+}
+
+/// Applies the events since a state. Returns false if they do not follow it.
+fn follow(connection: &Connection, state: &mut State) -> Result<bool, Failure> {
+    loop {
+        let known = state.position;
+        // The last known event again, to see that it still is the same one.
+        let found = read::events(connection, known.number.saturating_sub(1), PAGE)?;
+        if found.newest == known {
+            return Ok(true);
+        }
+        let Some((first, events)) = found.events.split_first() else { return Ok(false) };
+        if first.position != known {
+            return Ok(false);
+        }
+        for event in events {
+            if state.apply(&event.event, event.position).is_err() {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn id(&self) -> BoxFuture<'_, StoreId> {
+        let path = self.database.paths().map(|paths| paths.issues);
+        let path = path.unwrap_or_else(|_| self.database.issues().to_owned());
+        ready(StoreId::of("ait issues.json", path.as_os_str().as_encoded_bytes())).boxed()
+    }
+
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
+        self.writer.commit(commands, now).boxed()
+    }
+
+    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
+        async move {
+            let unknown = DomainError::UnknownIssue { reference: reference.to_string() };
+            let read = move |connection: &Connection| read::get(connection, &reference).map(Some);
+            self.read(None, read).await?.ok_or(StoreError::Refused(unknown))
+        }
+        .boxed()
+    }
+
+    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
+        let empty = Page { total: 0, is_exact: true, issues: Vec::new() };
+        self.read(empty, move |connection| list::list(connection, &query))
+    }
+
+    fn counts(&self) -> StoreFuture<'_, Counts> {
+        self.read(Counts::default(), read::counts)
+    }
+
+    fn state(&self) -> StoreFuture<'_, State> {
+        let followed = Arc::clone(&self.followed);
+        self.read(State::default(), move |connection| {
+            let mut followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(mut state) = followed.take()
+                && follow(connection, &mut state)?
+            {
+                return Ok(followed.insert(state).clone());
+            }
+            Ok(followed.insert(read::state(connection)?).clone())
+        })
+    }
+
+    fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
+        self.read(State::default(), move |connection| read::subset(connection, &subset))
+    }
+
+    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
+        let empty = Events { oldest: 1, ..Events::default() };
+        self.read(empty, move |connection| read::events(connection, after, limit))
+    }
+
+    fn watch(&self) -> Receiver<EventPosition> {
+        if !self.is_watching.swap(true, Ordering::SeqCst) {
+            watch::spawn(&self.database, self.newest.clone());
+        }
+        self.newest.subscribe()
+    }
+
+    fn clients(&self) -> Arc<dyn Clients> {
+        Arc::<FileClients>::clone(&self.clients)
+    }
+
+    fn health(&self, _probe: Probe) -> BoxFuture<'_, StoreHealth> {
+        async {
+            let issues = self.database.issues();
+            let name = issues.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let trouble = self.counts().await.err();
+            StoreHealth { name, trouble, ..StoreHealth::default() }
+        }
+        .boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, bool> {
+        self.writer.close(CLOSE_WITHIN).boxed()
+    }
+}

@@ -1,0 +1,191 @@
+//! Reads: issues, parts, counts, events and everything.
+
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rusqlite::types::Value as SqlValue;
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
+use uuid::Uuid;
+
+use super::error::Failure;
+use super::queue::{COLUMNS, StoredRow, resolve};
+use super::write::newest;
+use super::writer::unknown_keys;
+use crate::domain::{Counts, Issue, IssueId, IssueRef, Status};
+use crate::store::memory::IndexedIssuesBuilder;
+use crate::store::sql::condition::bounds;
+use crate::store::sql::rows::{SLOTS, SLOTS_OF_STATUS, storable};
+use crate::store::{EventPosition, Events, NumberedEvent, State, Subset, event_format};
+
+/// The issues `c`, and those that they are linked with or wait with: their wholes, the blockers of all these, and the
+/// wholes of the blockers.
+const AROUND: &str = "WITH RECURSIVE named(id) AS (SELECT i.id FROM rarray(?1) n JOIN issues i ON i.id = n.value), \
+    up(id) AS (SELECT id FROM named UNION \
+    SELECT l.target FROM up JOIN links l ON l.source = up.id AND l.kind = 0), \
+    near(id) AS (SELECT l.target FROM up JOIN links l ON l.source = up.id AND l.kind IN (1, 3) UNION \
+    SELECT l.target FROM near JOIN links l ON l.source = near.id AND l.kind = 0) \
+    SELECT id FROM up UNION SELECT id FROM near UNION \
+    SELECT l.source FROM named JOIN links l ON l.target = named.id AND l.kind IN (0, 1, 3)";
+/// The issues `?1`, and everything that they wait for or are parts of, directly or not.
+const LINKING: &str = "WITH RECURSIVE seeds(id) AS (SELECT value FROM rarray(?1)), \
+    walk(id) AS (SELECT id FROM seeds UNION SELECT n.id FROM walk w JOIN ( \
+    SELECT source AS at, target AS id FROM links WHERE kind IN (0, 1) UNION ALL \
+    SELECT target AS at, source AS id FROM links WHERE kind = 0) n ON n.at = w.id) \
+    SELECT id FROM walk UNION SELECT l.source FROM seeds JOIN links l ON l.target = seeds.id AND l.kind = 1";
+/// What the agents `?1` could claim next, and what was parked until a time.
+const CLAIMABLE: &str = "SELECT id FROM (SELECT i.id FROM issues i WHERE i.status = 0 AND i.waits = 0 \
+    AND i.parked = 0 AND i.assignee IS NULL ORDER BY i.priority, i.position LIMIT 1) UNION \
+    SELECT i.id FROM issues i WHERE i.status = 0 AND i.waits = 0 AND i.parked = 0 AND i.assignee IS NOT NULL \
+    AND i.assignee IN rarray(?1) UNION \
+    SELECT id FROM (SELECT i.id FROM issues i WHERE i.status = 2 AND i.parked = 0 \
+    ORDER BY i.priority, i.position LIMIT 1000) UNION \
+    SELECT i.id FROM issues i WHERE i.parked_until IS NOT NULL AND i.status < 4";
+const LEASED: &str = "SELECT i.id FROM issues i WHERE i.lease_client IS NOT NULL";
+const QUESTIONS: &str = "SELECT i.id FROM issues i WHERE i.question = 1";
+const HELD: &str = "SELECT i.id FROM issues i WHERE i.holder IS NOT NULL AND i.holder IN rarray(?1)";
+
+/// Returns a list as one parameter.
+pub(super) fn array<T: Into<SqlValue>>(values: impl IntoIterator<Item = T>) -> Rc<Vec<SqlValue>> {
+    Rc::new(values.into_iter().map(Into::into).collect())
+}
+
+/// Returns an id as a value of a list.
+pub(super) fn id_value(id: Uuid) -> SqlValue {
+    SqlValue::Blob(id.as_bytes().to_vec())
+}
+
+/// Returns the issue that a reference names.
+pub(super) fn get(connection: &Connection, reference: &IssueRef) -> Result<Arc<Issue>, Failure> {
+    let id = resolve(connection, reference)??;
+    let rows = rows(connection, "SELECT id FROM issues WHERE id = ?1", &[&Uuid::from(id)])?;
+    let found = rows.into_iter().next().map(|row| row.issue);
+    found.ok_or_else(|| Failure::Damaged(format!("the text of the issue {id} is missing")))
+}
+
+/// Returns the issues whose ids a statement finds, in the order of filing.
+fn rows(
+    connection: &Connection,
+    ids: &str,
+    params: &[&dyn ToSql],
+) -> Result<Vec<StoredRow>, Failure> {
+    let statement = format!(
+        "SELECT {COLUMNS} FROM issues i CROSS JOIN texts t ON t.key = i.key WHERE i.id IN ({ids}) \
+         ORDER BY i.position, i.id"
+    );
+    let mut statement = connection.prepare_cached(&statement)?;
+    collect(statement.query(params)?)
+}
+
+fn collect(mut rows: rusqlite::Rows<'_>) -> Result<Vec<StoredRow>, Failure> {
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(StoredRow::read(row)?);
+    }
+    Ok(found)
+}
+
+/// Returns a state that has some issues alone.
+fn state_of(rows: Vec<StoredRow>) -> State {
+    let mut builder = IndexedIssuesBuilder::default();
+    let mut leases = Vec::new();
+    for row in rows {
+        leases.extend(row.lease.map(|lease| (row.issue.id, lease)));
+        builder.push(Arc::unwrap_or_clone(row.issue));
+    }
+    let mut issues = builder.build().unwrap_or_default();
+    issues.set_leases(leases);
+    State { issues, ..State::default() }
+}
+
+/// Returns all issues.
+pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
+    let statement = format!(
+        "SELECT {COLUMNS} FROM issues i CROSS JOIN texts t ON t.key = i.key ORDER BY i.position, i.id"
+    );
+    let rows = collect(connection.prepare(&statement)?.query([])?)?;
+    let unknown_keys = unknown_keys(connection)?;
+    Ok(State { unknown_keys, position: newest(connection)?, ..state_of(rows) })
+}
+
+/// Returns a subset of the issues.
+pub(super) fn subset(connection: &Connection, subset: &Subset) -> Result<State, Failure> {
+    let ids_of = |ids: &[IssueId]| array(ids.iter().map(|id| id_value((*id).into())));
+    let found = match subset {
+        Subset::Around(ids) => rows(connection, AROUND, &[&ids_of(&begun(connection, ids)?)])?,
+        Subset::Linking(ids) => rows(connection, LINKING, &[&ids_of(ids)])?,
+        Subset::Claimable(agents) => {
+            let names = array(agents.iter().map(|agent| storable(agent.as_str())));
+            rows(connection, CLAIMABLE, &[&names])?
+        }
+        Subset::HeldBy(agent) => rows(connection, HELD, &[&array([storable(agent.as_str())])])?,
+        Subset::Leased => rows(connection, LEASED, &[])?,
+        Subset::Questions => rows(connection, QUESTIONS, &[])?,
+    };
+    Ok(State { position: newest(connection)?, ..state_of(found) })
+}
+
+/// Returns the ids of the issues whose first digits are those of some ids.
+fn begun(connection: &Connection, ids: &[IssueId]) -> Result<Vec<IssueId>, Failure> {
+    let mut all = Vec::new();
+    for id in ids {
+        let range: RangeInclusive<IssueId> =
+            IssueRef::begun(&id.short()).unwrap_or(*id..=*id);
+        let (low, high) = bounds(&range);
+        const WITHIN: &str = "SELECT id FROM issues WHERE id BETWEEN ?1 AND ?2";
+        all.extend(super::queue::ids(connection, WITHIN, [low, high])?);
+    }
+    Ok(all)
+}
+
+/// Counts the issues in each slot.
+pub(super) fn slots(connection: &Connection) -> Result<[usize; SLOTS], Failure> {
+    let mut slots = [0; SLOTS];
+    let mut statement = connection.prepare_cached("SELECT slot, issues FROM counts")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (slot, count): (i64, i64) = (row.get(0)?, row.get(1)?);
+        if let Some(slot) = usize::try_from(slot).ok().and_then(|slot| slots.get_mut(slot)) {
+            *slot = usize::try_from(count).unwrap_or_default();
+        }
+    }
+    Ok(slots)
+}
+
+/// Counts the issues in each status.
+pub(super) fn counts(connection: &Connection) -> Result<Counts, Failure> {
+    let slots = slots(connection)?;
+    let of_status = |status: Status| {
+        slots.iter().skip(status as usize * SLOTS_OF_STATUS).take(SLOTS_OF_STATUS).sum()
+    };
+    Ok(Counts::of(of_status))
+}
+
+/// Returns the events after an event number.
+pub(super) fn events(connection: &Connection, after: u64, limit: usize) -> Result<Events, Failure> {
+    const AFTER: &str = "SELECT number, nonce, body FROM events WHERE number > ?1 AND body IS NOT NULL \
+        ORDER BY number LIMIT ?2";
+    const OLDEST: &str = "SELECT number FROM events WHERE body IS NOT NULL ORDER BY number LIMIT 1";
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(AFTER)?;
+    let mut rows = statement.query(params![after, limit])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        events.push(event(row)?);
+    }
+    let newest = newest(connection)?;
+    let oldest: Option<i64> =
+        connection.prepare_cached(OLDEST)?.query_row([], |row| row.get(0)).optional()?;
+    let oldest = oldest.map_or(newest.number + 1, i64::cast_unsigned);
+    Ok(Events { events, newest, oldest })
+}
+
+fn event(row: &Row<'_>) -> Result<NumberedEvent, Failure> {
+    let (number, nonce): (i64, i64) = (row.get(0)?, row.get(1)?);
+    let position = EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() };
+    let body = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
+    let event = event_format::read(body)
+        .ok_or_else(|| Failure::Newer(format!("the event {number}")))?;
+    Ok(NumberedEvent { position, event: Arc::new(event) })
+}

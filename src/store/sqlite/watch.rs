@@ -1,0 +1,69 @@
+//! Notices the changes of other processes.
+
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::watch;
+
+use super::database::Database;
+use super::write::newest;
+use super::writer::publish;
+use crate::store::EventPosition;
+
+/// How often the database is looked at, with and without notifications of its files.
+const SLOW_POLL: Duration = Duration::from_secs(1);
+const FAST_POLL: Duration = Duration::from_millis(100);
+/// For how long notifications are gathered.
+const DEBOUNCE: Duration = Duration::from_millis(5);
+
+/// Starts the thread that looks for new events until the store is dropped.
+pub(super) fn spawn(database: &Arc<Database>, found: watch::Sender<EventPosition>) {
+    let database = Arc::downgrade(database);
+    let thread = thread::Builder::new().name("ait-watcher".to_owned());
+    if let Err(error) = thread.spawn(move || run(&database, &found)) {
+        tracing::warn!("changes of other processes show late: failed to start a thread: {error}");
+    }
+}
+
+fn run(database: &Weak<Database>, found: &watch::Sender<EventPosition>) {
+    let (wake, woken) = sync_channel::<()>(1);
+    let mut watcher: Option<RecommendedWatcher> = None;
+    loop {
+        let Some(database) = database.upgrade() else { return };
+        if watcher.is_none() {
+            watcher = begin(&database, wake.clone());
+        }
+        match database.read(newest) {
+            Ok(Some(position)) => publish(found, position),
+            Ok(None) => {}
+            Err(failure) => tracing::debug!("new events are not seen: {failure:?}"),
+        }
+        drop(database);
+        let poll = if watcher.is_some() { SLOW_POLL } else { FAST_POLL };
+        match woken.recv_timeout(poll) {
+            Ok(()) => thread::sleep(DEBOUNCE),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// Watches the directory of the database, if it exists.
+fn begin(
+    database: &Database,
+    wake: std::sync::mpsc::SyncSender<()>,
+) -> Option<RecommendedWatcher> {
+    let directory = database.path().ok()?.parent()?.to_owned();
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        // Reads open and close files, too.
+        if event.is_ok_and(|event| !event.kind.is_access()) {
+            let _ = wake.try_send(());
+        }
+    })
+    .ok()?;
+    watcher.watch(&directory, RecursiveMode::NonRecursive).ok()?;
+    Some(watcher)
+}

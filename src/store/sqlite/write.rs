@@ -1,0 +1,344 @@
+//! Writes an event and what it changes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use uuid::Uuid;
+
+use super::error::Failure;
+use super::queue::{Queue, StoredRow, checksum, set_waits};
+use crate::domain::readiness::{affected_by, is_free};
+use crate::domain::{Event, EventKind, Issue, IssueId, Lease, UnknownKeys};
+use crate::store::sql::condition::NameKind;
+use crate::store::sql::rows::{IssueRow, SearchRow, slot, storable};
+use crate::store::{EventPosition, event_format};
+
+/// The distance between the positions of two issues that were filed one after the other, as a power of two.
+const POSITION_BITS: u32 = 20;
+
+/// An issue after an event.
+pub(super) struct After {
+    pub issue: Arc<Issue>,
+    pub lease: Option<Lease>,
+}
+
+/// Writes an event that was decided on the issues of this transaction, and returns its position and the issue after it.
+pub(super) fn apply(
+    connection: &Connection,
+    queue: &Queue<'_>,
+    event: &Event,
+) -> Result<(EventPosition, Option<Arc<Issue>>), Failure> {
+    let number = newest(connection)?.number + 1;
+    let nonce = random();
+    let position = EventPosition { number, hash: nonce.cast_unsigned() };
+    let body = String::from_utf8_lossy(&event_format::write(event)).into_owned();
+    add_event(connection, position, Some(&body))?;
+    if let EventKind::UnknownKeysEdited { keys } = &event.kind {
+        set_unknown_keys(connection, &keys.after)?;
+        return Ok((position, None));
+    }
+    let before = queue.row(event.issue);
+    let after = after(event, before.as_ref());
+    match (&before, &after) {
+        (Some(before), None) => remove(connection, before)?,
+        (Some(before), Some(after)) if matches!(event.kind, EventKind::TakenUp { .. }) => {
+            set_lease(connection, before.key, after.lease.as_ref())?;
+        }
+        (Some(before), Some(after)) => change(connection, before, after)?,
+        (None, Some(after)) => {
+            let next = match &event.kind {
+                EventKind::Imported { next: Some(next), .. } => queue.row(*next),
+                _ => None,
+            };
+            let place = match next {
+                Some(next) => place_before(connection, next.position)?,
+                None => number.cast_signed() << POSITION_BITS,
+            };
+            add(connection, after, place)?;
+        }
+        (None, None) => {}
+    }
+    queue.forget(event.issue);
+    let issues = (before.map(|row| row.issue), after.map(|after| after.issue));
+    let affected = affected_by(queue, issues.0.as_deref(), issues.1.as_deref());
+    decide_waits(connection, queue, affected)?;
+    queue.check()?;
+    Ok((position, issues.1))
+}
+
+/// Returns the issue after an event; `None` if there is none.
+fn after(event: &Event, before: Option<&StoredRow>) -> Option<After> {
+    let lease = before.and_then(|row| row.lease.as_ref());
+    let issue = match (&event.kind, event.filed(), before) {
+        (EventKind::Removed { .. }, ..) => return None,
+        (_, Some(issue), _) => Arc::new(issue),
+        (EventKind::TakenUp { .. }, _, Some(before)) => Arc::clone(&before.issue),
+        (_, _, Some(before)) => {
+            let mut issue = Issue::clone(&before.issue);
+            event.apply(&mut issue);
+            Arc::new(issue)
+        }
+        (_, None, None) => return None,
+    };
+    Some(After { lease: event.lease_after(&issue, lease), issue })
+}
+
+/// Adds an event.
+pub(super) fn add_event(
+    connection: &Connection,
+    position: EventPosition,
+    body: Option<&str>,
+) -> Result<(), Failure> {
+    let mut insert = connection.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3)")?;
+    insert.execute(params![position.number.cast_signed(), position.hash.cast_signed(), body])?;
+    Ok(())
+}
+
+/// Returns the position of the newest event.
+pub(super) fn newest(connection: &Connection) -> Result<EventPosition, Failure> {
+    const NEWEST: &str = "SELECT number, nonce FROM events ORDER BY number DESC LIMIT 1";
+    let read = |row: &rusqlite::Row<'_>| {
+        let (number, nonce): (i64, i64) = (row.get(0)?, row.get(1)?);
+        Ok(EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() })
+    };
+    let newest = connection.prepare_cached(NEWEST)?.query_row([], read).optional()?;
+    Ok(newest.unwrap_or_default())
+}
+
+/// Sets the unknown top-level keys.
+pub(super) fn set_unknown_keys(connection: &Connection, keys: &UnknownKeys) -> Result<(), Failure> {
+    let text = serde_json::to_string(keys).expect("structures of strings are valid JSON");
+    connection.prepare_cached("UPDATE meta SET keys = ?1")?.execute([text])?;
+    Ok(())
+}
+
+/// Adds an issue at a position. Whether it waits is to be decided after.
+pub(super) fn add(connection: &Connection, after: &After, position: i64) -> Result<(), Failure> {
+    const ADD: &str = "INSERT INTO issues (id, position, status, kind, priority, created, modified, active, \
+        returns, claims, assignee, holder, filer, lease_claim, lease_client, parked, parked_until, question, waits) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 0)";
+    let issue = &*after.issue;
+    let row = IssueRow::of(issue);
+    let (claim, client) = lease_columns(after.lease.as_ref());
+    connection.prepare_cached(ADD)?.execute(params![
+        Uuid::from(issue.id),
+        position,
+        row.status,
+        row.kind,
+        row.priority,
+        row.created,
+        row.modified,
+        row.active,
+        row.returns,
+        row.claims,
+        row.assignee,
+        row.holder,
+        row.filer,
+        claim,
+        client,
+        row.is_parked,
+        row.parked_until,
+        row.has_question,
+    ])?;
+    let key = connection.last_insert_rowid();
+    write_text(connection, key, issue)?;
+    let search = SearchRow::of(issue);
+    write_search(connection, key, &search)?;
+    write_names(connection, key, &BTreeSet::new(), &names(&row, &search))?;
+    write_links(connection, None, Some(issue))?;
+    count(connection, slot(issue), 1)
+}
+
+/// Changes an issue. Whether it waits is to be decided after.
+fn change(connection: &Connection, before: &StoredRow, after: &After) -> Result<(), Failure> {
+    const CHANGE: &str = "UPDATE issues SET status = ?2, kind = ?3, priority = ?4, created = ?5, modified = ?6, \
+        active = ?7, returns = ?8, claims = ?9, assignee = ?10, holder = ?11, filer = ?12, lease_claim = ?13, \
+        lease_client = ?14, parked = ?15, parked_until = ?16, question = ?17 WHERE key = ?1";
+    let (key, issue) = (before.key, &*after.issue);
+    let row = IssueRow::of(issue);
+    let (claim, client) = lease_columns(after.lease.as_ref());
+    connection.prepare_cached(CHANGE)?.execute(params![
+        key,
+        row.status,
+        row.kind,
+        row.priority,
+        row.created,
+        row.modified,
+        row.active,
+        row.returns,
+        row.claims,
+        row.assignee,
+        row.holder,
+        row.filer,
+        claim,
+        client,
+        row.is_parked,
+        row.parked_until,
+        row.has_question,
+    ])?;
+    write_text(connection, key, issue)?;
+    let (old, new) = (SearchRow::of(&before.issue), SearchRow::of(issue));
+    if (&old.title, &old.texts) != (&new.title, &new.texts) {
+        write_search(connection, key, &new)?;
+    }
+    let former = names(&IssueRow::of(&before.issue), &old);
+    write_names(connection, key, &former, &names(&row, &new))?;
+    write_links(connection, Some(&before.issue), Some(issue))?;
+    if slot(&before.issue) != slot(issue) {
+        count(connection, slot(&before.issue), -1)?;
+        count(connection, slot(issue), 1)?;
+    }
+    Ok(())
+}
+
+fn remove(connection: &Connection, before: &StoredRow) -> Result<(), Failure> {
+    for statement in [
+        "DELETE FROM issues WHERE key = ?1",
+        "DELETE FROM texts WHERE key = ?1",
+        "DELETE FROM search WHERE key = ?1",
+        "DELETE FROM names WHERE issue = ?1",
+        // The index forgets it, too.
+        "INSERT OR IGNORE INTO unindexed VALUES (?1)",
+    ] {
+        connection.prepare_cached(statement)?.execute([before.key])?;
+    }
+    write_links(connection, Some(&before.issue), None)?;
+    count(connection, slot(&before.issue), -1)
+}
+
+fn lease_columns(lease: Option<&Lease>) -> (Option<i64>, Option<String>) {
+    let claim = lease.map(|lease| i64::try_from(lease.claim).unwrap_or(i64::MAX));
+    (claim, lease.map(|lease| storable(lease.client.as_str())))
+}
+
+fn set_lease(connection: &Connection, key: i64, lease: Option<&Lease>) -> Result<(), Failure> {
+    const SET: &str = "UPDATE issues SET lease_claim = ?2, lease_client = ?3 WHERE key = ?1";
+    let (claim, client) = lease_columns(lease);
+    connection.prepare_cached(SET)?.execute(params![key, claim, client])?;
+    Ok(())
+}
+
+fn write_text(connection: &Connection, key: i64, issue: &Issue) -> Result<(), Failure> {
+    let body = serde_json::to_string(issue).expect("structures of strings and numbers are JSON");
+    let mut write = connection.prepare_cached("INSERT OR REPLACE INTO texts VALUES (?1, ?2, ?3)")?;
+    write.execute(params![key, body, checksum(&body)])?;
+    Ok(())
+}
+
+fn write_search(connection: &Connection, key: i64, row: &SearchRow) -> Result<(), Failure> {
+    let mut write =
+        connection.prepare_cached("INSERT OR REPLACE INTO search VALUES (?1, ?2, ?3)")?;
+    write.execute(params![key, row.title, row.texts])?;
+    connection.prepare_cached("INSERT OR IGNORE INTO unindexed VALUES (?1)")?.execute([key])?;
+    Ok(())
+}
+
+/// Returns the names of an issue that stand in rows of their own.
+fn names(row: &IssueRow, search: &SearchRow) -> BTreeSet<(i16, String)> {
+    let lists = [
+        (NameKind::Label, &row.labels),
+        (NameKind::Author, &row.authors),
+        (NameKind::Agent, &row.agents),
+        (NameKind::External, &search.external),
+    ];
+    let of_kind = |(kind, names): (NameKind, &Vec<String>)| {
+        names.iter().map(move |name| (kind as i16, name.clone())).collect::<Vec<_>>()
+    };
+    lists.into_iter().flat_map(of_kind).collect()
+}
+
+fn write_names(
+    connection: &Connection,
+    key: i64,
+    before: &BTreeSet<(i16, String)>,
+    after: &BTreeSet<(i16, String)>,
+) -> Result<(), Failure> {
+    const REMOVE: &str = "DELETE FROM names WHERE issue = ?1 AND kind = ?2 AND name = ?3";
+    for (kind, name) in before.difference(after) {
+        connection.prepare_cached(REMOVE)?.execute(params![key, kind, name])?;
+    }
+    for (kind, name) in after.difference(before) {
+        let mut add = connection.prepare_cached("INSERT INTO names VALUES (?1, ?2, ?3)")?;
+        add.execute(params![key, kind, name])?;
+    }
+    Ok(())
+}
+
+fn write_links(
+    connection: &Connection,
+    before: Option<&Issue>,
+    after: Option<&Issue>,
+) -> Result<(), Failure> {
+    let links =
+        |issue: Option<&Issue>| issue.map(|issue| issue.attributes.links.to_vec()).unwrap_or_default();
+    let (old, new) = (links(before), links(after));
+    let Some(id) = before.or(after).map(|issue| Uuid::from(issue.id)) else { return Ok(()) };
+    if old == new {
+        return Ok(());
+    }
+    if !old.is_empty() {
+        connection.prepare_cached("DELETE FROM links WHERE source = ?1")?.execute([id])?;
+    }
+    for link in new {
+        let mut add =
+            connection.prepare_cached("INSERT OR IGNORE INTO links VALUES (?1, ?2, ?3)")?;
+        add.execute(params![id, link.kind as i16, Uuid::from(link.to)])?;
+    }
+    Ok(())
+}
+
+fn count(connection: &Connection, slot: i16, more: i64) -> Result<(), Failure> {
+    const COUNT: &str = "INSERT INTO counts VALUES (?1, ?2) \
+        ON CONFLICT (slot) DO UPDATE SET issues = issues + excluded.issues";
+    connection.prepare_cached(COUNT)?.execute(params![slot, more])?;
+    Ok(())
+}
+
+/// Decides which issues wait for others.
+pub(super) fn decide_waits(
+    connection: &Connection,
+    queue: &Queue<'_>,
+    issues: impl IntoIterator<Item = IssueId>,
+) -> Result<(), Failure> {
+    for id in issues {
+        if let Some(row) = queue.row(id) {
+            let is_parked = |whole: &Issue| whole.attributes.parked.is_some();
+            set_waits(connection, id, !is_free(queue, &row.issue, is_parked))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns a position before another one, behind the one that is before it. Makes room if there is none.
+fn place_before(connection: &Connection, next: i64) -> Result<i64, Failure> {
+    const PREVIOUS: &str = "SELECT max(position) FROM issues WHERE position < ?1";
+    const SPREAD: &str = "UPDATE issues SET position = spread.place << 20 FROM \
+        (SELECT key, row_number() OVER (ORDER BY position, id) AS place FROM issues) AS spread \
+        WHERE issues.key = spread.key";
+    const NTH: &str = "SELECT position FROM issues WHERE position >= ?1 ORDER BY position LIMIT 1";
+    let previous = |next: i64| -> Result<i64, Failure> {
+        let found: Option<i64> =
+            connection.prepare_cached(PREVIOUS)?.query_row([next], |row| row.get(0))?;
+        Ok(found.unwrap_or_default())
+    };
+    let middle = |low: i64, high: i64| low + (high - low) / 2;
+    let low = previous(next)?;
+    if next - low > 1 {
+        return Ok(middle(low, next));
+    }
+    let before: i64 = connection
+        .prepare_cached("SELECT count(*) FROM issues WHERE position < ?1")?
+        .query_row([next], |row| row.get(0))?;
+    connection.execute(SPREAD, [])?;
+    let next: i64 = connection
+        .prepare_cached(NTH)?
+        .query_row([(before + 1) << POSITION_BITS], |row| row.get(0))?;
+    Ok(middle(previous(next)?, next))
+}
+
+/// Returns a random number. It needs to be unlikely to come twice, not unpredictable.
+fn random() -> i64 {
+    let (high, low) = Uuid::new_v4().as_u64_pair();
+    (high ^ low.rotate_left(32)).cast_signed()
+}
