@@ -8,6 +8,7 @@
 //! cargo bench -p benches --bench store -- attributes   claims and lists where every fifth issue is blocked
 //! cargo bench -p benches --bench store -- stalls       the waits during a publish and a snapshot
 //! cargo bench -p benches --bench store -- watch        the delay until another process is notified of a change
+//! cargo bench -p benches --bench store -- rows         the store in SQLite beside the log: change, processes, opening, memory
 //! cargo bench -p benches --bench store -- wake         the delay until a waiting caller has claimed an issue
 //! ```
 //!
@@ -25,6 +26,7 @@ mod latency;
 mod processes;
 mod reads;
 mod report;
+mod rows;
 mod sqlite;
 mod stalls;
 mod wake;
@@ -38,10 +40,11 @@ use benches::fixture;
 /// A report, which prints its tables.
 type Report = fn(&mut dyn Write) -> io::Result<()>;
 
-const REPORTS: [(&str, Report); 6] = [
+const REPORTS: [(&str, Report); 7] = [
     ("report", report::report),
     ("appends", appends::report),
     ("attributes", attributes::report),
+    ("rows", rows::report),
     ("stalls", stalls::report),
     ("watch", watch::report),
     ("wake", wake::report),

@@ -12,8 +12,8 @@ use divan::counter::ItemsCount;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::sqlite;
 use crate::worker::{self, Kind};
+use crate::{rows, sqlite};
 use benches::fixture::Fixture;
 
 const PROCESSES: [usize; 3] = [1, 4, 8];
@@ -55,6 +55,7 @@ pub struct Team {
 enum TeamStore {
     Json(Box<Fixture>),
     Sqlite(Connection, TempDir),
+    Rows(TempDir),
 }
 
 /// A worker process, ended on drop.
@@ -70,12 +71,18 @@ impl Team {
             let (directory, path) = sqlite::copy(SIZE);
             // Switch to WAL mode now, because concurrent attempts of the workers would fail.
             (TeamStore::Sqlite(sqlite::open(&path), directory), path)
+        } else if kind == Kind::SqliteStore {
+            let (directory, path) = rows::store(SIZE);
+            (TeamStore::Rows(directory), path)
         } else {
             let fixture = Fixture::published(SIZE);
             let path = fixture.path();
             (TeamStore::Json(Box::new(fixture)), path)
         };
-        let adds = if kind == Kind::JsonPublishing { ADDS_WHILE_PUBLISHING } else { ADDS };
+        let adds = match kind {
+            Kind::JsonPublishing | Kind::SqliteStore => ADDS_WHILE_PUBLISHING,
+            _ => ADDS,
+        };
         let start = |_| Worker::start(kind, &path, adds);
         let mut workers: Vec<_> = (0..processes).map(start).collect();
         workers.iter_mut().for_each(|worker| worker.expect("ready"));

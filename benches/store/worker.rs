@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use agent_issue_tracker::store::Store;
 use agent_issue_tracker::store::json::JsonStoreOptions;
+use agent_issue_tracker::store::{SqliteStore, Store};
 use agent_issue_tracker::tracker::{ClaimKind, Tracker};
 
-use crate::sqlite;
+use crate::{rows, sqlite};
 use benches::figures::memory_bytes;
 use benches::fixture;
 use benches::issues::{self, Filing};
@@ -29,6 +29,10 @@ pub enum Kind {
     /// Publishes changes and watches the changes of others, as `ait` does.
     JsonPublishing,
     Sqlite,
+    /// The store in SQLite.
+    SqliteStore,
+    /// Uses the store in SQLite in all ways, and prints its memory use.
+    SqliteMemory,
     /// Opens a store and prints its memory use.
     Memory,
     /// Watches a store and prints the number of each newest event.
@@ -38,14 +42,24 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 6] =
-        [Self::Json, Self::JsonPublishing, Self::Sqlite, Self::Memory, Self::Watch, Self::Wait];
+    const ALL: [Self; 8] = [
+        Self::Json,
+        Self::JsonPublishing,
+        Self::Sqlite,
+        Self::SqliteStore,
+        Self::SqliteMemory,
+        Self::Memory,
+        Self::Watch,
+        Self::Wait,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Json => "json",
             Self::JsonPublishing => "json, publishing",
             Self::Sqlite => "sqlite",
+            Self::SqliteStore => "store in sqlite",
+            Self::SqliteMemory => "memory of the store in sqlite",
             Self::Memory => "memory",
             Self::Watch => "watch",
             Self::Wait => "wait",
@@ -66,6 +80,15 @@ pub fn run() -> bool {
             let mut connection = sqlite::open(&path);
             work(adds, |number| sqlite::add(&mut connection, &Filing::new(number)));
         }
+        Kind::SqliteStore => {
+            let runtime = fixture::runtime();
+            let tracker = Tracker::new(Arc::new(SqliteStore::new(&path)));
+            runtime.block_on(tracker.counts()).expect("a valid store");
+            work(adds, |number| {
+                runtime.block_on(fixture::add(&tracker, Filing::new(number)));
+            });
+        }
+        Kind::SqliteMemory => rows::memory_worker(&path),
         Kind::Memory => memory(&path),
         Kind::Watch => watch(&path),
         Kind::Wait => wait(&path),
@@ -149,7 +172,7 @@ fn end_with_input() {
     });
 }
 
-fn say(text: &str) {
+pub fn say(text: &str) {
     let mut output = io::stdout().lock();
     writeln!(output, "{text}").and_then(|()| output.flush()).expect("a parent that listens");
 }

@@ -203,11 +203,11 @@ async fn matching(
     named: &[Named],
     rare: &[&str],
 ) -> Result<Found, Failure> {
-    let (limits, mut selection) = (Limits::of(query), Selection::with(Dialect::Postgres, named, rare));
+    let (limits, mut selection) =
+        (Limits::of(query), Selection::with(Dialect::Postgres, named, rare));
     let most = limits.skip.saturating_add(limits.take).max(MAX_COUNTED);
     let title = if query.order == Order::Title { ", f.title" } else { "" };
-    let condition =
-        format!("{} AND {}", limits.matches(), selection.matches(&query.condition));
+    let condition = format!("{} AND {}", limits.matches(), selection.matches(&query.condition));
     let joins = search_joined(&format!("{title} {condition}")) + &texts_joined(&condition);
     let statement = SEARCH
         .replace("{title}", title)
@@ -234,13 +234,10 @@ async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Fai
         named(client, schema, &query.condition),
         rare(client, schema, &looked_for),
     )?;
-    let (limits, mut selection) = (Limits::of(query), Selection::with(Dialect::Postgres, &named, &[]));
+    let (limits, mut selection) =
+        (Limits::of(query), Selection::with(Dialect::Postgres, &named, &[]));
     let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
-    let others = format!(
-        "{} AND {}",
-        limits.matches(),
-        selection.matches(&Condition::all(others))
-    );
+    let others = format!("{} AND {}", limits.matches(), selection.matches(&Condition::all(others)));
     let rare: Vec<_> = rare.into_iter().map(|text| selection.contains(text)).collect();
     let at_least = i64::try_from(at_least).unwrap_or(i64::MAX);
     let statement = BEST

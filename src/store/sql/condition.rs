@@ -229,7 +229,9 @@ impl Selection {
     /// Returns true for issues with a name, in SQLite.
     fn has_name(&mut self, kind: NameKind, name: &str) -> String {
         let (kind, name) = (kind as i16, self.text(name));
-        format!("(i.key IN (SELECT n.issue FROM names n WHERE n.kind = {kind} AND n.name = {name}))")
+        format!(
+            "(i.key IN (SELECT n.issue FROM names n WHERE n.kind = {kind} AND n.name = {name}))"
+        )
     }
 
     /// Returns how many of the texts occur, as an expression.
@@ -345,7 +347,8 @@ impl Selection {
     fn linked(&mut self, end: &str, kind: LinkKind, ids: &RangeInclusive<IssueId>) -> String {
         let other = if end == "source" { "l.target" } else { "l.source" };
         let (kind, within) = (kind as i16, self.ids(other, ids));
-        let linked = format!("SELECT l.{end} FROM {{s}}.links l WHERE l.kind = {kind} AND {within}");
+        let linked =
+            format!("SELECT l.{end} FROM {{s}}.links l WHERE l.kind = {kind} AND {within}");
         match self.dialect {
             Dialect::Sqlite => format!("(i.id IN ({linked}))"),
             // Read once, and not for each issue.
@@ -362,7 +365,11 @@ impl Selection {
 /// Returns true for issues whose column has one of some numbers.
 pub(in crate::store) fn is_one_of(column: &str, numbers: impl Iterator<Item = i16>) -> String {
     let numbers: Vec<_> = numbers.map(|number| number.to_string()).collect();
-    if numbers.is_empty() { "false".to_owned() } else { format!("({column} IN ({}))", numbers.join(", ")) }
+    if numbers.is_empty() {
+        "false".to_owned()
+    } else {
+        format!("({column} IN ({}))", numbers.join(", "))
+    }
 }
 
 /// Returns the ends of a range of ids.

@@ -11,8 +11,7 @@ pub(super) const FEW: usize = 32;
 pub(super) fn extend(connection: &Connection, most: usize) -> Result<bool, Failure> {
     let mut pending = connection.prepare_cached("SELECT key FROM unindexed LIMIT ?1")?;
     let limit = i64::try_from(most).unwrap_or(i64::MAX);
-    let keys: Vec<i64> =
-        pending.query_map([limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let keys: Vec<i64> = pending.query_map([limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for key in &keys {
         connection.prepare_cached("DELETE FROM search_index WHERE rowid = ?1")?.execute([key])?;
         let texts: Option<String> = connection

@@ -94,7 +94,8 @@ fn order(query: &Query, table: &str) -> String {
 /// each priority, is one range of an index, so only as many rows are read as the page needs.
 fn in_order(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let kind = query.classification.map_or(String::new(), |kind| format!("AND i.kind = {}", kind as i16));
+    let kind =
+        query.classification.map_or(String::new(), |kind| format!("AND i.kind = {}", kind as i16));
     let order = order(query, "");
     let range = |index: &str, condition: &str| {
         format!(
@@ -108,11 +109,15 @@ fn in_order(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i
         Order::LatestActivity if has_all => vec![range("issues_recent", "true")],
         Order::LatestActivity => {
             let statuses = query.statuses.iter();
-            statuses.map(|one| range("issues_latest", &format!("i.status = {}", one as i16))).collect()
+            statuses
+                .map(|one| range("issues_latest", &format!("i.status = {}", one as i16)))
+                .collect()
         }
         Order::Priority => {
             let statuses = query.statuses.iter();
-            statuses.map(|one| range("issues_order", &format!("i.status = {}", one as i16))).collect()
+            statuses
+                .map(|one| range("issues_order", &format!("i.status = {}", one as i16)))
+                .collect()
         }
         Order::Filed | Order::Title | Order::Relevance => {
             let both = query.statuses.iter().flat_map(|one| (0..=4).map(move |at| (one, at)));
@@ -137,7 +142,8 @@ fn matching(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i
     let mut conditions = of_query(query);
     conditions.push(selection.matches(&query.condition));
     for text in query.condition.conjuncts().iter().filter_map(Condition::text) {
-        if found_by_index(connection, text, MAX_INDEXED)?.is_some_and(|found| found <= MAX_INDEXED) {
+        if found_by_index(connection, text, MAX_INDEXED)?.is_some_and(|found| found <= MAX_INDEXED)
+        {
             conditions.extend(selection.may_contain(text));
         }
     }
@@ -165,7 +171,8 @@ fn of_query(query: &Query) -> Vec<String> {
 
 /// Counts the issues in which the index finds a text, up to a number and one more. `None` if it cannot find the text.
 fn found_by_index(connection: &Connection, text: &str, most: i64) -> Result<Option<i64>, Failure> {
-    const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ?1 LIMIT ?2)";
+    const COUNT: &str =
+        "SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ?1 LIMIT ?2)";
     let Some(sequences) = trigrams(text) else { return Ok(None) };
     let mut statement = connection.prepare_cached(COUNT)?;
     Ok(Some(statement.query_row(rusqlite::params![sequences, most + 1], |row| row.get(0))?))
@@ -202,15 +209,14 @@ fn best(connection: &Connection, query: &Query) -> Result<Page, Failure> {
     ];
     for (_, text) in rare.into_iter().take(LOOKED_UP) {
         let sequences = selection.param(Value::Text(trigrams(text).unwrap_or_default()));
-        candidates.push(format!(
-            "SELECT rowid FROM search_index WHERE search_index MATCH {sequences}"
-        ));
+        candidates
+            .push(format!("SELECT rowid FROM search_index WHERE search_index MATCH {sequences}"));
     }
     let count = selection.count(texts);
-    let at_least =
-        selection.param(Value::Int(i64::try_from(at_least).unwrap_or(i64::MAX)));
+    let at_least = selection.param(Value::Int(i64::try_from(at_least).unwrap_or(i64::MAX)));
     let most = query.skip.saturating_add(query.take).max(MAX_COUNTED);
-    let limit = selection.param(Value::Int(i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX)));
+    let limit =
+        selection.param(Value::Int(i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX)));
     let statement = format!(
         "SELECT i.key, {count} AS relevance FROM issues i JOIN search f ON f.key = i.key \
          WHERE i.key IN ({}) AND {others} AND relevance >= {at_least} ORDER BY {} LIMIT {limit}",

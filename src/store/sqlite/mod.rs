@@ -5,7 +5,7 @@
 //! turns an event into rows, and `index` brings the index of searches after them later.
 //!
 //! Reads: `read` and `list`, on connections of their own, so that they never wait for a change. Changes by others:
-//! `watch`. Below all of them are `database`, `error` and the tables in `schema.sql`.
+//! `watch`. The move from another store: `transfer`. Below all of them are `database`, `error` and the tables in `schema.sql`.
 
 mod database;
 mod error;
@@ -13,6 +13,7 @@ mod index;
 mod list;
 mod queue;
 mod read;
+mod transfer;
 mod watch;
 mod write;
 mod writer;
@@ -32,6 +33,7 @@ use self::error::Failure;
 use self::writer::WriterHandle;
 use super::clients::Clients;
 use super::file_clients::FileClients;
+use super::transfer::{Transfer, TransferTarget};
 use super::{
     Committed, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
     StoreId, Subset,
@@ -62,7 +64,9 @@ impl SqliteStore {
         let located = Arc::clone(&database);
         let clients = FileClients::new(move || {
             let paths = located.paths();
-            paths.map(|paths| paths.clients()).map_err(|failure| io::Error::other(failure.of_read()))
+            paths
+                .map(|paths| paths.clients())
+                .map_err(|failure| io::Error::other(failure.of_read()))
         });
         let newest = Sender::default();
         Self {
@@ -114,6 +118,12 @@ fn follow(connection: &Connection, state: &mut State) -> Result<bool, Failure> {
                 return Ok(false);
             }
         }
+    }
+}
+
+impl TransferTarget for SqliteStore {
+    fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
+        transfer::take_over(&self.database, transfer).boxed()
     }
 }
 

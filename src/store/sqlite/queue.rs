@@ -123,9 +123,8 @@ impl<'a> Queue<'a> {
             for part in parts_below(self, id) {
                 if let Some(row) = self.row(part) {
                     // The parking of a whole that has ended holds nothing back any more.
-                    let waits = !is_free(self, &row.issue, |whole| {
-                        whole.attributes.is_parked_at(now)
-                    });
+                    let waits =
+                        !is_free(self, &row.issue, |whole| whole.attributes.is_parked_at(now));
                     set_waits(self.connection, part, waits)?;
                 }
             }
@@ -135,11 +134,7 @@ impl<'a> Queue<'a> {
 }
 
 /// Sets whether an issue waits for others.
-pub(super) fn set_waits(
-    connection: &Connection,
-    id: IssueId,
-    waits: bool,
-) -> Result<(), Failure> {
+pub(super) fn set_waits(connection: &Connection, id: IssueId, waits: bool) -> Result<(), Failure> {
     const SET: &str = "UPDATE issues SET waits = ?2 WHERE id = ?1 AND waits <> ?2";
     connection.prepare_cached(SET)?.execute(params![Uuid::from(id), waits])?;
     Ok(())
@@ -147,9 +142,8 @@ pub(super) fn set_waits(
 
 /// Returns an issue, if it exists.
 fn find_row(connection: &Connection, id: IssueId) -> Result<Option<StoredRow>, Failure> {
-    let statement = format!(
-        "SELECT {COLUMNS} FROM issues i JOIN texts t ON t.key = i.key WHERE i.id = ?1"
-    );
+    let statement =
+        format!("SELECT {COLUMNS} FROM issues i JOIN texts t ON t.key = i.key WHERE i.id = ?1");
     let mut statement = connection.prepare_cached(&statement)?;
     let mut rows = statement.query([Uuid::from(id)])?;
     rows.next()?.map(StoredRow::read).transpose()

@@ -43,7 +43,8 @@ const CLAIMABLE: &str = "SELECT id FROM (SELECT i.id FROM issues i WHERE i.statu
     SELECT i.id FROM issues i WHERE i.parked_until IS NOT NULL AND i.status < 4";
 const LEASED: &str = "SELECT i.id FROM issues i WHERE i.lease_client IS NOT NULL";
 const QUESTIONS: &str = "SELECT i.id FROM issues i WHERE i.question = 1";
-const HELD: &str = "SELECT i.id FROM issues i WHERE i.holder IS NOT NULL AND i.holder IN rarray(?1)";
+const HELD: &str =
+    "SELECT i.id FROM issues i WHERE i.holder IS NOT NULL AND i.holder IN rarray(?1)";
 
 /// Returns a list as one parameter.
 pub(super) fn array<T: Into<SqlValue>>(values: impl IntoIterator<Item = T>) -> Rc<Vec<SqlValue>> {
@@ -129,8 +130,7 @@ pub(super) fn subset(connection: &Connection, subset: &Subset) -> Result<State, 
 fn begun(connection: &Connection, ids: &[IssueId]) -> Result<Vec<IssueId>, Failure> {
     let mut all = Vec::new();
     for id in ids {
-        let range: RangeInclusive<IssueId> =
-            IssueRef::begun(&id.short()).unwrap_or(*id..=*id);
+        let range: RangeInclusive<IssueId> = IssueRef::begun(&id.short()).unwrap_or(*id..=*id);
         let (low, high) = bounds(&range);
         const WITHIN: &str = "SELECT id FROM issues WHERE id BETWEEN ?1 AND ?2";
         all.extend(super::queue::ids(connection, WITHIN, [low, high])?);
@@ -185,7 +185,7 @@ fn event(row: &Row<'_>) -> Result<NumberedEvent, Failure> {
     let (number, nonce): (i64, i64) = (row.get(0)?, row.get(1)?);
     let position = EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() };
     let body = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
-    let event = event_format::read(body)
-        .ok_or_else(|| Failure::Newer(format!("the event {number}")))?;
+    let event =
+        event_format::read(body).ok_or_else(|| Failure::Newer(format!("the event {number}")))?;
     Ok(NumberedEvent { position, event: Arc::new(event) })
 }

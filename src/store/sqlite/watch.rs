@@ -52,10 +52,7 @@ fn run(database: &Weak<Database>, found: &watch::Sender<EventPosition>) {
 }
 
 /// Watches the directory of the database, if it exists.
-fn begin(
-    database: &Database,
-    wake: std::sync::mpsc::SyncSender<()>,
-) -> Option<RecommendedWatcher> {
+fn begin(database: &Database, wake: std::sync::mpsc::SyncSender<()>) -> Option<RecommendedWatcher> {
     let directory = database.path().ok()?.parent()?.to_owned();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Reads open and close files, too.

@@ -15,7 +15,7 @@ use crate::store::sql::rows::{IssueRow, SearchRow, slot, storable};
 use crate::store::{EventPosition, event_format};
 
 /// The distance between the positions of two issues that were filed one after the other, as a power of two.
-const POSITION_BITS: u32 = 20;
+pub(super) const POSITION_BITS: u32 = 20;
 
 /// An issue after an event.
 pub(super) struct After {
@@ -221,7 +221,8 @@ fn set_lease(connection: &Connection, key: i64, lease: Option<&Lease>) -> Result
 
 fn write_text(connection: &Connection, key: i64, issue: &Issue) -> Result<(), Failure> {
     let body = serde_json::to_string(issue).expect("structures of strings and numbers are JSON");
-    let mut write = connection.prepare_cached("INSERT OR REPLACE INTO texts VALUES (?1, ?2, ?3)")?;
+    let mut write =
+        connection.prepare_cached("INSERT OR REPLACE INTO texts VALUES (?1, ?2, ?3)")?;
     write.execute(params![key, body, checksum(&body)])?;
     Ok(())
 }
@@ -270,8 +271,9 @@ fn write_links(
     before: Option<&Issue>,
     after: Option<&Issue>,
 ) -> Result<(), Failure> {
-    let links =
-        |issue: Option<&Issue>| issue.map(|issue| issue.attributes.links.to_vec()).unwrap_or_default();
+    let links = |issue: Option<&Issue>| {
+        issue.map(|issue| issue.attributes.links.to_vec()).unwrap_or_default()
+    };
     let (old, new) = (links(before), links(after));
     let Some(id) = before.or(after).map(|issue| Uuid::from(issue.id)) else { return Ok(()) };
     if old == new {
