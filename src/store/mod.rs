@@ -18,6 +18,7 @@ pub mod memory;
 mod memory_store;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod published;
 mod sql;
 pub mod sqlite;
 mod state;

@@ -31,7 +31,7 @@ const UNDURABLE_FOR: Duration = Duration::from_secs(1);
 
 /// Tells the publisher thread when to publish.
 #[derive(Default)]
-pub(super) struct Schedule {
+pub(in crate::store) struct Schedule {
     state: Mutex<ScheduleState>,
     woken: Condvar,
 }
@@ -62,7 +62,7 @@ impl Schedule {
 
     /// Waits for a change, then until the change is `after` old and `not_before` is reached. Returns false if the
     /// thread has to end.
-    fn wait(&self, after: Duration, not_before: Instant) -> bool {
+    pub fn wait(&self, after: Duration, not_before: Instant) -> bool {
         let mut state = lock(&self.state);
         loop {
             if state.is_closing {

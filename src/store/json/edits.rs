@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use super::commit::Committer;
 use super::fs::{FileSystem, read_file};
@@ -79,7 +80,7 @@ pub(super) fn adopt_external_edit(committer: &mut Committer) -> Result<(), Store
     };
     // Read before the file, because a newer note may list edits that an older file does not include.
     let note = PublishedNote::read_up_to(&*shared.fs, &view.paths, view.state.position);
-    let file = match read_edit(&shared, &view) {
+    let file = match read_edit(&*shared.fs, path, shared.options.reread_after) {
         Ok(Some(file)) => file,
         Ok(None) => return Ok(()),
         Err(error) => {
@@ -109,7 +110,7 @@ pub(super) fn adopt_external_edit(committer: &mut Committer) -> Result<(), Store
         let merged = merge_state(committer, &file.state, before)?;
         has_lost = !merged.conflicts.is_empty();
         if has_lost {
-            quarantine_conflicts(&shared, &view.paths, path, &merged.conflicts)?;
+            quarantine_conflicts(&*shared.fs, &view.paths, path, &merged.conflicts)?;
         }
         edited.extend(merged.edited());
     }
@@ -130,7 +131,7 @@ pub(super) fn adopt_external_edit(committer: &mut Committer) -> Result<(), Store
 
 /// Records that a file was merged, and which issues it edited. `before` is the note when the file was read, `merged`
 /// the one for this file.
-fn write_note(
+pub(in crate::store) fn write_note(
     fs: &dyn FileSystem,
     paths: &StorePaths,
     before: Option<PublishedNote>,
@@ -155,11 +156,15 @@ fn write_note(
 }
 
 /// Reads the file. Retries while it is invalid, because another program may be writing it.
-fn read_edit(shared: &Shared, view: &View) -> Result<Option<IssuesFile>, OpenError> {
+pub(in crate::store) fn read_edit(
+    fs: &dyn FileSystem,
+    path: &Path,
+    reread_after: Duration,
+) -> Result<Option<IssuesFile>, OpenError> {
     for reread in 0.. {
-        match open::read_issues(&*shared.fs, &view.paths.issues) {
+        match open::read_issues(fs, path) {
             Err(OpenError::Format { .. }) if reread < MAX_REREADS => {
-                thread::sleep(shared.options.reread_after);
+                thread::sleep(reread_after);
             }
             read => return read,
         }
@@ -168,13 +173,12 @@ fn read_edit(shared: &Shared, view: &View) -> Result<Option<IssuesFile>, OpenErr
 }
 
 /// Keeps a copy of a file whose edits conflict, in quarantine.
-fn quarantine_conflicts(
-    shared: &Shared,
+pub(in crate::store) fn quarantine_conflicts(
+    fs: &dyn FileSystem,
     paths: &StorePaths,
     path: &Path,
     conflicts: &[(IssueId, Vec<&'static str>)],
 ) -> Result<(), StoreError> {
-    let fs = &*shared.fs;
     let kept = (|| {
         let Some(bytes) = read_file(fs, path)? else { return Ok(None) };
         quarantine::copy_to(fs, paths, &bytes, "edited").map(Some)
@@ -197,7 +201,7 @@ fn quarantine_conflicts(
 }
 
 /// Returns true if there are temporary files of live or dead processes.
-pub(super) fn has_leftovers(fs: &dyn FileSystem, paths: &StorePaths) -> bool {
+pub(in crate::store) fn has_leftovers(fs: &dyn FileSystem, paths: &StorePaths) -> bool {
     let names = fs.list(&paths.directory).unwrap_or_default();
     names.iter().any(|name| StorePaths::is_exchange_file(name) || StorePaths::is_unfinished(name))
 }
@@ -228,7 +232,7 @@ pub(super) fn merge_leftovers(committer: &mut Committer) -> Result<(), StoreErro
                 // since.
                 let edit = merge_state(committer, &file.state, &[])?;
                 if !edit.conflicts.is_empty() {
-                    quarantine_conflicts(&shared, &paths, &path, &edit.conflicts)?;
+                    quarantine_conflicts(fs, &paths, &path, &edit.conflicts)?;
                 }
             }
             Ok(None) => continue,

@@ -81,24 +81,55 @@ pub fn write(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
 ///
 /// Those of `out`.
 pub fn write_open(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
+    let issues = document.issues.kept();
+    write_all(issues.map(Ok), &document.unknown_keys, out, |issue, out| match issue {
+        StoredIssue::Raw(written) => out.write_all(written.text().as_bytes()),
+        StoredIssue::Parsed(issue) => write_issue(issue, out),
+    })
+}
+
+/// Writes a document of issues that are [texts](issue_text).
+///
+/// # Errors
+///
+/// Those of `texts` and of `out`.
+pub fn write_texts(
+    texts: impl Iterator<Item = io::Result<String>>,
+    unknown_keys: &UnknownKeys,
+    out: &mut impl io::Write,
+) -> io::Result<()> {
+    write_all(texts, unknown_keys, out, |text, out| out.write_all(text.as_bytes()))?;
+    out.write_all(CLOSE)
+}
+
+fn write_all<T, O: io::Write>(
+    issues: impl Iterator<Item = io::Result<T>>,
+    unknown_keys: &UnknownKeys,
+    out: &mut O,
+    write: impl Fn(T, &mut O) -> io::Result<()>,
+) -> io::Result<()> {
     out.write_all(b"{\n  \"issues\": [")?;
-    let mut separator: &[u8] = b"\n    ";
-    for issue in document.issues.kept() {
+    let (mut separator, mut end): (&[u8], &[u8]) = (b"\n    ", b"]");
+    for issue in issues {
         out.write_all(separator)?;
-        match issue {
-            StoredIssue::Raw(written) => out.write_all(written.text().as_bytes())?,
-            StoredIssue::Parsed(issue) => write_issue(issue, out)?,
-        }
-        separator = b",\n    ";
+        write(issue?, out)?;
+        (separator, end) = (b",\n    ", b"\n  ]");
     }
-    out.write_all(if document.issues.is_empty() { b"]" } else { b"\n  ]" })?;
-    for (key, value) in document.unknown_keys.iter() {
+    out.write_all(end)?;
+    for (key, value) in unknown_keys.iter() {
         out.write_all(b",\n  ")?;
         serde_json::to_writer(&mut *out, key)?;
         out.write_all(b": ")?;
         out.write_all(value.get().as_bytes())?;
     }
     Ok(())
+}
+
+/// Returns the text of an issue in a document.
+pub fn issue_text(issue: &Issue) -> String {
+    let mut text = Vec::new();
+    write_issue(issue, &mut text).expect("a vector takes all bytes");
+    String::from_utf8(text).expect("JSON is UTF-8")
 }
 
 /// Writes an issue, indented as an element of the array.

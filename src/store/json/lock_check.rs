@@ -126,7 +126,7 @@ pub(super) fn not_writable(path: &Path) -> StoreError {
 }
 
 /// Returns the error for a change that the file system refused.
-pub(super) fn write_error(path: &Path, source: &io::Error) -> StoreError {
+pub(in crate::store) fn write_error(path: &Path, source: &io::Error) -> StoreError {
     let text = format!("{}: {source}", path.display());
     match source.kind() {
         io::ErrorKind::PermissionDenied => {

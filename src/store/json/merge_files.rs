@@ -11,10 +11,11 @@ use serde_json::Value;
 
 use super::commit::Draft;
 use super::format::{self, FormatError};
-use super::merge_state::{Versions, decide_merge, plan_merge};
+use super::merge_state::plan_merge;
 use crate::domain::merge::lacks_only_comments;
 use crate::domain::{AgentName, Command, CommentText, Issue, IssueId, Timestamp};
 use crate::store::State;
+use crate::store::published::plan::{Versions, decide_merge};
 use crate::store::state::Document;
 
 /// Who says in a comment what the merge did not take over.

@@ -26,11 +26,11 @@
 //! | `.ait/<name>/processes/` | the process registry |
 //! | `.ait/<name>/clients/` | the clients that hold claims |
 
-mod background;
+pub(super) mod background;
 mod cancellation;
 mod canonical;
 mod commit;
-mod edits;
+pub(super) mod edits;
 pub mod format;
 pub mod fs;
 pub mod inspect;
@@ -41,12 +41,12 @@ mod log_check;
 mod maintenance;
 pub mod merge_files;
 mod merge_state;
-mod open;
+pub(super) mod open;
 mod options;
 pub mod paths;
-mod publish;
-mod published_note;
-mod quarantine;
+pub(super) mod publish;
+pub(super) mod published_note;
+pub(super) mod quarantine;
 mod read_events;
 mod recent_events;
 pub(in crate::store) mod render;
@@ -56,7 +56,7 @@ mod seek_index;
 mod shared;
 mod snapshot;
 mod standby;
-mod support;
+pub(super) mod support;
 mod transfer;
 mod view;
 mod writer;

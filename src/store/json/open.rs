@@ -196,14 +196,14 @@ pub(super) fn paths_of(fs: &dyn FileSystem, path: &Path) -> Result<StorePaths, O
 }
 
 /// The content of `issues.json`.
-pub(super) struct IssuesFile {
+pub(in crate::store) struct IssuesFile {
     pub state: State,
     pub fingerprint: FileFingerprint,
     pub hash: u128,
 }
 
 /// Reads `issues.json`. Returns `None` if it does not exist.
-pub(super) fn read_issues(
+pub(in crate::store) fn read_issues(
     fs: &dyn FileSystem,
     path: &Path,
 ) -> Result<Option<IssuesFile>, OpenError> {

@@ -14,7 +14,7 @@ use crate::store::EventPosition;
 /// The note about the file that was last published, or merged as an external edit. It is a cache: without it, the
 /// file is compared once more.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct PublishedNote {
+pub(in crate::store) struct PublishedNote {
     /// The number of the newest event that the file shows.
     pub number: u64,
     /// The hash of that event, as 16 hex digits.
@@ -36,11 +36,11 @@ pub(super) struct PublishedNote {
 }
 
 /// Edited issues, in order, with the lengths of their histories in a file.
-pub(super) type Edited = Vec<(IssueId, usize)>;
+pub(in crate::store) type Edited = Vec<(IssueId, usize)>;
 
 /// What a process knows of `issues.json`.
 #[derive(Default)]
-pub(super) struct KnownFile {
+pub(in crate::store) struct KnownFile {
     /// The fingerprint at the last check: `None` before the first check, `Some(None)` for a missing file.
     pub checked: Option<Option<FileFingerprint>>,
     /// Why the file was not merged, for people.
@@ -120,6 +120,6 @@ impl PublishedNote {
 }
 
 /// Returns a random number for the name of a temporary file.
-pub(super) fn random() -> u32 {
+pub(in crate::store) fn random() -> u32 {
     Uuid::new_v4().as_u128() as u32
 }

@@ -29,7 +29,7 @@ fn target(fs: &dyn FileSystem, paths: &StorePaths, reason: &str) -> io::Result<P
 /// # Errors
 ///
 /// The file cannot be moved, and stays where it was.
-pub(super) fn move_to(
+pub(in crate::store) fn move_to(
     fs: &dyn FileSystem,
     paths: &StorePaths,
     path: &Path,
@@ -46,7 +46,7 @@ pub(super) fn move_to(
 /// # Errors
 ///
 /// The copy cannot be written.
-pub(super) fn copy_to(
+pub(in crate::store) fn copy_to(
     fs: &dyn FileSystem,
     paths: &StorePaths,
     bytes: &[u8],

@@ -10,17 +10,17 @@ use crate::domain::Timestamp;
 use crate::store::{StoreError, StoreFuture};
 
 /// Locks a mutex, even after a panic. The next user discards half-done work.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(in crate::store) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the system time.
-pub(super) fn now() -> Timestamp {
+pub(in crate::store) fn now() -> Timestamp {
     Timestamp::from(DateTime::<Utc>::from(SystemTime::now()))
 }
 
 /// Runs work that may block on the disk: on a blocking thread, or in place if `in_place`.
-pub(super) fn on_thread<T: Send + 'static>(
+pub(in crate::store) fn on_thread<T: Send + 'static>(
     in_place: bool,
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> StoreFuture<'static, T> {

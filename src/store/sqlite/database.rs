@@ -2,13 +2,20 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::Failure;
+use super::transfer;
+use crate::store::EventPosition;
+use crate::store::json::JsonStoreOptions;
+use crate::store::json::fs::{FileFingerprint, FileSystem, no_follow};
+use crate::store::json::open::{IssuesFile, read_issues};
 use crate::store::json::paths::StorePaths;
+use crate::store::json::published_note::{KnownFile, PublishedNote};
 
 /// The version of the schema.
 const VERSION: i64 = 1;
@@ -22,13 +29,22 @@ const KEPT_CONNECTIONS: usize = 4;
 /// A database in the directory beside `issues.json`.
 pub(super) struct Database {
     issues: PathBuf,
+    pub fs: Arc<dyn FileSystem>,
+    pub options: JsonStoreOptions,
+    /// What this process knows of `issues.json`.
+    pub known: Mutex<KnownFile>,
+    /// Whether this process changed anything.
+    pub has_changed: AtomicBool,
     readers: Mutex<Vec<Connection>>,
+    /// The content of `issues.json` while there is no database, with the fingerprint of the file.
+    unsaved: Mutex<Option<(FileFingerprint, Connection)>>,
 }
 
 impl Database {
     /// Names the database of an `issues.json`. Does no I/O.
-    pub fn new(issues: PathBuf) -> Self {
-        Self { issues, readers: Mutex::default() }
+    pub fn new(issues: PathBuf, fs: Arc<dyn FileSystem>, options: JsonStoreOptions) -> Self {
+        let (known, has_changed, readers, unsaved) = Default::default();
+        Self { issues, fs, options, known, has_changed, readers, unsaved }
     }
 
     /// Returns the path of `issues.json` as given.
@@ -36,14 +52,10 @@ impl Database {
         &self.issues
     }
 
-    /// Returns the paths of the store, with symbolic links resolved above the directory of `issues.json`.
+    /// Returns the paths of the store, with symbolic links resolved.
     pub fn paths(&self) -> Result<StorePaths, Failure> {
-        let parent = match self.issues.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let name = self.issues.file_name().unwrap_or_default();
-        Ok(StorePaths::of(fs::canonicalize(parent)?.join(name)))
+        let resolved = self.fs.resolve(&self.issues);
+        resolved.map(StorePaths::of).map_err(|error| Failure::File(error.source))
     }
 
     /// Returns the path of the database.
@@ -54,24 +66,48 @@ impl Database {
     /// Returns the file whose lock the process holds that writes.
     pub fn turn(&self) -> Result<File, Failure> {
         let path = self.paths()?.directory.join("turn.lock");
-        let mut options = crate::store::json::fs::no_follow();
+        let mut options = no_follow();
         Ok(options.write(true).create(true).truncate(false).open(path)?)
     }
 
-    /// Opens the database for changes. Makes it if it does not exist.
+    /// Opens the database for changes. Makes it if it does not exist, with what `issues.json` has.
     pub fn open(&self) -> Result<Connection, Failure> {
-        let path = self.path()?;
-        if let Some(directory) = path.parent() {
+        let paths = self.paths()?;
+        for directory in [&paths.directory, &paths.kept] {
             fs::create_dir_all(directory)?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let connection = connect(&path, flags)?;
-        make_schema(&connection)?;
+        let connection = connect(&self.path()?, flags)?;
+        if version(&connection)? != VERSION {
+            connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+            // Another process may have made it meanwhile.
+            let found = if version(&connection)? == 0 { self.fill(&connection)? } else { None };
+            connection.execute_batch("COMMIT")?;
+            if let Some(file) = found {
+                let position = EventPosition::default();
+                let note = PublishedNote::new(position, file.fingerprint, file.hash);
+                note.write(&*self.fs, &paths)?;
+            }
+        }
         connection.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
         Ok(connection)
     }
 
-    /// Runs a read in a transaction. Returns `None` if there is no database yet.
+    /// Makes the tables, and adds the issues of `issues.json`.
+    fn fill(&self, connection: &Connection) -> Result<Option<IssuesFile>, Failure> {
+        connection.execute_batch(include_str!("schema.sql"))?;
+        connection.execute_batch(&format!(
+            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}"
+        ))?;
+        let file = read_issues(&*self.fs, &self.paths()?.issues).map_err(Failure::Open)?;
+        if let Some(file) = &file {
+            transfer::add_state(connection, &file.state)?;
+        }
+        Ok(file)
+    }
+
+    /// Runs a read in a transaction. Returns `None` if there is neither a database nor an `issues.json`.
     pub fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, Failure>,
@@ -82,12 +118,12 @@ impl Database {
             None => {
                 let path = self.path()?;
                 if !path.exists() {
-                    return Ok(None);
+                    return self.read_file(read);
                 }
                 let connection = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
                 connection.execute_batch("PRAGMA query_only = 1")?;
                 if version(&connection)? == 0 {
-                    return Ok(None);
+                    return self.read_file(read);
                 }
                 connection
             }
@@ -102,7 +138,26 @@ impl Database {
         Ok(Some(found))
     }
 
-    fn readers(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+    /// Runs a read of what `issues.json` has, in memory. Changes nothing on the disk.
+    fn read_file<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let Some(found) = self.fs.fingerprint(&self.paths()?.issues)? else { return Ok(None) };
+        let mut unsaved = self.unsaved.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = unsaved.as_ref().is_some_and(|(known, _)| *known == found);
+        if !is_known {
+            let connection = Connection::open_in_memory()?;
+            prepare(&connection)?;
+            *unsaved = None;
+            if let Some(file) = self.fill(&connection)? {
+                *unsaved = Some((file.fingerprint, connection));
+            }
+        }
+        unsaved.as_ref().map(|(_, connection)| read(connection)).transpose()
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -110,11 +165,15 @@ impl Database {
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Failure> {
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(path, flags)?;
+    prepare(&connection)?;
+    Ok(connection)
+}
+
+fn prepare(connection: &Connection) -> Result<(), Failure> {
     connection.busy_timeout(WAIT)?;
     connection.set_prepared_statement_cache_capacity(128);
-    rusqlite::vtab::array::load_module(&connection)?;
-    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")?;
-    Ok(connection)
+    rusqlite::vtab::array::load_module(connection)?;
+    Ok(connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")?)
 }
 
 fn version(connection: &Connection) -> Result<i64, Failure> {
@@ -124,20 +183,4 @@ fn version(connection: &Connection) -> Result<i64, Failure> {
         return Err(Failure::Newer(what));
     }
     Ok(version)
-}
-
-/// Makes the tables, unless they are there. Several processes may do that at the same time.
-fn make_schema(connection: &Connection) -> Result<(), Failure> {
-    if version(connection)? == VERSION {
-        return Ok(());
-    }
-    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
-    connection.execute_batch("BEGIN IMMEDIATE")?;
-    if version(connection)? == 0 {
-        connection.execute_batch(include_str!("schema.sql"))?;
-        connection.execute_batch(&format!(
-            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}"
-        ))?;
-    }
-    Ok(connection.execute_batch("COMMIT")?)
 }

@@ -6,6 +6,7 @@ use rusqlite::ErrorCode;
 
 use crate::domain::DomainError;
 use crate::store::StoreError;
+use crate::store::json::open::OpenError;
 
 /// Why an operation failed.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(super) enum Failure {
     Newer(String),
     /// A file cannot be used.
     File(io::Error),
+    /// `issues.json` cannot be read, and there is no database yet.
+    Open(OpenError),
 }
 
 impl From<rusqlite::Error> for Failure {
@@ -48,6 +51,7 @@ impl Failure {
             Self::Newer(what) => StoreError::Newer(what),
             Self::Damaged(why) => StoreError::Damaged(why),
             Self::File(error) => StoreError::Unreadable(error.to_string()),
+            Self::Open(error) => error.into(),
             Self::Database(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                     StoreError::Corrupt(error.to_string())

@@ -11,6 +11,8 @@ mod database;
 mod error;
 mod index;
 mod list;
+mod published;
+mod publisher;
 mod queue;
 mod read;
 mod transfer;
@@ -21,7 +23,7 @@ mod writer;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, ready};
@@ -30,9 +32,13 @@ use tokio::sync::watch::{Receiver, Sender};
 
 use self::database::Database;
 use self::error::Failure;
-use self::writer::WriterHandle;
+use self::writer::{WeakWriter, WriterHandle};
 use super::clients::Clients;
 use super::file_clients::FileClients;
+use super::json::JsonStoreOptions;
+use super::json::background::Schedule;
+use super::json::fs::{FileSystem, RealFileSystem};
+use super::json::support::{lock, on_thread};
 use super::transfer::{Transfer, TransferTarget};
 use super::{
     Committed, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
@@ -42,6 +48,8 @@ use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, 
 
 /// How long the end of the store waits for changes that are being made.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+/// How long a read waits for the merge of an external edit to begin.
+const ADOPT_WITHIN: Duration = Duration::from_secs(2);
 /// How many events are read at once to follow them.
 const PAGE: usize = 5000;
 
@@ -49,6 +57,7 @@ const PAGE: usize = 5000;
 pub struct SqliteStore {
     database: Arc<Database>,
     writer: WriterHandle,
+    schedule: Arc<Schedule>,
     newest: Sender<EventPosition>,
     /// The whole state as it was last asked for.
     followed: Arc<Mutex<Option<State>>>,
@@ -60,7 +69,16 @@ impl SqliteStore {
     /// Creates a store for an `issues.json`. Does no I/O. Problems with the database show in each operation while they
     /// last.
     pub fn new(issues: impl Into<PathBuf>) -> Self {
-        let database = Arc::new(Database::new(issues.into()));
+        Self::with(issues, Arc::new(RealFileSystem), JsonStoreOptions::default())
+    }
+
+    /// Creates a store that reaches `issues.json` through `fs`.
+    pub fn with(
+        issues: impl Into<PathBuf>,
+        fs: Arc<dyn FileSystem>,
+        options: JsonStoreOptions,
+    ) -> Self {
+        let database = Arc::new(Database::new(issues.into(), fs, options));
         let located = Arc::clone(&database);
         let clients = FileClients::new(move || {
             let paths = located.paths();
@@ -68,9 +86,24 @@ impl SqliteStore {
                 .map(|paths| paths.clients())
                 .map_err(|failure| io::Error::other(failure.of_read()))
         });
-        let newest = Sender::default();
+        let (newest, schedule) = (Sender::default(), Arc::new(Schedule::default()));
+        let handle = Arc::new(OnceLock::<WeakWriter>::new());
+        let writer = {
+            let (database, schedule, handle) =
+                (Arc::clone(&database), Arc::clone(&schedule), Arc::clone(&handle));
+            WriterHandle::new(Arc::clone(&database), newest.clone(), move || {
+                database.has_changed.store(true, Ordering::Relaxed);
+                if schedule.changed()
+                    && let Some(writer) = handle.get()
+                {
+                    publisher::start(&database, writer, &schedule);
+                }
+            })
+        };
+        let _ = handle.set(writer.downgrade());
         Self {
-            writer: WriterHandle::new(Arc::clone(&database), newest.clone()),
+            writer,
+            schedule,
             newest,
             followed: Arc::default(),
             is_watching: AtomicBool::new(false),
@@ -85,18 +118,36 @@ impl SqliteStore {
         empty: T,
         read: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> StoreFuture<'_, T> {
-        let database = Arc::clone(&self.database);
-        async move {
-            let reading = move || database.read(read).map_err(Failure::of_read);
-            let found = match tokio::runtime::Handle::try_current() {
-                Ok(runtime) => runtime.spawn_blocking(reading).await.unwrap_or_else(|_| {
-                    Err(StoreError::Unreadable("a read of the database failed".to_owned()))
-                }),
-                Err(_) => reading(),
-            };
-            Ok(found?.unwrap_or(empty))
+        let (database, writer) = (Arc::clone(&self.database), self.writer.clone());
+        let in_place = database.options.reads_in_place;
+        on_thread(in_place, move || {
+            merge_edit(&database, &writer);
+            let found = database.read(read).map_err(Failure::of_read)?;
+            Ok(found.unwrap_or(empty))
+        })
+    }
+}
+
+/// Lets the writer merge an edit of `issues.json`, if there may be one.
+fn merge_edit(database: &Database, writer: &WriterHandle) {
+    let is_edited = database.paths().ok().is_some_and(|paths| {
+        let known = lock(&database.known).checked;
+        let found = database.fs.fingerprint(&paths.issues).ok().flatten();
+        known != Some(found) && database.path().is_ok_and(|path| path.exists())
+    });
+    if is_edited {
+        let adopted = writer.run_within(ADOPT_WITHIN, published::adopt);
+        if let Err(error) = adopted.and_then(|adopted| adopted) {
+            // This user may not be allowed to write. The database has everything except the edit.
+            tracing::debug!("an external edit is not merged for now: {error}");
         }
-        .boxed()
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        // The publisher thread keeps the rest of the store alive.
+        self.schedule.close();
     }
 }
 
@@ -200,6 +251,11 @@ impl Store for SqliteStore {
     }
 
     fn close(&self) -> BoxFuture<'_, bool> {
-        self.writer.close(CLOSE_WITHIN).boxed()
+        async {
+            publisher::finish(&self.database, &self.writer).await;
+            self.schedule.close();
+            self.writer.close(CLOSE_WITHIN).await
+        }
+        .boxed()
     }
 }

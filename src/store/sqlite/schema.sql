@@ -10,8 +10,10 @@ CREATE TABLE events (
     number INTEGER PRIMARY KEY,
     -- Random. Distinguishes this event from another one with the same number.
     nonce INTEGER NOT NULL,
+    issue BLOB,
     body TEXT
 ) STRICT;
+CREATE INDEX events_of ON events (issue, number) WHERE issue IS NOT NULL;
 
 -- What claims and lists look at. Times are in milliseconds since 1970.
 CREATE TABLE issues (
@@ -54,7 +56,7 @@ CREATE INDEX issues_held ON issues (holder) WHERE holder IS NOT NULL;
 CREATE INDEX issues_leased ON issues (key) WHERE lease_client IS NOT NULL;
 CREATE INDEX issues_questions ON issues (position) WHERE question = 1;
 
--- Each issue whole, as JSON, with its XXH3.
+-- Each issue whole, as it stands in issues.json, with its XXH3.
 CREATE TABLE texts (key INTEGER PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT;
 
 -- How many issues there are in each slot: 3 * status + kind.

@@ -8,7 +8,7 @@ use super::queue::Queue;
 use super::write::{After, POSITION_BITS, add, add_event, decide_waits, set_unknown_keys};
 use crate::domain::LinkKind;
 use crate::store::transfer::Transfer;
-use crate::store::{NumberedEvent, StoreError, event_format};
+use crate::store::{NumberedEvent, State, StoreError, event_format};
 
 /// Takes over everything from another store, all or nothing.
 pub(super) async fn take_over(
@@ -42,7 +42,8 @@ fn begin(database: &Database) -> Result<Connection, Failure> {
 fn add_events(connection: &Connection, page: &[NumberedEvent]) -> Result<(), Failure> {
     for event in page {
         let body = event_format::write(&event.event);
-        add_event(connection, event.position, Some(&String::from_utf8_lossy(&body)))?;
+        let body = String::from_utf8_lossy(&body);
+        add_event(connection, event.position, Some((event.event.issue, &body)))?;
     }
     Ok(())
 }
@@ -50,6 +51,16 @@ fn add_events(connection: &Connection, page: &[NumberedEvent]) -> Result<(), Fai
 /// Adds the issues and everything else that is no event.
 fn finish(connection: &Connection, transfer: &Transfer<'_>) -> Result<(), Failure> {
     let state = transfer.state();
+    add_state(connection, state)?;
+    if transfer.base() == state.position.number && state.position.number > 0 {
+        // Later events go on from its number.
+        add_event(connection, state.position, None)?;
+    }
+    Ok(())
+}
+
+/// Adds the issues of a state to a database without issues, with their leases, and its other top-level keys.
+pub(super) fn add_state(connection: &Connection, state: &State) -> Result<(), Failure> {
     let mut linked = Vec::new();
     for (issue, place) in state.issues.issues().zip(1_i64..) {
         for link in &issue.attributes.links {
@@ -61,10 +72,5 @@ fn finish(connection: &Connection, transfer: &Transfer<'_>) -> Result<(), Failur
     }
     // Only when all issues are there can it be decided which of them wait for others.
     decide_waits(connection, &Queue::new(connection), linked)?;
-    set_unknown_keys(connection, &state.unknown_keys)?;
-    if transfer.base() == state.position.number && state.position.number > 0 {
-        // Later events go on from its number.
-        add_event(connection, state.position, None)?;
-    }
-    Ok(())
+    set_unknown_keys(connection, &state.unknown_keys)
 }

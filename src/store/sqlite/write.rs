@@ -10,6 +10,7 @@ use super::error::Failure;
 use super::queue::{Queue, StoredRow, checksum, set_waits};
 use crate::domain::readiness::{affected_by, is_free};
 use crate::domain::{Event, EventKind, Issue, IssueId, Lease, UnknownKeys};
+use crate::store::json::format::issue_text;
 use crate::store::sql::condition::NameKind;
 use crate::store::sql::rows::{IssueRow, SearchRow, slot, storable};
 use crate::store::{EventPosition, event_format};
@@ -33,7 +34,7 @@ pub(super) fn apply(
     let nonce = random();
     let position = EventPosition { number, hash: nonce.cast_unsigned() };
     let body = String::from_utf8_lossy(&event_format::write(event)).into_owned();
-    add_event(connection, position, Some(&body))?;
+    add_event(connection, position, Some((event.issue, &body)))?;
     if let EventKind::UnknownKeysEdited { keys } = &event.kind {
         set_unknown_keys(connection, &keys.after)?;
         return Ok((position, None));
@@ -88,10 +89,16 @@ fn after(event: &Event, before: Option<&StoredRow>) -> Option<After> {
 pub(super) fn add_event(
     connection: &Connection,
     position: EventPosition,
-    body: Option<&str>,
+    event: Option<(IssueId, &str)>,
 ) -> Result<(), Failure> {
-    let mut insert = connection.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3)")?;
-    insert.execute(params![position.number.cast_signed(), position.hash.cast_signed(), body])?;
+    let issue = event.map(|(issue, _)| issue).filter(|issue| *issue != IssueId::NIL);
+    let mut insert = connection.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4)")?;
+    insert.execute(params![
+        position.number.cast_signed(),
+        position.hash.cast_signed(),
+        issue.map(Uuid::from),
+        event.map(|(_, body)| body),
+    ])?;
     Ok(())
 }
 
@@ -220,7 +227,7 @@ fn set_lease(connection: &Connection, key: i64, lease: Option<&Lease>) -> Result
 }
 
 fn write_text(connection: &Connection, key: i64, issue: &Issue) -> Result<(), Failure> {
-    let body = serde_json::to_string(issue).expect("structures of strings and numbers are JSON");
+    let body = issue_text(issue);
     let mut write =
         connection.prepare_cached("INSERT OR REPLACE INTO texts VALUES (?1, ?2, ?3)")?;
     write.execute(params![key, body, checksum(&body)])?;

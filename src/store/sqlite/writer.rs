@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use tokio::sync::{oneshot, watch};
 use super::database::Database;
 use super::error::Failure;
 use super::index;
+use super::published;
 use super::queue::{Queue, resolve};
 use super::write::{apply, newest};
 use crate::domain::{Command, CommandTarget, IssueGraph, Timestamp, UnknownKeys, decide};
@@ -24,8 +25,6 @@ use crate::store::writer_reply::{
 };
 use crate::store::{Committed, EventPosition, Outcome, StoreError};
 
-/// How long a request may wait before it is decided.
-const BUSY_AFTER: Duration = Duration::from_secs(10);
 /// How long the thread is idle before it brings the index of searches up to date.
 const IDLE: Duration = Duration::from_millis(50);
 /// How many pages of the log of SQLite are kept before they are moved into the database.
@@ -47,9 +46,17 @@ impl Request {
     }
 }
 
+/// What the thread has to do.
+enum Job {
+    Commit(Request),
+    /// Something else that writes. It has the turn, or learns why there is none.
+    Run(Box<dyn FnOnce(Result<(&Database, &Connection), StoreError>) + Send>),
+    End,
+}
+
 /// The queue of the writer for the claims of a request that lapse.
 struct Lapses {
-    writer: SyncSender<Request>,
+    writer: SyncSender<Job>,
     now: Timestamp,
 }
 
@@ -59,32 +66,63 @@ impl LapseQueue for Lapses {
             let (reply, _) = oneshot::channel();
             let is_taken = Arc::new(AtomicBool::new(false));
             let request = Request { commands: vec![command], now: self.now, is_taken, reply };
-            if self.writer.try_send(request).is_err() {
+            if self.writer.try_send(Job::Commit(request)).is_err() {
                 tracing::warn!("failed to return a claim whose caller is gone");
             }
         }
     }
 }
 
-/// A handle to the thread, which starts with the first change.
-pub(super) struct WriterHandle {
+/// A handle to the thread, which starts with the first change and ends with the last handle.
+#[derive(Clone)]
+pub(super) struct WriterHandle(Arc<Inner>);
+
+/// A handle that does not keep the thread alive.
+#[derive(Clone)]
+pub(super) struct WeakWriter(Weak<Inner>);
+
+impl WeakWriter {
+    /// Returns a handle, if there still is one.
+    pub fn upgrade(&self) -> Option<WriterHandle> {
+        self.0.upgrade().map(WriterHandle)
+    }
+}
+
+struct Inner {
     database: Arc<Database>,
     newest: watch::Sender<EventPosition>,
+    /// Called after each commit with events.
+    changed: Box<dyn Fn() + Send + Sync>,
     state: Mutex<State>,
     has_ended: watch::Sender<bool>,
 }
 
 enum State {
     Idle,
-    Running(SyncSender<Request>),
+    Running(SyncSender<Job>),
     Closed,
 }
 
 impl WriterHandle {
-    /// Creates a handle to a thread that does not run yet.
-    pub fn new(database: Arc<Database>, newest: watch::Sender<EventPosition>) -> Self {
-        let has_ended = watch::Sender::new(true);
-        Self { database, newest, state: Mutex::new(State::Idle), has_ended }
+    /// Creates a handle to a thread that does not run yet. It calls `changed` after each commit with events.
+    pub fn new(
+        database: Arc<Database>,
+        newest: watch::Sender<EventPosition>,
+        changed: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        let (changed, has_ended) = (Box::new(changed), watch::Sender::new(true));
+        Self(Arc::new(Inner {
+            database,
+            newest,
+            changed,
+            state: Mutex::new(State::Idle),
+            has_ended,
+        }))
+    }
+
+    /// Returns a handle that does not keep the thread alive.
+    pub fn downgrade(&self) -> WeakWriter {
+        WeakWriter(Arc::downgrade(&self.0))
     }
 
     /// Sends commands to the thread and returns their outcomes. If the future is dropped before they are decided, they
@@ -96,12 +134,10 @@ impl WriterHandle {
         let (reply, mut outcome) = oneshot::channel();
         let is_taken = Arc::new(AtomicBool::new(false));
         let request = Request { commands, now, is_taken: Arc::clone(&is_taken), reply };
-        self.sender()?.try_send(request).map_err(|error| match error {
-            TrySendError::Full(_) => queue_is_full(),
-            TrySendError::Disconnected(_) => StoreError::Closed,
-        })?;
+        self.send(Job::Commit(request))?;
         let lost = |_| StoreError::Uncertain("the writer failed".to_owned());
-        let answer = match tokio::time::timeout(BUSY_AFTER, &mut outcome).await {
+        let busy_after = self.0.database.options.busy_after;
+        let answer = match tokio::time::timeout(busy_after, &mut outcome).await {
             Ok(answer) => answer,
             Err(_) if !is_taken.swap(true, Ordering::AcqRel) => {
                 return Err(StoreError::Busy("other processes keep the store locked".to_owned()));
@@ -111,25 +147,62 @@ impl WriterHandle {
         answer.map_err(lost)?.receive()
     }
 
-    fn sender(&self) -> Result<SyncSender<Request>, StoreError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Runs something else that writes on the thread, and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// The store is closed.
+    pub fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Database, &Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<Result<T, StoreError>, StoreError> {
+        self.run_within(Duration::MAX, work)
+    }
+
+    /// Runs something else that writes on the thread. Waits for it at most for a time; it goes on after that.
+    ///
+    /// # Errors
+    ///
+    /// The store is closed, or the time is over.
+    pub fn run_within<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        work: impl FnOnce(&Database, &Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<Result<T, StoreError>, StoreError> {
+        let (reply, done) = sync_channel(1);
+        self.send(Job::Run(Box::new(move |opened| {
+            let done = opened.and_then(|(database, connection)| work(database, connection));
+            let _ = reply.try_send(done);
+        })))?;
+        done.recv_timeout(limit).map_err(|_| StoreError::Busy("the writer is busy".to_owned()))
+    }
+
+    fn send(&self, job: Job) -> Result<(), StoreError> {
+        self.sender()?.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => queue_is_full(),
+            TrySendError::Disconnected(_) => StoreError::Closed,
+        })
+    }
+
+    fn sender(&self) -> Result<SyncSender<Job>, StoreError> {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &*state {
             State::Running(sender) => Ok(sender.clone()),
             State::Closed => Err(StoreError::Closed),
             State::Idle => {
-                let (sender, requests) = sync_channel(MAX_QUEUED);
+                let (sender, jobs) = sync_channel(MAX_QUEUED);
                 let writer = Writer {
-                    database: Arc::clone(&self.database),
-                    newest: self.newest.clone(),
+                    database: Arc::clone(&self.0.database),
+                    handle: self.downgrade(),
                     opened: None,
                     checkpointer: None,
                 };
-                let has_ended = self.has_ended.clone();
+                let has_ended = self.0.has_ended.clone();
                 has_ended.send_replace(false);
                 let spawned = thread::Builder::new().name("ait-writer".to_owned()).spawn({
                     let lapses = sender.clone();
                     move || {
-                        writer.run(&requests, &lapses);
+                        writer.run(&jobs, &lapses);
                         has_ended.send_replace(true);
                     }
                 });
@@ -142,28 +215,26 @@ impl WriterHandle {
         }
     }
 
-    /// Refuses new commands, and ends the thread after those that were accepted.
-    fn end(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let State::Running(sender) = std::mem::replace(&mut *state, State::Closed) {
-            let (reply, _) = oneshot::channel();
-            // A request without commands ends the thread.
-            let (commands, now) = (Vec::new(), Timestamp::from_unix_millis(0));
-            let is_taken = Arc::new(AtomicBool::new(false));
-            let _ = sender.try_send(Request { commands, now, is_taken, reply });
-        }
-    }
-
     /// Refuses new commands and waits for those that were accepted. Returns false if they take long.
     pub async fn close(&self, limit: Duration) -> bool {
-        self.end();
-        let mut has_ended = self.has_ended.subscribe();
+        self.0.end();
+        let mut has_ended = self.0.has_ended.subscribe();
         let done = has_ended.wait_for(|has_ended| *has_ended);
         tokio::time::timeout(limit, done).await.is_ok()
     }
 }
 
-impl Drop for WriterHandle {
+impl Inner {
+    /// Refuses new commands, and ends the thread after those that were accepted.
+    fn end(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let State::Running(sender) = std::mem::replace(&mut *state, State::Closed) {
+            let _ = sender.try_send(Job::End);
+        }
+    }
+}
+
+impl Drop for Inner {
     fn drop(&mut self) {
         self.end();
     }
@@ -172,49 +243,58 @@ impl Drop for WriterHandle {
 /// What the thread works with.
 struct Writer {
     database: Arc<Database>,
-    newest: watch::Sender<EventPosition>,
+    handle: WeakWriter,
     opened: Option<(Connection, File)>,
     checkpointer: Option<SyncSender<()>>,
 }
 
 impl Writer {
-    /// Commits requests until one of them ends the thread.
-    fn run(mut self, requests: &Receiver<Request>, lapses: &SyncSender<Request>) {
-        let mut is_indexed = false;
+    /// Does jobs until one of them ends the thread.
+    fn run(mut self, jobs: &Receiver<Job>, lapses: &SyncSender<Job>) {
+        let (mut is_indexed, mut held) = (false, None);
         loop {
-            let first = match requests.recv_timeout(if is_indexed { Duration::MAX } else { IDLE }) {
-                Ok(request) => request,
-                Err(RecvTimeoutError::Timeout) => {
-                    is_indexed = self.tidy().unwrap_or(true);
-                    continue;
+            let wait = if is_indexed { Duration::MAX } else { IDLE };
+            let next = held.take().map_or_else(|| jobs.recv_timeout(wait), Ok);
+            match next {
+                Ok(Job::Commit(first)) => {
+                    let mut batch = vec![first];
+                    while batch.len() < MAX_REQUESTS_PER_COMMIT
+                        && held.is_none()
+                        && let Ok(job) = jobs.try_recv()
+                    {
+                        match job {
+                            Job::Commit(request) => batch.push(request),
+                            other => held = Some(other),
+                        }
+                    }
+                    self.serve(batch, lapses);
+                    is_indexed = false;
                 }
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
-            is_indexed = false;
-            let mut batch = vec![first];
-            let more = requests.try_iter().take(MAX_REQUESTS_PER_COMMIT - 1);
-            batch.extend(more);
-            let ends = batch.iter().position(|request| request.commands.is_empty());
-            batch.truncate(ends.unwrap_or(batch.len()));
-            if !batch.is_empty() {
-                self.serve(batch, lapses);
-            }
-            if ends.is_some() {
-                return;
+                Ok(Job::Run(work)) => {
+                    let database = Arc::clone(&self.database);
+                    match self.take_turn() {
+                        Ok((connection, _turn)) => work(Ok((&database, connection))),
+                        Err(error) => work(Err(error)),
+                    }
+                    is_indexed = false;
+                }
+                Ok(Job::End) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => is_indexed = self.tidy().unwrap_or(true),
             }
         }
     }
 
     /// Commits a batch and answers its requests.
-    fn serve(&mut self, mut batch: Vec<Request>, lapses: &SyncSender<Request>) {
+    fn serve(&mut self, mut batch: Vec<Request>, lapses: &SyncSender<Job>) {
         batch.retain(|request| {
             let is_wanted = request.is_lapse() || !request.reply.is_closed();
             is_wanted && !request.is_taken.swap(true, Ordering::AcqRel)
         });
         let replies = match self.commit(&batch) {
             Ok((replies, position)) => {
-                if let Some(position) = position {
-                    publish(&self.newest, position);
+                if let Some((position, handle)) = position.zip(self.handle.0.upgrade()) {
+                    publish(&handle.newest, position);
+                    (handle.changed)();
                 }
                 replies
             }
@@ -232,15 +312,18 @@ impl Writer {
         self.checkpoint();
     }
 
-    fn opened(&mut self) -> Result<&(Connection, File), Failure> {
-        let opened = match self.opened.take() {
-            Some(opened) => opened,
-            None => {
-                let connection = self.database.open()?;
-                (connection, self.database.turn()?)
-            }
-        };
-        Ok(self.opened.insert(opened))
+    /// Waits for the turn, and opens the database if it is not open.
+    fn take_turn(&mut self) -> Result<(&Connection, Turn<'_>), StoreError> {
+        if self.opened.is_none() {
+            let opened = self.database.open().and_then(|connection| {
+                let turn = self.database.turn()?;
+                Ok((connection, turn))
+            });
+            self.opened = Some(opened.map_err(Failure::of_change)?);
+        }
+        let Some((connection, turn)) = &self.opened else { return Err(StoreError::Closed) };
+        turn.lock().map_err(|error| Failure::from(error).of_change())?;
+        Ok((connection, Turn(turn)))
     }
 
     /// Decides and commits a batch in one transaction. A request that is refused changes nothing; the others do.
@@ -248,19 +331,17 @@ impl Writer {
         &mut self,
         batch: &[Request],
     ) -> Result<(Vec<WriterReply>, Option<EventPosition>), StoreError> {
-        let (connection, turn) = self.opened().map_err(Failure::of_change)?;
-        turn.lock().map_err(|error| Failure::from(error).of_change())?;
-        let done = transact(connection, |connection| {
+        let database = Arc::clone(&self.database);
+        let (connection, _turn) = self.take_turn()?;
+        published::adopt(&database, connection)?;
+        transact(connection, |connection| {
             let replies: Result<Vec<WriterReply>, Failure> =
                 batch.iter().map(|request| decide_request(connection, request)).collect();
             let replies = replies?;
             let has_events = replies.iter().flatten().any(|committed| !committed.events.is_empty());
             let newest = if has_events { Some(newest(connection)?) } else { None };
             Ok((replies, newest))
-        });
-        // It is released when the file is closed, too.
-        let _ = turn.unlock();
-        done
+        })
     }
 
     /// Lets the other thread look whether the log of SQLite has grown long.
@@ -289,10 +370,21 @@ impl Writer {
         let (connection, turn) = self.opened.as_ref()?;
         // Other processes go first.
         turn.try_lock().ok()?;
+        let turn = Turn(turn);
         let indexed = transact(connection, |connection| index::extend(connection, index::FEW));
-        let _ = turn.unlock();
+        drop(turn);
         self.checkpoint();
         indexed.ok()
+    }
+}
+
+/// The turn of this process. It ends when it is dropped.
+struct Turn<'a>(&'a File);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Closing the file releases it, too.
+        let _ = self.0.unlock();
     }
 }
 
@@ -317,7 +409,7 @@ pub(super) fn publish(newest: &watch::Sender<EventPosition>, position: EventPosi
 }
 
 /// Runs a transaction that writes.
-fn transact<T>(
+pub(super) fn transact<T>(
     connection: &Connection,
     run: impl FnOnce(&Connection) -> Result<T, Failure>,
 ) -> Result<T, StoreError> {
@@ -354,7 +446,8 @@ fn decide_request(connection: &Connection, request: &Request) -> Result<WriterRe
     Ok(Ok(committed))
 }
 
-fn decide_command(
+/// Decides a command on the issues of a transaction, and writes what it changes.
+pub(super) fn decide_command(
     connection: &Connection,
     command: &Command,
     now: Timestamp,

@@ -1,0 +1,448 @@
+//! `issues.json` beside the database: edits that people make to it, and the renderings that replace it.
+//!
+//! The text of an issue in the database is its text in the file, so a rendering copies texts, and an edit is found by
+//! comparing checksums.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use rusqlite::{Connection, OptionalExtension};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::error::Failure;
+use super::queue::{Queue, checksum};
+use super::write::newest;
+use super::writer::{WriterHandle, decide_command, transact, unknown_keys};
+use crate::domain::{Command, DomainError, Event, Issue, IssueGraph, IssueId, Timestamp};
+use crate::store::json::edits::{has_leftovers, quarantine_conflicts, read_edit, write_note};
+use crate::store::json::fs::{FileFingerprint, lock_at};
+use crate::store::json::lock_check::write_error;
+use crate::store::json::open::{self, OpenError};
+use crate::store::json::publish::{refuse_links, replace_file};
+use crate::store::json::published_note::{Edited, KnownFile, PublishedNote};
+use crate::store::json::render::Sink;
+use crate::store::json::support::{lock, now};
+use crate::store::json::{format, paths::StorePaths, quarantine};
+use crate::store::published::plan::{
+    Comparison, MergePlan, MergeTarget, Versions, decide_merge, find_bases,
+};
+use crate::store::{EventPosition, State, StoreError, event_format};
+
+/// The pause after publishing, as a multiple of the time that it took. Publishing takes at most 5 % of the time.
+const PAUSE_FACTOR: u32 = 20;
+
+/// The result of publishing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Publication {
+    /// The file was up to date.
+    UpToDate,
+    /// The file was written.
+    Written,
+    /// Another process is writing it.
+    Busy,
+}
+
+/// Returns true if `issues.json` may have an edit that this process has not seen.
+pub(super) fn may_be_edited(
+    database: &Database,
+    paths: &StorePaths,
+    newest: EventPosition,
+) -> bool {
+    let found = database.fs.fingerprint(&paths.issues).ok().flatten();
+    let mut known = lock(&database.known);
+    if known.checked == Some(found) {
+        return false;
+    }
+    // A missing file is no edit. The next change writes it again.
+    let is_published = found.is_none_or(|found| {
+        PublishedNote::read_up_to(&*database.fs, paths, newest)
+            .is_some_and(|published| published.knows(&found))
+    });
+    if is_published {
+        *known = KnownFile { checked: Some(found), problem: None };
+    }
+    !is_published
+}
+
+/// Merges the edit of `issues.json`, if there is one. The caller has the turn.
+///
+/// # Errors
+///
+/// The reason why changes cannot be made. An invalid file is no error: the store goes on without it.
+pub(super) fn adopt(database: &Database, connection: &Connection) -> Result<(), StoreError> {
+    let paths = database.paths().map_err(Failure::of_change)?;
+    let newest_before = newest(connection).map_err(Failure::of_change)?;
+    if !may_be_edited(database, &paths, newest_before) {
+        return Ok(());
+    }
+    let (fs, path) = (&*database.fs, &paths.issues);
+    let found = fs.fingerprint(path).ok().flatten();
+    // Read before the file, because a newer note may list edits that an older file does not include.
+    let note = PublishedNote::read_up_to(fs, &paths, newest_before);
+    let file = match read_edit(fs, path, database.options.reread_after) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            let problem =
+                format!("{error}; meanwhile agents continue with the issues in the store");
+            if lock(&database.known).problem.as_ref() != Some(&problem) {
+                tracing::warn!("{problem}");
+            }
+            // The file may become readable later.
+            let checked = matches!(error, OpenError::Format { .. }).then_some(found);
+            *lock(&database.known) = KnownFile { checked, problem: Some(problem) };
+            return Ok(());
+        }
+    };
+    let (mut edited, mut has_lost) = (Vec::new(), false);
+    if note.as_ref().is_none_or(|note| note.hash() != file.hash) {
+        let before = note.as_ref().map_or(&[][..], |note| &note.edited);
+        let Some(plan) = merge(connection, &file.state, before, Foreign::Refuse)? else {
+            let problem = format!(
+                "{} has no issue in common with the store, so it was not merged as an edit: put the previous file \
+                 back, and import this one as another file",
+                path.display()
+            );
+            tracing::warn!("{problem}");
+            *lock(&database.known) = KnownFile { checked: Some(found), problem: Some(problem) };
+            return Ok(());
+        };
+        has_lost = !plan.conflicts.is_empty();
+        if has_lost {
+            quarantine_conflicts(fs, &paths, path, &plan.conflicts)?;
+        }
+        edited.extend(plan.edited());
+    }
+    *lock(&database.known) = KnownFile { checked: Some(Some(file.fingerprint)), problem: None };
+    // The note keeps its position, because the file does not show the events since then. A file with conflicts must be
+    // written again, even if no event follows.
+    let shown = match note.as_ref() {
+        _ if has_lost => EventPosition::default(),
+        Some(note) => note.position(),
+        None => newest_before,
+    };
+    let merged = PublishedNote::new(shown, file.fingerprint, file.hash);
+    if let Err(error) = write_note(fs, &paths, note, merged, edited) {
+        tracing::debug!("{}: {error}", paths.published().display());
+    }
+    Ok(())
+}
+
+/// What becomes of a file that shares no issue with the store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Foreign {
+    Refuse,
+    Merge,
+}
+
+/// Merges another state of the issues into the store. `edited` lists the issues whose edits were merged before and are
+/// part of that state. Returns `None` for a file that is no edit of this store: it has issues, and shares none with it.
+fn merge(
+    connection: &Connection,
+    theirs: &State,
+    edited: &[(IssueId, usize)],
+    foreign: Foreign,
+) -> Result<Option<MergePlan>, StoreError> {
+    transact(connection, |connection| {
+        let queue = Queue::new(connection);
+        let (comparison, is_foreign) = compare(connection, &queue, theirs)?;
+        if is_foreign && foreign == Foreign::Refuse {
+            return Ok(None);
+        }
+        let keys = unknown_keys(connection)?;
+        let mut plan = comparison.plan(&keys, &theirs.unknown_keys, |versions| {
+            let Versions { current, outdated } = versions;
+            let mut bases = bases(connection, outdated, edited)?;
+            bases.extend(current);
+            Ok::<_, Failure>(bases)
+        })?;
+        queue.check()?;
+        if !plan.commands.is_empty() {
+            let now = now();
+            let mut target = Target { connection, failure: None };
+            decide_merge(&mut target, &plan.commands, &mut plan.conflicts, |_| now);
+            target.failure.map_or(Ok(()), Err)?;
+        }
+        Ok(Some(plan))
+    })
+}
+
+/// Compares a file with the store. Also returns whether the file has issues and shares none with the store.
+fn compare(
+    connection: &Connection,
+    queue: &Queue<'_>,
+    theirs: &State,
+) -> Result<(Comparison, bool), Failure> {
+    const KNOWN: &str =
+        "SELECT t.checksum FROM issues i JOIN texts t ON t.key = i.key WHERE i.id = ?1";
+    const IS_EMPTY: &str = "SELECT NOT EXISTS (SELECT 1 FROM issues)";
+    let issues = &theirs.issues;
+    let mut comparison = Comparison::default();
+    // The added issues before the next known one, and how many issues are known.
+    let (mut waiting, mut shared): (Vec<Arc<Issue>>, usize) = (Vec::new(), 0);
+    for position in 0..issues.len() {
+        let Some(id) = issues.id_at(position) else { continue };
+        let known: Option<i64> = connection
+            .prepare_cached(KNOWN)?
+            .query_row([Uuid::from(id)], |row| row.get(0))
+            .optional()?;
+        let Some(known) = known else {
+            waiting.push(issues.at(position));
+            continue;
+        };
+        shared += 1;
+        for added in waiting.drain(..) {
+            let next = next_filed(connection, theirs, &added, Some(id))?;
+            comparison.added.push((added, next));
+        }
+        let is_same = match issues.written_at(position) {
+            Some(text) => checksum(text) == known,
+            None => checksum(&format::issue_text(&issues.at(position))) == known,
+        };
+        if !is_same && let Some(ours) = queue.issue(id) {
+            let theirs = issues.at(position);
+            if theirs != ours {
+                comparison.add_differing(theirs, ours);
+            }
+        }
+    }
+    for added in waiting {
+        let next = next_filed(connection, theirs, &added, None)?;
+        comparison.added.push((added, next));
+    }
+    let is_empty: bool = connection.query_row(IS_EMPTY, [], |row| row.get(0))?;
+    Ok((comparison, shared == 0 && !issues.is_empty() && !is_empty))
+}
+
+/// Returns the issue before which an added one is put: at the latest the known one that follows it in its file. Those
+/// before that which only the store has were filed beside it, so that the earlier one comes first.
+fn next_filed(
+    connection: &Connection,
+    theirs: &State,
+    issue: &Issue,
+    next_known: Option<IssueId>,
+) -> Result<Option<IssueId>, Failure> {
+    const PLACE: &str = "SELECT position FROM issues WHERE id = ?1";
+    const BEFORE: &str = "SELECT id, created, position FROM issues WHERE position < ?1 \
+        ORDER BY position DESC LIMIT 1";
+    let mut next = next_known;
+    let mut place = match next_known {
+        Some(id) => {
+            connection.prepare_cached(PLACE)?.query_row([Uuid::from(id)], |row| row.get(0))?
+        }
+        None => i64::MAX,
+    };
+    loop {
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, Uuid>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+        };
+        let before = connection.prepare_cached(BEFORE)?.query_row([place], read).optional()?;
+        let Some((id, created, position)) = before else { return Ok(next) };
+        let id = IssueId::from(id);
+        let is_later = (created, id) > (issue.created_at.unix_millis(), issue.id);
+        if !is_later || theirs.issues.position_of(id).is_some() {
+            return Ok(next);
+        }
+        (next, place) = (Some(id), position);
+    }
+}
+
+/// Returns the base of each issue, as far as it is known.
+fn bases(
+    connection: &Connection,
+    needed: HashMap<IssueId, (Arc<Issue>, usize)>,
+    edited: &[(IssueId, usize)],
+) -> Result<HashMap<IssueId, Arc<Issue>>, Failure> {
+    const OF_ISSUE: &str =
+        "SELECT body FROM events WHERE issue = ?1 AND body IS NOT NULL ORDER BY number DESC";
+    let mut bases = HashMap::new();
+    for (id, wanted) in needed {
+        let mut statement = connection.prepare_cached(OF_ISSUE)?;
+        let mut rows = statement.query([Uuid::from(id)])?;
+        let next_event = || -> Result<Option<Arc<Event>>, Failure> {
+            let Some(row) = rows.next()? else { return Ok(None) };
+            let body = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+            let newer = || Failure::Newer("an event".to_owned());
+            event_format::read(body).map(|event| Some(Arc::new(event))).ok_or_else(newer)
+        };
+        bases.extend(find_bases(HashMap::from([(id, wanted)]), edited, next_event)?);
+    }
+    Ok(bases)
+}
+
+/// The transaction in which an edit is merged.
+struct Target<'a> {
+    connection: &'a Connection,
+    failure: Option<Failure>,
+}
+
+impl MergeTarget for Target<'_> {
+    fn issue(&self, id: IssueId) -> Option<Arc<Issue>> {
+        Queue::new(self.connection).issue(id)
+    }
+
+    fn decide(&mut self, command: &Command, now: Timestamp) -> Result<(), DomainError> {
+        if self.failure.is_some() {
+            return Ok(());
+        }
+        match decide_command(self.connection, command, now) {
+            Ok(_) => Ok(()),
+            Err(Failure::Refused(refusal)) => Err(refusal),
+            Err(failure) => {
+                self.failure = Some(failure);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Merges the temporary files of dead processes. A file may be an edit that was exchanged for a rendering and never
+/// examined. The caller holds the publish lock and has the turn.
+fn merge_leftovers(database: &Database, connection: &Connection) -> Result<(), StoreError> {
+    let (fs, paths) = (&*database.fs, database.paths().map_err(Failure::of_change)?);
+    for name in fs.list(&paths.directory).unwrap_or_default() {
+        let path = paths.directory.join(&name);
+        if StorePaths::is_unfinished(&name) {
+            // A live process may be writing its note.
+            let _lock =
+                PublishedNote::lock(fs, &paths).map_err(|source| write_error(&path, &source))?;
+            let _ = fs.remove(&path);
+        }
+        if !StorePaths::is_exchange_file(&name) {
+            continue;
+        }
+        match open::read_issues(fs, &path) {
+            Ok(Some(file)) => {
+                // An empty `edited` list: otherwise a rendering would look like an edit that undoes the edits merged
+                // since.
+                let plan = merge(connection, &file.state, &[], Foreign::Merge)?.unwrap_or_default();
+                if !plan.conflicts.is_empty() {
+                    quarantine_conflicts(fs, &paths, &path, &plan.conflicts)?;
+                }
+            }
+            Ok(None) => continue,
+            // An editor was still writing the file when a rendering replaced it.
+            Err(OpenError::Format { .. }) => {
+                let kept = quarantine::move_to(fs, &paths, &path, "invalid");
+                kept.map_err(|source| write_error(&paths.kept, &source))?;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        fs.remove(&path).map_err(|source| write_error(&path, &source))?;
+    }
+    Ok(())
+}
+
+/// Returns true if the file shows every change, or is a merged edit with no change after it.
+pub(super) fn is_published(database: &Database, paths: &StorePaths, newest: EventPosition) -> bool {
+    let found = database.fs.fingerprint(&paths.issues).ok().flatten();
+    let note = PublishedNote::read(&*database.fs, paths);
+    found
+        .zip(note)
+        .is_some_and(|(found, note)| found == note.fingerprint && note.position() == newest)
+}
+
+/// Returns how long to wait before the next publication, whichever process made the last one.
+pub(super) fn rest(database: &Database) -> Duration {
+    let Ok(paths) = database.paths() else { return Duration::ZERO };
+    let found = database.fs.fingerprint(&paths.issues).ok().flatten();
+    let Some((found, note)) = found.zip(PublishedNote::read(&*database.fs, &paths)) else {
+        return Duration::ZERO;
+    };
+    let age = SystemTime::now().duration_since(found.modified()).unwrap_or_default();
+    (Duration::from_millis(note.took_ms.unwrap_or(0)) * PAUSE_FACTOR).saturating_sub(age)
+}
+
+/// Writes `issues.json` if it lacks changes, unless another process is writing it.
+///
+/// # Errors
+///
+/// The reason why the file cannot be written. Nothing is lost then.
+pub(super) fn publish(
+    database: &Arc<Database>,
+    writer: &WriterHandle,
+) -> Result<Publication, StoreError> {
+    /// How often the file may be edited while it is being written.
+    const MAX_ROUNDS: usize = 5;
+    let paths = database.paths().map_err(Failure::of_change)?;
+    for _ in 0..MAX_ROUNDS {
+        writer.run(adopt)??;
+        let Some(position) = database.read(newest).map_err(Failure::of_read)? else {
+            return Ok(Publication::UpToDate);
+        };
+        if let Some(problem) = lock(&database.known).problem.clone() {
+            return Err(StoreError::NotSaved(problem));
+        }
+        let fs = &*database.fs;
+        if is_published(database, &paths, position) && !has_leftovers(fs, &paths) {
+            return Ok(Publication::UpToDate);
+        }
+        let failed = |source| write_error(&paths.publish_lock(), &source);
+        let publishing =
+            lock_at(fs, &paths.publish_lock(), &paths.issues, false).map_err(failed)?;
+        let Some(_publishing) = publishing else { return Ok(Publication::Busy) };
+        writer.run(merge_leftovers)??;
+        let position = database.read(newest).map_err(Failure::of_read)?.unwrap_or_default();
+        // The previous lock holder may have written the file, or a user may have edited it.
+        if may_be_edited(database, &paths, position) {
+            continue;
+        }
+        if is_published(database, &paths, position) {
+            return Ok(Publication::UpToDate);
+        }
+        // An edit that is merged from here on must not be the file that is replaced.
+        let expected = lock(&database.known).checked.flatten();
+        if replace(database, writer, &paths, expected)? {
+            return Ok(Publication::Written);
+        }
+    }
+    Err(StoreError::Busy(format!("other programs keep editing {}", paths.issues.display())))
+}
+
+/// Replaces `issues.json` with a rendering. Returns false if it was edited in the meantime.
+fn replace(
+    database: &Arc<Database>,
+    writer: &WriterHandle,
+    paths: &StorePaths,
+    expected: Option<FileFingerprint>,
+) -> Result<bool, StoreError> {
+    let fs = &*database.fs;
+    refuse_links(fs, &paths.issues)?;
+    let merge_displaced = |theirs: State, edited: Edited| {
+        let merging = move |_: &Database, connection: &Connection| {
+            merge(connection, &theirs, &edited, Foreign::Merge).map(drop)
+        };
+        writer.run(merging)?
+    };
+    let replaced = database.read(|connection| {
+        let position = newest(connection)?;
+        let write = |sink: &mut Sink<'_>| render(connection, sink).map_err(io::Error::other);
+        Ok(replace_file(fs, paths, position, expected, write, merge_displaced))
+    });
+    let fingerprint = replaced.map_err(Failure::of_read)?.unwrap_or(Ok(None))?;
+    let Some(fingerprint) = fingerprint else { return Ok(false) };
+    *lock(&database.known) = KnownFile { checked: Some(Some(fingerprint)), problem: None };
+    Ok(true)
+}
+
+/// Writes the bytes of `issues.json`.
+fn render(connection: &Connection, out: &mut impl Write) -> Result<(), String> {
+    const TEXTS: &str =
+        "SELECT t.body FROM issues i CROSS JOIN texts t ON t.key = i.key ORDER BY i.position, i.id";
+    let mut written = || -> Result<(), Box<dyn std::error::Error>> {
+        let mut statement = connection.prepare(TEXTS)?;
+        let mut rows = statement.query([])?;
+        let keys = unknown_keys(connection).map_err(Failure::of_read)?;
+        let texts = std::iter::from_fn(|| match rows.next() {
+            Ok(row) => row.map(|row| Ok(row.get_ref(0)?.as_str()?.to_owned())),
+            Err(error) => Some(Err(error)),
+        });
+        format::write_texts(texts.map(|text| text.map_err(io::Error::other)), &keys, out)?;
+        Ok(())
+    };
+    written().map_err(|error| error.to_string())
+}
