@@ -297,16 +297,15 @@ impl Selection {
         ways
     }
 
-    /// Returns true for the issues that may contain a text, in SQLite, where an index of sequences of three characters
+    /// Selects the keys of the issues that may contain a text, in SQLite, where an index of sequences of three characters
     /// finds them. `None` if the text is too short for that.
     pub fn may_contain(&mut self, text: &str) -> Option<String> {
         let sequences = self.param(Value::Text(trigrams(text)?));
         let mut ways = self.named(text);
         ways.insert(0, "false".to_owned());
         Some(format!(
-            "i.key IN (SELECT rowid FROM search_index WHERE search_index MATCH {sequences} \
-             UNION ALL SELECT u.key FROM unindexed u \
-             UNION ALL SELECT i.key FROM issues i WHERE {})",
+            "SELECT rowid AS key FROM search_index WHERE search_index MATCH {sequences} \
+             UNION SELECT u.key FROM unindexed u UNION SELECT i.key FROM issues i WHERE {}",
             ways.join(" OR ")
         ))
     }

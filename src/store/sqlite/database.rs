@@ -70,6 +70,12 @@ impl Database {
         Ok(options.write(true).create(true).truncate(false).open(path)?)
     }
 
+    /// Returns the log of SQLite, which there is while a connection is open.
+    pub fn log(&self) -> Result<File, Failure> {
+        let path = self.paths()?.directory.join("queue.db-wal");
+        Ok(no_follow().read(true).open(path)?)
+    }
+
     /// Opens the database for changes. Makes it if it does not exist, with what `issues.json` has.
     pub fn open(&self) -> Result<Connection, Failure> {
         let paths = self.paths()?;
@@ -173,7 +179,7 @@ fn prepare(connection: &Connection) -> Result<(), Failure> {
     connection.busy_timeout(WAIT)?;
     connection.set_prepared_statement_cache_capacity(128);
     rusqlite::vtab::array::load_module(connection)?;
-    Ok(connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")?)
+    Ok(connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")?)
 }
 
 fn version(connection: &Connection) -> Result<i64, Failure> {

@@ -137,22 +137,35 @@ fn in_order(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i
 }
 
 /// Returns the keys of the first issues that match a query.
+///
+/// The order in which the tables are read is fixed where texts are examined: either the issues that the index of
+/// searches finds, or all in the order of the list, which ends with the page.
 fn matching(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
     let mut selection = Selection::with(Dialect::Sqlite, &[], &[]);
     let mut conditions = of_query(query);
     conditions.push(selection.matches(&query.condition));
-    for text in query.condition.conjuncts().iter().filter_map(Condition::text) {
-        if found_by_index(connection, text, MAX_INDEXED)?.is_some_and(|found| found <= MAX_INDEXED)
-        {
-            conditions.extend(selection.may_contain(text));
-        }
-    }
     let condition = conditions.join(" AND ");
     let reads_texts = condition.contains("f.") || query.order == Order::Title;
-    let join = if reads_texts { "JOIN search f ON f.key = i.key" } else { "" };
+    let mut rarest: Option<(i64, &str)> = None;
+    for text in query.condition.conjuncts().iter().filter_map(Condition::text) {
+        let found = found_by_index(connection, text, MAX_INDEXED)?;
+        let found = found.filter(|found| *found <= rarest.map_or(MAX_INDEXED, |(least, _)| least));
+        rarest = found.map(|found| (found, text)).or(rarest);
+    }
+    let candidates = rarest.and_then(|(_, text)| selection.may_contain(text));
+    let texts = "CROSS JOIN search f ON f.key = i.key";
+    let tables = match (candidates, reads_texts, query.order) {
+        (Some(candidates), ..) => {
+            format!("({candidates}) c CROSS JOIN issues i ON i.key = c.key {texts}")
+        }
+        (None, false, _) => "issues i".to_owned(),
+        (None, true, Order::Filed) => format!("issues i INDEXED BY issues_filed {texts}"),
+        (None, true, Order::LatestActivity) => format!("issues i INDEXED BY issues_recent {texts}"),
+        (None, true, _) => format!("issues i {texts}"),
+    };
     let most = selection.param(Value::Int(i64::try_from(most).unwrap_or(i64::MAX)));
     let statement = format!(
-        "SELECT i.key FROM issues i {join} WHERE {condition} ORDER BY {} LIMIT {most}",
+        "SELECT i.key FROM {tables} WHERE {condition} ORDER BY {} LIMIT {most}",
         order(query, "i.")
     );
     keys(connection, &statement.replace("{s}", "main"), selection.params())
@@ -198,11 +211,11 @@ fn best(connection: &Connection, query: &Query) -> Result<Page, Failure> {
     let mut conditions = of_query(query);
     conditions.push(selection.matches(&Condition::all(others)));
     let others = conditions.join(" AND ");
-    let join = if others.contains("f.") { "JOIN search f ON f.key = i.key" } else { "" };
+    let join = if others.contains("f.") { "CROSS JOIN search f ON f.key = i.key" } else { "" };
     let newest = selection.param(Value::Int(MAX_COUNTED as i64));
     let mut candidates = vec![
         format!(
-            "SELECT key FROM (SELECT i.key FROM issues i {join} WHERE {others} \
+            "SELECT key FROM (SELECT i.key FROM issues i INDEXED BY issues_recent {join} WHERE {others} \
              ORDER BY i.modified DESC, i.position DESC LIMIT {newest})"
         ),
         "SELECT key FROM unindexed".to_owned(),
@@ -218,8 +231,9 @@ fn best(connection: &Connection, query: &Query) -> Result<Page, Failure> {
     let limit =
         selection.param(Value::Int(i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX)));
     let statement = format!(
-        "SELECT i.key, {count} AS relevance FROM issues i JOIN search f ON f.key = i.key \
-         WHERE i.key IN ({}) AND {others} AND relevance >= {at_least} ORDER BY {} LIMIT {limit}",
+        "SELECT i.key, {count} AS relevance FROM ({}) c CROSS JOIN issues i ON i.key = c.key \
+         CROSS JOIN search f ON f.key = i.key \
+         WHERE {others} AND relevance >= {at_least} ORDER BY {} LIMIT {limit}",
         candidates.join(" UNION "),
         order(query, "i.")
     );

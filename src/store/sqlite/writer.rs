@@ -240,11 +240,20 @@ impl Drop for Inner {
     }
 }
 
+/// An open database.
+struct Opened {
+    connection: Connection,
+    /// The file whose lock is the turn.
+    turn: File,
+    /// The log of SQLite, which has what is committed.
+    log: File,
+}
+
 /// What the thread works with.
 struct Writer {
     database: Arc<Database>,
     handle: WeakWriter,
-    opened: Option<(Connection, File)>,
+    opened: Option<Opened>,
     checkpointer: Option<SyncSender<()>>,
 }
 
@@ -272,8 +281,17 @@ impl Writer {
                 }
                 Ok(Job::Run(work)) => {
                     let database = Arc::clone(&self.database);
-                    match self.take_turn() {
-                        Ok((connection, _turn)) => work(Ok((&database, connection))),
+                    match self.opened() {
+                        Ok(opened) => {
+                            let working = |connection: &Connection| {
+                                work(Ok((&database, connection)));
+                                Ok(())
+                            };
+                            let ran = opened.in_turn(working, |()| false);
+                            if let Err(error) = ran {
+                                tracing::warn!("{error}");
+                            }
+                        }
                         Err(error) => work(Err(error)),
                     }
                     is_indexed = false;
@@ -312,18 +330,20 @@ impl Writer {
         self.checkpoint();
     }
 
-    /// Waits for the turn, and opens the database if it is not open.
-    fn take_turn(&mut self) -> Result<(&Connection, Turn<'_>), StoreError> {
-        if self.opened.is_none() {
-            let opened = self.database.open().and_then(|connection| {
-                let turn = self.database.turn()?;
-                Ok((connection, turn))
-            });
-            self.opened = Some(opened.map_err(Failure::of_change)?);
-        }
-        let Some((connection, turn)) = &self.opened else { return Err(StoreError::Closed) };
-        turn.lock().map_err(|error| Failure::from(error).of_change())?;
-        Ok((connection, Turn(turn)))
+    /// Opens the database if it is not open.
+    fn opened(&mut self) -> Result<&Opened, StoreError> {
+        let opened = match self.opened.take() {
+            Some(opened) => opened,
+            None => {
+                let open = || {
+                    let connection = self.database.open()?;
+                    let (turn, log) = (self.database.turn()?, self.database.log()?);
+                    Ok(Opened { connection, turn, log })
+                };
+                open().map_err(Failure::of_change)?
+            }
+        };
+        Ok(self.opened.insert(opened))
     }
 
     /// Decides and commits a batch in one transaction. A request that is refused changes nothing; the others do.
@@ -332,16 +352,24 @@ impl Writer {
         batch: &[Request],
     ) -> Result<(Vec<WriterReply>, Option<EventPosition>), StoreError> {
         let database = Arc::clone(&self.database);
-        let (connection, _turn) = self.take_turn()?;
-        published::adopt(&database, connection)?;
-        transact(connection, |connection| {
-            let replies: Result<Vec<WriterReply>, Failure> =
-                batch.iter().map(|request| decide_request(connection, request)).collect();
-            let replies = replies?;
-            let has_events = replies.iter().flatten().any(|committed| !committed.events.is_empty());
-            let newest = if has_events { Some(newest(connection)?) } else { None };
-            Ok((replies, newest))
-        })
+        let deciding = |connection: &Connection| {
+            published::adopt(&database, connection)?;
+            transact(connection, |connection| {
+                let replies: Result<Vec<WriterReply>, Failure> =
+                    batch.iter().map(|request| decide_request(connection, request)).collect();
+                let replies = replies?;
+                let has_events =
+                    replies.iter().flatten().any(|committed| !committed.events.is_empty());
+                let newest = if has_events { Some(newest(connection)?) } else { None };
+                Ok((replies, newest))
+            })
+        };
+        // An issue that already is as wanted may have become so by a change that is not durable yet.
+        let shows = |(replies, _): &(Vec<WriterReply>, _)| {
+            let mut outcomes = replies.iter().flatten().flat_map(|committed| &committed.outcomes);
+            outcomes.any(Option::is_some)
+        };
+        self.opened()?.in_turn(deciding, shows)
     }
 
     /// Lets the other thread look whether the log of SQLite has grown long.
@@ -367,14 +395,38 @@ impl Writer {
 
     /// Brings the index of searches nearer to what there is. Returns true if nothing is left.
     fn tidy(&mut self) -> Option<bool> {
-        let (connection, turn) = self.opened.as_ref()?;
+        let opened = self.opened.as_ref()?;
         // Other processes go first.
-        turn.try_lock().ok()?;
-        let turn = Turn(turn);
-        let indexed = transact(connection, |connection| index::extend(connection, index::FEW));
+        opened.turn.try_lock().ok()?;
+        let turn = Turn(&opened.turn);
+        let indexed =
+            transact(&opened.connection, |connection| index::extend(connection, index::FEW));
         drop(turn);
         self.checkpoint();
         indexed.ok()
+    }
+}
+
+impl Opened {
+    /// Waits for the turn, writes, and makes that durable, if anything was written or `shows` that what others wrote is
+    /// answered.
+    ///
+    /// SQLite itself syncs its log before it moves anything from there into the database, and no sooner. So the next
+    /// process can write while this one waits for the disk, and one sync serves all who wait.
+    fn in_turn<T>(
+        &self,
+        write: impl FnOnce(&Connection) -> Result<T, StoreError>,
+        shows: impl FnOnce(&T) -> bool,
+    ) -> Result<T, StoreError> {
+        self.turn.lock().map_err(|error| Failure::from(error).of_change())?;
+        let turn = Turn(&self.turn);
+        let before = self.connection.total_changes();
+        let done = write(&self.connection)?;
+        drop(turn);
+        if self.connection.total_changes() != before || shows(&done) {
+            self.log.sync_data().map_err(|error| StoreError::Uncertain(error.to_string()))?;
+        }
+        Ok(done)
     }
 }
 
