@@ -1,7 +1,7 @@
 //! Which issues can be claimed, and why the others cannot: the one definition of "ready".
 //!
 //! An issue is free if nothing that it waits for is open. A free issue is ready if it has the status `created`, is not
-//! parked, and is assigned to nobody else.
+//! parked, and is not assigned to another agent.
 
 use std::collections::BTreeSet;
 use std::iter;

@@ -11,8 +11,8 @@ use crate::domain::{
 };
 
 impl IndexedIssues {
-    /// Returns true if an issue waits for no other one, whatever the time: a whole that is parked until a time holds its
-    /// parts back.
+    /// Returns true if an issue waits for no other one, whatever the time. A whole that is parked until a time holds
+    /// its parts back.
     pub(super) fn is_free(&self, issue: &Issue) -> bool {
         readiness::is_free(self, issue, |whole| whole.attributes.parked.is_some())
     }

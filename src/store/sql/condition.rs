@@ -301,13 +301,15 @@ impl Selection {
     /// finds them. `None` if the text is too short for that.
     pub fn may_contain(&mut self, text: &str) -> Option<String> {
         let sequences = self.param(Value::Text(trigrams(text)?));
-        let mut ways = self.named(text);
-        ways.insert(0, "false".to_owned());
-        Some(format!(
+        let mut found = format!(
             "SELECT rowid AS key FROM search_index WHERE search_index MATCH {sequences} \
-             UNION SELECT u.key FROM unindexed u UNION SELECT i.key FROM issues i WHERE {}",
-            ways.join(" OR ")
-        ))
+             UNION SELECT u.key FROM unindexed u"
+        );
+        for way in self.named(text) {
+            found.push_str(" UNION SELECT i.key FROM issues i WHERE ");
+            found.push_str(&way);
+        }
+        Some(found)
     }
 
     fn text(&mut self, text: &str) -> String {

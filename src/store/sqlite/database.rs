@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::Failure;
-use super::transfer;
+use super::write::add_state;
 use crate::store::EventPosition;
 use crate::store::json::JsonStoreOptions;
 use crate::store::json::fs::{FileFingerprint, FileSystem, no_follow};
@@ -108,7 +108,7 @@ impl Database {
         ))?;
         let file = read_issues(&*self.fs, &self.paths()?.issues).map_err(Failure::Open)?;
         if let Some(file) = &file {
-            transfer::add_state(connection, &file.state)?;
+            add_state(connection, &file.state)?;
         }
         Ok(file)
     }

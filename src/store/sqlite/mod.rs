@@ -1,20 +1,23 @@
 //! A store in a SQLite database beside `issues.json`, shared by the processes of one machine.
 //!
-//! A change: `writer` is the one thread of a process that writes; it takes the turn among processes, gathers requests
-//! into one transaction, and lets the rules decide on `queue`, which reads what they look at from the database. `write`
-//! turns an event into rows, and `index` brings the index of searches after them later.
+//! A change: `writer` is the one thread of a process that writes. It takes the turn among processes, merges an edit of
+//! the file if there is one (`edits`), and decides requests in one `transaction`. The rules look at `queue`, which reads
+//! from the database what they ask for; `write` turns an event into rows. `index` brings the index of searches after
+//! them later, and `publish` writes the file.
 //!
 //! Reads: `read` and `list`, on connections of their own, so that they never wait for a change. Changes by others:
-//! `watch`. The move from another store: `transfer`. Below all of them are `database`, `error` and the tables in `schema.sql`.
+//! `watch`. The move from another store: `transfer`. Below all of them are `database`, `error` and the tables in
+//! `schema.sql`.
 
 mod database;
+mod edits;
 mod error;
 mod index;
 mod list;
-mod published;
-mod publisher;
+mod publish;
 mod queue;
 mod read;
+mod transaction;
 mod transfer;
 mod watch;
 mod write;
@@ -96,7 +99,7 @@ impl SqliteStore {
                 if schedule.changed()
                     && let Some(writer) = handle.get()
                 {
-                    publisher::start(&database, writer, &schedule);
+                    publish::start(&database, writer, &schedule);
                 }
             })
         };
@@ -136,7 +139,7 @@ fn merge_edit(database: &Database, writer: &WriterHandle) {
         known != Some(found) && database.path().is_ok_and(|path| path.exists())
     });
     if is_edited {
-        let adopted = writer.run_within(ADOPT_WITHIN, published::adopt);
+        let adopted = writer.run_within(ADOPT_WITHIN, edits::adopt);
         if let Err(error) = adopted.and_then(|adopted| adopted) {
             // This user may not be allowed to write. The database has everything except the edit.
             tracing::debug!("an external edit is not merged for now: {error}");
@@ -252,7 +255,7 @@ impl Store for SqliteStore {
 
     fn close(&self) -> BoxFuture<'_, bool> {
         async {
-            publisher::finish(&self.database, &self.writer).await;
+            publish::finish(&self.database, &self.writer).await;
             self.schedule.close();
             self.writer.close(CLOSE_WITHIN).await
         }

@@ -9,9 +9,8 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use uuid::Uuid;
 
 use super::error::Failure;
-use super::queue::{COLUMNS, StoredRow, resolve};
-use super::write::newest;
-use super::writer::unknown_keys;
+use super::queue::{COLUMNS, Queue, StoredRow, resolve};
+use super::write::{newest, unknown_keys};
 use crate::domain::{Counts, Issue, IssueId, IssueRef, Status};
 use crate::store::memory::IndexedIssuesBuilder;
 use crate::store::sql::condition::bounds;
@@ -28,19 +27,12 @@ const AROUND: &str = "WITH RECURSIVE named(id) AS (SELECT i.id FROM rarray(?1) n
     SELECT id FROM up UNION SELECT id FROM near UNION \
     SELECT l.source FROM named JOIN links l ON l.target = named.id AND l.kind IN (0, 1, 3)";
 /// The issues `?1`, and everything that they wait for or are parts of, directly or not.
-const LINKING: &str = "WITH RECURSIVE seeds(id) AS (SELECT value FROM rarray(?1)), \
-    walk(id) AS (SELECT id FROM seeds UNION SELECT n.id FROM walk w JOIN ( \
-    SELECT source AS at, target AS id FROM links WHERE kind IN (0, 1) UNION ALL \
-    SELECT target AS at, source AS id FROM links WHERE kind = 0) n ON n.at = w.id) \
+const LINKING: &str = "WITH RECURSIVE seeds(id) AS (SELECT value FROM rarray(?1)), walk(id) AS (SELECT id FROM seeds \
+    UNION SELECT l.target FROM walk w JOIN links l ON l.source = w.id AND l.kind IN (0, 1) \
+    UNION SELECT l.source FROM walk w JOIN links l ON l.target = w.id AND l.kind = 0) \
     SELECT id FROM walk UNION SELECT l.source FROM seeds JOIN links l ON l.target = seeds.id AND l.kind = 1";
-/// What the agents `?1` could claim next, and what was parked until a time.
-const CLAIMABLE: &str = "SELECT id FROM (SELECT i.id FROM issues i WHERE i.status = 0 AND i.waits = 0 \
-    AND i.parked = 0 AND i.assignee IS NULL ORDER BY i.priority, i.position LIMIT 1) UNION \
-    SELECT i.id FROM issues i WHERE i.status = 0 AND i.waits = 0 AND i.parked = 0 AND i.assignee IS NOT NULL \
-    AND i.assignee IN rarray(?1) UNION \
-    SELECT id FROM (SELECT i.id FROM issues i WHERE i.status = 2 AND i.parked = 0 \
-    ORDER BY i.priority, i.position LIMIT 1000) UNION \
-    SELECT i.id FROM issues i WHERE i.parked_until IS NOT NULL AND i.status < 4";
+
+const THESE: &str = "SELECT value FROM rarray(?1)";
 const LEASED: &str = "SELECT i.id FROM issues i WHERE i.lease_client IS NOT NULL";
 const QUESTIONS: &str = "SELECT i.id FROM issues i WHERE i.question = 1";
 const HELD: &str =
@@ -72,7 +64,7 @@ fn rows(
 ) -> Result<Vec<StoredRow>, Failure> {
     let statement = format!(
         "SELECT {COLUMNS} FROM issues i CROSS JOIN texts t ON t.key = i.key WHERE i.id IN ({ids}) \
-         ORDER BY i.position, i.id"
+         ORDER BY i.position"
     );
     let mut statement = connection.prepare_cached(&statement)?;
     collect(statement.query(params)?)
@@ -102,7 +94,7 @@ fn state_of(rows: Vec<StoredRow>) -> State {
 /// Returns all issues.
 pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
     let statement = format!(
-        "SELECT {COLUMNS} FROM issues i CROSS JOIN texts t ON t.key = i.key ORDER BY i.position, i.id"
+        "SELECT {COLUMNS} FROM issues i CROSS JOIN texts t ON t.key = i.key ORDER BY i.position"
     );
     let rows = collect(connection.prepare(&statement)?.query([])?)?;
     let unknown_keys = unknown_keys(connection)?;
@@ -116,8 +108,8 @@ pub(super) fn subset(connection: &Connection, subset: &Subset) -> Result<State, 
         Subset::Around(ids) => rows(connection, AROUND, &[&ids_of(&begun(connection, ids)?)])?,
         Subset::Linking(ids) => rows(connection, LINKING, &[&ids_of(ids)])?,
         Subset::Claimable(agents) => {
-            let names = array(agents.iter().map(|agent| storable(agent.as_str())));
-            rows(connection, CLAIMABLE, &[&names])?
+            let ids = Queue::new(connection).claimable(agents)?;
+            rows(connection, THESE, &[&ids_of(&ids)])?
         }
         Subset::HeldBy(agent) => rows(connection, HELD, &[&array([storable(agent.as_str())])])?,
         Subset::Leased => rows(connection, LEASED, &[])?,

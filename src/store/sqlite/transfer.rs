@@ -4,11 +4,9 @@ use rusqlite::Connection;
 
 use super::database::Database;
 use super::error::Failure;
-use super::queue::Queue;
-use super::write::{After, POSITION_BITS, add, add_event, decide_waits, set_unknown_keys};
-use crate::domain::LinkKind;
+use super::write::{add_event, add_state};
 use crate::store::transfer::Transfer;
-use crate::store::{NumberedEvent, State, StoreError, event_format};
+use crate::store::{NumberedEvent, StoreError, event_format};
 
 /// Takes over everything from another store, all or nothing.
 pub(super) async fn take_over(
@@ -57,20 +55,4 @@ fn finish(connection: &Connection, transfer: &Transfer<'_>) -> Result<(), Failur
         add_event(connection, state.position, None)?;
     }
     Ok(())
-}
-
-/// Adds the issues of a state to a database without issues, with their leases, and its other top-level keys.
-pub(super) fn add_state(connection: &Connection, state: &State) -> Result<(), Failure> {
-    let mut linked = Vec::new();
-    for (issue, place) in state.issues.issues().zip(1_i64..) {
-        for link in &issue.attributes.links {
-            linked.push(issue.id);
-            linked.extend((link.kind == LinkKind::Parent).then_some(link.to));
-        }
-        let lease = state.issues.lease(issue.id).cloned();
-        add(connection, &After { issue, lease }, place << POSITION_BITS)?;
-    }
-    // Only when all issues are there can it be decided which of them wait for others.
-    decide_waits(connection, &Queue::new(connection), linked)?;
-    set_unknown_keys(connection, &state.unknown_keys)
 }

@@ -9,17 +9,17 @@ use uuid::Uuid;
 use super::error::Failure;
 use super::queue::{Queue, StoredRow, checksum, set_waits};
 use crate::domain::readiness::{affected_by, is_free};
-use crate::domain::{Event, EventKind, Issue, IssueId, Lease, UnknownKeys};
+use crate::domain::{Event, EventKind, Issue, IssueId, Lease, LinkKind, UnknownKeys};
 use crate::store::json::format::issue_text;
 use crate::store::sql::condition::NameKind;
 use crate::store::sql::rows::{IssueRow, SearchRow, slot, storable};
-use crate::store::{EventPosition, event_format};
+use crate::store::{EventPosition, State, event_format};
 
 /// The distance between the positions of two issues that were filed one after the other, as a power of two.
-pub(super) const POSITION_BITS: u32 = 20;
+const POSITION_BITS: u32 = 20;
 
 /// An issue after an event.
-pub(super) struct After {
+struct After {
     pub issue: Arc<Issue>,
     pub lease: Option<Lease>,
 }
@@ -113,15 +113,23 @@ pub(super) fn newest(connection: &Connection) -> Result<EventPosition, Failure> 
     Ok(newest.unwrap_or_default())
 }
 
+/// Returns the unknown top-level keys.
+pub(super) fn unknown_keys(connection: &Connection) -> Result<UnknownKeys, Failure> {
+    let text: String = connection.query_row("SELECT keys FROM meta", [], |row| row.get(0))?;
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::Damaged(format!("the other top-level keys cannot be read: {error}"))
+    })
+}
+
 /// Sets the unknown top-level keys.
-pub(super) fn set_unknown_keys(connection: &Connection, keys: &UnknownKeys) -> Result<(), Failure> {
+fn set_unknown_keys(connection: &Connection, keys: &UnknownKeys) -> Result<(), Failure> {
     let text = serde_json::to_string(keys).expect("structures of strings are valid JSON");
     connection.prepare_cached("UPDATE meta SET keys = ?1")?.execute([text])?;
     Ok(())
 }
 
 /// Adds an issue at a position. Whether it waits is to be decided after.
-pub(super) fn add(connection: &Connection, after: &After, position: i64) -> Result<(), Failure> {
+fn add(connection: &Connection, after: &After, position: i64) -> Result<(), Failure> {
     const ADD: &str = "INSERT INTO issues (id, position, status, kind, priority, created, modified, active, \
         returns, claims, assignee, holder, filer, lease_claim, lease_client, parked, parked_until, question, waits) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 0)";
@@ -155,6 +163,22 @@ pub(super) fn add(connection: &Connection, after: &After, position: i64) -> Resu
     write_names(connection, key, &BTreeSet::new(), &names(&row, &search))?;
     write_links(connection, None, Some(issue))?;
     count(connection, slot(issue), 1)
+}
+
+/// Adds the issues of a state to a database without issues, with their leases, and its other top-level keys.
+pub(super) fn add_state(connection: &Connection, state: &State) -> Result<(), Failure> {
+    let mut linked = Vec::new();
+    for (issue, place) in state.issues.issues().zip(1_i64..) {
+        for link in &issue.attributes.links {
+            linked.push(issue.id);
+            linked.extend((link.kind == LinkKind::Parent).then_some(link.to));
+        }
+        let lease = state.issues.lease(issue.id).cloned();
+        add(connection, &After { issue, lease }, place << POSITION_BITS)?;
+    }
+    // Only when all issues are there can it be decided which of them wait for others.
+    decide_waits(connection, &Queue::new(connection), linked)?;
+    set_unknown_keys(connection, &state.unknown_keys)
 }
 
 /// Changes an issue. Whether it waits is to be decided after.
@@ -305,7 +329,7 @@ fn count(connection: &Connection, slot: i16, more: i64) -> Result<(), Failure> {
 }
 
 /// Decides which issues wait for others.
-pub(super) fn decide_waits(
+fn decide_waits(
     connection: &Connection,
     queue: &Queue<'_>,
     issues: impl IntoIterator<Item = IssueId>,

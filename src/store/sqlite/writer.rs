@@ -14,16 +14,16 @@ use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
 use super::database::Database;
+use super::edits;
 use super::error::Failure;
 use super::index;
-use super::published;
-use super::queue::{Queue, resolve};
-use super::write::{apply, newest};
-use crate::domain::{Command, CommandTarget, IssueGraph, Timestamp, UnknownKeys, decide};
+use super::transaction::{decide_all, transact};
+use super::write::newest;
+use crate::domain::{Command, Timestamp};
 use crate::store::writer_reply::{
     LapseQueue, MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, UnreceivedReply, WriterReply, queue_is_full,
 };
-use crate::store::{Committed, EventPosition, Outcome, StoreError};
+use crate::store::{Committed, EventPosition, StoreError};
 
 /// How long the thread is idle before it brings the index of searches up to date.
 const IDLE: Duration = Duration::from_millis(50);
@@ -353,10 +353,12 @@ impl Writer {
     ) -> Result<(Vec<WriterReply>, Option<EventPosition>), StoreError> {
         let database = Arc::clone(&self.database);
         let deciding = |connection: &Connection| {
-            published::adopt(&database, connection)?;
+            edits::adopt(&database, connection)?;
             transact(connection, |connection| {
-                let replies: Result<Vec<WriterReply>, Failure> =
-                    batch.iter().map(|request| decide_request(connection, request)).collect();
+                let decided = batch
+                    .iter()
+                    .map(|request| decide_all(connection, &request.commands, request.now));
+                let replies: Result<Vec<WriterReply>, Failure> = decided.collect();
                 let replies = replies?;
                 let has_events =
                     replies.iter().flatten().any(|committed| !committed.events.is_empty());
@@ -458,73 +460,4 @@ pub(super) fn publish(newest: &watch::Sender<EventPosition>, position: EventPosi
         }
         is_newer
     });
-}
-
-/// Runs a transaction that writes.
-pub(super) fn transact<T>(
-    connection: &Connection,
-    run: impl FnOnce(&Connection) -> Result<T, Failure>,
-) -> Result<T, StoreError> {
-    let begun = connection.execute_batch("BEGIN IMMEDIATE");
-    begun.map_err(|error| Failure::from(error).of_change())?;
-    let undo = |error| {
-        let _ = connection.execute_batch("ROLLBACK");
-        error
-    };
-    let done = run(connection).map_err(|failure| undo(failure.of_change()))?;
-    let committed = connection.execute_batch("COMMIT");
-    committed.map_err(|error| undo(Failure::from(error).of_commit()))?;
-    Ok(done)
-}
-
-/// Decides the commands of one caller, each on the state that the one before left: all of them, or none.
-fn decide_request(connection: &Connection, request: &Request) -> Result<WriterReply, Failure> {
-    connection.execute_batch("SAVEPOINT request")?;
-    let mut committed = Committed::default();
-    for command in &request.commands {
-        match decide_command(connection, command, request.now) {
-            Ok((outcome, position)) => {
-                committed.outcomes.push(outcome);
-                committed.events.extend(position);
-            }
-            Err(Failure::Refused(refusal)) => {
-                connection.execute_batch("ROLLBACK TO request; RELEASE request")?;
-                return Ok(Err(StoreError::Refused(refusal)));
-            }
-            Err(failure) => return Err(failure),
-        }
-    }
-    connection.execute_batch("RELEASE request")?;
-    Ok(Ok(committed))
-}
-
-/// Decides a command on the issues of a transaction, and writes what it changes.
-pub(super) fn decide_command(
-    connection: &Connection,
-    command: &Command,
-    now: Timestamp,
-) -> Result<(Outcome, Option<EventPosition>), Failure> {
-    let queue = Queue::new(connection);
-    let keys = match command.target() {
-        CommandTarget::Document => unknown_keys(connection)?,
-        _ => UnknownKeys::default(),
-    };
-    let decided = decide(command, now, &queue, &keys);
-    queue.check()?;
-    if let Some(event) = decided? {
-        let (position, issue) = apply(connection, &queue, &event)?;
-        return Ok((issue, Some(position)));
-    }
-    let CommandTarget::Named(reference) = command.target() else { return Ok((None, None)) };
-    let issue = resolve(connection, reference)?.ok().and_then(|id| queue.issue(id));
-    queue.check()?;
-    Ok((issue, None))
-}
-
-/// Returns the unknown top-level keys.
-pub(super) fn unknown_keys(connection: &Connection) -> Result<UnknownKeys, Failure> {
-    let text: String = connection.query_row("SELECT keys FROM meta", [], |row| row.get(0))?;
-    serde_json::from_str(&text).map_err(|error| {
-        Failure::Damaged(format!("the other top-level keys cannot be read: {error}"))
-    })
 }

@@ -1,12 +1,9 @@
-//! `issues.json` beside the database: edits that people make to it, and the renderings that replace it.
+//! Edits of `issues.json`: which file is one, and how it is merged.
 //!
-//! The text of an issue in the database is its text in the file, so a rendering copies texts, and an edit is found by
-//! comparing checksums.
+//! The text of an issue in the database is its text in the file, so an edit is found by comparing checksums.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension};
 use uuid::Uuid;
@@ -14,36 +11,19 @@ use uuid::Uuid;
 use super::database::Database;
 use super::error::Failure;
 use super::queue::{Queue, checksum};
-use super::write::newest;
-use super::writer::{WriterHandle, decide_command, transact, unknown_keys};
+use super::transaction::{decide_command, transact};
+use super::write::{newest, unknown_keys};
 use crate::domain::{Command, DomainError, Event, Issue, IssueGraph, IssueId, Timestamp};
-use crate::store::json::edits::{has_leftovers, quarantine_conflicts, read_edit, write_note};
-use crate::store::json::fs::{FileFingerprint, lock_at};
+use crate::store::json::edits::{quarantine_conflicts, read_edit, write_note};
 use crate::store::json::lock_check::write_error;
 use crate::store::json::open::{self, OpenError};
-use crate::store::json::publish::{refuse_links, replace_file};
-use crate::store::json::published_note::{Edited, KnownFile, PublishedNote};
-use crate::store::json::render::Sink;
+use crate::store::json::published_note::{KnownFile, PublishedNote};
 use crate::store::json::support::{lock, now};
 use crate::store::json::{format, paths::StorePaths, quarantine};
 use crate::store::published::plan::{
     Comparison, MergePlan, MergeTarget, Versions, decide_merge, find_bases,
 };
 use crate::store::{EventPosition, State, StoreError, event_format};
-
-/// The pause after publishing, as a multiple of the time that it took. Publishing takes at most 5 % of the time.
-const PAUSE_FACTOR: u32 = 20;
-
-/// The result of publishing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Publication {
-    /// The file was up to date.
-    UpToDate,
-    /// The file was written.
-    Written,
-    /// Another process is writing it.
-    Busy,
-}
 
 /// Returns true if `issues.json` may have an edit that this process has not seen.
 pub(super) fn may_be_edited(
@@ -133,14 +113,14 @@ pub(super) fn adopt(database: &Database, connection: &Connection) -> Result<(), 
 
 /// What becomes of a file that shares no issue with the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Foreign {
+pub(super) enum Foreign {
     Refuse,
     Merge,
 }
 
 /// Merges another state of the issues into the store. `edited` lists the issues whose edits were merged before and are
 /// part of that state. Returns `None` for a file that is no edit of this store: it has issues, and shares none with it.
-fn merge(
+pub(super) fn merge(
     connection: &Connection,
     theirs: &State,
     edited: &[(IssueId, usize)],
@@ -301,7 +281,10 @@ impl MergeTarget for Target<'_> {
 
 /// Merges the temporary files of dead processes. A file may be an edit that was exchanged for a rendering and never
 /// examined. The caller holds the publish lock and has the turn.
-fn merge_leftovers(database: &Database, connection: &Connection) -> Result<(), StoreError> {
+pub(super) fn merge_leftovers(
+    database: &Database,
+    connection: &Connection,
+) -> Result<(), StoreError> {
     let (fs, paths) = (&*database.fs, database.paths().map_err(Failure::of_change)?);
     for name in fs.list(&paths.directory).unwrap_or_default() {
         let path = paths.directory.join(&name);
@@ -335,114 +318,4 @@ fn merge_leftovers(database: &Database, connection: &Connection) -> Result<(), S
         fs.remove(&path).map_err(|source| write_error(&path, &source))?;
     }
     Ok(())
-}
-
-/// Returns true if the file shows every change, or is a merged edit with no change after it.
-pub(super) fn is_published(database: &Database, paths: &StorePaths, newest: EventPosition) -> bool {
-    let found = database.fs.fingerprint(&paths.issues).ok().flatten();
-    let note = PublishedNote::read(&*database.fs, paths);
-    found
-        .zip(note)
-        .is_some_and(|(found, note)| found == note.fingerprint && note.position() == newest)
-}
-
-/// Returns how long to wait before the next publication, whichever process made the last one.
-pub(super) fn rest(database: &Database) -> Duration {
-    let Ok(paths) = database.paths() else { return Duration::ZERO };
-    let found = database.fs.fingerprint(&paths.issues).ok().flatten();
-    let Some((found, note)) = found.zip(PublishedNote::read(&*database.fs, &paths)) else {
-        return Duration::ZERO;
-    };
-    let age = SystemTime::now().duration_since(found.modified()).unwrap_or_default();
-    (Duration::from_millis(note.took_ms.unwrap_or(0)) * PAUSE_FACTOR).saturating_sub(age)
-}
-
-/// Writes `issues.json` if it lacks changes, unless another process is writing it.
-///
-/// # Errors
-///
-/// The reason why the file cannot be written. Nothing is lost then.
-pub(super) fn publish(
-    database: &Arc<Database>,
-    writer: &WriterHandle,
-) -> Result<Publication, StoreError> {
-    /// How often the file may be edited while it is being written.
-    const MAX_ROUNDS: usize = 5;
-    let paths = database.paths().map_err(Failure::of_change)?;
-    for _ in 0..MAX_ROUNDS {
-        writer.run(adopt)??;
-        let Some(position) = database.read(newest).map_err(Failure::of_read)? else {
-            return Ok(Publication::UpToDate);
-        };
-        if let Some(problem) = lock(&database.known).problem.clone() {
-            return Err(StoreError::NotSaved(problem));
-        }
-        let fs = &*database.fs;
-        if is_published(database, &paths, position) && !has_leftovers(fs, &paths) {
-            return Ok(Publication::UpToDate);
-        }
-        let failed = |source| write_error(&paths.publish_lock(), &source);
-        let publishing =
-            lock_at(fs, &paths.publish_lock(), &paths.issues, false).map_err(failed)?;
-        let Some(_publishing) = publishing else { return Ok(Publication::Busy) };
-        writer.run(merge_leftovers)??;
-        let position = database.read(newest).map_err(Failure::of_read)?.unwrap_or_default();
-        // The previous lock holder may have written the file, or a user may have edited it.
-        if may_be_edited(database, &paths, position) {
-            continue;
-        }
-        if is_published(database, &paths, position) {
-            return Ok(Publication::UpToDate);
-        }
-        // An edit that is merged from here on must not be the file that is replaced.
-        let expected = lock(&database.known).checked.flatten();
-        if replace(database, writer, &paths, expected)? {
-            return Ok(Publication::Written);
-        }
-    }
-    Err(StoreError::Busy(format!("other programs keep editing {}", paths.issues.display())))
-}
-
-/// Replaces `issues.json` with a rendering. Returns false if it was edited in the meantime.
-fn replace(
-    database: &Arc<Database>,
-    writer: &WriterHandle,
-    paths: &StorePaths,
-    expected: Option<FileFingerprint>,
-) -> Result<bool, StoreError> {
-    let fs = &*database.fs;
-    refuse_links(fs, &paths.issues)?;
-    let merge_displaced = |theirs: State, edited: Edited| {
-        let merging = move |_: &Database, connection: &Connection| {
-            merge(connection, &theirs, &edited, Foreign::Merge).map(drop)
-        };
-        writer.run(merging)?
-    };
-    let replaced = database.read(|connection| {
-        let position = newest(connection)?;
-        let write = |sink: &mut Sink<'_>| render(connection, sink).map_err(io::Error::other);
-        Ok(replace_file(fs, paths, position, expected, write, merge_displaced))
-    });
-    let fingerprint = replaced.map_err(Failure::of_read)?.unwrap_or(Ok(None))?;
-    let Some(fingerprint) = fingerprint else { return Ok(false) };
-    *lock(&database.known) = KnownFile { checked: Some(Some(fingerprint)), problem: None };
-    Ok(true)
-}
-
-/// Writes the bytes of `issues.json`.
-fn render(connection: &Connection, out: &mut impl Write) -> Result<(), String> {
-    const TEXTS: &str =
-        "SELECT t.body FROM issues i CROSS JOIN texts t ON t.key = i.key ORDER BY i.position, i.id";
-    let mut written = || -> Result<(), Box<dyn std::error::Error>> {
-        let mut statement = connection.prepare(TEXTS)?;
-        let mut rows = statement.query([])?;
-        let keys = unknown_keys(connection).map_err(Failure::of_read)?;
-        let texts = std::iter::from_fn(|| match rows.next() {
-            Ok(row) => row.map(|row| Ok(row.get_ref(0)?.as_str()?.to_owned())),
-            Err(error) => Some(Err(error)),
-        });
-        format::write_texts(texts.map(|text| text.map_err(io::Error::other)), &keys, out)?;
-        Ok(())
-    };
-    written().map_err(|error| error.to_string())
 }
