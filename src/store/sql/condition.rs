@@ -297,8 +297,8 @@ impl Selection {
         ways
     }
 
-    /// Selects the keys of the issues that may contain a text, in SQLite, where an index of sequences of three characters
-    /// finds them. `None` if the text is too short for that.
+    /// Selects the keys of the issues that may contain a text, in SQLite, where an index of sequences of three
+    /// characters finds them. `None` if the text is too short for that.
     pub fn may_contain(&mut self, text: &str) -> Option<String> {
         let sequences = self.param(Value::Text(trigrams(text)?));
         let mut found = format!(

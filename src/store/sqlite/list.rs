@@ -90,8 +90,8 @@ fn order(query: &Query, table: &str) -> String {
     written.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the keys of the first issues with some statuses and a classification. Each status, and in the order of filing
-/// each priority, is one range of an index, so only as many rows are read as the page needs.
+/// Returns the keys of the first issues with some statuses and a classification. Each status, and in the order of
+/// filing each priority, is one range of an index, so only as many rows are read as the page needs.
 fn in_order(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let kind =

@@ -1,9 +1,9 @@
 //! A store in a SQLite database beside `issues.json`, shared by the processes of one machine.
 //!
 //! A change: `writer` is the one thread of a process that writes. It takes the turn among processes, merges an edit of
-//! the file if there is one (`edits`), and decides requests in one `transaction`. The rules look at `queue`, which reads
-//! from the database what they ask for; `write` turns an event into rows. `index` brings the index of searches after
-//! them later, and `publish` writes the file.
+//! the file if there is one (`edits`), and decides requests in one `transaction`. The rules look at `queue`, which
+//! reads from the database what they ask for; `write` turns an event into rows. `index` brings the index of searches
+//! after them later, and `publish` writes the file.
 //!
 //! Reads: `read` and `list`, on connections of their own, so that they never wait for a change. Changes by others:
 //! `watch`. The move from another store: `transfer`. Below all of them are `database`, `error` and the tables in

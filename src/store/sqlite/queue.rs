@@ -56,8 +56,8 @@ pub(super) fn checksum(body: &str) -> i64 {
     xxh3_64(body.as_bytes()).cast_signed()
 }
 
-/// The issues within a transaction. A read that fails looks like an issue that is not there until [`check`](Self::check)
-/// tells of it.
+/// The issues within a transaction. A read that fails looks like an issue that is not there, until
+/// [`check`](Self::check) tells of it.
 pub(super) struct Queue<'a> {
     connection: &'a Connection,
     rows: RefCell<HashMap<IssueId, Option<StoredRow>>>,
