@@ -8,7 +8,7 @@
 //! cargo bench -p benches --bench store -- attributes   claims and lists where every fifth issue is blocked
 //! cargo bench -p benches --bench store -- stalls       the waits during a publish and a snapshot
 //! cargo bench -p benches --bench store -- watch        the delay until another process is notified of a change
-//! cargo bench -p benches --bench store -- rows         the store in SQLite beside the log: change, processes, opening, memory
+//! cargo bench -p benches --bench store -- rows         the store in SQLite beside the log
 //! cargo bench -p benches --bench store -- wake         the delay until a waiting caller has claimed an issue
 //! ```
 //!
