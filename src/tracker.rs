@@ -6,6 +6,7 @@ mod bulk;
 mod claims;
 mod clients;
 mod events;
+pub mod external_ids;
 mod leases;
 mod questions;
 mod repeats;
@@ -277,15 +278,6 @@ impl Tracker {
         self.store.list(query).await
     }
 
-    /// Finds one issue.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::get`].
-    pub async fn get_issue(&self, issue: IssueRef) -> Result<Arc<Issue>, StoreError> {
-        self.store.get(issue).await
-    }
-
     /// Completes an open issue, which then waits for review.
     ///
     /// # Errors
@@ -487,7 +479,7 @@ impl Tracker {
         if self.claims.policy != ClaimPolicy::Owned {
             return Ok(requirement);
         }
-        let issue = self.store.get(issue.clone()).await?;
+        let issue = self.get_issue(issue.clone()).await?;
         let is_of_other = issue.holder().is_some_and(|holder| holder.agent != agent.as_str());
         if is_of_other
             && !self.gone_claims(std::slice::from_ref(&issue)).await?.contains_key(&issue.id)
@@ -520,7 +512,8 @@ impl Tracker {
     }
 
     /// Commits commands of one agent, all or none.
-    async fn commit(&self, commands: Vec<Command>) -> Result<Committed, StoreError> {
+    async fn commit(&self, mut commands: Vec<Command>) -> Result<Committed, StoreError> {
+        self.resolve_external(commands.iter_mut().flat_map(Command::references_mut)).await?;
         if let Some(agent) = commands.iter().find_map(Command::agent) {
             self.record_call(agent).await?;
         }
