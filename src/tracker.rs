@@ -160,6 +160,8 @@ pub struct Tracker {
     claims: Arc<ClaimSettings>,
     claimant: Claimant,
     on_question: Option<QuestionHook>,
+    /// Whether git carries the queue between clones, so that an earlier claim can turn up later.
+    joins_clones: bool,
     connected: HttpClients,
     lease_check: LeaseCheck,
     /// The callers that wait for something to claim.
@@ -175,10 +177,16 @@ impl Tracker {
             claims: Arc::default(),
             claimant: Claimant::default(),
             on_question: None,
+            joins_clones: false,
             connected: HttpClients::default(),
             lease_check: LeaseCheck::default(),
             wait_list: WaitList::default(),
         }
+    }
+
+    /// Returns a tracker of a queue that git may carry between clones.
+    pub fn with_clones(self, joins_clones: bool) -> Self {
+        Self { joins_clones, ..self }
     }
 
     /// Returns the time for new changes.

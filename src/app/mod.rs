@@ -160,7 +160,8 @@ impl OpenStore {
         let tracker = opened
             .tracker
             .with_claim_settings(config.claims.settings())
-            .with_question_command(on_question);
+            .with_question_command(on_question)
+            .with_clones(opened.maintenance.is_some());
         Self { tracker, ..opened }
     }
 
