@@ -29,6 +29,28 @@ fn install_keeps_existing_hooks_and_remove_restores_them() {
     assert!(desk.ait(&["hooks", "remove"]).ok().contains("nothing to do"));
 }
 
+/// Some programs have one script for all hooks, which looks at its name.
+#[test]
+fn hooks_that_read_their_own_name_keep_it() {
+    let desk = Desk::new();
+    let by_name = "#!/bin/sh\nbasename \"$0\" >>told\n";
+    desk.write_hook(&desk.hooks().join("prepare-commit-msg"), by_name);
+    // This one needs the file beside it.
+    let beside = "#!/bin/sh\n. \"$(dirname \"$0\")/lib\"\n";
+    desk.write_hook(&desk.hooks().join("post-merge"), beside);
+    let before = tree(&desk.hooks());
+    desk.ait(&["hooks", "install"]).ok();
+    let kept = |name: &str| fs::read_to_string(desk.hooks().join(name)).unwrap();
+    assert_eq!(kept("before-ait/prepare-commit-msg"), by_name);
+    assert_eq!(kept("post-merge.before-ait-hooks"), beside);
+    assert_eq!(desk.states(), (vec!["installed".to_owned(), "installed".to_owned()], 0));
+    desk.commit(&desk.project(), "a").ok();
+    let told = fs::read_to_string(desk.project().join("told")).unwrap();
+    assert_eq!(told, "prepare-commit-msg\n");
+    desk.ait(&["hooks", "remove"]).ok();
+    assert_eq!(tree(&desk.hooks()), before);
+}
+
 #[test]
 fn worktrees_share_hooks_and_remove_deletes_an_empty_directory() {
     let desk = Desk::new();
