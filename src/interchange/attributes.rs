@@ -79,9 +79,12 @@ pub(super) fn has_more_assignees(value: Value<'_>) -> bool {
 }
 
 fn list(value: Value<'_>) -> Option<Vec<Json>> {
-    match value {
-        Value::Cell(_) => None,
-        Value::Json(json) => serde_json::from_str(json.get()).ok(),
+    let Value::Json(json) = value else { return None };
+    match serde_json::from_str(json.get()).ok()? {
+        Json::Array(list) => Some(list),
+        // GraphQL interfaces put lists into pages.
+        Json::Object(mut page) => serde_json::from_value(page.remove("nodes")?).ok(),
+        _ => None,
     }
 }
 

@@ -256,10 +256,10 @@ pub enum Unreadable {
         /// The names in the file, or the first of them.
         found: String,
     },
-    /// A folder has no file with an issue.
+    /// Neither a folder nor a Markdown file has an issue.
     #[error(
-        "no file in the folder has an issue: it can be one of Markdown files with a front matter, as Backlog.md writes \
-         them, or a backup of beads with its issues.jsonl"
+        "no file has an issue: it can be a Markdown file with a front matter that has a title, and an id or a status, as \
+         Backlog.md writes them, or issues.jsonl in a backup of beads"
     )]
     NoFiles,
     /// A JSON document has no list of issues, and is no issue.
@@ -325,6 +325,21 @@ pub fn write(
         FileFormat::Json => json::write(issues, out, written),
         FileFormat::JsonLines => json_lines::write(issues, out, written),
         FileFormat::Csv => csv::write(issues, out, written),
+    }
+}
+
+/// Returns the bytes of a file as UTF-8 if they are UTF-16, as PowerShell and spreadsheets write them. Others stay.
+pub fn decoded(bytes: Vec<u8>) -> Vec<u8> {
+    let unit: fn([u8; 2]) -> u16 = match bytes[..] {
+        [0xff, 0xfe, ..] | [1..0x80, 0, 1..0x80, 0, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] | [0, 1..0x80, 0, 1..0x80, ..] => u16::from_be_bytes,
+        _ => return bytes,
+    };
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    match String::from_utf16(&units) {
+        Ok(text) if rest.is_empty() => text.into_bytes(),
+        _ => bytes,
     }
 }
 

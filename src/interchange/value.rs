@@ -144,8 +144,9 @@ impl Value<'_> {
 
 /// Returns the text, the number, or the name of an object such as a label or a user.
 pub fn name_of(value: &Json) -> Option<String> {
-    const NAMES: [&str; 7] =
-        ["login", "username", "name", "displayName", "fullName", "title", "value"];
+    // MongoDB writes ids and times as objects.
+    const NAMES: [&str; 9] =
+        ["login", "username", "name", "displayName", "fullName", "title", "value", "$oid", "$date"];
     match value {
         Json::String(text) => Some(text.trim().to_owned()),
         Json::Number(number) => Some(number.to_string()),
