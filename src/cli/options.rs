@@ -233,6 +233,7 @@ pub(super) fn agent_name(text: &str) -> Result<AgentName, String> {
 pub(super) fn issue_ref(text: &str) -> Result<IssueRef, String> {
     IssueRef::named(text, MIN_TYPED_DIGITS).map_err(|error| match error {
         DomainError::InvalidReference { given, min_digits } if IssueRef::begun(text).is_some() => {
+            let given = given.trim_start_matches('#');
             format!("{given:?} is too short: type at least {min_digits} hex digits of the id; {SHORT_IDS}")
         }
         DomainError::InvalidReference { given, .. } => format!(

@@ -148,13 +148,22 @@ impl IssueRef {
                 return Err(invalid);
             }
             // No issue has the nil id.
-            Ok(Self { text: name.to_owned(), digits: WHOLE_DIGITS, first: 0 })
+            Ok(Self { text: word.to_owned(), digits: WHOLE_DIGITS, first: 0 })
         })
     }
 
     /// Returns the text if it may be the id or number of an issue in another tracker.
     pub fn external(&self) -> Option<&str> {
-        (self.first == 0 || is_number(&self.text)).then_some(&self.text)
+        let name = self.text.strip_prefix('#').unwrap_or(&self.text);
+        (self.first == 0 || is_number(name)).then_some(name)
+    }
+
+    /// Returns the refusal of a reference that names no issue.
+    pub fn unknown(&self) -> DomainError {
+        match self.first {
+            0 => DomainError::invalid_reference(&self.text, Self::MIN_DIGITS),
+            _ => DomainError::UnknownIssue { reference: self.to_string() },
+        }
     }
 
     /// Parses the name of a branch: `issue-` and at least the first 8 digits of an id, as a word of the name. `None` if

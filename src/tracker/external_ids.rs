@@ -19,7 +19,7 @@ pub fn position(issues: &IndexedIssues, reference: &IssueRef) -> Result<usize, D
     };
     let found: Vec<usize> = (0..issues.len()).filter(is_named).collect();
     match found[..] {
-        [] => by_id,
+        [] => Err(reference.unknown()),
         [only] => Ok(only),
         _ => {
             let candidates = found.iter().map(|at| issues.at(*at).id);

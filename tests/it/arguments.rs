@@ -56,7 +56,7 @@ fn wrong_values() -> Vec<(&'static str, &'static str, Value, &'static [&'static 
         ("list_issues", "take", json!("ten"), &["`take` must be an integer"]),
         ("list_issues", "take", json!(1.5), &["`take` must be an integer"]),
         ("list_issues", "take", json!(u64::MAX), &["from 0 to 500"]),
-        ("list_issues", "issue_id", json!("3f2a9c1"), &["first 8 hex digits", "3f2a9c1"]),
+        ("list_issues", "issue_id", json!("1234567"), &["first 8 hex digits", "1234567"]),
         ("list_issues", "issue_id", json!("00000009"), &["no issue 00000009", "list_issues"]),
         ("get_next_issue", "classification", json!("chore"), &["`classification` must be"]),
         ("close_issue", "resolution", json!("done"), &["\"closed\" or \"rejected\""]),
