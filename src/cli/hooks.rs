@@ -283,6 +283,7 @@ fn describe(state: HookState) -> &'static str {
         HookState::Other => {
             "not installed; another hook is there, which `ait hooks install` keeps and calls"
         }
+        HookState::Blocked => "not installed, and ait may not do that",
         HookState::Overwritten => "overwritten by another hook",
         HookState::Resynced => "overwritten by lefthook: `ait hooks install` corrects that",
     }

@@ -44,6 +44,8 @@ pub enum HookState {
     Overwritten,
     /// lefthook has put its own in the place of ours.
     Resynced,
+    /// ait may not write it, and the user has not added our line.
+    Blocked,
 }
 
 /// A hook of a repository.
@@ -277,7 +279,9 @@ fn lefthook_note(command: &str) -> String {
     let command = shell_words::quote(command);
     let hooks = Hook::ALL.iter().map(|hook| {
         let hook = hook.as_str();
-        format!("{hook}: {{ jobs: [ {{ run: \"{command} hooks run {hook} {{0}} || true\" }} ] }}")
+        // YAML has the texts of JSON.
+        let line = serde_json::json!(format!("{command} hooks run {hook} {{0}} || true"));
+        format!("{hook}: {{ jobs: [ {{ run: {line} }} ] }}")
     });
     format!(
         "lefthook writes its hooks again when its configuration changes, and ours are lost then; to keep them, add to \

@@ -91,6 +91,16 @@ fn install_follows_a_local_hooks_path_and_refuses_a_shared_one() {
     let message = desk.ait(&["hooks", "install"]).refusal();
     assert!(message.contains(".husky/prepare-commit-msg"), "{message}");
     assert!(message.contains("ait hooks run prepare-commit-msg \"$@\""), "{message}");
+    let status = desk.ait(&["hooks", "status"]);
+    assert!(status.out.contains("ait may not do that") && status.code == 1, "{}", status.out);
+    let line = message.split('`').nth(1).unwrap();
+    fs::create_dir_all(desk.project().join(".husky")).unwrap();
+    for hook in ["post-merge", "prepare-commit-msg"] {
+        let file = desk.project().join(".husky").join(hook);
+        fs::write(file, line.replace("prepare-commit-msg", hook)).unwrap();
+    }
+    let status = desk.ait(&["hooks", "status"]).ok();
+    assert!(!status.contains("Note:") && status.matches("installed").count() == 2, "{status}");
     // A global hooks path applies to all repositories.
     desk.git(&["config", "--unset", "core.hooksPath"]);
     let all = desk.root.join("home/hooks");
