@@ -70,13 +70,16 @@ pub enum Field {
 /// Jira's `Parent` is a number.
 const NAMES: [(Field, &[&str]); 22] = [
     (Field::Id, &ID_NAMES),
-    (Field::Title, &["title", "summary", "subject", "name", "taskname"]),
+    (
+        Field::Title,
+        &["title", "summary", "subject", "name", "taskname", "shortdesc", "task", "content"],
+    ),
     (Field::Description, &["description", "body", "desc", "details", "notes", "taskcontent"]),
     (
         Field::Classification,
         &["classification", "type", "issuetype", "workitemtype", "tracker", "kind"],
     ),
-    (Field::Status, &["status", "state", "statename", "currentstate"]),
+    (Field::Status, &["status", "state", "statename", "currentstate", "bugstatus"]),
     (
         Field::StatusCategory,
         &["statusCategory", "statecategory", "stategroup", "statetype", "statedetail"],

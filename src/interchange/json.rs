@@ -46,6 +46,12 @@ pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<FileEntry>, Unreada
     Ok(entries)
 }
 
+/// Returns true if an object is an answer with a list of issues, rather than an issue.
+pub(super) fn is_answer(object: &Document<'_>) -> bool {
+    let has = |key: &&str| object.contains_key(*key);
+    ["issues", "data"].iter().any(has) && !TITLES.iter().any(has)
+}
+
 /// Returns the objects of the entries. Some programs write one document after the other, such as
 /// `gh api --paginate`.
 fn parse<'a>(bytes: &'a [u8], options: &ReadOptions) -> Result<Vec<Item<'a>>, Unreadable> {

@@ -78,8 +78,10 @@ impl FileFormat {
             Some(b'{') => {
                 let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
                 let (first, rest) = bytes.split_at(end);
-                let is_whole = serde_json::from_slice::<&RawValue>(first).is_ok();
-                if is_whole && !rest.trim_ascii().is_empty() {
+                let first = serde_json::from_slice::<IndexMap<String, &RawValue>>(first);
+                // Answers of a program one after the other are documents.
+                let is_issue = first.is_ok_and(|first| !json::is_answer(&first));
+                if is_issue && !rest.trim_ascii().is_empty() {
                     Self::JsonLines
                 } else {
                     // A document, or a single line.
@@ -363,6 +365,7 @@ mod tests {
             ("{\"id\":1}\n", None, Json),
             ("{\"id\":\n{\"id\":2}\n", Some(JsonLines), JsonLines),
             ("{\"id\":\n{\"id\":2}\n", None, Json),
+            ("{\"issues\":[]}\n{\"issues\":[]}\n", None, Json),
             ("title;status\n", None, Csv),
             ("<<<<<<< ours\n", Some(Json), Json),
             ("", Some(JsonLines), JsonLines),

@@ -79,15 +79,21 @@ const STATUSES: [(Status, bool, &str); 6] = [
 
 /// The words for kinds of work besides those of ait.
 const CLASSIFICATIONS: [(Classification, &str); 3] = [
-    (Classification::Bug, "bugfix bugreport defect hotfix regression"),
+    (
+        Classification::Bug,
+        "bugfix bugreport crash defect exception hotfix performanceproblem regression securityproblem usabilityproblem \
+         vulnerability anomalie bogue erro fehler",
+    ),
     (
         Classification::Feature,
-        "enhancement epic feat featurerequest initiative newfeature productbacklogitem story userstory",
+        "enhancement epic feat featurerequest initiative newfeature productbacklogitem story userstory \
+         fonctionnalité funktion historia neuefunktion récit",
     ),
     (
         Classification::Improvement,
-        "change changerequest chore docs documentation impediment maintenance question refactor refactoring \
-         research servicerequest spike subtask support task techdebt technicaldebt technicaltask tests",
+        "change changerequest chore cosmetics docs documentation impediment maintenance question refactor refactoring \
+         research servicerequest spike subtask support task techdebt technicaldebt technicaltask tests \
+         amélioration aufgabe mejora melhoria soustâche subtarea subtarefa tarea tarefa tâche unteraufgabe verbesserung",
     ),
 ];
 
@@ -97,7 +103,7 @@ const OBJECTS: &str = "card incident issue item testcase ticket todo workitem";
 /// The words for priorities, from the first to the last one. Jira has the first and, in older versions, the second of
 /// each line.
 const PRIORITIES: [&str; 5] = [
-    "highest blocker asap donow dringend emergency immediate immédiat inmediata sofort top urgent urgente veryhigh",
+    "highest blocker asap donow dringend emergency immediate immédiat inmediata showstopper sofort top urgent urgente veryhigh",
     "high critical h important alta alto élevée haut haute hoch must musthave",
     "medium major m default med media médio mid mittel moderate moyen moyenne normal should shouldhave",
     "low minor l baixa baja bajo bas basse could couldhave faible niedrig",
@@ -105,7 +111,7 @@ const PRIORITIES: [&str; 5] = [
 ];
 
 /// The words for no value.
-const NOTHING: &str = "none nopriority na nobody notset unassigned undefined unset";
+const NOTHING: &str = "nil none nopriority na nobody notset null unassigned undefined unset";
 
 /// Returns true if a word is in a list.
 fn has(words: &str, word: &str) -> bool {

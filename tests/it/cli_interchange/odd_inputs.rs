@@ -54,6 +54,8 @@ fn joined_and_encoded_files_are_read_whole() {
             "{\n\"id\": \"A\", \"title\": \"one\"}\n{\n\"id\": \"B\", \"title\": \"two\"\n}\n"
                 .into(),
         ),
+        // Answers of Jira.
+        ("a.json", format!("{{\"issues\":{}}}\n{{\"issues\":{}}}\n", page(1), page(2)).into()),
         ("a.csv", "sep=;\nid;title\nA;one\nB;two\n".into()),
         ("a.csv", "Title\nlog in, then out\n\"quoted, with a comma\"\n".into()),
         (
@@ -100,6 +102,26 @@ fn what_cannot_be_read_is_named_as_what_it_is() {
         let (report, _) = imported(name, content);
         assert!(report.contains(expected), "{report}\n{}", String::from_utf8_lossy(content));
     }
+}
+
+#[test]
+fn lists_in_cells_and_words_for_nothing_are_read() {
+    let csv = "Task ID,Task Name,Assignees,Tags,Priority,Parent ID\n\
+               a,one,\"[Ann,Bo]\",\"[x, y]\",null,null\nb,two,[Ann],\"[\"\"x\"\",\"\"y\"\"]\",2,-\n";
+    let (report, issues) = imported("a.csv", csv);
+    assert!(report.contains("another value has their field: Assignees\n"), "{report}");
+    assert!(!report.contains("were not made"), "{report}");
+    assert_eq!(issues.matches("labels [x,y] assignee Ann").count(), 2, "{issues}");
+    let todos = r#"[{"content":"one","status":"pending"},{"content":"two","status":"completed"}]"#;
+    let (_, issues) = imported("a.json", todos);
+    assert!(issues.starts_with("one · created") && issues.contains("two · completed"), "{issues}");
+    let csv = "bug_id,bug_status,resolution,short_desc\n1,RESOLVED,WONTFIX,one\n2,NEW,---,two\n";
+    let (_, issues) = imported("a.csv", csv);
+    assert!(issues.contains("one · rejected") && issues.contains("two · created"), "{issues}");
+    let jira = "Issue key,Summary,Issue Type\nS-1,one,Aufgabe\nS-2,two,Fehler\n";
+    let (_, issues) = imported("a.csv", jira);
+    assert!(issues.contains("one · created improvement"), "{issues}");
+    assert!(issues.contains("two · created bug"), "{issues}");
 }
 
 /// Returns the words that each issue of a list of values of one key gets in a field.
