@@ -114,15 +114,12 @@ fn of_c_library(text: &str) -> Option<NaiveDateTime> {
 /// Parses the day of a week or of a year (ISO 8601, 4.1.3 and 4.1.4), such as 2026-W05-3, 2026W05 or 2026-031. A week
 /// without a day begins on Monday.
 fn of_week(text: &str) -> Option<NaiveDateTime> {
-    let digits = text.replacen('-', "", 2);
-    let forms = if text.contains('W') {
-        [format!("{digits}1"), digits].map(|text| NaiveDate::parse_from_str(&text, "%GW%V%u"))
-    } else {
-        let is_day = text.len() == "2026-031".len() && text.as_bytes()[4] == b'-';
-        let day = || NaiveDate::parse_from_str(text, "%Y-%j");
-        return is_day.then(day)?.ok().map(|day| day.and_time(NaiveTime::MIN));
-    };
-    forms.into_iter().find_map(Result::ok).map(|day| day.and_time(NaiveTime::MIN))
+    let monday = format!("{text}-1");
+    let of_week = [(text, "%G-W%V-%u"), (text, "%GW%V%u"), (&monday, "%G-W%V-%u")];
+    let of_year = Some((text, "%Y-%j")).filter(|_| text.len() == "2026-031".len());
+    let mut dates = of_week.into_iter().chain(of_year);
+    let date = dates.find_map(|(text, form)| NaiveDate::parse_from_str(text, form).ok());
+    date.map(|date| date.and_time(NaiveTime::MIN))
 }
 
 /// Returns a time without the day of the week before it and the name of the time zone in parentheses behind it, and

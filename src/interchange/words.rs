@@ -19,10 +19,9 @@ impl From<Status> for FoundStatus {
 }
 
 /// The words for statuses besides those of ait. The second value says that the issue waits for something else.
-const STATUSES: [(Status, bool, &str); 6] = [
+const STATUSES: [((Status, bool), &str); 6] = [
     (
-        Status::Created,
-        false,
+        (Status::Created, false),
         "accepted approved assigned backlog confirmed defined future icebox ideas inbox intriage needsdesign \
          needstriage new newrequest next nextup notstarted open opened pending planned prioritized proposed queued \
          ready readyfordev readyfordevelopment readytostart readytowork refined reopened requested scheduled selected \
@@ -32,16 +31,14 @@ const STATUSES: [(Status, bool, &str); 6] = [
          zuerledigen",
     ),
     (
-        Status::InProgress,
-        false,
+        (Status::InProgress, false),
         "active building coding committed current design dev developing development doing doingnow executing hooked \
          implementing inanalysis indesign indev indevelopment inprocess investigating inwork ongoing processing progress \
          running started underinvestigation underway wip workinprogress working workingonit \
          emandamento enandamento encours encurso enprogreso inarbeit inbearbeitung 进行中",
     ),
     (
-        Status::Completed,
-        false,
+        (Status::Completed, false),
         "awaitingapproval awaitingmerge awaitingreview codereview forreview inqa instaging intest intesting \
          inverification needsapproval needsreview onstaging patchavailable peerreview pendingapproval pendingreview \
          propen qa qaready readyformerge readyforqa readyforrelease readyforreview readyfortest readyfortesting \
@@ -50,8 +47,7 @@ const STATUSES: [(Status, bool, &str); 6] = [
          enrevisión enrevue emrevisão inprüfung",
     ),
     (
-        Status::Created,
-        true,
+        (Status::Created, true),
         "awaiting awaitingfeedback blocked deferred delayed draft feedback frozen hold impeded infoneeded maybe \
          moreinfoneeded needinfo needsinfo needsmoreinfo onhold onice parked paused pinned postponed shelved snoozed \
          someday somedaymaybe stalled stuck suspended waiting waitingforcustomer waitingforfeedback waitingforreply \
@@ -59,16 +55,14 @@ const STATUSES: [(Status, bool, &str); 6] = [
          blockiert bloqueado bloqué enattente wartend zurückgestellt",
     ),
     (
-        Status::Closed,
-        false,
+        (Status::Closed, false),
         "accomplished archived complete delivered deployed done finished fixed implemented live merged released \
          releasedtoprod releasedtoproduction resolved shipped solved verified \
          abgeschlossen cerrada cerrado concluído erledigt fechado fermé fertig finalizada finalizado geschlossen gelöst \
          hecho listo résolu resolvido resuelto terminé 完成 已完成",
     ),
     (
-        Status::Rejected,
-        false,
+        (Status::Rejected, false),
         "abandoned aborted bydesign cancel canceled cancelled cannotreproduce cantreproduce declined denied discarded \
          dismissed dropped duplicate duplicated invalid nofix nolongerneeded notabug notanissue notneeded notplanned \
          notreproducible obsolete outofscope removed skipped superseded unabletoreproduce willnotdo willnotfix withdrawn \
@@ -102,16 +96,27 @@ const OBJECTS: &str = "card incident issue item testcase ticket todo workitem";
 
 /// The words for priorities, from the first to the last one. Jira has the first and, in older versions, the second of
 /// each line.
-const PRIORITIES: [&str; 5] = [
-    "highest blocker asap donow dringend emergency immediate immédiat inmediata showstopper sofort top urgent urgente veryhigh",
-    "high critical h important alta alto élevée haut haute hoch must musthave",
-    "medium major m default med media médio mid mittel moderate moyen moyenne normal should shouldhave",
-    "low minor l baixa baja bajo bas basse could couldhave faible niedrig",
-    "lowest trivial nicetohave optional verylow wishlist wont wonthave",
+const PRIORITIES: [(u64, &str); 5] = [
+    (
+        0,
+        "highest blocker asap donow dringend emergency immediate immédiat inmediata showstopper sofort top urgent urgente veryhigh",
+    ),
+    (1, "high critical h important alta alto élevée haut haute hoch must musthave"),
+    (
+        2,
+        "medium major m default med media médio mid mittel moderate moyen moyenne normal should shouldhave",
+    ),
+    (3, "low minor l baixa baja bajo bas basse could couldhave faible niedrig"),
+    (4, "lowest trivial nicetohave optional verylow wishlist wont wonthave"),
 ];
 
 /// The words for no value.
 const NOTHING: &str = "nil none nopriority na nobody notset null unassigned undefined unset";
+
+/// Returns what a table has for a word.
+fn found<T: Copy>(table: &[(T, &str)], word: &str) -> Option<T> {
+    table.iter().find(|(_, words)| has(words, word)).map(|(meaning, _)| *meaning)
+}
 
 /// Returns true if a word is in a list.
 fn has(words: &str, word: &str) -> bool {
@@ -139,9 +144,8 @@ pub(super) fn classification_of(text: &str) -> Result<Option<Classification>, ()
     if has(OBJECTS, &word) {
         return Ok(None);
     }
-    let usual = || CLASSIFICATIONS.iter().find(|(_, words)| has(words, &word));
-    let found = Classification::from_word(&word).or_else(|| usual().map(|(kind, _)| *kind));
-    found.map(Some).ok_or(())
+    let ours = Classification::from_word(&word);
+    ours.or_else(|| found(&CLASSIFICATIONS, &word)).map(Some).ok_or(())
 }
 
 /// Returns the classification that the labels give; a bug goes before a feature. Prefixes such as `type:` and `kind/`
@@ -160,9 +164,8 @@ pub(super) fn classification_of_labels(labels: &[String]) -> Option<Classificati
 pub(super) fn status_of(text: &str) -> Option<FoundStatus> {
     let word = squeezed(text);
     let ours = Status::ALL.iter().find(|status| squeezed(status.as_str()) == word);
-    let usual = || STATUSES.iter().find(|(.., words)| has(words, &word));
-    let usual = || usual().map(|(status, is_parked, _)| (*status, *is_parked));
-    let (status, is_parked) = ours.map(|status| (*status, false)).or_else(usual)?;
+    let ours = ours.map(|status| (*status, false));
+    let (status, is_parked) = ours.or_else(|| found(&STATUSES, &word))?;
     Some(FoundStatus { status, is_parked })
 }
 
@@ -208,11 +211,7 @@ pub(super) fn priority_of(text: &str) -> Option<Priority> {
         let behind = || BEFORE_NUMBER.iter().find_map(|before| word.strip_prefix(before));
         number.or_else(|| behind().map(str::to_owned))?.parse().ok()
     };
-    let of_word = |text: &str| {
-        let word = squeezed(text);
-        let number = PRIORITIES.iter().position(|words| has(words, &word))?;
-        Priority::try_from(number as u64).ok()
-    };
+    let of_word = |text: &str| Priority::try_from(found(&PRIORITIES, &squeezed(text))?).ok();
     let of_part = || {
         let parts = text.split(|character: char| !character.is_alphanumeric());
         parts.filter(|part| part.len() > 1).find_map(of_word)

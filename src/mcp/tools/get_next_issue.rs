@@ -96,7 +96,7 @@ async fn held(
     Ok(match &*held.issues {
         [] => {
             let nothing = "You hold no issue.".to_owned();
-            Success::nothing(with_lost_claims(context, &agent, nothing).await?)
+            Success::nothing(with_lost_claims(context, agent, nothing).await?)
         }
         [only] => {
             let neighbours = context.neighbours(&only.issue).await?;

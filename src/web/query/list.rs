@@ -75,7 +75,7 @@ impl ListQuery {
             priorities: priorities(parameters)?,
             labels: labels(parameters)?,
             assignee: parameters.all("assignee").last().map(str::to_owned),
-            parent: issue(&parameters, "parent")?,
+            parent: issue(parameters, "parent")?,
             is_ready: flag(parameters, "ready")?,
             is_blocked: flag(parameters, "blocked")?,
             is_parked: flag(parameters, "parked")?,
