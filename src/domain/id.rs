@@ -155,15 +155,22 @@ impl IssueRef {
     /// Returns the text if it may be the id or number of an issue in another tracker.
     pub fn external(&self) -> Option<&str> {
         let name = self.text.strip_prefix('#').unwrap_or(&self.text);
-        (self.first == 0 || is_number(name)).then_some(name)
+        (self.is_name() || is_number(name)).then_some(name)
+    }
+
+    /// Returns true for a name that is no id of ait, rather than one of zeros.
+    fn is_name(&self) -> bool {
+        let is_zeros = self.text.bytes().all(|byte| matches!(byte, b'0' | b'-'));
+        let is_nil = self.text.len() >= WHOLE_DIGITS && is_zeros;
+        self.first == 0 && self.digits == WHOLE_DIGITS && !is_nil
     }
 
     /// Returns the refusal of a reference that names no issue.
     pub fn unknown(&self) -> DomainError {
-        match self.first {
-            0 => DomainError::invalid_reference(&self.text, Self::MIN_DIGITS),
-            _ => DomainError::UnknownIssue { reference: self.to_string() },
+        if self.is_name() {
+            return DomainError::invalid_reference(&self.text, Self::MIN_DIGITS);
         }
+        DomainError::UnknownIssue { reference: self.to_string() }
     }
 
     /// Parses the name of a branch: `issue-` and at least the first 8 digits of an id, as a word of the name. `None` if
@@ -325,13 +332,16 @@ mod tests {
             ("ABC-12", Some("ABC-12")),
             ("bd-a1b2", Some("bd-a1b2")),
             ("12345678", Some("12345678")),
+            ("00000000", Some("00000000")),
+            ("00000000-0000-0000-0000-000000000000", None),
             ("3f2a9c1e", None),
             (WHOLE, None),
         ] {
             let named = IssueRef::named(given, IssueRef::MIN_DIGITS).unwrap();
             assert_eq!(named.external(), external, "{given}");
             let is_id = given.parse::<IssueRef>().is_ok();
-            assert_eq!(named.range().contains(&IssueId::NIL), !is_id, "{given}");
+            let refusal = named.unknown();
+            assert_eq!(matches!(refusal, DomainError::UnknownIssue { .. }), is_id, "{given}");
         }
         for given in ["", "#", "3f2a9c1", "a b-c", "issue", ".", "title"] {
             assert!(IssueRef::named(given, IssueRef::MIN_DIGITS).is_err(), "{given}");
