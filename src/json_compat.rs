@@ -32,7 +32,7 @@ impl FormatError {
     /// Converts an error of the parser on these bytes.
     pub(crate) fn of(bytes: &[u8], error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
-        Self { line, column, problem: problem(error), hint: hint(bytes) }
+        Self { line, column, problem: problem(error), hint: hint(bytes, error) }
     }
 
     /// Returns true if git left conflict marks in the file.
@@ -52,12 +52,15 @@ pub(crate) fn problem(error: &serde_json::Error) -> String {
     }
 }
 
-fn hint(bytes: &[u8]) -> &'static str {
+fn hint(bytes: &[u8], error: &serde_json::Error) -> &'static str {
     if bytes.trim_ascii().is_empty() {
         return " (the file is empty)";
     }
     if bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(CONFLICT_MARK)) {
         return CONFLICT_HINT;
+    }
+    if error.is_eof() {
+        return " (the file ends here, so it may be cut off)";
     }
     ""
 }

@@ -6,6 +6,7 @@ mod bulk;
 mod claims;
 mod clients;
 mod events;
+pub mod external_ids;
 mod leases;
 mod questions;
 mod repeats;
@@ -159,6 +160,8 @@ pub struct Tracker {
     claims: Arc<ClaimSettings>,
     claimant: Claimant,
     on_question: Option<QuestionHook>,
+    /// Whether git carries the queue between clones, so that an earlier claim can turn up later.
+    joins_clones: bool,
     connected: HttpClients,
     lease_check: LeaseCheck,
     /// The callers that wait for something to claim.
@@ -174,10 +177,16 @@ impl Tracker {
             claims: Arc::default(),
             claimant: Claimant::default(),
             on_question: None,
+            joins_clones: false,
             connected: HttpClients::default(),
             lease_check: LeaseCheck::default(),
             wait_list: WaitList::default(),
         }
+    }
+
+    /// Returns a tracker of a queue that git may carry between clones.
+    pub fn with_clones(self, joins_clones: bool) -> Self {
+        Self { joins_clones, ..self }
     }
 
     /// Returns the time for new changes.
@@ -275,15 +284,6 @@ impl Tracker {
     /// Those of [`Store::list`].
     pub async fn list_issues(&self, query: Query) -> Result<Page, StoreError> {
         self.store.list(query).await
-    }
-
-    /// Finds one issue.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::get`].
-    pub async fn get_issue(&self, issue: IssueRef) -> Result<Arc<Issue>, StoreError> {
-        self.store.get(issue).await
     }
 
     /// Completes an open issue, which then waits for review.
@@ -487,7 +487,7 @@ impl Tracker {
         if self.claims.policy != ClaimPolicy::Owned {
             return Ok(requirement);
         }
-        let issue = self.store.get(issue.clone()).await?;
+        let issue = self.get_issue(issue.clone()).await?;
         let is_of_other = issue.holder().is_some_and(|holder| holder.agent != agent.as_str());
         if is_of_other
             && !self.gone_claims(std::slice::from_ref(&issue)).await?.contains_key(&issue.id)
@@ -520,7 +520,8 @@ impl Tracker {
     }
 
     /// Commits commands of one agent, all or none.
-    async fn commit(&self, commands: Vec<Command>) -> Result<Committed, StoreError> {
+    async fn commit(&self, mut commands: Vec<Command>) -> Result<Committed, StoreError> {
+        self.resolve_external(commands.iter_mut().flat_map(Command::references_mut)).await?;
         if let Some(agent) = commands.iter().find_map(Command::agent) {
             self.record_call(agent).await?;
         }

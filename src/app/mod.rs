@@ -160,7 +160,8 @@ impl OpenStore {
         let tracker = opened
             .tracker
             .with_claim_settings(config.claims.settings())
-            .with_question_command(on_question);
+            .with_question_command(on_question)
+            .with_clones(opened.maintenance.is_some());
         Self { tracker, ..opened }
     }
 
@@ -289,8 +290,11 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
     let mut output = Output::stdout();
     let store = maintenance.map_or_else(|| config.store(), |_| file.display().to_string());
     let (reason, registry) = (config.store_reason(), Registry::for_store(&file));
-    let unused = env::current_dir().ok().filter(|_| config.database.is_none());
-    let unused = unused.and_then(|directory| worktree_copy(&file, &directory));
+    let unused = match (&config.database, env::current_dir()) {
+        (Some(_), _) => Some(config.location.path.clone()).filter(|path| path.is_file()),
+        (None, Ok(directory)) => worktree_copy(&file, &directory),
+        (None, Err(_)) => None,
+    };
     let registry = &registry;
     let unused = unused.as_deref();
     let shown = ShownStore { store: &store, reason: &reason, registry, unused };

@@ -24,7 +24,8 @@ use crate::setup::{ClientHookState, ClientHooks, HookClient, HostEnv};
         the claimed one that the branch names (issue-3f2a9c1e, as a word of its name), or else the only\n\
         one that $AIT_AGENT works on. post-merge notes a merged branch on its issue.\n\n\
         The hooks never block git. Without a store or ait they do nothing; an error is one line on stderr.\n\
-        An existing hook is kept as NAME.before-ait-hooks and runs first.\n\n\
+        An existing hook is kept as NAME.before-ait-hooks, or as before-ait/NAME if it reads its\n\
+        own name, and runs first.\n\n\
         --client names a client of agents instead of git. Its hooks tell an agent what it holds, and release\n\
         its claims when its session ends.\n\n\
         Examples:\n  \
@@ -282,6 +283,7 @@ fn describe(state: HookState) -> &'static str {
         HookState::Other => {
             "not installed; another hook is there, which `ait hooks install` keeps and calls"
         }
+        HookState::Blocked => "not installed, and ait may not do that",
         HookState::Overwritten => "overwritten by another hook",
         HookState::Resynced => "overwritten by lefthook: `ait hooks install` corrects that",
     }

@@ -28,7 +28,8 @@ const MAX_FILES: usize = 100_000;
     csv    exports, any file with a header that names a title\n  \
     folder the tasks of Backlog.md, a backup of beads\n\n\
     Fields for --map: id, title, description, classification, status, statusCategory, resolution, priority, labels, assignee, parent, blocked_by, \
-    createdAt, modifiedAt, closedAt, author, history, comments, number, url. Names that are usual in other trackers \
+    createdAt, modifiedAt, closedAt, parkedUntil, author, history, comments, number, url. Names that are usual in other \
+    trackers \
     are understood without it; columns of other names are kept with the issue.\n\n\
     Issues are identified by their ids, so a second import changes nothing. No issue is ever overwritten: \
     an issue that differs from the one in the store is reported as different, and the store keeps its own. \
@@ -97,6 +98,8 @@ pub(super) async fn run(
     };
     let (form, entries) = if file.is_dir() {
         ("folder", interchange::folder::read(&files_of(file)?, &options))
+    } else if file.extension().is_some_and(|extension| extension == "md") {
+        ("markdown", interchange::folder::read(&[(name.clone(), text_of(file)?)], &options))
     } else {
         let bytes = bytes_of(file)?;
         let form = arguments.form.unwrap_or_else(|| FileFormat::of(&bytes, promised(file)));
@@ -191,7 +194,12 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>> {
     if bytes.len() as u64 > MAX_BYTES {
         bail!("{name} is larger than {MAX_BYTES} bytes: split it, for example by status");
     }
-    Ok(bytes)
+    Ok(interchange::decoded(bytes))
+}
+
+fn text_of(file: &Path) -> Result<String> {
+    let text = String::from_utf8(bytes_of(file)?);
+    text.with_context(|| format!("{} is not UTF-8: save it as UTF-8", file.display()))
 }
 
 /// Returns the files of a folder that have issues, with their paths below it.
@@ -206,10 +214,10 @@ fn files_of(folder: &Path) -> Result<Vec<(String, String)>> {
             if kind.is_dir() && depth < MAX_DEPTH {
                 open.push((path, depth + 1));
             } else if kind.is_file() && interchange::folder::has_issues(&path) {
-                let text = bytes_of(&path)?;
+                let text = text_of(&path)?;
                 bytes += text.len() as u64;
                 let below = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
-                found.push((below, String::from_utf8_lossy(&text).into_owned()));
+                found.push((below, text));
             }
             if found.len() > MAX_FILES || bytes > MAX_BYTES {
                 bail!("{} has too many files of issues: import a part of it", folder.display());

@@ -231,11 +231,9 @@ pub(super) fn agent_name(text: &str) -> Result<AgentName, String> {
 }
 
 pub(super) fn issue_ref(text: &str) -> Result<IssueRef, String> {
-    // Chats and commit messages write #3f2a9c1e.
-    let id = text.strip_prefix('#').unwrap_or(text);
-    let parsed = IssueRef::with_min_digits(id, MIN_TYPED_DIGITS);
-    parsed.map_err(|error| match error {
-        DomainError::InvalidReference { given, min_digits } if IssueRef::begun(id).is_some() => {
+    IssueRef::named(text, MIN_TYPED_DIGITS).map_err(|error| match error {
+        DomainError::InvalidReference { given, min_digits } if IssueRef::begun(text).is_some() => {
+            let given = given.trim_start_matches('#');
             format!("{given:?} is too short: type at least {min_digits} hex digits of the id; {SHORT_IDS}")
         }
         DomainError::InvalidReference { given, .. } => format!(
@@ -246,9 +244,9 @@ pub(super) fn issue_ref(text: &str) -> Result<IssueRef, String> {
     })
 }
 
-/// Returns true if a text can name an issue.
+/// Returns true if a text can be the id of an issue.
 pub(super) fn is_issue_ref(text: &str) -> bool {
-    issue_ref(text).is_ok()
+    IssueRef::with_min_digits(text, MIN_TYPED_DIGITS).is_ok()
 }
 
 /// Parses a time; dates are in the local time zone.

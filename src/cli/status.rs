@@ -51,7 +51,7 @@ struct Report<'a> {
     #[serde(rename = "file")]
     store: &'a str,
     reason: &'a str,
-    /// The copy of the store in this worktree, which is not used.
+    /// The copy of the store in this worktree, or the file beside a database, which is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     unused: Option<&'a Path>,
     /// Why the store cannot be read; then the counts are zero.
@@ -135,7 +135,7 @@ pub struct ShownStore<'a> {
     pub store: &'a str,
     /// Why this store is used.
     pub reason: &'a str,
-    /// The copy of the store in this worktree, which is not used.
+    /// The copy of the store in this worktree, or the file beside a database, which is not used.
     pub unused: Option<&'a Path>,
     /// The processes that use it.
     pub registry: &'a Registry,
@@ -222,8 +222,7 @@ fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()>
     head.part(FAINT, format!("({})", report.reason)).write_wrapped(INDENT, output)?;
     if let Some(unused) = report.unused {
         let unused = sanitize::line(&unused.display().to_string());
-        let line =
-            Line::default().part(FAINT, format!("not used: {unused}, a copy of this worktree"));
+        let line = Line::default().part(FAINT, format!("not used: {unused}"));
         line.write_wrapped(INDENT, output)?;
     }
     let mut counts = Line::default();

@@ -63,7 +63,13 @@ impl Conflict {
             versions[stage - 1] = git(directory, &["cat-file", "blob", object])?;
             is_in_index = true;
         }
-        if !is_in_index {
+        if is_in_index {
+            // A side that removed or renamed the file has not removed the issues.
+            let [base, sides @ ..] = &mut versions;
+            for side in sides.iter_mut().filter(|side| side.is_empty()) {
+                side.clone_from(base);
+            }
+        } else {
             versions = sides_of(&fs::read_to_string(&path).ok()?)?;
         }
         Some(Self { path, versions, is_in_index })

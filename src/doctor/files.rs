@@ -71,8 +71,12 @@ pub(super) fn other_stores(context: &CheckContext) -> Vec<Finding> {
         return vec![Finding::skipped(check, "the store is not in a git repository")];
     };
     let name = paths.issues.file_name().unwrap_or_default();
-    let is_other =
-        |path: &PathBuf| path.file_name() == Some(name) && *path != paths.issues && is_store(path);
+    let is_file = context.database.is_none();
+    let is_moved = |path: &PathBuf| paths_of(path).is_ok_and(|paths| paths.moved().exists());
+    let is_other = |path: &PathBuf| {
+        let is_used = is_file && *path == paths.issues;
+        path.file_name() == Some(name) && !is_used && is_store(path) && !is_moved(path)
+    };
     let mut others: Vec<_> = inside(&root).into_iter().filter(is_other).collect();
     // A copy that git checked out into another worktree is unused; one with a log was used.
     let of_worktrees = worktrees(&root).into_iter().flat_map(|tree| inside(&tree));
@@ -81,24 +85,24 @@ pub(super) fn other_stores(context: &CheckContext) -> Vec<Finding> {
     others.dedup();
     let Some(first) = others.first() else {
         let copy = worktree_copy(&paths.issues, &context.project.working_directory);
-        let copy = copy.map(|copy| {
+        let copy = copy.filter(|_| is_file).map(|copy| {
             let copy = copy.display();
             let reason = &context.reason;
             format!("; {copy} is only a copy that git checked out, and is not used ({reason})")
         });
-        let reason = format!("the only store in {}{}", root.display(), copy.unwrap_or_default());
+        let only = if is_file { "the only store" } else { "no store besides the database" };
+        let reason = format!("{only} in {}{}", root.display(), copy.unwrap_or_default());
         return vec![Finding::ok(check, reason)];
     };
     let reason = format!(
         "{} in this repository, which agents may mistake for the queue",
         counted(others.len(), "other store is", "other stores are")
     );
-    let fix = format!(
-        "`ait import {0}` imports its issues; then remove it. If it is intended, set \
-         ISSUES_FILE={1} where the agents are started",
-        quoted(first),
-        quoted(&paths.issues)
-    );
+    let mut fix = format!("`ait import {}` imports its issues; then remove it", quoted(first));
+    if is_file {
+        let used = quoted(&paths.issues);
+        fix += &format!(". If it is intended, set ISSUES_FILE={used} where the agents are started");
+    }
     let about = others.iter().map(|path| path.display().to_string());
     vec![Finding::warning(check, reason).about(about).fix(fix)]
 }

@@ -20,16 +20,8 @@ pub fn hidden_queue(path: &Path, is_named: bool, working_directory: &Path) -> Op
     let directory = directory_of(file);
     let name = file.file_name()?.to_str()?;
     let shown = file.display();
-    if let Some(listed) =
-        git(directory, &["ls-files", "-t", "--", name]).filter(|out| !out.is_empty())
-    {
-        let fix = if listed.starts_with("S ") {
-            let path = git(directory, &["ls-files", "--full-name", "--", name])?;
-            format!("a sparse checkout leaves it out: `git sparse-checkout add /{path}`")
-        } else {
-            format!("it was removed: `git checkout -- {}`", quoted(file))
-        };
-        return Some(format!("git tracks {shown}, which is not in the working tree; {fix}"));
+    if let Some(why) = left_out(file) {
+        return Some(why);
     }
     let has_index = git(directory, &["rev-parse", "--git-path", "index"])
         .is_some_and(|index| directory.join(index).exists());
@@ -43,8 +35,11 @@ pub fn hidden_queue(path: &Path, is_named: bool, working_directory: &Path) -> Op
         let fix = "nothing is checked out yet: `git checkout`";
         return Some(format!("git tracks {shown}, which is not in the working tree; {fix}"));
     }
-    let copy = worktree_copy(file, working_directory).filter(|_| !is_named)?;
-    let copy = quoted(&copy);
+    let copy = copy_in_worktree(file, working_directory).filter(|_| !is_named)?;
+    if !copy.exists() {
+        return left_out(&copy);
+    }
+    let copy = quoted(&worktree_copy(file, working_directory)?);
     let file = quoted(file);
     Some(format!(
         "this worktree has {copy}, which is not the queue of its repository: that is {file}, which does not exist yet; \
@@ -52,10 +47,28 @@ pub fn hidden_queue(path: &Path, is_named: bool, working_directory: &Path) -> Op
     ))
 }
 
+/// Says that git tracks a file which is not in the working tree, and how to get it back.
+fn left_out(file: &Path) -> Option<String> {
+    let directory = directory_of(file);
+    let name = file.file_name()?.to_str()?;
+    let listed = git(directory, &["ls-files", "-t", "--", name]).filter(|out| !out.is_empty())?;
+    let fix = if listed.starts_with("S ") {
+        let path = git(directory, &["ls-files", "--full-name", "--", name])?;
+        format!("a sparse checkout leaves it out: `git sparse-checkout add /{path}`")
+    } else {
+        format!("it was removed: `git checkout -- {}`", quoted(file))
+    };
+    Some(format!("git tracks {}, which is not in the working tree; {fix}", file.display()))
+}
+
+fn copy_in_worktree(store: &Path, working_directory: &Path) -> Option<PathBuf> {
+    let root = working_directory.ancestors().find(|root| is_work_tree(root))?;
+    Some(root.join(store.file_name()?))
+}
+
 /// Returns the queue in the worktree around a directory, if the store is another one.
 pub fn worktree_copy(store: &Path, working_directory: &Path) -> Option<PathBuf> {
-    let root = working_directory.ancestors().find(|root| is_work_tree(root))?;
-    let copy = root.join(store.file_name()?);
+    let copy = copy_in_worktree(store, working_directory)?;
     let real = |path: &Path| paths_of(path).ok().map(|paths| paths.issues);
     (copy.is_file() && real(&copy) != real(store)).then_some(copy)
 }

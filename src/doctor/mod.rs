@@ -123,7 +123,10 @@ pub async fn examine(context: &CheckContext) -> Report {
     let begun = Instant::now();
     let deadline = begun + LIMIT;
     let groups = match &context.database {
-        Some(url) => vec![(&[Check::Database][..], database::examine(context, url).boxed())],
+        Some(url) => vec![
+            (&[Check::Database][..], database::examine(context, url).boxed()),
+            (&[Check::OtherStores], blocking(context, files::other_stores)),
+        ],
         None => checks_of_files(context),
     };
     let groups = groups.into_iter().chain(checks_of_project(context));

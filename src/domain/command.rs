@@ -288,6 +288,26 @@ impl Command {
         }
     }
 
+    /// Returns the references of the caller to issues.
+    pub fn references_mut(&mut self) -> impl Iterator<Item = &mut IssueRef> {
+        let (named, change) = match self {
+            Self::AddIssue { details, .. } => (None, Some(details)),
+            Self::ChangeIssue { issue, change, .. } => (Some(issue), Some(change)),
+            Self::GetNextIssue { issue, .. } => (issue.as_mut(), None),
+            Self::ReturnIssue { issue, .. }
+            | Self::CompleteIssue { issue, .. }
+            | Self::CloseIssue { issue, .. }
+            | Self::ReopenIssue { issue, .. }
+            | Self::ParkAfterAttempts { issue, .. }
+            | Self::AskHuman { issue, .. }
+            | Self::AnswerQuestion { issue, .. }
+            | Self::RequireVersion { issue, .. }
+            | Self::CommentIssue { issue, .. } => (Some(issue), None),
+            _ => (None, None),
+        };
+        named.into_iter().chain(change.into_iter().flat_map(|change| change.references_mut()))
+    }
+
     /// Returns the agent that changes an issue, if it is one.
     pub fn agent(&self) -> Option<&AgentName> {
         match self {

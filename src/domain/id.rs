@@ -98,7 +98,7 @@ impl<'de> Deserialize<'de> for IssueId {
     }
 }
 
-/// A reference to an issue: its full id or a prefix of it.
+/// A reference to an issue: its full id or a prefix of it, or the name that it has in another tracker.
 ///
 /// A reference has hex digits in upper or lower case; tools and pages demand at least 8. It contains either all hyphens
 /// of a UUID up to its end or none. People and branches also write `#3f2a9c1e` and `issue-3f2a9c1e`.
@@ -131,6 +131,46 @@ impl IssueRef {
         };
         let read = Self::read(id).filter(|read| read.digits >= min_digits);
         read.ok_or_else(|| DomainError::invalid_reference(given, min_digits))
+    }
+
+    /// Parses what people and agents call an issue: a reference, or the id or number that an imported issue has in
+    /// another tracker, as in `12`, `#12`, `ABC-12` or `bd-a1b2`.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::InvalidReference`].
+    pub fn named(given: &str, min_digits: usize) -> Result<Self, DomainError> {
+        Self::with_min_digits(given, min_digits).or_else(|invalid| {
+            let word = given.trim();
+            let name = word.strip_prefix('#').unwrap_or(word);
+            let is_key = name.contains('-') && !name.contains(char::is_whitespace);
+            if !is_key && !is_number(name) {
+                return Err(invalid);
+            }
+            // No issue has the nil id.
+            Ok(Self { text: word.to_owned(), digits: WHOLE_DIGITS, first: 0 })
+        })
+    }
+
+    /// Returns the text if it may be the id or number of an issue in another tracker.
+    pub fn external(&self) -> Option<&str> {
+        let name = self.text.strip_prefix('#').unwrap_or(&self.text);
+        (self.is_name() || is_number(name)).then_some(name)
+    }
+
+    /// Returns true for a name that is no id of ait, rather than one of zeros.
+    fn is_name(&self) -> bool {
+        let is_zeros = self.text.bytes().all(|byte| matches!(byte, b'0' | b'-'));
+        let is_nil = self.text.len() >= WHOLE_DIGITS && is_zeros;
+        self.first == 0 && self.digits == WHOLE_DIGITS && !is_nil
+    }
+
+    /// Returns the refusal of a reference that names no issue.
+    pub fn unknown(&self) -> DomainError {
+        if self.is_name() {
+            return DomainError::invalid_reference(&self.text, Self::MIN_DIGITS);
+        }
+        DomainError::UnknownIssue { reference: self.to_string() }
     }
 
     /// Parses the name of a branch: `issue-` and at least the first 8 digits of an id, as a word of the name. `None` if
@@ -171,7 +211,7 @@ impl IssueRef {
     /// Returns the range of ids that start with a partly typed id, which may be empty. Returns `None` if no id can
     /// start with the text.
     pub fn begun(text: &str) -> Option<RangeInclusive<IssueId>> {
-        Self::read(text).map(|begun| begun.range())
+        Self::read(text.strip_prefix('#').unwrap_or(text)).map(|begun| begun.range())
     }
 
     /// Parses any number of digits of an id.
@@ -205,7 +245,7 @@ impl TryFrom<String> for IssueRef {
     type Error = DomainError;
 
     fn try_from(text: String) -> Result<Self, DomainError> {
-        text.parse()
+        Self::named(&text, Self::MIN_DIGITS)
     }
 }
 
@@ -221,6 +261,12 @@ impl FromStr for IssueRef {
     fn from_str(given: &str) -> Result<Self, DomainError> {
         Self::with_min_digits(given, Self::MIN_DIGITS)
     }
+}
+
+/// Returns true for a number, also that of a part, as in `1.2`.
+fn is_number(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 #[cfg(test)]
@@ -274,6 +320,31 @@ mod tests {
         ] {
             let error = text.parse::<IssueRef>().unwrap_err().to_string();
             assert!(error.contains("first 8"), "{error}");
+        }
+    }
+
+    #[test]
+    fn names_in_other_trackers_are_no_ids_of_ait() {
+        for (given, external) in [
+            ("12", Some("12")),
+            (" #12 ", Some("12")),
+            ("2.1", Some("2.1")),
+            ("ABC-12", Some("ABC-12")),
+            ("bd-a1b2", Some("bd-a1b2")),
+            ("12345678", Some("12345678")),
+            ("00000000", Some("00000000")),
+            ("00000000-0000-0000-0000-000000000000", None),
+            ("3f2a9c1e", None),
+            (WHOLE, None),
+        ] {
+            let named = IssueRef::named(given, IssueRef::MIN_DIGITS).unwrap();
+            assert_eq!(named.external(), external, "{given}");
+            let is_id = given.parse::<IssueRef>().is_ok();
+            let refusal = named.unknown();
+            assert_eq!(matches!(refusal, DomainError::UnknownIssue { .. }), is_id, "{given}");
+        }
+        for given in ["", "#", "3f2a9c1", "a b-c", "issue", ".", "title"] {
+            assert!(IssueRef::named(given, IssueRef::MIN_DIGITS).is_err(), "{given}");
         }
     }
 

@@ -47,6 +47,14 @@ pub struct IssueChange {
 }
 
 impl IssueChange {
+    /// Returns the issues that the change links to, or unlinks.
+    pub fn references_mut(&mut self) -> impl Iterator<Item = &mut IssueRef> {
+        let links = self.links_add.iter_mut().chain(&mut self.links_remove);
+        let parent_and_blockers =
+            self.parent.iter_mut().flatten().chain(self.blocked_by.iter_mut().flatten());
+        parent_and_blockers.chain(links.map(|(_, to)| to))
+    }
+
     /// Decides the change.
     ///
     /// # Errors

@@ -335,7 +335,7 @@ pub fn lacks_only_comments(copy: &Issue, ours: &Issue) -> bool {
 
 /// Returns true if a claim of an agent came too late, because the present holder had claimed the issue before, in
 /// another clone.
-pub(super) fn has_late_claim(issue: &Issue, agent: &str) -> bool {
+pub fn has_late_claim(issue: &Issue, agent: &str) -> bool {
     let Some(claim) = issue.claim_entry() else { return false };
     let is_claim = |entry: &HistoryEntry| {
         is_late(entry) && entry.agent == agent && ActionKind::of(timely_action(entry)).is_claim()

@@ -65,6 +65,14 @@ impl HooksDir {
         Ok(Self { path, set_by, is_in_worktree: is_in_root && !is_in_git, blocker })
     }
 
+    /// Returns the file of a hook to which the user adds our line, if ait may not write it.
+    pub fn file_of_user(&self, hook: Hook) -> Option<PathBuf> {
+        Some(match self.blocker? {
+            Blocker::Husky => self.path.with_file_name(hook.as_str()),
+            Blocker::Shared => self.path.join(hook.as_str()),
+        })
+    }
+
     /// Checks that hooks may be written there.
     ///
     /// # Errors

@@ -12,6 +12,8 @@ use super::{Hook, HooksDir};
 
 /// The suffix under which an existing hook is kept.
 const PREVIOUS_SUFFIX: &str = ".before-ait-hooks";
+/// The directory in which an existing hook keeps its name, because it reads the name to know what to do.
+const PREVIOUS_DIRECTORY: &str = "before-ait";
 /// The beginning of the second line of our scripts.
 const MARK: &str = "# ait hooks ";
 /// What the hooks have that lefthook writes. It writes them again whenever its configuration changes.
@@ -42,6 +44,8 @@ pub enum HookState {
     Overwritten,
     /// lefthook has put its own in the place of ours.
     Resynced,
+    /// ait may not write it, and the user has not added our line.
+    Blocked,
 }
 
 /// A hook of a repository.
@@ -104,13 +108,16 @@ pub struct HookChange {
 pub fn status_of_hooks(directory: &HooksDir, command: &str) -> Result<Vec<HookStatus>> {
     let status = |hook: Hook| {
         let mut path = directory.path.join(hook.as_str());
-        let previous = previous_path(&path);
+        let kept = previous_paths(&path);
         let legacy = with_suffix(&path, LEGACY_SUFFIX);
         let has_pre_commit = read(&path)?.is_some_and(|text| text.contains(PRE_COMMIT));
         if has_pre_commit && (is_ours(&legacy)? || read(&legacy)?.is_none()) {
             path = legacy;
         }
-        let previous = read(&previous)?.map(|_| previous);
+        let mut previous = None;
+        for kept in kept {
+            previous = previous.or(read(&kept)?.map(|_| kept));
+        }
         let script = script(hook, command);
         let state = match read(&path)? {
             None => HookState::Missing,
@@ -163,7 +170,7 @@ pub fn install(
         plan.changes.push(HookChange {
             path: path.clone(),
             what: if *state == HookState::Missing { "new" } else { "replaced" },
-            previous: is_other.then(|| previous_path(path)),
+            previous: if is_other { Some(previous_path(path)?) } else { None },
             script: Some(script(*hook, command)),
         });
     }
@@ -235,7 +242,11 @@ impl HookChange {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         let Some(script) = &self.script else {
             match &self.previous {
-                Some(previous) => fs::rename(previous, &self.path)?,
+                Some(previous) => {
+                    fs::rename(previous, &self.path)?;
+                    // Fails for the directory of the hooks, which is not empty.
+                    let _ = previous.parent().map(fs::remove_dir);
+                }
                 None => fs::remove_file(&self.path)?,
             }
             // Fails for a directory that is not empty, which is to stay.
@@ -251,6 +262,7 @@ impl HookChange {
         file.write_all(script.as_bytes())?;
         file.as_file().sync_all()?;
         if let Some(previous) = &self.previous {
+            previous.parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::rename(&self.path, previous)?;
         }
         file.persist(&self.path)?;
@@ -267,7 +279,9 @@ fn lefthook_note(command: &str) -> String {
     let command = shell_words::quote(command);
     let hooks = Hook::ALL.iter().map(|hook| {
         let hook = hook.as_str();
-        format!("{hook}: {{ jobs: [ {{ run: \"{command} hooks run {hook} {{0}} || true\" }} ] }}")
+        // YAML has the texts of JSON.
+        let line = serde_json::json!(format!("{command} hooks run {hook} {{0}} || true"));
+        format!("{hook}: {{ jobs: [ {{ run: {line} }} ] }}")
     });
     format!(
         "lefthook writes its hooks again when its configuration changes, and ours are lost then; to keep them, add to \
@@ -303,7 +317,8 @@ fn script(hook: Hook, command: &str) -> String {
          {MARK}1: `ait hooks install` wrote this, and `ait hooks remove` takes it back.\n\
          # A hook that was here before is beside it, and runs first.\n\
          ait={command}\n\
-         earlier=\"${{0%/*}}/{name}{PREVIOUS_SUFFIX}\"\n\
+         earlier=\"${{0%/*}}/{PREVIOUS_DIRECTORY}/{name}\"\n\
+         [ -x \"$earlier\" ] || earlier=\"${{0%/*}}/{name}{PREVIOUS_SUFFIX}\"\n\
          if [ -x \"$earlier\" ] && [ \"${{AIT_HOOK-}}\" != {name} ]; then\n\
          \tAIT_HOOK={name} \"$earlier\" \"$@\" || {on_failure}\n\
          fi\n\
@@ -324,9 +339,21 @@ fn has_mark(script: &str) -> bool {
     script.lines().nth(1).is_some_and(|line| line.starts_with(MARK))
 }
 
-/// Where a hook is kept that was there before ours.
-fn previous_path(path: &Path) -> PathBuf {
-    with_suffix(path, PREVIOUS_SUFFIX)
+/// Where a hook may be kept that was there before ours: beside it, or under its own name.
+fn previous_paths(path: &Path) -> [PathBuf; 2] {
+    let directory = path.with_file_name(PREVIOUS_DIRECTORY);
+    [with_suffix(path, PREVIOUS_SUFFIX), directory.join(path.file_name().unwrap_or_default())]
+}
+
+/// Where to keep the hook that is there. A script that reads its own name keeps it; one that looks for files beside it
+/// stays in its directory.
+fn previous_path(path: &Path) -> Result<PathBuf> {
+    const READS_NAME: [&str; 4] = ["basename", "$0", "argv[0]", "__file__"];
+    let text = read(path)?.filter(|text| text.starts_with("#!")).unwrap_or_default();
+    let reads_name = READS_NAME.iter().any(|name| text.contains(name));
+    let stays = !reads_name || text.contains("dirname") || path.is_symlink();
+    let [beside, with_name] = previous_paths(path);
+    Ok(if stays { beside } else { with_name })
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

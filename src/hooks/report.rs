@@ -1,5 +1,6 @@
 //! What `ait hooks` finds, plans or did, for programs and for people.
 
+use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -39,12 +40,25 @@ pub enum Operation {
 ///
 /// A hook cannot be read.
 pub fn status(directory: &HooksDir, command: &str) -> Result<StatusReport> {
-    Ok(StatusReport {
+    let mut hooks = status_of_hooks(directory, command)?;
+    for hook in &mut hooks {
+        if let Some(file) = directory.file_of_user(hook.hook) {
+            let is_called =
+                fs::read_to_string(&file).is_ok_and(|text| text.contains(" hooks run "));
+            hook.state = if is_called { HookState::Installed } else { HookState::Blocked };
+            hook.path = file;
+        }
+    }
+    let mut report = StatusReport {
         directory: directory.path.clone(),
         set_by: directory.set_by.clone(),
-        problem: directory.check_writable(command).err().map(|error| error.to_string()),
-        hooks: status_of_hooks(directory, command)?,
-    })
+        problem: None,
+        hooks,
+    };
+    if !report.is_installed() {
+        report.problem = directory.check_writable(command).err().map(|error| error.to_string());
+    }
+    Ok(report)
 }
 
 impl StatusReport {

@@ -59,9 +59,12 @@ pub(super) fn without_labels(value: Value<'_>, labels: &[Label]) -> Option<Box<R
 /// Returns the name of the first assignee, if it is that of an agent. Elsewhere a word such as `none` can stand for no
 /// assignee, and an `@` before the name; in an export of ait, everything is a name.
 pub(super) fn assignee_of(value: Value<'_>, is_ours: bool) -> Option<String> {
-    let name = match list(value) {
-        Some(list) => list.first().and_then(name_of),
-        None => value.name(),
+    let name = match (list(value), value) {
+        (Some(list), _) => list.first().and_then(name_of),
+        (None, Value::Cell(text)) if !is_ours && text.trim().starts_with('[') => {
+            value.names().into_iter().next()
+        }
+        _ => value.name(),
     }?;
     let name = if is_ours { &*name } else { name.trim_start_matches('@') };
     let name = Some(name).filter(|name| is_ours || !means_nothing(name))?;
@@ -75,25 +78,33 @@ pub(super) fn has_other_links(value: Value<'_>) -> bool {
 
 /// Returns true if a value names more than one assignee.
 pub(super) fn has_more_assignees(value: Value<'_>) -> bool {
-    list(value).is_some_and(|list| list.len() > 1)
+    match value {
+        Value::Cell(text) => text.trim().starts_with('[') && value.names().len() > 1,
+        Value::Json(_) => list(value).is_some_and(|list| list.len() > 1),
+    }
 }
 
 fn list(value: Value<'_>) -> Option<Vec<Json>> {
-    match value {
-        Value::Cell(_) => None,
-        Value::Json(json) => serde_json::from_str(json.get()).ok(),
+    let Value::Json(json) = value else { return None };
+    match serde_json::from_str(json.get()).ok()? {
+        Json::Array(list) => Some(list),
+        // GraphQL interfaces put lists into pages.
+        Json::Object(mut page) => serde_json::from_value(page.remove("nodes")?).ok(),
+        _ => None,
     }
 }
 
 /// Returns the names of other issues in a value: ids, numbers, addresses, or objects that have one of them.
 pub(super) fn names_of_issues(value: Value<'_>) -> Vec<String> {
-    match value {
+    let mut names = match value {
         Value::Cell(_) => value.names(),
         Value::Json(json) => {
             let parsed = serde_json::from_str(json.get());
             parsed.map(|json| names_in(&json)).unwrap_or_default()
         }
-    }
+    };
+    names.retain(|name| name != "0" && !means_nothing(name));
+    names
 }
 
 fn names_in(value: &Json) -> Vec<String> {

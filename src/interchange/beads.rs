@@ -42,7 +42,7 @@ const NOBODY: &str = "beads";
 const CARRIED: [&str; 7] =
     ["_type", "title", "description", "design", "acceptance_criteria", "notes", "comments"];
 /// The other keys that have a meaning.
-const UNDERSTOOD: [&str; 17] = [
+const UNDERSTOOD: [&str; 20] = [
     "id",
     "status",
     "issue_type",
@@ -56,13 +56,27 @@ const UNDERSTOOD: [&str; 17] = [
     "labels",
     "dependencies",
     "deps",
+    "depends_on",
+    "blocked_by",
     "parent",
+    "parent_id",
     "defer_until",
     "pinned",
     "is_template",
 ];
 /// The types of objects that are not work.
-const NO_WORK: [&str; 7] = ["message", "molecule", "gate", "agent", "role", "convoy", "event"];
+const NO_WORK: [&str; 10] = [
+    "message",
+    "molecule",
+    "gate",
+    "agent",
+    "role",
+    "convoy",
+    "event",
+    "merge-request",
+    "rig",
+    "slot",
+];
 
 /// The kinds of dependencies that are links in ait, without separators. The others relate no work.
 const LINKS: [(LinkKind, &[&str]); 4] = [
@@ -264,7 +278,8 @@ impl Bead {
 
     fn links(&self, id: &str, remarks: &mut Remarks) -> Result<Vec<NamedLink>, Fault> {
         let mut links = Vec::new();
-        for dependency in self.list("dependencies").iter().chain(&self.list("deps")) {
+        let lists = ["dependencies", "deps", "depends_on", "blocked_by"].map(|key| self.list(key));
+        for dependency in lists.iter().flatten() {
             let text = |keys: [&str; 2]| {
                 let found = keys.iter().find_map(|key| dependency.get(*key)?.as_str());
                 found.filter(|text| !text.is_empty())
@@ -282,7 +297,9 @@ impl Bead {
                 remarks.drop_link(format!("{kind} {other}"), "ait has no such links");
             }
         }
-        links.extend(self.text("parent")?.map(|id| link_to(LinkKind::Parent, "parent", &id)));
+        for key in ["parent", "parent_id"] {
+            links.extend(self.text(key)?.map(|id| link_to(LinkKind::Parent, "parent", &id)));
+        }
         Ok(links)
     }
 

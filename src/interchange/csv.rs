@@ -54,6 +54,10 @@ const BEFORE: usize = 5;
 /// The fields whose values are texts of agents.
 const TEXTS: [Field; 3] = [Field::Title, Field::Description, Field::Assignee];
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
+/// What separates the cells of a file with one column: its texts may have commas without quotation marks.
+const NO_SEPARATOR: u8 = 0x1f;
+/// With these, the first line tells Excel the separator.
+const SEPARATOR_LINE: &str = "sep=";
 const SHOWN_CHARS: usize = 60;
 
 /// The value of the column `extra`.
@@ -177,11 +181,20 @@ fn unguarded(text: &str) -> &str {
 /// Returns an error if there is no column for the title, or if a column of the mapping is missing.
 pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<FileEntry>, Unreadable> {
     let mut widest = Vec::new();
-    for separator in SEPARATORS {
+    let spaced = text.starts_with(SEPARATOR_LINE).then(|| {
+        let rest = text.split_once('\n').map_or("", |(_, rest)| rest);
+        format!("\n{rest}")
+    });
+    let text = spaced.as_deref().unwrap_or(text);
+    for mut separator in SEPARATORS {
         let mut reader = reader(text, separator);
         let Ok(names) = reader.headers() else { continue };
         let header = Header::of(names, options);
         if header.meanings.contains(&Meaning::Field(Field::Title)) {
+            if header.names.len() == 1 {
+                separator = NO_SEPARATOR;
+                reader = self::reader(text, separator);
+            }
             options.mapping.check(header.names.iter().map(String::as_str))?;
             let date_order = header.date_order((text, separator)).or(options.date_order);
             let options = ReadOptions { date_order, ..options.clone() };

@@ -10,7 +10,7 @@ use super::ImportDraft;
 use super::fields::{EXTRA, common_name};
 use super::value::Value;
 use crate::domain::external_id::{CSV_KEY, JSON_KEY};
-use crate::domain::{AttributeValues, Issue, UnknownKeys};
+use crate::domain::{AttributeValues, Comment, Issue, UnknownKeys};
 use crate::json_compat::without_white_space;
 
 /// Returns the names of the attributes that differ, in the order of the file format; empty if there are none.
@@ -29,7 +29,7 @@ pub fn differences(kept: &Issue, draft: &ImportDraft) -> Vec<String> {
         ("modifiedAt", is_older || kept.modified_at == given.modified_at),
         ("status", kept.status == given.status),
         ("history", is_same(&kept.history, &given.history)),
-        ("comments", is_same(&kept.comments, &given.comments)),
+        ("comments", is_same(&kept.comments, &with_times_of(kept, draft))),
     ];
     let is_stated = |name: &str| !draft.unstated.contains(&name);
     let differing = checks.iter().filter(|(name, is_same)| !is_same && is_stated(name));
@@ -51,6 +51,21 @@ pub fn differences(kept: &Issue, draft: &ImportDraft) -> Vec<String> {
         different_values(kept, given)
     });
     names
+}
+
+/// Returns the comments of a draft. Those without a time have the one that the first import gave them.
+fn with_times_of(kept: &Issue, draft: &ImportDraft) -> Vec<Comment> {
+    let given = draft.issue.issue();
+    let has_no_time = |comment: &Comment| {
+        draft.unstated.contains(&"modifiedAt") && comment.timestamp == given.modified_at
+    };
+    let mut comments = given.comments.clone();
+    for (comment, kept) in comments.iter_mut().zip(&kept.comments) {
+        if has_no_time(comment) {
+            comment.timestamp = kept.timestamp;
+        }
+    }
+    comments
 }
 
 fn is_same<T: PartialEq + Serialize>(kept: &[T], given: &[T]) -> bool {

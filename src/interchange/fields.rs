@@ -49,6 +49,8 @@ pub enum Field {
     ModifiedAt,
     /// The time of closing, or whether the issue is closed.
     ClosedAt,
+    /// Until when the issue waits.
+    ParkedUntil,
     /// Who filed the issue.
     Author,
     /// The history, as `ait export` writes it.
@@ -66,15 +68,18 @@ pub enum Field {
 /// The names of each field, those of other programs in lower case and without separators. If a file has several of
 /// them, the first one in this order holds the field: usually ait's own, but GitHub's `url` is that of the API, and
 /// Jira's `Parent` is a number.
-const NAMES: [(Field, &[&str]); 21] = [
+const NAMES: [(Field, &[&str]); 22] = [
     (Field::Id, &ID_NAMES),
-    (Field::Title, &["title", "summary", "subject", "name", "taskname"]),
+    (
+        Field::Title,
+        &["title", "summary", "subject", "name", "taskname", "shortdesc", "task", "content"],
+    ),
     (Field::Description, &["description", "body", "desc", "details", "notes", "taskcontent"]),
     (
         Field::Classification,
         &["classification", "type", "issuetype", "workitemtype", "tracker", "kind"],
     ),
-    (Field::Status, &["status", "state", "statename", "currentstate"]),
+    (Field::Status, &["status", "state", "statename", "currentstate", "bugstatus"]),
     (
         Field::StatusCategory,
         &["statusCategory", "statecategory", "stategroup", "statetype", "statedetail"],
@@ -160,11 +165,14 @@ const NAMES: [(Field, &[&str]); 21] = [
             "isdone",
             "completed",
             "iscompleted",
+            "complete",
+            "iscomplete",
             "closed",
             "isclosed",
             "finished",
         ],
     ),
+    (Field::ParkedUntil, &["parkedUntil", "deferuntil", "snoozeduntil", "wait"]),
     (Field::Author, &["author", "reporter", "creator", "createdby", "user", "requester"]),
     (Field::History, &["history"]),
     (Field::Comments, &["comments", "comment", "journals"]),
@@ -214,7 +222,10 @@ impl Field {
 
     /// Returns true if several columns together can hold the field.
     fn is_list(self) -> bool {
-        matches!(self, Self::Labels | Self::BlockedBy | Self::ClosedAt | Self::Comments)
+        matches!(
+            self,
+            Self::Labels | Self::Parent | Self::BlockedBy | Self::ClosedAt | Self::Comments
+        )
     }
 }
 

@@ -1,12 +1,13 @@
 //! Folders in which a program keeps its issues in several files: Markdown files with a front matter, such as those of
 //! Backlog.md, and the backups of beads (`bd backup`).
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use super::{FileEntry, ReadOptions, Unreadable, json_lines, json_object};
+use super::{Content, FileEntry, ReadOptions, Unreadable, json_lines, json_object};
 use crate::json_compat;
 
 /// The file of issues of beads.
@@ -18,6 +19,8 @@ const BACKUP: [(&str, &str, Option<&str>); 3] = [
     ("labels.jsonl", "labels", Some("label")),
     ("comments.jsonl", "comments", None),
 ];
+/// How the ids of documents and decisions of Backlog.md begin.
+const PAGES: [&str; 2] = ["doc-", "decision-"];
 /// The folders of Backlog.md whose tasks are over.
 const ENDED: [&str; 2] = ["completed/", "archive/"];
 
@@ -44,17 +47,31 @@ pub fn read(
         let rows = BACKUP.map(|(file, key, value)| (named(file).unwrap_or_default(), key, value));
         return json_lines::read(joined(issues, &rows), options);
     }
-    let objects: Vec<_> = files.iter().filter_map(|(path, text)| object_of(path, text)).collect();
+    let mut objects: Vec<_> =
+        files.iter().filter_map(|(path, text)| object_of(path, text)).collect();
     if objects.is_empty() {
         return Err(Unreadable::NoFiles);
     }
-    json_object::check_keys(objects.iter().map(String::as_str), &options.mapping)?;
-    let read = |(number, object): (usize, &String)| FileEntry {
-        line: 1,
-        item: Some(number),
-        content: json_object::read(object, options),
+    whole_names(&mut objects);
+    let texts: Vec<String> = objects.iter().map(|object| json!(object).to_string()).collect();
+    json_object::check_keys(texts.iter().map(String::as_str), &options.mapping)?;
+    let content = |object: &IndexMap<String, Json>, text: &str| {
+        let name = |key: &str| object.get(key).and_then(Json::as_str).map(str::to_owned);
+        let id = name("id");
+        let is_page = |id: &String| PAGES.iter().any(|page| id.starts_with(page));
+        if id.as_ref().is_some_and(is_page) {
+            let reason = "documents and decisions of Backlog.md are no work".to_owned();
+            return Content::Skipped { id, title: name("title"), reason };
+        }
+        json_object::read(text, options)
     };
-    Ok((1..).zip(&objects).map(read).collect())
+    let entries = objects.iter().zip(&texts).enumerate();
+    let read = |(at, (object, text)): (usize, (_, &String))| FileEntry {
+        line: 1,
+        item: Some(at + 1),
+        content: content(object, text),
+    };
+    Ok(entries.map(read).collect())
 }
 
 /// Returns the lines of a file of issues, with the rows of the other files in their issues.
@@ -87,7 +104,7 @@ fn joined(issues: &str, others: &[(&str, &str, Option<&str>)]) -> String {
 
 /// Returns a Markdown file with a front matter as an object. Returns `None` if the front matter is not that of an
 /// issue: other pages have a title, too.
-fn object_of(path: &str, text: &str) -> Option<String> {
+fn object_of(path: &str, text: &str) -> Option<IndexMap<String, Json>> {
     let text = json_compat::without_byte_order_mark(text.as_bytes());
     let text = str::from_utf8(text).ok()?.replace("\r\n", "\n");
     let (matter, body) = text.strip_prefix("---\n")?.split_once("\n---")?;
@@ -96,7 +113,6 @@ fn object_of(path: &str, text: &str) -> Option<String> {
     if !has("title") || !(has("id") || has("status")) {
         return None;
     }
-    whole_names(&mut values);
     // Backlog.md marks its sections for itself.
     let is_mark = |line: &&str| line.starts_with("<!--") && line.trim_end().ends_with("-->");
     let lines = body.trim_start_matches('-').lines().filter(|line| !is_mark(line));
@@ -106,59 +122,117 @@ fn object_of(path: &str, text: &str) -> Option<String> {
     if ENDED.iter().any(|folder| path.starts_with(folder) || path.contains(&format!("/{folder}"))) {
         values.insert("closed".to_owned(), json!(true));
     }
-    serde_json::to_string(&values).ok()
+    Some(values)
 }
 
-/// Gives numbers of other tasks the prefix that the id of the task has, such as `task-`.
-fn whole_names(values: &mut IndexMap<String, Json>) {
-    let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
-    let id = values.get("id").and_then(Json::as_str).unwrap_or_default().to_owned();
-    let Some((prefix, _)) = id.rsplit_once('-').filter(|_| !is_number(&id)) else { return };
-    let names = values.get_mut("dependencies").and_then(Json::as_array_mut);
-    for name in names.into_iter().flatten() {
-        if let Some(number) = name.as_str().filter(|name| is_number(name)) {
-            *name = json!(format!("{prefix}-{number}"));
+/// Gives each name of another task the form of its id: its case, and for a number the prefix of the task, such as
+/// `task-`.
+fn whole_names(tasks: &mut [IndexMap<String, Json>]) {
+    const NAMES: [&str; 4] = ["dependencies", "parent", "parent_task_id", "parent_task"];
+    let id = |task: &IndexMap<String, Json>| Some(task.get("id")?.as_str()?.to_owned());
+    let ids: HashMap<String, String> =
+        tasks.iter().filter_map(id).map(|id| (id.to_lowercase(), id)).collect();
+    for task in tasks {
+        let own = id(task).unwrap_or_default();
+        let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+        let prefix = own.rsplit_once('-').filter(|_| !is_number(&own)).map(|(prefix, _)| prefix);
+        let name = |name: &str| {
+            let prefix = prefix.filter(|_| is_number(name));
+            let whole = prefix.map_or(name.to_owned(), |prefix| format!("{prefix}-{name}"));
+            ids.get(&whole.to_lowercase()).cloned().unwrap_or(whole)
+        };
+        for key in NAMES {
+            match task.get_mut(key) {
+                Some(Json::String(one)) => *one = name(one),
+                Some(Json::Array(list)) => {
+                    let names = list.iter().filter_map(Json::as_str).map(name);
+                    *list = names.map(Json::from).collect();
+                }
+                _ => {}
+            }
         }
     }
 }
 
 /// Parses the front matter of a file: the part of YAML in which programs write it. These are texts, lists and texts of
-/// several lines.
+/// several lines. What is nested deeper stays a text.
 fn front_matter(text: &str) -> IndexMap<String, Json> {
     let mut values: IndexMap<String, Json> = IndexMap::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
-        let is_key = !line.starts_with([' ', '-', '#']);
+        let is_key = !line.starts_with([' ', '\t', '-', '#', ']']);
         let Some((key, value)) = line.split_once(':').filter(|_| is_key) else { continue };
-        let is_below = |line: &&str| line.starts_with([' ', '-']) || line.trim().is_empty();
+        let is_below =
+            |line: &&str| line.starts_with([' ', '\t', '-', ']']) || line.trim().is_empty();
         let mut below = Vec::new();
         while let Some(line) = lines.next_if(is_below) {
-            below.push(line.trim());
+            below.push(line);
         }
-        let value = value.trim();
-        let list = value.strip_prefix('[').and_then(|list| list.strip_suffix(']'));
-        let value = if let Some(list) = list {
-            json!(list.split(',').map(scalar).filter(|item| !item.is_empty()).collect::<Vec<_>>())
-        } else if value.is_empty() {
-            let items = below.iter().filter_map(|line| line.strip_prefix('-'));
-            json!(items.map(scalar).collect::<Vec<_>>())
-        } else if value.starts_with('>') {
-            json!(below.join(" ").trim())
-        } else if value.starts_with('|') {
-            json!(below.join("\n").trim())
-        } else {
-            let whole =
-                below.iter().fold(value.to_owned(), |whole, line| format!("{whole} {line}"));
-            json!(scalar(&whole))
-        };
-        values.insert(key.trim().to_owned(), value);
+        let value = value_of(value.trim(), &below);
+        values.insert(scalar(key), value);
     }
     values
 }
 
+/// Returns the value of a key, which may go on in the lines below it.
+fn value_of(value: &str, below: &[&str]) -> Json {
+    if value.starts_with(['>', '|']) {
+        let indents = below.iter().filter(|line| !line.trim().is_empty());
+        let indent = indents.map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
+        let lines: Vec<_> =
+            below.iter().map(|line| line.get(indent..).unwrap_or_default()).collect();
+        let separator = if value.starts_with('>') { " " } else { "\n" };
+        return json!(lines.join(separator).trim());
+    }
+    let is_item = |line: &&str| line.trim().starts_with('-');
+    let plain = uncommented(value);
+    if plain.is_empty() && below.iter().all(|line| is_item(line) || line.trim().is_empty()) {
+        let items = below.iter().filter_map(|line| line.trim().strip_prefix('-'));
+        return json!(items.map(scalar).filter(|item| !item.is_empty()).collect::<Vec<_>>());
+    }
+    let whole =
+        below.iter().fold(plain.to_owned(), |whole, line| format!("{whole} {}", line.trim()));
+    let whole = whole.trim();
+    match whole.strip_prefix('[').and_then(|list| list.strip_suffix(']')) {
+        Some(list) => json!(items_of(list)),
+        None if matches!(whole, "null" | "Null" | "NULL" | "~") => Json::Null,
+        None => json!(scalar(whole)),
+    }
+}
+
+/// Splits the items of a list in brackets. Those in quotation marks may have commas.
+fn items_of(list: &str) -> Vec<String> {
+    let mut items = vec![String::new()];
+    let mut open = None;
+    for one in list.chars() {
+        match open {
+            None if one == ',' => items.push(String::new()),
+            None if matches!(one, '\'' | '"') => open = Some(one),
+            Some(mark) if one == mark => open = None,
+            _ => {}
+        }
+        if let Some(item) = items.last_mut().filter(|_| open.is_some() || one != ',') {
+            item.push(one);
+        }
+    }
+    items.iter().map(|item| scalar(item)).filter(|item| !item.is_empty()).collect()
+}
+
+/// Returns a value without the comment behind it.
+fn uncommented(value: &str) -> &str {
+    let is_quoted = value.starts_with(['\'', '"']);
+    if value.starts_with('#') {
+        return "";
+    }
+    match value.split_once(" #").filter(|_| !is_quoted) {
+        Some((value, _)) => value.trim_end(),
+        None => value,
+    }
+}
+
 /// Returns a text without its quotation marks.
 fn scalar(text: &str) -> String {
-    let text = text.trim();
+    let text = uncommented(text.trim());
     let quoted = |mark: char| text.strip_prefix(mark)?.strip_suffix(mark);
     if let Some(text) = quoted('\'') {
         return text.replace("''", "'");
@@ -185,9 +259,20 @@ mod tests {
                 "folded": "a b", "date": "2026-01-02 03:04",
             })
         );
+        let text = "a: b # why\nnothing: ~\nlist: [a, 'b, c',\n  d\n]\ntext: |\n  one\n    two\nnested:\n  a: 1\n  b: 2\n\
+                    quoted: 'x # y' \nlater: [] # none\n\"k\": v";
+        assert_eq!(
+            serde_json::to_value(front_matter(text)).unwrap(),
+            json!({
+                "a": "b", "nothing": null, "list": ["a", "b, c", "d"], "text": "one\n  two",
+                "nested": "a: 1 b: 2", "quoted": "x # y", "later": [], "k": "v",
+            })
+        );
         assert_eq!(object_of("x.md", "# no front matter"), None);
         let task = "---\nid: task-3\ntitle: T\ndependencies: [1.2, task-2]\n---\n";
-        let object: Json = serde_json::from_str(&object_of("x.md", task).unwrap()).unwrap();
-        assert_eq!(object["dependencies"], json!(["task-1.2", "task-2"]));
+        let mut tasks =
+            [task, "---\nid: Task-2\ntitle: T\n---"].map(|text| object_of("x.md", text).unwrap());
+        whole_names(&mut tasks);
+        assert_eq!(tasks[0]["dependencies"], json!(["task-1.2", "Task-2"]));
     }
 }

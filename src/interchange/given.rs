@@ -1,10 +1,11 @@
 //! A value with its name in the file, and what can be wrong with it.
 
 use super::fields::{Field, Meaning};
+use super::times::{self, TimeError};
 use super::value::Value;
-use super::{Blamed, Content};
+use super::{Blamed, Content, ReadOptions};
 use crate::domain::text::shortened;
-use crate::domain::{DomainError, Status};
+use crate::domain::{DomainError, Status, Timestamp};
 
 const SHOWN_CHARS: usize = 60;
 
@@ -56,6 +57,25 @@ impl<'a> Given<'a> {
     pub fn read_as(self, status: Status, why: &str) -> String {
         let name = shortened(self.name, SHOWN_CHARS);
         format!("{name} {} is read as {status}, {why}", self.value.shown())
+    }
+
+    /// Returns the time; `None` for what stands for no time.
+    pub fn time(self, options: &ReadOptions) -> Result<Option<Timestamp>, Fault> {
+        let text = self.value.name();
+        if text.as_deref().is_some_and(times::is_none) {
+            return Ok(None);
+        }
+        let time = text.ok_or(TimeError::Unknown);
+        let time = time.and_then(|text| times::parse(&text, options.date_order));
+        let shown = self.value.shown();
+        time.map(Some).map_err(|error| match error {
+            TimeError::Unknown => self.fault(format_args!(
+                "is {shown}, which is not a time: write it as 2026-01-31T09:30:00Z or 2026-01-31"
+            )),
+            TimeError::Ambiguous => self.fault(format_args!(
+                "is {shown}, where day and month may be either way round: write it as 2026-01-31"
+            )),
+        })
     }
 
     pub fn fault(self, problem: impl std::fmt::Display) -> Fault {

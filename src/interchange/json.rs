@@ -46,11 +46,36 @@ pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<FileEntry>, Unreada
     Ok(entries)
 }
 
-/// Returns the objects of the entries.
+/// Returns true if an object is an answer with a list of issues, rather than an issue.
+pub(super) fn is_answer(object: &Document<'_>) -> bool {
+    let has = |key: &&str| object.contains_key(*key);
+    ["issues", "data"].iter().any(has) && !TITLES.iter().any(has)
+}
+
+/// Returns the objects of the entries. Some programs write one document after the other, such as
+/// `gh api --paginate`.
 fn parse<'a>(bytes: &'a [u8], options: &ReadOptions) -> Result<Vec<Item<'a>>, Unreadable> {
+    let mut items = Vec::new();
+    for document in serde_json::Deserializer::from_slice(bytes).into_iter() {
+        let document = document.map_err(|error| FormatError::of(bytes, &error))?;
+        items.extend(items_of(document, options)?);
+    }
+    Ok(items)
+}
+
+/// Returns the objects of a list. Their program may have put them into a list for each page.
+fn plain<'a>(list: Vec<&'a RawValue>) -> Vec<Item<'a>> {
+    let items = list.into_iter().map(|item| match serde_json::from_str(item.get()) {
+        Ok(page) if item.get().starts_with('[') => plain(page),
+        _ => vec![Item::plain(item)],
+    });
+    items.flatten().collect()
+}
+
+/// Returns the objects of a document.
+fn items_of<'a>(whole: &'a RawValue, options: &ReadOptions) -> Result<Vec<Item<'a>>, Unreadable> {
+    let bytes = whole.get().as_bytes();
     let fault = |error| Unreadable::from(FormatError::of(bytes, &error));
-    let plain = |list: Vec<&'a RawValue>| list.into_iter().map(Item::plain).collect();
-    let whole: &RawValue = serde_json::from_slice(bytes).map_err(fault)?;
     if let Some(path) = &options.items {
         let mut at = whole;
         for key in path.split('.') {
@@ -63,8 +88,9 @@ fn parse<'a>(bytes: &'a [u8], options: &ReadOptions) -> Result<Vec<Item<'a>>, Un
         return list
             .map_err(|_| Unreadable::NoList { path: path.clone(), found: described(whole) });
     }
-    if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return serde_json::from_slice(bytes).map(plain).map_err(fault);
+    if whole.get().starts_with('[') {
+        let list: Vec<&RawValue> = serde_json::from_slice(bytes).map_err(fault)?;
+        return Ok(programs::in_buckets(&list).unwrap_or_else(|| plain(list)));
     }
     let document: Document<'a> = serde_json::from_slice(bytes).map_err(fault)?;
     if let Some(issues) = document.get("issues") {
@@ -73,7 +99,8 @@ fn parse<'a>(bytes: &'a [u8], options: &ReadOptions) -> Result<Vec<Item<'a>>, Un
             found: described(whole),
         });
     }
-    if let Some(items) = programs::items(&document) {
+    let items = programs::items(&document).or_else(|| programs::in_buckets(&[whole]));
+    if let Some(items) = items {
         return Ok(items);
     }
     let lists = lists_in(whole);

@@ -31,7 +31,7 @@ pub fn read(mut text: String, options: &ReadOptions) -> Result<Vec<FileEntry>, U
         let chunk = text.split_off(line_break.map_or(0, |at| at + 1));
         for line in chunk.rsplit('\n') {
             number -= 1;
-            if !line.trim().is_empty() {
+            if !line.trim_matches(|one: char| one == '\u{feff}' || one.is_whitespace()).is_empty() {
                 let content = content(line, number == last, options);
                 entries.push(FileEntry { line: number, item: None, content });
             }
@@ -47,6 +47,8 @@ pub fn read(mut text: String, options: &ReadOptions) -> Result<Vec<FileEntry>, U
 }
 
 fn content(line: &str, is_last: bool, options: &ReadOptions) -> Content {
+    // Files that were joined have a mark each.
+    let line = line.trim_start_matches('\u{feff}');
     let mended = json_compat::without_lone_surrogates(line.as_bytes());
     let mended = mended.and_then(|bytes| String::from_utf8(bytes).ok());
     let line = mended.as_deref().unwrap_or(line);

@@ -1,6 +1,7 @@
 //! One JSON object: a complete ait issue, an issue of beads, or one of other programs, scripts and people.
 
 use indexmap::IndexSet;
+use serde::de::IgnoredAny;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::fields::{Field, Mapping, Meaning};
@@ -20,11 +21,15 @@ const MAX_KEYS: usize = 1000;
 pub(super) fn read(text: &str, options: &ReadOptions) -> Content {
     let mut values: Values = match serde_json::from_str(text) {
         Ok(values) => values,
-        // The parser of issues names what it found instead of an issue.
-        Err(_) => match serde_json::from_str::<Issue>(text) {
-            Ok(issue) => return ours(issue, text),
-            Err(error) => return refused(&Values::new(), Fault::of(json_compat::problem(&error))),
-        },
+        Err(_) => {
+            // The parser of issues names what it found instead of an issue, but also reads invalid JSON that far.
+            let invalid = serde_json::from_str::<IgnoredAny>(text).err();
+            let error = match serde_json::from_str::<Issue>(text) {
+                Ok(issue) => return ours(issue, text),
+                Err(error) => invalid.unwrap_or(error),
+            };
+            return refused(&Values::new(), Fault::of(json_compat::problem(&error)));
+        }
     };
     let is_whole = values.contains_key("classification") && values.contains_key("history");
     // An issue of ait keeps the keys of the program that it came from.

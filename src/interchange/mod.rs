@@ -78,8 +78,10 @@ impl FileFormat {
             Some(b'{') => {
                 let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
                 let (first, rest) = bytes.split_at(end);
-                let is_whole = serde_json::from_slice::<&RawValue>(first).is_ok();
-                if is_whole && !rest.trim_ascii().is_empty() {
+                let first = serde_json::from_slice::<IndexMap<String, &RawValue>>(first);
+                // Answers of a program one after the other are documents.
+                let is_issue = first.is_ok_and(|first| !json::is_answer(&first));
+                if is_issue && !rest.trim_ascii().is_empty() {
                     Self::JsonLines
                 } else {
                     // A document, or a single line.
@@ -256,10 +258,10 @@ pub enum Unreadable {
         /// The names in the file, or the first of them.
         found: String,
     },
-    /// A folder has no file with an issue.
+    /// Neither a folder nor a Markdown file has an issue.
     #[error(
-        "no file in the folder has an issue: it can be one of Markdown files with a front matter, as Backlog.md writes \
-         them, or a backup of beads with its issues.jsonl"
+        "no file has an issue: it can be a Markdown file with a front matter that has a title, and an id or a status, as \
+         Backlog.md writes them, or issues.jsonl in a backup of beads"
     )]
     NoFiles,
     /// A JSON document has no list of issues, and is no issue.
@@ -328,6 +330,21 @@ pub fn write(
     }
 }
 
+/// Returns the bytes of a file as UTF-8 if they are UTF-16, as PowerShell and spreadsheets write them. Others stay.
+pub fn decoded(bytes: Vec<u8>) -> Vec<u8> {
+    let unit: fn([u8; 2]) -> u16 = match bytes[..] {
+        [0xff, 0xfe, ..] | [1..0x80, 0, 1..0x80, 0, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] | [0, 1..0x80, 0, 1..0x80, ..] => u16::from_be_bytes,
+        _ => return bytes,
+    };
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    match String::from_utf16(&units) {
+        Ok(text) if rest.is_empty() => text.into_bytes(),
+        _ => bytes,
+    }
+}
+
 fn count_of_lines(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
@@ -348,6 +365,7 @@ mod tests {
             ("{\"id\":1}\n", None, Json),
             ("{\"id\":\n{\"id\":2}\n", Some(JsonLines), JsonLines),
             ("{\"id\":\n{\"id\":2}\n", None, Json),
+            ("{\"issues\":[]}\n{\"issues\":[]}\n", None, Json),
             ("title;status\n", None, Csv),
             ("<<<<<<< ours\n", Some(Json), Json),
             ("", Some(JsonLines), JsonLines),

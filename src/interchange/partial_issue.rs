@@ -10,7 +10,6 @@ use super::attributes::{self, NamedLink};
 use super::defaults::{AGENT, agent};
 use super::fields::{EXTRA, Field};
 use super::given::{Fault, Given};
-use super::times::{self, TimeError};
 use super::value::{self, Value};
 use super::words::{self, FoundStatus};
 use super::{Content, ImportDraft, ReadOptions, Remarks, comments, defaults};
@@ -113,7 +112,8 @@ impl<'a> PartialIssue<'a> {
         let derived = history.is_none().then(|| self.history(status, created_at, times.closed));
         let mut attributes = self.attributes(options)?;
         let derived_for = derived.is_some().then_some(status);
-        attributes.parked = self.parked(found, modified_at);
+        let found = FoundStatus { status, ..found };
+        attributes.parked = self.parked(found, modified_at, options)?;
         let kept = KeptValues { derived_for, attributes: &attributes, not_comments };
         let mut unknown_keys = self.unknown_keys(&kept, &mut remarks)?;
         let others = Attributes::take_from(&mut unknown_keys);
@@ -185,23 +185,7 @@ impl<'a> PartialIssue<'a> {
     }
 
     fn times(&self, options: &ReadOptions) -> Result<Times, Fault> {
-        let time = |given: Given<'_>| {
-            let text = given.value.name();
-            if text.as_deref().is_some_and(times::is_none) {
-                return Ok(None);
-            }
-            let time = text.ok_or(TimeError::Unknown);
-            let time = time.and_then(|text| times::parse(&text, options.date_order));
-            let shown = given.value.shown();
-            time.map(Some).map_err(|error| match error {
-                TimeError::Unknown => given.fault(format_args!(
-                    "is {shown}, which is not a time: write it as 2026-01-31T09:30:00Z or 2026-01-31"
-                )),
-                TimeError::Ambiguous => given.fault(format_args!(
-                    "is {shown}, where day and month may be either way round: write it as 2026-01-31"
-                )),
-            })
-        };
+        let time = |given: Given<'_>| given.time(options);
         let created = self.filled(Field::CreatedAt).map(time).transpose()?.flatten();
         let modified = self.filled(Field::ModifiedAt).map(time).transpose()?.flatten();
         let mut times = Times { created, modified, closed: None, is_closed: None };
@@ -257,14 +241,19 @@ impl<'a> PartialIssue<'a> {
                         by_category
                     }
                     (Some(by_word), None) => by_word,
-                    (None, None) => match by_time.filter(|_| times.is_closed.is_some()) {
-                        Some(by_time) => {
-                            let why = "because the file says whether it is closed";
-                            remarks.guess(given.read_as(by_time.status, why));
-                            by_time
-                        }
-                        None => return Err(given.unknown_word(Field::Status, Status::words())),
-                    },
+                    (None, None) => {
+                        let by_part = || {
+                            let found = words::status_in(word.as_deref()?)?;
+                            Some((found, "by a part of it"))
+                        };
+                        let (found, why) = by_time
+                            .filter(|_| times.is_closed.is_some())
+                            .map(|found| (found, "because the file says whether it is closed"))
+                            .or_else(by_part)
+                            .ok_or_else(|| given.unknown_word(Field::Status, Status::words()))?;
+                        remarks.guess(given.read_as(found.status, why));
+                        found
+                    }
                 };
                 // Elsewhere the word of ait for work that waits for review is often the last one.
                 let is_ambiguous = category.is_none() && !self.is_ours;
@@ -288,11 +277,25 @@ impl<'a> PartialIssue<'a> {
         }))
     }
 
-    /// Returns why the issue is parked, if its status says that it waits for something.
-    fn parked(&self, found: FoundStatus, since: Timestamp) -> Option<Parked> {
-        let word = self.name(Field::Status).filter(|_| found.is_parked)?;
-        let reason = format!("{:?} in the imported file", shortened(&word, SHOWN_CHARS));
-        Some(Parked { reason, since, by: AGENT.to_owned(), until: None, question: None })
+    /// Returns why the issue is parked, if its status says that it waits for something, or if it waits until a time to
+    /// come.
+    fn parked(
+        &self,
+        found: FoundStatus,
+        since: Timestamp,
+        options: &ReadOptions,
+    ) -> Result<Option<Parked>, Fault> {
+        let until = self.filled(Field::ParkedUntil).map(|given| given.time(options));
+        let until = until.transpose()?.flatten();
+        let is_over = until.is_some_and(|until| until <= options.now);
+        let waits = found.is_parked || until.is_some() && found.status == Status::Created;
+        if is_over || !waits {
+            return Ok(None);
+        }
+        let word = self.name(Field::Status).filter(|_| found.is_parked);
+        let word = word.map(|word| format!("{:?}", shortened(&word, SHOWN_CHARS)));
+        let reason = format!("{} in the imported file", word.as_deref().unwrap_or("deferred"));
+        Ok(Some(Parked { reason, since, by: AGENT.to_owned(), until, question: None }))
     }
 
     fn comments(&self, options: &ReadOptions, otherwise: Timestamp) -> Result<ReadComments, Fault> {
@@ -553,7 +556,9 @@ fn is_blocked(status: String) -> bool {
 fn is_understood(given: Given<'_>) -> bool {
     match given.field {
         Some(Field::Parent | Field::BlockedBy) => !attributes::has_other_links(given.value),
-        Some(Field::Id | Field::Number | Field::Url | Field::Resolution) => true,
+        Some(Field::Id | Field::Number | Field::Url | Field::Resolution | Field::ParkedUntil) => {
+            true
+        }
         _ => false,
     }
 }
@@ -564,7 +569,7 @@ fn is_other(given: Given<'_>, derived_for: Option<Status>) -> bool {
     match given.field {
         None => !matches!(given.value, Value::Cell(text) if text.trim().is_empty()),
         Some(_) if given.value.is_blank() => false,
-        Some(Field::Resolution | Field::Number | Field::Url) => true,
+        Some(Field::Resolution | Field::Number | Field::Url | Field::ParkedUntil) => true,
         // An id of another program still names the issue there.
         Some(Field::Id) => name().is_none_or(|id| value::our_id(&id).is_none()),
         Some(Field::Author) => derived_for.is_none() || name().is_none(),

@@ -7,7 +7,7 @@
 //! | Trello | cards with the names of their lists, members, checklists and comments |
 //! | Jira, Azure DevOps | the values in `fields` |
 //! | Taskwarrior | names of its own, deleted and recurring tasks |
-//! | Redmine, Vikunja, Linear | relations; numbers of priorities |
+//! | Redmine, Vikunja, Linear | relations; numbers of priorities; the tasks in buckets |
 
 use indexmap::IndexMap;
 use serde_json::value::{RawValue, to_raw_value};
@@ -98,15 +98,17 @@ fn card(card: Json, [lists, members, checklists, actions]: &[Json; 4]) -> String
     let is_unknown = column["name"].as_str().is_none_or(|name| words::status_of(name).is_none());
     // An id begins with the time of the card, in seconds.
     let seconds = card["id"].as_str().and_then(|id| u32::from_str_radix(id.get(..8)?, 16).ok());
+    let is_done = card["closed"] == true || card["dueComplete"] == true || column["closed"] == true;
+    let category = if is_done { "done" } else { "new" };
     let adapted = json!({
         "id": card["id"], "title": card["name"],
         "description": defaults::with_sections(description, sections),
-        "status": column["name"], "statusCategory": is_unknown.then_some("new"),
-        "done": card["closed"] == true || card["dueComplete"] == true || column["closed"] == true,
+        "status": column["name"], "statusCategory": is_unknown.then_some(category), "done": is_done,
         "labels": rows(&card["labels"]).iter().map(label).collect::<Vec<_>>(),
         "assignees": assignees.collect::<Vec<_>>(), "comments": comments, "createdAt": seconds,
         "modifiedAt": card["dateLastActivity"], "number": card["idShort"], "url": card["url"],
-        "due": card["due"],
+        "due": card["due"], "start": card["start"], "attachments": card["attachments"],
+        "customFieldItems": card["customFieldItems"], "isTemplate": card["isTemplate"],
     });
     adapted.to_string()
 }
@@ -122,48 +124,60 @@ fn task_master<'a>(document: &Document<'a>) -> Option<Vec<Item<'a>>> {
     };
     let mut items = Vec::new();
     for (tag, document) in &tags {
-        for origin in list(document.get("tasks")?)? {
-            let task: Document<'a> = serde_json::from_str(origin.get()).ok()?;
-            if !["subtasks", "dependencies"].iter().any(|key| task.contains_key(*key)) {
-                return None;
-            }
-            items.push(Item { origin, adapted: Some(self::task(parsed(origin), tag, None)) });
-            let whole = parsed(origin);
-            for origin in
-                task.get("subtasks").and_then(|subtasks| list(subtasks)).unwrap_or_default()
-            {
-                let adapted = self::task(parsed(origin), tag, Some(&whole));
-                items.push(Item { origin, adapted: Some(adapted) });
-            }
+        let tasks = list(document.get("tasks")?)?;
+        let is_theirs = |origin: &&RawValue| {
+            let task = parsed(origin);
+            ["subtasks", "dependencies"].iter().any(|key| task.get(*key).is_some())
+        };
+        if !tasks.is_empty() && !tasks.iter().any(is_theirs) {
+            return None;
         }
+        add_tasks(tasks, tag, None, &mut items);
     }
     (!items.is_empty()).then_some(items)
 }
 
+/// Adds tasks of task-master, each with its subtasks behind it. `whole` is the number of the task that they are parts
+/// of.
+fn add_tasks<'a>(
+    tasks: Vec<&'a RawValue>,
+    tag: &str,
+    whole: Option<&str>,
+    items: &mut Vec<Item<'a>>,
+) {
+    let of_all: Vec<Json> = tasks.iter().map(|task| parsed(task)["id"].clone()).collect();
+    for origin in tasks {
+        let task = parsed(origin);
+        let number = text_of(&task["id"]);
+        let number = whole.map_or(number.clone(), |whole| format!("{whole}.{number}"));
+        let siblings: Vec<&Json> = of_all.iter().filter(|id| **id != task["id"]).collect();
+        let subtasks: Option<Document<'a>> = serde_json::from_str(origin.get()).ok();
+        let subtasks = subtasks.and_then(|task| list(task.get("subtasks")?)).unwrap_or_default();
+        let adapted = self::task(task, tag, &number, whole.map(|whole| (whole, &siblings[..])));
+        items.push(Item { origin, adapted: Some(adapted) });
+        add_tasks(subtasks, tag, Some(&number), items);
+    }
+}
+
+fn text_of(json: &Json) -> String {
+    json.as_str().map_or(json.to_string(), str::to_owned)
+}
+
 /// Returns a task of task-master under the number that it has in its tag. An address of its own tells tasks of
-/// different tags apart.
-fn task(mut task: Json, tag: &str, whole: Option<&Json>) -> String {
-    let text = |json: &Json| json.as_str().map_or(json.to_string(), str::to_owned);
+/// different tags apart. A subtask comes with the number of its whole and the ids of the other subtasks there.
+fn task(mut task: Json, tag: &str, number: &str, whole: Option<(&str, &[&Json])>) -> String {
     let Some(values) = task.as_object_mut() else { return task.to_string() };
-    let mut number = text(&values.remove("id").unwrap_or_default());
-    if let Some(whole) = whole {
-        let whole_number = text(&whole["id"]);
+    values.remove("id");
+    if let Some((whole, siblings)) = whole {
         // A number names a subtask of the same task, if there is one; 2.1 is one of another task.
-        let siblings = whole["subtasks"].as_array().cloned().unwrap_or_default();
-        let is_sibling = |on: &Json| siblings.iter().any(|sibling| sibling["id"] == *on);
+        let name = |on: &Json| match text_of(on) {
+            on_text if siblings.contains(&on) => format!("{whole}.{on_text}"),
+            on_text => on_text,
+        };
         let dependencies = values.get("dependencies").and_then(Json::as_array);
-        let dependencies: Vec<String> = dependencies
-            .into_iter()
-            .flatten()
-            .map(
-                |on| {
-                    if is_sibling(on) { format!("{whole_number}.{}", text(on)) } else { text(on) }
-                },
-            )
-            .collect();
-        number = format!("{whole_number}.{number}");
+        let dependencies: Vec<String> = dependencies.into_iter().flatten().map(name).collect();
         values.insert("dependencies".to_owned(), json!(dependencies));
-        values.insert("parent".to_owned(), json!(whole_number));
+        values.insert("parent".to_owned(), json!(whole));
     }
     let mut taken =
         |key: &str| values.remove(key).and_then(|value| value.as_str().map(str::to_owned));
@@ -175,6 +189,22 @@ fn task(mut task: Json, tag: &str, whole: Option<&Json>) -> String {
     values.insert("url".to_owned(), json!(format!("task-master://{tag}/{number}")));
     values.insert("number".to_owned(), json!(number));
     task.to_string()
+}
+
+/// Reads the tasks in the buckets or projects of Vikunja.
+pub(super) fn in_buckets<'a>(buckets: &[&'a RawValue]) -> Option<Vec<Item<'a>>> {
+    let mut items = Vec::new();
+    for bucket in buckets {
+        let bucket: Document<'a> = serde_json::from_str(bucket.get()).ok()?;
+        let title = bucket.get("title").map(|title| parsed(title));
+        for origin in list(bucket.get("tasks")?).unwrap_or_default() {
+            let mut task = parsed(origin);
+            let values = task.as_object_mut().filter(|task| task.contains_key("percent_done"))?;
+            values.entry("bucket").or_insert(json!(title));
+            items.push(Item { origin, adapted: Some(task.to_string()) });
+        }
+    }
+    (!items.is_empty()).then_some(items)
 }
 
 /// Returns why an object is rightly left out.
@@ -190,6 +220,10 @@ pub(super) fn no_issue(values: &Values) -> Option<String> {
         || has("web_url", "/merge_requests/");
     if is_request {
         return Some("a pull request is no issue".to_owned());
+    }
+    // A card that others are copied from.
+    if is_set("isTemplate") {
+        return Some("a template is no work".to_owned());
     }
     let of_taskwarrior = is_taskwarrior(values).then(|| parsed(&values["status"]));
     match of_taskwarrior.as_ref().and_then(Json::as_str) {
@@ -264,6 +298,8 @@ fn taskwarrior(values: &mut Values) {
         ("entry", "createdAt"),
         ("end", "closedAt"),
         ("annotations", "comments"),
+        // A recurring task is no whole.
+        ("parent", "template"),
     ] {
         rename(values, from, to);
     }

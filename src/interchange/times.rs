@@ -66,14 +66,15 @@ pub(super) fn is_none(text: &str) -> bool {
 /// Parses a time.
 pub(super) fn parse(text: &str, order: Option<DateOrder>) -> Result<Timestamp, TimeError> {
     let text = text.trim();
+    // As JSON of .NET has it.
+    let text = text.strip_prefix("/Date(").and_then(|date| date.strip_suffix(")/")).unwrap_or(text);
     if let Some(time) = Timestamp::parse(text).or_else(|| of_epoch(text)) {
         return Ok(time);
     }
     // Some programs write a narrow no-break space before AM and PM.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = plain(&text);
-    // As the C library writes it.
-    if let Ok(time) = NaiveDateTime::parse_from_str(&text, "%b %d %H:%M:%S %Y") {
+    if let Some(time) = of_c_library(&text).or_else(|| of_week(&text)) {
         return Ok(time.and_utc().into());
     }
     let (date, rest) = Date::of(&text).ok_or(TimeError::Unknown)?;
@@ -98,13 +99,38 @@ fn of_epoch(text: &str) -> Option<Timestamp> {
     DateTime::from_timestamp_millis(millis).map(Timestamp::from)
 }
 
+/// Parses a time as the C library and git write it, with the year behind the time.
+fn of_c_library(text: &str) -> Option<NaiveDateTime> {
+    let with_zone = || {
+        let time = DateTime::parse_from_str(text, "%b %d %H:%M:%S %Y %z").ok()?;
+        Some(time.naive_utc())
+    };
+    // `date` writes the time zone before the year.
+    let text_in_utc = text.replacen(" UTC ", " ", 1);
+    let plain = NaiveDateTime::parse_from_str(&text_in_utc, "%b %d %H:%M:%S %Y").ok();
+    plain.or_else(with_zone)
+}
+
+/// Parses the day of a week or of a year (ISO 8601, 4.1.3 and 4.1.4), such as 2026-W05-3, 2026W05 or 2026-031. A week
+/// without a day begins on Monday.
+fn of_week(text: &str) -> Option<NaiveDateTime> {
+    let monday = format!("{text}-1");
+    let of_week = [(text, "%G-W%V-%u"), (text, "%GW%V%u"), (&monday, "%G-W%V-%u")];
+    let of_year = Some((text, "%Y-%j")).filter(|_| text.len() == "2026-031".len());
+    let mut dates = of_week.into_iter().chain(of_year);
+    let date = dates.find_map(|(text, form)| NaiveDate::parse_from_str(text, form).ok());
+    date.map(|date| date.and_time(NaiveTime::MIN))
+}
+
 /// Returns a time without the day of the week before it and the name of the time zone in parentheses behind it, and
 /// with hyphens in a date of digits alone.
 fn plain(text: &str) -> String {
     let text = text.split(" (").next().unwrap_or(text);
-    let (first, _, rest) = part(text);
+    // Java has the name of the time zone in brackets.
+    let text = text.split('[').next().unwrap_or(text).replacen(" at ", " ", 1);
+    let (first, _, rest) = part(&text);
     let is_weekday = WEEKDAYS.iter().any(|day| first.to_lowercase().starts_with(day));
-    let text = if is_weekday { rest } else { text };
+    let text = if is_weekday { rest } else { &text };
     match part(text) {
         (date, ..) if date.len() == 8 && date.starts_with(|first: char| first.is_ascii_digit()) => {
             let [year, month, day] = [&date[..4], &date[4..6], &date[6..]];
@@ -273,6 +299,16 @@ mod tests {
             ("2025-04-20 10:17:06 UTC+2", "2025-04-20T08:17:06.000Z"),
             ("20260102T030405Z", "2026-01-02T03:04:05.000Z"),
             ("20260102", "2026-01-02T00:00:00.000Z"),
+            ("2026-W05-3", "2026-01-28T00:00:00.000Z"),
+            ("2026W053", "2026-01-28T00:00:00.000Z"),
+            ("2026-W05", "2026-01-26T00:00:00.000Z"),
+            ("2020-W53-5", "2021-01-01T00:00:00.000Z"),
+            ("2026-031", "2026-01-31T00:00:00.000Z"),
+            ("Fri Jan 2 03:04:05 2026 +0100", "2026-01-02T02:04:05.000Z"),
+            ("Fri Jan  2 03:04:05 UTC 2026", "2026-01-02T03:04:05.000Z"),
+            ("Jan 2, 2026 at 3:04 PM", "2026-01-02T15:04:00.000Z"),
+            ("2026-01-02T03:04:05+01:00[Europe/Berlin]", "2026-01-02T02:04:05.000Z"),
+            ("/Date(1767323045000)/", "2026-01-02T03:04:05.000Z"),
             ("1767323045", "2026-01-02T03:04:05.000Z"),
             ("1767323045.25", "2026-01-02T03:04:05.000Z"),
             ("1767323045006", "2026-01-02T03:04:05.006Z"),
@@ -294,6 +330,10 @@ mod tests {
             "2026-01-31 25:00",
             "12345",
             "2026-01-31 10:00 +",
+            "2026-W54-1",
+            "2026-W05-8",
+            "2026-366",
+            "W05",
         ] {
             assert_eq!(parse(text, None), Err(TimeError::Unknown), "{text}");
         }

@@ -84,10 +84,15 @@ impl Value<'_> {
         }
     }
 
-    /// Returns the names in a list, or in a text that separates them with commas or semicolons.
+    /// Returns the names in a list, or in a text that separates them with commas or semicolons. The text may be a list
+    /// in brackets.
     pub fn names(self) -> Vec<String> {
         let value = match self {
-            Self::Cell(text) => Some(Json::from(text)),
+            Self::Cell(text) => {
+                let list = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+                let parsed = list.and_then(|_| serde_json::from_str(text).ok());
+                Some(parsed.unwrap_or_else(|| Json::from(list.unwrap_or(text))))
+            }
             Self::Json(json) => serde_json::from_str(json.get()).ok(),
         };
         match value {
@@ -144,8 +149,9 @@ impl Value<'_> {
 
 /// Returns the text, the number, or the name of an object such as a label or a user.
 pub fn name_of(value: &Json) -> Option<String> {
-    const NAMES: [&str; 7] =
-        ["login", "username", "name", "displayName", "fullName", "title", "value"];
+    // MongoDB writes ids and times as objects.
+    const NAMES: [&str; 9] =
+        ["login", "username", "name", "displayName", "fullName", "title", "value", "$oid", "$date"];
     match value {
         Json::String(text) => Some(text.trim().to_owned()),
         Json::Number(number) => Some(number.to_string()),

@@ -19,62 +19,75 @@ impl From<Status> for FoundStatus {
 }
 
 /// The words for statuses besides those of ait. The second value says that the issue waits for something else.
-const STATUSES: [(Status, bool, &str); 6] = [
+const STATUSES: [((Status, bool), &str); 6] = [
     (
-        Status::Created,
-        false,
-        "accepted approved assigned backlog confirmed defined icebox inbox needstriage new next nextup \
-         notstarted open opened pending planned proposed queued ready readyfordev readyfordevelopment refined \
-         reopened requested scheduled selectedfordevelopment submitted todo triage triaged unassigned unconfirmed \
-         unstarted untriaged upnext",
+        (Status::Created, false),
+        "accepted approved assigned backlog confirmed defined future icebox ideas inbox intriage needsdesign \
+         needstriage new newrequest next nextup notstarted open opened pending planned prioritized proposed queued \
+         ready readyfordev readyfordevelopment readytostart readytowork refined reopened requested scheduled selected \
+         selectedfordevelopment submitted thisweek today todo toplan triage triaged unassigned unconfirmed \
+         underconsideration unresolved unscheduled unstarted untriaged upcoming upnext \
+         afazer àfaire asignado assigné nouveau nova novo neu nueva nuevo offen ouvert pendente pendiente porhacer \
+         zuerledigen",
     ),
     (
-        Status::InProgress,
-        false,
-        "active building coding committed current developing development doing executing hooked implementing \
-         inanalysis indesign indev indevelopment inprocess inwork ongoing processing progress running started \
-         underway wip workinprogress working workingonit",
+        (Status::InProgress, false),
+        "active building coding committed current design dev developing development doing doingnow executing hooked \
+         implementing inanalysis indesign indev indevelopment inprocess investigating inwork ongoing processing progress \
+         running started underinvestigation underway wip workinprogress working workingonit \
+         emandamento enandamento encours encurso enprogreso inarbeit inbearbeitung 进行中",
     ),
     (
-        Status::Completed,
-        false,
-        "awaitingreview codereview forreview inqa intest intesting inverification needsreview peerreview \
-         pendingreview qa readyforqa readyforreview readyfortest readyfortesting review reviewing test testing \
-         toreview toverify uat underreview validation verification verify waitingforreview",
+        (Status::Completed, false),
+        "awaitingapproval awaitingmerge awaitingreview codereview forreview inqa instaging intest intesting \
+         inverification needsapproval needsreview onstaging patchavailable peerreview pendingapproval pendingreview \
+         propen qa qaready readyformerge readyforqa readyforrelease readyforreview readyfortest readyfortesting \
+         readytodeploy readytomerge readytorelease review reviewing staging test testing toreview toverify uat \
+         underreview validation verification verify waitingforapproval waitingforreview \
+         enrevisión enrevue emrevisão inprüfung",
     ),
     (
-        Status::Created,
-        true,
-        "awaitingfeedback blocked deferred draft feedback frozen hold impeded moreinfoneeded needinfo needsinfo \
-         needsmoreinfo onhold onice parked paused pinned postponed snoozed someday stalled stuck suspended \
-         waiting waitingforcustomer waitingforfeedback waitingforreply waitingforsupport waitingon",
+        (Status::Created, true),
+        "awaiting awaitingfeedback blocked deferred delayed draft feedback frozen hold impeded infoneeded maybe \
+         moreinfoneeded needinfo needsinfo needsmoreinfo onhold onice parked paused pinned postponed shelved snoozed \
+         someday somedaymaybe stalled stuck suspended waiting waitingforcustomer waitingforfeedback waitingforreply \
+         waitingforsupport waitingon \
+         blockiert bloqueado bloqué enattente wartend zurückgestellt",
     ),
     (
-        Status::Closed,
-        false,
-        "archived complete delivered deployed done finished fixed implemented live merged released resolved \
-         solved verified",
+        (Status::Closed, false),
+        "accomplished archived complete delivered deployed done finished fixed implemented live merged released \
+         releasedtoprod releasedtoproduction resolved shipped solved verified \
+         abgeschlossen cerrada cerrado concluído erledigt fechado fermé fertig finalizada finalizado geschlossen gelöst \
+         hecho listo résolu resolvido resuelto terminé 完成 已完成",
     ),
     (
-        Status::Rejected,
-        false,
-        "abandoned bydesign canceled cancelled cannotreproduce cantreproduce declined denied discarded dismissed \
-         dropped duplicate invalid nofix notabug notplanned obsolete outofscope removed superseded willnotfix \
-         withdrawn wontdo wontfix worksforme",
+        (Status::Rejected, false),
+        "abandoned aborted bydesign cancel canceled cancelled cannotreproduce cantreproduce declined denied discarded \
+         dismissed dropped duplicate duplicated invalid nofix nolongerneeded notabug notanissue notneeded notplanned \
+         notreproducible obsolete outofscope removed skipped superseded unabletoreproduce willnotdo willnotfix withdrawn \
+         wontdo wontfix wontimplement worksforme \
+         abgebrochen abgelehnt abgewiesen annulé cancelado rechazado rejeitado rejeté",
     ),
 ];
 
 /// The words for kinds of work besides those of ait.
 const CLASSIFICATIONS: [(Classification, &str); 3] = [
-    (Classification::Bug, "bugfix bugreport defect hotfix regression"),
+    (
+        Classification::Bug,
+        "bugfix bugreport crash defect exception hotfix performanceproblem regression securityproblem usabilityproblem \
+         vulnerability anomalie bogue erro fehler",
+    ),
     (
         Classification::Feature,
-        "enhancement epic feat featurerequest initiative newfeature productbacklogitem story userstory",
+        "enhancement epic feat featurerequest initiative newfeature productbacklogitem story userstory \
+         fonctionnalité funktion historia neuefunktion récit",
     ),
     (
         Classification::Improvement,
-        "change changerequest chore docs documentation impediment maintenance question refactor refactoring \
-         research servicerequest spike subtask support task techdebt technicaldebt technicaltask tests",
+        "change changerequest chore cosmetics docs documentation impediment maintenance question refactor refactoring \
+         research servicerequest spike subtask support task techdebt technicaldebt technicaltask tests \
+         amélioration aufgabe mejora melhoria soustâche subtarea subtarefa tarea tarefa tâche unteraufgabe verbesserung",
     ),
 ];
 
@@ -83,16 +96,27 @@ const OBJECTS: &str = "card incident issue item testcase ticket todo workitem";
 
 /// The words for priorities, from the first to the last one. Jira has the first and, in older versions, the second of
 /// each line.
-const PRIORITIES: [&str; 5] = [
-    "highest blocker asap donow emergency immediate top urgent veryhigh",
-    "high critical h important",
-    "medium major m default med mid moderate normal",
-    "low minor l",
-    "lowest trivial nicetohave optional verylow wishlist",
+const PRIORITIES: [(u64, &str); 5] = [
+    (
+        0,
+        "highest blocker asap donow dringend emergency immediate immédiat inmediata showstopper sofort top urgent urgente veryhigh",
+    ),
+    (1, "high critical h important alta alto élevée haut haute hoch must musthave"),
+    (
+        2,
+        "medium major m default med media médio mid mittel moderate moyen moyenne normal should shouldhave",
+    ),
+    (3, "low minor l baixa baja bajo bas basse could couldhave faible niedrig"),
+    (4, "lowest trivial nicetohave optional verylow wishlist wont wonthave"),
 ];
 
 /// The words for no value.
-const NOTHING: &str = "none nopriority na nobody notset unassigned undefined unset";
+const NOTHING: &str = "nil none nopriority na nobody notset null unassigned undefined unset";
+
+/// Returns what a table has for a word.
+fn found<T: Copy>(table: &[(T, &str)], word: &str) -> Option<T> {
+    table.iter().find(|(_, words)| has(words, word)).map(|(meaning, _)| *meaning)
+}
 
 /// Returns true if a word is in a list.
 fn has(words: &str, word: &str) -> bool {
@@ -109,8 +133,9 @@ pub(super) fn squeezed(text: &str) -> String {
 
 /// Returns true if a text says that there is no value.
 pub(super) fn means_nothing(text: &str) -> bool {
-    let word = squeezed(text);
-    word.is_empty() || has(NOTHING, &word)
+    let is_dash =
+        |one: char| matches!(one, '-' | '–' | '—' | '.' | '/' | '_') || one.is_whitespace();
+    text.chars().all(is_dash) || has(NOTHING, &squeezed(text))
 }
 
 /// Returns the classification of a word; `Ok(None)` for the name of an object, and an error for another word.
@@ -119,9 +144,8 @@ pub(super) fn classification_of(text: &str) -> Result<Option<Classification>, ()
     if has(OBJECTS, &word) {
         return Ok(None);
     }
-    let usual = || CLASSIFICATIONS.iter().find(|(_, words)| has(words, &word));
-    let found = Classification::from_word(&word).or_else(|| usual().map(|(kind, _)| *kind));
-    found.map(Some).ok_or(())
+    let ours = Classification::from_word(&word);
+    ours.or_else(|| found(&CLASSIFICATIONS, &word)).map(Some).ok_or(())
 }
 
 /// Returns the classification that the labels give; a bug goes before a feature. Prefixes such as `type:` and `kind/`
@@ -140,10 +164,26 @@ pub(super) fn classification_of_labels(labels: &[String]) -> Option<Classificati
 pub(super) fn status_of(text: &str) -> Option<FoundStatus> {
     let word = squeezed(text);
     let ours = Status::ALL.iter().find(|status| squeezed(status.as_str()) == word);
-    let usual = || STATUSES.iter().find(|(.., words)| has(words, &word));
-    let usual = || usual().map(|(status, is_parked, _)| (*status, *is_parked));
-    let (status, is_parked) = ours.map(|status| (*status, false)).or_else(usual)?;
+    let ours = ours.map(|status| (*status, false));
+    let (status, is_parked) = ours.or_else(|| found(&STATUSES, &word))?;
     Some(FoundStatus { status, is_parked })
+}
+
+/// Returns the status that a part of a text names, as in `3. In progress` or `Closed (fixed)`, or what comes before the
+/// reason for which an issue waits or is rejected, as in `Waiting for legal`.
+pub(super) fn status_in(text: &str) -> Option<FoundStatus> {
+    const BEFORE_REASON: [&str; 8] =
+        [" by ", " for ", " from ", " in ", " on ", " to ", " until ", " with "];
+    let text = text.to_lowercase().replace(" - ", "/").replace(" – ", "/");
+    let is_within =
+        |one: char| one.is_alphanumeric() || matches!(one, ' ' | '\'' | '’' | '-' | '_' | '?');
+    let of_part = text.split(|one| !is_within(one)).find_map(status_of);
+    let of_beginning = || {
+        let beginnings = BEFORE_REASON.iter().filter_map(|word| Some(text.split_once(word)?.0));
+        let waits = |found: &FoundStatus| found.is_parked || found.status == Status::Rejected;
+        beginnings.filter_map(status_of).find(waits)
+    };
+    of_part.or_else(of_beginning)
 }
 
 /// Returns the status of a category, in which other programs put their statuses.
@@ -161,25 +201,32 @@ pub(super) fn means_rejected(resolution: &str) -> bool {
     status_of(resolution).is_some_and(|found| found.status == Status::Rejected)
 }
 
-/// Returns the priority of a number from 0 to 4, also as P0, or of a usual word, also beside a number: `1 - High`.
+/// Returns the priority of a number from 0 to 4, also as P0, Sev1 or 2.0, or of a usual word, also beside a number:
+/// `1 - High`.
 pub(super) fn priority_of(text: &str) -> Option<Priority> {
-    let of_word = |text: &str| {
+    const BEFORE_NUMBER: [&str; 5] = ["priority", "prio", "severity", "sev", "s"];
+    let of_number = || {
+        let number = text.trim().strip_suffix(".0").map(str::to_owned);
         let word = squeezed(text);
-        let number = PRIORITIES.iter().position(|words| has(words, &word))?;
-        Priority::try_from(number as u64).ok()
+        let behind = || BEFORE_NUMBER.iter().find_map(|before| word.strip_prefix(before));
+        number.or_else(|| behind().map(str::to_owned))?.parse().ok()
     };
+    let of_word = |text: &str| Priority::try_from(found(&PRIORITIES, &squeezed(text))?).ok();
     let of_part = || {
         let parts = text.split(|character: char| !character.is_alphanumeric());
         parts.filter(|part| part.len() > 1).find_map(of_word)
     };
-    text.trim().parse().ok().or_else(|| of_word(text)).or_else(of_part)
+    text.trim().parse().ok().or_else(of_number).or_else(|| of_word(text)).or_else(of_part)
 }
 
 /// Returns the truth value of a word or a digit.
 pub(super) fn truth_of(text: &str) -> Option<bool> {
+    if matches!(text.trim_matches([' ', '"']), "✓" | "✔" | "✔️" | "✅" | "☑") {
+        return Some(true);
+    }
     match &*squeezed(text) {
-        "true" | "yes" | "y" | "1" | "x" => Some(true),
-        "false" | "no" | "n" | "0" => Some(false),
+        "true" | "t" | "yes" | "y" | "1" | "x" | "on" => Some(true),
+        "false" | "f" | "no" | "n" | "0" | "off" => Some(false),
         _ => None,
     }
 }
@@ -229,6 +276,19 @@ mod tests {
             assert_eq!(status_of(text), Some(FoundStatus { status, is_parked }), "{text}");
         }
         assert_eq!(status_of("later"), None);
+        for (text, status, is_parked) in [
+            ("Closed (Fixed)", Closed, false),
+            ("01 - Backlog", Created, false),
+            ("3. In Progress", InProgress, false),
+            ("Waiting for legal", Created, true),
+            ("Blocked by ABC-1", Created, true),
+            ("Cancelled by user", Rejected, false),
+        ] {
+            assert_eq!(status_in(text), Some(FoundStatus { status, is_parked }), "{text}");
+        }
+        for text in ["Closed to new ideas", "Ready for lunch", "Not done", "1", ""] {
+            assert_eq!(status_in(text), None, "{text}");
+        }
         assert_eq!(status_of_category("Completed"), Some(Closed.into()));
         assert_eq!(status_of_category("indeterminate"), Some(InProgress.into()));
         assert_eq!(classification_of(" Bug"), Ok(Some(Classification::Bug)));
@@ -264,6 +324,10 @@ mod tests {
             ("trivial", 4),
             ("1 - Urgent", 0),
             ("🔴 High", 1),
+            ("Sev1", 1),
+            ("Prio 2", 2),
+            ("3.0", 3),
+            ("Must have", 1),
             ("H", 1),
         ] {
             assert_eq!(priority_of(text).map(Priority::get), Some(number), "{text}");
@@ -272,5 +336,6 @@ mod tests {
             assert_eq!(priority_of(text), None, "{text}");
         }
         assert!(means_nothing("No priority") && means_nothing("-") && !means_nothing("no"));
+        assert!(!means_nothing("!!!") && !means_nothing("🔥"));
     }
 }

@@ -74,8 +74,10 @@ impl Tracker {
         proof: ClaimProof,
         is_dry_run: bool,
     ) -> Result<BulkOutcome, StoreError> {
+        let mut bulk = bulk.clone();
+        self.resolve_external(bulk.change.references_mut()).await?;
         let attempt =
-            |id: &IssueId| Attempt { id: *id, commands: self.commands(*id, bulk, agent, proof) };
+            |id: &IssueId| Attempt { id: *id, commands: self.commands(*id, &bulk, agent, proof) };
         let attempts = ids.iter().map(attempt).collect();
         let added = bulk.change.links_add.iter().map(|(_, to)| to);
         let named = bulk.change.parent.iter().flatten().chain(added);

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::{Changed, MAX_CLI_LAPSES, Tracker};
 use crate::domain::{
     AgentName, ClaimSettings, ClaimTerms, Classification, ClientId, Command, Issue, IssueRef,
-    Query, Status, readiness,
+    Query, Status, merge, readiness,
 };
 use crate::store::{ClaimObstacles, Committed, IndexedIssues, StoreError, Subset};
 
@@ -129,6 +129,28 @@ impl Tracker {
         // Nothing may be awaited after this: nothing holds the claim until the tool does.
         let Committed { mut outcomes, events } = self.commit(vec![claim]).await?;
         Ok(outcomes.pop().flatten().map(|issue| Changed { issue, events }))
+    }
+
+    /// Says which claims of an agent came too late, as long as the earlier claim in another clone lasts.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::list`](crate::store::Store::list).
+    pub async fn lost_claims(&self, agent: &AgentName) -> Result<Vec<String>, StoreError> {
+        if !self.joins_clones {
+            return Ok(Vec::new());
+        }
+        let statuses = Status::ALL.iter().copied().filter(|status| status.is_claimed()).collect();
+        let query = Query { statuses, take: usize::MAX, ..Query::default() };
+        let text = |issue: Arc<Issue>| {
+            let holder =
+                issue.holder().filter(|_| merge::has_late_claim(&issue, agent.as_str()))?;
+            let (id, holder, since) = (issue.id, holder.agent, holder.since);
+            Some(format!(
+                "your claim of issue {id} has ended: {holder} claimed it before you, at {since} in another clone"
+            ))
+        };
+        Ok(self.list_issues(query).await?.issues.into_iter().filter_map(text).collect())
     }
 
     /// Returns the issue that an agent would claim next.

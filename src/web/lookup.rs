@@ -23,7 +23,7 @@ pub(super) struct Found {
     pub next: Option<FoundIssue>,
 }
 
-/// Finds an issue by its id or by the start of its id.
+/// Finds an issue by its id, by the start of its id, or by its id in another tracker.
 ///
 /// # Errors
 ///
@@ -34,8 +34,8 @@ pub(super) fn find(asked: &str, view: &ReadView) -> Result<Found, WebError> {
         let all = summaries.iter().map(|summary| &**summary);
         suggestions(asked, all).into_iter().map(FoundIssue::from).collect()
     };
-    let reference = asked.parse::<IssueRef>();
-    let position = match reference.and_then(|reference| view.position(&reference)) {
+    let reference = IssueRef::named(asked, IssueRef::MIN_DIGITS);
+    let position = match reference.and_then(|reference| view.named(&reference)) {
         Ok(position) => position,
         Err(DomainError::UnknownIssue { .. }) => {
             return Err(WebError::unknown_issue(asked, links()));

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod foreign;
+mod odd_inputs;
 mod programs;
 
 use std::fs;

@@ -3,9 +3,7 @@
 use rmcp::model::{ContentBlock, ErrorData, PromptMessage, Role as Speaker};
 
 use super::{AGENT, Argument, CLASSIFICATION, Given, ISSUE_ID, MODE, Mode, refused, user_message};
-use crate::domain::{
-    AgentName, Classification, DomainError, Issue, IssueId, IssueRef, Status, Timestamp,
-};
+use crate::domain::{AgentName, Classification, Issue, IssueId, IssueRef, Status, Timestamp};
 use crate::hints;
 use crate::mcp::McpServer;
 use crate::mcp::reply::ReplyOptions;
@@ -110,9 +108,8 @@ pub(super) async fn messages(
     }
     let mut shown = None;
     if let Some(reference) = reference {
-        let reference: IssueRef = reference
-            .parse()
-            .map_err(|bad: DomainError| refused(hints::for_refusal(&bad, &hints::TOOLS)))?;
+        let reference = IssueRef::named(reference, IssueRef::MIN_DIGITS)
+            .map_err(|bad| refused(hints::for_refusal(&bad, &hints::TOOLS)))?;
         let tracker = server.tracker();
         let failed = |error: StoreError| match error {
             StoreError::Refused(bad) => refused(hints::for_refusal(&bad, &hints::TOOLS)),

@@ -74,6 +74,8 @@ pub struct WholeIssue {
     pub neighbours: Neighbours,
     /// That the client of its claim is gone.
     pub gone: Option<GoneClient>,
+    /// Which claims its agent has lost.
+    pub lost_claims: Vec<String>,
 }
 
 impl WholeIssue {
@@ -85,8 +87,17 @@ impl WholeIssue {
     /// Returns an issue alone.
     pub fn plain(issue: Arc<Issue>) -> Self {
         let neighbours = Neighbours::default();
-        let (fields, gone) = (None, None);
-        Self { issue, skip: 0, is_claim: false, change: None, fields, neighbours, gone }
+        let lost_claims = Vec::new();
+        Self {
+            issue,
+            skip: 0,
+            is_claim: false,
+            change: None,
+            fields: None,
+            neighbours,
+            gone: None,
+            lost_claims,
+        }
     }
 }
 
@@ -255,7 +266,8 @@ impl ReplyOptions {
     }
 
     fn issue(&self, whole: &WholeIssue) -> serde_json::Result<String> {
-        let WholeIssue { issue, skip, is_claim, change, fields, neighbours, gone } = whole;
+        let WholeIssue { issue, skip, is_claim, change, fields, neighbours, gone, lost_claims } =
+            whole;
         let list_tool = self.names.full("list_issues");
         if let Some(fields) = fields {
             let number = is_claim.then(|| issue.claim_number());
@@ -280,6 +292,9 @@ impl ReplyOptions {
         if *skip == 0 {
             if self.is_planning {
                 members.insert("version".to_owned(), issue.version().into());
+            }
+            if !lost_claims.is_empty() {
+                members.insert("lost_claims".to_owned(), serde_json::json!(lost_claims));
             }
             if let Some(change) = change {
                 members.insert("change".to_owned(), change.to_string().into());

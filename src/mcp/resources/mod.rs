@@ -19,7 +19,7 @@ use super::options::ReplyFormat;
 use super::reply::{List, Reply, ReplyOptions, WholeIssue};
 use super::tools::get_digest::MAX_DIGEST_TOKENS;
 use super::{FIXED_TTL_MS, McpServer, shown};
-use crate::domain::{DomainError, IssueRef, Order, Query};
+use crate::domain::{IssueRef, Order, Query};
 use crate::hints;
 use crate::query_language::{ParsedQuery, SavedQueries};
 use crate::read_model::Digest;
@@ -87,9 +87,8 @@ impl Resource {
                         shown(uri)
                     ))
                 })?;
-                let id = id.parse().map_err(|bad: DomainError| {
-                    ReadError::Absent(hints::for_refusal(&bad, &hints::TOOLS))
-                });
+                let id = IssueRef::named(id, IssueRef::MIN_DIGITS)
+                    .map_err(|bad| ReadError::Absent(hints::for_refusal(&bad, &hints::TOOLS)));
                 Self::Issue(id?)
             }
         })

@@ -5,8 +5,7 @@ use serde::Deserialize;
 
 use super::{CallContext, Tool};
 use crate::domain::{
-    AgentName, Classification, Description, DomainError, IssueChange, IssueId, IssueRef, Label,
-    Priority, Title,
+    AgentName, Classification, Description, IssueChange, IssueId, IssueRef, Label, Priority, Title,
 };
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::Reply;
@@ -86,7 +85,8 @@ impl Entry {
 fn reference(text: &str, at: usize, ids: &[IssueId]) -> Result<IssueRef, Failure> {
     let number = text.strip_prefix('#').filter(|number| number.len() < IssueRef::MIN_DIGITS);
     let Some(number) = number else {
-        return text.parse().map_err(|bad: DomainError| StoreError::Refused(bad).into());
+        return IssueRef::named(text, IssueRef::MIN_DIGITS)
+            .map_err(|bad| StoreError::Refused(bad).into());
     };
     let position = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     position.filter(|position| *position < at).map(|position| ids[position].into()).ok_or_else(|| {

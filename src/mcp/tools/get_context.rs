@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CallContext, Tool};
 use crate::domain::text::shortened;
-use crate::domain::{ActionKind, DomainError, Issue, IssueGraph, IssueId, IssueRef, LinkKind};
+use crate::domain::{ActionKind, Issue, IssueGraph, IssueId, IssueRef, LinkKind};
 use crate::git::Git;
 use crate::hooks::{IssueWork, issue_work};
 use crate::mcp::options::Toolset;
@@ -52,7 +52,8 @@ impl TryFrom<String> for IssueIds {
         let ids = text.split(',').map(str::trim).filter(|id| !id.is_empty());
         let mut found: Vec<IssueRef> = Vec::new();
         for id in ids {
-            let id = id.parse().map_err(|error: DomainError| error.to_string())?;
+            let id =
+                IssueRef::named(id, IssueRef::MIN_DIGITS).map_err(|error| error.to_string())?;
             if !found.contains(&id) {
                 found.push(id);
             }

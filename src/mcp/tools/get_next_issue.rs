@@ -57,7 +57,7 @@ impl Tool for GetNextIssue {
         }
         if is_only_look {
             context.tracker.resume(&agent).await?;
-            return held(&context, agent, classification, fields).await;
+            return held(&context, &agent, classification, fields).await;
         }
         let tracker = &context.tracker;
         let claimed = match issue_id {
@@ -71,7 +71,8 @@ impl Tool for GetNextIssue {
             None => {
                 let claim_obstacles =
                     tracker.claim_obstacles(ClaimKind::Work(classification), &agent).await?;
-                Ok(Success::nothing(nothing(classification, &claim_obstacles)))
+                let nothing = nothing(classification, &claim_obstacles);
+                Ok(Success::nothing(with_lost_claims(&context, &agent, nothing).await?))
             }
         }
     }
@@ -80,7 +81,7 @@ impl Tool for GetNextIssue {
 /// Returns what an agent holds: a single issue whole, several as rows.
 async fn held(
     context: &CallContext,
-    agent: AgentName,
+    agent: &AgentName,
     classification: Option<Classification>,
     fields: Option<FieldSelection>,
 ) -> Result<Success, Failure> {
@@ -93,7 +94,10 @@ async fn held(
         listed.claim = Some(listed.issue.claim_number());
     }
     Ok(match &*held.issues {
-        [] => Success::nothing("You hold no issue.".to_owned()),
+        [] => {
+            let nothing = "You hold no issue.".to_owned();
+            Success::nothing(with_lost_claims(context, agent, nothing).await?)
+        }
         [only] => {
             let neighbours = context.neighbours(&only.issue).await?;
             let whole = WholeIssue::claimed(only.issue.clone(), fields);
@@ -101,6 +105,16 @@ async fn held(
         }
         _ => Success::done(Reply::List(List { skip: None, fields, ..held })),
     })
+}
+
+/// Adds to a text which claims the agent has lost.
+async fn with_lost_claims(
+    context: &CallContext,
+    agent: &AgentName,
+    text: String,
+) -> Result<String, Failure> {
+    let lost = context.tracker.lost_claims(agent).await?;
+    Ok([vec![text], lost].concat().join("\n"))
 }
 
 fn nothing(classification: Option<Classification>, claim_obstacles: &ClaimObstacles) -> String {

@@ -159,7 +159,13 @@ impl CallContext {
         let is_new = !events.is_empty();
         let claim = is_new.then(|| UndeliveredClaim::new(self.tracker.clone(), Arc::clone(&issue)));
         let neighbours = read_after_change(self.neighbours(&issue)).await.unwrap_or_default();
-        let whole = WholeIssue { neighbours, ..WholeIssue::claimed(issue, fields) };
+        let agent = issue.holder().and_then(|holder| holder.agent.to_owned().try_into().ok());
+        let lost_claims = match &agent {
+            Some(agent) => read_after_change(self.tracker.lost_claims(agent)).await,
+            None => None,
+        };
+        let lost_claims = lost_claims.unwrap_or_default();
+        let whole = WholeIssue { neighbours, lost_claims, ..WholeIssue::claimed(issue, fields) };
         Success { claim, events, ..Success::done(Reply::Issue(whole)) }
     }
 }

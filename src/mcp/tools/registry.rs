@@ -158,7 +158,7 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
             let mut references =
                 given.into_iter().flat_map(|given| given.split(',').map(str::trim));
             let invalid_reference =
-                references.find_map(|reference| reference.parse::<IssueRef>().err());
+                references.find_map(|given| IssueRef::try_from(given.to_owned()).err());
             if let Some(invalid) = invalid_reference {
                 return Err(StoreError::Refused(invalid).into());
             }

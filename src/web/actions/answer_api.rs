@@ -68,8 +68,8 @@ pub(super) async fn answer(
         Answer::Option(number) => QuestionAnswer::Option(number),
         Answer::Text(text) => QuestionAnswer::Text(text),
     };
-    let issue: IssueRef =
-        asked.parse().map_err(|error| WebError::of_change(StoreError::Refused(error)))?;
+    let issue = IssueRef::named(&asked, IssueRef::MIN_DIGITS)
+        .map_err(|error| WebError::of_change(StoreError::Refused(error)))?;
     let known = IssueAtVersion { issue, version: if_version };
     let answered = state.tracker.answer_question(known, answer, agent).await;
     let issue = answered.map_err(WebError::of_change)?.issue;

@@ -2,7 +2,7 @@
 
 use chrono::Utc;
 
-use super::{InvalidParameter, Parameters, id_form, joined, query_string};
+use super::{InvalidParameter, Parameters, issue, joined, query_string};
 use crate::activity::kind_from_word;
 use crate::domain::{EventKind, IssueRef};
 use crate::time_arg::{self, TimeArg};
@@ -88,7 +88,7 @@ impl ActivityQuery {
         Ok(Self {
             agent: parameters.all("agent").last().map(str::to_owned),
             kind: parameters.get("kind", kinds, kind_from_word)?,
-            issue: parameters.get("issue", id_form, |text| text.parse().ok())?,
+            issue: issue(parameters, "issue")?,
             since: parameters.get("since", || time_arg::FORMS.to_owned(), since)?,
             cursor: PageCursor::Newest,
         })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{InvalidParameter, Parameters, id_form, joined, query_string};
+use super::{InvalidParameter, Parameters, issue, joined, query_string};
 use crate::domain::{
     Classification, Condition, IssueId, IssueRef, Label, Priority, Query, Status, StatusSet,
     Timestamp,
@@ -75,7 +75,7 @@ impl ListQuery {
             priorities: priorities(parameters)?,
             labels: labels(parameters)?,
             assignee: parameters.all("assignee").last().map(str::to_owned),
-            parent: parameters.get("parent", id_form, |text| text.parse().ok())?,
+            parent: issue(parameters, "parent")?,
             is_ready: flag(parameters, "ready")?,
             is_blocked: flag(parameters, "blocked")?,
             is_parked: flag(parameters, "parked")?,

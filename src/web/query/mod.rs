@@ -65,9 +65,10 @@ impl Parameters {
     }
 }
 
-/// Returns the valid forms of the id of an issue.
-fn id_form() -> String {
-    format!("{} … 32 hex digits", IssueRef::MIN_DIGITS)
+/// Parses a parameter that names an issue.
+fn issue(parameters: &Parameters, name: &str) -> Result<Option<IssueRef>, InvalidParameter> {
+    let form = || format!("{} … 32 hex digits", IssueRef::MIN_DIGITS);
+    parameters.get(name, form, |text| IssueRef::named(text, IssueRef::MIN_DIGITS).ok())
 }
 
 fn query_string(parameters: impl IntoIterator<Item = (&'static str, String)>) -> String {

@@ -273,19 +273,20 @@ fn unknown_values_never_have_the_name_of_an_attribute() {
 
 #[test]
 fn attributes_can_be_mapped() {
-    let csv = "Summary,Sev,Who,Area\nT,S1,dev-1,\"UI, Core\"\n";
+    let csv = "Summary,Sev,Who,Area\nT,Grave,dev-1,\"UI, Core\"\n";
     let arguments = ["--map", "Sev=priority", "--map", "Who=assignee", "--map", "Area=labels"];
     let store = directory();
     let output = import(store.path(), &arguments, csv);
     let report = text(&output.stdout);
     for part in [
-        "Sev is \"S1\": write one of 0, 1, 2",
-        "--map-value 'Sev:S1=2' reads it as 2",
+        "Sev is \"Grave\": write one of 0, 1, 2",
+        "--map-value 'Sev:Grave=2' reads it as 2",
         "--ignore Sev",
     ] {
         assert!(report.contains(part), "{report}");
     }
-    let issue = imported(&[&arguments[..], &["--map-value", "Sev:S1=0"]].concat(), csv).remove(0);
+    let issue =
+        imported(&[&arguments[..], &["--map-value", "Sev:Grave=0"]].concat(), csv).remove(0);
     assert_eq!(
         (&issue["priority"], &issue["assignee"], &issue["labels"]),
         (&json!(0), &json!("dev-1"), &json!(["core", "ui"]))

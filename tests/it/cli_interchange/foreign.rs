@@ -298,13 +298,13 @@ fn map_value_replaces_unknown_values() {
         let words = (&issue["status"], &issue["classification"]);
         assert_eq!(words, (&json!("closed"), &json!("feature")));
     }
-    let csv = "Summary,STATUS\nT,shipped\n";
+    let csv = "Summary,STATUS\nT,brewing\n";
     let report = reasons(&[], csv);
     assert!(
-        report.contains("--map-value 'STATUS:shipped=created' reads it as created"),
+        report.contains("--map-value 'STATUS:brewing=created' reads it as created"),
         "{report}"
     );
-    let report = reasons(&["--map-value", "Status:Shipped=done?"], csv);
+    let report = reasons(&["--map-value", "Status:Brewing=done?"], csv);
     assert!(report.contains("STATUS is \"done?\": write one of created"), "{report}");
     let directory = directory();
     let error = refused(&import(directory.path(), &["--map-value", "State:a=closed"], csv), 1);

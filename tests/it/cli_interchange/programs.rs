@@ -7,20 +7,20 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::{SAMPLES, counts, done, refused, run, run_with_input, sample, text};
-use crate::support::directory;
 use crate::support::files::stored_issues;
+use crate::support::{Client, ait, directory, get};
 
 fn import(directory: &Path, arguments: &[&str], input: &str) -> Output {
     run_with_input(directory, &[&["import", "-"], arguments].concat(), input.as_bytes())
 }
 
 /// Returns the text of both streams, without the name of the command that stands before each note.
-fn told(output: &Output) -> String {
+pub(super) fn told(output: &Output) -> String {
     text(&output.stdout) + &text(&output.stderr)
 }
 
 /// Returns one line for each issue: what an agent sees of it first.
-fn summary(issues: &[Value]) -> String {
+pub(super) fn summary(issues: &[Value]) -> String {
     let title = |id: &Value| {
         let found = issues.iter().find(|issue| issue["id"] == *id);
         found.map_or("?".to_owned(), |issue| issue["title"].as_str().unwrap().to_owned())
@@ -157,7 +157,7 @@ fn documents_without_issues_are_refused_as_what_they_are() {
     assert_eq!((&issue["status"], &issue["description"]), (&json!("closed"), &json!("D")));
     fs::write(store.path().join("empty.md"), "no front matter").unwrap();
     let error = refused(&run(store.path(), &["import", "."]), 1);
-    assert!(error.contains("no file in the folder has an issue"), "{error}");
+    assert!(error.contains("no file has an issue"), "{error}");
 }
 
 #[test]
@@ -310,6 +310,74 @@ fn show_finds_imported_issues_by_their_names_elsewhere() {
     for name in ["13", "hut-3", "abcd1234"] {
         refused(&run(store.path(), &["show", name]), 1);
     }
+    // Commands that change issues take the same names.
+    let change = |arguments: &[&str]| run(store.path(), &[arguments, &["-a", "dev"]].concat());
+    done(&change(&["claim", "#12"]));
+    done(&change(&["comment", "12", "-m", "seen"]));
+    done(&change(&["link", "12", "blocked-by", "ABC-12"]));
+    done(&change(&["edit", "112", "--parent", "hut-1"]));
+    done(&change(&["complete", "12", "-m", "done"]));
+    done(&change(&["bulk", "112", "--blocked-by", "ABC-12", "--yes"]));
+    let issues = stored_issues(store.path());
+    let of = |title: &str| issues.iter().find(|issue| issue["title"] == title).unwrap();
+    let link = |kind: &str, to: &str| json!([{"kind": kind, "to": of(to)["id"]}]);
+    assert_eq!(of("r 12")["status"], "completed");
+    assert_eq!(of("r 12")["links"], link("blocked_by", "of jira"));
+    assert_eq!(of("r 112")["links"][0], link("parent", "Floor")[0]);
+    assert_eq!(of("r 112")["links"][1], link("blocked_by", "of jira")[0]);
+    let error = refused(&change(&["comment", "5", "-m", "which?"]), 1);
+    assert!(error.contains("2 issues") && error.contains("s 5"), "{error}");
+    let error = refused(&change(&["comment", "13", "-m", "none"]), 1);
+    assert!(error.contains("\"13\"") && error.contains("ait list"), "{error}");
+}
+
+/// Agents and pages call issues by these names, too.
+#[test]
+fn tools_and_pages_find_imported_issues_by_their_names_elsewhere() {
+    let store = directory();
+    let jira =
+        "Issue key,Summary,Number\nABC-12,of jira,12\nABC-13,other,12345678\nABD-12,twin,12.1\n";
+    done(&import(store.path(), &[], jira));
+    let mut client = Client::begin(ait(store.path()).args(["--toolsets", "all"]));
+    let claimed = client.call("get_next_issue", json!({"agent": "dev", "issue_id": "12"})).issue();
+    assert_eq!(claimed["title"], "of jira");
+    let port = client.port();
+    for name in ["12", "%2312", "ABC-12", "12345678", "12.1"] {
+        assert_eq!(get(port, &format!("/issues/{name}")).status, 200, "{name}");
+        assert_eq!(get(port, &format!("/api/issues/{name}")).status, 200, "{name}");
+    }
+    assert_eq!(get(port, "/issues/13").status, 404);
+    assert!(get(port, "/?q=%2312").body.contains("of jira"));
+    let found = get(port, "/api/issues?parent=ABC-12").json();
+    assert_eq!(found["total"], 0, "{found}");
+    let with = |name: &str, more: Value| {
+        let mut arguments = json!({"agent": "dev", "issue_id": name});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        arguments
+    };
+    for (tool, name, more) in [
+        ("get_context", "12,ABC-13", json!({})),
+        ("list_issues", "#12", json!({})),
+        ("update_issue", "12", json!({"priority": 1, "blocked_by": ["12345678"]})),
+        ("link_issues", "ABC-12", json!({"to": ["12.1"], "kind": "related"})),
+        ("complete_issue", "12", json!({"comment": "done"})),
+        ("close_issue", "12", json!({"comment": "no", "resolution": "rejected"})),
+        ("get_next_issue", "ABC-13", json!({})),
+        ("return_issue", "ABC-13", json!({"comment": "no"})),
+        ("ask_human", "ABC-13", json!({"question": "why?"})),
+    ] {
+        let mut arguments = with(name, more);
+        if ["get_context", "list_issues"].contains(&tool) {
+            arguments.as_object_mut().unwrap().remove("agent");
+        }
+        client.call(tool, arguments).ok();
+    }
+    let refusal = client.call("get_next_issue", with("99", json!({}))).refusal();
+    assert!(refusal.contains("\"99\"") && refusal.contains("list_issues"), "{refusal}");
+    let issues = stored_issues(store.path());
+    let links: Vec<_> =
+        issues[0]["links"].as_array().unwrap().iter().map(|link| link["to"].clone()).collect();
+    assert_eq!(links, [issues[1]["id"].clone(), issues[2]["id"].clone()]);
 }
 
 #[test]

@@ -113,6 +113,16 @@ fn an_issue_that_both_clones_claim_has_the_earlier_claim() {
     numbered["claim"] = json!(1);
     let refused = server.call("return_issue", numbered).refusal();
     assert!(refused.contains("ann claimed it before you"), "{refused}");
+    let mine = server.call("get_next_issue", json!({ "agent": "bob", "mine": true })).ok();
+    assert!(mine.contains("hold no issue") && mine.contains("ann claimed it before you"), "{mine}");
+    let nothing = server.call("get_next_issue", json!({ "agent": "bob" })).ok();
+    assert!(nothing.contains("ann claimed it before you"), "{nothing}");
+    server.add("another", "bug");
+    let next = server.call("get_next_issue", json!({ "agent": "bob" })).issue();
+    assert_eq!(next["title"], "another");
+    assert!(next["lost_claims"][0].as_str().unwrap().contains(&id), "{next}");
+    let other = server.call("get_next_issue", json!({ "agent": "cyd" })).ok();
+    assert!(!other.contains("before you"), "{other}");
     // The end of bob's server does not end the claim of ann.
     assert!(server.close().success());
     let issue = shown(&clones.path("second"), &id);
@@ -246,6 +256,12 @@ fn no_queue_begins_where_git_tracks_one() {
     git(root, &["clone", "-q", "--bare", "first", "bare.git"]);
     let tree = clones.path("tree");
     git(&clones.path("bare.git"), &["worktree", "add", "-q", tree.to_str().unwrap(), "main"]);
+    git(&tree, &["sparse-checkout", "set", "--no-cone", "/code/"]);
+    for command in [&["list"][..], &["add", "new", "-a", "a"]] {
+        let refused = run(&tree, command).refusal();
+        assert!(refused.contains("`git sparse-checkout add /issues.json`"), "{refused}");
+    }
+    git(&tree, &["sparse-checkout", "disable"]);
     let refused = run(&tree, &["list"]).refusal();
     assert!(refused.contains("which is not the queue of its repository"), "{refused}");
     let import = refused.split('`').nth(1).unwrap().to_owned();

@@ -185,6 +185,31 @@ fn other_stores_in_the_repository_are_reported() {
         .ends_with(0);
 }
 
+/// Agents may take the file for the queue of a project whose store is a database.
+#[test]
+fn a_file_beside_a_database_is_named_as_unused() {
+    let directory = repository();
+    let path = directory.path();
+    fs::write(path.join("ait.toml"), "store = \"postgres://ann@127.0.0.1:1/issues\"\n").unwrap();
+    let status = run(path, &["status"]);
+    assert!(
+        status.out.contains("127.0.0.1:1") && status.out.contains("ait.toml"),
+        "{}",
+        status.out
+    );
+    assert!(
+        status.out.contains("not used: ") && status.out.contains("issues.json"),
+        "{}",
+        status.out
+    );
+    let examined = examine(path);
+    examined.is("other_stores", "warning").says("other_stores", &["issues.json", "ait import"]);
+    assert!(!examined.finding("other_stores").to_string().contains("ISSUES_FILE"));
+    fs::remove_file(path.join("issues.json")).unwrap();
+    examine(path).is("other_stores", "ok");
+    assert!(!run(path, &["status"]).out.contains("not used"));
+}
+
 #[test]
 fn store_files_missing_from_gitignore_are_reported_and_added() {
     let directory = repository();

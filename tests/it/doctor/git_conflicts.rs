@@ -188,6 +188,23 @@ fn a_conflict_is_resolved_after_one_side_was_taken() {
     assert_both(&clones.own());
 }
 
+/// Neither side has the file under its name, but the issues are still those of the team.
+#[test]
+fn a_file_that_both_sides_renamed_keeps_its_issues() {
+    let clones = Clones::new();
+    for side in [clones.own(), clones.teammate()] {
+        let name = side.file_name().unwrap().to_str().unwrap().to_owned();
+        git(&side, &["mv", "issues.json", &format!("{name}.json")]);
+        git(&side, &["commit", "-qm", "Rename the queue"]);
+    }
+    git(&clones.own(), &["fetch", "-q"]);
+    let script = "! git -c user.name=t -c user.email=t@t merge -q -X find-renames=5% origin/main && ait resolve";
+    assert!(shell(&clones.own(), script).output().unwrap().status.success());
+    let titles: Vec<_> =
+        issues_in_file(&clones.own()).iter().map(|issue| issue["title"].clone()).collect();
+    assert!(titles.contains(&json!("both")), "{titles:?}");
+}
+
 /// An agent works while a rebase stands at a conflict.
 #[test]
 fn a_conflict_of_a_rebase_is_resolved_while_an_agent_works() {

@@ -29,6 +29,28 @@ fn install_keeps_existing_hooks_and_remove_restores_them() {
     assert!(desk.ait(&["hooks", "remove"]).ok().contains("nothing to do"));
 }
 
+/// Some programs have one script for all hooks, which looks at its name.
+#[test]
+fn hooks_that_read_their_own_name_keep_it() {
+    let desk = Desk::new();
+    let by_name = "#!/bin/sh\nbasename \"$0\" >>told\n";
+    desk.write_hook(&desk.hooks().join("prepare-commit-msg"), by_name);
+    // This one needs the file beside it.
+    let beside = "#!/bin/sh\n. \"$(dirname \"$0\")/lib\"\n";
+    desk.write_hook(&desk.hooks().join("post-merge"), beside);
+    let before = tree(&desk.hooks());
+    desk.ait(&["hooks", "install"]).ok();
+    let kept = |name: &str| fs::read_to_string(desk.hooks().join(name)).unwrap();
+    assert_eq!(kept("before-ait/prepare-commit-msg"), by_name);
+    assert_eq!(kept("post-merge.before-ait-hooks"), beside);
+    assert_eq!(desk.states(), (vec!["installed".to_owned(), "installed".to_owned()], 0));
+    desk.commit(&desk.project(), "a").ok();
+    let told = fs::read_to_string(desk.project().join("told")).unwrap();
+    assert_eq!(told, "prepare-commit-msg\n");
+    desk.ait(&["hooks", "remove"]).ok();
+    assert_eq!(tree(&desk.hooks()), before);
+}
+
 #[test]
 fn worktrees_share_hooks_and_remove_deletes_an_empty_directory() {
     let desk = Desk::new();
@@ -69,6 +91,16 @@ fn install_follows_a_local_hooks_path_and_refuses_a_shared_one() {
     let message = desk.ait(&["hooks", "install"]).refusal();
     assert!(message.contains(".husky/prepare-commit-msg"), "{message}");
     assert!(message.contains("ait hooks run prepare-commit-msg \"$@\""), "{message}");
+    let status = desk.ait(&["hooks", "status"]);
+    assert!(status.out.contains("ait may not do that") && status.code == 1, "{}", status.out);
+    let line = message.split('`').nth(1).unwrap();
+    fs::create_dir_all(desk.project().join(".husky")).unwrap();
+    for hook in ["post-merge", "prepare-commit-msg"] {
+        let file = desk.project().join(".husky").join(hook);
+        fs::write(file, line.replace("prepare-commit-msg", hook)).unwrap();
+    }
+    let status = desk.ait(&["hooks", "status"]).ok();
+    assert!(!status.contains("Note:") && status.matches("installed").count() == 2, "{status}");
     // A global hooks path applies to all repositories.
     desk.git(&["config", "--unset", "core.hooksPath"]);
     let all = desk.root.join("home/hooks");

@@ -1,5 +1,6 @@
 //! The questions of `ait init` at a terminal.
 
+use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -85,4 +86,44 @@ fn without_a_detected_client_the_user_chooses() {
     // A client is now detected, so init asks nothing.
     let Some((screen, succeeded)) = answered(&desk, "", &[]) else { return };
     assert!(succeeded && screen.contains("nothing to do"), "{screen}");
+}
+
+/// A clone of a repository in which others work, too, could have a queue that its teammates do not see.
+#[test]
+fn other_authors_and_a_remote_raise_the_question_of_clones() {
+    let desk = Desk::new();
+    let programs = std::env::var_os("PATH").unwrap();
+    let git =
+        std::env::split_paths(&programs).map(|path| path.join("git")).find(|git| git.is_file());
+    let git = git.unwrap();
+    std::os::unix::fs::symlink(&git, desk.root.join("bin/git")).unwrap();
+    fs::remove_dir_all(desk.project().join(".git")).unwrap();
+    let run = |arguments: &[&str]| {
+        let status = Command::new(&git).current_dir(desk.project()).args(arguments).status();
+        assert!(status.unwrap().success(), "{arguments:?}");
+    };
+    let commit = |author: &str| {
+        let (name, email) =
+            (format!("user.name={author}"), format!("user.email={author}@a.example"));
+        run(&["-c", &name, "-c", &email, "commit", "-q", "--allow-empty", "-m", "m"]);
+    };
+    let question = "Others commit to this repository";
+    let assert_not_asked = || {
+        let answers = [("Write this?", "n")];
+        let Some((screen, _)) = answered(&desk, "--client codex", &answers) else { return };
+        assert!(!screen.contains(question), "{screen}");
+    };
+    run(&["init", "-q"]);
+    commit("ann");
+    assert_not_asked();
+    run(&["remote", "add", "origin", "https://a.example/r.git"]);
+    assert_not_asked();
+    commit("bo");
+    for (answer, is_tracked) in [("n", false), ("y", true)] {
+        let answers = [(question, answer), ("Write this?", "n")];
+        let Some((screen, _)) = answered(&desk, "--client codex", &answers) else { return };
+        assert_eq!(screen.contains(".gitattributes"), is_tracked, "{screen}");
+    }
+    run(&["remote", "remove", "origin"]);
+    assert_not_asked();
 }

@@ -37,7 +37,9 @@ impl Changes {
     /// Reads the events behind the latest changes of the issue that a path names. There are none if it has no changes,
     /// or if the events cannot be read.
     pub async fn read(tracker: &Tracker, asked: &str, is_full: bool) -> Self {
-        let Ok(reference) = asked.parse::<IssueRef>() else { return Self::default() };
+        let Ok(reference) = IssueRef::named(asked, IssueRef::MIN_DIGITS) else {
+            return Self::default();
+        };
         let Ok(issue) = tracker.get_issue(reference).await else { return Self::default() };
         let limit = MAX_EVENTS[usize::from(is_full)];
         let Some(since) = first_change(&issue, limit) else { return Self::default() };
