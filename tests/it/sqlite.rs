@@ -1,12 +1,17 @@
 //! The store in a SQLite database under the suites that every store passes.
 
+use std::fs;
 use std::sync::Arc;
 
-use agent_issue_tracker::store::{SqliteStore, Store};
+use agent_issue_tracker::domain::{Classification, IssueId, Status};
+use agent_issue_tracker::store::json::format;
+use agent_issue_tracker::store::{SqliteStore, Store, StoreError};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::support::commands::any_command;
+use crate::support::commands::{add, any_command, at, claim, ids, number};
+use crate::support::files::issue_json;
+use crate::support::stores::{all_issues, apply};
 use crate::support::{directory, directory_in_memory};
 use crate::{conformance, lease_conformance, queries, review_gate};
 
@@ -72,4 +77,105 @@ proptest! {
     fn it_matches_the_model(commands in prop::collection::vec(any_command(), 1..120)) {
         conformance::matches_the_model(&open(&directory_in_memory()), &commands)?;
     }
+}
+
+/// What a database had that was removed, or replaced by an old copy of itself, is merged before the next change.
+#[tokio::test]
+async fn a_removed_or_replaced_database_loses_nothing() {
+    let directory = directory_in_memory();
+    let files = directory.path().join(".ait/issues.json");
+    let store = open(&directory);
+    apply(&store, add(1, Classification::Bug), at(1)).await.unwrap();
+    apply(&store, claim(None), at(2)).await.unwrap();
+    fs::remove_dir_all(&files).unwrap();
+    apply(&store, add(2, Classification::Bug), at(3)).await.unwrap();
+    let [first, second] = [number(1), number(2)];
+    let other = open(&directory);
+    assert_eq!(ids(&all_issues(&other).await.unwrap()), [first, second]);
+    assert_eq!(other.get(first.into()).await.unwrap().status, Status::InProgress);
+
+    other.close().await;
+    let copy = directory.path().join("copy.db");
+    fs::copy(files.join("queue.db"), &copy).unwrap();
+    apply(&store, add(3, Classification::Bug), at(4)).await.unwrap();
+    fs::remove_dir_all(&files).unwrap();
+    fs::create_dir_all(&files).unwrap();
+    fs::rename(&copy, files.join("queue.db")).unwrap();
+    apply(&store, add(4, Classification::Bug), at(5)).await.unwrap();
+    let expected: Vec<_> = (1..=4).map(number).collect();
+    assert_eq!(sorted(ids(&all_issues(&store).await.unwrap())), expected);
+    assert_eq!(sorted(ids(&all_issues(&open(&directory)).await.unwrap())), expected);
+}
+
+fn sorted(mut ids: Vec<IssueId>) -> Vec<IssueId> {
+    ids.sort_unstable();
+    ids
+}
+
+/// `issues.json` follows the changes, and an edit of it reaches the store without undoing what agents did meanwhile.
+#[tokio::test]
+async fn the_file_follows_changes_and_edits_are_merged() {
+    let directory = directory();
+    let file = directory.path().join("issues.json");
+    let store = open(&directory);
+    for n in 1..=2 {
+        apply(&store, add(n, Classification::Bug), at(n.into())).await.unwrap();
+    }
+    store.close().await;
+    let written = fs::read_to_string(&file).unwrap();
+    assert_eq!(format::parse(written.clone()).unwrap().issues.len(), 2);
+
+    let store = open(&directory);
+    apply(&store, claim(None), at(10)).await.unwrap();
+    // The editor began before the claim.
+    fs::write(&file, written.replacen("\"title\": \"", "\"title\": \"edited: ", 1)).unwrap();
+    let issue = store.get(number(1).into()).await.unwrap();
+    assert!(issue.title.as_str().starts_with("edited: "), "{issue:?}");
+    assert_eq!(issue.status, Status::InProgress);
+    store.close().await;
+    let shown = fs::read_to_string(&file).unwrap();
+    assert!(shown.contains("edited: ") && shown.contains("in_progress"), "{shown}");
+
+    // An invalid file stays as it is, and agents go on.
+    fs::write(&file, "{").unwrap();
+    let store = open(&directory);
+    apply(&store, add(3, Classification::Bug), at(11)).await.unwrap();
+    store.close().await;
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{");
+    assert_eq!(all_issues(&store).await.unwrap().len(), 3);
+}
+
+/// Without a database, the issues of the file are read and nothing is written; the first change takes them over.
+#[tokio::test]
+async fn a_file_alone_is_read_without_a_trace() {
+    let directory = directory();
+    let text = issue_json(&number(7).to_string(), "from the file").to_string();
+    fs::write(directory.path().join("issues.json"), format!("{{\"issues\": [{text}]}}")).unwrap();
+    let store = open(&directory);
+    assert_eq!(ids(&all_issues(&store).await.unwrap()), [number(7)]);
+    assert!(!directory.path().join(".ait").exists());
+    apply(&store, add(8, Classification::Bug), at(1)).await.unwrap();
+    assert_eq!(ids(&all_issues(&open(&directory)).await.unwrap()), [number(7), number(8)]);
+}
+
+/// A row that is not what was written is named, and is never shown as an issue.
+#[tokio::test]
+async fn a_damaged_row_is_named() {
+    let directory = directory();
+    let store = open(&directory);
+    for n in 1..=2 {
+        apply(&store, add(n, Classification::Bug), at(n.into())).await.unwrap();
+    }
+    store.close().await;
+    let database = directory.path().join(".ait/issues.json/queue.db");
+    let bytes = fs::read(&database).unwrap();
+    let title = b"\"classification\": \"bug\"";
+    let place = bytes.windows(title.len()).rposition(|window| window == title).unwrap();
+    let mut damaged = bytes.clone();
+    damaged[place + title.len() - 2] = b'q';
+    fs::write(&database, damaged).unwrap();
+    let store = open(&directory);
+    let error = all_issues(&store).await.unwrap_err();
+    assert!(matches!(error, StoreError::Damaged(_)), "{error}");
+    assert!(error.to_string().contains("is not what was written"), "{error}");
 }

@@ -556,7 +556,10 @@ pub(super) fn remove_mark(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result
 }
 
 /// Keeps git from tracking the files of a store.
-pub(super) fn ignore_directory(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<()> {
+pub(in crate::store) fn ignore_directory(
+    fs: &dyn FileSystem,
+    paths: &StorePaths,
+) -> io::Result<()> {
     if fs.fingerprint(&paths.gitignore())?.is_some() {
         return Ok(());
     }

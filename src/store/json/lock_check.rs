@@ -34,7 +34,7 @@ pub const LOCKS_NOTHING: &str = "a lock that one process holds is given to other
 
 /// What is known of the file system.
 #[derive(Debug, Default)]
-pub(super) struct LockCheck {
+pub(in crate::store) struct LockCheck {
     allows_network: AtomicBool,
     /// The directory that passed the check.
     good: Mutex<Option<PathBuf>>,

@@ -29,7 +29,7 @@
 pub(super) mod background;
 mod cancellation;
 mod canonical;
-mod commit;
+pub(super) mod commit;
 pub(super) mod edits;
 pub mod format;
 pub mod fs;

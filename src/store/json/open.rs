@@ -175,7 +175,10 @@ impl std::fmt::Display for Damage {
 
 /// Resolves the paths of a store. Follows symbolic links to `issues.json`, but no link to what is beside it: a
 /// repository may carry links into any directory of the user.
-pub(super) fn paths_of(fs: &dyn FileSystem, path: &Path) -> Result<StorePaths, OpenError> {
+pub(in crate::store) fn paths_of(
+    fs: &dyn FileSystem,
+    path: &Path,
+) -> Result<StorePaths, OpenError> {
     let resolved = fs.resolve(path).map_err(|ResolveError { directory, source }| {
         if source.kind() == io::ErrorKind::NotFound {
             OpenError::MissingDirectory(directory)

@@ -1,21 +1,25 @@
 //! The file, and connections to it.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::Failure;
+use super::read;
 use super::write::add_state;
-use crate::store::EventPosition;
 use crate::store::json::JsonStoreOptions;
-use crate::store::json::fs::{FileFingerprint, FileSystem, no_follow};
-use crate::store::json::open::{IssuesFile, read_issues};
+use crate::store::json::commit::ignore_directory;
+use crate::store::json::fs::{FileFingerprint, FileLock, FileSystem, no_follow, open_or_create};
+use crate::store::json::lock_check::LockCheck;
+use crate::store::json::open::{IssuesFile, paths_of, read_issues};
 use crate::store::json::paths::StorePaths;
 use crate::store::json::published_note::{KnownFile, PublishedNote};
+use crate::store::json::support::lock;
+use crate::store::{EventPosition, State, StoreError};
 
 /// The version of the schema.
 const VERSION: i64 = 1;
@@ -35,16 +39,39 @@ pub(super) struct Database {
     pub known: Mutex<KnownFile>,
     /// Whether this process changed anything.
     pub has_changed: AtomicBool,
-    readers: Mutex<Vec<Connection>>,
+    lock_check: LockCheck,
+    readers: Mutex<Readers>,
+    /// What replaced databases had, until it is merged.
+    pub rescued: Mutex<Vec<State>>,
     /// The content of `issues.json` while there is no database, with the fingerprint of the file.
     unsaved: Mutex<Option<(FileFingerprint, Connection)>>,
+}
+
+/// Connections for reads, and the file that they read.
+#[derive(Default)]
+struct Readers {
+    connections: Vec<Connection>,
+    file: Option<FileFingerprint>,
+}
+
+/// A database that is open for changes.
+pub(super) struct Opened {
+    pub connection: Connection,
+    /// The file whose lock is the turn.
+    turn: Arc<File>,
+    /// The log of SQLite, which has what is committed.
+    pub log: File,
+    /// The file of the database.
+    pub file: Option<FileFingerprint>,
 }
 
 impl Database {
     /// Names the database of an `issues.json`. Does no I/O.
     pub fn new(issues: PathBuf, fs: Arc<dyn FileSystem>, options: JsonStoreOptions) -> Self {
-        let (known, has_changed, readers, unsaved) = Default::default();
-        Self { issues, fs, options, known, has_changed, readers, unsaved }
+        let lock_check = LockCheck::default();
+        lock_check.allow_network(options.allows_network);
+        let (known, has_changed, readers, rescued, unsaved) = Default::default();
+        Self { issues, fs, options, known, has_changed, lock_check, readers, rescued, unsaved }
     }
 
     /// Returns the path of `issues.json` as given.
@@ -54,8 +81,7 @@ impl Database {
 
     /// Returns the paths of the store, with symbolic links resolved.
     pub fn paths(&self) -> Result<StorePaths, Failure> {
-        let resolved = self.fs.resolve(&self.issues);
-        resolved.map(StorePaths::of).map_err(|error| Failure::File(error.source))
+        paths_of(&*self.fs, &self.issues).map_err(Failure::Open)
     }
 
     /// Returns the path of the database.
@@ -63,27 +89,16 @@ impl Database {
         Ok(self.paths()?.directory.join("queue.db"))
     }
 
-    /// Returns the file whose lock the process holds that writes.
-    pub fn turn(&self) -> Result<File, Failure> {
-        let path = self.paths()?.directory.join("turn.lock");
-        let mut options = no_follow();
-        Ok(options.write(true).create(true).truncate(false).open(path)?)
-    }
-
-    /// Returns the log of SQLite, which there is while a connection is open.
-    pub fn log(&self) -> Result<File, Failure> {
-        let path = self.paths()?.directory.join("queue.db-wal");
-        Ok(no_follow().read(true).open(path)?)
-    }
-
     /// Opens the database for changes. Makes it if it does not exist, with what `issues.json` has.
-    pub fn open(&self) -> Result<Connection, Failure> {
-        let paths = self.paths()?;
-        for directory in [&paths.directory, &paths.kept] {
-            fs::create_dir_all(directory)?;
-        }
+    pub fn open(&self) -> Result<Opened, Failure> {
+        let (fs, paths) = (&*self.fs, self.paths()?);
+        self.lock_check.check(fs, &paths).map_err(Failure::Store)?;
+        fs.create_directory(&paths.directory)?;
+        ignore_directory(fs, &paths)?;
+        let turn = open_or_create(fs, &paths.directory.join("turn.lock"), &paths.issues)?;
+        let path = self.path()?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let connection = connect(&self.path()?, flags)?;
+        let connection = connect(&path, flags)?;
         if version(&connection)? != VERSION {
             connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
             connection.execute_batch("BEGIN IMMEDIATE")?;
@@ -93,11 +108,36 @@ impl Database {
             if let Some(file) = found {
                 let position = EventPosition::default();
                 let note = PublishedNote::new(position, file.fingerprint, file.hash);
-                note.write(&*self.fs, &paths)?;
+                note.write(fs, &paths)?;
             }
         }
         connection.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
-        Ok(connection)
+        // A read opens the log of SQLite.
+        version(&connection)?;
+        let log = no_follow().read(true).open(paths.directory.join("queue.db-wal"))?;
+        let file = fs.fingerprint(&path)?;
+        Ok(Opened { connection, turn, log, file })
+    }
+
+    /// Waits for the turn among processes.
+    pub fn take_turn(&self, opened: &Opened) -> Result<FileLock, StoreError> {
+        let paths = self.paths().map_err(Failure::of_change)?;
+        let path = paths.directory.join("turn.lock");
+        self.lock_check.lock(&*self.fs, &paths, &path, &opened.turn)
+    }
+
+    /// Returns true if a file is the database that is in its place now.
+    pub fn is_in_place(&self, file: Option<FileFingerprint>) -> bool {
+        let found = self.path().ok().and_then(|path| self.fs.fingerprint(&path).ok().flatten());
+        found.zip(file).is_some_and(|(found, file)| found.is_same_file(&file))
+    }
+
+    /// Keeps what a database had that was removed or replaced, to be merged.
+    pub fn rescue(&self, connection: &Connection) {
+        match read::state(connection) {
+            Ok(state) => lock(&self.rescued).push(state),
+            Err(failure) => tracing::warn!("the removed database cannot be read: {failure:?}"),
+        }
     }
 
     /// Makes the tables, and adds the issues of `issues.json`.
@@ -118,14 +158,12 @@ impl Database {
         &self,
         read: impl FnOnce(&Connection) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
-        let kept = self.readers().pop();
-        let connection = match kept {
+        let path = self.path()?;
+        let found = self.fs.fingerprint(&path)?;
+        let connection = match self.kept_reader(found) {
             Some(connection) => connection,
+            None if found.is_none() => return self.read_file(read),
             None => {
-                let path = self.path()?;
-                if !path.exists() {
-                    return self.read_file(read);
-                }
                 let connection = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
                 connection.execute_batch("PRAGMA query_only = 1")?;
                 if version(&connection)? == 0 {
@@ -135,13 +173,28 @@ impl Database {
             }
         };
         let transaction = connection.unchecked_transaction()?;
-        let found = read(&transaction)?;
+        let done = read(&transaction)?;
         drop(transaction);
-        let mut readers = self.readers();
-        if readers.len() < KEPT_CONNECTIONS {
-            readers.push(connection);
+        let mut readers = lock(&self.readers);
+        if readers.connections.len() < KEPT_CONNECTIONS {
+            readers.connections.push(connection);
         }
-        Ok(Some(found))
+        Ok(Some(done))
+    }
+
+    /// Returns a connection to the database with this fingerprint, if one is kept.
+    fn kept_reader(&self, found: Option<FileFingerprint>) -> Option<Connection> {
+        let mut readers = lock(&self.readers);
+        let is_same =
+            |known: FileFingerprint| found.is_some_and(|found| found.is_same_file(&known));
+        if readers.file.is_some_and(|known| !is_same(known)) {
+            let replaced = std::mem::take(&mut *readers);
+            if let Some(connection) = replaced.connections.first() {
+                self.rescue(connection);
+            }
+        }
+        readers.file = found;
+        readers.connections.pop()
     }
 
     /// Runs a read of what `issues.json` has, in memory. Changes nothing on the disk.
@@ -150,7 +203,7 @@ impl Database {
         read: impl FnOnce(&Connection) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
         let Some(found) = self.fs.fingerprint(&self.paths()?.issues)? else { return Ok(None) };
-        let mut unsaved = self.unsaved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unsaved = lock(&self.unsaved);
         let is_known = unsaved.as_ref().is_some_and(|(known, _)| *known == found);
         if !is_known {
             let connection = Connection::open_in_memory()?;
@@ -161,10 +214,6 @@ impl Database {
             }
         }
         unsaved.as_ref().map(|(_, connection)| read(connection)).transpose()
-    }
-
-    fn readers(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -47,12 +47,16 @@ pub(super) fn may_be_edited(
     !is_published
 }
 
-/// Merges the edit of `issues.json`, if there is one. The caller has the turn.
+/// Merges the edit of `issues.json`, if there is one, and what replaced databases had. The caller has the turn.
 ///
 /// # Errors
 ///
 /// The reason why changes cannot be made. An invalid file is no error: the store goes on without it.
 pub(super) fn adopt(database: &Database, connection: &Connection) -> Result<(), StoreError> {
+    let rescued = std::mem::take(&mut *lock(&database.rescued));
+    for state in rescued {
+        merge(connection, &state, &[], Foreign::Merge)?;
+    }
     let paths = database.paths().map_err(Failure::of_change)?;
     let newest_before = newest(connection).map_err(Failure::of_change)?;
     if !may_be_edited(database, &paths, newest_before) {

@@ -23,6 +23,8 @@ pub(super) enum Failure {
     File(io::Error),
     /// `issues.json` cannot be read, and there is no database yet.
     Open(OpenError),
+    /// The file system cannot be used.
+    Store(StoreError),
 }
 
 impl From<rusqlite::Error> for Failure {
@@ -52,6 +54,7 @@ impl Failure {
             Self::Damaged(why) => StoreError::Damaged(why),
             Self::File(error) => StoreError::Unreadable(error.to_string()),
             Self::Open(error) => error.into(),
+            Self::Store(error) => error,
             Self::Database(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                     StoreError::Corrupt(error.to_string())

@@ -131,13 +131,16 @@ impl SqliteStore {
     }
 }
 
-/// Lets the writer merge an edit of `issues.json`, if there may be one.
+/// Lets the writer merge an edit of `issues.json`, if there may be one, and what a replaced database had.
 fn merge_edit(database: &Database, writer: &WriterHandle) {
-    let is_edited = database.paths().ok().is_some_and(|paths| {
+    let is_edited = || {
+        let paths = database.paths().ok()?;
         let known = lock(&database.known).checked;
-        let found = database.fs.fingerprint(&paths.issues).ok().flatten();
-        known != Some(found) && database.path().is_ok_and(|path| path.exists())
-    });
+        let found = database.fs.fingerprint(&paths.issues).ok()?;
+        let has_database = database.fs.fingerprint(&database.path().ok()?).ok()?.is_some();
+        Some(known != Some(found) && has_database)
+    };
+    let is_edited = !lock(&database.rescued).is_empty() || is_edited().unwrap_or(false);
     if is_edited {
         let adopted = writer.run_within(ADOPT_WITHIN, edits::adopt);
         if let Err(error) = adopted.and_then(|adopted| adopted) {

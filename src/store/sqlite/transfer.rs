@@ -28,7 +28,7 @@ pub(super) async fn take_over(
 fn begin(database: &Database) -> Result<Connection, Failure> {
     const HAS_CONTENT: &str =
         "SELECT EXISTS (SELECT 1 FROM events) OR EXISTS (SELECT 1 FROM issues)";
-    let connection = database.open()?;
+    let connection = database.open()?.connection;
     connection.execute_batch("BEGIN IMMEDIATE")?;
     if connection.query_row(HAS_CONTENT, [], |row| row.get(0))? {
         let why = "the store is not empty: choose a new directory for it";

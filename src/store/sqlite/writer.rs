@@ -3,7 +3,6 @@
 //! Processes take turns by the lock of a file: SQLite itself lets a process that waits sleep, and others overtake it.
 //! Commands that arrive during a commit form the next one.
 
-use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -13,7 +12,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
-use super::database::Database;
+use super::database::{Database, Opened};
 use super::edits;
 use super::error::Failure;
 use super::index;
@@ -240,15 +239,6 @@ impl Drop for Inner {
     }
 }
 
-/// An open database.
-struct Opened {
-    connection: Connection,
-    /// The file whose lock is the turn.
-    turn: File,
-    /// The log of SQLite, which has what is committed.
-    log: File,
-}
-
 /// What the thread works with.
 struct Writer {
     database: Arc<Database>,
@@ -287,7 +277,7 @@ impl Writer {
                                 work(Ok((&database, connection)));
                                 Ok(())
                             };
-                            let ran = opened.in_turn(working, |()| false);
+                            let ran = in_turn(&database, opened, working, |()| false);
                             if let Err(error) = ran {
                                 tracing::warn!("{error}");
                             }
@@ -330,17 +320,16 @@ impl Writer {
         self.checkpoint();
     }
 
-    /// Opens the database if it is not open.
+    /// Opens the database if it is not open, or if another file is in its place.
     fn opened(&mut self) -> Result<&Opened, StoreError> {
-        let opened = match self.opened.take() {
-            Some(opened) => opened,
-            None => {
-                let open = || {
-                    let connection = self.database.open()?;
-                    let (turn, log) = (self.database.turn()?, self.database.log()?);
-                    Ok(Opened { connection, turn, log })
-                };
-                open().map_err(Failure::of_change)?
+        let known = self.opened.take();
+        let opened = match known {
+            Some(opened) if self.database.is_in_place(opened.file) => opened,
+            replaced => {
+                if let Some(replaced) = replaced {
+                    self.database.rescue(&replaced.connection);
+                }
+                self.database.open().map_err(Failure::of_change)?
             }
         };
         Ok(self.opened.insert(opened))
@@ -371,7 +360,7 @@ impl Writer {
             let mut outcomes = replies.iter().flatten().flat_map(|committed| &committed.outcomes);
             outcomes.any(Option::is_some)
         };
-        self.opened()?.in_turn(deciding, shows)
+        in_turn(&database, self.opened()?, deciding, shows)
     }
 
     /// Lets the other thread look whether the log of SQLite has grown long.
@@ -381,7 +370,7 @@ impl Writer {
             let database = Arc::clone(&self.database);
             let thread = thread::Builder::new().name("ait-checkpoints".to_owned());
             let spawned = thread.spawn(move || {
-                let Ok(connection) = database.open() else { return };
+                let Ok(Opened { connection, .. }) = database.open() else { return };
                 while let Ok(()) = woken.recv() {
                     checkpoint(&connection);
                 }
@@ -398,9 +387,7 @@ impl Writer {
     /// Brings the index of searches nearer to what there is. Returns true if nothing is left.
     fn tidy(&mut self) -> Option<bool> {
         let opened = self.opened.as_ref()?;
-        // Other processes go first.
-        opened.turn.try_lock().ok()?;
-        let turn = Turn(&opened.turn);
+        let turn = self.database.take_turn(opened).ok()?;
         let indexed =
             transact(&opened.connection, |connection| index::extend(connection, index::FEW));
         drop(turn);
@@ -409,37 +396,25 @@ impl Writer {
     }
 }
 
-impl Opened {
-    /// Waits for the turn, writes, and makes that durable, if anything was written or `shows` that what others wrote is
-    /// answered.
-    ///
-    /// SQLite itself syncs its log before it moves anything from there into the database, and no sooner. So the next
-    /// process can write while this one waits for the disk, and one sync serves all who wait.
-    fn in_turn<T>(
-        &self,
-        write: impl FnOnce(&Connection) -> Result<T, StoreError>,
-        shows: impl FnOnce(&T) -> bool,
-    ) -> Result<T, StoreError> {
-        self.turn.lock().map_err(|error| Failure::from(error).of_change())?;
-        let turn = Turn(&self.turn);
-        let before = self.connection.total_changes();
-        let done = write(&self.connection)?;
-        drop(turn);
-        if self.connection.total_changes() != before || shows(&done) {
-            self.log.sync_data().map_err(|error| StoreError::Uncertain(error.to_string()))?;
-        }
-        Ok(done)
+/// Waits for the turn, writes, and makes that durable, if anything was written or `shows` that what others wrote is
+/// answered.
+///
+/// SQLite itself syncs its log before it moves anything from there into the database, and no sooner. So the next process
+/// can write while this one waits for the disk, and one sync serves all who wait.
+fn in_turn<T>(
+    database: &Database,
+    opened: &Opened,
+    write: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    shows: impl FnOnce(&T) -> bool,
+) -> Result<T, StoreError> {
+    let turn = database.take_turn(opened)?;
+    let before = opened.connection.total_changes();
+    let done = write(&opened.connection)?;
+    drop(turn);
+    if opened.connection.total_changes() != before || shows(&done) {
+        opened.log.sync_data().map_err(|error| StoreError::Uncertain(error.to_string()))?;
     }
-}
-
-/// The turn of this process. It ends when it is dropped.
-struct Turn<'a>(&'a File);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        // Closing the file releases it, too.
-        let _ = self.0.unlock();
-    }
+    Ok(done)
 }
 
 /// Moves what the log of SQLite has into the database, if there is much of it. Reads and writers go on.
