@@ -149,7 +149,7 @@ async fn the_file_follows_changes_and_edits_are_merged() {
 #[tokio::test]
 async fn a_file_alone_is_read_without_a_trace() {
     let directory = directory();
-    let text = issue_json(&number(7).to_string(), "from the file").to_string();
+    let text = issue_json(&number(7).to_string(), "from the file", "created").to_string();
     fs::write(directory.path().join("issues.json"), format!("{{\"issues\": [{text}]}}")).unwrap();
     let store = open(&directory);
     assert_eq!(ids(&all_issues(&store).await.unwrap()), [number(7)]);

@@ -399,8 +399,8 @@ impl Writer {
 /// Waits for the turn, writes, and makes that durable, if anything was written or `shows` that what others wrote is
 /// answered.
 ///
-/// SQLite itself syncs its log before it moves anything from there into the database, and no sooner. So the next process
-/// can write while this one waits for the disk, and one sync serves all who wait.
+/// SQLite itself syncs its log before it moves anything from there into the database, and no sooner. So the next
+/// process can write while this one waits for the disk, and one sync serves all who wait.
 fn in_turn<T>(
     database: &Database,
     opened: &Opened,
