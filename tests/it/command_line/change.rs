@@ -43,7 +43,7 @@ fn invalid_attributes_are_refused_and_nothing_is_filed() {
     let desk = Desk::new();
     for (arguments, code, expected) in [
         (["-p", "5"], 2, "\"5\" is not a priority: give a number from 0 (first) to 4 (last)"),
-        (["-l", "Two Words"], 2, "\"Two Words\" is not a label"),
+        (["-l", "a!"], 2, "\"a!\" is not a label"),
         (["--parent", "zzz"], 2, "no id"),
         (["--blocked-by", "3f2a9c1e"], 1, "there is no issue 3f2a9c1e"),
     ] {
@@ -207,7 +207,7 @@ fn links_are_made_and_removed() {
     assert_eq!(shown(&desk, short)["links"], json!([linked("duplicate_of", 1)]));
     let none = desk.run(&["unlink", short, "blocked-by", &ids[1]]).failed(1);
     assert!(none.contains(&format!("{short} has no such link")), "{none}");
-    assert!(desk.run(&["link", short, "blocks", &ids[1]]).failed(2).contains("blocked-by"));
+    desk.run(&["link", &ids[1], "blocks", short]).done();
     assert!(desk.run(&["link", short]).failed(2).contains("ait link ID blocked-by ID"));
 }
 
