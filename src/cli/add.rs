@@ -90,7 +90,7 @@ fn title(words: &[String]) -> Result<String> {
         return Err(WrongUsage(what).into());
     }
     let title = words.join(" ");
-    if !title.is_empty() && !title.contains(char::is_alphanumeric) {
+    if !title.trim().is_empty() && !title.contains(char::is_alphanumeric) {
         return Err(WrongUsage("a title has words: ait add 'Login fails on Safari'").into());
     }
     Ok(title)

@@ -4,10 +4,10 @@
 pub(super) const NOUNS: &str =
     "issue issues task tasks ticket tickets item items bug card cards story stories entry job";
 
-/// What people type, and what means the same. `ID` is the id of an issue and `WORD` any word that is no option; `$1` and
-/// `$2` stand for them, and `$0` for the first word. What follows a phrase stays. The first one that fits counts.
+/// What people type, and what means the same. `ID` is the id of an issue and `WORD` any word that is no option; `$1`
+/// and `$2` stand for them, and `$0` for the first word. What follows a phrase stays. The first one that fits counts.
 ///
-/// What could mean two things is not here: [`super::super::unknown_command`] says what there is instead.
+/// What could mean two things is not here: `unknown_command` says what there is instead.
 pub(super) const PHRASES: &[(&str, &str)] = &[
     // Filing
     ("report|raise|open bug WORD", "add $1 --classification bug"),

@@ -32,7 +32,7 @@ const OF_OTHER_PROGRAMS: &[(&str, &str)] = &[
     ("move", "`ait edit ID`"),
     ("prime", "`ait init`"),
     ("purge", "issues are never deleted"),
-    ("transition", "`ait claim`, `ait return`, `ait complete` and `ait close` change its status"),
+    ("transition", "`ait claim`, `ait return`, `ait complete` and `ait close` change the status"),
     ("comments", "`ait show ID` shows an issue with its comments"),
     ("quickstart", "`ait init`"),
     ("epic", "`ait add TITLE --parent ID`"),
