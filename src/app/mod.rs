@@ -75,8 +75,8 @@ fn greets(config: &Config) -> bool {
     may_greet && !is_log_wanted && io::stderr().is_terminal()
 }
 
-/// Returns true if a server serves an agent on stdin. A client that starts one gives it a pipe or a socket, and a file may
-/// hold a session. A terminal and /dev/null are none.
+/// Returns true if a server serves an agent on stdin. A client that starts one gives it a pipe or a socket, and a file
+/// may hold a session. A terminal and /dev/null are none.
 pub fn serves_agent(served: Served) -> bool {
     match served {
         Served::Http => false,
@@ -158,8 +158,8 @@ pub async fn run(mut config: Config) -> Result<()> {
     }
 }
 
-/// Returns why an agent must not begin a queue at a place that no person chose: clients start servers in `/` and in the home
-/// directory, too.
+/// Returns why an agent must not begin a queue at a place that no person chose: clients start servers in `/` and in the
+/// home directory, too.
 fn no_project(location: &StoreLocation) -> Option<String> {
     let directory = location.path.parent()?.canonicalize().ok()?;
     let home = env::home_dir().and_then(|home| home.canonicalize().ok());

@@ -9,6 +9,18 @@ use super::options::is_issue_ref;
 
 /// Words for which there is no command, or several, and what `ait` has instead.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("unclose re-open", "`ait reopen ID` opens an issue again that is closed or rejected"),
+    ("raise q quick capture", "`ait add TITLE` files an issue"),
+    ("cat", "`ait show ID` shows one issue"),
+    (
+        "reviews",
+        "`ait list --status completed` lists what waits for review, and `ait review` claims it",
+    ),
+    (
+        "dependencies",
+        "`ait tree` draws issues with their blockers, and `ait blocked` lists those that wait",
+    ),
+    ("question", "`ait questions` lists the open questions, and `ait answer ID TEXT` answers one"),
     (
         "delete del rm remove purge destroy trash erase wipe",
         "issues are never deleted; `ait close ID --reject -m REASON` rejects one",
@@ -46,7 +58,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
          gives back an issue",
     ),
     (
-        "note notes annotate remark reply respond",
+        "note notes annotate remark reply respond comment-on",
         "`ait comment ID TEXT` comments on an issue, and `ait answer ID TEXT` answers its question",
     ),
     (
@@ -74,7 +86,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "`ait claim`, `ait return`, `ait complete` and `ait close` change the status of an issue; `ait edit ID` changes the rest",
     ),
     (
-        "describe desc rewrite",
+        "describe desc rewrite information read inspect state",
         "`ait show ID` shows an issue, and `ait edit ID -d TEXT` changes its description",
     ),
     (
@@ -122,7 +134,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "`ait park ID --until TIME` keeps an issue from being claimed until then",
     ),
     (
-        "resume unhold undefer unsnooze",
+        "resume unhold undefer unsnooze unpause wake unshelve",
         "`ait unpark ID` lets a parked issue be claimed again, and `ait claim ID` claims one",
     ),
     (
@@ -162,7 +174,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "an undo is a change, too: `ait undo NUMBER` takes it back, and `ait log` shows its number",
     ),
     (
-        "diff audit changes",
+        "diff audit changes op operation operations",
         "`ait log` shows what changed, and `ait log --issue ID` what changed in one issue",
     ),
     (
@@ -214,7 +226,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "an issue has no template; `ait add --edit` writes its title and description in an editor",
     ),
     (
-        "docs documentation doc tutorial guide examples example hello about faq",
+        "what util docs documentation doc tutorial guide examples example hello about faq",
         "`ait help --all` lists all commands, `ait help COMMAND` explains one, and `ait man` is the manual",
     ),
     (

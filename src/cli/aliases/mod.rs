@@ -1,5 +1,5 @@
-//! Words that people bring from other programs: where they can mean only one thing, the command line is rewritten before
-//! clap reads it.
+//! Words that people bring from other programs: where they can mean only one thing, the command line is rewritten
+//! before clap reads it.
 //!
 //! Three tables say what means the same: [`phrases`] for commands, [`options`] for options, and the values of options
 //! here. What could mean two things stays, so that clap refuses it and `usage_error` says what there is instead.

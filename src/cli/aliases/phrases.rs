@@ -24,9 +24,9 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("comments|notes|comment list|view|show|ls ID", "show $1"),
     ("comments|notes ID", "show $1"),
     ("board|boards view|show|list|ls", "board"),
+    ("who is working|busy|on", "board"),
     ("kanban|boards|agents|workers|team|who|claims|assignments", "board"),
     ("what next|now", "ready"),
-    ("who is WORD", "board"),
     ("show|view ID --web|-w|--browser", "open $1"),
     ("browse ID", "open $1"),
     ("worktree add|create|new|start ID", "worktree $1"),
@@ -230,8 +230,8 @@ fn without_noun(words: &[String], is_command: impl Fn(&str) -> bool) -> Option<V
     }
 }
 
-/// Puts a command before the id of an issue, such as in `3f2a9c1e done`. An id alone shows the issue, unless it may be a
-/// port.
+/// Puts a command before the id of an issue, such as in `3f2a9c1e done`. An id alone shows the issue, unless it may be
+/// a port.
 fn with_command_first(words: &[String], is_command: impl Fn(&str) -> bool) -> Option<Vec<String>> {
     let (id, rest) = words.split_first().filter(|(id, _)| is_id(id))?;
     match rest.first() {
