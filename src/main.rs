@@ -1,7 +1,7 @@
 //! The binary: parses the arguments, runs the command and sets the exit code.
 
 use std::env;
-use std::io::{self, IsTerminal};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use agent_issue_tracker::cli::HookAction;
 use agent_issue_tracker::config::settings::LOG;
 use agent_issue_tracker::config::tolerant::{self, TolerantArguments};
 use agent_issue_tracker::config::{
-    Arguments, Config, ConfigError, Problem, StoreLocation, Subcommands,
+    Arguments, Config, ConfigError, Problem, Served, StoreLocation, Subcommands,
 };
 use agent_issue_tracker::logging::{Log, LogFileError, LogOptions, LogProfile};
 use agent_issue_tracker::{app, cli};
@@ -22,56 +22,80 @@ use tokio::signal::unix::{SignalKind, signal};
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let line = cli::with_excluding_terms(env::args_os());
+    let given = cli::with_excluding_terms(env::args_os());
+    let line = match cli::in_our_words(given, &Arguments::command()) {
+        Ok(line) => with_own_name(line),
+        Err(error) => return refused(error, env::args_os()),
+    };
+    if let Some(help) = cli::wanted_help(&line) {
+        return answered(false, || {
+            cli::print_help(help, Arguments::command(), &mut cli::Output::stdout())
+        });
+    }
     // A server that an agent starts goes on without invalid flags; its agent has no other tracker.
-    let parsed = match io::stdin().is_terminal() {
-        true => Arguments::try_parse_from(&line)
-            .map(|arguments| TolerantArguments { arguments, problems: Vec::new() }),
-        false => tolerant::parse(&line),
+    let parsed = if app::serves_agent(Served::Guessed) {
+        tolerant::parse(&line)
+    } else {
+        Arguments::try_parse_from(&line)
+            .map(|arguments| TolerantArguments { arguments, problems: Vec::new() })
     };
     let TolerantArguments { arguments, problems } = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return refused(error),
+        Err(error) => return refused(error, line),
     };
     let arguments = Arc::new(arguments);
     outlive_file_size_limit();
     colours(arguments.color).write_global();
     match &arguments.command {
-        None | Some(Subcommands::Serve(_)) => served(&arguments, problems),
-        Some(Subcommands::Init(command)) => {
-            answered(|| wait_for(app::init(command, &config(&arguments)?, &working_directory()?)))
+        Some(command) if arguments.served().is_none() => {
+            answered(cli::wants_json(line), || run(&arguments, command))
         }
-        Some(Subcommands::Queue(command)) => answered(|| run_command(&arguments, command)),
-        Some(Subcommands::Open(command)) => answered(|| open_page(&arguments, command)),
-        Some(Subcommands::Migrate(command)) => answered(|| {
-            wait_for(app::migrate(command, &config(&arguments)?, &working_directory()?))
-        }),
-        Some(Subcommands::Resolve(command)) => {
-            answered(|| wait_for(app::resolve(command, &config(&arguments)?)))
+        _ => served(&arguments, problems),
+    }
+}
+
+/// Runs a command that is no server.
+fn run(arguments: &Arc<Arguments>, command: &Subcommands) -> Result<cli::ExitStatus> {
+    let config = || config(arguments);
+    match command {
+        Subcommands::Serve(_) | Subcommands::Mcp(_) => unreachable!("they are servers"),
+        Subcommands::Init(command) => {
+            wait_for(app::init(command, &config()?, &working_directory()?))
         }
-        Some(Subcommands::MergeDriver(command)) => answered(|| app::merge_driver(command)),
-        Some(Subcommands::Status(command)) => {
-            answered(|| wait_for(app::status(command, &config(&arguments)?)))
+        Subcommands::Demo(command) => wait_for(app::demo(command, &config()?)),
+        Subcommands::Queue(command) => wait_for(app::run_command(command, &config()?)),
+        Subcommands::Open(command) => wait_for(app::open_page(command, &config()?)),
+        Subcommands::Migrate(command) => {
+            wait_for(app::migrate(command, &config()?, &working_directory()?))
         }
-        Some(Subcommands::Doctor(command)) => answered(|| examine(&arguments, command)),
-        Some(Subcommands::Hooks(command)) => {
-            answered(|| change_or_call_hooks(&arguments, &command.action))
+        Subcommands::Resolve(command) => wait_for(app::resolve(command, &config()?)),
+        Subcommands::MergeDriver(command) => app::merge_driver(command),
+        Subcommands::Status(command) => wait_for(app::status(command, &config()?)),
+        Subcommands::Doctor(command) => examine(arguments, command),
+        Subcommands::Hooks(command) => change_or_call_hooks(arguments, &command.action),
+        Subcommands::Hook(command) => call_client_hook(arguments, command),
+        Subcommands::Config(command) => {
+            cli::show_config(command, &config()?.rows(), &mut cli::Output::stdout())
         }
-        Some(Subcommands::Hook(command)) => answered(|| call_client_hook(&arguments, command)),
-        Some(Subcommands::Config(command)) => answered(|| {
-            let settings = config(&arguments)?.rows();
-            cli::show_config(command, &settings, &mut cli::Output::stdout())
-        }),
-        Some(Subcommands::About(command)) => {
-            answered(|| cli::run_about(command, Arguments::command(), &mut cli::Output::stdout()))
+        Subcommands::About(command) => {
+            cli::run_about(command, Arguments::command(), &mut cli::Output::stdout())
         }
     }
 }
 
+/// Replaces `@me` by the name of the agent that the user acts as.
+fn with_own_name(line: Vec<OsString>) -> Vec<OsString> {
+    cli::with_own_name(line, |line| {
+        let arguments = Arguments::try_parse_from(line).ok()?;
+        let agent = config(&arguments).ok()?.agent;
+        cli::own_name(agent.as_ref().map(|agent| &agent.value)).ok()
+    })
+}
+
 /// Prints an error of the arguments, or the help that they ask for.
-fn refused(error: clap::Error) -> ExitCode {
+fn refused(error: clap::Error, line: impl IntoIterator<Item = OsString>) -> ExitCode {
     let error = cli::explain_usage(error, &mut Arguments::command());
-    let is_json = error.use_stderr() && cli::wants_json(env::args_os());
+    let is_json = error.use_stderr() && cli::wants_json(line);
     if is_json && cli::print_usage_error(&error).unwrap_or(false) {
         return ExitCode::from(WRONG_USAGE);
     }
@@ -102,7 +126,8 @@ fn colours(wanted: clap::ColorChoice) -> anstream::ColorChoice {
 /// Serves an agent or HTTP. `problems` are the invalid flags.
 fn served(arguments: &Arguments, mut problems: Vec<Problem>) -> ExitCode {
     let is_wrong_usage = !problems.is_empty();
-    let config = match arguments.command.is_none() && !io::stdin().is_terminal() {
+    let has_agent = arguments.served().is_some_and(app::serves_agent);
+    let config = match has_agent {
         true => working_directory().map(|directory| {
             let environment = |name: &str| env::var_os(name);
             Config::tolerant(arguments, environment, &directory, &mut problems)
@@ -124,7 +149,7 @@ fn served(arguments: &Arguments, mut problems: Vec<Problem>) -> ExitCode {
     }
     let served = config.and_then(|config| match trouble {
         // A service manager should see the failure at once. An agent on stdio has no other tracker, so it starts.
-        Some(error) if config.serve_only => Err(error.into()),
+        Some(error) if config.served == Served::Http => Err(error.into()),
         Some(error) => {
             tracing::warn!("{error}");
             serve(config, &log)
@@ -172,7 +197,7 @@ fn serve(config: Config, log: &Log) -> Result<()> {
     outcome
 }
 
-fn answered(command: impl FnOnce() -> Result<cli::ExitStatus>) -> ExitCode {
+fn answered(is_json: bool, command: impl FnOnce() -> Result<cli::ExitStatus>) -> ExitCode {
     let filter = env::var(LOG.variable).ok();
     let log = Log::start(LogOptions { filter, ..LogOptions::new(LogProfile::Command) })
         .expect("logging to stderr opens no file");
@@ -185,7 +210,6 @@ fn answered(command: impl FnOnce() -> Result<cli::ExitStatus>) -> ExitCode {
         // The reader closed the pipe, so it has what it wanted.
         Err(error) if cli::is_closed_pipe(&error) => done,
         Err(error) => {
-            let is_json = cli::wants_json(env::args_os());
             let is_printed = is_json && cli::print_error(&error).unwrap_or(false);
             let text = cli::render_short(&error);
             if !is_printed && damage != Some(&*text) {
@@ -197,16 +221,6 @@ fn answered(command: impl FnOnce() -> Result<cli::ExitStatus>) -> ExitCode {
     };
     log.end();
     code
-}
-
-fn run_command(arguments: &Arguments, command: &cli::QueueCommand) -> Result<cli::ExitStatus> {
-    let config = config(arguments)?;
-    wait_for(app::run_command(command, &config))
-}
-
-fn open_page(arguments: &Arguments, command: &cli::OpenArguments) -> Result<cli::ExitStatus> {
-    let config = config(arguments)?;
-    wait_for(app::open_page(command, &config))
 }
 
 fn examine(arguments: &Arc<Arguments>, command: &cli::DoctorArguments) -> Result<cli::ExitStatus> {

@@ -1,6 +1,8 @@
 //! Times that users type, on the command line and in URLs.
 
-use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
+use chrono::{
+    Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc, Weekday,
+};
 
 use crate::domain::Timestamp;
 
@@ -11,24 +13,35 @@ pub enum TimeArg {
     Span(TimeDelta),
     /// At this time.
     At(Timestamp),
+    /// The beginning of a day of the week.
+    Weekday {
+        /// Of the last one, which may be today.
+        last: Timestamp,
+        /// Of the next one.
+        next: Timestamp,
+    },
 }
 
 /// Examples of the accepted forms.
 pub const FORMS: &str = "90m, 2h, 3d, 2026-11-21, 2026-11-21 13:00, 2026-11-21T13:00:00Z";
 /// The accepted forms, for error messages.
-const EXPECTED: &str = "use a duration (90m, 2h, 3d) or a time (2026-11-21, 2026-11-21 13:00, or \
+const EXPECTED: &str = "use a duration (90m, 2h, 3d), a day (tomorrow, friday) or a time (2026-11-21, 2026-11-21 13:00, or \
      RFC 3339 such as 2026-11-21T13:00:00Z)";
 
 impl TimeArg {
-    /// Parses a duration (`90m`, `2h 30m`, `3d`), an RFC 3339 time, or a date with an optional time in
-    /// `zone`.
+    /// Parses a duration (`90m`, `2h 30m`, `+3d`), a day (`tomorrow`, `friday`), an RFC 3339 time, or a date with an
+    /// optional time in `zone`. Days count from the clock of the machine.
     ///
     /// # Errors
     ///
     /// The text has none of these forms; the error lists them.
     pub fn parse(text: &str, zone: &impl TimeZone) -> Result<Self, String> {
         let text = text.trim();
-        if let Ok(span) = humantime::parse_duration(text) {
+        if let Some(day) = Self::day(&text.to_lowercase(), zone) {
+            return day.ok_or_else(skipped);
+        }
+        let span = text.strip_prefix('+').or(text.strip_suffix(" ago")).unwrap_or(text);
+        if let Ok(span) = humantime::parse_duration(span) {
             // A duration too long to represent goes beyond the first event, or beyond the last.
             return Ok(Self::Span(TimeDelta::from_std(span).unwrap_or(TimeDelta::MAX)));
         }
@@ -42,17 +55,36 @@ impl TimeArg {
             .or_else(|_| NaiveDateTime::parse_from_str(&form, "%Y-%m-%d %H:%M"))
             .or_else(|_| NaiveDateTime::parse_from_str(&form, "%Y-%m-%d %H:%M:%S"))
             .map_err(|_| EXPECTED.to_owned())?;
-        // Of a local time that occurs twice, take the first. A time that a clock change skips is an error.
-        let time = time.and_local_timezone(zone.clone()).earliest();
-        let time = time
-            .ok_or_else(|| format!("this local time was skipped by a clock change; {EXPECTED}"))?;
-        Ok(Self::At(Timestamp::from(time.with_timezone(&Utc))))
+        in_zone(time, zone).map(Self::At).ok_or_else(skipped)
+    }
+
+    /// Parses the word for a day; a clock change may skip its beginning.
+    fn day(word: &str, zone: &impl TimeZone) -> Option<Option<Self>> {
+        let today = Utc::now().with_timezone(zone).date_naive();
+        let at = |day: Option<NaiveDate>| in_zone(day?.and_time(NaiveTime::MIN), zone);
+        let days = |days| Days::new(days);
+        Some(match word {
+            "now" => Some(Self::Span(TimeDelta::zero())),
+            "today" => at(Some(today)).map(Self::At),
+            "tomorrow" => at(today.checked_add_days(days(1))).map(Self::At),
+            "yesterday" => at(today.checked_sub_days(days(1))).map(Self::At),
+            "next week" | "last week" => Some(Self::Span(TimeDelta::days(7))),
+            word => {
+                let name = word.trim_start_matches("next ").trim_start_matches("last ");
+                let weekday: Weekday = name.parse().ok()?;
+                let since = u64::from(today.weekday().days_since(weekday));
+                let last = at(today.checked_sub_days(days(since)));
+                let next = at(today.checked_add_days(days(7 - since)));
+                last.zip(next).map(|(last, next)| Self::Weekday { last, next })
+            }
+        })
     }
 
     /// Returns the point in time. A duration is added to now.
     pub fn time_after(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(time) => time,
+            Self::Weekday { next, .. } => next,
             Self::Span(span) => {
                 let millis = now.unix_millis().saturating_add(span.num_milliseconds());
                 Timestamp::from_unix_millis(millis)
@@ -64,12 +96,23 @@ impl TimeArg {
     pub fn time(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(time) => time,
+            Self::Weekday { last, .. } => last,
             Self::Span(span) => {
                 let millis = now.unix_millis().saturating_sub(span.num_milliseconds());
                 Timestamp::from_unix_millis(millis)
             }
         }
     }
+}
+
+/// Returns a local time. Of one that occurs twice, returns the first; a clock change may skip it.
+fn in_zone(time: NaiveDateTime, zone: &impl TimeZone) -> Option<Timestamp> {
+    let time = time.and_local_timezone(zone.clone()).earliest()?;
+    Some(Timestamp::from(time.with_timezone(&Utc)))
+}
+
+fn skipped() -> String {
+    format!("this local time was skipped by a clock change; {EXPECTED}")
 }
 
 #[cfg(test)]
@@ -99,6 +142,28 @@ mod tests {
         for text in ["", "soon", "2026-13-01", "5", "-2h"] {
             assert!(parse(text).unwrap_err().contains("90m"), "{text}");
         }
+    }
+
+    #[test]
+    fn days_have_names_and_weekdays_the_direction_of_their_use() {
+        let parse = |text: &str| TimeArg::parse(text, &Utc).unwrap();
+        let now = Timestamp::from(Utc::now());
+        let day = 24 * 60 * 60 * 1_000;
+        let hours = |from: Timestamp, to: Timestamp| to.unix_millis() - from.unix_millis();
+        let today = parse("today").time(now);
+        assert!((0..=day).contains(&hours(today, now)));
+        for (text, distance) in [("yesterday", -day), ("Tomorrow", day)] {
+            assert_eq!(hours(today, parse(text).time_after(now)), distance, "{text}");
+        }
+        for text in ["friday", "Fri", "next monday", "sunday"] {
+            let last = parse(text).time(now);
+            let next = parse(text).time_after(now);
+            assert_eq!(hours(last, next), 7 * day, "{text}");
+            assert!(last <= now && now < next, "{text}");
+        }
+        assert_eq!(parse("+2d"), parse("2d"));
+        assert_eq!(parse("2 days ago"), parse("2d"));
+        assert_eq!(parse("now").time(now), now);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Wiring: chooses the store, starts the interfaces and shuts them down in order.
 
+mod demo;
 mod doctor;
 mod hooks;
 mod http_server;
@@ -18,10 +19,12 @@ use std::time::Duration;
 use std::{env, io, mem};
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::FileType;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
+pub use self::demo::demo;
 pub use self::doctor::doctor;
 pub use self::hooks::{call_client_hook, call_hook, hooks};
 use self::http_server::ProcessContext;
@@ -30,7 +33,9 @@ pub use self::merge_driver::{merge_driver, resolve};
 pub use self::migrate::migrate;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, ShownStore, StatusArguments, Welcome};
 use crate::config::settings::LOG;
-use crate::config::{Address, Config, FilePath, KeptEvents, Secret, Source, Sourced, StoreUrl};
+use crate::config::{
+    Address, Config, FilePath, KeptEvents, Secret, Served, Source, Sourced, StoreLocation, StoreUrl,
+};
 use crate::doctor::{hidden_queue, worktree_copy};
 use crate::domain::Counts;
 use crate::hints;
@@ -40,7 +45,7 @@ use crate::mcp::{self, McpServer, ServerContext};
 use crate::metrics::Metrics;
 use crate::processes::{ProcessKind, Registry};
 use crate::read_model::ReadModel;
-use crate::setup::{self, HostEnv, PROGRAM};
+use crate::setup::{self, HostEnv, PROGRAM, is_work_tree};
 use crate::store::json::fs::RealFileSystem;
 use crate::store::json::{JsonStoreOptions, KeepEvents};
 use crate::store::transfer::TransferTarget;
@@ -66,7 +71,24 @@ fn greets(config: &Config) -> bool {
         || config.log_format.source != Source::Default
         // The log reports an invalid filter.
         || env::var_os(LOG.variable).is_some_and(|filter| !filter.is_empty());
-    !config.serve_only && !is_log_wanted && io::stdin().is_terminal() && io::stderr().is_terminal()
+    let may_greet = config.served == Served::Guessed && io::stdin().is_terminal();
+    may_greet && !is_log_wanted && io::stderr().is_terminal()
+}
+
+/// Returns true if a server serves an agent on stdin. A client that starts one gives it a pipe or a socket, and a file
+/// may hold a session. A terminal and /dev/null are none.
+pub fn serves_agent(served: Served) -> bool {
+    match served {
+        Served::Http => false,
+        Served::Agent => true,
+        Served::Guessed => {
+            let mode =
+                rustix::fs::fstat(io::stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+            mode.is_ok_and(|kind| {
+                matches!(kind, FileType::Fifo | FileType::Socket | FileType::RegularFile)
+            })
+        }
+    }
 }
 
 /// Returns the logging options of a server. For a person in a terminal, it logs as commands do.
@@ -85,13 +107,26 @@ pub fn log_options(config: &Config) -> LogOptions {
 /// # Errors
 ///
 /// The tracker cannot start, or its store cannot be read at the end.
-pub async fn run(config: Config) -> Result<()> {
-    // Without an agent on stdin, serve HTTP only: on request, or when started from a terminal.
-    let is_http_only = config.serve_only || io::stdin().is_terminal();
+pub async fn run(mut config: Config) -> Result<()> {
+    let is_http_only = !serves_agent(config.served);
+    if !is_http_only && config.database.is_none() {
+        config.store_problem = config.store_problem.or_else(|| no_project(&config.location));
+    }
     let access = match access(&config) {
         Err(error) if is_http_only => return Err(error),
         access => access,
     };
+    match (config.served, is_http_only) {
+        (Served::Guessed, true) => tracing::info!(
+            "stdin is not from an MCP client, so ait serves the web page and MCP over HTTP, as `ait serve` does; `ait mcp` \
+             serves a client on stdin"
+        ),
+        (Served::Guessed, false) => tracing::info!(
+            "stdin is a pipe or a file, so ait serves MCP there, as `ait mcp` does, and the web page; `ait serve` serves the \
+             page alone"
+        ),
+        _ => {}
+    }
     tracing::info!("store: {} ({})", config.store(), config.store_reason());
     let OpenStore { store, tracker, maintenance } =
         OpenStore::new(&config, JsonStoreOptions::default());
@@ -121,6 +156,22 @@ pub async fn run(config: Config) -> Result<()> {
         Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
         access => app.serve_agent(access, shutdown).await,
     }
+}
+
+/// Returns why an agent must not begin a queue at a place that no person chose: clients start servers in `/` and in the
+/// home directory, too.
+fn no_project(location: &StoreLocation) -> Option<String> {
+    let directory = location.path.parent()?.canonicalize().ok()?;
+    let home = env::home_dir().and_then(|home| home.canonicalize().ok());
+    let is_project = directory.parent().is_some() && Some(&directory) != home.as_ref();
+    if location.is_named || is_project || location.path.exists() || is_work_tree(&directory) {
+        return None;
+    }
+    Some(format!(
+        "{} is not the directory of a project, so no queue begins there: start the client in a project, or name its queue \
+         with `ait --file PATH`; `ait init` in the project sets the client up",
+        directory.display()
+    ))
 }
 
 /// A store and its handles.
@@ -309,6 +360,10 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
 /// No process serves it.
 pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::ExitStatus> {
     let opened = OpenStore::new(config, JsonStoreOptions::for_cli());
+    let issue = match &command.id {
+        Some(id) => Some(opened.tracker.get_issue(id.clone()).await?.id),
+        None => None,
+    };
     let store = http_server::file_of(opened.maintenance.as_ref(), config).await;
     // The process registry knows the URL best.
     let live = Registry::for_store(&store).list_live().unwrap_or_default();
@@ -316,7 +371,7 @@ pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::
     let configured = config.port.as_ref().map(|port| port.value.0);
     let port = command.port.or(configured).unwrap_or(*port::USUAL.start());
     let name = store.file_name().unwrap_or_default().to_string_lossy();
-    cli::open_page(command, served, port, &name, &mut Output::stdout()).await
+    cli::open_page(command, issue, served, port, &name, &mut Output::stdout()).await
 }
 
 /// Ends a command: flushes its output and closes the store. `file` is what another process is to publish if there is no
@@ -394,7 +449,7 @@ impl App {
         let Some(http) = process.serve(&self, access, &shutdown).await? else { return Ok(()) };
         if greets(&self.config) {
             self.greet(http.page(), counts).await;
-        } else if !self.config.serve_only {
+        } else if self.config.served == Served::Guessed {
             let program = env::current_exe().unwrap_or_else(|_| "ait".into());
             let header = if needs_token { " --header \"Authorization: Bearer TOKEN\"" } else { "" };
             tracing::info!(
@@ -455,7 +510,12 @@ impl App {
             Ok(Ok(Some(http))) => http.end(&self.tracker).await,
             _ => drain(self.tracker.close()).await,
         }
-        served?;
+        if !served? {
+            tracing::warn!(
+                "stdin ended before an MCP client said anything: `ait serve` serves the web page without a client, and `ait \
+                 init` sets clients up"
+            );
+        }
         // A store that is still loading is no error.
         if let Ok(Err(error)) = tokio::time::timeout(CHECK_LIMIT, self.tracker.check()).await {
             return Err(error).context("the agent could not be served fully");

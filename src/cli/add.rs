@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::attribute_args::NewAttributes;
 use super::editor::{self, EditedText};
-use super::options::{CallerArgs, classification, text_or_stdin};
+use super::options::{CallerArgs, WrongUsage, classification, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{AgentName, Classification, Description, Issue, IssueChange, Title};
@@ -25,7 +25,7 @@ const NOTHING: &str = "nothing was filed";
 pub struct Arguments {
     /// The title, on one line
     #[arg(required_unless_present = "edit")]
-    title: Option<String>,
+    title: Vec<String>,
 
     /// The kind of work
     #[arg(
@@ -61,7 +61,7 @@ pub(super) async fn run(
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
     let draft = EditedText {
-        title: arguments.title.clone().unwrap_or_default(),
+        title: title(&arguments.title)?,
         description: match &arguments.description {
             Some(text) => text_or_stdin(text, "the description")?,
             None => String::new(),
@@ -80,6 +80,20 @@ pub(super) async fn run(
         Ok(filed) => print_changed(&filed, arguments.caller.format.json, tracker, output).await,
         Err(error) => Err(edited.keep_after(error, NOTHING)),
     }
+}
+
+/// Returns the title of words without quotes. Two texts in quotes may be a title and something else.
+fn title(words: &[String]) -> Result<String> {
+    if words.len() > 1 && words.iter().any(|word| word.contains(char::is_whitespace)) {
+        let what = "the title is one argument: put it in quotes, and the description behind -d, as in ait add 'Login fails' \
+             -d 'Steps: ...'";
+        return Err(WrongUsage(what).into());
+    }
+    let title = words.join(" ");
+    if !title.trim().is_empty() && !title.contains(char::is_alphanumeric) {
+        return Err(WrongUsage("a title has words: ait add 'Login fails on Safari'").into());
+    }
+    Ok(title)
 }
 
 /// Tells a user who names the kind of work in a label, as in other trackers, how to name it.

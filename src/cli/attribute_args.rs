@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::options::{WrongUsage, agent_name, classification, issue_ref, with_command_hints};
 use crate::domain::{AgentName, Classification, IssueChange, IssueRef, Label, LinkKind, Priority};
+use crate::interchange::attributes::label_of;
 
 /// The word that removes a value.
 const NONE: &str = "none";
@@ -159,7 +160,9 @@ pub(super) fn priority(text: &str) -> Result<Priority, String> {
 }
 
 pub(super) fn label(text: &str) -> Result<Label, String> {
-    with_command_hints(text.trim().parse())
+    // Names of other trackers become labels as in an import.
+    let text = text.trim();
+    label_of(text).map_or_else(|| with_command_hints(text.parse()), Ok)
 }
 
 #[cfg(test)]

@@ -4,16 +4,21 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{CallerArgs, ClaimArgs, issue_ref, text_or_stdin};
+use super::aliases::is_id;
+use super::options::{CallerArgs, ClaimArgs, WrongUsage, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{AgentName, CommentText, IssueRef, Resolution};
 use crate::tracker::{Changed, StoreError};
 
+/// The comments of `ait close` and `ait reopen` if the user gives none.
+const CLOSED: &str = "Closed.";
+const REOPENED: &str = "Reopened.";
+
 /// The arguments of `ait comment`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    ait comment 3f2a9c1e -m 'also happens on iOS'\n  \
+    ait comment 3f2a9c1e 'also happens on iOS'\n  \
     tail -n 50 test.log | ait comment 3f2a9c1e -m -")]
 pub struct CommentArguments {
     #[command(flatten)]
@@ -50,6 +55,7 @@ pub struct ReturnArguments {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     ait close 3f2a9c1e -m 'reviewed and merged'\n  \
+    ait close 3f2a9c1e 8d1f02aa\n  \
     ait close 3f2a9c1e --reject -m 'works as intended'")]
 pub struct CloseArguments {
     /// Reject the issue: it will not be done
@@ -75,19 +81,23 @@ pub struct ReopenArguments {
     target: IssueCommentArgs,
 }
 
-/// An issue and a comment on it.
+/// Issues and a comment on them.
 #[derive(Clone, Debug, Args)]
-struct IssueCommentArgs {
+pub(super) struct IssueCommentArgs {
     /// The issue: its id, or at least the first 4 hex digits
     #[arg(value_parser = issue_ref)]
     id: IssueRef,
 
-    /// A comment for the next agent; - reads it from stdin
+    /// More issues, or the comment
+    #[arg(value_name = "TEXT")]
+    more: Vec<String>,
+
+    /// The comment, for the next agent; - reads it from stdin
     #[arg(short, long, value_name = "TEXT")]
-    message: String,
+    message: Option<String>,
 
     #[command(flatten)]
-    caller: CallerArgs,
+    pub caller: CallerArgs,
 }
 
 pub(super) async fn comment(
@@ -96,7 +106,8 @@ pub(super) async fn comment(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let change = |id, comment, agent| context.tracker.comment_issue(id, comment, agent);
-    arguments.target.run(change, context, output).await
+    let missing = "the comment is missing: give it with -m 'TEXT', or as in ait comment ID 'TEXT'";
+    arguments.target.run(change, Err(missing), context, output).await
 }
 
 pub(super) async fn complete(
@@ -106,7 +117,8 @@ pub(super) async fn complete(
 ) -> Result<ExitStatus> {
     let proof = arguments.claim.proof(&arguments.target.caller, context);
     let change = |id, comment, agent| context.tracker.complete_issue(id, comment, agent, proof);
-    arguments.target.run(change, context, output).await
+    let missing = "the comment is missing: say what you did, for the reviewer, with -m 'TEXT'";
+    arguments.target.run(change, Err(missing), context, output).await
 }
 
 pub(super) async fn return_issue(
@@ -114,11 +126,12 @@ pub(super) async fn return_issue(
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let (tracker, proof) =
-        (context.tracker, arguments.claim.proof(&arguments.target.caller, context));
+    let tracker = context.tracker;
+    let proof = arguments.claim.proof(&arguments.target.caller, context);
     let change =
         |id: IssueRef, comment, agent| tracker.return_issue(id.into(), comment, agent, proof);
-    arguments.target.run(change, context, output).await
+    let missing = "the comment is missing: say why, for the next agent, with -m 'TEXT'";
+    arguments.target.run(change, Err(missing), context, output).await
 }
 
 pub(super) async fn close(
@@ -126,13 +139,18 @@ pub(super) async fn close(
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let resolution = if arguments.reject { Resolution::Rejected } else { Resolution::Closed };
-    let (tracker, proof) =
-        (context.tracker, arguments.claim.proof(&arguments.target.caller, context));
+    let (resolution, default) = if arguments.reject {
+        let missing = "the comment is missing: say why it will not be done, with -m 'TEXT'";
+        (Resolution::Rejected, Err(missing))
+    } else {
+        (Resolution::Closed, Ok(CLOSED))
+    };
+    let tracker = context.tracker;
+    let proof = arguments.claim.proof(&arguments.target.caller, context);
     let change = |id: IssueRef, comment, agent| {
         tracker.close_issue(id.into(), resolution, comment, agent, proof)
     };
-    arguments.target.run(change, context, output).await
+    arguments.target.run(change, default, context, output).await
 }
 
 pub(super) async fn reopen(
@@ -142,23 +160,61 @@ pub(super) async fn reopen(
 ) -> Result<ExitStatus> {
     let change =
         |id: IssueRef, comment, agent| context.tracker.reopen_issue(id.into(), comment, agent);
-    arguments.target.run(change, context, output).await
+    arguments.target.run(change, Ok(REOPENED), context, output).await
 }
 
 impl IssueCommentArgs {
-    /// Changes the issue with the comment, and prints it.
+    /// Returns the issues and the text of the comment, if there is one.
+    pub fn target(&self) -> Result<(Vec<IssueRef>, Option<String>)> {
+        let as_id = |word: &String| issue_ref(word).ok().filter(|_| is_id(word));
+        let others: Vec<_> = self.more.iter().map_while(as_id).collect();
+        let text = self.more[others.len()..].join(" ");
+        let ids = [self.id.clone()].into_iter().chain(others).collect();
+        let message = match (&self.message, text.is_empty()) {
+            (Some(_), false) => {
+                let twice = "there is a text behind -m and another one: put the whole comment in quotes behind -m, as in \
+                     -m 'what the next agent must know'";
+                return Err(WrongUsage(twice).into());
+            }
+            (Some(message), true) => Some(text_or_stdin(message, "the message")?),
+            (None, false) => Some(text_or_stdin(&text, "the message")?),
+            (None, true) => None,
+        };
+        Ok((ids, message))
+    }
+
+    /// Changes the issues with the comment, and prints them. `default` is the comment if there is none, or says that
+    /// there must be one.
     async fn run<F>(
         &self,
-        change: impl FnOnce(IssueRef, CommentText, AgentName) -> F,
+        change: impl Fn(IssueRef, CommentText, AgentName) -> F,
+        default: Result<&str, &'static str>,
         context: &CommandContext<'_>,
         output: &mut Output,
     ) -> Result<ExitStatus>
     where
         F: Future<Output = Result<Changed, StoreError>>,
     {
-        let comment = CommentText::try_from(text_or_stdin(&self.message, "the message")?)?;
+        let (ids, message) = self.target()?;
+        let message = match message {
+            Some(message) => message,
+            None => default.map_err(WrongUsage)?.to_owned(),
+        };
+        let comment = CommentText::try_from(message)?;
         let agent = self.caller.agent(context)?;
-        let changed = change(self.id.clone(), comment, agent).await?;
-        print_changed(&changed, self.caller.format.json, context.tracker, output).await
+        check(&ids, context).await?;
+        for id in ids {
+            let changed = change(id, comment.clone(), agent.clone()).await?;
+            print_changed(&changed, self.caller.format.json, context.tracker, output).await?;
+        }
+        Ok(ExitStatus::Done)
     }
+}
+
+/// Checks that each of several issues exists, so that a wrong id changes nothing.
+pub(super) async fn check(ids: &[IssueRef], context: &CommandContext<'_>) -> Result<()> {
+    for id in ids.iter().filter(|_| ids.len() > 1) {
+        context.tracker.get_issue(id.clone()).await?;
+    }
+    Ok(())
 }

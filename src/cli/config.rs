@@ -44,7 +44,9 @@ pub fn run(
     };
     let settings: Vec<_> = settings.iter().filter(is_asked).collect();
     if settings.is_empty() {
-        bail!(WrongUsage("there is no such setting: `ait config` shows them all"));
+        bail!(WrongUsage(
+            "there is no such setting: `ait config` shows them all, and ait.toml beside the store sets them"
+        ));
     }
     if arguments.format.json {
         output.json(&settings)?;

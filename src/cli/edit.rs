@@ -4,12 +4,13 @@ use anyhow::Result;
 use clap::Args;
 
 use super::attribute_args::ChangedAttributes;
+use super::comment::check;
 use super::editor::{self, EditedText};
 use super::options::{CallerArgs, WrongUsage, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus, Output};
-use crate::domain::{AgentName, Description, IssueChange, IssueRef, Title};
-use crate::tracker::{Changed, IssueAtVersion, Tracker};
+use crate::domain::{AgentName, Description, DomainError, IssueChange, IssueRef, Title};
+use crate::tracker::{Changed, IssueAtVersion, StoreError, Tracker};
 
 /// What an error says of the store.
 const NOTHING: &str = "nothing was changed";
@@ -22,9 +23,9 @@ const NOTHING: &str = "nothing was changed";
     ait edit 3f2a9c1e --blocked-by 8d1f02aa --parent none\n  \
     ait edit 3f2a9c1e --edit")]
 pub struct Arguments {
-    /// The issue: its id, or at least the first 4 hex digits
-    #[arg(value_parser = issue_ref)]
-    id: IssueRef,
+    /// The issues: their ids, or at least the first 4 hex digits of each
+    #[arg(value_name = "ID", required = true, value_parser = issue_ref)]
+    ids: Vec<IssueRef>,
 
     /// The new title, on one line
     #[arg(short, long)]
@@ -66,16 +67,26 @@ pub(super) async fn run(
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
     let change = arguments.change()?;
-    let changed = if arguments.edit {
-        change_in_editor(&arguments.id, change, agent, tracker).await?
-    } else if change == IssueChange::default() {
+    if arguments.edit && arguments.ids.len() > 1 {
+        return Err(WrongUsage("--edit opens one issue: name one").into());
+    }
+    if !arguments.edit && change == IssueChange::default() {
         let what =
             "say what to change, such as --title TEXT, -p 1 or -l +ui; --edit opens an editor";
         return Err(WrongUsage(what).into());
-    } else {
-        tracker.change_issue(arguments.id.clone().into(), change, agent).await?
-    };
-    print_changed(&changed, arguments.caller.format.json, tracker, output).await
+    }
+    check(&arguments.ids, context).await?;
+    for id in &arguments.ids {
+        let change = change.clone();
+        let agent = agent.clone();
+        let changed = if arguments.edit {
+            change_in_editor(id, change, agent, tracker).await?
+        } else {
+            tracker.change_issue(id.clone().into(), change, agent).await?
+        };
+        print_changed(&changed, arguments.caller.format.json, tracker, output).await?;
+    }
+    Ok(ExitStatus::Done)
 }
 
 /// Lets the user edit the texts, and changes the issue if no other change came in between.
@@ -86,6 +97,11 @@ async fn change_in_editor(
     tracker: &Tracker,
 ) -> Result<Changed> {
     let issue = tracker.get_issue(id.clone()).await?;
+    // Before the user writes a text that cannot be saved.
+    if issue.status.has_ended() {
+        let error = DomainError::Terminal { id: issue.id, status: issue.status };
+        return Err(StoreError::from(error).into());
+    }
     let before = EditedText { title: issue.title.clone(), description: issue.description.clone() };
     let title = change.title.as_ref().map(Title::as_str);
     let description = change.description.as_ref().map(Description::as_str);

@@ -96,7 +96,7 @@ fn title(command: &Command) -> String {
 /// Renders the page of a command as roff.
 fn manual(command: &Command) -> Result<String> {
     let mut page = Vec::new();
-    Man::new(command.clone()).render(&mut page)?;
+    Man::new(command.clone().version(env!("CARGO_PKG_VERSION"))).render(&mut page)?;
     let page = String::from_utf8(page).context("the manual is not UTF-8")?;
     // Keep the line breaks and columns of the text below the options.
     let mut in_notes = false;

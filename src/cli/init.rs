@@ -89,8 +89,7 @@ pub fn run(
 ) -> Result<ExitStatus> {
     let found = clients(arguments, project)?;
     let clients: Vec<_> = found.iter().map(|found| found.client).collect();
-    let preset = arguments.preset.as_deref().and_then(Preset::named);
-    let preset = preset.unwrap_or_else(|| Preset::of_project(&project.root));
+    let preset = preset(arguments, project)?;
     let plan = if arguments.remove {
         setup::removal(project, &clients, arguments.force)?
     } else {
@@ -99,7 +98,7 @@ pub fn run(
             clients,
             is_named: found.iter().all(|found| found.why.is_none()),
             preset: &preset,
-            track: arguments.track || wants_tracking(arguments, project)?,
+            track: arguments.track,
             permissions: !arguments.no_permissions,
             force: arguments.force,
         })?
@@ -124,13 +123,14 @@ pub fn run(
             merge_driver::unregister(&project.root)?;
         }
     }
-    let next = match arguments {
+    let mut next = match arguments {
         Arguments { dry_run: true, .. } => Vec::new(),
         Arguments { remove: true, .. } => {
             setup::steps_after_removal(project, has_hooks, is_written)
         }
-        _ => setup::next_steps(project, &found, &preset, is_written),
+        _ => setup::next_steps(project, &found, &preset, &plan.changes, is_written),
     };
+    next.extend(others_on_machine(&found, project));
     if arguments.format.json {
         output.json(&SetupReport::new(project, &found, plan, is_written, next))?;
     } else {
@@ -152,52 +152,142 @@ pub fn run(
     Ok(ExitStatus::Done)
 }
 
-/// Asks whether git is to carry the queue, if the project is new and others commit to its repository.
-fn wants_tracking(arguments: &Arguments, project: &Project) -> Result<bool> {
-    let is_asked = !arguments.yes && !arguments.dry_run && can_ask(arguments.format.json);
-    if !is_asked || project.settings.exists() || !merge_driver::has_other_clones(&project.root) {
-        return Ok(false);
-    }
-    is_confirmed(
-        "Others commit to this repository, too, and each clone has a queue of its own. Let git carry the queue and merge \
-         it issue by issue? (one queue for several machines: ait serve, or PostgreSQL; see docs/clones.md)",
-    )
+/// Names the clients on the machine that the project does not use.
+fn others_on_machine(found: &[FoundClient], project: &Project) -> Option<String> {
+    let is_of_project = found.iter().any(|found| found.is_of_project);
+    let is_other = |client: &&Client| {
+        found.iter().all(|found| found.client.name != client.name)
+            && client.trace_on_machine(&project.env).is_some()
+    };
+    let others = CLIENTS.iter().filter(|_| is_of_project).filter(is_other);
+    let others: Vec<_> = others.map(|client| format!("--client {}", client.name)).collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "Not set up, because this project has no files of theirs: ait init {}",
+            others.join(" ")
+        )
+    })
 }
 
-/// The named clients, else those that are found, else those that the user chooses. For a removal, no client stands for
-/// all of them.
+impl Arguments {
+    /// Returns true if the command line names something to write for clients.
+    pub fn names_setup(&self) -> bool {
+        let has_flag = self.http || self.track || self.remove;
+        has_flag || self.preset.is_some() || !self.client.is_empty()
+    }
+}
+
+/// Writes the store of the project into `ait.toml`, and nothing else.
+///
+/// # Errors
+///
+/// The file cannot be read, edited or written.
+pub fn set_store(
+    arguments: &Arguments,
+    project: &Project,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let plan = setup::plan_store(&project.settings, &project.env, project.database.as_deref())?;
+    let is_written = !plan.changes.is_empty() && !arguments.dry_run;
+    if !arguments.format.json {
+        init_view::write(&project.env.short(&project.root), &[], &plan, output)?;
+        output.flush()?;
+    }
+    if is_written {
+        if !is_agreed(arguments)? {
+            output.line("nothing was written")?;
+            output.flush()?;
+            return Ok(ExitStatus::Nothing);
+        }
+        setup::apply(&plan.changes, &project.root).complete(plan.changes.len())?;
+    }
+    let next = vec!["Set up the clients: ait init".to_owned()];
+    if arguments.format.json {
+        output.json(&SetupReport::new(project, &[], plan, is_written, next))?;
+    } else {
+        output.line(if is_written { "done: 1 file" } else { "nothing was written" })?;
+        output.line(&next[0])?;
+    }
+    output.flush()?;
+    Ok(ExitStatus::Done)
+}
+
+/// Returns true if the user can be asked before the plan is shown.
+fn asks(arguments: &Arguments) -> bool {
+    !arguments.yes && !arguments.dry_run && can_ask(arguments.format.json)
+}
+
+/// Returns the named preset, else that of the project, else the one that the user chooses.
+fn preset(arguments: &Arguments, project: &Project) -> Result<Preset> {
+    if let Some(named) = arguments.preset.as_deref().and_then(Preset::named) {
+        return Ok(named);
+    }
+    let before = Preset::of_project(&project.root);
+    let is_new = Preset::detect(&project.root).is_none() && !project.settings.exists();
+    if arguments.remove || !is_new || !asks(arguments) {
+        return Ok(before);
+    }
+    let rows = Preset::all().map(|preset| format!("  {:<14}{}\n", preset.name, preset.description));
+    let mut question = format!("Who works on the issues?\n{}", rows.collect::<String>());
+    loop {
+        let answer = ask(&format!("{question}[{}] ", before.name))?.trim().to_lowercase();
+        let found = Preset::all().find(|preset| preset.name.starts_with(&answer));
+        match found {
+            _ if answer.is_empty() => return Ok(before),
+            Some(preset) => return Ok(preset),
+            None => question = format!("{answer:?} is none of them. "),
+        }
+    }
+}
+
+/// The named clients, else those that the project uses, else those that the user chooses. For a removal, no client
+/// stands for all of them.
 fn clients(arguments: &Arguments, project: &Project) -> Result<Vec<FoundClient>> {
     let mut named = arguments.client.clone();
     if named.is_empty() && !arguments.remove {
         let in_use = FoundClient::in_use(&project.root, &project.env);
-        if !in_use.is_empty() {
+        let is_of_project = in_use.iter().any(|found| found.is_of_project);
+        if !in_use.is_empty() && (is_of_project || in_use.len() == 1 || !asks(arguments)) {
             return Ok(in_use);
         }
-        named = chosen(arguments)?;
+        named = chosen(arguments, &in_use)?;
     }
     Ok(FoundClient::named(&named))
 }
 
-/// Asks the user for the clients, where that is possible.
-fn chosen(arguments: &Arguments) -> Result<Vec<&'static Client>> {
+/// Asks the user for the clients, where that is possible. Several are on the machine, or none.
+fn chosen(arguments: &Arguments, on_machine: &[FoundClient]) -> Result<Vec<&'static Client>> {
     let none = || SetupError::NoClient { known: Client::names() };
-    if arguments.yes || !can_ask(arguments.format.json) {
+    if !asks(arguments) {
         bail!(none());
     }
+    let is_here = |client: &Client| on_machine.iter().any(|one| one.client.name == client.name);
     let row = |(index, client): (usize, &Client)| {
-        format!("  {}  {:<16}{}\n", index + 1, client.name, client.title)
+        let mark = if is_here(client) { "*" } else { " " };
+        format!("{mark} {}  {:<16}{}\n", index + 1, client.name, client.title)
     };
     let rows: String = CLIENTS.iter().enumerate().map(row).collect();
-    let mut question = format!("No client was found here. These are known:\n{rows}");
+    let (head, otherwise) = if on_machine.is_empty() {
+        ("No client was found here.", "Enter alone writes nothing")
+    } else {
+        (
+            "This project has files of no client; * is on this machine.",
+            "Enter alone means all with *",
+        )
+    };
+    let mut question = format!("{head} These are known:\n{rows}");
     loop {
         let answer = ask(&format!(
-            "{question}Which do you use? Names or numbers, separated by spaces; Enter alone writes nothing: "
+            "{question}Which do you use? Names or numbers, separated by spaces; {otherwise}: "
         ))?;
         let names = answer.split(|sign: char| sign == ',' || sign.is_whitespace());
         let names = names.filter(|name| !name.is_empty());
         let clients: Result<Vec<_>, _> = names.map(answered).collect();
         match clients {
-            Ok(clients) if clients.is_empty() => bail!(none()),
+            Ok(clients) if clients.is_empty() && on_machine.is_empty() => bail!(none()),
+            Ok(clients) if clients.is_empty() => {
+                return Ok(on_machine.iter().map(|found| found.client).collect());
+            }
             Ok(clients) => return Ok(clients),
             Err(problem) => question = format!("{problem}. "),
         }

@@ -23,7 +23,7 @@ pub(super) fn write(
     output: &mut Output,
 ) -> Result<()> {
     output.line(format_args!("Project: {}", sanitize::line(project)))?;
-    for FoundClient { client, why } in found {
+    for FoundClient { client, why, .. } in found {
         let why = why.as_deref().unwrap_or("named");
         let why = output.styled(FAINT, format_args!("({})", sanitize::line(why)));
         output.line(format_args!("Client:  {} {why}", client.title))?;

@@ -91,6 +91,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FIELDS")]
     fields: Option<FieldSelection>,
 
+    /// Print how many issues match
+    #[arg(long, conflicts_with = "fields")]
+    count: bool,
+
     #[command(flatten)]
     format: Format,
 }
@@ -191,6 +195,7 @@ impl Arguments {
             paging,
             at: None,
             fields: None,
+            count: false,
             format,
         }
     }
@@ -265,6 +270,10 @@ pub(super) async fn run(
         Some(issues) => issues.list(&query),
         None => tracker.list_issues(query).await?,
     };
+    if arguments.count {
+        output.line(page.total)?;
+        return Ok(ExitStatus::Done);
+    }
     let nothing = match page.total {
         0 => nothing(arguments, &parsed, &base, past.as_ref(), tracker).await?,
         _ => String::new(),

@@ -3,6 +3,7 @@
 //! The only module that prints to stdout for people. It knows neither stores nor the web; `app` gives it a tracker.
 
 mod add;
+mod aliases;
 mod alt_screen;
 mod attribute_args;
 mod attribute_filter;
@@ -20,6 +21,7 @@ mod completions;
 mod config;
 mod confirmation;
 mod damage;
+mod demo;
 mod digest;
 mod doctor;
 mod edit;
@@ -27,6 +29,7 @@ mod editor;
 mod error_json;
 mod export;
 mod generate;
+mod help;
 mod hooks;
 mod import;
 mod import_filing;
@@ -85,23 +88,26 @@ use crate::processes::ProcessKind;
 use crate::query_language::SavedQueries;
 use crate::tracker::{BackupError, Maintenance, StoreError, Tracker};
 
+pub use aliases::{rewritten as in_our_words, with_own_name};
 pub use client_hooks::Arguments as ClientHookArguments;
 pub use config::{Arguments as ConfigArguments, run as show_config};
 pub use damage::{said_damage, say_damage};
+pub use demo::{Arguments as DemoArguments, tell as tell_of_demo};
 pub use doctor::{Arguments as DoctorArguments, run as run_doctor};
 pub use error_json::{print_error, print_usage_error, wants_json};
 pub use generate::{GenerateCommand, run as run_about};
+pub use help::{print as print_help, wanted as wanted_help};
 pub use hooks::{
     Action as HookAction, Arguments as HooksArguments, CallArguments as HookCallArguments,
     run as change_hooks, run_for_client as change_client_hooks,
 };
-pub use init::{Arguments as InitArguments, run as set_up};
+pub use init::{Arguments as InitArguments, run as set_up, set_store};
 pub use merge_driver::{
     DriverArguments, FieldConflict, ResolveArguments, Resolved, report as report_resolved,
 };
 pub use migrate::{Arguments as MigrateArguments, report as report_migration};
 pub use open::{Arguments as OpenArguments, run as open_page};
-pub use options::with_excluding_terms;
+pub use options::{own_name, with_excluding_terms};
 pub use output::{Output, is_closed_pipe};
 pub use progress::with_progress;
 pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;

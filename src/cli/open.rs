@@ -6,8 +6,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::options::Format;
+use super::options::{Format, issue_ref};
 use super::{ExitStatus, Output, browser};
+use crate::domain::{IssueId, IssueRef};
 use crate::port_probe;
 
 /// How long the server may take to respond; it has to check its disk.
@@ -19,9 +20,14 @@ const PATIENCE: Duration = Duration::from_secs(3);
     Exits with 1 if no ait serves the web UI on that port.\n\n\
     Examples:\n  \
     ait open\n  \
+    ait open 3f2a9c1e\n  \
     ait open --port 8080\n  \
     ait open --print                  only print the URL")]
 pub struct Arguments {
+    /// The issue to open [default: the list of issues]
+    #[arg(value_name = "ID", value_parser = issue_ref)]
+    pub id: Option<IssueRef>,
+
     /// The port of the web UI [default: PORT, else 3000]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
@@ -41,22 +47,27 @@ struct Opened<'a> {
     opened: bool,
 }
 
-/// Opens the web UI at `served`, if known; otherwise on a port, where it is expected to show the store named `store`.
+/// Opens the web UI, or the page of an issue, at `served`, if known; otherwise on a port, where it is expected to show
+/// the store named `store`.
 ///
 /// # Errors
 ///
 /// No tracker responds there.
 pub async fn run(
     arguments: &Arguments,
+    issue: Option<IssueId>,
     served: Option<String>,
     port: u16,
     store: &str,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let url = match served {
+    let mut url = match served {
         Some(url) => url,
         None => url_on(port, store).await?,
     };
+    if let Some(issue) = issue {
+        url = format!("{}/issues/{issue}", url.trim_end_matches('/'));
+    }
     if !arguments.format.json {
         output.line(&url)?;
         // The browser may print to the terminal, too.

@@ -27,6 +27,8 @@ use crate::tracker::{Changed, ClaimKind, Claimant, IndexedIssues, Tracker};
 #[error("{0}")]
 pub(super) struct WrongUsage(pub &'static str);
 
+/// The name of the agent that acts, as the value of an option.
+pub(super) const ME: &str = "@me";
 /// The commands that take a query.
 const WITH_QUERY: [&str; 4] = ["list", "ls", "search", "bulk"];
 
@@ -72,13 +74,7 @@ pub(super) struct CallerArgs {
 impl CallerArgs {
     /// Returns the agent of the command line, else the default one, else the user name.
     pub fn agent(&self, context: &CommandContext<'_>) -> Result<AgentName> {
-        if let Some(agent) = self.agent.as_ref().or(context.default_agent) {
-            return Ok(agent.clone());
-        }
-        let user =
-            whoami::username().context("your user name is unknown; name an agent with --agent")?;
-        AgentName::try_from(user)
-            .context("your user name is not a valid agent name; name an agent with --agent")
+        own_name(self.agent.as_ref().or(context.default_agent))
     }
 
     /// Returns what the caller says of a claim. A caller without the name of an agent is a person, and so is one that
@@ -87,6 +83,21 @@ impl CallerArgs {
         let is_named = self.agent.is_some() || context.default_agent.is_some();
         ClaimProof { number: None, is_forced, is_person: is_forced || !is_named }
     }
+}
+
+/// Returns the name of an agent: the given one, or else the user name.
+///
+/// # Errors
+///
+/// The user name is no name of an agent.
+pub fn own_name(given: Option<&AgentName>) -> Result<AgentName> {
+    if let Some(agent) = given {
+        return Ok(agent.clone());
+    }
+    let user =
+        whoami::username().context("your user name is unknown; name an agent with --agent")?;
+    AgentName::try_from(user)
+        .context("your user name is not a valid agent name; name an agent with --agent")
 }
 
 /// What the user says of the claim that a change ends.
@@ -222,10 +233,8 @@ impl ClaimNextArgs {
 }
 
 pub(super) fn agent_name(text: &str) -> Result<AgentName, String> {
-    if text.eq_ignore_ascii_case("@me") {
-        return Err(
-            "@me is not supported: give the name of the agent; `ait config` shows as which one you act".to_owned()
-        );
+    if text.eq_ignore_ascii_case(ME) {
+        return Err("@me is not known: give the name of an agent".to_owned());
     }
     with_command_hints(AgentName::try_from(text))
 }

@@ -3,8 +3,10 @@
 use anyhow::Result;
 use clap::Args;
 
+use super::comment::{IssueCommentArgs, check};
 use super::link::change_or_say;
-use super::options::{CallerArgs, WrongUsage, issue_ref, text_or_stdin, time_arg};
+use super::options::{CallerArgs, WrongUsage, issue_ref, time_arg};
+use super::output::local;
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{CommentText, IssueChange, IssueRef};
@@ -17,20 +19,12 @@ use crate::time_arg::TimeArg;
     ait park 3f2a9c1e -m 'after the release' --until 3d\n  \
     ait park 3f2a9c1e -m 'not before next year' --until 2027-01-01")]
 pub struct ParkArguments {
-    /// The issue: its id, or at least the first 4 hex digits
-    #[arg(value_parser = issue_ref)]
-    id: IssueRef,
-
-    /// Why it is not to be claimed; - reads it from stdin
-    #[arg(short, long, value_name = "TEXT")]
-    message: String,
+    #[command(flatten)]
+    target: IssueCommentArgs,
 
     /// When the issue can be claimed again: a duration from now, or a date and time
     #[arg(long, value_name = "WHEN", value_parser = time_arg)]
     until: Option<TimeArg>,
-
-    #[command(flatten)]
-    caller: CallerArgs,
 }
 
 /// The arguments of `ait unpark`.
@@ -38,9 +32,9 @@ pub struct ParkArguments {
 #[command(after_help = "Example:\n  \
     ait unpark 3f2a9c1e")]
 pub struct UnparkArguments {
-    /// The issue: its id, or at least the first 4 hex digits
-    #[arg(value_parser = issue_ref)]
-    id: IssueRef,
+    /// The issues: their ids, or at least the first 4 hex digits of each
+    #[arg(value_name = "ID", required = true, value_parser = issue_ref)]
+    ids: Vec<IssueRef>,
 
     #[command(flatten)]
     caller: CallerArgs,
@@ -52,16 +46,33 @@ pub(super) async fn park(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let tracker = context.tracker;
-    let agent = arguments.caller.agent(context)?;
+    let target = &arguments.target;
+    let agent = target.caller.agent(context)?;
     let now = tracker.now();
     let until = arguments.until.map(|until| until.time_after(now));
     if until.is_some_and(|until| until <= now) {
         return Err(WrongUsage("--until names a time that has passed: name a later one").into());
     }
-    let reason = CommentText::try_from(text_or_stdin(&arguments.message, "the reason")?)?;
-    let change = IssueChange { parked: Some(Some((reason, until))), ..IssueChange::default() };
-    let changed = tracker.change_issue(arguments.id.clone().into(), change, agent).await?;
-    print_changed(&changed, arguments.caller.format.json, tracker, output).await
+    let (ids, reason) = target.target()?;
+    let reason = match (reason, until) {
+        (Some(reason), _) => reason,
+        // The time says enough.
+        (None, Some(until)) => format!("Parked until {}.", local(until, "%Y-%m-%d %H:%M")),
+        (None, None) => {
+            let missing =
+                "the reason is missing: say why, with -m 'TEXT', or until when, with --until TIME";
+            return Err(WrongUsage(missing).into());
+        }
+    };
+    let reason = CommentText::try_from(reason)?;
+    check(&ids, context).await?;
+    for id in ids {
+        let parked = Some(Some((reason.clone(), until)));
+        let change = IssueChange { parked, ..IssueChange::default() };
+        let changed = tracker.change_issue(id.into(), change, agent.clone()).await?;
+        print_changed(&changed, target.caller.format.json, tracker, output).await?;
+    }
+    Ok(ExitStatus::Done)
 }
 
 pub(super) async fn unpark(
@@ -71,7 +82,11 @@ pub(super) async fn unpark(
 ) -> Result<ExitStatus> {
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
-    let change = IssueChange { parked: Some(None), ..IssueChange::default() };
-    let changed = change_or_say(&arguments.id, change, "is not parked", agent, tracker).await?;
-    print_changed(&changed, arguments.caller.format.json, tracker, output).await
+    check(&arguments.ids, context).await?;
+    for id in &arguments.ids {
+        let change = IssueChange { parked: Some(None), ..IssueChange::default() };
+        let changed = change_or_say(id, change, "is not parked", agent.clone(), tracker).await?;
+        print_changed(&changed, arguments.caller.format.json, tracker, output).await?;
+    }
+    Ok(ExitStatus::Done)
 }

@@ -9,7 +9,9 @@ use super::output::{FAINT, STRONG};
 use super::print_issue::{print_changed, print_line, print_number};
 use super::styled_line::Line;
 use super::{CommandContext, ExitStatus, Output, sanitize};
-use crate::domain::{CommentText, IssueRef, Question, QuestionAnswer, Timestamp};
+use crate::domain::{
+    ActionKind, CommentText, Issue, IssueRef, Question, QuestionAnswer, Status, Timestamp,
+};
 use crate::span::humanize_duration;
 use crate::tracker::{OpenQuestion, Tracker};
 
@@ -24,7 +26,8 @@ pub struct AskArguments {
     id: IssueRef,
 
     /// The question; - reads it from stdin
-    question: String,
+    #[arg(required = true)]
+    question: Vec<String>,
 
     /// An answer to choose from; may be repeated
     #[arg(long = "option", value_name = "TEXT")]
@@ -59,7 +62,7 @@ pub struct AnswerArguments {
 
     /// The answer; - reads it from stdin
     #[arg(required_unless_present = "option")]
-    text: Option<String>,
+    text: Vec<String>,
 
     /// Answer with this option, counted from 1
     #[arg(long, value_name = "NUMBER", conflicts_with = "text", value_parser = clap::value_parser!(u32).range(1..))]
@@ -85,17 +88,28 @@ pub(super) async fn ask(
 ) -> Result<ExitStatus> {
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
-    let text = text_or_stdin(&arguments.question, "the question")?;
+    let text = text_or_stdin(&arguments.question.join(" "), "the question")?;
     let question = Question::new(&text, &arguments.options)?;
     let proof = arguments.claim.proof(&arguments.caller, context);
     let asked = tracker.ask_human(arguments.id.clone(), question, agent, proof).await?;
     if arguments.caller.format.json {
         return print_changed(&asked, true, tracker, output).await;
     }
-    let remark = "asked; the claim has ended, and the issue is parked until `ait answer`";
+    let remark = if had_holder(&asked.issue) {
+        "asked; the claim has ended, and the issue is parked until `ait answer`"
+    } else {
+        "asked; the issue is parked until `ait answer`"
+    };
     print_line(&asked.issue, Some(remark.to_owned()), output)?;
     print_number(&asked, tracker, output).await?;
     Ok(ExitStatus::Done)
+}
+
+/// Returns true if the issue was claimed before its last change.
+fn had_holder(issue: &Issue) -> bool {
+    let mut earlier = issue.history.iter().rev().skip(1);
+    let status = earlier.find_map(|entry| ActionKind::of(&entry.action).status_after(None));
+    status.is_some_and(Status::is_claimed)
 }
 
 pub(super) async fn answer(
@@ -104,10 +118,10 @@ pub(super) async fn answer(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let agent = arguments.caller.agent(context)?;
-    let answer = match (&arguments.text, arguments.option) {
-        (_, Some(number)) => QuestionAnswer::Option(number as usize),
-        (text, None) => {
-            let text = text_or_stdin(text.as_deref().unwrap_or_default(), "the answer")?;
+    let answer = match arguments.option {
+        Some(number) => QuestionAnswer::Option(number as usize),
+        None => {
+            let text = text_or_stdin(&arguments.text.join(" "), "the answer")?;
             QuestionAnswer::Text(CommentText::try_from(text)?)
         }
     };

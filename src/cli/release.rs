@@ -3,10 +3,11 @@
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::options::{CallerArgs, issue_ref, text_or_stdin};
+use super::comment::{IssueCommentArgs, check};
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus, Output, sanitize};
-use crate::domain::{ClaimProof, CommentText, IssueRef};
+use crate::domain::{AgentName, ClaimProof, CommentText, IssueRef};
+use crate::tracker::{Changed, Tracker};
 
 /// The comment if the user gives none.
 const RELEASED: &str = "Released.";
@@ -18,16 +19,8 @@ const RELEASED: &str = "Released.";
     ait release 3f2a9c1e\n  \
     ait release 3f2a9c1e -m 'the fixture is missing'")]
 pub struct Arguments {
-    /// The issue: its id, or at least the first 4 hex digits
-    #[arg(value_parser = issue_ref)]
-    id: IssueRef,
-
-    /// A comment for the next agent; - reads it from stdin
-    #[arg(short, long, value_name = "TEXT", default_value = RELEASED, hide_default_value = true)]
-    message: String,
-
     #[command(flatten)]
-    caller: CallerArgs,
+    target: IssueCommentArgs,
 }
 
 pub(super) async fn run(
@@ -35,10 +28,25 @@ pub(super) async fn run(
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let tracker = context.tracker;
-    let agent = arguments.caller.agent(context)?;
-    let comment = CommentText::try_from(text_or_stdin(&arguments.message, "the message")?)?;
-    let issue = tracker.get_issue(arguments.id.clone()).await?;
+    let caller = &arguments.target.caller;
+    let agent = caller.agent(context)?;
+    let (ids, comment) = arguments.target.target()?;
+    let comment = CommentText::try_from(comment.unwrap_or_else(|| RELEASED.to_owned()))?;
+    check(&ids, context).await?;
+    for id in ids {
+        let changed = release(id, comment.clone(), &agent, context.tracker).await?;
+        print_changed(&changed, caller.format.json, context.tracker, output).await?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+async fn release(
+    id: IssueRef,
+    comment: CommentText,
+    agent: &AgentName,
+    tracker: &Tracker,
+) -> Result<Changed> {
+    let issue = tracker.get_issue(id).await?;
     let short = issue.id.short();
     match issue.holder() {
         Some(holder) if holder.agent == agent.as_str() => {}
@@ -50,6 +58,5 @@ pub(super) async fn run(
     }
     // Another agent may have claimed it since.
     let proof = ClaimProof { number: Some(issue.claim_number()), ..ClaimProof::default() };
-    let changed = tracker.return_issue(issue.id.into(), comment, agent, proof).await?;
-    print_changed(&changed, arguments.caller.format.json, tracker, output).await
+    Ok(tracker.return_issue(issue.id.into(), comment, agent.clone(), proof).await?)
 }

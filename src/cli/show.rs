@@ -8,6 +8,7 @@ use super::issue_view::{Dependents, write_whole};
 use super::options::{Format, issue_ref, issues_at, time_arg};
 use super::{ExitStatus, Output};
 use crate::domain::{IssueRef, WithClaim};
+use crate::field_selection::FieldSelection;
 use crate::time_arg::TimeArg;
 use crate::tracker::{StoreError, Tracker, external_ids};
 
@@ -20,12 +21,16 @@ use crate::tracker::{StoreError, Tracker, external_ids};
     ait show 3f2a9c1e --json | jq -r .status")]
 pub struct Arguments {
     /// The issue: its id, or at least the first 4 hex digits, or its id or number in the tracker that it is from
-    #[arg(value_parser = issue_ref)]
-    id: IssueRef,
+    #[arg(value_name = "ID", required = true, value_parser = issue_ref)]
+    ids: Vec<IssueRef>,
 
     /// Show the issue as of WHEN: a duration before now, or a date and time
     #[arg(long, value_name = "WHEN", value_parser = time_arg)]
     at: Option<TimeArg>,
+
+    /// Print JSON with these fields alone, such as id,title,comments.text
+    #[arg(long, value_name = "FIELDS")]
+    fields: Option<FieldSelection>,
 
     #[command(flatten)]
     format: Format,
@@ -46,19 +51,28 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let (issues, now) = issues_at(tracker, arguments.at).await?;
-    let found = external_ids::position(&issues, &arguments.id).map_err(StoreError::from);
-    let position = match arguments.at {
-        None => found?,
-        Some(_) => found.with_context(|| format!("at {now}"))?,
-    };
-    let issue = issues.at(position);
-    if arguments.format.json {
-        output.json(&WithDependents {
-            issue: WithClaim::from(&*issue),
-            dependents: Dependents::of(issue.id, &issues),
-        })?;
-    } else {
-        write_whole(&issue, &issues, now, output)?;
+    let mut found = Vec::new();
+    for id in &arguments.ids {
+        let position = external_ids::position(&issues, id).map_err(StoreError::from);
+        found.push(issues.at(match arguments.at {
+            None => position?,
+            Some(_) => position.with_context(|| format!("at {now}"))?,
+        }));
+    }
+    for (at, issue) in found.iter().enumerate() {
+        if let Some(fields) = &arguments.fields {
+            output.json(&fields.select(issue))?;
+        } else if arguments.format.json {
+            output.json(&WithDependents {
+                issue: WithClaim::from(&**issue),
+                dependents: Dependents::of(issue.id, &issues),
+            })?;
+        } else {
+            if at > 0 {
+                output.line("")?;
+            }
+            write_whole(issue, &issues, now, output)?;
+        }
     }
     Ok(ExitStatus::Done)
 }

@@ -8,7 +8,7 @@ use super::output::{FAINT, STRONG};
 use super::sanitize;
 use super::styled_line::Line;
 use super::{ExitStatus, Output};
-use crate::read_model::{FindingKind, ReadModel};
+use crate::read_model::{Finding, FindingKind, ReadModel};
 use crate::tracker::Tracker;
 use crate::triage::{DEFAULT_TAKE, Reader, ReportedFinding, TriageReport};
 
@@ -64,6 +64,13 @@ fn write(report: &TriageReport<'_>, output: &mut Output) -> Result<()> {
         }
         let head = Line::default().part(STRONG, kind.as_str()).text(format!(" {count}"));
         head.part(FAINT, format!("  {}", kind.description())).write_wrapped(2, output)?;
+        // What is only thin needs no more than a list.
+        if kind == FindingKind::ThinDescription {
+            found.iter().try_for_each(|reported| write_issues(reported.finding, output))?;
+            let next = Line::default().text("    `ait edit ID --edit` writes more".to_owned());
+            next.write_wrapped(4, output)?;
+            continue;
+        }
         found.iter().try_for_each(|reported| write_finding(reported, output))?;
     }
     if report.more > 0 {
@@ -72,14 +79,19 @@ fn write(report: &TriageReport<'_>, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn write_finding(reported: &ReportedFinding<'_>, output: &mut Output) -> Result<()> {
-    let finding = reported.finding;
+fn write_issues(finding: &Finding, output: &mut Output) -> Result<()> {
     for issue in &finding.issues {
         let title = sanitize::line(&issue.title);
         let line = Line::default().part(FAINT, format!("  {}", issue.id.short()));
         let line = line.text(format!("  {title}")).fitted(output.width(), output);
         output.line(line)?;
     }
+    Ok(())
+}
+
+fn write_finding(reported: &ReportedFinding<'_>, output: &mut Output) -> Result<()> {
+    let finding = reported.finding;
+    write_issues(finding, output)?;
     let why = Line::default().text(format!("    {}", sanitize::line(&finding.why)));
     why.write_wrapped(4, output)?;
     let next = Line::default().text(format!("    {}", sanitize::line(&reported.next)));

@@ -22,11 +22,11 @@ const TITLE_CHARS: usize = 60;
 /// The arguments of `ait undo`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Shows first what would happen, and asks. Nothing is erased: an undo is a new change, which `ait undo`\n\
-    takes back, too. What was changed since stays, and comments stay. The end of an issue is undone without --agent.\n\
-    `ait log` shows the numbers of changes.\n\n\
+    after_help = "Takes your last change back at once; of other changes, shows first what would happen, and asks. Nothing is\n\
+    erased: an undo is a new change, which `ait undo` takes back, too. What was changed since stays, and comments\n\
+    stay. The end of an issue is undone without --agent. `ait log` shows the numbers of changes.\n\n\
     Examples:\n  \
-    ait undo --last\n  \
+    ait undo                          your last change\n  \
     ait undo 412\n  \
     ait undo 412-460 --dry-run\n  \
     ait undo --by dev-2 --since 1h --yes"
@@ -36,7 +36,7 @@ pub struct Arguments {
     #[arg(value_name = "NUMBER", group = "what")]
     change: Option<EventNumbers>,
 
-    /// Your last change
+    /// Your last change; this is the default, and is done without asking
     #[arg(long, group = "what")]
     last: bool,
 
@@ -79,11 +79,8 @@ impl Arguments {
                 until: self.until.map(|until| until.time(now)),
             }),
             (None, Some(_), None) => Err(WrongUsage("--by needs --since, such as 1h").into()),
-            (None, None, _) if self.last => Ok(UndoSelection::Last(agent.clone())),
-            (None, None, _) => {
-                let what = "say what to undo: --last, the number of a change (`ait log` shows them), or --by NAME --since 1h";
-                Err(WrongUsage(what).into())
-            }
+            // --last says the same.
+            (None, None, _) => Ok(UndoSelection::Last(agent.clone())),
         }
     }
 }
@@ -118,7 +115,9 @@ pub(super) async fn run(
     let mut selection = arguments.selection(&agent, tracker)?;
     let proof = arguments.caller.proof(context, arguments.force);
     let json = arguments.caller.format.json;
-    if !arguments.yes {
+    // One change of the user's own is soon taken back again.
+    let is_own = matches!(selection, UndoSelection::Last(_)) && !arguments.dry_run;
+    if !arguments.yes && !is_own {
         let preview = undo(tracker, &selection, &agent, proof, true).await?;
         show(&preview, true, json, output)?;
         let undone = count(&preview);

@@ -3,104 +3,259 @@
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
+use strsim::levenshtein;
+
 use super::options::is_issue_ref;
 
-/// Words for which there is no command, and what `ait` has instead.
-const ELSEWHERE: [(&[&str], &str); 33] = [
+/// Words for which there is no command, or several, and what `ait` has instead.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("unclose re-open", "`ait reopen ID` opens an issue again that is closed or rejected"),
+    ("raise q quick capture", "`ait add TITLE` files an issue"),
+    ("cat", "`ait show ID` shows one issue"),
     (
-        &["delete", "rm", "remove", "purge"],
+        "reviews",
+        "`ait list --status completed` lists what waits for review, and `ait review` claims it",
+    ),
+    (
+        "dependencies",
+        "`ait tree` draws issues with their blockers, and `ait blocked` lists those that wait",
+    ),
+    ("question", "`ait questions` lists the open questions, and `ait answer ID TEXT` answers one"),
+    (
+        "delete del rm remove purge destroy trash erase wipe",
         "issues are never deleted; `ait close ID --reject -m REASON` rejects one",
     ),
-    (&["reject", "cancel", "wontfix"], "`ait close ID --reject -m REASON` rejects an issue"),
+    ("reject cancel wontfix decline invalid", "`ait close ID --reject -m REASON` rejects an issue"),
     (
-        &["start", "take", "pick"],
+        "fix implement solve",
+        "`ait claim ID` claims an issue to work on it, and `ait doctor --fix` repairs the store",
+    ),
+    (
+        "run up restart down home",
+        "`ait serve` serves the web page until Ctrl-C, and `ait status` lists the processes that use the store",
+    ),
+    (
+        "start take pick pickup grab begin work work-on",
         "`ait next` claims the next issue, and `ait claim ID` claims one of your choice",
     ),
     (
-        &["assign", "unassign"],
+        "assign unassign assignee reassign delegate give",
         "`ait edit ID --assign NAME` says for whom an issue is, or `none` for any agent",
     ),
     (
-        &["done", "finish", "resolve"],
+        "done finish finished do mark-done submit ship",
         "`ait complete ID -m TEXT` hands an issue over to review, and `ait close ID -m TEXT` closes it",
     ),
-    (&["approve", "accept"], "`ait close ID -m TEXT` closes an issue that you reviewed"),
-    (&["unclaim"], "`ait release ID` gives back an issue that you hold"),
-    (&["note"], "`ait comment ID -m TEXT` comments on an issue"),
     (
-        &["comments"],
-        "`ait show ID` shows an issue with its comments, and `ait comment ID -m TEXT` adds one",
+        "completed",
+        "`ait list --status completed` lists what waits for review, and `ait list --status closed` what was accepted",
+    ),
+    ("approve accept lgtm", "`ait close ID -m TEXT` closes an issue that you reviewed"),
+    ("unclaim unstart unlock", "`ait release ID` gives back an issue that you hold"),
+    (
+        "stop kill quit exit shutdown daemon daemons",
+        "Ctrl-C stops an `ait` that runs in a terminal; `ait status` lists the processes that use the store; `ait release ID` \
+         gives back an issue",
     ),
     (
-        &["stale"],
-        "`ait status` shows old claims, and those of agents that are gone; `ait list` shows what changed last first",
+        "note notes annotate remark reply respond comment-on",
+        "`ait comment ID TEXT` comments on an issue, and `ait answer ID TEXT` answers its question",
     ),
     (
-        &["epic", "epics", "subtask"],
+        "comments",
+        "`ait show ID` shows an issue with its comments, and `ait comment ID TEXT` adds one",
+    ),
+    (
+        "append prepend",
+        "`ait comment ID TEXT` adds a comment; `ait edit ID -t TITLE -d TEXT` changes the texts",
+    ),
+    (
+        "epic epics subtask subtasks child add-child part children parts milestone milestones sprint sprints cycle",
         "`ait add TITLE --parent ID` files a part of an issue, and `ait tree ID` draws an issue with its parts",
     ),
     (
-        &["login", "logout", "auth"],
+        "expand split decompose parse-prd plan breakdown",
+        "agents split issues; `ait add TITLE --parent ID` files a part of one, and `ait link ID blocked-by ID` orders them",
+    ),
+    (
+        "login logout auth token tokens user users",
         "a local store has no logins; --agent NAME says who acts, and `ait serve --token-file FILE` demands tokens",
     ),
     (
-        &["update", "change", "modify", "set", "move", "transition"],
-        "`ait edit ID` changes an issue; `ait claim`, `ait return`, `ait complete` and `ait close` change its status",
+        "move mv transition",
+        "`ait claim`, `ait return`, `ait complete` and `ait close` change the status of an issue; `ait edit ID` changes the rest",
     ),
-    (&["revert", "rollback"], "`ait undo` takes changes back; `ait log` shows their numbers"),
-    (&["create"], "`ait add TITLE` files an issue"),
     (
-        &["issue", "issues", "task", "tasks", "ticket", "tickets"],
+        "describe desc rewrite information read inspect state",
+        "`ait show ID` shows an issue, and `ait edit ID -d TEXT` changes its description",
+    ),
+    (
+        "replace title rename retitle mark set-state",
+        "`ait edit ID -t TITLE -d TEXT` changes an issue",
+    ),
+    (
+        "issue issues task tasks ticket tickets item items bug card cards story",
         "leave that word out: `ait list` lists issues, `ait show ID` shows one, and `ait add TITLE` files one",
     ),
     (
-        &["todo", "todos", "backlog", "queue"],
-        "`ait ready` lists what you can claim now, and `ait add TITLE` files an issue",
+        "todo todos backlog queue inbox pending waiting",
+        "`ait ready` lists what you can claim now, `ait blocked` what waits, and `ait add TITLE` files an issue",
     ),
-    (&["find", "grep", "query"], "`ait search QUERY` searches all issues"),
-    (&["view", "get"], "`ait show ID` shows one issue"),
-    (&["label", "labels", "tag"], "`ait edit ID -l LABEL` adds a label, and -l -LABEL removes it"),
     (
-        &["priority", "prioritize"],
+        "mine my",
+        "`ait list --holder @me` lists what you hold, and `ait list --assignee @me` what is for you",
+    ),
+    (
+        "label labels tag tags untag unlabel",
+        "labels need no setup: `ait edit ID -l LABEL` adds one, -l -LABEL removes it, and `ait list -l LABEL` finds issues",
+    ),
+    (
+        "priority prioritize prio pri depri pin unpin bump",
         "`ait edit ID -p NUMBER` sets the priority: 0 is first, 4 is last",
     ),
     (
-        &["block", "depend", "dep", "deps"],
-        "`ait link ID blocked-by ID` makes an issue wait for another one, and `ait tree ID` draws them",
+        "block unblock depend depends dep deps dependency add-dependency remove-dependency blocking unlink-all",
+        "`ait link ID blocked-by ID` makes the first issue wait for the second one, and `ait tree ID` draws them",
     ),
     (
-        &["defer", "postpone", "snooze", "hold"],
-        "`ait park ID -m WHY --until TIME` keeps an issue from being claimed until then",
+        "duplicate dup dupe supersede merge-into",
+        "`ait link ID duplicate-of ID` links an issue to the one that it repeats, and `ait close ID --reject -m TEXT` ends it",
     ),
     (
-        &["mcp"],
-        "`ait` without a command is the MCP server when a client starts it; `ait init` sets clients up",
+        "clone copy",
+        "`ait show ID` shows what to copy, and `ait add TITLE -d TEXT --from ID` files an issue that is related to it",
     ),
     (
-        &["web", "ui", "gui", "page", "dashboard", "browse"],
-        "`ait` in a terminal serves the web page, and `ait open` opens it in the browser",
+        "relate related parent",
+        "`ait link ID related ID` links issues, and `ait link PART parent WHOLE` makes one a part of the other",
     ),
     (
-        &["stop", "kill", "quit", "exit"],
-        "Ctrl-C stops an `ait` that runs in a terminal; `ait status` lists the processes that use the store",
+        "defer postpone snooze hold pause suspend shelve due schedule remind",
+        "`ait park ID --until TIME` keeps an issue from being claimed until then",
     ),
     (
-        &["prime", "onboard", "setup", "install", "quickstart"],
+        "resume unhold undefer unsnooze unpause wake unshelve",
+        "`ait unpark ID` lets a parked issue be claimed again, and `ait claim ID` claims one",
+    ),
+    (
+        "overdue calendar",
+        "issues have no due dates; `ait status` shows old claims, and `ait triage` what has waited long",
+    ),
+    (
+        "web ui gui page dashboard browse browser webui",
+        "`ait serve` serves the web page, and `ait open` opens it in the browser",
+    ),
+    (
+        "prime onboard install quickstart welcome",
         "`ait init` sets up the clients of your agents, with the prompts that tell agents how to work",
     ),
     (
-        &["sync", "push", "pull", "flush"],
+        "deinit uninit uninstall teardown",
+        "`ait init --remove` removes what `ait init` wrote, and `ait hooks remove` the hooks",
+    ),
+    (
+        "sync push pull flush commit fetch",
         "nothing needs it, as all processes share the store; `ait save` updates issues.json now, such as before a commit",
     ),
-    (&["version"], "`ait --version` prints the version"),
     (
-        &["whoami", "me", "user"],
-        "`ait config` shows the agent that you act as; --agent NAME or AIT_AGENT=NAME names another one",
+        "bridge jira github gitlab linear remote",
+        "`ait import FILE` takes issues over from other trackers",
     ),
-    (&["kanban"], "`ait board` shows the board"),
-    (&["tui", "watch", "top"], "`ait board --watch` shows the work in the terminal, as it happens"),
-    (&["statistics", "report"], "`ait stats` shows the statistics; `ait status` counts the issues"),
+    (
+        "tui termui watch top monitor live",
+        "`ait board --watch` shows the work in the terminal, as it happens",
+    ),
+    (
+        "report reports summary overview brief standup",
+        "`ait digest` says what matters now, `ait stats` shows how many issues move, and `ait status` the store",
+    ),
+    (
+        "redo",
+        "an undo is a change, too: `ait undo NUMBER` takes it back, and `ait log` shows its number",
+    ),
+    (
+        "diff audit changes op operation operations",
+        "`ait log` shows what changed, and `ait log --issue ID` what changed in one issue",
+    ),
+    (
+        "minimal long ls-id ids uuids columns",
+        "`ait list --fields id,title` prints the fields of your choice, as JSON",
+    ),
+    (
+        "compact gc vacuum prune squash archive cleanup clear compress",
+        "nothing needs it: ended issues are out of the lists; the setting keep-events limits the log",
+    ),
+    (
+        "repair recover reset",
+        "`ait doctor` says what is wrong, and `ait doctor --fix` repairs what is safe to repair",
+    ),
+    (
+        "api rest graphql",
+        "`ait list --json` prints issues for scripts, and `ait serve` has /api and MCP over HTTP",
+    ),
+    (
+        "project projects workspace workspaces repo team",
+        "each project has a queue of its own: run `ait` in its directory; `ait status` shows which store that is",
+    ),
+    (
+        "transfer",
+        "`ait export FILE` writes issues, and `ait import FILE` takes them over in another project",
+    ),
+    (
+        "alias filter filters view-save",
+        "queries can have names, in ait.toml: [queries] ui = \"label:ui\", for `ait list @ui`",
+    ),
+    (
+        "select deselect checkout switch use use-tag context focus",
+        "each command names its issue, as in `ait show ID`; `ait worktree ID` makes the worktree of one",
+    ),
+    (
+        "branch pr mr develop",
+        "`ait worktree ID` makes the worktree and branch of an issue, and `ait merge ID` merges it",
+    ),
+    (
+        "bulk-close bulk-update bulk-edit",
+        "`ait bulk QUERY --close -m TEXT` closes all issues that a query finds; `ait help bulk` has more",
+    ),
+    (
+        "swarm orchestrate spawn gate mol molecule agent",
+        "`ait init` sets up a team of agents, which the client starts; `ait board` shows who works on what",
+    ),
+    (
+        "template templates",
+        "an issue has no template; `ait add --edit` writes its title and description in an editor",
+    ),
+    (
+        "what util docs documentation doc tutorial guide examples example hello about faq",
+        "`ait help --all` lists all commands, `ait help COMMAND` explains one, and `ait man` is the manual",
+    ),
+    (
+        "upgrade self-update self",
+        "install the new version as you installed this one; `ait --version` prints it",
+    ),
+    (
+        "notify notifications subscribe",
+        "the setting on-question runs a command when an agent asks; `ait wait --question` and `ait log -f` wait for what happens",
+    ),
+    (
+        "plugin plugins extension extensions mcp-add",
+        "`ait init` connects clients; a script uses --json",
+    ),
+    (
+        "release-notes changelog-gen",
+        "`ait list --status closed --fields id,title` lists what was done",
+    ),
 ];
+
+/// How much a word may differ from a command to be taken for a mistyped one.
+const MAX_TYPOS: usize = 2;
+/// What is said of any other word.
+const OTHERWISE: &str = "`ait help --all` lists the commands, `ait add TITLE` files an issue, and `ait search WORD` finds one";
+
+/// Returns true if a word gets a hint.
+pub(super) fn is_explained(word: &str) -> bool {
+    ELSEWHERE.iter().any(|(words, _)| words.split(' ').any(|one| one == word))
+}
 
 /// The commands that change nothing, which may be suggested for any word.
 const HARMLESS: [&str; 18] = [
@@ -135,7 +290,8 @@ pub(super) fn explain(mut error: Error, line: &mut Command) -> Error {
     let is_of = |usage: &ContextValue| usage.to_string() == line.render_usage().to_string();
     if error.get(ContextKind::Usage).is_some_and(is_of) {
         let lower = word.to_lowercase();
-        let elsewhere = ELSEWHERE.iter().find(|(words, _)| words.contains(&lower.as_str()));
+        let elsewhere =
+            ELSEWHERE.iter().find(|(words, _)| words.split(' ').any(|one| one == lower));
         let hint = match elsewhere {
             Some((_, hint)) => Some((*hint).to_owned()),
             None if word.parse::<u16>().is_ok() && word.len() > 3 => Some(format!(
@@ -146,12 +302,16 @@ pub(super) fn explain(mut error: Error, line: &mut Command) -> Error {
                 let id = word.trim_start_matches('#');
                 Some(format!("if it is the id of an issue, `ait show {id}` shows that issue"))
             }
-            None if lower != *word && line.find_subcommand(&lower).is_some() => {
-                Some(format!("commands are in lower case, as in `ait {lower}`"))
-            }
             None => None,
         };
-        if let Some(hint) = hint {
+        let is_like_one = || match error.get(ContextKind::SuggestedSubcommand) {
+            Some(ContextValue::Strings(words)) => words.last().is_some_and(|near| {
+                HARMLESS.contains(&near.as_str()) && levenshtein(near, &lower) <= MAX_TYPOS
+            }),
+            _ => false,
+        };
+        if hint.is_some() || !is_like_one() {
+            let hint = hint.unwrap_or_else(|| OTHERWISE.to_owned());
             let text = format!("there is no command `{word}`: {hint}");
             return line_error(text, ErrorKind::InvalidSubcommand);
         }

@@ -9,22 +9,12 @@ use crate::setup::PROGRAM;
 
 /// Options that people know from other programs, each with the commands where they may try it and what to type instead.
 /// No command means any, and "" is `ait` without a command.
-const OPTIONS: [(&[&str], &[&str], &str); 30] = [
-    (&["", "serve"], &["-p"], "the port is --port: ait --port 3001"),
+const OPTIONS: &[(&[&str], &[&str], &str)] = &[
     (
         &[],
         &["-v", "--verbose"],
         "`ait --version` prints the version, and `ait --log debug` is a server that logs more",
     ),
-    (
-        &[
-            "show", "tree", "claim", "release", "return", "complete", "close", "edit", "comment",
-            "link", "park", "unpark",
-        ],
-        &["--id", "--issue"],
-        "the id of an issue needs no option, as in ait show ID; ids are in `ait list`",
-    ),
-    (&["log"], &["--tail", "--last", "--lines"], "the latest events are -n COUNT: ait log -n 20"),
     (
         &["board"],
         &[
@@ -46,54 +36,9 @@ const OPTIONS: [(&[&str], &[&str], &str); 30] = [
         "it claims one issue, by priority; `ait list` filters, and `ait claim ID` claims an issue of your choice for work",
     ),
     (
-        &["export", "backup"],
-        &["-o", "--output", "--out", "--to"],
-        "the file needs no option, as in ait export FILE",
-    ),
-    (
-        &["add"],
-        &["--title", "--name", "--summary", "--subject"],
-        "the title needs no option: ait add 'TITLE'",
-    ),
-    (
-        &["add"],
-        &["-t", "--type", "--kind", "-k", "--bug", "--feature"],
-        "the kind of work is -c bug, -c improvement or -c feature: ait add 'TITLE' -c bug",
-    ),
-    (
-        &["add"],
-        &["-b", "--body", "-m", "--message", "--desc", "--comment"],
-        "the description is -d TEXT: ait add 'TITLE' -d 'TEXT'",
-    ),
-    (
         &["add"],
         &["-s", "--status", "--state"],
         "a new issue always has the status created; `ait claim ID` claims it",
-    ),
-    (
-        &["add", "edit", "list"],
-        &["--labels", "--tag", "--tags"],
-        "labels are -l: ait add 'TITLE' -l ui,login, or ait list -l ui",
-    ),
-    (
-        &["add", "edit"],
-        &["--add-label", "--add-labels", "--remove-label", "--remove-labels"],
-        "labels are -l: -l ui adds one, and ait edit ID -l -ui removes it",
-    ),
-    (
-        &["edit"],
-        &["-b", "--body", "--desc"],
-        "the description is -d TEXT, and the title -t TEXT: ait edit ID -d 'TEXT'",
-    ),
-    (
-        &["show"],
-        &["--comments", "--history", "--full"],
-        "it shows the comments and the history already: ait show ID",
-    ),
-    (
-        &["list", "search", "log"],
-        &["--author", "--creator", "--user", "--by"],
-        "--agent NAME finds what an agent filed, claimed or changed: ait list --agent NAME",
     ),
     (
         &["edit", "complete", "return"],
@@ -107,11 +52,6 @@ const OPTIONS: [(&[&str], &[&str], &str); 30] = [
     ),
     (
         &["add", "edit"],
-        &["--depends-on", "--blocker", "--deps"],
-        "the issues that must end first are --blocked-by ID,ID",
-    ),
-    (
-        &["add", "edit"],
         &["--blocks"],
         "`ait link OTHER blocked-by ID` says that an issue blocks another one",
     ),
@@ -122,45 +62,60 @@ const OPTIONS: [(&[&str], &[&str], &str); 30] = [
     ),
     (
         &["edit"],
-        &["-m", "--message", "--comment"],
+        &[
+            "-m",
+            "--message",
+            "--comment",
+            "--note",
+            "--notes",
+            "--append-notes",
+            "--ac",
+            "--prompt",
+            "--plan",
+        ],
         "`ait comment ID -m TEXT` comments on an issue; its description is -d TEXT",
-    ),
-    (
-        &["list"],
-        &["--all", "-A", "--closed"],
-        "issues in every status are --status all, or name one",
     ),
     (
         &["list"],
         &["--mine", "--my", "--me"],
         "what an agent holds is --holder NAME, and what is for it is --assignee NAME",
     ),
-    (&["list"], &["--state"], "the status is --status: ait list --status closed"),
+    (
+        &[],
+        &["--jq", "-q", "--template", "--query-json"],
+        "it has --json, and jq reads that: ait list --json | jq '.issues[].title'",
+    ),
+    (
+        &[],
+        &["--csv", "--format", "-o", "--output", "-O", "-F", "--md", "--markdown", "--table"],
+        "it prints a table, or JSON with --json; `ait export FILE` writes JSON, JSON Lines or CSV",
+    ),
     (
         &["list"],
-        &["--assign", "--assigned"],
-        "the agent that an issue is for is --assignee NAME, and the one that holds it is --holder NAME",
-    ),
-    (&["list"], &["-t", "--type", "--kind", "-k"], "the kind of work is -c: ait list -c bug"),
-    (
-        &["list"],
-        &["--search", "-q", "--query", "--grep"],
-        "the words to find need no option: ait list WORD",
+        &["--long", "-l", "--quiet", "--ids", "--oneline", "--minimal", "--no-header"],
+        "--fields id,title prints the fields of your choice as JSON, and `ait show ID` the whole issue",
     ),
     (
-        &["comment", "release", "return", "complete", "close", "park"],
-        &["--comment", "-c", "--body", "-b", "--reason", "--text", "-t"],
-        "the comment is -m 'TEXT'",
+        &["ready", "blocked"],
+        &["-p", "--priority", "-l", "--label", "--assignee", "--parent", "--sort"],
+        "`ait list --ready` and `ait list --blocked` have all filters, as in ait list --ready -p 0-1",
     ),
+    (&["show"], &["--web", "-w", "--browser"], "`ait open` opens the web page in the browser"),
+    (&["list"], &["--web", "-w", "--browser"], "`ait open` opens the web page in the browser"),
     (
-        &["next", "claim", "review", "complete", "release", "return", "close"],
-        &["--as", "--assignee", "--holder", "--name"],
-        "the name of the agent is --agent NAME",
+        &[],
+        &["--due", "--project", "--estimate", "--points", "--milestone", "--epic", "--sprint"],
+        "issues have no such field; -l LABEL and --parent ID group them, and `ait park ID --until TIME` lets one wait",
     ),
 ];
 
 /// Values that people know from other programs, each with a word that is valid in their place and what to type instead.
-const VALUES: [(&[&str], &str, &str); 5] = [
+const VALUES: [(&[&str], &str, &str); 6] = [
+    (
+        &["to", "with", "and", "on"],
+        "blocked-by",
+        "say how the issues are linked, as in ait link A related B",
+    ),
     (
         &["blocks", "blocking", "blocker-of"],
         "blocked-by",
@@ -190,21 +145,22 @@ const VALUES: [(&[&str], &str, &str); 5] = [
 
 /// Improves an error of clap; `line` is the whole command line definition.
 pub fn explain(mut error: Error, line: &mut Command) -> Error {
+    // clap takes many options for --file.
+    if matches!(error.get(ContextKind::SuggestedArg), Some(ContextValue::String(suggested)) if suggested == "--file")
+        && !matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(given)) if given.starts_with("--f"))
+    {
+        error.remove(ContextKind::SuggestedArg);
+    }
     let hint = match error.kind() {
         ErrorKind::InvalidSubcommand => return unknown_command::explain(error, line),
-        ErrorKind::UnknownArgument => unknown_argument(&error),
+        ErrorKind::UnknownArgument => unknown_argument(&error, line),
+        ErrorKind::ValueValidation => no_issue(&error),
         ErrorKind::MissingRequiredArgument => missing_argument(&error),
         ErrorKind::InvalidValue => invalid_value(&error),
         _ => None,
     };
     if let Some(hint) = hint {
         return line_error(hint, error.kind());
-    }
-    // clap takes many options for --file.
-    if matches!(error.get(ContextKind::SuggestedArg), Some(ContextValue::String(suggested)) if suggested == "--file")
-        && !matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(given)) if given.starts_with("--f"))
-    {
-        error.remove(ContextKind::SuggestedArg);
     }
     error
 }
@@ -218,23 +174,42 @@ fn command(error: &Error) -> Option<String> {
     Some(if word.starts_with(char::is_alphabetic) { word.to_owned() } else { String::new() })
 }
 
-fn unknown_argument(error: &Error) -> Option<String> {
+/// Lists the options that a command has.
+fn known_options(given: &str, command: &str, line: &Command) -> Option<String> {
+    if command.is_empty() {
+        return Some(format!(
+            "`ait` has no {given}: `ait help` shows the commands, and `ait help serve` the options of a server"
+        ));
+    }
+    let of_command = line.find_subcommand(command)?;
+    let options = of_command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let options: Vec<_> =
+        options.filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")).collect();
+    Some(format!(
+        "`ait {command}` has no {given}: it has {}; `ait help {command}` explains them",
+        options.join(", ")
+    ))
+}
+
+fn unknown_argument(error: &Error, line: &Command) -> Option<String> {
     let ContextValue::String(given) = error.get(ContextKind::InvalidArg)? else { return None };
     let command = command(error)?;
     if given.starts_with('-') {
         let is_it = |(commands, options, _): &&(&[&str], &[&str], &str)| {
             (commands.is_empty() || commands.contains(&&*command)) && options.contains(&&**given)
         };
-        let (_, _, hint) = OPTIONS.iter().find(is_it)?;
         let program = format!("ait {command}");
-        return Some(format!("`{}` has no {given}: {hint}", program.trim_end()));
+        let program = program.trim_end();
+        return match OPTIONS.iter().find(is_it) {
+            Some((_, _, hint)) => Some(format!("`{program}` has no {given}: {hint}")),
+            None if error.get(ContextKind::SuggestedArg).is_none() => {
+                known_options(given, &command, line)
+            }
+            None => None,
+        };
     }
     let is_id = is_issue_ref(given);
     Some(match &*command {
-        "add" => {
-            "the title is one argument: put it in quotes, as in ait add 'Login fails on Safari'"
-                .to_owned()
-        }
         "status" if is_id => format!(
             "`ait status` shows the store, not an issue: `ait show {given}` shows one with its status"
         ),
@@ -252,17 +227,42 @@ fn unknown_argument(error: &Error) -> Option<String> {
                 _ => "`ait show ID` shows an issue of your choice",
             }
         ),
-        "show" | "claim" | "release" | "edit" | "comment" | "complete" | "return" | "close"
-        | "park" | "unpark"
-            if is_id =>
-        {
+        "resolve" => "`ait resolve` resolves a conflict that git left in issues.json; `ait complete ID -m TEXT` hands an issue \
+             over to review, and `ait close ID -m TEXT` closes it"
+            .to_owned(),
+        "merge" => format!(
+            "`ait merge` merges the branch of one issue: run it again for {given:?}, or `ait link ID duplicate-of ID` says that \
+             two issues are one"
+        ),
+        "claim" | "worktree" | "wait" | "tree" if is_id => {
             format!("`ait {command}` takes one issue: run it again for {given:?}")
         }
-        "comment" | "release" | "complete" | "return" | "close" | "park" => format!(
-            "{given:?} is too much: put the comment in quotes behind -m, as in ait {command} ID -m 'what the next agent must know'"
-        ),
-        _ => return None,
+        "" => return None,
+        _ => format!("`ait {command}` takes no {given:?}: `ait help {command}` explains what it takes"),
     })
+}
+
+/// Says what to type for a word that stands in the place of an id.
+fn no_issue(error: &Error) -> Option<String> {
+    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
+    let ContextValue::String(given) = error.get(ContextKind::InvalidValue)? else { return None };
+    if !argument.contains("<ID>") {
+        return None;
+    }
+    let hint = match &*given.to_lowercase() {
+        "all" | "everything" => {
+            "`ait list` lists issues, and `ait bulk QUERY` changes all that a query finds"
+        }
+        "last" | "latest" | "newest" | "recent" | "current" | "this" | "head" | "it" => {
+            "`ait list --sort filed --reverse -n 1` shows the newest issue with its id, and `ait board` who works on which"
+        }
+        "next" | "first" | "oldest" => {
+            "`ait ready -n 1` shows the next issue with its id, and `ait next` claims it"
+        }
+        "list" | "ls" => "`ait list` lists issues, and `git worktree list` the worktrees",
+        _ => return None,
+    };
+    Some(format!("{given:?} is no id: {hint}"))
 }
 
 fn invalid_value(error: &Error) -> Option<String> {
@@ -271,6 +271,10 @@ fn invalid_value(error: &Error) -> Option<String> {
     let is_it = |(words, place, _): &&(&[&str], &str, &str)| {
         words.contains(&&*given.to_lowercase()) && valid.iter().any(|word| word == place)
     };
+    if is_issue_ref(given) && valid.iter().any(|word| word == "blocked-by") {
+        let kinds = valid.join(", ");
+        return Some(format!("say how the issues are linked, with one of {kinds} between them"));
+    }
     let (_, _, hint) = VALUES.iter().find(is_it)?;
     Some(format!("{given:?} is none of {}: {hint}", valid.join(", ")))
 }

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use clap::{ColorChoice, Parser, Subcommand};
 
 use crate::cli::{
-    ClientHookArguments, ConfigArguments, DoctorArguments, DriverArguments, GenerateCommand,
-    HooksArguments, InitArguments, MigrateArguments, OpenArguments, QueueCommand, ResolveArguments,
-    StatusArguments,
+    ClientHookArguments, ConfigArguments, DemoArguments, DoctorArguments, DriverArguments,
+    GenerateCommand, HooksArguments, InitArguments, MigrateArguments, OpenArguments, QueueCommand,
+    ResolveArguments, StatusArguments,
 };
 use crate::domain::AgentName;
 use crate::http::{AccessPolicy, AllowedHost, AllowedOrigin};
@@ -38,7 +38,7 @@ use sources::Chooser;
 pub use claims::{ClaimConfig, ClaimFlags};
 pub use location::StoreLocation;
 pub use mcp::McpConfig;
-pub use serve_arguments::ServeArguments;
+pub use serve_arguments::{ServeArguments, Served};
 
 /// The preferred port of the web UI if none is configured.
 pub const DEFAULT_PORT: u16 = 3000;
@@ -60,29 +60,24 @@ const EVERYWHERE: &str = "Options of every command";
     version,
     about = "One shared issue queue for a team of coding agents",
     long_about = "One shared issue queue for a team of coding agents.\n\n\
-        Without a command, ait speaks MCP on stdin and stdout to the agent that started it, \
-        serves MCP over HTTP at /mcp, and shows the queue on a web page. In a terminal it serves \
-        HTTP only and prints the URL of the page; --log shows what it logs.\n\n\
         The commands do the same as the agents' tools, for people and scripts. They work while other \
-        processes use the store.",
-    after_help = format!("Exit codes of the commands:\n  \
+        processes use the store.\n\n\
+        Without a command, ait serves what it is started for. If stdin is a pipe, that is MCP for the program at its \
+        other end, with the web page beside it; otherwise it is the web page and MCP over HTTP at /mcp. `ait mcp` and \
+        `ait serve` say which of the two is meant.",
+    after_help = "Exit codes of the commands:\n  \
         0  done\n  \
         1  refused, not found, or nothing to do\n  \
         2  wrong usage\n\n\
-        Settings are also read from ait.toml beside the store (`ait config` shows the effective values) \
-        and from the environment, where lists are separated by commas:\n\
-        {variables}  \
-        NO_COLOR          no colours\n\n\
+        `ait help serve` has the options of a server and the environment variables, `ait config` the effective values.\n\n\
         Examples:\n  \
         ait                               in a terminal: the page on http://localhost:3000\n  \
         ait init                          set this project up for your agents' clients\n  \
         ait serve --port 8080             HTTP only, for a service manager or a container\n  \
         ait add 'Login fails' -c bug      file an issue\n  \
-        ait list                          list the open issues\n  \
         claude mcp add issues -- ait      connect Claude Code, which starts ait itself\n  \
         claude mcp add --transport http issues http://localhost:3000/mcp\n                                    \
-        connect Claude Code to a running ait",
-        variables = settings::help_of_variables())
+        connect Claude Code to a running ait"
 )]
 pub struct Arguments {
     /// The store's file.
@@ -107,12 +102,20 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the options for serving, and whether only HTTP is to be served.
-    fn serving(&self) -> (ServeArguments, bool) {
+    /// Returns the options for serving, and what is to be served.
+    fn serving(&self) -> (ServeArguments, Served) {
         match &self.command {
-            Some(Subcommands::Serve(serve)) => (serve.or(&self.serve), true),
-            _ => (self.serve.clone(), false),
+            Some(Subcommands::Serve(serve)) => (serve.or(&self.serve), Served::Http),
+            Some(Subcommands::Mcp(serve)) => (serve.or(&self.serve), Served::Agent),
+            _ => (self.serve.clone(), Served::Guessed),
         }
+    }
+
+    /// Returns what a server is started for; `None` for another command.
+    pub fn served(&self) -> Option<Served> {
+        let is_server =
+            matches!(self.command, None | Some(Subcommands::Serve(_) | Subcommands::Mcp(_)));
+        is_server.then(|| self.serving().1)
     }
 
     /// Returns a named database if it is the store. A file that is named on the command line or in the environment
@@ -134,7 +137,13 @@ impl Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Subcommands {
     /// Serve only HTTP - the web page, the probes and /mcp - until a signal arrives
+    #[command(after_help = settings::help_of_variables())]
     Serve(ServeArguments),
+    /// Serve MCP on stdin and stdout to the client that started ait, and the web page beside it
+    #[command(after_help = settings::help_of_variables())]
+    Mcp(ServeArguments),
+    /// Begin an empty queue with example issues, to look around
+    Demo(DemoArguments),
     /// Set up this project for the clients of your agents: Claude Code, Cursor, VS Code, Codex and others
     Init(InitArguments),
     /// A command on the queue.
@@ -218,8 +227,8 @@ pub struct Config {
     pub log_file: Option<Sourced<FilePath>>,
     /// The log format.
     pub log_format: Sourced<LogFormat>,
-    /// Whether to serve only HTTP.
-    pub serve_only: bool,
+    /// What to serve.
+    pub served: Served,
     /// True if HTTP must not be served, because a setting that restricts access may be among the invalid ones.
     pub http_is_unsafe: bool,
 }
@@ -302,7 +311,7 @@ impl Config {
                 sources::Sources::without_file(&environment)
             }
         };
-        let (serve, serve_only) = arguments.serving();
+        let (serve, served) = arguments.serving();
         let file = |setting, flag| {
             let chosen = sources.choose(setting, flag)?;
             Ok(chosen.map(|file| absolute(file, directory, working_directory)))
@@ -337,7 +346,7 @@ impl Config {
             log_file: chooser.valid(&LOG_FILE, file(&LOG_FILE, serve.log_file))?,
             log_format: chooser.choose(&LOG_FORMAT, serve.log_format)?.unwrap_or_default(),
             location,
-            serve_only,
+            served,
             http_is_unsafe: false,
         })
     }
@@ -521,7 +530,7 @@ mod tests {
         assert_eq!(environment.port, Some(Sourced { value: Port(4000), source }));
         let neither = config(&["serve"], &[("ISSUES_FILE", ""), ("PORT", "")]).unwrap();
         assert_eq!(neither.location.path, Path::new("/nowhere/issues.json"));
-        assert_eq!((neither.port, neither.serve_only), (None, true));
+        assert_eq!((neither.port, neither.served), (None, Served::Http));
     }
 
     #[test]

@@ -12,6 +12,17 @@ use crate::http::{AllowedHost, AllowedOrigin};
 use crate::logging::LogFormat;
 use crate::mcp::options::{ReplyBudget, ReplyFormat, ToolPrefix, Toolsets};
 
+/// What a server serves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Served {
+    /// HTTP alone.
+    Http,
+    /// An agent on stdin and stdout, and HTTP beside it.
+    Agent,
+    /// What stdin looks like.
+    Guessed,
+}
+
 /// The options of a server.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Args)]
 pub struct ServeArguments {

@@ -392,7 +392,9 @@ pub(super) const HARMLESS: [&str; 19] = [
 
 /// Returns the environment variables for the help text, one per line.
 pub fn help_of_variables() -> String {
-    let mut text = String::new();
+    let mut text = "Settings are also read from ait.toml beside the store (`ait config` shows the effective values) and from \
+         the environment, where lists are separated by commas:\n"
+        .to_owned();
     for Setting { name, variable, places, help, .. } in SETTINGS {
         let _ = match places {
             // A name that is too long for its column gets a line of its own.
@@ -401,7 +403,7 @@ pub fn help_of_variables() -> String {
             _ => writeln!(text, "  {variable:<17} --{name}"),
         };
     }
-    text
+    text + "  NO_COLOR          no colours"
 }
 
 /// Returns the Markdown table of all settings in docs/configuration.md.

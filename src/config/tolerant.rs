@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use super::settings::FILE;
-use super::{Arguments, Problem};
+use super::{Arguments, Problem, Served};
 
 /// The arguments of a server without those that are invalid.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub fn parse(line: &[OsString]) -> Result<TolerantArguments, Error> {
     let (mut problems, mut first) = (Vec::new(), None);
     loop {
         let error = match Arguments::try_parse_from(&line) {
-            Ok(arguments) if problems.is_empty() || arguments.command.is_none() => {
+            Ok(arguments) if problems.is_empty() || is_for_agent(&arguments) => {
                 return Ok(TolerantArguments { arguments, problems });
             }
             Ok(_) => break,
@@ -42,6 +42,11 @@ pub fn parse(line: &[OsString]) -> Result<TolerantArguments, Error> {
         problems.push(problem);
     }
     Err(first.expect("the loop ends with an error"))
+}
+
+/// Returns true if the arguments may start the server of an agent.
+fn is_for_agent(arguments: &Arguments) -> bool {
+    matches!(arguments.served(), Some(Served::Agent | Served::Guessed))
 }
 
 /// Leaves out the flag that an error is about, with its value; `None` if it must not be left out.
@@ -101,6 +106,7 @@ mod tests {
             ("ait --port=abc --file q.json", &["port"]),
             ("ait --prot 1 --file q.json --bind nowhere", &["prot", "bind"]),
             ("ait --tokens --file q.json", &["tokens"]),
+            ("ait mcp --prot 1 --file q.json", &["prot"]),
             ("ait --log-format xml --port 5 --port 6 --file q.json", &["log-format", "port"]),
         ] {
             let TolerantArguments { arguments, problems } = parsed(line).unwrap();

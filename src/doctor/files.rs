@@ -40,10 +40,24 @@ pub(super) fn leftovers(context: &CheckContext) -> Vec<Finding> {
         counted(about.len(), "file was left behind", "files were left behind"),
     );
     let finding = finding.about(about);
-    let look = format!(
-        "inspect the quarantined files, and remove those that are no longer needed, such as with `rm -r {}`",
-        kept.iter().take(3).map(|path| quoted(path)).collect::<Vec<_>>().join(" ")
-    );
+    // `ait restore` keeps what it replaces under such a name.
+    let (replaced, other): (Vec<_>, Vec<_>) =
+        kept.iter().partition(|path| path.to_string_lossy().contains("-before-restore-"));
+    let mut looks = Vec::new();
+    if !other.is_empty() {
+        let shown: Vec<_> = other.iter().take(3).map(|path| quoted(path)).collect();
+        looks.push(format!(
+            "inspect the quarantined files, and remove those that are no longer needed, such as with `rm -r {}`",
+            shown.join(" ")
+        ));
+    }
+    if let Some(newest) = replaced.last() {
+        looks.push(format!(
+            "keep the issues from before a restore for as long as you may want them back: `ait restore {}` undoes the restore",
+            quoted(newest)
+        ));
+    }
+    let look = looks.join("; ");
     vec![match (kept.is_empty(), stale.is_empty()) {
         (_, true) => finding.fix(look),
         (true, false) => finding

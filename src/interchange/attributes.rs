@@ -21,7 +21,7 @@ pub struct NamedLink {
 }
 
 /// Returns the label of a name. A name that is no label becomes one in lower case, with hyphens for spaces.
-pub(super) fn label_of(name: &str) -> Option<Label> {
+pub(crate) fn label_of(name: &str) -> Option<Label> {
     let changed = || {
         let words = name.to_lowercase();
         let words: Vec<_> = words.split_whitespace().collect();

@@ -13,7 +13,7 @@
 //! scripts and people write share one conversion, `partial_issue`, and one table of names, [`fields`]. `jira` makes
 //! such objects of those of its REST interface.
 
-mod attributes;
+pub(crate) mod attributes;
 pub mod beads;
 mod comments;
 pub mod csv;
@@ -30,7 +30,7 @@ mod partial_issue;
 mod programs;
 mod times;
 mod value;
-mod words;
+pub(crate) mod words;
 
 use std::io;
 use std::sync::Arc;

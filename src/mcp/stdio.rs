@@ -37,7 +37,8 @@ const MAX_LINE_BYTES: usize = 16 << 20;
 /// This bounds the memory for the responses to a client that does not read them.
 const MAX_IN_FLIGHT: usize = 32;
 
-/// Serves one client until the end of the input or until `shutdown`.
+/// Serves one client until the end of the input or until `shutdown`. Returns false if the input ended before a session
+/// began.
 ///
 /// # Errors
 ///
@@ -47,7 +48,7 @@ pub async fn serve<R, W>(
     input: R,
     output: W,
     shutdown: CancellationToken,
-) -> Result<(), ServerInitializeError>
+) -> Result<bool, ServerInitializeError>
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -65,15 +66,15 @@ where
     let service = tokio::select! {
         begun = server.serve(transport) => match begun {
             Ok(service) => service,
-            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(shutdown.is_cancelled()),
             Err(error) => return Err(error),
         },
         // The client does not read the responses that come before a session.
-        () = &mut grace_is_over => return Ok(()),
+        () = &mut grace_is_over => return Ok(shutdown.is_cancelled()),
     };
     let mut waiting = Box::pin(service.waiting());
     tokio::select! {
-        _ = &mut waiting => return Ok(()),
+        _ = &mut waiting => return Ok(true),
         () = &mut grace_is_over => {}
     }
     // Withdraws and answers calls that still wait for another process.
@@ -81,7 +82,7 @@ where
     if tokio::time::timeout(SHUTDOWN_RESPONSES, waiting).await.is_err() {
         tracing::warn!("the client did not read its last responses");
     }
-    Ok(())
+    Ok(true)
 }
 
 /// A transport with one message per line. Keeps the deliveries of the requests in flight.

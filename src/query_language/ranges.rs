@@ -57,18 +57,22 @@ fn empty() -> RangeInclusive<usize> {
     RangeInclusive::new(1, 0)
 }
 
-/// Parses times: `>-7d`, `<2026-11-21`, `2026-11-21`. A date is the whole day. A duration is that long ago, with or
-/// without the minus sign.
+/// Parses times: `>-7d`, `<2026-11-21`, `2026-11-21`. A date and `yesterday` are the whole day. A duration is
+/// that long ago, and has a minus sign: `idle:>2d` means the opposite of `changed:>-2d`.
 pub(super) fn times(value: &str, now: Timestamp) -> Option<RangeInclusive<Timestamp>> {
-    let (comparison, rest) = comparison(value);
-    let is_date = rest.len() == 10 && !rest.contains(':');
-    let time = TimeArg::parse(rest.strip_prefix('-').unwrap_or(rest), &Utc).ok()?;
-    if matches!(time, TimeArg::Span(_)) && comparison == Comparison::Equal {
+    let (comparison, given) = comparison(value);
+    let rest = given.strip_prefix('-').unwrap_or(given);
+    let is_word = rest.starts_with(|first: char| first.is_alphabetic());
+    let is_day = is_word || (rest.len() == 10 && !rest.contains(':'));
+    let time = TimeArg::parse(rest, &Utc).ok()?;
+    // More than two days ago, or since two days ago: `>2d` could mean both.
+    let is_unclear = comparison == Comparison::Equal || rest == given;
+    if matches!(time, TimeArg::Span(_)) && is_unclear {
         return None;
     }
     let first = time.time(now).unix_millis();
     let last = match time {
-        TimeArg::At(_) if is_date => first + MILLIS_OF_DAY - 1,
+        TimeArg::At(_) | TimeArg::Weekday { .. } if is_day => first + MILLIS_OF_DAY - 1,
         _ => first,
     };
     Some(range(comparison, first, last))

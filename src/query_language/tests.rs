@@ -190,6 +190,7 @@ fn mistakes_name_the_place_and_what_was_expected() {
         ("returns:often", 1, "use a number of times"),
         ("created:7d", 1, "use >-7d"),
         ("changed:>soon", 1, "use >-7d"),
+        ("changed:>2d", 1, "use >-7d"),
         ("idle:3d", 1, "use >3d"),
         ("is:done", 1, "use open, ready, blocked"),
         ("sort:size", 1, "use changed, filed, priority or title"),

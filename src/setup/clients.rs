@@ -410,11 +410,14 @@ impl Client {
         }
     }
 
-    /// What shows that the client is in use, if anything does.
-    pub fn trace(&self, root: &Path, env: &HostEnv) -> Option<String> {
-        if let Some(mark) = self.marks.iter().find(|mark| root.join(mark).exists()) {
-            return Some(format!("{mark} is here"));
-        }
+    /// What shows that the project uses the client, if anything does.
+    pub fn trace_in_project(&self, root: &Path) -> Option<String> {
+        let mark = self.marks.iter().find(|mark| root.join(mark).exists())?;
+        Some(format!("{mark} is here"))
+    }
+
+    /// What shows that the client is on the machine, if anything does.
+    pub fn trace_on_machine(&self, env: &HostEnv) -> Option<String> {
         let home = |mark: &&str| Some(env.home.as_ref()?.join(mark));
         let mut places: Vec<_> = self.home_marks.iter().filter_map(home).collect();
         if let ConfigLocation::User(file) = self.location {

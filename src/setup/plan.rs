@@ -72,6 +72,14 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
         let file = files.file(&root.join(".gitignore"), Some(root))?;
         file.edit(|text| gitignore::set(text, &patterns))?;
     }
+    if !request.track && !project.settings.exists() && merge_driver::has_other_clones(&project.root)
+    {
+        notes.push(
+            "others commit to this repository, too, and each clone has a queue of its own: ait init --track lets git carry \
+             the queue and merge it issue by issue (docs/clones.md)"
+                .to_owned(),
+        );
+    }
     settings(request, &mut files)?;
     if project.database.is_some() {
         notes.push(

@@ -98,11 +98,21 @@ fn start(project: &Project, client: &Client, is_written: bool) -> Option<String>
     }
 }
 
+/// Returns the command that commits the changed files of the project, and no others.
+fn commit(project: &Project, changes: &[FileChange]) -> Option<String> {
+    let root = project.root.canonicalize().ok()?;
+    let names = changes.iter().filter_map(|change| change.path.strip_prefix(&root).ok());
+    let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
+    let files = shell_words::join(names);
+    (!files.is_empty()).then(|| format!("git add {files} && git commit -m 'Set up ait' -- {files}"))
+}
+
 /// Returns what is left to the user once a project is set up. `is_written` says whether files were written now.
 pub fn next_steps(
     project: &Project,
     found: &[FoundClient],
     preset: &Preset,
+    changes: &[FileChange],
     is_written: bool,
 ) -> Vec<String> {
     let mut steps = Vec::new();
@@ -114,16 +124,16 @@ pub fn next_steps(
                 .to_owned(),
         );
     }
+    let commit = commit(project, changes).map(|line| format!("\n  {line}")).unwrap_or_default();
     if is_in_git && super::lacks_commit(&project.root) {
-        steps.push(
+        steps.push(format!(
             "Commit your project and what ait init wrote first: agents work in git worktrees, which need a commit, and \
-             this repository has none yet"
-                .to_owned(),
-        );
+             this repository has none yet{commit}"
+        ));
     } else if is_in_git && is_written {
         let but = if project.has_machine_paths() { ", but see the notes above" } else { "" };
         steps.push(format!(
-            "Commit what ait init wrote{but}: agents work in git worktrees, which have only what is committed"
+            "Commit what ait init wrote{but}: agents work in git worktrees, which have only what is committed{commit}"
         ));
     }
     steps.extend(found.iter().filter_map(|found| start(project, found.client, is_written)));

@@ -96,6 +96,73 @@ fn serve_runs_without_stdin_and_stops_on_sigterm() {
 }
 
 #[test]
+fn bare_ait_serves_the_page_without_a_client_on_stdin() {
+    let directory = directory();
+    let mut child = ait(directory.path()).stdin(std::process::Stdio::null()).spawn().unwrap();
+    let log = Log::of(child.stderr.take().unwrap());
+    let start = log.wait_for("pages: http://localhost:");
+    assert!(start.contains("stdin is not from an MCP client"), "{start}");
+    signal(&child, "TERM");
+    assert!(wait(&mut child).success());
+}
+
+#[test]
+fn bare_ait_serves_a_client_on_a_pipe_and_mcp_says_that_it_is_meant() {
+    let directory = directory();
+    let mut guessed = Client::start(directory.path());
+    guessed.add("t", "bug");
+    guessed.log().wait_for("so ait serves MCP there, as `ait mcp` does");
+    assert!(guessed.close().success());
+    let mut meant = Client::spawn(ait(directory.path()).args(["mcp", "--name", "queue"]));
+    meant.initialize();
+    meant.add("t", "bug");
+    assert!(!meant.log().text().contains("so ait serves"), "{}", meant.log().text());
+    assert!(meant.close().success());
+    // The pipe is closed at once.
+    let nothing = ait(directory.path()).output().unwrap();
+    let log = text(&nothing.stderr);
+    assert!(log.contains("stdin ended before an MCP client said anything: `ait serve`"), "{log}");
+}
+
+#[test]
+fn a_server_in_no_project_tells_its_agent_and_begins_no_queue() {
+    let home = directory();
+    let mut client = Client::spawn(ait(home.path()).env("HOME", home.path()));
+    client.initialize();
+    let arguments = serde_json::json!({
+        "title": "t", "description": "d", "classification": "bug", "agent": "a",
+    });
+    let refusal = client.call("add_issue", arguments).refusal();
+    assert!(refusal.contains("is not the directory of a project"), "{refusal}");
+    client.close();
+    assert!(names(home.path()).iter().all(|name| name != "issues.json"));
+    // A person names the queue, or begins it.
+    let mut named =
+        Client::spawn(ait(home.path()).args(["--file", "issues.json"]).env("HOME", home.path()));
+    named.initialize();
+    named.add("t", "bug");
+    assert!(named.close().success());
+    let mut existing = Client::spawn(ait(home.path()).env("HOME", home.path()));
+    existing.initialize();
+    existing.add("t", "bug");
+}
+
+#[test]
+fn demo_begins_an_empty_queue_with_recent_issues() {
+    let directory = directory();
+    let run = |arguments: &[&str]| ait(directory.path()).args(arguments).output().unwrap();
+    assert!(run(&["demo"]).status.success());
+    let listed: serde_json::Value =
+        serde_json::from_slice(&run(&["list", "changed:>-1h", "--json"]).stdout).unwrap();
+    assert_eq!(listed["total"], 6, "{listed}");
+    let doctor = run(&["doctor"]);
+    assert!(doctor.status.success(), "{}", text(&doctor.stdout));
+    let again = run(&["demo"]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stderr).contains("this queue has issues already"));
+}
+
+#[test]
 fn taken_port_stops_serve_but_not_stdio_and_names_the_owner() {
     let (elsewhere, directory) = (directory(), directory());
     let mut first = Client::start(elsewhere.path());

@@ -113,9 +113,9 @@ fn kind(command: &str) -> Kind {
         "link" | "unlink" => Refuses(&[ONE, "related", ONE, "-a", "a"]),
         "ask" | "answer" => Refuses(&[ONE, "text", "-a", "a"]),
         "import" => Refuses(&["/dev/null", "--format", "jsonl"]),
-        "serve" | "init" | "restore" | "migrate" | "open" | "doctor" | "hooks" | "hook"
-        | "config" | "completions" | "man" | "help" | "worktree" | "merge" | "merge-driver"
-        | "resolve" => Other,
+        "serve" | "mcp" | "demo" | "init" | "restore" | "migrate" | "open" | "doctor" | "hooks"
+        | "hook" | "config" | "completions" | "man" | "help" | "worktree" | "merge"
+        | "merge-driver" | "resolve" => Other,
         new => panic!("what does `ait {new}` do with a damaged store?"),
     }
 }

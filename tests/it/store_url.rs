@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::support::files::names;
 use crate::support::runs::{Run, run};
 use crate::support::{Client, ait, directory, has_no_store_files};
 
@@ -111,4 +112,15 @@ fn init_writes_the_database_without_its_password() {
     // Client entries need not name the database.
     let client = fs::read_to_string(path.join(".mcp.json")).unwrap();
     assert!(!client.contains("postgres"), "{client}");
+}
+
+#[test]
+fn init_with_a_store_alone_writes_nothing_else() {
+    let directory = directory();
+    let path = directory.path();
+    fs::create_dir(path.join(".cursor")).unwrap();
+    run(path, &["--store", URL, "init", "--yes"]).ok();
+    let settings = fs::read_to_string(path.join("ait.toml")).unwrap();
+    assert_eq!(settings, format!("store = \"{SHOWN}\"  # by ait init\n"));
+    assert_eq!(names(path), [".cursor", "ait.toml"]);
 }

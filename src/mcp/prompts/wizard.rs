@@ -23,7 +23,7 @@ fn render(proposal: &Recommendation) -> String {
             "- no client was found: name one with `--client NAME`, such as claude-code".to_owned()
         }
         false => {
-            let lines = clients.iter().map(|FoundClient { client, why }| {
+            let lines = clients.iter().map(|FoundClient { client, why, .. }| {
                 let why = why.as_deref().unwrap_or("named");
                 format!("- {} (`{}`): {why}", client.title, client.name)
             });

@@ -85,7 +85,7 @@ fn set_up(
         let registered = merge_driver::register(&project.root, &project.command);
         registered.map_err(|error| Failure::not_saved(error.to_string()))?;
     }
-    let next = next_steps(project, &found, &preset, is_written);
+    let next = next_steps(project, &found, &preset, &plan.changes, is_written);
     Ok(SetupReport::new(project, &found, plan, is_written, next))
 }
 

@@ -24,10 +24,16 @@ fn help_of_each_command_has_examples() {
     for name in commands() {
         let help = desk.run(&[&name, "--help"]).done().stdout();
         let has_examples = help.contains("Examples:\n  ") || help.contains("Example:\n  ");
-        assert!(has_examples || name == "serve", "{name}");
+        assert!(has_examples || ["serve", "mcp"].contains(&&*name), "{name}");
         insta::assert_snapshot!(format!("help_{name}"), help);
     }
-    insta::assert_snapshot!("help_short", desk.run(&["-h"]).done().stdout());
+    let short = desk.run(&["-h"]).done().stdout();
+    assert!(short.lines().count() <= 24, "it does not fit on a screen");
+    for asked in ["help", "--help", "?"] {
+        assert_eq!(desk.run(&[asked]).done().stdout(), short, "{asked}");
+    }
+    insta::assert_snapshot!("help_short", short);
+    insta::assert_snapshot!("help_all", desk.run(&["help", "--all"]).done().stdout());
     assert!(names(desk.path()).is_empty());
 }
 
@@ -149,7 +155,7 @@ fn scripts_for_zsh_and_fish_list_ids_with_titles() {
     assert_eq!(listed, format!("{}\ta title: with words\n", &issue[..8]));
     let zsh = desk.run(&["completions", "zsh"]).done().stdout();
     assert!(zsh.starts_with("#compdef ait\n"), "{zsh}");
-    assert_eq!(zsh.matches(":_ait_issue_ids'").count(), 40, "{zsh}");
+    assert_eq!(zsh.matches(":_ait_issue_ids'").count(), 41, "{zsh}");
     let fish = desk.run(&["completions", "fish"]).done().stdout();
     for command in
         ["show", "claim", "comment", "park", "tree", "return", "complete", "close", "log"]
@@ -232,7 +238,9 @@ fn rows(parents: &str, command: &clap::Command) -> String {
     };
     let options: Vec<_> = command.get_arguments().filter_map(option).collect();
     let options = match name.as_str() {
-        "ait serve" => "the [settings](configuration.md) of a server, as for `ait`".to_owned(),
+        "ait serve" | "ait mcp" => {
+            "the [settings](configuration.md) of a server, as for `ait`".to_owned()
+        }
         _ => options.join(", "),
     };
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();

@@ -5,6 +5,7 @@ mod board;
 mod change;
 mod editor;
 mod generate;
+mod guesses;
 mod lifecycle;
 mod list;
 mod log;

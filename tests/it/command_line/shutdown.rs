@@ -23,10 +23,10 @@ fn refusals_suggest_the_next_step_in_command_line_terms() {
         (&["close", &id(5), "-m", "m"], 1),
         (&["show", "xyz"], 2),
         (&["close", &id(1), "-m", ""], 2),
-        (&["close", &id(1)], 2),
+        (&["complete", &id(1)], 2),
         (&["add", " ", "-c", "bug"], 2),
         (&["add", &long, "-c", "bug"], 2),
-        (&["add", "t", "-c", "task"], 2),
+        (&["add", "t", "-c", "thing"], 2),
         (&["show", "3F2"], 2),
     ];
     for (arguments, code) in cases {

@@ -41,7 +41,9 @@ fn answered(desk: &Desk, arguments: &str, answers: &[(&str, &str)]) -> Option<(S
 fn nothing_is_written_unless_the_user_says_yes() {
     let desk = Desk::new();
     let before = desk.tree();
-    let asked = |answer| answered(&desk, "--client codex", &[("Write this? [y/N] ", answer)]);
+    let asked = |answer| {
+        answered(&desk, "--client codex", &[("[team] ", ""), ("Write this? [y/N] ", answer)])
+    };
     for answer in ["", "n", "maybe"] {
         let Some((screen, succeeded)) = asked(answer) else { return };
         assert!(screen.contains("nothing was written") && !succeeded, "{screen}");
@@ -61,8 +63,12 @@ fn without_a_detected_client_the_user_chooses() {
     let Some((screen, succeeded)) = answered(&desk, "", &[(which, "")]) else { return };
     assert!(screen.contains("run `ait init --client NAME`") && !succeeded, "{screen}");
     assert!(desk.tree() == before);
-    let answers =
-        [(which, "emacs"), ("\"emacs\" is none of them", "codex, zed"), ("Write this?", "y")];
+    let answers = [
+        (which, "emacs"),
+        ("\"emacs\" is none of them", "codex, zed"),
+        ("[team] ", "so"),
+        ("Write this?", "y"),
+    ];
     let Some((screen, succeeded)) = answered(&desk, "", &answers) else { return };
     for row in ["1  claude-code     Claude Code", "7  zed             Zed"] {
         assert!(screen.contains(row), "{screen}");
@@ -71,12 +77,14 @@ fn without_a_detected_client_the_user_chooses() {
         succeeded && desk.has(".codex/config.toml") && desk.has(".zed/settings.json"),
         "{screen}"
     );
+    assert!(desk.read("AGENTS.md").contains("One role, `developer`"), "solo was chosen");
     assert!(!desk.has(".mcp.json"));
     desk.init_now(&["--remove"]);
     let answers = [
         (which, "9"),
         ("\"9\" is none of them", "claude-"),
         ("\"claude-\" may be claude-code or claude-desktop", "claude 7 OPEN"),
+        ("[team] ", ""),
         ("Write this?", "y"),
     ];
     let Some((screen, succeeded)) = answered(&desk, "", &answers) else { return };

@@ -302,7 +302,7 @@ fn number_and_time_terms(now: i64) -> Terms {
         for (key, member) in [("created", "createdAt"), ("changed", "modifiedAt")] {
             let time = at(member);
             add(&format!("{key}:>-{days}d"), Box::new(move |issue, _| time(issue) > then));
-            add(&format!("{key}:<{days}d"), Box::new(move |issue, _| time(issue) < then));
+            add(&format!("{key}:<-{days}d"), Box::new(move |issue, _| time(issue) < then));
         }
         add(&format!("idle:>{days}d"), Box::new(move |issue, _| active(issue) < then));
         add(&format!("idle:<{days}d"), Box::new(move |issue, _| active(issue) > then));
