@@ -29,7 +29,7 @@ use self::clients::HttpClients;
 pub use self::clients::{Claimant, ConnectionGuard, ProcessClient};
 pub use self::events::{Bounds, EventNumbers, LogReader, ends_before};
 use self::leases::LeaseCheck;
-pub use self::leases::{GoneClaims, LeaseState, MAX_CLI_LAPSES};
+pub use self::leases::{GoneClaims, LeaseState};
 pub use self::questions::{OpenQuestion, QuestionHook};
 pub use self::repeats::Filing;
 pub use self::undo::{LogBegins, UndoError, UndoOutcome, UndoSelection, UndoneIssue};

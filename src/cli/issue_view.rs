@@ -7,7 +7,9 @@ use serde_json::Value as Json;
 use super::output::{FAINT, Output, STRONG, local, of_classification, of_status};
 use super::sanitize;
 use super::styled_line::Line;
-use crate::domain::{Issue, IssueGraph, IssueId, LinkKind, Status, TimelineEntry, Timestamp};
+use crate::domain::{
+    DefaultAnswer, Issue, IssueGraph, IssueId, LinkKind, Status, TimelineEntry, Timestamp,
+};
 use crate::interchange::name_of;
 use crate::span;
 use crate::tracker::IndexedIssues;
@@ -17,6 +19,12 @@ const INDENT: &str = "  ";
 /// Returns the text of a status.
 pub(super) fn words(status: Status) -> String {
     status.as_str().replace('_', " ")
+}
+
+/// Says what the default answer is, and when it is given.
+pub(super) fn default_line(default: &DefaultAnswer) -> String {
+    let at = local(default.at, "%Y-%m-%d %H:%M");
+    format!("default, from {at} on: {}", sanitize::line(&default.text))
 }
 
 /// Prints the title, status, classification, holder and id of an issue.
@@ -132,6 +140,9 @@ fn write_attributes(
                 add(format!("asked by {by}: {}", sanitize::line(&question.text)));
                 for (option, number) in question.options.iter().zip(1..) {
                     add(format!("  {number}. {}", sanitize::line(option)));
+                }
+                if let Some(default) = &question.default {
+                    add(format!("  {}", default_line(default)));
                 }
             }
             None => add(format!("parked by {by}{}: {reason}", until.unwrap_or_default())),

@@ -4,7 +4,10 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use super::options::{CallerArgs, ClaimArgs, Format, issue_ref, text_or_stdin};
+use super::issue_view::default_line;
+use super::options::{
+    CallerArgs, ClaimArgs, Format, WrongUsage, issue_ref, text_or_stdin, time_arg,
+};
 use super::output::{FAINT, STRONG};
 use super::print_issue::{print_changed, print_line, print_number};
 use super::styled_line::Line;
@@ -13,12 +16,14 @@ use crate::domain::{
     ActionKind, CommentText, Issue, IssueRef, Question, QuestionAnswer, Status, Timestamp,
 };
 use crate::span::humanize_duration;
+use crate::time_arg::TimeArg;
 use crate::tracker::{OpenQuestion, Tracker};
 
 /// The arguments of `ait ask`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     ait ask 3f2a9c1e 'Which database?' --option SQLite --option Postgres\n  \
+    ait ask 3f2a9c1e 'Which port?' --default 8080 --default-after 2h\n  \
     ait ask 3f2a9c1e - < question.md")]
 pub struct AskArguments {
     /// The issue: its id, or at least the first 4 hex digits
@@ -32,6 +37,14 @@ pub struct AskArguments {
     /// An answer to choose from; may be repeated
     #[arg(long = "option", value_name = "TEXT")]
     options: Vec<String>,
+
+    /// The answer that the tracker gives if no person answers in time
+    #[arg(long, value_name = "TEXT")]
+    default: Option<String>,
+
+    /// When it does: a duration from now, or a date and time
+    #[arg(long, value_name = "WHEN", value_parser = time_arg)]
+    default_after: Option<TimeArg>,
 
     #[command(flatten)]
     claim: ClaimArgs,
@@ -89,18 +102,36 @@ pub(super) async fn ask(
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
     let text = text_or_stdin(&arguments.question.join(" "), "the question")?;
-    let question = Question::new(&text, &arguments.options)?;
+    let mut question = Question::new(&text, &arguments.options)?;
+    let now = tracker.now();
+    match (&arguments.default, arguments.default_after.map(|after| after.time_after(now))) {
+        (Some(_), Some(at)) if at <= now => {
+            let reason = "--default-after names a time that has passed: name a later one";
+            return Err(WrongUsage(reason).into());
+        }
+        (Some(default), Some(at)) => question = question.with_default(default, at)?,
+        (None, None) => {}
+        _ => {
+            let reason = "--default and --default-after come together, as in --default 8080 --default-after 2h";
+            return Err(WrongUsage(reason).into());
+        }
+    }
     let proof = arguments.claim.proof(&arguments.caller, context);
     let asked = tracker.ask_human(arguments.id.clone(), question, agent, proof).await?;
     if arguments.caller.format.json {
         return print_changed(&asked, true, tracker, output).await;
     }
-    let remark = if had_holder(&asked.issue) {
+    let parked = if had_holder(&asked.issue) {
         "asked; the claim has ended, and the issue is parked until `ait answer`"
     } else {
         "asked; the issue is parked until `ait answer`"
     };
-    print_line(&asked.issue, Some(remark.to_owned()), output)?;
+    let default = asked.issue.open_question().and_then(|question| question.default.as_ref());
+    let remark = match default {
+        Some(default) => format!("{parked}; {}", default_line(default)),
+        None => parked.to_owned(),
+    };
+    print_line(&asked.issue, Some(remark), output)?;
     print_number(&asked, tracker, output).await?;
     Ok(ExitStatus::Done)
 }
@@ -164,7 +195,8 @@ fn write(question: &OpenQuestion, now: Timestamp, output: &mut Output) -> Result
     output.line(head.fitted(output.width(), output))?;
     let options = question.options.iter().zip(1..);
     let options = options.map(|(option, number)| format!("{number}. {}", sanitize::line(option)));
-    for line in sanitize::lines(&question.question).chain(options) {
+    let default = question.default.as_ref().map(default_line);
+    for line in sanitize::lines(&question.question).chain(options).chain(default) {
         Line::default().text(format!("  {line}")).write_wrapped(2, output)?;
     }
     Ok(())

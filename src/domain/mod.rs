@@ -52,7 +52,7 @@ pub use links::IssueGraph;
 pub use merge::{Merged, merge};
 pub use patch::{Change, Patch, Splice};
 pub use query::{Counts, Order, Page, Query, StatusSet};
-pub use question::{Question, QuestionAnswer};
+pub use question::{DefaultAnswer, Question, QuestionAnswer};
 pub use text::{AgentName, CommentText, Description, Title};
 pub use time::Timestamp;
 pub use timeline::{Attempts, TimelineEntry};

@@ -2,6 +2,8 @@
 //!
 //! The question is kept with the reason why the issue is parked, and as a comment. The answer is a comment, too.
 
+use std::fmt::{self, Display, Formatter};
+
 use serde::{Deserialize, Serialize};
 
 use super::attributes::AttributeValues;
@@ -21,6 +23,19 @@ pub struct Question {
     /// The answers to choose from. A person may answer otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// The answer that the tracker gives if no person does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<DefaultAnswer>,
+}
+
+/// The answer to a question that no person answers in time.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultAnswer {
+    /// The answer.
+    pub text: String,
+    /// The time from which on it is given.
+    pub at: Timestamp,
 }
 
 impl Question {
@@ -45,15 +60,43 @@ impl Question {
         Ok(Self {
             text: trimmed("question", text, Self::MAX_CHARS)?,
             options: options.iter().map(option).collect::<Result<_, _>>()?,
+            default: None,
         })
     }
 
-    /// Returns the question as a comment, with its options as a list.
+    /// Adds the answer that the tracker gives from a time on.
+    ///
+    /// # Errors
+    ///
+    /// The answer is blank or too long.
+    pub fn with_default(self, text: &str, at: Timestamp) -> Result<Self, DomainError> {
+        let text = trimmed("default", text, Self::MAX_OPTION_CHARS)?;
+        Ok(Self { default: Some(DefaultAnswer { text, at }), ..self })
+    }
+
+    /// Returns the question as a comment, with its options as a list, and its default.
     pub fn comment(&self) -> String {
         let options = self.options.iter().zip(1..);
         let options: String =
             options.map(|(option, number)| format!("\n{number}. {option}")).collect();
-        if options.is_empty() { self.text.clone() } else { format!("{}\n{options}", self.text) }
+        let options = if options.is_empty() { options } else { format!("\n{options}") };
+        let default = self.default.as_ref().map(|default| format!("\n\n({default})"));
+        format!("{}{options}{}", self.text, default.unwrap_or_default())
+    }
+
+    /// Returns true if both ask the same. The time of the default is later in a repeated call.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        let parts = |question: &Self| {
+            let default = question.default.as_ref().map(|default| default.text.clone());
+            (question.text.clone(), question.options.clone(), default)
+        };
+        parts(self) == parts(other)
+    }
+}
+
+impl Display for DefaultAnswer {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "default, from {} on: {}", self.at, self.text)
     }
 }
 
@@ -64,6 +107,8 @@ pub enum QuestionAnswer {
     Text(CommentText),
     /// The option with this number, counted from 1.
     Option(usize),
+    /// The default, once it is due.
+    Default,
 }
 
 /// How much of a question the reason why the issue is parked contains, in characters.
@@ -85,7 +130,7 @@ pub(super) fn ask(
         return Err(DomainError::Terminal { id: issue.id, status: issue.status });
     }
     if let (Some(parked), Some(open)) = (&issue.attributes.parked, issue.open_question()) {
-        if open == question && parked.by == agent.as_str() {
+        if open.is_same_as(question) && parked.by == agent.as_str() {
             return Ok(None);
         }
         let question = shortened(&open.text, REASON_CHARS);
@@ -129,14 +174,20 @@ pub(super) fn answer(
         };
     };
     let text = match given {
-        QuestionAnswer::Text(text) => text.as_str(),
+        QuestionAnswer::Text(text) => text.as_str().to_owned(),
         QuestionAnswer::Option(number) => {
             let option = number.checked_sub(1).and_then(|at| question.options.get(at));
             let (id, given, count) = (issue.id, *number, question.options.len());
-            option.ok_or(DomainError::NoSuchOption { id, given, count })?
+            option.ok_or(DomainError::NoSuchOption { id, given, count })?.clone()
         }
+        QuestionAnswer::Default => match &question.default {
+            Some(default) if default.at <= at => {
+                format!("{}\n\n(the default: no person answered in time)", default.text)
+            }
+            _ => return Err(DomainError::NoQuestion { id: issue.id }),
+        },
     };
-    let said = (ANSWER_ACTION, text.to_owned());
+    let said = (ANSWER_ACTION, text);
     Ok(Some(changed(issue, issue.clone(), None, said, agent, at)))
 }
 
@@ -167,9 +218,20 @@ impl Issue {
         parked.question.as_ref()
     }
 
+    /// Returns true if the agent that asked the open question held the issue for work.
+    pub fn was_held_for_work_when_asked(&self) -> bool {
+        let asked_by = self.attributes.parked.as_ref().map(|parked| parked.by.as_str());
+        let kind = |entry: &HistoryEntry| ActionKind::of(&entry.action);
+        let before = self.history.iter().rev().skip_while(|entry| kind(entry) != ActionKind::Asked);
+        let before = before.skip(1).find(|entry| !kind(entry).leaves_status());
+        before.is_some_and(|entry| {
+            kind(entry) == ActionKind::Claimed && Some(entry.agent.as_str()) == asked_by
+        })
+    }
+
     /// Says what was asked and answered last, such as `asked: which port?; answered by ann: 8080`; `None` if no
     /// question was answered.
-    pub(super) fn last_answer(&self) -> Option<String> {
+    pub fn last_answer(&self) -> Option<String> {
         const SHOWN_CHARS: usize = 200;
         let timeline = self.timeline();
         let last = timeline.iter().rposition(|entry| entry.kind() == ActionKind::Answered)?;
@@ -197,6 +259,7 @@ impl Issue {
                 let comment = asked.and_then(|entry| entry.comment).unwrap_or_default();
                 format!("{comment}\n").contains(&format!("\n{number}. {}\n", said.text))
             }
+            QuestionAnswer::Default => false,
         };
         ActionKind::of(&entry.action) == ActionKind::Answered
             && is_same_text

@@ -44,7 +44,7 @@ impl CallLog {
             tool,
             agent: agent.map(|name| shown(name.as_str())),
             issue: issue.map(|issue| issue.to_string()),
-            may_wait: may_wait(arguments),
+            may_wait: may_wait(tool, Some(arguments)),
             begun: Instant::now(),
         }
     }

@@ -7,6 +7,7 @@ mod call_log;
 mod completion;
 mod context;
 mod delivery;
+mod elicitation;
 pub mod http;
 mod instructions;
 mod invalid_params;

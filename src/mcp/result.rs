@@ -1,6 +1,8 @@
 //! The results of tools: one compact text, marked as an error if it is one.
 
-use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use std::borrow::Cow;
+
+use rmcp::model::{CallToolResult, ContentBlock, InputRequiredResult, MetaObject};
 use serde::Serialize;
 
 use super::reply::{Reply, ReplyOptions, WholeIssue};
@@ -92,12 +94,14 @@ pub(super) struct Success {
     pub claim: Option<UndeliveredClaim>,
     /// The events of the change that the call made.
     pub events: Vec<EventPosition>,
+    /// What the client is to ask its person before it calls again.
+    pub asks: Option<InputRequiredResult>,
 }
 
 impl Success {
     /// The call did what was asked.
     pub fn done(reply: Reply) -> Self {
-        Self { reply, outcome: CallOutcome::Ok, claim: None, events: Vec::new() }
+        Self { reply, outcome: CallOutcome::Ok, claim: None, events: Vec::new(), asks: None }
     }
 
     /// The call reports something.
@@ -138,7 +142,7 @@ impl Success {
             Reply::Issue(whole) => Some(whole.issue.id),
             Reply::Filed { .. } | Reply::Text(_) | Reply::List(_) | Reply::Report(_) => None,
         };
-        Ok(Answer { text, outcome: self.outcome, issue, claim: self.claim })
+        Ok(Answer { text, outcome: self.outcome, issue, claim: self.claim, asks: self.asks })
     }
 }
 
@@ -150,6 +154,8 @@ pub(super) struct Answer {
     pub issue: Option<IssueId>,
     /// The claim that the call made, until its caller knows of it.
     pub claim: Option<UndeliveredClaim>,
+    /// What the client is to ask its person before it calls again.
+    pub asks: Option<InputRequiredResult>,
 }
 
 /// Returns how a call ended, for the metrics.
@@ -200,8 +206,9 @@ fn bounded(text: String) -> String {
 }
 
 /// Returns the short confirmation of a change.
-pub(super) fn confirmation(what: &'static str, changed: Changed) -> Success {
+pub(super) fn confirmation(what: impl Into<Cow<'static, str>>, changed: Changed) -> Success {
     let Changed { issue, events } = changed;
+    let what = what.into();
     Success { events, ..Success::done(Reply::Confirmation { what, issue, change: None }) }
 }
 

@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::call_log::CallLog;
 use super::context::LazyContext;
 use super::delivery::{Caller, disconnected};
+use super::elicitation::Person;
 use super::instructions::instructions;
 use super::options::{Toolset, Toolsets};
 use super::reply::ReplyOptions;
@@ -362,6 +363,7 @@ impl ServerHandler for McpServer {
     ) -> Result<CallToolResponse, ErrorData> {
         let tools = self.tools_of(&context);
         let tool = tools.label(&request.name);
+        let person = Person::of(&context, request.input_responses);
         let arguments = request.arguments.unwrap_or_default();
         let log = CallLog::begin(tool, &arguments);
         if tools.changes_store(&request.name)
@@ -380,6 +382,7 @@ impl ServerHandler for McpServer {
             is_lead: request_context::is_lead(&context),
             waiting: WaitingClient::of(&context, self.shutdown.clone()),
             request_id: request_id(&context),
+            person,
         };
         let Some(call) = tools.call(&request.name, call_context, arguments) else {
             self.count_refused(&request.name);
@@ -387,11 +390,13 @@ impl ServerHandler for McpServer {
             return Err(self.no_tool(&request.name, &context));
         };
         let _in_progress = self.metrics.begin();
-        let outcome = run_call(call, &context.ct, Caller::of(&context)).await;
+        let mut outcome = run_call(call, &context.ct, Caller::of(&context)).await;
+        let asks = outcome.as_mut().ok().and_then(|answer| answer.asks.take());
         self.metrics.operation(tool, outcome_of(&outcome), log.duration());
         let outcome = outcome.map_err(|failure| failure.with_names(self.tool_names()));
         let warning = damage_warning(&self.tracker).await;
-        Ok(log.reply(outcome, warning, &context).into())
+        let reply = log.reply(outcome, warning, &context);
+        Ok(asks.map_or(reply.into(), Into::into))
     }
 
     async fn on_custom_request(

@@ -2,14 +2,17 @@
 //!
 //! A session id is `STORE.RANDOM`: the id of the store and 128 random bits, both in hexadecimal. That is all a session
 //! needs, so every process of the store accepts the sessions of the others, and nothing is stored. A process remembers
-//! only the sessions that `DELETE` ended, requests in flight, and what clients subscribed to. Claims live with the
-//! session that made them. An id is no secret: a client that can guess one could also open a session of its own.
+//! only the sessions that `DELETE` ended, requests in flight, what clients subscribed to, and which of the sessions it
+//! began can ask a person. Claims live with the session that made them. An id is no secret: a client that can guess
+//! one could also open a session of its own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use indexmap::{IndexMap, IndexSet};
-use rmcp::model::RequestId;
+use rmcp::model::{ElicitResult, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerRequest};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_64;
@@ -21,6 +24,8 @@ use crate::tracker::{ConnectionGuard, StoreId, Tracker};
 
 /// How many ended sessions are remembered.
 const MAX_ENDED: usize = 16_384;
+/// How many questions to the person at a client may be open.
+const MAX_QUESTIONS: usize = 16;
 /// How many sessions may have subscriptions; sessions with an open stream are never dropped.
 const MAX_LISTENING: usize = 1_024;
 
@@ -36,6 +41,8 @@ pub(super) struct Sessions {
 struct SessionTable {
     /// Oldest first.
     ended: IndexSet<Key>,
+    /// The sessions whose clients show forms to a person, oldest first.
+    showing_forms: IndexSet<Key>,
     /// The sessions with subscriptions or open streams, oldest first.
     listening: IndexMap<Key, Listening>,
     in_flight: HashMap<u64, Request>,
@@ -55,8 +62,10 @@ type Key = u128;
 #[derive(Default)]
 struct Listening {
     subscriptions: Arc<Subscriptions>,
-    /// The numbers of the open streams, in the order in which they were opened.
-    streams: Vec<u64>,
+    /// The numbers of the open streams, in the order in which they were opened, with the way to send a request.
+    streams: Vec<(u64, UnboundedSender<ServerJsonRpcMessage>)>,
+    /// The requests that wait for a response.
+    questions: HashMap<RequestId, oneshot::Sender<ElicitResult>>,
     ended: CancellationToken,
 }
 
@@ -65,10 +74,14 @@ impl Sessions {
         Self { store, tracker, metrics, state: Mutex::default() }
     }
 
-    /// Makes the id of a new session.
-    pub fn begin(&self) -> String {
+    /// Makes the id of a new session, whose client may show forms to a person.
+    pub fn begin(&self, shows_forms: bool) -> String {
         self.metrics.session_opened();
-        format!("{}.{}", self.store, Uuid::new_v4().simple())
+        let id = Uuid::new_v4();
+        if shows_forms {
+            remember(&mut self.state().showing_forms, id.as_u128());
+        }
+        format!("{}.{}", self.store, id.simple())
     }
 
     /// Returns the session with this id; `None` if it ended here, belongs to another store, or is no session id.
@@ -87,6 +100,15 @@ impl Sessions {
     fn state(&self) -> MutexGuard<'_, SessionTable> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Adds a session, and forgets the oldest of too many. Returns false if it was there.
+fn remember(sessions: &mut IndexSet<Key>, key: Key) -> bool {
+    let is_new = sessions.insert(key);
+    if sessions.len() > MAX_ENDED {
+        sessions.shift_remove_index(0);
+    }
+    is_new
 }
 
 impl SessionTable {
@@ -130,11 +152,8 @@ impl McpSession {
     /// Ends the session, with its requests in flight and its streams. Returns false if it had ended before.
     pub(super) fn end(&self) -> bool {
         let mut state = self.sessions.state();
-        if !state.ended.insert(self.key) {
+        if !remember(&mut state.ended, self.key) {
             return false;
-        }
-        if state.ended.len() > MAX_ENDED {
-            state.ended.shift_remove_index(0);
         }
         if let Some(listening) = state.listening.shift_remove(&self.key) {
             listening.ended.cancel();
@@ -180,22 +199,62 @@ impl McpSession {
         subscriptions
     }
 
-    /// Registers a stream of notifications until the result is dropped.
-    pub(super) fn open_stream(&self) -> OpenStream {
+    /// Registers a stream of notifications until it is dropped. Also returns the requests for it.
+    pub(super) fn open_stream(&self) -> (OpenStream, UnboundedReceiver<ServerJsonRpcMessage>) {
         let mut state = self.sessions.state();
         let number = state.next_number();
+        let (sender, requests) = unbounded();
         let listening = state.listening(self.key);
-        listening.streams.push(number);
+        listening.streams.push((number, sender));
         let (subscriptions, ended) =
             (Arc::clone(&listening.subscriptions), listening.ended.clone());
         self.sessions.metrics.sessions_listening(state.listening.len());
-        OpenStream {
-            session: self.clone(),
-            number,
-            subscriptions,
-            ended,
-            _connection: self.connect(),
+        let (session, _connection) = (self.clone(), self.connect());
+        (OpenStream { session, number, subscriptions, ended, _connection }, requests)
+    }
+}
+
+impl McpSession {
+    /// Returns true if a question can reach the person at the client.
+    pub fn can_ask(&self) -> bool {
+        let state = self.sessions.state();
+        let is_listening = state.listening.get(&self.key).is_some_and(|at| !at.streams.is_empty());
+        state.showing_forms.contains(&self.key) && is_listening
+    }
+
+    /// Sends a request on the newest stream. Returns its response; `None` if there is none.
+    pub async fn ask(&self, request: ServerRequest) -> Option<ElicitResult> {
+        let (sender, response) = oneshot::channel();
+        {
+            let mut state = self.sessions.state();
+            let id = RequestId::String(format!("ask-{}", state.next_number()).into());
+            let session = state.listening.get_mut(&self.key)?;
+            session.questions.retain(|_, question| !question.is_closed());
+            if session.questions.len() >= MAX_QUESTIONS {
+                return None;
+            }
+            let (_, stream) = session.streams.last()?;
+            stream.unbounded_send(JsonRpcMessage::request(request, id.clone())).ok()?;
+            session.questions.insert(id, sender);
         }
+        response.await.ok()
+    }
+
+    /// Takes the response to a request; `None` for an error.
+    pub(super) fn respond(&self, id: &RequestId, result: Option<ElicitResult>) {
+        let mut state = self.sessions.state();
+        let session = state.listening.get_mut(&self.key);
+        let question = session.and_then(|session| session.questions.remove(id));
+        if let (Some(question), Some(result)) = (question, result) {
+            // The call may have ended.
+            let _unread = question.send(result);
+        }
+    }
+}
+
+impl Listening {
+    fn is_newest(&self, stream: u64) -> bool {
+        self.streams.last().is_some_and(|(number, _)| *number == stream)
     }
 }
 
@@ -231,7 +290,7 @@ impl OpenStream {
     pub fn is_newest(&self) -> bool {
         let state = self.session.sessions.state();
         let listening = state.listening.get(&self.session.key);
-        listening.is_some_and(|session| session.streams.last() == Some(&self.number))
+        listening.is_some_and(|session| session.is_newest(self.number))
     }
 }
 
@@ -239,7 +298,7 @@ impl Drop for OpenStream {
     fn drop(&mut self) {
         let mut state = self.session.sessions.state();
         let Some(listening) = state.listening.get_mut(&self.session.key) else { return };
-        listening.streams.retain(|number| *number != self.number);
+        listening.streams.retain(|(number, _)| *number != self.number);
         if listening.streams.is_empty() && listening.subscriptions.is_empty() {
             state.listening.shift_remove(&self.session.key);
         }
@@ -265,10 +324,10 @@ mod tests {
 
     #[test]
     fn session_ids_are_valid_in_all_processes_of_one_store() {
-        let id = sessions().begin();
+        let id = sessions().begin(false);
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
         assert!(sessions().find(&id).is_some());
-        assert_ne!(sessions().begin(), id);
+        assert_ne!(sessions().begin(false), id);
         let other = STORE.replace("00", "01").parse().unwrap();
         assert!(sessions_of(other).find(&id).is_none());
         for text in ["", "x", STORE, &id[1..], &id[..64], &format!("{id}.x"), &id.to_uppercase()] {
@@ -279,7 +338,7 @@ mod tests {
     #[test]
     fn only_the_most_recently_ended_sessions_are_remembered() {
         let sessions = sessions();
-        let ids: Vec<_> = (0..=MAX_ENDED).map(|_| sessions.begin()).collect();
+        let ids: Vec<_> = (0..=MAX_ENDED).map(|_| sessions.begin(false)).collect();
         for id in &ids {
             let session = sessions.find(id).unwrap();
             assert!(session.end() && !session.end());
@@ -293,8 +352,8 @@ mod tests {
     #[test]
     fn ending_a_session_cancels_its_requests() {
         let sessions = sessions();
-        let session = sessions.find(&sessions.begin()).unwrap();
-        let other = sessions.find(&sessions.begin()).unwrap();
+        let session = sessions.find(&sessions.begin(false)).unwrap();
+        let other = sessions.find(&sessions.begin(false)).unwrap();
         let id = RequestId::Number(1);
         let requests = [(); 2].map(|()| session.begin_request(id.clone()));
         let unrelated = other.begin_request(id.clone());
@@ -312,9 +371,9 @@ mod tests {
     #[test]
     fn idle_sessions_with_subscriptions_are_bounded() {
         let sessions = sessions();
-        let session = || sessions.find(&sessions.begin()).unwrap();
+        let session = || sessions.find(&sessions.begin(false)).unwrap();
         let (streaming, idle) = (session(), session());
-        let stream = streaming.open_stream();
+        let stream = streaming.open_stream().0;
         idle.subscriptions();
         for _ in 0..MAX_LISTENING {
             session().subscriptions();
@@ -329,8 +388,8 @@ mod tests {
     #[test]
     fn the_newest_open_stream_of_a_session_gets_the_notifications() {
         let sessions = sessions();
-        let session = sessions.find(&sessions.begin()).unwrap();
-        let (first, second) = (session.open_stream(), session.open_stream());
+        let session = sessions.find(&sessions.begin(false)).unwrap();
+        let (first, second) = (session.open_stream().0, session.open_stream().0);
         assert!(!first.is_newest() && second.is_newest());
         drop(second);
         assert!(first.is_newest());

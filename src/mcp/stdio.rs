@@ -211,7 +211,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
                     matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
                 let permit = match &request.request {
                     ClientRequest::CallToolRequest(call)
-                        if call.params.arguments.as_ref().is_some_and(may_wait) =>
+                        if may_wait(&call.params.name, call.params.arguments.as_ref()) =>
                     {
                         Arc::clone(&self.waiting).try_acquire_owned().unwrap_or(permit)
                     }

@@ -58,6 +58,7 @@ pub fn call_with(
         is_lead: false,
         waiting,
         request_id: None,
+        person: None,
     };
     let arguments = serde_json::from_value(arguments).unwrap();
     let tools = ToolRegistry::new(ToolNames::default());

@@ -9,6 +9,8 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+/// The tool that waits for the person at the client.
+pub(super) const ASK_HUMAN: &str = "ask_human";
 /// The parameter with the time that a call may wait.
 const WAIT_SECONDS: &str = "wait_seconds";
 /// How often a client that asked for progress hears of it.
@@ -46,16 +48,17 @@ async fn notify(client: Option<(Peer<RoleServer>, ProgressToken)>, time: Duratio
         sleep(PROGRESS_EVERY).await;
         let progress = ProgressNotificationParam::new(token.clone(), begun.elapsed().as_secs_f64())
             .with_total(time.as_secs_f64())
-            .with_message("waiting for an issue");
+            .with_message("waiting");
         if peer.notify_progress(progress).await.is_err() {
             return pending().await;
         }
     }
 }
 
-/// Returns true if a call with these arguments may wait.
-pub(super) fn may_wait(arguments: &JsonObject) -> bool {
-    arguments.get(WAIT_SECONDS).and_then(Value::as_f64).is_some_and(|seconds| seconds > 0.0)
+/// Returns true if a call with these arguments may wait. The name of the tool may have a prefix.
+pub(super) fn may_wait(tool: &str, arguments: Option<&JsonObject>) -> bool {
+    let seconds = arguments.and_then(|given| given.get(WAIT_SECONDS)).and_then(Value::as_f64);
+    tool.ends_with(ASK_HUMAN) || seconds.is_some_and(|seconds| seconds > 0.0)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::{Changed, MAX_CLI_LAPSES, Tracker};
+use super::{Changed, Tracker};
 use crate::domain::{
     AgentName, ClaimSettings, ClaimTerms, Classification, ClientId, Command, Issue, IssueRef,
     Query, Status, merge, readiness,
@@ -44,11 +44,16 @@ impl Tracker {
         agent: AgentName,
     ) -> Result<Changed, StoreError> {
         if self.is_cli() {
-            self.lapse_due_claims(MAX_CLI_LAPSES).await?;
+            self.do_what_is_due().await?;
         }
         self.begin_name(&agent).await?;
-        let (issue, terms) = (Some(issue), self.terms(self.client_for(&agent).await));
-        self.change([Command::GetNextIssue { issue, classification: None, agent, terms }]).await
+        self.change([self.claim_command(issue, agent).await]).await
+    }
+
+    /// Returns the command that claims one issue.
+    pub(super) async fn claim_command(&self, issue: IssueRef, agent: AgentName) -> Command {
+        let terms = self.terms(self.client_for(&agent).await);
+        Command::GetNextIssue { issue: Some(issue), classification: None, agent, terms }
     }
 
     /// Claims the next issue; `None` if there is none. Callers that wait go first.
@@ -112,8 +117,8 @@ impl Tracker {
     ) -> Result<Option<Changed>, StoreError> {
         self.begin_name(agent).await?;
         if self.is_cli() {
-            // No server may be running that looks for them.
-            self.lapse_due_claims(MAX_CLI_LAPSES).await?;
+            // No server may be running that does it.
+            self.do_what_is_due().await?;
         } else if !self.has_process_client() && self.next_claimable(kind, agent).await?.is_none() {
             self.record_call(agent).await?;
             // Damage may hide what is ready.

@@ -31,8 +31,8 @@ const CHECK_EVERY: Duration = Duration::from_secs(1);
 const RENEW_EVERY: Duration = Duration::from_secs(15);
 /// How many claims lapse at a time.
 const LAPSES_AT_ONCE: usize = 64;
-/// How many claims a run of `ait` lets lapse at most.
-pub const MAX_CLI_LAPSES: usize = 16;
+/// How many claims a run of `ait` lets lapse at most, and how many default answers it gives.
+const MAX_CLI_DUES: usize = 16;
 
 /// The result of the last check for clients that are gone, and the calls since.
 #[derive(Clone, Default)]
@@ -259,23 +259,18 @@ impl Tracker {
         self.with_clients(states).await.unwrap_or_default()
     }
 
-    /// Lets claims lapse whose clients have been gone for longer than the grace period, at most `limit`. Returns how
-    /// many.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`](crate::store::Store::subset) and
-    /// [`Store::commit`](crate::store::Store::commit).
-    pub async fn lapse_due_claims(&self, limit: usize) -> Result<usize, StoreError> {
+    /// Lets claims lapse whose clients have been gone for longer than the grace period, and gives default answers, as
+    /// a server does once a second.
+    pub(super) async fn do_what_is_due(&self) -> Result<(), StoreError> {
         let due = self.leases().await?.into_iter().filter(LeaseState::is_due);
-        self.lapse_many(due.take(limit)).await
+        self.lapse_many(due.take(MAX_CLI_DUES)).await?;
+        self.answer_by_default(MAX_CLI_DUES).await
     }
 
-    /// Lets claims lapse, several at a time, so that they share syncs. Returns how many.
-    async fn lapse_many(&self, due: impl Iterator<Item = LeaseState>) -> Result<usize, StoreError> {
+    /// Lets claims lapse, several at a time, so that they share syncs.
+    async fn lapse_many(&self, due: impl Iterator<Item = LeaseState>) -> Result<(), StoreError> {
         let lapses = stream::iter(due).map(|state| self.lapse_if_still_due(state));
-        let lapses = lapses.buffer_unordered(LAPSES_AT_ONCE);
-        lapses.try_fold(0, |count, is_done| async move { Ok(count + usize::from(is_done)) }).await
+        lapses.buffer_unordered(LAPSES_AT_ONCE).try_for_each(|_| async { Ok(()) }).await
     }
 
     /// Lets a claim lapse. Returns false if it has ended, its client is back, or its agent took it up.
@@ -328,16 +323,19 @@ impl Tracker {
     }
 
     /// Looks for claims of clients that are gone, once a second, and lets them lapse. Renews clients that are
-    /// connected.
+    /// connected. Gives default answers to questions.
     ///
     /// After a pause in which this process was stopped, nothing lapses until clients have had the grace period to come
     /// back.
     pub async fn watch_leases(&self, end: CancellationToken) {
-        if self.claims.grace.is_zero() {
-            return;
-        }
         let (mut suspends, mut renewed) = (SuspendDetector::begin(Instant::now()), None::<Instant>);
         while end.run_until_cancelled(sleep(CHECK_EVERY)).await.is_some() {
+            if let Err(error) = self.answer_by_default(usize::MAX).await {
+                tracing::debug!("cannot look for questions whose default is due: {error}");
+            }
+            if self.claims.grace.is_zero() {
+                continue;
+            }
             let now = Instant::now();
             suspends.record_tick(now, self.claims.grace);
             let rest = RENEW_EVERY.min(self.claims.ttl / 4);
@@ -350,7 +348,7 @@ impl Tracker {
             let may_lapse = suspends.record_tick(Instant::now(), self.claims.grace);
             let lapsed = match states {
                 Ok(states) if may_lapse => {
-                    self.lapse_many(states.into_iter().filter(LeaseState::is_due)).await.map(drop)
+                    self.lapse_many(states.into_iter().filter(LeaseState::is_due)).await
                 }
                 states => states.map(drop),
             };

@@ -11,8 +11,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
 use super::{Changed, IssueAtVersion, Tracker};
+use crate::domain::event::TRACKER;
 use crate::domain::{
-    AgentName, ClaimProof, Command, Issue, IssueId, IssueRef, Question, QuestionAnswer, Timestamp,
+    AgentName, ClaimProof, Command, DefaultAnswer, Issue, IssueId, IssueRef, Question,
+    QuestionAnswer, Timestamp,
 };
 use crate::shell::{self, Shell};
 use crate::store::{IndexedIssues, StoreError, Subset};
@@ -41,6 +43,9 @@ pub struct OpenQuestion {
     pub question: String,
     /// The answers to choose from.
     pub options: Vec<String>,
+    /// The answer that the tracker gives if no person does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<DefaultAnswer>,
     /// The agent that asked.
     pub agent: String,
     /// The time of the question.
@@ -57,6 +62,7 @@ impl OpenQuestion {
             title: issue.title.clone(),
             question: question.text,
             options: question.options,
+            default: question.default,
             agent: parked.by.clone(),
             asked_at: parked.since,
         })
@@ -128,6 +134,53 @@ impl Tracker {
     ) -> Result<Changed, StoreError> {
         self.change(target.into_commands(|issue| Command::AnswerQuestion { issue, answer, agent }))
             .await
+    }
+
+    /// Answers the open question of an issue for a person, and claims the issue again for the agent that asked, in one
+    /// step: no other agent gets it in between. An agent that may claim nothing more gets the answer alone.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`](crate::store::Store::commit).
+    pub async fn answer_and_claim(
+        &self,
+        issue: IssueId,
+        answer: QuestionAnswer,
+        person: AgentName,
+        agent: AgentName,
+    ) -> Result<Changed, StoreError> {
+        let answered = Command::AnswerQuestion { issue: issue.into(), answer, agent: person };
+        let claim = self.claim_command(issue.into(), agent).await;
+        match self.change([answered.clone(), claim]).await {
+            Err(StoreError::Refused(_)) => self.change([answered]).await,
+            changed => changed,
+        }
+    }
+
+    /// Gives the default answers that are due, to at most `limit` questions.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::subset`](crate::store::Store::subset) and
+    /// [`Store::commit`](crate::store::Store::commit).
+    pub async fn answer_by_default(&self, limit: usize) -> Result<(), StoreError> {
+        let issues = self.store.subset(Subset::Questions).await?.issues;
+        let now = self.now();
+        let is_due = |issue: &Arc<Issue>| {
+            let default = issue.open_question().and_then(|question| question.default.as_ref());
+            default.is_some_and(|default| default.at <= now)
+        };
+        for issue in issues.questions().filter(is_due).take(limit) {
+            let agent = AgentName::try_from(TRACKER).expect("the name of the tracker is valid");
+            let (issue, answer) = (issue.id.into(), QuestionAnswer::Default);
+            let command = Command::AnswerQuestion { issue, answer, agent };
+            match self.store.commit(vec![command], now).await {
+                // A person or another process has just answered it.
+                Ok(_) | Err(StoreError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }
 

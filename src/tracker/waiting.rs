@@ -14,7 +14,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::{ClaimKind, MAX_CLI_LAPSES, Tracker};
+use super::{ClaimKind, Tracker};
 use crate::domain::AgentName;
 use crate::store::{EventPosition, IndexedIssues, StoreError, Subset};
 
@@ -239,9 +239,9 @@ impl<'a> ChangeSignal<'a> {
             () = other => {}
             _ = self.tick.tick() => {
                 if self.tracker.is_cli() {
-                    // No server may be running that looks for them.
-                    if let Err(error) = self.tracker.lapse_due_claims(MAX_CLI_LAPSES).await {
-                        tracing::debug!("cannot look for claims of agents that are gone: {error}");
+                    // No server may be running that does it.
+                    if let Err(error) = self.tracker.do_what_is_due().await {
+                        tracing::debug!("cannot do what is due: {error}");
                     }
                 }
             }

@@ -6,7 +6,7 @@ import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/st
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { McpError, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { ElicitRequestSchema, McpError, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { atEnd, check, kill, userState } from './scenario.mjs';
 import { Server } from './programs.mjs';
 
@@ -23,16 +23,18 @@ const SDK_V1 = {
   Stdio: StdioV1,
   Http: HttpV1,
   Refusal: McpError,
-  callTool: (client, params) => client.callTool(params, undefined, ANSWER),
+  callTool: (client, params, limit = ANSWER) => client.callTool(params, undefined, limit),
   Updated: ResourceUpdatedNotificationSchema,
+  Elicit: ElicitRequestSchema,
 };
 const SDK_V2 = {
   Client: v2.Client,
   Stdio: StdioV2,
   Http: v2.StreamableHTTPClientTransport,
   Refusal: v2.ProtocolError,
-  callTool: (client, params) => client.callTool(params, ANSWER),
+  callTool: (client, params, limit = ANSWER) => client.callTool(params, limit),
   Updated: 'notifications/resources/updated',
+  Elicit: 'elicitation/create',
 };
 
 /**
@@ -79,8 +81,8 @@ class Session {
   }
 
   /** Calls a tool and returns the SDK's result. */
-  callTool(tool, given) {
-    return this.sdk.callTool(this.client, { name: tool, arguments: given });
+  callTool(tool, given, limit) {
+    return this.sdk.callTool(this.client, { name: tool, arguments: given }, limit);
   }
 }
 
@@ -93,8 +95,10 @@ class Setting {
     this.directory = directory;
   }
 
-  async introduced(name, transport) {
-    const client = new this.sdk.Client({ name, version: '1.0.0' }, this.options);
+  async introduced(name, transport, person) {
+    const capabilities = person ? { elicitation: {} } : {};
+    const client = new this.sdk.Client({ name, version: '1.0.0' }, { ...this.options, capabilities });
+    if (person) client.setRequestHandler(this.sdk.Elicit, ({ params }) => person(params));
     // Errors that the client reports, such as for a line on stdout that is not a message.
     const problems = [];
     client.onerror = ({ message }) => KNOWN_SDK_ERROR.test(message) || problems.push(message);
@@ -109,8 +113,11 @@ class Setting {
 
 /** Over stdio, each client has its own server. */
 class Stdio extends Setting {
-  /** Starts a server in the directory, as an agent's client does, and connects this client to it. */
-  async connect(name) {
+  /**
+   * Starts a server in the directory, as an agent's client does, and connects this client to it. Its person, if it has
+   * one, answers forms.
+   */
+  async connect(name, person) {
     const { binary, directory } = this;
     const command = { command: resolve(binary), cwd: directory, env: { PORT: '0', XDG_STATE_HOME: userState } };
     const transport = new this.sdk.Stdio({ ...command, stderr: 'pipe' });
@@ -121,7 +128,7 @@ class Stdio extends Setting {
       if (transport.pid) kill(transport.pid);
       if (failure) console.error(`log of the server of ${name}:\n${Buffer.concat(log)}`);
     });
-    return this.introduced(name, transport);
+    return this.introduced(name, transport, person);
   }
 
   /** Closes stdin, as a leaving client does, and checks that the server exits by itself. */
@@ -141,11 +148,11 @@ class Stdio extends Setting {
 
 /** Over HTTP, all clients share one server. */
 class Http extends Setting {
-  /** Connects a client to the URL of the server. */
-  async connect(name) {
+  /** Connects a client to the URL of the server. Its person, if it has one, answers forms. */
+  async connect(name, person) {
     this.server ??= await Server.start(this.binary, this.directory);
     const transport = new this.sdk.Http(new URL(this.server.url));
-    const session = await this.introduced(name, transport);
+    const session = await this.introduced(name, transport, person);
     check.equal(transport.sessionId !== undefined, this.revision === LEGACY);
     return session;
   }

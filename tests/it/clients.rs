@@ -31,6 +31,11 @@ clients! {
     typescript_v2_negotiating_over_http: node(), "sdk.mjs" "v2-auto" "http";
     typescript_v2_without_sessions_over_stdio: node(), "sdk.mjs" "v2-modern" "stdio";
     typescript_v2_without_sessions_over_http: node(), "sdk.mjs" "v2-modern" "http";
+    questions_with_v1_over_stdio: node(), "elicitation.mjs" "v1" "stdio";
+    questions_with_v1_over_http: node(), "elicitation.mjs" "v1" "http";
+    questions_with_v2_and_sessions_over_http: node(), "elicitation.mjs" "v2-legacy" "http";
+    questions_without_sessions_over_stdio: node(), "elicitation.mjs" "v2-modern" "stdio";
+    questions_without_sessions_over_http: node(), "elicitation.mjs" "v2-modern" "http";
     python_v1_over_stdio: python("mcp1"), "python/lifecycle.py" "legacy" "stdio";
     python_v1_over_http: python("mcp1"), "python/lifecycle.py" "legacy" "http";
     python_v2_with_sessions_over_stdio: python("mcp2"), "python/lifecycle.py" "legacy" "stdio";

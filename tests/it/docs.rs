@@ -11,11 +11,19 @@ use clap::error::ErrorKind;
 use regex::{Captures, Regex};
 
 use crate::support::runs::Run;
-use crate::support::{BINARY, ait_through, directory};
+use crate::support::{BINARY, ait_through, directory, skip};
 
 /// The pages outside `docs/`, relative to the root of the repository.
-const OTHERS: [&str; 5] =
-    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "contrib/README.md", "benches/README.md"];
+const OTHERS: [&str; 8] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "llms.txt",
+    "contrib/README.md",
+    "benches/README.md",
+];
 
 /// A page.
 struct Page {
@@ -277,9 +285,9 @@ fn short_ids(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn readme_session_matches_actual_output() {
-    let readme = page("README.md");
-    let blocks = readme.blocks();
+fn session_of_the_start_page_matches_actual_output() {
+    let start = page("docs/start.md");
+    let blocks = start.blocks();
     let block = blocks.iter().find(|block| block.info == "console").unwrap();
     let text = format!("\n{}", block.lines.join("\n"));
     let (project, program) = (directory(), program());
@@ -367,15 +375,37 @@ fn links_and_anchors_resolve() {
 }
 
 #[test]
-fn readme_is_short_and_links_to_every_page() {
-    let readme = page("README.md");
-    assert!(readme.text.lines().count() <= 200, "{}", readme.text.lines().count());
+fn readme_is_short_and_the_index_links_to_every_page() {
+    let lines = page("README.md").text.lines().count();
+    assert!(lines <= 120, "{lines}");
+    let index = page("docs/README.md");
     for page in topics() {
-        assert!(readme.text.contains(&format!("]({})", page.name)), "{}", page.name);
+        let name = page.name.strip_prefix("docs/").unwrap();
+        assert!(name == "README.md" || index.text.contains(&format!("]({name})")), "{name}");
         // The line after the heading names the readers of the page.
         let first = page.text.lines().nth(2).unwrap_or_default();
         assert!(first.starts_with("For "), "{}: {first}", page.name);
     }
+}
+
+/// Returns a drawing without what differs from run to run.
+fn undated(drawing: &str) -> String {
+    let varying = Regex::new(r"\b[0-9a-f]{8}\b|\b\d+ s\b").unwrap();
+    varying.replace_all(drawing, "_").into_owned()
+}
+
+#[test]
+fn the_animation_shows_what_commands_print() {
+    let output =
+        match Command::new("node").arg(root().join("contrib/demo.mjs")).arg(BINARY).output() {
+            Ok(output) => output,
+            Err(_) => return skip("node is not installed"),
+        };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let drawn = undated(&String::from_utf8(output.stdout).unwrap());
+    let shown = undated(&fs::read_to_string(root().join("docs/session.svg")).unwrap());
+    assert_eq!(drawn, shown, "draw it again: node contrib/demo.mjs BINARY > docs/session.svg");
+    assert!(shown.contains("_ closed: Login fails on Safari"), "{shown}");
 }
 
 /// Returns the sentences of a page that are long enough to be repeated only by mistake.

@@ -89,6 +89,7 @@ mod questions;
 mod quick_edits;
 mod read_model;
 mod recovery;
+mod release;
 mod reopening;
 mod replies;
 mod restore;

@@ -147,6 +147,10 @@ fn invalid_questions_are_refused() {
         (vec!["ask", &id, " "], "question is blank"),
         (vec!["ask", &id, "x", "--option", ""], "option is blank"),
         (vec!["answer", &id], "ait answer ID 'TEXT', or --option NUMBER"),
+        (vec!["ask", &id, "x", "--default", "y"], "come together"),
+        (vec!["ask", &id, "x", "--default-after", "1h"], "come together"),
+        (vec!["ask", &id, "x", "--default", "y", "--default-after", "2020-01-01"], "has passed"),
+        (vec!["ask", &id, "x", "--default", " ", "--default-after", "1h"], "default is blank"),
     ] {
         let run = run(path, &arguments);
         assert_eq!(run.code, 2, "{run:?}");
@@ -229,6 +233,90 @@ fn open_questions_are_on_the_board_and_the_issue_page() {
     client.call("ask_human", question(&id, "dev")).ok();
     let page = get(port, &format!("/issues/{id}")).body;
     assert!(page.contains(asked) && page.contains("</bdi> asked a question"), "{page}");
+}
+
+const DEFAULT: &str = "8080\n\n(the default: no person answered in time)";
+
+#[test]
+fn a_server_gives_the_default_when_it_is_due() {
+    let directory = directory();
+    let path = directory.path();
+    let mut client = planner(path, "trusting");
+    let ids = ["now", "later", "never"].map(|title| client.add(title, "bug"));
+    let waiting = |agent: &str| json!({ "agent": agent, "wait_seconds": 60 });
+    client.call("get_next_issue", json!({ "agent": "dev" })).issue();
+    for (id, options) in ids.iter().zip([
+        &["--default", "8080", "--default-after", "2s"][..],
+        &["--default", "8080", "--default-after", "1h"],
+        &[],
+    ]) {
+        run(path, &[&["ask", id, "Which port?", "--agent", "dev"], options].concat()).ok();
+    }
+    // It waits until the default is given, and the claim begins with it.
+    let claimed = client.call("get_next_issue", waiting("new")).issue();
+    assert_eq!(claimed["id"], json!(ids[0]));
+    let earlier = claimed["claim"]["earlier"].as_str().unwrap();
+    assert!(earlier.contains("answered by ait: 8080 (the default"), "{earlier}");
+    assert_eq!(claimed["comments"][1]["text"], DEFAULT);
+    let open: Value = serde_json::from_str(&run(path, &["questions", "--json"]).ok()).unwrap();
+    let open: Vec<_> = open["questions"].as_array().unwrap().iter().collect();
+    let open: Vec<_> =
+        open.iter().map(|question| (&question["id"], &question["default"])).collect();
+    assert_eq!(open.len(), 2, "{open:?}");
+    assert_eq!((open[0].0, &open[0].1["text"]), (&json!(ids[1]), &json!("8080")));
+    assert_eq!(open[1], (&json!(ids[2]), &Value::Null));
+    // The answer of a person comes first.
+    run(path, &["answer", &ids[1], "9090", "--agent", "ann"]).ok();
+    let claimed = client.call("get_next_issue", json!({ "agent": "other" })).issue();
+    assert!(claimed["claim"]["earlier"].as_str().unwrap().ends_with("answered by ann: 9090"));
+}
+
+#[test]
+fn without_a_server_the_next_claim_gives_the_default() {
+    let directory = directory();
+    let path = directory.path();
+    run(path, &["add", "t"]).ok();
+    let id = only_issue(path)["id"].as_str().unwrap().to_owned();
+    let asked = ["ask", &id, "Which port?", "--default", "8080", "--default-after", "1s"];
+    let asked = run(path, &asked).ok();
+    assert!(asked.contains("; default, from 2") && asked.contains(" on: 8080"), "{asked}");
+    let early = run(path, &["next", "--agent", "dev"]);
+    let claimed = run(path, &["next", "--wait", "60s", "--agent", "dev", "--json"]).ok();
+    assert_eq!(early.code, 1, "{early:?}");
+    let claimed: Value = serde_json::from_str(&claimed).unwrap();
+    assert_eq!((&claimed["id"], &claimed["status"]), (&json!(id), &json!("in_progress")));
+    assert_eq!(only_issue(path)["comments"][1]["text"], DEFAULT);
+}
+
+#[test]
+fn the_default_is_shown_where_the_question_is() {
+    let directory = directory();
+    let path = directory.path();
+    let mut client = planner(path, "trusting");
+    let id = client.add("t", "bug");
+    let mut asked = question(&id, "dev");
+    asked["default"] = json!("SQLite, for now");
+    let refusal = client.call("ask_human", asked.clone()).refusal();
+    assert!(refusal.contains("come together"), "{refusal}");
+    asked["default_after_minutes"] = json!(60);
+    for _ in 0..2 {
+        let said = client.call("ask_human", asked.clone()).ok();
+        assert!(said.contains(" on: SQLite, for now): status created"), "{said}");
+    }
+    for command in [&["questions"][..], &["show", &id]] {
+        let shown = run(path, command).ok();
+        assert!(
+            shown.contains("default, from 2") && shown.contains("on: SQLite, for now"),
+            "{shown}"
+        );
+    }
+    let issue = client.call("list_issues", json!({ "issue_id": id })).issue();
+    assert_eq!(issue["parked"]["question"]["default"]["text"], "SQLite, for now");
+    let port = client.port();
+    for path in ["/board".to_owned(), format!("/issues/{id}")] {
+        let page = get(port, &path).body;
+        assert!(page.contains("default, from 2") && page.contains("on: SQLite, for now"), "{page}");
+    }
 }
 
 /// Writes the `on-question` setting.

@@ -94,18 +94,22 @@ impl Endpoint {
             let mut response = response.unwrap_or_else(no_response);
             if message.is_initialize
                 && response.status() == StatusCode::OK
-                && let Ok(id) = self.sessions.begin().parse()
+                && let Ok(id) = self.sessions.begin(message.shows_forms).parse()
             {
                 response.headers_mut().insert(SESSION_ID, id);
             }
             return response;
         }
-        let Message { id, cancels, .. } = message;
+        let Message { id, cancels, responds_to, .. } = message;
         let Some(session) = parts.headers.get(SESSION_ID) else {
             return messages::session_required(id);
         };
         let Some(session) = self.find(session) else { return messages::unknown_session(id) };
         cancels.inspect(|request| session.cancel_requests(request));
+        if let Some((request, result)) = responds_to {
+            session.respond(&request, result);
+            return StatusCode::ACCEPTED.into_response();
+        }
         let in_flight = id.clone().map(|id| session.begin_request(id));
         parts.extensions.insert(session.clone());
         match self.respond(parts, body, in_flight).await {
@@ -144,14 +148,15 @@ impl Endpoint {
 
     /// Opens the stream on which a session gets its notifications.
     fn listen(&self, session: &McpSession) -> Response {
-        let stream = session.open_stream();
+        let (stream, requests) = session.open_stream();
         let ended = stream.ended.clone();
         let updates = Arc::clone(&stream.subscriptions).updates(self.feed.clone());
         let events = updates.filter_map(move |uri| {
             let event = stream.is_newest().then(|| Event::default().json_data(updated(uri)));
             async { event }
         });
-        let events = events
+        let requests = requests.map(|request| Event::default().json_data(request));
+        let events = stream::select(events, requests)
             .take_until(ended.cancelled_owned())
             .take_until(self.shutdown.clone().cancelled_owned());
         // nginx would hold events back otherwise.

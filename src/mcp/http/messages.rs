@@ -6,11 +6,12 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta,
-    JsonRpcError, JsonRpcMessage, RequestId,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, ElicitResult, ErrorCode,
+    ErrorData, GetMeta, JsonRpcError, JsonRpcMessage, RequestId,
 };
 
 use crate::http::body::{has_media_type, read_body};
+use crate::mcp::elicitation::shows_forms;
 use crate::mcp::message;
 
 /// What the endpoint needs to know of a message.
@@ -20,8 +21,12 @@ pub(super) struct Message {
     pub id: Option<RequestId>,
     /// The request that a notification cancels.
     pub cancels: Option<RequestId>,
+    /// The request of the server to which this is a response, and the result; `None` for an error.
+    pub responds_to: Option<(RequestId, Option<ElicitResult>)>,
     /// Whether this is `initialize`, which begins a session.
     pub is_initialize: bool,
+    /// Whether this is `initialize` of a client that shows forms to a person.
+    pub shows_forms: bool,
     /// Whether this is a request of a revision without sessions.
     pub is_stateless: bool,
 }
@@ -61,11 +66,16 @@ impl From<ClientJsonRpcMessage> for Message {
             JsonRpcMessage::Request(message) => {
                 let request = message.request;
                 let is_discover = matches!(request, ClientRequest::DiscoverRequest(_));
+                let initialize = match &request {
+                    ClientRequest::InitializeRequest(initialize) => Some(&initialize.params),
+                    _ => None,
+                };
                 Self {
                     id: Some(message.id),
-                    cancels: None,
-                    is_initialize: matches!(request, ClientRequest::InitializeRequest(_)),
+                    is_initialize: initialize.is_some(),
+                    shows_forms: initialize.is_some_and(|given| shows_forms(&given.capabilities)),
                     is_stateless: is_discover || request.get_meta().protocol_version().is_some(),
+                    ..Self::default()
                 }
             }
             JsonRpcMessage::Notification(message) => match message.notification {
@@ -74,7 +84,16 @@ impl From<ClientJsonRpcMessage> for Message {
                 }
                 _ => Self::default(),
             },
-            _ => Self::default(),
+            JsonRpcMessage::Response(message) => {
+                let result = match message.result {
+                    ClientResult::ElicitResult(result) => Some(result),
+                    _ => None,
+                };
+                Self { responds_to: Some((message.id, result)), ..Self::default() }
+            }
+            JsonRpcMessage::Error(message) => {
+                Self { responds_to: message.id.map(|id| (id, None)), ..Self::default() }
+            }
         }
     }
 }

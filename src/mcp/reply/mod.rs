@@ -9,6 +9,7 @@ mod issue_pages;
 mod neighbours;
 mod trim;
 
+use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub enum Reply {
     /// A change was made.
     Confirmation {
         /// What happened to the issue.
-        what: &'static str,
+        what: Cow<'static, str>,
         /// The issue after the change.
         issue: Arc<Issue>,
         /// The number of the change, for clients that can undo it.

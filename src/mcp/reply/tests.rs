@@ -208,7 +208,7 @@ fn compact_rows_and_confirmations_are_one_line() {
     assert_eq!(text, "1 issue\n3f2a9c1e bug created - 2h A title ");
     let title = "A title of many words that goes on and on ".repeat(9);
     let issue = Arc::new(Issue { title, ..issue("", &[], &["Issue filed".to_owned()], json!({})) });
-    let reply = Reply::Confirmation { what: "completed", issue, change: None };
+    let reply = Reply::Confirmation { what: "completed".into(), issue, change: None };
     let text = options(ReplyFormat::Compact, 10_000).write(&reply).unwrap();
     assert!(text.starts_with("3f2a9c1e completed: A title of many words"), "{text}");
     assert!(budget::tokens(&text) <= 25, "{text}");
@@ -265,7 +265,7 @@ fn issues_with_every_label_stay_within_the_smallest_budget() {
             (claim(None), "ああ"),
             (claim(fields()), "00a:1"),
             (
-                Reply::Confirmation { what: "changed", issue: issue.clone(), change: None },
+                Reply::Confirmation { what: "changed".into(), issue: issue.clone(), change: None },
                 "changed",
             ),
         ] {

@@ -35,6 +35,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::context::LazyContext;
+use super::elicitation::Person;
 use super::options::{McpOptions, Toolset};
 use super::reply::{Neighbours, Reply, ReplyOptions, WholeIssue};
 use super::result::{Answer, Failure, Success};
@@ -70,6 +71,8 @@ pub(super) struct CallContext {
     pub waiting: WaitingClient,
     /// The name of the request in its `_meta`, by which a repeat is known.
     pub request_id: Option<String>,
+    /// The person at the client, if the client can ask.
+    pub person: Option<Person>,
 }
 
 impl CallContext {

@@ -34,6 +34,7 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
                             (short(&asked.text, view))
                             (options(&asked.options, |option| html! { (shortened(option, MAX_OPTION_CHARS)) }))
                         }
+                        (default_of(&issue))
                         (asked_by(issue.attributes.parked.as_ref(), now))
                         (way(&issue, (!has_actions).then(|| view.short_id(issue.id))))
                     }
@@ -58,6 +59,7 @@ pub(in crate::web) fn of_issue(
                 h2 #question-heading { (text::QUESTION) }
                 div.prose dir="auto" { (render(&asked.text)) }
                 @if short_id.is_some() { (options(&asked.options, render)) }
+                (default_of(issue))
                 (asked_by(issue.attributes.parked.as_ref(), now))
                 @if short_id.is_some() { (way(issue, short_id)) }
             }
@@ -96,6 +98,15 @@ fn options(options: &[String], mut render: impl FnMut(&str) -> Markup) -> Markup
     html! {
         @if !options.is_empty() {
             ol { @for option in options.iter().take(MAX_OPTIONS) { li dir="auto" { (render(option)) } } }
+        }
+    }
+}
+
+/// Renders the answer that the tracker gives if no person does, and when it does.
+fn default_of(issue: &Issue) -> Markup {
+    html! {
+        @if let Some(default) = issue.open_question().and_then(|question| question.default.as_ref()) {
+            p.quiet dir="auto" { (text::default(default.at)) (one_line(&default.text, SHORT_CHARS)) }
         }
     }
 }

@@ -241,6 +241,9 @@ pub mod issue {
 }
 
 pub mod questions {
+    use crate::domain::Timestamp;
+    use crate::web::strings::format::exact_time;
+
     pub const HEADING: &str = "Questions to people";
     pub const QUESTION: &str = "Question to people";
     pub const ASKED_BY: &str = "asked by ";
@@ -249,6 +252,10 @@ pub mod questions {
 
     pub fn command(short_id: &str) -> String {
         format!("ait answer {short_id} 'TEXT'")
+    }
+
+    pub fn default(at: Timestamp) -> String {
+        format!("default, from {} on: ", exact_time(at))
     }
 
     pub fn more(count: usize) -> String {
