@@ -363,7 +363,7 @@ mod tests {
         tracker: Tracker,
         input: DuplexStream,
         output: io::Lines<BufReader<DuplexStream>>,
-        server: tokio::task::JoinHandle<Result<(), ServerInitializeError>>,
+        server: tokio::task::JoinHandle<Result<bool, ServerInitializeError>>,
     }
 
     impl Client {
