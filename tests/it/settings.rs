@@ -1,13 +1,15 @@
 //! Settings: the command line overrides the environment, `ait.toml` and the defaults; errors and `ait config`.
 
 use std::fs;
+use std::path::Path;
 
 use agent_issue_tracker::config::settings;
-use serde_json::Value;
+use agent_issue_tracker::config::sources::QUERIES;
+use serde_json::{Value, json};
 
 use crate::support::files::{names, stored_issues};
 use crate::support::runs::{Run, run};
-use crate::support::{Client, ait, directory};
+use crate::support::{Client, ait, directory, scripts};
 
 /// Returns the value and the source of a setting that `ait config` printed.
 fn setting_in(run: &Run, name: &str) -> (Value, String) {
@@ -78,6 +80,49 @@ fn documentation_contains_the_settings_table() {
     let page = include_str!("../../docs/configuration.md");
     let table = settings::table();
     assert!(page.contains(&table), "put this into docs/configuration.md:\n{table}");
+}
+
+/// Returns the JSON Schema of `ait.toml`, for editors.
+fn schema() -> Value {
+    // What `ait.toml` takes as the value of each setting.
+    let text = json!({ "type": ["string", "number", "boolean"] });
+    let list = json!({ "type": "array", "items": { "type": "string" } });
+    let known = settings::SETTINGS.into_iter().filter(|setting| setting.is_in_file());
+    let property = |setting: settings::Setting| {
+        let schema = json!({ "description": setting.line(), "anyOf": [text, list] });
+        (setting.name.to_owned(), schema)
+    };
+    let mut properties: serde_json::Map<_, _> = known.map(property).collect();
+    let queries = json!({
+        "description": "Saved queries by name",
+        "type": "object",
+        "propertyNames": { "pattern": "^[a-z][a-z0-9_-]{0,39}$" },
+        "additionalProperties": { "type": "string" },
+    });
+    properties.insert(QUERIES.to_owned(), queries);
+    json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "ait.toml",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+#[test]
+fn the_schema_for_editors_has_all_settings() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ait.schema.json");
+    let expected = format!("{}\n", serde_json::to_string_pretty(&schema()).unwrap());
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|update| update == "always") {
+        fs::write(&path, &expected).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected, "INSTA_UPDATE=always writes it");
+}
+
+/// A validator takes what `ait` takes, and refuses what `ait` refuses.
+#[test]
+fn a_validator_agrees_with_the_schema_for_editors() {
+    scripts::run(scripts::node(), "settings.mjs", &[]);
 }
 
 #[test]
