@@ -39,7 +39,7 @@ const LIMITS = {
   ],
   list_issues: [
     [{ status: 'done' }, /done.*any.*open.*created.*in_progress.*completed.*in_review.*closed.*rejected/],
-    [{ since: 'yesterday' }, /\bsince\b.*\bcursor\b.*yesterday/],
+    [{ since: 'someday' }, /\bsince\b.*\bcursor\b.*someday/],
     [{ skip: -1 }, /\bskip\b.*\b0\b.*-1/],
     [{ skip: 0.5 }, /\bskip\b.*integer.*0\.5/],
     [{ take: -1 }, /\btake\b.*\b0\b.*\b500\b/],

@@ -92,7 +92,7 @@ fn failed_commands_print_their_code_with_json() {
         (&["complete", &closed, "-m", "c", "--json"], 1, "FINAL"),
         (&["complete", &closed, "-m", " ", "--json"], 2, "VALIDATION"),
         (&["show", "#1", "--json"], 1, "VALIDATION"),
-        (&["comment", "#1", "c", "--json"], 2, "VALIDATION"),
+        (&["comment", "#1", "c", "--json"], 1, "VALIDATION"),
         (&["list", "--nonsense", "--json"], 2, "VALIDATION"),
         (&["restore", "missing.json", "--json"], 1, "NOT_FOUND"),
         (&["--file", "missing/issues.json", "add", "t", "-d", "d", "--json"], 1, "UNREADABLE"),

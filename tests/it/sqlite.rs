@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::support::commands::{add, any_command, at, claim, ids, number};
 use crate::support::files::issue_json;
 use crate::support::stores::{all_issues, apply};
-use crate::support::{directory, directory_in_memory};
+use crate::support::{directory, directory_in_memory, until};
 use crate::{conformance, lease_conformance, queries, review_gate};
 
 fn open(directory: &TempDir) -> SqliteStore {
@@ -167,7 +167,10 @@ async fn a_damaged_row_is_named() {
         apply(&store, add(n, Classification::Bug), at(n.into())).await.unwrap();
     }
     store.close().await;
+    drop(store);
     let database = directory.path().join(".ait/issues.json/queue.db");
+    // The last connection moves the log into the database when it is closed.
+    until("the database is closed", || !database.with_extension("db-wal").exists());
     let bytes = fs::read(&database).unwrap();
     let title = b"\"classification\": \"bug\"";
     let place = bytes.windows(title.len()).rposition(|window| window == title).unwrap();

@@ -131,6 +131,8 @@ pub(super) fn replaced(words: &[String], command: &Command) -> Vec<String> {
             replaced.extend(json(&word, &mut rest, command));
         } else if let Some(arg) = defined(&option, command) {
             match attached {
+                // Alone, such a value would look like an option.
+                Some(attached) if attached.starts_with('-') => replaced.push(word),
                 Some(attached) => {
                     replaced.extend([option, value(arg, &attached)]);
                 }

@@ -292,8 +292,12 @@ impl Selection {
         let named =
             self.named.iter().filter(|one| one.external.iter().any(|id| names.contains(id)));
         let named: Vec<IssueId> = named.map(|one| one.id.into()).collect();
-        ways.extend(named.into_iter().map(|id| self.ids("i.id", &(id..=id))));
-        ways.extend(IdName::of(text).ranges().iter().map(|range| self.ids("i.id", range)));
+        let id = match self.dialect {
+            Dialect::Sqlite => "i.id",
+            Dialect::Postgres => "f.id",
+        };
+        ways.extend(named.into_iter().map(|named| self.ids(id, &(named..=named))));
+        ways.extend(IdName::of(text).ranges().iter().map(|range| self.ids(id, range)));
         ways
     }
 

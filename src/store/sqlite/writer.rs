@@ -49,9 +49,12 @@ impl Request {
 enum Job {
     Commit(Request),
     /// Something else that writes. It has the turn, or learns why there is none.
-    Run(Box<dyn FnOnce(Result<(&Database, &Connection), StoreError>) + Send>),
+    Run(Work),
     End,
 }
+
+/// What a job does with the database, or with the reason why it cannot be opened.
+type Work = Box<dyn FnOnce(Result<(&Database, &Connection), StoreError>) + Send>;
 
 /// The queue of the writer for the claims of a request that lapse.
 struct Lapses {
