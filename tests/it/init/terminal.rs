@@ -116,7 +116,7 @@ fn other_authors_and_a_remote_bring_the_note_on_clones() {
         run(&["-c", &name, "-c", &email, "commit", "-q", "--allow-empty", "-m", "m"]);
     };
     let assert_noted = |is_noted: bool| {
-        let answers = [("Write this?", "n")];
+        let answers = [("[team] ", ""), ("Write this?", "n")];
         let Some((screen, _)) = answered(&desk, "--client codex", &answers) else { return };
         let note = "others commit to this repository, too";
         assert_eq!(screen.contains(note), is_noted, "{screen}");
