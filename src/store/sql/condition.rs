@@ -66,6 +66,7 @@ pub(in crate::store) enum Value {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::store) enum Dialect {
     Sqlite,
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "left out with the feature"))]
     Postgres,
 }
 
