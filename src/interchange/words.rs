@@ -110,8 +110,8 @@ const PRIORITIES: [(u64, &str); 5] = [
     (4, "lowest trivial nicetohave optional verylow wishlist wont wonthave"),
 ];
 
-/// The words for no value.
-const NOTHING: &str = "nil none nopriority na nobody notset null unassigned undefined unset";
+/// The words with which people say that a field has no value.
+const NO_VALUE_WORDS: &str = "nil none nopriority na nobody notset null unassigned undefined unset";
 
 /// Returns what a table has for a word.
 fn found<T: Copy>(table: &[(T, &str)], word: &str) -> Option<T> {
@@ -135,7 +135,7 @@ pub(crate) fn squeezed(text: &str) -> String {
 pub(super) fn means_nothing(text: &str) -> bool {
     let is_dash =
         |one: char| matches!(one, '-' | '–' | '—' | '.' | '/' | '_') || one.is_whitespace();
-    text.chars().all(is_dash) || has(NOTHING, &squeezed(text))
+    text.chars().all(is_dash) || has(NO_VALUE_WORDS, &squeezed(text))
 }
 
 /// Returns the classification of a word; `Ok(None)` for the name of an object, and an error for another word.

@@ -55,9 +55,10 @@ impl Person {
         if !shows_forms(&context.client_capabilities()?) {
             return None;
         }
-        Some(match is_modern(context) {
-            true => Self::NextCall(responses.and_then(|mut responses| responses.remove(KEY))),
-            false => Self::Now(AskingClient::Peer(context.peer.clone())),
+        Some(if is_modern(context) {
+            Self::NextCall(responses.and_then(|mut responses| responses.remove(KEY)))
+        } else {
+            Self::Now(AskingClient::Peer(context.peer.clone()))
         })
     }
 }

@@ -91,7 +91,8 @@ impl Database {
 
     /// Opens the database for changes. Makes it if it does not exist, with what `issues.json` has.
     pub fn open(&self) -> Result<Opened, Failure> {
-        let (fs, paths) = (&*self.fs, self.paths()?);
+        let fs = &*self.fs;
+        let paths = self.paths()?;
         self.lock_check.check(fs, &paths).map_err(Failure::Store)?;
         fs.create_directory(&paths.directory)?;
         ignore_directory(fs, &paths)?;

@@ -62,7 +62,8 @@ pub(super) fn adopt(database: &Database, connection: &Connection) -> Result<(), 
     if !may_be_edited(database, &paths, newest_before) {
         return Ok(());
     }
-    let (fs, path) = (&*database.fs, &paths.issues);
+    let fs = &*database.fs;
+    let path = &paths.issues;
     let found = fs.fingerprint(path).ok().flatten();
     // Read before the file, because a newer note may list edits that an older file does not include.
     let note = PublishedNote::read_up_to(fs, &paths, newest_before);
@@ -289,7 +290,8 @@ pub(super) fn merge_leftovers(
     database: &Database,
     connection: &Connection,
 ) -> Result<(), StoreError> {
-    let (fs, paths) = (&*database.fs, database.paths().map_err(Failure::of_change)?);
+    let fs = &*database.fs;
+    let paths = database.paths().map_err(Failure::of_change)?;
     for name in fs.list(&paths.directory).unwrap_or_default() {
         let path = paths.directory.join(&name);
         if StorePaths::is_unfinished(&name) {

@@ -275,7 +275,8 @@ impl IssueQueue for Queue<'_> {
         now: Timestamp,
     ) -> Option<Arc<Issue>> {
         self.noting(self.unpark(now))?;
-        let (agent, now) = (storable(agent.as_str()), now.unix_millis());
+        let agent = storable(agent.as_str());
+        let now = now.unix_millis();
         let found = match classification.map(|kind| kind as i16) {
             None => self
                 .first(NEXT_ASSIGNED, params![now, agent])
@@ -294,7 +295,8 @@ impl IssueQueue for Queue<'_> {
         now: Timestamp,
     ) -> Option<Arc<Issue>> {
         self.noting(self.unpark(now))?;
-        let (agent, now) = (storable(agent.as_str()), now.unix_millis());
+        let agent = storable(agent.as_str());
+        let now = now.unix_millis();
         let of_others = |filer: &str| {
             let author = NameKind::Author as i16;
             self.first(NEXT_REVIEW_OF_OTHERS, params![now, author, agent, filer])

@@ -186,7 +186,8 @@ fn change(connection: &Connection, before: &StoredRow, after: &After) -> Result<
     const CHANGE: &str = "UPDATE issues SET status = ?2, kind = ?3, priority = ?4, created = ?5, modified = ?6, \
         active = ?7, returns = ?8, claims = ?9, assignee = ?10, holder = ?11, filer = ?12, lease_claim = ?13, \
         lease_client = ?14, parked = ?15, parked_until = ?16, question = ?17 WHERE key = ?1";
-    let (key, issue) = (before.key, &*after.issue);
+    let key = before.key;
+    let issue = &*after.issue;
     let row = IssueRow::of(issue);
     let (claim, client) = lease_columns(after.lease.as_ref());
     connection.prepare_cached(CHANGE)?.execute(params![
@@ -209,7 +210,8 @@ fn change(connection: &Connection, before: &StoredRow, after: &After) -> Result<
         row.has_question,
     ])?;
     write_text(connection, key, issue)?;
-    let (old, new) = (SearchRow::of(&before.issue), SearchRow::of(issue));
+    let old = SearchRow::of(&before.issue);
+    let new = SearchRow::of(issue);
     if (&old.title, &old.texts) != (&new.title, &new.texts) {
         write_search(connection, key, &new)?;
     }
@@ -305,7 +307,8 @@ fn write_links(
     let links = |issue: Option<&Issue>| {
         issue.map(|issue| issue.attributes.links.to_vec()).unwrap_or_default()
     };
-    let (old, new) = (links(before), links(after));
+    let old = links(before);
+    let new = links(after);
     let Some(id) = before.or(after).map(|issue| Uuid::from(issue.id)) else { return Ok(()) };
     if old == new {
         return Ok(());

@@ -253,7 +253,8 @@ struct Writer {
 impl Writer {
     /// Does jobs until one of them ends the thread.
     fn run(mut self, jobs: &Receiver<Job>, lapses: &SyncSender<Job>) {
-        let (mut is_indexed, mut held) = (false, None);
+        let mut is_indexed = false;
+        let mut held = None;
         loop {
             let wait = if is_indexed { Duration::MAX } else { IDLE };
             let next = held.take().map_or_else(|| jobs.recv_timeout(wait), Ok);
