@@ -32,6 +32,7 @@ scenarios! {
     keyboard_only: "keyboard.mjs";
     shortcuts_and_palette: "shortcuts.mjs";
     without_scripts: "without_scripts.mjs";
+    the_header_stays_in_its_place: "steady.mjs";
     accessibility: "accessibility.mjs";
     attention_and_appearance: "attention.mjs";
     a_backlog: "board.mjs";
