@@ -9,10 +9,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agent_issue_tracker::domain::{Classification, IssueId};
-use agent_issue_tracker::store::JsonStore;
-use agent_issue_tracker::store::json::format::Document;
-use agent_issue_tracker::store::json::fs::RealFileSystem;
-use agent_issue_tracker::store::json::{JsonStoreOptions, Maintenance, format};
+use agent_issue_tracker::store::Maintenance;
+use agent_issue_tracker::store::SqliteStore;
+use agent_issue_tracker::store::files::format::Document;
+use agent_issue_tracker::store::files::fs::RealFileSystem;
+use agent_issue_tracker::store::files::{StoreOptions, format};
 use agent_issue_tracker::tracker::{NewIssue, Probe, Tracker};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -81,13 +82,13 @@ pub fn runtime() -> Runtime {
 }
 
 /// Returns options of a store that publishes only on request.
-pub fn unpublished() -> JsonStoreOptions {
+pub fn unpublished() -> StoreOptions {
     let publish_after = Duration::from_secs(3600);
-    JsonStoreOptions { publish_after, last_publish_bytes: 0, ..JsonStoreOptions::default() }
+    StoreOptions { publish_after, last_publish_bytes: 0, ..StoreOptions::default() }
 }
 
-pub fn open(path: &Path, options: JsonStoreOptions) -> JsonStore {
-    JsonStore::with(path, Arc::new(RealFileSystem), options)
+pub fn open(path: &Path, options: StoreOptions) -> SqliteStore {
+    SqliteStore::with(path, Arc::new(RealFileSystem), options)
 }
 
 /// An open store with a log that publishes only on request. It has one issue more than its size.

@@ -4,7 +4,7 @@ use agent_issue_tracker::domain::{
     AgentName, AttributeValues, Attributes, Before, Classification, CommentText, Description,
     Event, EventKind, IssueId, Link, LinkKind, Timestamp, Title,
 };
-use agent_issue_tracker::store::json::format::Document;
+use agent_issue_tracker::store::files::format::Document;
 use chrono::Utc;
 use uuid::Uuid;
 

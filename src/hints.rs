@@ -80,6 +80,9 @@ pub fn for_store(error: &StoreError, names: &OperationNames) -> String {
             "{error}: run `ait doctor`; `ait backup --partial` saves what can be read, and `ait restore` starts over \
              from a backup"
         ),
+        StoreError::Earlier(directory) => format!(
+            "{error}: run `ait save` with the version that made it, and then move {directory} away"
+        ),
         StoreError::NetworkFileSystem(_) => format!("{error}: {NETWORK_FILE_SYSTEM}"),
         StoreError::Uncertain(_) => format!("{error} ({} shows it)", names.list),
         _ => error.to_string(),

@@ -40,12 +40,12 @@ use crate::domain::{
     CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Page,
     Query, RequiredClaim, Resolution, ReviewPolicy, Timestamp, Title,
 };
+pub use crate::store::Maintenance;
 use crate::store::backup::Difference;
 pub use crate::store::backup::{
     self, Backup, BackupContent, BackupError, BackupMetadata, IssueSample, OverwritePolicy,
     RestoreOutcome, RestoreResult, SaveOptions, Saved,
 };
-pub use crate::store::json::Maintenance;
 pub use crate::store::transfer::Compared;
 pub use crate::store::{
     ClaimObstacles, DURATION_BUCKETS_S, EventPosition, Events, IndexedIssues, NumberedEvent, Probe,

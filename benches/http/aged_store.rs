@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use agent_issue_tracker::domain::{
     AttributeValues, Attributes, Classification, EventKind, IssueId, Link, LinkKind, Priority,
 };
-use agent_issue_tracker::store::json::format::{self, Document};
+use agent_issue_tracker::store::files::format::{self, Document};
 use chrono::{TimeDelta, Utc};
 use uuid::Uuid;
 

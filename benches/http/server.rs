@@ -7,7 +7,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use agent_issue_tracker::store::json::paths::StorePaths;
+use agent_issue_tracker::store::files::paths::StorePaths;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -73,8 +73,7 @@ impl Server {
     pub fn settle(&self) {
         let paths = StorePaths::of(self.directory.path().join("issues.json"));
         for _ in 0..CHECKS {
-            if durable_number(&paths).is_none_or(|number| published_number(&paths) == Some(number))
-            {
+            if newest_number(&paths).is_none_or(|number| published_number(&paths) == Some(number)) {
                 return;
             }
             thread::sleep(BETWEEN_CHECKS);
@@ -99,10 +98,11 @@ impl Drop for Server {
     }
 }
 
-/// Returns the number of the newest durable event.
-fn durable_number(paths: &StorePaths) -> Option<u64> {
-    let mark = fs::read_to_string(paths.mark()).ok()?;
-    u64::from_str_radix(mark.split(' ').nth(3)?, 16).ok()
+/// Returns the number of the newest event.
+fn newest_number(paths: &StorePaths) -> Option<u64> {
+    let connection = rusqlite::Connection::open(paths.database()).ok()?;
+    let newest = connection.query_row("SELECT max(number) FROM events", [], |row| row.get(0));
+    newest.ok().flatten().map(i64::cast_unsigned)
 }
 
 /// Returns the number of the newest event in `issues.json`.

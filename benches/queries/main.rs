@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 use agent_issue_tracker::domain::{Order, Query, Timestamp};
 use agent_issue_tracker::query_language::{ParsedQuery, SavedQueries};
 use agent_issue_tracker::read_model::ReadModel;
-use agent_issue_tracker::store::json::format;
+use agent_issue_tracker::store::files::format;
 use agent_issue_tracker::store::transfer::{Transfer, TransferTarget};
-use agent_issue_tracker::store::{JsonStore, Store};
+use agent_issue_tracker::store::{SqliteStore, Store};
 use agent_issue_tracker::tracker::Tracker;
 use benches::{figures, fixture, issues};
 use chrono::Utc;
@@ -89,7 +89,8 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
         format::write(&issues::different(size), &mut file)?;
         file.flush()?;
         let runtime = fixture::runtime();
-        let mut stores: Vec<(&str, Arc<dyn Store>)> = vec![(FILES, Arc::new(JsonStore::new(path)))];
+        let mut stores: Vec<(&str, Arc<dyn Store>)> =
+            vec![(FILES, Arc::new(SqliteStore::new(path)))];
         if let Some(server) = &server {
             let target = open(&server.project());
             let source = Arc::clone(&stores[0].1);

@@ -14,7 +14,7 @@ use agent_issue_tracker::domain::{Classification, Comment, EventKind, Issue, Iss
 use agent_issue_tracker::mcp::McpOptions;
 use agent_issue_tracker::mcp::options::ReplyFormat;
 use agent_issue_tracker::mcp::reply::{List, ListedIssue, Reply, ReplyOptions, WholeIssue};
-use agent_issue_tracker::store::json::format::Document;
+use agent_issue_tracker::store::files::format::Document;
 use benches::figures::{percentile, timed, us};
 use benches::issues::{self, Filing};
 use chrono::Utc;

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use agent_issue_tracker::domain::{Order, Query};
-use agent_issue_tracker::store::{JsonStore, Store};
+use agent_issue_tracker::store::{SqliteStore, Store};
 use agent_issue_tracker::tracker::{ClaimKind, IndexedIssues};
 
 use crate::reads::PAGE;
@@ -36,7 +36,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
         assert!(runtime.block_on(claimed).expect("a store that can be changed").is_some());
     };
     let open = |fixture: &Fixture| {
-        let store = JsonStore::new(fixture.path());
+        let store = SqliteStore::new(fixture.path());
         runtime.block_on(store.counts()).expect("a valid store");
         store
     };

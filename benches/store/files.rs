@@ -1,6 +1,6 @@
 //! Occasional work: opening a store, publishing, and reading the changes of another process.
 
-use agent_issue_tracker::store::{JsonStore, Store};
+use agent_issue_tracker::store::{SqliteStore, Store};
 use divan::Bencher;
 
 use crate::SIZES;
@@ -33,7 +33,7 @@ fn open_without_log(bencher: Bencher, size: usize) {
     let (runtime, directory) = (fixture::runtime(), fixture::directory_with(size));
     let path = directory.path().join("issues.json");
     bencher.bench_local(|| {
-        let store = JsonStore::new(&path);
+        let store = SqliteStore::new(&path);
         runtime.block_on(store.counts()).expect("a valid file");
         store
     });
@@ -42,7 +42,7 @@ fn open_without_log(bencher: Bencher, size: usize) {
 fn measure_opening(bencher: Bencher, fixture: &Fixture) {
     let path = fixture.path();
     bencher.bench_local(|| {
-        let store = JsonStore::new(&path);
+        let store = SqliteStore::new(&path);
         fixture.runtime.block_on(store.counts()).expect("a valid store");
         store
     });

@@ -6,7 +6,6 @@
 //! cargo bench -p benches --bench store -- report       the targets, and the waits of callers in several processes
 //! cargo bench -p benches --bench store -- appends      a part of the report: a change and an append
 //! cargo bench -p benches --bench store -- attributes   claims and lists where every fifth issue is blocked
-//! cargo bench -p benches --bench store -- stalls       the waits during a publish and a snapshot
 //! cargo bench -p benches --bench store -- watch        the delay until another process is notified of a change
 //! cargo bench -p benches --bench store -- rows         the store in SQLite beside the log
 //! cargo bench -p benches --bench store -- wake         the delay until a waiting caller has claimed an issue
@@ -28,7 +27,6 @@ mod reads;
 mod report;
 mod rows;
 mod sqlite;
-mod stalls;
 mod wake;
 mod watch;
 mod worker;
@@ -40,12 +38,11 @@ use benches::fixture;
 /// A report, which prints its tables.
 type Report = fn(&mut dyn Write) -> io::Result<()>;
 
-const REPORTS: [(&str, Report); 7] = [
+const REPORTS: [(&str, Report); 6] = [
     ("report", report::report),
     ("appends", appends::report),
     ("attributes", attributes::report),
     ("rows", rows::report),
-    ("stalls", stalls::report),
     ("watch", watch::report),
     ("wake", wake::report),
 ];

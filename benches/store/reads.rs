@@ -5,7 +5,7 @@
 
 use agent_issue_tracker::domain::{Command, IssueRef, Order, Query, Timestamp};
 use agent_issue_tracker::store::State;
-use agent_issue_tracker::store::json::format;
+use agent_issue_tracker::store::files::format;
 use divan::{Bencher, black_box};
 
 use crate::SIZES;

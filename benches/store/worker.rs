@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use agent_issue_tracker::store::json::JsonStoreOptions;
+use agent_issue_tracker::store::files::StoreOptions;
 use agent_issue_tracker::store::{SqliteStore, Store};
 use agent_issue_tracker::tracker::{ClaimKind, Tracker};
 
@@ -98,7 +98,7 @@ pub fn run() -> bool {
 
 fn json(path: &Path, adds: usize, publishes: bool) {
     let runtime = fixture::runtime();
-    let options = if publishes { JsonStoreOptions::default() } else { fixture::unpublished() };
+    let options = if publishes { StoreOptions::default() } else { fixture::unpublished() };
     let tracker = Tracker::new(Arc::new(fixture::open(path, options)));
     let _watching = publishes.then(|| tracker.watch());
     runtime.block_on(tracker.counts()).expect("a valid store");

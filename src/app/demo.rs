@@ -9,7 +9,7 @@ use super::OpenStore;
 use crate::cli::{self, DemoArguments};
 use crate::config::Config;
 use crate::domain::Timestamp;
-use crate::store::json::JsonStoreOptions;
+use crate::store::files::StoreOptions;
 
 const EXAMPLE: &str = include_str!("../../issues.json.example");
 /// How long before now the last change of the example is, in milliseconds.
@@ -24,7 +24,7 @@ pub async fn demo(_command: &DemoArguments, config: &Config) -> Result<cli::Exit
     if config.database.is_some() {
         bail!("the example is a file: `ait --file demo.json demo` puts it into a queue of its own");
     }
-    let opened = OpenStore::new(config, JsonStoreOptions::for_cli());
+    let opened = OpenStore::new(config, StoreOptions::for_cli());
     let count = opened.tracker.counts().await?.total();
     opened.tracker.close().await;
     if count > 0 {

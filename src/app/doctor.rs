@@ -14,7 +14,7 @@ use crate::config::settings::FILE;
 use crate::config::{Config, FILE_NAME, StoreLocation};
 use crate::doctor::{CheckContext, ProjectContext, Settings};
 use crate::setup::HostEnv;
-use crate::store::json::JsonStoreOptions;
+use crate::store::files::StoreOptions;
 
 /// How long the doctor waits for the settings before it examines without them.
 const SETTINGS_WITHIN: Duration = Duration::from_millis(1_000);
@@ -42,13 +42,13 @@ pub async fn doctor(
     if let Ok(config) = &config
         && config.database.is_some()
     {
-        let opened = OpenStore::new(config, JsonStoreOptions::default());
+        let opened = OpenStore::new(config, StoreOptions::default());
         return run(command, context(config, opened, working_directory)).await;
     }
     let settings = config.map(|config| settings(&config));
     let allows_network = settings.as_ref().is_ok_and(|settings| settings.allows_network);
     // These options never read on the calling thread, so a hanging disk blocks only a background thread.
-    let options = JsonStoreOptions { allows_network, ..JsonStoreOptions::default() };
+    let options = StoreOptions { allows_network, ..StoreOptions::default() };
     let OpenStore { store, tracker, maintenance } = OpenStore::at(&path, options);
     let now = tracker.now();
     let database = None;

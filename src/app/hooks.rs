@@ -11,7 +11,7 @@ use form_urlencoded::Serializer;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{OpenStore, publish_in_background};
+use super::OpenStore;
 use crate::cli::{self, ClientHookArguments, HookAction, HookCallArguments, Output};
 use crate::config::settings::AGENT;
 use crate::config::{Config, Source, StoreLocation};
@@ -24,9 +24,9 @@ use crate::hooks::{
 use crate::port_probe;
 use crate::processes::{ProcessEntry, Registry};
 use crate::setup::{self, HookClient, HostEnv, SessionEvent};
-use crate::store::json::JsonStoreOptions;
-use crate::store::json::fs::{FileSystem, RealFileSystem};
-use crate::store::json::paths::StorePaths;
+use crate::store::files::StoreOptions;
+use crate::store::files::fs::{FileSystem, RealFileSystem};
+use crate::store::files::paths::StorePaths;
 use crate::tracker::Tracker;
 use crate::web::HOOK_TEXTS_PATH;
 
@@ -99,7 +99,7 @@ async fn called(
     if !is_there {
         return Ok(());
     }
-    let OpenStore { tracker, .. } = OpenStore::new(&config, JsonStoreOptions::for_hook(BUSY_AFTER));
+    let OpenStore { tracker, .. } = OpenStore::new(&config, StoreOptions::for_hook(BUSY_AFTER));
     let user = || AgentName::try_from(whoami::username().ok()?).ok();
     let agent = config.agent.as_ref();
     let is_of_call = |source: &Source| *source == Source::Variable(AGENT.variable);
@@ -111,8 +111,8 @@ async fn called(
         worker: agent.filter(|agent| is_of_call(&agent.source)).map(|agent| agent.value.clone()),
         author: agent.map(|agent| agent.value.clone()).or_else(user),
     };
-    if hooks::call(hook, &context).await? && !tracker.close().await {
-        publish_in_background(&config.location.path);
+    if hooks::call(hook, &context).await? {
+        tracker.close().await;
     }
     Ok(())
 }
@@ -172,7 +172,7 @@ async fn session(
         return Ok(());
     }
     let agent = config.agent.as_ref().map(|agent| &agent.value);
-    let options = JsonStoreOptions::for_hook(SESSION_BUSY_AFTER);
+    let options = StoreOptions::for_hook(SESSION_BUSY_AFTER);
     let OpenStore { tracker, .. } = OpenStore::new(&config, options);
     let told = match event {
         SessionEvent::SessionEnd => {
@@ -197,8 +197,8 @@ async fn session(
         output.flush()?;
     }
     let may_change = event.is_of_subagent() || event == SessionEvent::SessionEnd;
-    if may_change && !tracker.close().await {
-        publish_in_background(&config.location.path);
+    if may_change {
+        tracker.close().await;
     }
     Ok(())
 }
@@ -232,6 +232,6 @@ fn is_there(config: &Config) -> bool {
 }
 
 fn is_store(path: &Path) -> bool {
-    let has_log = |issues| StorePaths::of(issues).log.is_dir();
-    path.exists() || RealFileSystem.resolve(path).is_ok_and(has_log)
+    let has_database = |issues| StorePaths::of(issues).database().is_file();
+    path.exists() || RealFileSystem.resolve(path).is_ok_and(has_database)
 }

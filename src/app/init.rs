@@ -16,7 +16,7 @@ use crate::git::Git;
 use crate::hooks::{self, ASK_LIMIT, HooksDir, Operation};
 use crate::processes::Registry;
 use crate::setup::{HostEnv, Project};
-use crate::store::json::JsonStoreOptions;
+use crate::store::files::StoreOptions;
 
 /// Sets up the project around a directory, or removes that again.
 ///
@@ -88,8 +88,7 @@ async fn port(config: &Config, pins: &PortReservations) -> Result<u16> {
         Some((port, Source::Flag(_))) => Some(port),
         _ => None,
     };
-    let OpenStore { tracker, maintenance, .. } =
-        OpenStore::new(config, JsonStoreOptions::for_cli());
+    let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, StoreOptions::for_cli());
     let ports = Ports {
         wanted,
         is_guarded: config.token.is_some() || config.token_file.is_some(),

@@ -11,9 +11,9 @@ use super::OpenStore;
 use crate::cli::{self, DriverArguments, FieldConflict, Output, ResolveArguments, Resolved};
 use crate::config::Config;
 use crate::doctor::Conflict;
-use crate::store::json::JsonStoreOptions;
-use crate::store::json::inspect::{newest_segment, paths_of};
-use crate::store::json::merge_files::merge_files;
+use crate::store::files::StoreOptions;
+use crate::store::files::merge_files::merge_files;
+use crate::store::sqlite::inspect::{has_database, paths_of};
 
 /// Merges the versions that git gives a merge driver. If one of them is invalid, merges by line, and leaves a conflict.
 ///
@@ -70,13 +70,11 @@ pub async fn resolve(arguments: &ResolveArguments, config: &Config) -> Result<cl
     cli::report_resolved(arguments, Some(&resolved), output)
 }
 
-/// Merges the file into the log, if there is one, and the changes of the log into the file.
+/// Merges the file into the store, if it has a database, and the changes of the store into the file.
 async fn publish(config: &Config) -> Result<()> {
-    let has_log =
-        paths_of(&config.location.path).is_ok_and(|paths| newest_segment(&paths).is_some());
-    let OpenStore { tracker, maintenance, .. } =
-        OpenStore::new(config, JsonStoreOptions::for_cli());
-    if let Some(maintenance) = maintenance.filter(|_| has_log) {
+    let is_used = paths_of(&config.location.path).is_ok_and(|paths| has_database(&paths));
+    let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, StoreOptions::for_cli());
+    if let Some(maintenance) = maintenance.filter(|_| is_used) {
         maintenance
             .publish()
             .await

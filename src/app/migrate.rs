@@ -7,17 +7,17 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::{configured, open_database, publish_in_background};
+use super::{configured, open_database};
 use crate::cli::{self, MigrateArguments, Output, with_progress};
 use crate::config::{Config, FILE_NAME, StoreUrl};
 use crate::processes::Registry;
 use crate::setup::{self, HostEnv};
 use crate::small_file;
-use crate::store::JsonStore;
-use crate::store::json::JsonStoreOptions;
-use crate::store::json::fs::RealFileSystem;
-use crate::store::json::inspect::paths_of;
+use crate::store::files::StoreOptions;
+use crate::store::files::fs::RealFileSystem;
+use crate::store::sqlite::inspect::paths_of;
 use crate::store::transfer::{Transfer, TransferTarget, compare};
+use crate::store::{SqliteStore, Store};
 
 /// A store as the command line names it.
 enum StoreName {
@@ -57,9 +57,14 @@ pub async fn migrate(
     let (source, target) = (from.open(config)?, to.open(config)?);
     let compared = with_progress("comparing", compare(&*source, &*target)).await;
     source.close().await;
-    let is_published = target.close().await;
-    if let (StoreName::File(path), false) = (&to, is_published) {
-        publish_in_background(path);
+    target.close().await;
+    if let StoreName::File(path) = &to {
+        let options = configured(config, StoreOptions::for_many_changes());
+        let store = SqliteStore::with(path, Arc::new(RealFileSystem), options);
+        if let Err(error) = store.maintenance().publish().await {
+            tracing::warn!("issues.json is not written: {}", error.reason());
+        }
+        store.close().await;
     }
     let compared = compared.with_context(|| {
         let to = to.shown();
@@ -167,8 +172,8 @@ impl StoreName {
         match self {
             Self::Database(url) => open_database(url, config).map_err(|why| anyhow!(why)),
             Self::File(path) => {
-                let options = configured(config, JsonStoreOptions::for_many_changes());
-                Ok(Arc::new(JsonStore::with(path, Arc::new(RealFileSystem), options)))
+                let options = configured(config, StoreOptions::for_many_changes());
+                Ok(Arc::new(SqliteStore::with(path, Arc::new(RealFileSystem), options)))
             }
         }
     }
@@ -176,7 +181,7 @@ impl StoreName {
     /// Refuses a file that a live process uses. Of the processes that use a database, only the changes are noticed.
     fn refuse_if_in_use(&self) -> Result<()> {
         let Self::File(path) = self else { return Ok(()) };
-        let files = JsonStore::new(path).maintenance().files();
+        let files = SqliteStore::new(path).maintenance().files();
         let path = files.first().unwrap_or(path);
         let live = Registry::for_store(path).list_live_readonly().unwrap_or_default();
         let Some(process) = live.first() else { return Ok(()) };

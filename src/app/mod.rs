@@ -11,9 +11,7 @@ mod port;
 mod port_reservations;
 
 use std::io::IsTerminal;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{env, io, mem};
@@ -46,12 +44,12 @@ use crate::metrics::Metrics;
 use crate::processes::{ProcessKind, Registry};
 use crate::read_model::ReadModel;
 use crate::setup::{self, HostEnv, PROGRAM, is_work_tree};
-use crate::store::json::fs::RealFileSystem;
-use crate::store::json::{JsonStoreOptions, KeepEvents};
+use crate::store::files::fs::RealFileSystem;
+use crate::store::files::{KeepEvents, StoreOptions};
 use crate::store::transfer::TransferTarget;
-use crate::store::{JsonStore, Store, UnusableStore};
 #[cfg(feature = "postgres")]
 use crate::store::{Password, PostgresOptions, PostgresStore};
+use crate::store::{SqliteStore, Store, UnusableStore};
 use crate::token_file::TokenFile;
 use crate::tracker::{Maintenance, QuestionHook, Tracker};
 
@@ -129,7 +127,7 @@ pub async fn run(mut config: Config) -> Result<()> {
     }
     tracing::info!("store: {} ({})", config.store(), config.store_reason());
     let OpenStore { store, tracker, maintenance } =
-        OpenStore::new(&config, JsonStoreOptions::default());
+        OpenStore::new(&config, StoreOptions::default());
     let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
     let context = {
@@ -184,7 +182,7 @@ struct OpenStore {
 
 impl OpenStore {
     /// Opens the store of the settings. Reads nothing yet.
-    fn new(config: &Config, options: JsonStoreOptions) -> Self {
+    fn new(config: &Config, options: StoreOptions) -> Self {
         let options = configured(config, options);
         let opened = match (&config.store_problem, &config.database) {
             (Some(problem), _) => Self::of(Arc::new(UnusableStore::new(problem))),
@@ -217,8 +215,8 @@ impl OpenStore {
     }
 
     /// Opens the store in a file.
-    fn at(path: &Path, options: JsonStoreOptions) -> Self {
-        let store = JsonStore::with(path, Arc::new(RealFileSystem), options);
+    fn at(path: &Path, options: StoreOptions) -> Self {
+        let store = SqliteStore::with(path, Arc::new(RealFileSystem), options);
         let maintenance = Some(store.maintenance());
         Self { maintenance, ..Self::of(Arc::new(store)) }
     }
@@ -230,12 +228,12 @@ impl OpenStore {
 }
 
 /// Returns options for a store in files with the settings that concern it.
-fn configured(config: &Config, options: JsonStoreOptions) -> JsonStoreOptions {
+fn configured(config: &Config, options: StoreOptions) -> StoreOptions {
     let keep_events = config.keep_events.as_ref().map(|chosen| match chosen.value {
         KeptEvents::Bytes(bytes) => KeepEvents::Bytes(bytes),
         KeptEvents::Age(age) => KeepEvents::Age(age),
     });
-    JsonStoreOptions {
+    StoreOptions {
         allows_network: config.allows_network(),
         keep_events: keep_events.unwrap_or_default(),
         ..options
@@ -303,8 +301,8 @@ fn tokens(file: Option<&Sourced<FilePath>>, token: Option<&Sourced<Secret>>) -> 
 /// The command failed.
 pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli::ExitStatus> {
     let options = match command {
-        QueueCommand::Import(_) => JsonStoreOptions::for_many_changes(),
-        _ => JsonStoreOptions::for_cli(),
+        QueueCommand::Import(_) => StoreOptions::for_many_changes(),
+        _ => StoreOptions::for_cli(),
     };
     let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, options);
     let _process = match command.process_kind() {
@@ -324,9 +322,7 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
     };
     let mut output = Output::stdout();
     let ended = cli::run(command, &context, &mut output).await;
-    // What `ait save` could not publish, another process cannot publish, either.
-    let file = Some(&*config.location.path).filter(|_| !matches!(command, QueueCommand::Save(_)));
-    finish(tracker, file, ended, &mut output).await
+    finish(tracker, ended, &mut output).await
 }
 
 /// Shows the state of the store and its live processes.
@@ -335,8 +331,7 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
 ///
 /// The store cannot be read.
 pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::ExitStatus> {
-    let OpenStore { tracker, maintenance, .. } =
-        OpenStore::new(config, JsonStoreOptions::for_cli());
+    let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, StoreOptions::for_cli());
     let file = http_server::file_of(maintenance.as_ref(), config).await;
     let mut output = Output::stdout();
     let store = maintenance.map_or_else(|| config.store(), |_| file.display().to_string());
@@ -350,7 +345,7 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
     let unused = unused.as_deref();
     let shown = ShownStore { store: &store, reason: &reason, registry, unused };
     let ended = cli::show_status(command, &tracker, shown, &mut output).await;
-    finish(tracker, Some(&config.location.path), ended, &mut output).await
+    finish(tracker, ended, &mut output).await
 }
 
 /// Opens the web UI of the store in the browser.
@@ -359,7 +354,7 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
 ///
 /// No process serves it.
 pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::ExitStatus> {
-    let opened = OpenStore::new(config, JsonStoreOptions::for_cli());
+    let opened = OpenStore::new(config, StoreOptions::for_cli());
     let issue = match &command.id {
         Some(id) => Some(opened.tracker.get_issue(id.clone()).await?.id),
         None => None,
@@ -374,21 +369,15 @@ pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::
     cli::open_page(command, issue, served, port, &name, &mut Output::stdout()).await
 }
 
-/// Ends a command: flushes its output and closes the store. `file` is what another process is to publish if there is no
-/// time for that.
+/// Ends a command: flushes its output and closes the store.
 async fn finish(
     tracker: Tracker,
-    file: Option<&Path>,
     ended: Result<cli::ExitStatus>,
     output: &mut Output,
 ) -> Result<cli::ExitStatus> {
     // Flush after a failure, too: the output up to there is valid.
     let flushed = output.flush();
-    if !tracker.close().await
-        && let Some(file) = file
-    {
-        publish_in_background(file);
-    }
+    tracker.close().await;
     // The process is about to end: freeing many issues one by one would only take time.
     mem::forget(tracker);
     match (ended, flushed) {
@@ -397,29 +386,6 @@ async fn finish(
             Err(error.context("the command succeeded, but its output cannot be written"))
         }
         (ended, _) => ended,
-    }
-}
-
-/// Publishes a large `issues.json` in another process, so that the user need not wait. Leaves it to a server or to the
-/// process that another command started, if there is one.
-fn publish_in_background(store: &Path) {
-    let maintenance = JsonStore::new(store).maintenance();
-    let registry = Registry::for_store(maintenance.files().first().map_or(store, PathBuf::as_path));
-    let live = registry.list_live_readonly().unwrap_or_default();
-    if live.iter().any(|process| process.kind.is_server()) || maintenance.lock_as_saver().is_none()
-    {
-        return;
-    }
-    let saving = env::current_exe().and_then(|program| {
-        let mut command = Command::new(program);
-        command.arg("--file").arg(store).args(cli::SAVE_WHEN_QUIET);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Ctrl-C in the terminal must not end the publishing process.
-        command.process_group(0);
-        command.spawn()
-    });
-    if let Err(error) = saving {
-        tracing::warn!("issues.json is out of date ({error}); run `ait save` to publish it");
     }
 }
 
@@ -439,7 +405,11 @@ impl App {
     /// Serves HTTP only, for people, service managers and agents that connect by URL. Any failure is fatal.
     async fn serve_http(self, access: AccessPolicy, shutdown: CancellationToken) -> Result<()> {
         let counts = tokio::select! {
-            counts = self.tracker.counts() => counts?,
+            counts = self.tracker.counts() => match counts {
+                // The pages say what is damaged.
+                Err(error) if error.is_damage() => Counts::default(),
+                counts => counts?,
+            },
             // A large store takes a moment to read, and a signal must end the process at once.
             () = shutdown.cancelled() => return Ok(()),
         };

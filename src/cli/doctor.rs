@@ -94,12 +94,11 @@ async fn salvage(
 }
 
 fn write_salvaged(salvaged: &Salvaged, output: &mut Output) -> Result<()> {
-    let Salvaged { file, issues, issues_read, changes_made, lost } = salvaged;
+    let Salvaged { file, issues, issues_read, rows_read, lost } = salvaged;
     let name = sanitize::line(&file.display().to_string());
     let issues = super::backup::issues(*issues);
-    let changes = counted(*changes_made, "change", "changes");
     output.line(format_args!(
-        "saved {issues} in {} ({issues_read} read in issues.json, and {changes} in the log)",
+        "saved {issues} in {} ({issues_read} read in issues.json, and {rows_read} in the database)",
         output.styled(STRONG, name)
     ))?;
     for what in lost {

@@ -110,7 +110,6 @@ pub use open::{Arguments as OpenArguments, run as open_page};
 pub use options::{own_name, with_excluding_terms};
 pub use output::{Output, is_closed_pipe};
 pub use progress::with_progress;
-pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;
 pub use status::{Arguments as StatusArguments, ShownStore, run as show_status};
 pub use usage_error::explain as explain_usage;
 pub use welcome::{Welcome, greet};

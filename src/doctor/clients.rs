@@ -21,7 +21,7 @@ use crate::domain::text::counted;
 use crate::port_probe;
 use crate::setup::clients::CODEX;
 use crate::setup::{ClientEntry, Consent, Damaged, Transport, asks, entries, is_program};
-use crate::store::json::inspect::paths_of;
+use crate::store::sqlite::inspect::paths_of;
 
 /// The limits on the time and the size of a program's `--version` output.
 const VERSION_WITHIN: Duration = Duration::from_millis(1_000);

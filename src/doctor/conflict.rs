@@ -9,10 +9,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::store::json::format;
-use crate::store::json::fs::directory_of;
-use crate::store::json::inspect::paths_of;
-use crate::store::json::merge_files::{InvalidSide, MergedFile, merge_files};
+use crate::store::files::format;
+use crate::store::files::fs::directory_of;
+use crate::store::files::merge_files::{InvalidSide, MergedFile, merge_files};
+use crate::store::sqlite::inspect::paths_of;
 
 /// Why a conflict is not resolved.
 #[derive(Debug, thiserror::Error)]

@@ -11,9 +11,9 @@ use rustix::io::Errno;
 use super::report::quoted;
 use super::{Check, CheckContext, Finding};
 use crate::hints;
-use crate::store::json::fs::{FileSystem, FileSystemKind, RealFileSystem, directory_of};
-use crate::store::json::inspect::{self, paths_of};
-use crate::store::json::lock_check::{LOCKS_NOTHING, NETWORK_RISK, OWN_MOUNT, OWN_MOUNT_WAY_OUT};
+use crate::store::files::fs::{FileSystem, FileSystemKind, RealFileSystem, directory_of};
+use crate::store::files::lock_check::{LOCKS_NOTHING, NETWORK_RISK, OWN_MOUNT, OWN_MOUNT_WAY_OUT};
+use crate::store::sqlite::inspect::{self, paths_of};
 use crate::store::{Probe, StoreError};
 
 /// How long to wait for the commit lock, and the interval between attempts.
@@ -47,7 +47,7 @@ pub(super) async fn writable(context: &CheckContext) -> Vec<Finding> {
         }
         Err(StoreError::Unreadable(_)) => Finding::skipped(check, "the files cannot be read"),
         Err(error) if error.is_damage() => {
-            Finding::skipped(check, "the log is damaged: see `journal`")
+            Finding::skipped(check, "the database is damaged: see `journal`")
         }
         Err(error) => {
             let problem = Finding::problem(check, error.to_string());
@@ -116,15 +116,13 @@ fn lock_of(context: &CheckContext) -> Finding {
     let Ok(paths) = paths_of(&context.path) else {
         return Finding::skipped(check, "the directory of the store cannot be found");
     };
-    // A commit locks the newest segment of the log.
-    let Some(path) = inspect::newest_segment(&paths) else {
-        return Finding::ok(check, "there is no log yet; the first change creates it");
-    };
+    // The lock under which processes take turns.
+    let path = paths.turn_lock();
     // The file is never created here. It is opened for reading, which needs no write permission.
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Finding::ok(check, "there is no log yet; the first change creates it");
+            return Finding::ok(check, "there is no database yet; the first change creates it");
         }
         Err(error) => {
             return Finding::problem(
@@ -134,6 +132,10 @@ fn lock_of(context: &CheckContext) -> Finding {
             .fix(format!("let this user read and write it: `ls -l {}`", quoted(&path)));
         }
     };
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        let why = format!("{} is a directory, not a regular file", path.display());
+        return Finding::problem(check, why).fix(format!("`rmdir {}`", quoted(&path)));
+    }
     let begun = Instant::now();
     loop {
         match file.try_lock() {
@@ -218,7 +220,7 @@ fn holder(_file: &File) -> Option<(u32, String)> {
 
 pub(super) fn space(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Space;
-    let used = paths_of(&context.path).map_or(0, |paths| inspect::rendered_bytes(&paths));
+    let used = paths_of(&context.path).map_or(0, |paths| inspect::used_bytes(&paths));
     vec![match free(directory_of(&context.path)) {
         None => Finding::skipped(check, "the free space is unknown"),
         Some(free) => room(free, used),

@@ -10,9 +10,9 @@ use super::{Check, CheckContext, Finding, Repair, worktree_copy};
 use crate::domain::text::counted;
 use crate::processes::Registry;
 use crate::setup::is_work_tree;
-use crate::store::json::fs::directory_of;
-use crate::store::json::inspect::{self, Leftovers, paths_of};
-use crate::store::json::paths::StorePaths;
+use crate::store::files::fs::directory_of;
+use crate::store::files::paths::StorePaths;
+use crate::store::sqlite::inspect::{self, Leftovers, paths_of};
 
 /// The limits on the number and the depth of directory entries in the search for other stores.
 const MAX_ENTRIES: usize = 20_000;
@@ -92,7 +92,7 @@ pub(super) fn other_stores(context: &CheckContext) -> Vec<Finding> {
         path.file_name() == Some(name) && !is_used && is_store(path) && !is_moved(path)
     };
     let mut others: Vec<_> = inside(&root).into_iter().filter(is_other).collect();
-    // A copy that git checked out into another worktree is unused; one with a log was used.
+    // A copy that git checked out into another worktree is unused; one with a database was used.
     let of_worktrees = worktrees(&root).into_iter().flat_map(|tree| inside(&tree));
     others.extend(of_worktrees.filter(is_other).filter(|path| was_used(path)));
     others.sort();
@@ -175,5 +175,5 @@ fn is_store(path: &Path) -> bool {
 }
 
 fn was_used(path: &Path) -> bool {
-    paths_of(path).is_ok_and(|paths| inspect::newest_segment(&paths).is_some())
+    paths_of(path).is_ok_and(|paths| inspect::has_database(&paths))
 }

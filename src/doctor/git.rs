@@ -12,9 +12,9 @@ use crate::git::Git;
 use crate::hints;
 use crate::hooks::{self, ASK_LIMIT, HookState, HookStatus, HooksDir};
 use crate::setup::{self, PROGRAM, WORKTREES, edit::gitignore, merge_driver};
-use crate::store::json::fs::directory_of;
-use crate::store::json::inspect::{newest_segment, paths_of};
-use crate::store::json::paths::{DIRECTORY, StorePaths};
+use crate::store::files::fs::directory_of;
+use crate::store::files::paths::{DIRECTORY, StorePaths};
+use crate::store::sqlite::inspect::{has_database, paths_of};
 
 pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let mut findings = ignored(context);
@@ -128,12 +128,12 @@ pub(super) fn program(context: &CheckContext) -> String {
 /// Returns the names of the files to ignore, relative to the directory of the store.
 fn names(paths: &StorePaths) -> Vec<String> {
     let directory = directory_of(&paths.issues);
-    // The log directory has its own .gitignore, which covers all of it.
-    let segment = newest_segment(paths);
+    // The directory of the store has its own .gitignore, which covers all of it.
+    let database = has_database(paths).then(|| paths.database());
     let name =
         |file: PathBuf| Some(file.strip_prefix(directory).ok()?.to_string_lossy().into_owned());
     let worktrees = directory.join(WORKTREES).is_dir().then(|| WORKTREES.to_owned());
-    segment.and_then(name).into_iter().chain(worktrees).collect()
+    database.and_then(name).into_iter().chain(worktrees).collect()
 }
 
 /// Returns the paths to look for among the tracked files.

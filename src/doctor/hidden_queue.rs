@@ -6,14 +6,14 @@ use std::process::Stdio;
 
 use super::report::quoted;
 use crate::setup::is_work_tree;
-use crate::store::json::fs::directory_of;
-use crate::store::json::inspect::paths_of;
+use crate::store::files::fs::directory_of;
+use crate::store::sqlite::inspect::paths_of;
 
 /// Returns why a new store must not begin at a path: git has the issues of the team, and they would look as if there
 /// were none. Returns `None` if the store exists already, or git tracks no issues.
 pub fn hidden_queue(path: &Path, is_named: bool, working_directory: &Path) -> Option<String> {
     let paths = paths_of(path).ok()?;
-    if paths.issues.exists() || paths.log.is_dir() {
+    if paths.issues.exists() || paths.database().is_file() {
         return None;
     }
     let file = &paths.issues;

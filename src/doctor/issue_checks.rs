@@ -9,7 +9,7 @@ use crate::domain::{ActionKind, Issue, Lease, Status, Timestamp};
 use crate::span;
 use crate::store::State;
 use crate::store::clients::Clients;
-use crate::store::json::inspect::Inspection;
+use crate::store::sqlite::inspect::Inspection;
 
 use super::{Check, Finding, link_checks};
 
@@ -30,8 +30,11 @@ pub(super) fn examine(found: &Inspection, clients: &dyn Clients, now: Timestamp)
         return all.map(skipped).into();
     };
     let issues: Vec<Arc<Issue>> = state.issues.issues().collect();
-    let files = [("issues.json", found.issues_file), ("the log", found.newest_segment)];
-    let files = files.iter().filter_map(|(name, file)| Some((*name, (*file)?.modified)));
+    let files = [
+        ("issues.json", found.issues_file.map(|file| file.modified)),
+        ("the database", found.database.as_ref().and_then(|database| database.modified)),
+    ];
+    let files = files.into_iter().filter_map(|(name, modified)| Some((name, modified?)));
     vec![
         check_histories(&issues),
         claims(&issues, gone_clients(state, clients), now),

@@ -35,9 +35,9 @@ use tokio::time::{Instant, timeout_at};
 use self::repairs::repair;
 use crate::domain::Timestamp;
 use crate::setup::HostEnv;
+use crate::store::Maintenance;
 use crate::store::Store;
-use crate::store::json::Maintenance;
-use crate::store::json::inspect::paths_of;
+use crate::store::sqlite::inspect::paths_of;
 
 pub use access::Settings;
 pub use conflict::Conflict;

@@ -11,7 +11,7 @@ use super::{Check, CheckContext, Finding, PROBE_TIMEOUT, Settings};
 use crate::port_probe::{self, ProbeResponse};
 use crate::processes::{ProcessEntry, Registry};
 use crate::store::StoreId;
-use crate::store::json::inspect::paths_of;
+use crate::store::sqlite::inspect::paths_of;
 
 pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
     let path = context.path.clone();

@@ -3,7 +3,7 @@
 use super::{Check, CheckContext, Finding, Repair};
 use crate::domain::text::counted;
 use crate::setup::{self, FileChange, InstalledSetup, SetupError, SetupStatus};
-use crate::store::json::inspect::paths_of;
+use crate::store::sqlite::inspect::paths_of;
 
 pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Prompts;

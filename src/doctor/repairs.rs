@@ -12,10 +12,10 @@ use crate::domain::text::counted;
 use crate::processes::Registry;
 use crate::setup::merge_driver;
 use crate::store::backup::{BackupError, SaveOptions};
-use crate::store::json::fs::directory_of;
-use crate::store::json::inspect::{self, OpenError, paths_of};
-use crate::store::json::paths::StorePaths;
-use crate::store::json::salvage as salvaging;
+use crate::store::files::fs::directory_of;
+use crate::store::files::paths::StorePaths;
+use crate::store::sqlite::inspect::{self, OpenError, paths_of};
+use crate::store::sqlite::salvage as salvaging;
 
 /// The outcome of one repair.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -39,8 +39,8 @@ pub struct Salvaged {
     pub issues: usize,
     /// The number of issues read from `issues.json`.
     pub issues_read: usize,
-    /// The number of events applied from the log.
-    pub changes_made: usize,
+    /// The number of issues read from the database.
+    pub rows_read: usize,
     /// Descriptions of what was lost.
     pub lost: Vec<String>,
 }
@@ -98,8 +98,8 @@ async fn publish_again(context: &CheckContext) -> Result<Option<String>, String>
     let before = fingerprint(&paths);
     publish(context).await?;
     let what = match (before, fingerprint(&paths)) {
-        (None, Some(_)) => "rewrote issues.json from the log",
-        (before, after) if before != after => "brought issues.json up to date with the log",
+        (None, Some(_)) => "rewrote issues.json from the database",
+        (before, after) if before != after => "brought issues.json up to date with the database",
         _ => return Ok(None),
     };
     Ok(Some(what.to_owned()))
@@ -123,7 +123,7 @@ async fn resolve(context: &CheckContext) -> Result<Option<String>, String> {
         return Ok(None);
     };
     let paths = paths_of(&context.path).map_err(|error| error.to_string())?;
-    if inspect::newest_segment(&paths).is_some() {
+    if inspect::has_database(&paths) {
         publish(context).await?;
     }
     conflict.stage().map_err(|error| error.to_string())?;
@@ -196,10 +196,10 @@ fn protect(file: &Path) -> io::Result<()> {
 pub fn salvage(context: &CheckContext, target: &Path) -> Result<Salvaged, SalvageError> {
     let paths = paths_of(&context.path)?;
     let salvaged = salvaging::salvage(&context.path)?;
-    let (issues_read, changes_made) = (salvaged.issues_read, salvaged.changes_made);
+    let (issues_read, rows_read) = (salvaged.issues_read, salvaged.rows_read);
     let (issues, lost) = (salvaged.document.issues.len(), salvaged.lost.clone());
     let store = vec![paths.issues, paths.directory];
     let saving = SaveOptions { path: target.to_owned(), replaces: false, store, now: context.now };
     saving.save(&salvaged.into_backup())?;
-    Ok(Salvaged { file: target.to_owned(), issues, issues_read, changes_made, lost })
+    Ok(Salvaged { file: target.to_owned(), issues, issues_read, rows_read, lost })
 }

@@ -33,7 +33,7 @@ string_enum! {
         Valid = "valid",
         /// No two issues share an id.
         Ids = "ids",
-        /// The log is intact, its snapshots match it, and `issues.json` follows it.
+        /// The database is sound, and `issues.json` follows it.
         Journal = "journal",
         /// Histories are consistent.
         Histories = "histories",

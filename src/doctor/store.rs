@@ -6,8 +6,9 @@ use super::report::quoted;
 use super::{Check, CheckContext, Conflict, Finding, Repair, hidden_queue, issue_checks};
 use crate::domain::text::counted;
 use crate::hints;
-use crate::store::json::inspect::{
-    self, FileStanding, Inspection, LogCheck, LogFault, OpenError, Repeated,
+use crate::store::StoreError;
+use crate::store::sqlite::inspect::{
+    self, DatabaseCheck, FileStanding, InspectError, Inspection, OpenError, Repeated,
 };
 
 /// The checks of [`examine`]; all of them read the files.
@@ -25,13 +26,11 @@ pub(super) const CHECKS: [Check; 10] = [
 ];
 const SALVAGE: &str = "`ait doctor --salvage NEW.json` saves what can be read";
 const RESTORE: &str = "`ait restore BACKUP --force` goes back to a backup";
-/// The time limit for checking old segments of a long log.
-const LOG_WITHIN: Duration = Duration::from_millis(2_000);
-/// How long `issues.json` may lag behind the log before the doctor warns.
+/// How long `issues.json` may lag behind the database before the doctor warns.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
-    let found = match inspect::inspect(&context.path, LOG_WITHIN) {
+    let found = match inspect::inspect(&context.path) {
         Ok(found) => found,
         Err(error) => {
             let skipped = |check: &Check| {
@@ -45,7 +44,7 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
         readable(&found, context),
         valid(&found, context),
         ids(&found.repeated),
-        log(&found, context),
+        database(&found, context),
     ];
     findings.extend(issue_checks::examine(&found, &*context.store.clients(), context.now));
     findings
@@ -63,9 +62,12 @@ fn readable(found: &Inspection, context: &CheckContext) -> Finding {
         return finding.fix(permit(&found.paths.issues));
     }
     match &found.state {
-        Err(OpenError::Format { .. }) => Finding::ok(check, "the files can be read"),
-        Err(error) => unreadable(error),
-        Ok(_) if found.log.is_none() && found.issues_file.is_none() => Finding::ok(
+        Err(InspectError::File(OpenError::Format { .. })) => {
+            Finding::ok(check, "the files can be read")
+        }
+        Err(InspectError::File(error)) => unreadable(error),
+        Err(InspectError::Database(error)) => unreadable_database(error),
+        Ok(_) if found.database.is_none() && found.issues_file.is_none() => Finding::ok(
             check,
             format!("there is no {} yet; the first issue creates it", found.paths.issues.display()),
         ),
@@ -92,30 +94,31 @@ fn unreadable(error: &OpenError) -> Finding {
         OpenError::Format { path, source } => {
             Finding::problem(check, format!("{}, {source}", path.display())).fix("correct it there")
         }
-        OpenError::Newer(path) => {
-            let file = path.display();
-            Finding::problem(check, format!("a newer version of ait wrote {file}"))
-                .fix("update this ait")
-        }
-        OpenError::NoSnapshot { directory, why } => Finding::problem(
-            check,
-            format!(
-                "no snapshot in {} is usable, and the log cannot be replayed without one: {why}",
-                directory.display()
-            ),
-        )
-        .fix(start_over()),
-        OpenError::Segment { path, why } => {
-            Finding::problem(check, format!("{}: {why}", path.display())).fix(start_over())
-        }
     }
+}
+
+fn unreadable_database(error: &StoreError) -> Finding {
+    let problem = Finding::problem(Check::Readable, error.to_string());
+    match error {
+        StoreError::Newer(_) => problem.fix("update this ait"),
+        StoreError::Earlier(directory) => problem.fix(earlier(directory)),
+        StoreError::Damaged(_) | StoreError::Corrupt(_) => problem.fix(start_over()),
+        _ => problem.fix("try again; `ait status` shows the processes that use the store"),
+    }
+}
+
+/// Says how the issues of a store of an earlier version come into this one.
+fn earlier(directory: &str) -> String {
+    format!(
+        "run `ait save` with the version that made it, and then `mv {directory} {directory}.earlier`"
+    )
 }
 
 fn permit(path: &std::path::Path) -> String {
     format!("check `ls -ld {}`, and let this user read it", quoted(path))
 }
 
-/// Returns the fix for a damaged log.
+/// Returns the fix for a damaged database.
 fn start_over() -> String {
     format!("{RESTORE}; without one, {SALVAGE}, and `ait restore NEW.json --force` restores them")
 }
@@ -134,7 +137,7 @@ fn valid(found: &Inspection, context: &CheckContext) -> Finding {
         }
         return finding.fix(match &found.state {
             Ok(_) => format!(
-                "{edit}; or, since the log has all changes of the agents, move it away (`mv {file} {file}.broken`) and \
+                "{edit}; or, since the database has all changes of the agents, move it away (`mv {file} {file}.broken`) and \
                  rewrite it (`ait save`)"
             ),
             Err(_) => format!("{edit}, or {RESTORE}, or {SALVAGE}"),
@@ -145,7 +148,7 @@ fn valid(found: &Inspection, context: &CheckContext) -> Finding {
             format!("issues.json has {links} hard links, and replacing it would separate them");
         let fix =
             format!("keep only one: `find . -samefile {file}` lists those below this directory");
-        return match found.log {
+        return match found.database {
             Some(_) => Finding::warning(check, format!("{reason}: it is not updated")),
             None => Finding::problem(check, format!("{reason}: every change is refused")),
         }
@@ -183,19 +186,23 @@ fn ids(repeated: &[Repeated]) -> Finding {
     Finding::problem(check, reason).about(about).fix(fix)
 }
 
-/// Checks the log, and whether `issues.json` follows it.
-fn log(found: &Inspection, context: &CheckContext) -> Finding {
+/// Checks the database, and whether `issues.json` follows it.
+fn database(found: &Inspection, context: &CheckContext) -> Finding {
     let check = Check::Journal;
-    let Some(log) = &found.log else {
-        return Finding::ok(check, "there is no log yet: issues.json contains everything");
+    let Some(database) = &found.database else {
+        return match &found.state {
+            Err(InspectError::Database(_)) => {
+                Finding::skipped(check, "the database cannot be checked: see `readable`")
+            }
+            _ => Finding::ok(check, "there is no database yet: issues.json contains everything"),
+        };
     };
-    if !log.faults.is_empty() {
-        return faulty(found, log);
+    if !database.faults.is_empty() {
+        return faulty(database);
     }
-    let ok =
-        |what: &str| Finding::ok(check, format!("intact, {}{}{what}", numbers(log), torn(log)));
+    let ok = |what: &str| Finding::ok(check, format!("intact, {}{what}", numbers(database)));
     let told = |finding: Finding| {
-        finding.about([format!("the log is intact, {}{}", numbers(log), torn(log))])
+        finding.about([format!("the database is intact, {}", numbers(database))])
     };
     match &found.standing {
         FileStanding::UpToDate | FileStanding::Alone => ok("; issues.json is up to date"),
@@ -204,13 +211,13 @@ fn log(found: &Inspection, context: &CheckContext) -> Finding {
         }
         FileStanding::Behind(count) => {
             let reason =
-                format!("issues.json lacks the last {}, which the log has", events(*count));
+                format!("issues.json lacks the last {}, which the database has", events(*count));
             told(Finding::warning(check, reason))
                 .fix("`ait save`, or `ait doctor --fix`")
                 .repaired_by(Repair::Settle)
         }
         FileStanding::Missing | FileStanding::Unwritten => {
-            told(Finding::warning(check, "issues.json is gone; the log contains everything"))
+            told(Finding::warning(check, "issues.json is gone; the database contains everything"))
                 .fix("`ait save`, or `ait doctor --fix`, rewrites it")
                 .repaired_by(Repair::Settle)
         }
@@ -223,13 +230,13 @@ fn log(found: &Inspection, context: &CheckContext) -> Finding {
         FileStanding::Older(count) => {
             let issues = counted(*count, "issue", "issues");
             ok(&format!(
-                "; issues.json has another version of {issues}, which contains nothing newer than the log; the next \
+                "; issues.json has another version of {issues}, which contains nothing newer than the database; the next \
                  change rewrites the file"
             ))
         }
         FileStanding::Unreadable(_) | FileStanding::Invalid(_) => ok(""),
         FileStanding::Unknown => {
-            Finding::skipped(check, "the log cannot be checked: see `readable`")
+            Finding::skipped(check, "the database cannot be checked: see `readable`")
         }
         FileStanding::Foreign | FileStanding::Ahead(_) | FileStanding::Differs(..) => {
             told(strange(&found.standing, context))
@@ -237,13 +244,13 @@ fn log(found: &Inspection, context: &CheckContext) -> Finding {
     }
 }
 
-/// Reports an `issues.json` that does not match the log.
+/// Reports an `issues.json` that does not match the database.
 fn strange(standing: &FileStanding, context: &CheckContext) -> Finding {
     let (check, file) = (Check::Journal, quoted(&context.path));
     match standing {
         FileStanding::Foreign => Finding::problem(
             check,
-            "issues.json has none of the issues of the log, so it is not treated as an edit",
+            "issues.json has none of the issues of the database, so it is not treated as an edit",
         )
         .fix(format!(
             "move it away (`mv {file} other.json`) and publish issues.json again (`ait save`); `ait import \
@@ -251,7 +258,7 @@ fn strange(standing: &FileStanding, context: &CheckContext) -> Finding {
         )),
         FileStanding::Ahead(number) => Finding::problem(
             check,
-            format!("issues.json contains event {number}, which the log lacks: the log was replaced with an older one"),
+            format!("issues.json contains event {number}, which the database lacks: it was replaced with an older one"),
         )
         .fix("put the newer .ait directory back; without it, copy issues.json elsewhere and `ait restore` the copy"),
         FileStanding::Differs(issues, count) => {
@@ -260,91 +267,48 @@ fn strange(standing: &FileStanding, context: &CheckContext) -> Finding {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             Finding::problem(
                 check,
-                format!("issues.json was published at the last event, but differs from the replayed \
-                     log: {}{more}", ids.join(", ")),
+                format!("issues.json was published at the last event, but differs from the \
+                     database: {}{more}", ids.join(", ")),
             )
-            .fix("compare issues.json with `ait show ID`: the log wins; save issues.json again to have it merged")
+            .fix("compare issues.json with `ait show ID`: the database wins; save issues.json again to have it merged")
         }
         _ => Finding::skipped(check, "it was not compared"),
     }
 }
 
-/// Reports a log with faults.
-fn faulty(found: &Inspection, log: &LogCheck) -> Finding {
+/// Reports a database with faults.
+fn faulty(database: &DatabaseCheck) -> Finding {
     let check = Check::Journal;
-    let is_newer = log.faults.iter().any(|fault| matches!(fault, LogFault::Newer(_)));
-    let is_forged = log.faults.iter().any(|fault| matches!(fault, LogFault::Event { .. }));
-    let is_closed = found.state.is_err() || found.damage.is_some();
-    let reason = match &log.faults[..] {
-        [only] => only.to_string(),
-        faults => format!("the log has {} faults", faults.len()),
+    let reason = match &database.faults[..] {
+        [only] => only.clone(),
+        faults => format!("the database has {} faults", faults.len()),
     };
-    let about = log.faults.iter().filter(|_| log.faults.len() > 1).map(ToString::to_string);
-    let about = about.chain([format!("the readable part of the log: {}", numbers(log))]);
-    let problem = |reason: String| Finding::problem(check, reason);
-    if is_newer {
-        return problem(format!("{reason}; the store is read-only"))
-            .about(about)
-            .fix("update this ait");
+    let about = database.faults.iter().filter(|_| database.faults.len() > 1).cloned();
+    let about = about.chain([format!("what can be read of the database: {}", numbers(database))]);
+    if database.is_of_other_version {
+        let problem = Finding::problem(check, format!("{reason}; the store is read-only"));
+        return problem.about(about).fix("update this ait");
     }
-    if is_closed {
-        let reads =
-            if found.state.is_ok() { "the store is read-only" } else { "nothing can be read" };
-        return problem(format!("{reason}; {reads}")).about(about).fix(start_over());
-    }
-    if is_forged {
-        return problem(reason).about(about).fix(
-            "another program wrote to the log, or ait has a bug: see the issue with `ait show ID` and \
-             `ait log`, and correct it with `ait return ID --force -m WHY`",
-        );
-    }
-    // The events after the newest snapshot are intact.
-    Finding::warning(check, format!("{reason}; the issues themselves are complete"))
-        .about(about)
-        .fix("the issues need no repair (`ait backup` saves them); part of the older history in the log is lost")
+    Finding::problem(check, reason).about(about).fix(start_over())
 }
 
-/// Describes the log in numbers.
-fn numbers(log: &LogCheck) -> String {
-    let segments = counted(log.segments, "segment", "segments");
-    let range = match log.events {
+/// Describes the database in numbers.
+fn numbers(database: &DatabaseCheck) -> String {
+    let range = match database.events {
         0 => String::new(),
-        _ => format!(" ({} to {})", log.first, log.last.number),
+        _ => format!(" ({} to {})", database.first, database.last),
     };
-    let replayed = match log.replayed_from {
-        Some(number) if number >= log.first => format!(", replayed from {}", number + 1),
-        _ => String::new(),
-    };
-    let unexamined = match log.unexamined {
-        0 => String::new(),
-        count => format!(", excluding the {}", counted(count, "oldest segment", "oldest segments")),
-    };
-    format!(
-        "{}{range}{replayed}, {} bytes in {segments}{unexamined}",
-        events(log.events),
-        log.bytes
-    )
+    format!("{}{range}, {} bytes", events(database.events), database.bytes)
 }
 
 fn events(count: u64) -> String {
     counted(usize::try_from(count).unwrap_or(usize::MAX), "event", "events")
 }
 
-/// Describes a torn end of the log, which is not a fault.
-fn torn(log: &LogCheck) -> String {
-    let Some(torn) = &log.torn else { return String::new() };
-    format!(
-        "; the last {} bytes of {}, from byte {} on, were torn when a process died: their changes were \
-         never confirmed, and the next change begins a new segment",
-        torn.length_bytes,
-        torn.path.display(),
-        torn.offset
-    )
-}
-
-/// Returns true if the log was written so recently that `issues.json` is about to be published.
+/// Returns true if the database was written so recently that `issues.json` is about to be published.
 fn is_new(found: &Inspection) -> bool {
-    let age = found.newest_segment.map(|file| SystemTime::now().duration_since(file.modified));
+    let modified = found.database.as_ref().and_then(|database| database.modified);
+    let age = modified.map(|modified| SystemTime::now().duration_since(modified));
     // A time in the future counts as recent.
     age.is_some_and(|age| age.map_or(true, |age| age < PUBLISHED_WITHIN))
 }

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use crate::domain::ClientId;
 use crate::store::clients::Clients;
-use crate::store::json::fs::{ABANDONED_AFTER, no_follow};
+use crate::store::files::fs::{ABANDONED_AFTER, no_follow};
 
 /// What the ids of processes begin with.
 const PROCESS: &str = "process-";

@@ -311,31 +311,6 @@ impl IndexedIssues {
         Ok(())
     }
 
-    /// Copies the changed issues of a newer state, so that both states are equal afterwards. The states may differ in
-    /// these issues only. New issues are appended in this order.
-    pub(super) fn catch_up(&mut self, newer: &Self, changed: &[IssueId]) {
-        for id in changed {
-            let Some(&position) = newer.positions.get(id) else { continue };
-            let (kept, revision) = (newer.issues[position].clone(), newer.revisions[position]);
-            let mut parent = None;
-            if position < self.issues.len() {
-                let former = self.at(position);
-                parent = former.attributes.parent();
-                self.dequeue(&former, position);
-                self.issues.set(position, kept);
-                self.revisions.set(position, revision);
-            } else {
-                self.positions.insert(*id, position);
-                self.issues.push_back(kept);
-                self.revisions.push_back(revision);
-            }
-            self.enqueue(&newer.at(position), position);
-            self.requeue(parent);
-            self.holders.set_lease(*id, newer.holders.lease(*id).cloned());
-        }
-        self.revision = newer.revision;
-    }
-
     fn change(
         &mut self,
         id: IssueId,

@@ -2,7 +2,7 @@
 //!
 //! A store keeps issues in the order in which they were filed, picks the issue for a claim, and makes every change
 //! durable before it answers. [`Store`] exposes no lock, file or transaction, so another kind of store can implement
-//! it. Operations that only a store in files has are in [`json::Maintenance`].
+//! it. Operations that only a store in files has are in [`Maintenance`].
 
 pub mod backup;
 mod claim_order;
@@ -10,10 +10,10 @@ pub mod clients;
 mod event_format;
 mod events;
 pub mod file_clients;
+pub mod files;
 mod health;
 mod holders;
 mod identity;
-pub mod json;
 pub mod memory;
 mod memory_store;
 #[cfg(feature = "postgres")]
@@ -43,12 +43,11 @@ use self::clients::Clients;
 pub use events::{EventPosition, Events, NumberedEvent};
 pub use health::{DURATION_BUCKETS_S, DatabaseHealth, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
-pub use json::JsonStore;
 pub use memory::{ClaimObstacles, IndexedIssues, Revision};
 pub use memory_store::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{Password, PostgresOptions, PostgresStore};
-pub use sqlite::SqliteStore;
+pub use sqlite::{Maintenance, SqliteStore};
 pub use state::{Document, State};
 pub use unusable::UnusableStore;
 
@@ -197,6 +196,9 @@ pub enum StoreError {
     /// A newer version of this program wrote a part of the store.
     #[error("{0} was written by a newer version of ait: use that version")]
     Newer(String),
+    /// An earlier version of this program wrote the store, in another form.
+    #[error("{0} is the store of an earlier version of ait, which this version does not read")]
+    Earlier(String),
     /// The files are on a network file system, and no setting says that only one machine uses them.
     #[error("the store is read-only: {0}; nothing was changed")]
     NetworkFileSystem(String),
@@ -229,7 +231,9 @@ impl StoreError {
         match self {
             Self::Refused(refusal) => refusal.code(),
             Self::Busy(_) | Self::Closed => ErrorCode::Busy,
-            Self::Unreadable(_) | Self::Corrupt(_) | Self::Newer(_) => ErrorCode::Unreadable,
+            Self::Unreadable(_) | Self::Corrupt(_) | Self::Newer(_) | Self::Earlier(_) => {
+                ErrorCode::Unreadable
+            }
             Self::Damaged(_) | Self::NetworkFileSystem(_) | Self::ReadOnly(_) => {
                 ErrorCode::ReadOnly
             }
@@ -249,7 +253,7 @@ impl StoreError {
             | Self::ReadOnly(why)
             | Self::NotSaved(why)
             | Self::Uncertain(why) => why.clone(),
-            Self::Refused(_) | Self::Newer(_) | Self::Closed => self.to_string(),
+            Self::Refused(_) | Self::Newer(_) | Self::Earlier(_) | Self::Closed => self.to_string(),
         }
     }
 }
@@ -269,6 +273,7 @@ mod tests {
             (StoreError::Damaged(why()), "READ_ONLY"),
             (StoreError::Corrupt(why()), "UNREADABLE"),
             (StoreError::Newer(why()), "UNREADABLE"),
+            (StoreError::Earlier(why()), "UNREADABLE"),
             (StoreError::NetworkFileSystem(why()), "READ_ONLY"),
             (StoreError::ReadOnly(why()), "READ_ONLY"),
             (StoreError::NotSaved(why()), "NOT_SAVED"),

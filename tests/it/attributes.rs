@@ -9,7 +9,7 @@ use agent_issue_tracker::domain::{
     AgentName, Classification, Command, HAND_EDIT, Issue, IssueChange, IssueId, Link, LinkKind,
     Resolution, Status,
 };
-use agent_issue_tracker::store::{JsonStore, Store, StoreError};
+use agent_issue_tracker::store::{SqliteStore, Store, StoreError};
 use fastrand::Rng;
 use tokio::runtime::Runtime;
 
@@ -34,7 +34,7 @@ fn agent(n: usize) -> AgentName {
     AgentName::try_from(format!("agent-{n}")).unwrap()
 }
 
-fn issues(store: &JsonStore) -> Vec<Arc<Issue>> {
+fn issues(store: &SqliteStore) -> Vec<Arc<Issue>> {
     Runtime::new().unwrap().block_on(store.list(all())).unwrap().issues
 }
 
@@ -67,7 +67,7 @@ fn concurrent_opposite_links_never_form_a_cycle() {
     let directory = directory();
     let file = directory.path().join("issues.json");
     let runtime = Runtime::new().unwrap();
-    let store = JsonStore::new(&file);
+    let store = SqliteStore::new(&file);
     for n in 0..2 * ROUNDS {
         runtime.block_on(apply(&store, add(n, Classification::Bug), at(0))).unwrap();
     }
@@ -76,7 +76,7 @@ fn concurrent_opposite_links_never_form_a_cycle() {
         let processes = [0, 1].map(|side| {
             let (file, barrier) = (&file, &barrier);
             scope.spawn(move || {
-                let (store, runtime) = (JsonStore::new(file), Runtime::new().unwrap());
+                let (store, runtime) = (SqliteStore::new(file), Runtime::new().unwrap());
                 let mut made = 0;
                 for round in 0..ROUNDS {
                     let (one, other) = (2 * round + side, 2 * round + 1 - side);
@@ -96,7 +96,7 @@ fn concurrent_opposite_links_never_form_a_cycle() {
         processes.map(|process| process.join().unwrap()).into()
     });
     assert_eq!(made.iter().sum::<u32>(), ROUNDS, "exactly one link of each pair must be made");
-    assert_eq!(on_a_cycle(&issues(&JsonStore::new(&file))), None);
+    assert_eq!(on_a_cycle(&issues(&SqliteStore::new(&file))), None);
 }
 
 /// An import is planned on an older state, so the store must check the links again.
@@ -104,7 +104,7 @@ fn concurrent_opposite_links_never_form_a_cycle() {
 fn the_store_refuses_imported_links_that_form_a_cycle() {
     let directory = directory();
     let (store, runtime) =
-        (JsonStore::new(directory.path().join("issues.json")), Runtime::new().unwrap());
+        (SqliteStore::new(directory.path().join("issues.json")), Runtime::new().unwrap());
     let import = |n: u32, to: u32, status: Status| {
         let Command::ImportIssue { issue, agent } = import(n, Classification::Bug, status) else {
             unreachable!()
@@ -130,7 +130,7 @@ fn the_store_refuses_imported_links_that_form_a_cycle() {
 fn issue_added_by_an_edit_loses_links_that_form_a_cycle() {
     let directory = directory();
     let (store, runtime) =
-        (JsonStore::new(directory.path().join("issues.json")), Runtime::new().unwrap());
+        (SqliteStore::new(directory.path().join("issues.json")), Runtime::new().unwrap());
     for (n, to) in [(1, 2), (2, 1)] {
         let Command::ImportIssue { issue, .. } = import(n, Classification::Bug, Status::Created)
         else {
@@ -155,7 +155,7 @@ fn concurrent_claims_never_ignore_an_obstacle() {
     let directory = directory();
     let file = directory.path().join("issues.json");
     let runtime = Runtime::new().unwrap();
-    let store = JsonStore::new(&file);
+    let store = SqliteStore::new(&file);
     for n in 0..ISSUES {
         runtime.block_on(apply(&store, add(n, Classification::Bug), at(0))).unwrap();
     }
@@ -163,7 +163,7 @@ fn concurrent_claims_never_ignore_an_obstacle() {
         let workers: Vec<_> = (0..PROCESSES)
             .map(|process| {
                 let file = &file;
-                scope.spawn(move || work(&JsonStore::new(file), process))
+                scope.spawn(move || work(&SqliteStore::new(file), process))
             })
             .collect();
         workers.into_iter().map(|worker| worker.join().unwrap()).sum()
@@ -196,7 +196,7 @@ fn concurrent_claims_never_ignore_an_obstacle() {
 }
 
 /// Makes random changes and claims. Returns the number of claims.
-fn work(store: &JsonStore, process: usize) -> usize {
+fn work(store: &SqliteStore, process: usize) -> usize {
     let (mut rng, runtime, me) =
         (Rng::with_seed(process as u64), Runtime::new().unwrap(), agent(process));
     let mut claims = 0;

@@ -12,7 +12,9 @@ use agent_issue_tracker::store::backup::{BackupContent, BackupError, SaveOptions
 use serde_json::Value;
 
 use crate::support::disk::{Disk, FaultyDuty};
-use crate::support::files::{id, issue_json, issues_in_file, names, newest_segment, write_issues};
+use crate::support::files::{
+    damage_text, database, id, issue_json, issues_in_file, names, write_issues,
+};
 use crate::support::runs::{assert_snapshot, run, run_with};
 use crate::support::stores::{add, apply, now, open};
 use crate::support::trouble::Fault;
@@ -30,7 +32,7 @@ fn backup_holds_all_issues_and_is_a_valid_issues_json() {
     let path = directory.path();
     let issues = [issue_json(&id(1), "one", "created"), issue_json(&id(2), "two", "closed")];
     write_issues(path, &issues);
-    // Only the log has this issue.
+    // Only the database has this issue.
     assert!(run(path, &["add", "three", "-c", "bug", "-a", "a"]).code == 0);
     let saved = run(path, &["backup", "b.json"]);
     assert_snapshot("backup", path, &saved);
@@ -58,7 +60,7 @@ fn backup_json_output_and_refusals_have_the_expected_text() {
     run(path, &["add", "two", "-c", "bug", "-a", "a"]).ok();
     run(path, &["backup", "--force", "b.json"]).ok();
     assert_eq!(ids_in(&path.join("b.json")).len(), 2);
-    for file in [path.join("issues.json"), newest_segment(path)] {
+    for file in [path.join("issues.json"), database(path)] {
         let before = fs::read(&file).unwrap();
         let refused = run(path, &["backup", "--force", file.to_str().unwrap()]).refusal();
         assert!(refused.contains("belongs to the store itself"), "{refused}");
@@ -131,14 +133,14 @@ fn backup_contains_all_changes_acknowledged_before_it_began() {
 #[tokio::test]
 async fn failed_file_system_call_leaves_no_partial_backup() {
     let directory = directory();
-    let store = open(directory.path(), &Disk::new(directory.path(), FaultyDuty::Nothing));
+    let store = open(directory.path(), &Disk::new(FaultyDuty::Nothing));
     apply(&store, add(), now()).await.unwrap();
     let document = store.state().await.unwrap().document();
     let content = BackupContent { document, damage: None };
     let target = directory.path().join("b.json");
     let mut failed = Vec::new();
     for call in 1.. {
-        let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+        let disk = Disk::new(FaultyDuty::Nothing);
         disk.trouble.begin(Fault::Once(call));
         let (path, store) = (target.clone(), store.maintenance().files());
         let saving =
@@ -188,19 +190,16 @@ fn backup_refuses_a_damaged_store_without_partial() {
     }
     client.signal("KILL");
     client.wait();
-    let segment = newest_segment(path);
-    let mut bytes = fs::read(&segment).unwrap();
-    let lines: Vec<_> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').collect();
-    // Damages the second change. More changes follow it.
-    let offset = lines[1].0 + 30;
-    bytes[offset] ^= 1;
-    fs::write(&segment, bytes).unwrap();
+    damage_text(path, "three");
     let refused = run(path, &["backup", "b.json"]).refusal();
-    assert!(refused.contains("damaged from byte") && refused.contains("--partial"), "{refused}");
+    assert!(
+        refused.contains("is not what was written") && refused.contains("--partial"),
+        "{refused}"
+    );
     assert!(!path.join("b.json").exists());
     let partial: Value =
         serde_json::from_str(&run(path, &["backup", "b.json", "--partial", "--json"]).ok())
             .unwrap();
-    assert!(partial["partial"].as_str().unwrap().contains("damaged"), "{partial}");
+    assert!(partial["partial"].as_str().unwrap().contains("lost: the issue"), "{partial}");
     assert_eq!(ids_in(&path.join("b.json")).len() as u64, partial["issues"].as_u64().unwrap());
 }

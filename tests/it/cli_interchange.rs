@@ -167,13 +167,14 @@ fn export_replaces_files_only_with_force_and_never_the_store() {
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o600)).unwrap();
     done(&run(directory.path(), &["export", "copy.json", "--force"]));
     assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
-    fs::create_dir_all(directory.path().join(".ait/issues.json/log")).unwrap();
+    fs::create_dir_all(directory.path().join(".ait/issues.json/kept")).unwrap();
     for file in [
         "issues.json",
         "./issues.json",
-        ".ait/issues.json/log/0000000001.log",
+        ".ait/issues.json/kept/old.json",
+        ".ait/issues.json/queue.db",
         ".ait/issues.json/new.json",
-        "./.ait/../.ait/issues.json/snapshot-0-01234567.json",
+        "./.ait/../.ait/issues.json/published",
     ] {
         let error = refused(&run(directory.path(), &["export", file, "--force"]), 1);
         assert!(error.contains("belongs to the store"), "{error}");

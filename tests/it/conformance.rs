@@ -9,7 +9,7 @@ use agent_issue_tracker::domain::{
     IssueId, IssueRef, Link, LinkKind, Order, Query, Resolution, Status, Timestamp, Title,
 };
 use agent_issue_tracker::store::{
-    Committed, JsonStore, MemoryStore, NumberedEvent, State, Store, StoreError,
+    Committed, MemoryStore, NumberedEvent, SqliteStore, State, Store, StoreError,
 };
 use agent_issue_tracker::tracker::{ClaimKind, NewIssue, Tracker};
 use proptest::prelude::*;
@@ -331,7 +331,7 @@ async fn memory_store_passes_the_suite() {
 #[tokio::test]
 async fn json_store_passes_the_suite() {
     let directory = directory_in_memory();
-    let open = |name: &str| JsonStore::new(directory.path().join(name));
+    let open = |name: &str| SqliteStore::new(directory.path().join(name));
     exercise(&open("issues.json")).await;
     claim_from_many_tasks(Arc::new(open("many.json"))).await;
     number_own_changes(Arc::new(open("numbered.json"))).await;
@@ -360,7 +360,7 @@ pub async fn keep_events<S: Store>(open: impl Fn() -> S) {
 #[tokio::test]
 async fn events_and_their_numbers_survive_restarts() {
     let directory = directory_in_memory();
-    keep_events(|| JsonStore::new(directory.path().join("issues.json"))).await;
+    keep_events(|| SqliteStore::new(directory.path().join("issues.json"))).await;
 }
 
 /// A change through one store is pushed to the watchers of another.
@@ -386,7 +386,7 @@ pub async fn push_changes(one: &dyn Store, other: &dyn Store) {
 #[tokio::test]
 async fn changes_by_other_processes_are_pushed_to_watchers() {
     let directory = directory();
-    let open = || JsonStore::new(directory.path().join("issues.json"));
+    let open = || SqliteStore::new(directory.path().join("issues.json"));
     push_changes(&open(), &open()).await;
 }
 
@@ -401,7 +401,7 @@ pub async fn refuse_changes_after_the_end(store: &dyn Store) {
 #[tokio::test]
 async fn closed_json_store_refuses_changes_but_can_be_read() {
     let directory = directory();
-    refuse_changes_after_the_end(&JsonStore::new(directory.path().join("issues.json"))).await;
+    refuse_changes_after_the_end(&SqliteStore::new(directory.path().join("issues.json"))).await;
 }
 
 /// The issues of the model.
@@ -586,14 +586,14 @@ proptest! {
     fn json_store_matches_the_model(commands in prop::collection::vec(any_command(), 1..80)) {
         let directory = directory();
         let file = directory.path().join("issues.json");
-        matches_the_model(&JsonStore::new(&file), &commands)?;
+        matches_the_model(&SqliteStore::new(&file), &commands)?;
         // The disk has the same issues as the memory.
         let runtime = Runtime::new().unwrap();
         let (kept, reread) = runtime.block_on(async {
-            let store = JsonStore::new(&file);
+            let store = SqliteStore::new(&file);
             let kept = store.list(all()).await.unwrap().issues;
             apply(&store, add(1000, Classification::Bug), at(0)).await.unwrap();
-            (kept, JsonStore::new(&file).list(all()).await.unwrap().issues)
+            (kept, SqliteStore::new(&file).list(all()).await.unwrap().issues)
         });
         prop_assert_eq!(&reread[..kept.len()], &kept[..]);
     }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent_issue_tracker::domain::{Classification, IssueId, Status};
-use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::{JsonStore, Store};
+use agent_issue_tracker::store::files::StoreOptions;
+use agent_issue_tracker::store::{SqliteStore, Store};
 use tokio::runtime::Runtime;
 
 use crate::support::commands::{add, all, at, claim, complete, return_issue};
@@ -41,14 +41,14 @@ impl Holders {
 }
 
 /// Opens a store that publishes after every change.
-fn open(directory: &Path, disk: &Arc<Disk>) -> JsonStore {
-    let options = JsonStoreOptions { publish_after: Duration::ZERO, ..Default::default() };
+fn open(directory: &Path, disk: &Arc<Disk>) -> SqliteStore {
+    let options = StoreOptions { publish_after: Duration::ZERO, ..Default::default() };
     open_with(directory, &disk.beside(), options)
 }
 
 /// Files, claims, returns and completes issues, with [`OPERATIONS`] operations in all.
 async fn work(
-    store: &JsonStore,
+    store: &SqliteStore,
     number: usize,
     held: &Holders,
     next_id: &AtomicUsize,
@@ -93,7 +93,7 @@ async fn work(
 /// Lets all tasks work. Checks their claims, and that every filed issue exists once.
 fn stress(faulty_duty: FaultyDuty) -> Result<(), String> {
     let directory = directory_in_memory();
-    let disk = Disk::new(directory.path(), faulty_duty);
+    let disk = Disk::new(faulty_duty);
     let (held, next_id) = (Arc::new(Holders::default()), Arc::new(AtomicUsize::new(0)));
     Runtime::new().unwrap().block_on(async {
         let stores: Vec<_> = (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
@@ -126,18 +126,11 @@ fn concurrent_tasks_never_claim_the_same_issue() {
     }
 }
 
-#[test]
-fn checker_detects_ineffective_locks() {
-    let noticed = (0..20).find_map(|_| stress(FaultyDuty::Lock).err());
-    let noticed = noticed.expect("the missing locks were not detected");
-    assert!(!noticed.is_empty());
-}
-
 /// Claims follow the order of filing across all processes, so the claims of each task are in that order.
 #[test]
 fn oldest_issue_is_claimed_first_across_processes() {
     let directory = directory_in_memory();
-    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+    let disk = Disk::new(FaultyDuty::Nothing);
     Runtime::new().unwrap().block_on(async {
         let stores: Vec<_> = (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
         for number in 0..120 {

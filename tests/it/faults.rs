@@ -9,7 +9,7 @@ use agent_issue_tracker::store::StoreError;
 
 use crate::support::directory_in_memory;
 use crate::support::disk::{Disk, FaultyDuty};
-use crate::support::files::{id, issue_json, names, newest_segment, write_issues};
+use crate::support::files::{copy_directory, id, issue_json, names, write_issues};
 use crate::support::scene::{Answers, Process};
 use crate::support::stores::check;
 use crate::support::trouble::{Call, EACCES, EFBIG, EIO, ENOSPC, EROFS, Fault};
@@ -27,12 +27,6 @@ pub enum Act {
     ChangeOfNewProcess,
     /// A claim.
     Claim,
-    /// A change after a batch that a dead process did not sync.
-    BehindUndurable,
-    /// The first change of a process, after a batch whose sync failed and whose process died.
-    BehindFailedSync,
-    /// A change after a torn batch of a dead process.
-    BehindTorn,
     /// Publishing `issues.json`.
     Publish,
     /// Publishing over an external edit.
@@ -41,15 +35,12 @@ pub enum Act {
     Read,
 }
 
-pub const ALL: [Act; 11] = [
+pub const ALL: [Act; 8] = [
     Act::First,
     Act::FirstOverFile,
     Act::Change,
     Act::ChangeOfNewProcess,
     Act::Claim,
-    Act::BehindUndurable,
-    Act::BehindFailedSync,
-    Act::BehindTorn,
     Act::Publish,
     Act::PublishOverEdit,
     Act::Read,
@@ -72,8 +63,8 @@ impl Scene {
         if act == Act::FirstOverFile {
             write_issues(path, &[issue_json(&id(77), "before", "created")]);
         }
-        let disk = Disk::new(path, faulty_duty);
-        let answers = Answers::new(&disk);
+        let disk = Disk::new(faulty_duty);
+        let answers = Arc::default();
         let other = Process::start(path, Arc::clone(&disk));
         let process = other.beside(path);
         let scene = Self { answers, act, process, other, directory };
@@ -90,50 +81,14 @@ impl Scene {
         }
         other.publish().await.unwrap();
         answers.claim(other).await.unwrap();
-        if !matches!(self.act, Act::ChangeOfNewProcess | Act::BehindFailedSync) {
+        if !matches!(self.act, Act::ChangeOfNewProcess) {
             answers.file(process).await.unwrap();
         }
-        match self.act {
-            Act::BehindUndurable => self.die_at_first("sync").await,
-            Act::BehindFailedSync => self.die_of_failed_sync().await,
-            Act::BehindTorn => self.die_at_first("write_at").await,
-            Act::PublishOverEdit => {
-                let path = self.path().join("issues.json");
-                let text = fs::read_to_string(&path).unwrap();
-                fs::write(path, text.replacen("issue 1", "issue one", 1)).unwrap();
-            }
-            _ => {}
+        if self.act == Act::PublishOverEdit {
+            let path = self.path().join("issues.json");
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(path, text.replacen("issue 1", "issue one", 1)).unwrap();
         }
-    }
-
-    /// Lets another process die in the middle of a change, at this call on the log.
-    async fn die_at_first(&self, name: &'static str) {
-        let victim = self.other.beside(self.path());
-        self.answers.file(&victim).await.unwrap();
-        let disk = Arc::downgrade(&victim.disk);
-        victim.disk.hook(move |call| {
-            if call.is(name, ".log") {
-                disk.upgrade().unwrap().die_at(1);
-            }
-        });
-        self.answers.file(&victim).await.unwrap_err();
-        victim.kill().await;
-    }
-
-    async fn die_of_failed_sync(&self) {
-        let victim = self.other.beside(self.path());
-        let (disk, mut has_failed) = (Arc::downgrade(&victim.disk), false);
-        victim.disk.hook(move |call| {
-            let disk = disk.upgrade().unwrap();
-            if has_failed {
-                disk.die_at(1);
-            } else if call.is("sync", ".log") {
-                disk.trouble.begin(Fault::Once(1));
-                has_failed = true;
-            }
-        });
-        self.answers.file(&victim).await.unwrap_err();
-        victim.kill().await;
     }
 
     pub fn path(&self) -> &Path {
@@ -257,19 +212,33 @@ async fn lasting_fault_from_any_call_keeps_responses_truthful() {
 #[tokio::test]
 async fn checker_detects_lost_and_resurrected_changes() {
     let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
-    let segment = newest_segment(scene.path());
-    let before = fs::read(&segment).unwrap();
+    let before = directory_in_memory();
+    copy_directory(scene.path(), before.path());
     scene.act().await.unwrap();
-    let with_change = fs::read(&segment).unwrap();
-    scene.end().await;
-    fs::write(&segment, &before).unwrap();
-    let check = || async {
-        let process = Process::start(scene.path(), Disk::new(scene.path(), FaultyDuty::Nothing));
+    let check = async |directory: &Path| {
+        let process = Process::start(directory, Disk::new(FaultyDuty::Nothing));
         scene.answers.check(&*process.store).await
     };
-    assert!(check().await.unwrap_err().contains("is lost"));
-    fs::write(&segment, with_change).unwrap();
-    check().await.unwrap();
+    assert!(check(before.path()).await.unwrap_err().contains("is lost"));
+    check(scene.path()).await.unwrap();
     scene.answers.mark_last_change_refused();
-    assert!(check().await.unwrap_err().contains("was refused and is stored"));
+    assert!(check(scene.path()).await.unwrap_err().contains("was refused and is stored"));
+    scene.end().await;
+}
+
+/// After a power cut, a file that has its name must have its content.
+#[tokio::test]
+async fn published_file_is_synced_before_it_gets_its_name() {
+    let scene = Scene::new(Act::Publish, FaultyDuty::Nothing).await;
+    let before = scene.process.disk.calls().len();
+    scene.act().await.unwrap();
+    let calls = scene.process.disk.calls().split_off(before);
+    let of =
+        |name: &str, suffix: &str| calls.iter().rposition(|call| call.is(name, suffix)).unwrap();
+    let exchange = of("exchange", "issues.json");
+    let last_write =
+        calls[..exchange].iter().rposition(|call| call.is("write_at", ".tmp")).unwrap();
+    let is_synced = calls[last_write..exchange].iter().any(|call| call.is("sync", ".tmp"));
+    assert!(is_synced && of("sync_directory", "") > exchange, "{calls:#?}");
+    scene.end().await;
 }

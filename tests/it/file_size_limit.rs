@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::support::files::stored_issues;
 use crate::support::{BINARY, Client, ait_through, directory, get};
 
-/// The limit in blocks of 512 bytes: 32 KiB.
-const LIMIT_BLOCKS: usize = 64;
+/// The limit in blocks of 512 bytes: 1 MiB.
+const LIMIT_BLOCKS: usize = 2048;
 const ISSUES: usize = 60;
 
 fn limited(directory: &Path) -> Client {

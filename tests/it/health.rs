@@ -10,7 +10,7 @@ use std::time::Duration;
 use agent_issue_tracker::domain::Timestamp;
 use agent_issue_tracker::metrics::Metrics;
 use agent_issue_tracker::read_model::ReadModel;
-use agent_issue_tracker::store::json::JsonStoreOptions;
+use agent_issue_tracker::store::files::StoreOptions;
 use agent_issue_tracker::tracker::Tracker;
 use agent_issue_tracker::web::{WebOptions, router_with};
 use serde_json::{Value, json};
@@ -19,9 +19,9 @@ use tokio::runtime::Runtime;
 
 use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::{
-    id, issue_json, issues_in_file, names, newest_segment, store_directory, wait_for_file,
-    write_issues,
+    id, issue_json, issues_in_file, names, store_directory, wait_for_file, write_issues,
 };
+use crate::support::http::lock_turn;
 use crate::support::stores::{add, apply, now, open, open_with, quiet};
 use crate::support::trouble::{Call, Fault};
 use crate::support::{Client, directory, get, has_no_store_files, until};
@@ -40,7 +40,7 @@ fn serve_on(runtime: &Runtime, directory: &Path, disk: &Arc<Disk>, options: WebO
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let port = listener.local_addr().unwrap().port();
     // Waiting for the disk must not block the threads that answer.
-    let options_of_store = JsonStoreOptions { reads_in_place: false, ..quiet() };
+    let options_of_store = StoreOptions { reads_in_place: false, ..quiet() };
     let tracker = Tracker::new(Arc::new(open_with(directory, disk, options_of_store)));
     let router = router_with(ReadModel::new(tracker), Metrics::new(), options);
     runtime.spawn(async { axum::serve(listener, router).await });
@@ -119,7 +119,7 @@ fn unreadable_store_is_degraded_and_has_no_issue_count() {
 fn invalid_edit_is_degraded_with_its_position_while_agents_work() {
     let directory = directory();
     let mut client = Client::start(directory.path());
-    let id = client.add("kept in the log", "bug");
+    let id = client.add("kept in the database", "bug");
     wait_for_file(directory.path(), |issues| issues.len() == 1);
     let port = client.port();
     let path = directory.path().join("issues.json");
@@ -141,7 +141,7 @@ fn invalid_edit_is_degraded_with_its_position_while_agents_work() {
         thread::sleep(Duration::from_millis(1500));
         assert_eq!(fs::read_to_string(&path).unwrap(), text, "the file was overwritten");
     }
-    fs::write(&path, valid.replace("kept in the log", "and edited")).unwrap();
+    fs::write(&path, valid.replace("kept in the database", "and edited")).unwrap();
     until("the edit is adopted", || get(port, "/health").status == 200);
     let issue = client.call("list_issues", json!({ "issue_id": id })).issue();
     assert_eq!(issue["title"], "and edited");
@@ -159,7 +159,7 @@ fn is_full_disk() -> Fault {
 #[test]
 fn full_disk_is_degraded_until_space_is_freed() {
     let directory = directory();
-    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+    let disk = Disk::new(FaultyDuty::Nothing);
     write_issues(directory.path(), &[issue_json(&id(1), "t", "created")]);
     let (_runtime, port) = serve(directory.path(), &disk, Duration::ZERO);
     for is_full in [false, true, false] {
@@ -189,18 +189,15 @@ fn held_lock_is_degraded_until_it_is_released() {
     let mut client = Client::start(directory.path());
     client.add("t", "bug");
     drop(client);
-    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+    let disk = Disk::new(FaultyDuty::Nothing);
     let (_runtime, port) = serve(directory.path(), &disk, Duration::ZERO);
     assert_eq!(get(port, "/health").status, 200);
-    let segment = newest_segment(directory.path());
-    let lock = fs::File::open(&segment).unwrap();
-    lock.lock().unwrap();
+    let lock = lock_turn(directory.path());
     let response = get(port, "/health");
     let report = response.json();
     assert_eq!((response.status, &report["status"]), (503, &"degraded".into()));
     let reason = report["reason"].as_str().unwrap();
-    let expected = format!("{} has been locked for more than 2 s", segment.display());
-    assert!(reason.contains(&expected), "{reason}");
+    assert!(reason.contains("turn.lock has been locked for more than 2 s"), "{reason}");
     assert_eq!(report["issueCount"], 1);
     lock.unlock().unwrap();
     assert_eq!(get(port, "/health").status, 200);
@@ -209,7 +206,7 @@ fn held_lock_is_degraded_until_it_is_released() {
 #[test]
 fn hanging_disk_is_reported_to_all_probes_and_blocks_one_thread() {
     let directory = directory();
-    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+    let disk = Disk::new(FaultyDuty::Nothing);
     let runtime = Runtime::new().unwrap();
     let probe_within = Duration::from_millis(200);
     let options = WebOptions { trial_every: Duration::ZERO, probe_within, ..WebOptions::default() };
@@ -230,7 +227,7 @@ fn hanging_disk_is_reported_to_all_probes_and_blocks_one_thread() {
 #[test]
 fn probes_share_a_write_trial_but_always_check_the_files() {
     let directory = directory();
-    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+    let disk = Disk::new(FaultyDuty::Nothing);
     let (runtime, port) = serve(directory.path(), &disk, NEVER_AGAIN);
     let pause = disk.pause_at(begins_trial);
     let probes: Vec<_> =
@@ -253,10 +250,10 @@ const REPORTED: [&str; 4] = ["lock", "create", "write_at", "remove"];
 #[test]
 fn failed_write_trial_is_reported_and_leaves_no_files() {
     let directory = directory();
-    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+    let disk = Disk::new(FaultyDuty::Nothing);
     let (store, runtime) = (open(directory.path(), &disk), Runtime::new().unwrap());
     runtime.block_on(apply(&store, add(), now())).unwrap();
-    let before = names(&store_directory(directory.path()).join("log"));
+    let before = names(&store_directory(directory.path()));
     let mut failed = HashSet::new();
     for number in 1.. {
         disk.trouble.begin(Fault::Once(number));
@@ -275,7 +272,7 @@ fn failed_write_trial_is_reported_and_leaves_no_files() {
             }
         }
         disk.trouble.end();
-        for left in names(&store_directory(directory.path()).join("log")) {
+        for left in names(&store_directory(directory.path())) {
             // The file whose removal failed.
             let is_excused = call.name == "remove" && left.ends_with(".tmp");
             assert!(before.contains(&left) || is_excused, "{call:?}: {left}");

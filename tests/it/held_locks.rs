@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::files::{id, issue_json, stored_issues};
-use crate::support::http::lock_newest_segment;
+use crate::support::http::lock_turn;
 use crate::support::runs::run;
 use crate::support::{Log, ait, directory, wait};
 
@@ -22,7 +22,7 @@ fn commands_waiting_for_a_lock_time_out_as_busy() {
     run(path, &["add", "one", "-c", "bug", "-a", "a"]).ok();
     run(path, &["backup", "backup.json"]).ok();
     run(path, &["add", "other", "-c", "bug", "-a", "a"]).ok();
-    let lock = lock_newest_segment(path);
+    let lock = lock_turn(path);
     let begun = Instant::now();
     let commands = [
         (&["save"][..], true),
@@ -62,7 +62,7 @@ fn import_reports_waiting_for_a_lock_and_then_continues() {
     run(path, &["add", "one", "-c", "bug", "-a", "a"]).ok();
     let line = |number| issue_json(&id(number), "imported", "created").to_string() + "\n";
     std::fs::write(path.join("more.jsonl"), (1..=3).map(line).collect::<String>()).unwrap();
-    let lock = lock_newest_segment(path);
+    let lock = lock_turn(path);
     let mut child = ait(path).args(["import", "more.jsonl"]).spawn().unwrap();
     let said = Log::of(child.stderr.take().unwrap());
     let begun = Instant::now();

@@ -4,13 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_issue_tracker::domain::{
-    ClaimTerms, Classification, ClientId, Command, CommentText, DomainError, IssueId, Lease,
-    Timestamp,
+    ClaimTerms, Classification, ClientId, Command, DomainError, IssueId, Lease, Timestamp,
 };
-use agent_issue_tracker::store::{JsonStore, MemoryStore, State, Store, StoreError};
+use agent_issue_tracker::store::{MemoryStore, SqliteStore, State, Store, StoreError};
 
 use crate::support::commands::{add, agent, at, complete, number, other, say};
-use crate::support::files::{names, store_directory};
 use crate::support::stores::apply;
 use crate::support::{directory, directory_in_memory, until};
 
@@ -129,35 +127,20 @@ async fn memory_store_keeps_leases() {
 }
 
 #[tokio::test]
-async fn json_store_keeps_leases() {
+async fn store_in_files_keeps_leases() {
     let directory = directory_in_memory();
-    let store = JsonStore::new(directory.path().join("issues.json"));
+    let store = SqliteStore::new(directory.path().join("issues.json"));
     exercise(&store).await;
     exercise_clients(&store);
 }
 
-fn snapshots(directory: &std::path::Path) -> usize {
-    let names = names(&store_directory(directory));
-    names.iter().filter(|name| name.starts_with("snapshot-")).count()
-}
-
 #[tokio::test]
-async fn leases_survive_reopening_with_and_without_a_snapshot() {
+async fn leases_survive_reopening() {
     let directory = directory();
-    let open = || JsonStore::new(directory.path().join("issues.json"));
+    let open = || SqliteStore::new(directory.path().join("issues.json"));
     let store = open();
     exercise(&store).await;
     let expected = leases(&store.state().await.unwrap());
-    store.close().await;
-    assert_eq!(snapshots(directory.path()), 1, "the snapshot with which the log begins");
-    let store = open();
-    assert_eq!(leases(&store.state().await.unwrap()), expected);
-    // A snapshot is due after 4 MiB.
-    let long = CommentText::try_from("x".repeat(100_000)).unwrap();
-    let (issue, agent) = (number(1).into(), agent());
-    let command = Command::CommentIssue { issue, comment: long, agent };
-    store.commit(vec![command; 50], at(10)).await.unwrap();
-    until("the snapshot is written", || snapshots(directory.path()) == 2);
     store.close().await;
     let store = open();
     assert_eq!(leases(&store.state().await.unwrap()), expected);
@@ -203,6 +186,6 @@ pub async fn race_lapses_with_take_ups(stores: [Arc<dyn Store>; 2]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_lapse_and_take_up_never_both_succeed() {
     let directory = directory_in_memory();
-    let open = || Arc::new(JsonStore::new(directory.path().join("issues.json")));
+    let open = || Arc::new(SqliteStore::new(directory.path().join("issues.json")));
     race_lapses_with_take_ups([open(), open()]).await;
 }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::files::{
-    STORE_FILES, issues_in_file, names, newest_segment, stored_issues, wait_for_file,
+    STORE_FILES, database, issues_in_file, names, stored_issues, wait_for_file,
 };
 use crate::support::{Client, directory, has_no_store_files};
 
@@ -107,7 +107,7 @@ fn reads_and_empty_claims_write_nothing_to_disk() {
     agent.add("t", "bug");
     wait_for_file(directory.path(), |issues| issues.len() == 1);
     let issues = directory.path().join("issues.json");
-    let files = || [&issues, &newest_segment(directory.path())].map(|path| fs::read(path).unwrap());
+    let files = || [&issues, &database(directory.path())].map(|path| fs::read(path).unwrap());
     let before = files();
     agent.call("list_issues", json!({ "status": "created" })).ok();
     agent.call("get_next_review_item", json!({ "agent": "a" })).ok();

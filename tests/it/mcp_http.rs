@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::support::files::stored_issues;
 use crate::support::http::{
-    Agent, CANCELLED, IN_PROGRESS, Raw, Server, filing, lock_newest_segment, meta, posted,
-    session_header, wait_for_metric,
+    Agent, CANCELLED, IN_PROGRESS, Raw, Server, filing, lock_turn, meta, posted, session_header,
+    wait_for_metric,
 };
 use crate::support::{Client, TOOLS, directory, get, request};
 
@@ -155,7 +155,7 @@ fn a_waiting_call_can_be_cancelled_in_both_eras() {
     let server = Server::start(directory.path());
     let mut agent = Agent::connect(server.port);
     agent.add("first");
-    let lock = lock_newest_segment(directory.path());
+    let lock = lock_turn(directory.path());
     // Up to 2025-11-25, a notification cancels the call.
     thread::scope(|scope| {
         let waiting = scope.spawn(|| agent.post(&filing(json!({}))));
@@ -189,7 +189,7 @@ fn the_end_of_a_session_withdraws_its_calls() {
     let server = Server::start(directory.path());
     let mut agent = Agent::connect(server.port);
     agent.add("first");
-    let lock = lock_newest_segment(directory.path());
+    let lock = lock_turn(directory.path());
     let claim = json!({ "name": "get_next_issue", "arguments": { "agent": "a" } });
     let claim = request(78, "tools/call", claim);
     thread::scope(|scope| {
@@ -240,7 +240,7 @@ fn concurrent_requests_with_one_id_are_all_answered() {
     let server = Server::start(directory.path());
     let mut agent = Agent::connect(server.port);
     agent.add("first");
-    let lock = lock_newest_segment(directory.path());
+    let lock = lock_turn(directory.path());
     thread::scope(|scope| {
         let posts = [(); 2].map(|()| scope.spawn(|| agent.post(&filing(json!({}))).unwrap()));
         wait_for_metric(server.port, IN_PROGRESS, 2);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::files::{issues_in_file, stored_issues};
-use crate::support::http::lock_newest_segment;
+use crate::support::http::lock_turn;
 use crate::support::{Client, ait, directory, initialize_params, request, signal};
 
 /// The `_meta` of a request in the stateless era.
@@ -435,7 +435,7 @@ fn cancelled_call_waiting_for_a_lock_changes_nothing() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("first", "bug");
-    let lock = lock_newest_segment(directory.path());
+    let lock = lock_turn(directory.path());
     let add =
         json!({ "title": "cancelled", "description": "", "classification": "bug", "agent": "a" });
     let id = client.ask_tool("add_issue", add);
@@ -456,7 +456,7 @@ fn stdin_eof_withdraws_a_call_waiting_for_a_lock() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("first", "bug");
-    let lock = lock_newest_segment(directory.path());
+    let lock = lock_turn(directory.path());
     let add = json!({ "title": "late", "description": "", "classification": "bug", "agent": "a" });
     let id = client.ask_tool("add_issue", add);
     client.request("ping", json!({}));

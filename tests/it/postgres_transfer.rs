@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use agent_issue_tracker::domain::Classification;
 use agent_issue_tracker::store::transfer::{TransferTarget, compare};
-use agent_issue_tracker::store::{JsonStore, MemoryStore, Store};
+use agent_issue_tracker::store::{MemoryStore, SqliteStore, Store};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -19,8 +19,8 @@ use crate::transfer::{
     make_every_kind, more, move_and_go_on, pruned, refuse_changes_meanwhile, run_all, take_over,
 };
 
-fn files(directory: &tempfile::TempDir) -> JsonStore {
-    JsonStore::new(directory.path().join("issues.json"))
+fn files(directory: &tempfile::TempDir) -> SqliteStore {
+    SqliteStore::new(directory.path().join("issues.json"))
 }
 
 proptest! {
@@ -207,7 +207,7 @@ async fn a_killed_migration_leaves_the_database_empty() {
     tokio::task::block_in_place(|| {
         run(path, &["migrate", "--from", "issues.json", "--to", &url]).ok()
     });
-    compare(&JsonStore::new(path.join("issues.json")), &open(&url)).await.unwrap();
+    compare(&SqliteStore::new(path.join("issues.json")), &open(&url)).await.unwrap();
 }
 
 /// The command lets the project use the target, and the files say where their queue went, until it comes back.

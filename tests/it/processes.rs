@@ -10,10 +10,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::files::{
-    STORE_FILES, copy_directory, issues_in_file, names, newest_segment, stored_issues,
-    wait_for_file,
+    STORE_FILES, copy_directory, issues_in_file, names, stored_issues, wait_for_file,
 };
-use crate::support::http::lock_newest_segment;
+use crate::support::http::lock_turn;
 use crate::support::{Client, ait, directory, health_issue_count, id_in, until};
 
 const PROCESSES: usize = 8;
@@ -114,7 +113,7 @@ fn external_edit_between_two_calls_is_merged() {
 
 /// Agents work while something like `git clean -fdx` removes the log again and again.
 #[test]
-fn repeated_log_removal_loses_no_acknowledged_change() {
+fn repeated_removal_loses_no_acknowledged_change() {
     let directory = directory();
     let path = directory.path();
     let is_over = AtomicBool::new(false);
@@ -189,25 +188,22 @@ fn stores_with_similar_names_do_not_interfere() {
 }
 
 #[test]
-fn log_replaced_during_a_lock_wait_is_not_appended_to() {
+fn database_replaced_during_a_lock_wait_is_not_written_to() {
     let directory = directory();
     let path = directory.path();
     let mut client = Client::start(path);
     client.add("first", "bug");
-    let old = lock_newest_segment(path);
+    let old = lock_turn(path);
     let add =
         json!({ "title": "second", "description": "", "classification": "bug", "agent": "a" });
     let waiting = client.ask_tool("add_issue", add);
     client.request("ping", json!({}));
     copy_directory(&path.join(".ait"), &path.join("copy"));
-    let new = File::open(
-        path.join("copy/issues.json/log").join(newest_segment(path).file_name().unwrap()),
-    )
-    .unwrap();
+    let new = File::open(path.join("copy/issues.json/turn.lock")).unwrap();
     new.lock().unwrap();
     fs::rename(path.join(".ait"), path.join("old")).unwrap();
     fs::rename(path.join("copy"), path.join(".ait")).unwrap();
-    // The client gets the lock of the old log, which excludes no other process any more, and must not rely on it.
+    // The client gets the old lock, which excludes no other process any more, and must not rely on it.
     old.unlock().unwrap();
     // No signal shows that the client waits again, so give a faulty client more than enough time to finish.
     thread::sleep(Duration::from_millis(300));

@@ -106,7 +106,7 @@ async fn memory_store_queries_match_the_evaluator() {
 #[tokio::test]
 async fn json_store_queries_match_the_evaluator() {
     let directory = directory();
-    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+    let disk = Disk::new(FaultyDuty::Nothing);
     answer_queries(Arc::new(open(directory.path(), &disk))).await;
 }
 

@@ -1,44 +1,36 @@
 //! Restores of a damaged store.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::files::{id, issue_json, kept, newest_segment, stored_issues, write_issues};
+use crate::support::files::{
+    change_database, damage_text, database, id, issue_json, kept, stored_issues, write_issues,
+};
 use crate::support::runs::{assert_snapshot, run};
 use crate::support::{Client, directory, health_issue_count};
 
-/// Damages the files of a store that has changes in its log.
+/// Damages the database of a store, which no process may be changing.
 fn damage(path: &Path, how: &str) {
-    let segment = newest_segment(path);
     match how {
-        "journal" => {
-            let mut bytes = fs::read(&segment).unwrap();
-            let line = bytes.iter().position(|byte| *byte == b'\n').unwrap();
-            bytes[line + 30] ^= 1;
-            fs::write(segment, bytes).unwrap();
-        }
-        _ => fs::write(segment, "00000000 00000001 x\n").unwrap(),
+        "text" => damage_text(path, "newer"),
+        _ => change_database(path, |bytes| bytes.fill(b'x')),
     }
 }
 
 #[test]
 fn restore_replaces_a_damaged_store_with_force_and_keeps_it() {
-    for how in ["journal", "start"] {
+    for how in ["text", "whole"] {
         let directory = directory();
         let path = directory.path();
         write_issues(path, &[issue_json(&id(1), "one", "created")]);
         run(path, &["backup", "b.json"]).ok();
-        let mut client = Client::start(path);
-        for _ in 0..3 {
-            client.add("newer", "bug");
-        }
-        client.signal("KILL");
-        client.wait();
+        let newer = issue_json(&id(2), "newer", "created");
+        write_issues(path, &[issue_json(&id(1), "one", "created"), newer]);
+        run(path, &["comment", &id(1), "-m", "text", "-a", "a"]).ok();
         damage(path, how);
-        let bytes = || fs::read(newest_segment(path)).unwrap();
+        let bytes = || fs::read(database(path)).unwrap();
         let before = bytes();
         assert_snapshot(
             &format!("damaged_{how}_refused"),
@@ -54,10 +46,10 @@ fn restore_replaces_a_damaged_store_with_force_and_keeps_it() {
         let done = run(path, &["restore", "b.json", "--force"]);
         assert_snapshot(&format!("damaged_{how}_restored"), path, &done);
         assert_eq!(stored_issues(path).len(), 1, "{how}");
-        // The restore keeps the whole former directory.
+        // The restore keeps the damaged database.
         let is_kept = |path: &PathBuf| path.to_string_lossy().ends_with("damaged-store");
         let aside = kept(path).into_iter().find(is_kept).unwrap();
-        assert_eq!(fs::read(aside.join("log/0000000001.log")).unwrap(), before, "{how}");
+        assert_eq!(fs::read(aside.join("queue.db")).unwrap(), before, "{how}");
         run(path, &["add", "after", "-c", "bug", "-a", "a"]).ok();
         assert_eq!(stored_issues(path).len(), 2, "{how}");
     }
@@ -70,7 +62,7 @@ fn every_interface_names_the_next_step_for_a_damaged_store() {
     let mut agent = Client::start(path);
     let id = agent.add("one", "bug");
     agent.add("two", "bug");
-    damage(path, "start");
+    damage(path, "whole");
     let refused = agent.call("get_next_issue", json!({ "agent": "a" })).refusal();
     assert!(refused.contains("`ait doctor`"), "{refused}");
     let health = crate::support::get(agent.port(), "/health").json();
@@ -92,7 +84,7 @@ fn running_agents_continue_after_a_repairing_restore() {
     run(path, &["backup", "b.json"]).ok();
     agent.add("two", "bug");
     agent.add("three", "bug");
-    damage(path, "start");
+    damage(path, "whole");
     let refused = agent.call(
         "add_issue",
         json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" }),
@@ -107,31 +99,29 @@ fn running_agents_continue_after_a_repairing_restore() {
     assert_eq!(stored_issues(path).len(), 2);
 }
 
-/// A process was stopped during the restore of a damaged store and the log change after it. It must not bring back what
-/// the restore removed.
+/// A process was stopped during the restore of a damaged store and the change after it. It must not bring back what the
+/// restore removed.
 #[test]
 fn a_stopped_process_does_not_undo_a_restore() {
-    let directory = directory();
-    let path = directory.path();
-    let mut agent = Client::start(path);
-    agent.add("one", "bug");
-    run(path, &["backup", "b.json"]).ok();
-    agent.add("two", "bug");
-    agent.add("three", "bug");
-    agent.signal("STOP");
-    damage(path, "journal");
-    run(path, &["restore", "b.json", "--force"]).ok();
-    // An incomplete line, as after a power cut, makes the next change begin a segment.
-    let mut segment = fs::OpenOptions::new().append(true).open(newest_segment(path)).unwrap();
-    segment.write_all(b"0000").unwrap();
-    run(path, &["add", "four", "-c", "bug", "-a", "a"]).ok();
-    assert!(newest_segment(path).ends_with("0000000002.log"));
-    agent.signal("CONT");
-    agent.add("five", "bug");
-    assert!(agent.close().success());
-    let titles: Vec<_> =
-        stored_issues(path).into_iter().map(|issue| issue["title"].clone()).collect();
-    assert_eq!(titles, ["one", "four", "five"]);
+    for how in ["text", "whole"] {
+        let directory = directory();
+        let path = directory.path();
+        let mut agent = Client::start(path);
+        agent.add("one", "bug");
+        run(path, &["backup", "b.json"]).ok();
+        agent.add("newer", "bug");
+        agent.add("newest", "bug");
+        agent.signal("STOP");
+        damage(path, how);
+        run(path, &["restore", "b.json", "--force"]).ok();
+        run(path, &["add", "four", "-c", "bug", "-a", "a"]).ok();
+        agent.signal("CONT");
+        agent.add("five", "bug");
+        assert!(agent.close().success());
+        let titles: Vec<_> =
+            stored_issues(path).into_iter().map(|issue| issue["title"].clone()).collect();
+        assert_eq!(titles, ["one", "four", "five"], "{how}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use agent_issue_tracker::domain::{AgentName, ClaimTerms, Classification, Command, ReviewPolicy};
-use agent_issue_tracker::store::{JsonStore, MemoryStore, Store, Subset};
+use agent_issue_tracker::store::{MemoryStore, SqliteStore, Store, Subset};
 use serde_json::{Value, json};
 
 use crate::support::commands::{add, at, claim, complete, number};
@@ -216,5 +216,5 @@ pub async fn give_reviews_by_policy(store: &dyn Store) {
 async fn stores_give_reviews_by_policy() {
     give_reviews_by_policy(&MemoryStore::default()).await;
     let directory = directory();
-    give_reviews_by_policy(&JsonStore::new(directory.path().join("issues.json"))).await;
+    give_reviews_by_policy(&SqliteStore::new(directory.path().join("issues.json"))).await;
 }

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::support::files::stored_issues;
 use crate::support::http::{
-    Agent, CANCELLED, IN_PROGRESS, Raw, SESSIONS, Server, filing, lock_newest_segment, message,
-    meta, posted, session_header, wait_for_metric,
+    Agent, CANCELLED, IN_PROGRESS, Raw, SESSIONS, Server, filing, lock_turn, message, meta, posted,
+    session_header, wait_for_metric,
 };
 use crate::support::{Client, PATIENCE, directory};
 
@@ -61,7 +61,7 @@ fn signal_stops_the_server_after_answering_all_calls() {
         let directory = directory();
         let mut server = Server::start(directory.path());
         Agent::connect(server.port).add("first");
-        let _lock = lock_newest_segment(directory.path());
+        let _lock = lock_turn(directory.path());
         end_during_calls(how, (directory.path(), server.port), 0, || {
             server.signal(how);
             server.wait()
@@ -76,7 +76,7 @@ fn stdin_eof_or_signal_stops_both_transports_in_time() {
         let directory = directory();
         let mut client = Client::start(directory.path());
         client.add("first", "bug");
-        let _lock = lock_newest_segment(directory.path());
+        let _lock = lock_turn(directory.path());
         let arguments =
             json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
         let id = client.ask_tool("add_issue", arguments);
@@ -112,7 +112,7 @@ fn slow_clients_do_not_delay_the_shutdown() {
     let directory = directory();
     let mut server = Server::start(directory.path());
     Agent::connect(server.port).add("first");
-    let _lock = lock_newest_segment(directory.path());
+    let _lock = lock_turn(directory.path());
     let server_clients = slow_clients(server.port);
     end_during_calls("serve", (directory.path(), server.port), 0, || {
         server.signal("TERM");
@@ -151,7 +151,7 @@ fn disconnected_clients_leak_no_calls_sessions_or_files() {
     for round in 0..3 {
         let agents: Vec<_> = (0..12).map(|_| Agent::connect(port)).collect();
         let streams: Vec<_> = agents.iter().step_by(2).map(Agent::listen).collect();
-        let lock = lock_newest_segment(path);
+        let lock = lock_turn(path);
         let waiting = agents.iter().map(|agent| (session_header(agent), json!({})));
         let waiting = waiting.chain([(stateless.to_owned(), json!({ "_meta": meta() }))]);
         let mut waiting: Vec<_> = waiting
@@ -187,8 +187,10 @@ fn disconnected_clients_leak_no_calls_sessions_or_files() {
     // In each of 3 rounds, 4 clients repeated their call successfully.
     assert_eq!(stored_issues(path).len(), 13);
     let start = Instant::now();
-    while open_files(server.pid()) > open {
-        assert!(start.elapsed() < PATIENCE, "{} files, not {open}", open_files(server.pid()));
+    // The store keeps some connections, each with two files or three.
+    let most = open + 16;
+    while open_files(server.pid()) > most {
+        assert!(start.elapsed() < PATIENCE, "{} files, not {most}", open_files(server.pid()));
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(first.request("ping", json!({})).status, 200);

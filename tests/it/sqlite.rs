@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{Classification, IssueId, Status};
-use agent_issue_tracker::store::json::format;
+use agent_issue_tracker::store::files::format;
 use agent_issue_tracker::store::{SqliteStore, Store, StoreError};
 use proptest::prelude::*;
 use tempfile::TempDir;

@@ -3,21 +3,21 @@
 use std::fs;
 use std::path::Path;
 
-use agent_issue_tracker::store::{JsonStore, Store, StoreId};
+use agent_issue_tracker::store::{SqliteStore, Store, StoreId};
 
 use crate::support::directory;
 use crate::support::files::names;
 use crate::support::stores::{add, apply, now};
 
 async fn id(path: &Path) -> StoreId {
-    JsonStore::new(path).id().await
+    SqliteStore::new(path).id().await
 }
 
 #[tokio::test]
 async fn store_id_depends_only_on_the_path() {
     let directory = directory();
     let path = directory.path().join("issues.json");
-    let store = JsonStore::new(&path);
+    let store = SqliteStore::new(&path);
     let before = store.id().await;
     assert!(names(directory.path()).is_empty());
     apply(&store, add(), now()).await.unwrap();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const JSON_STORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/json");
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/files");
 
 /// Returns the source files below a directory.
 fn sources(directory: &Path) -> Vec<PathBuf> {
@@ -44,7 +44,7 @@ fn without_tests(text: &str) -> String {
     kept
 }
 
-/// The path of a module, such as `store::json::view`.
+/// The path of a module, such as `store::files::view`.
 type Module = Vec<String>;
 
 /// Returns the module of each source file except `lib.rs`, `main.rs` and test-only files.
@@ -167,7 +167,7 @@ fn modules_form_no_import_cycle() {
     let uses = uses();
     // The parser finds imports of each form.
     for (user, used) in [
-        ("store::json::commit", "store::json::view"),
+        ("store::sqlite::writer", "store::sqlite::database"),
         ("mcp::http::endpoint", "mcp::delivery"),
         ("interchange::csv", "interchange::fields"),
         ("mcp::server", "mcp::tools::registry"),
@@ -179,7 +179,7 @@ fn modules_form_no_import_cycle() {
     assert_eq!(cycle(&uses), None);
     // Negative control: add one import against the direction.
     for (user, used) in [
-        ("store::json::view", "store::json::commit"),
+        ("store::sqlite::database", "store::sqlite::writer"),
         ("mcp::result", "mcp::delivery"),
         ("interchange::fields", "interchange::csv"),
     ] {
@@ -226,18 +226,18 @@ fn modules_use_only_those_in_lower_layers() {
 }
 
 #[test]
-fn only_a_few_modules_use_the_json_store() {
-    let json = ["store", "json"].map(str::to_owned);
+fn only_a_few_modules_use_the_files_of_a_store() {
+    let files = ["store", "files"].map(str::to_owned);
     let uses = uses();
-    let users = uses.iter().filter(|(_, used)| used.iter().any(|used| used.starts_with(&json)));
+    let users = uses.iter().filter(|(_, used)| used.iter().any(|used| used.starts_with(&files)));
     let users: BTreeSet<_> = users.map(|(user, _)| &*user[0]).collect();
-    assert_eq!(users, BTreeSet::from(["app", "doctor", "processes", "store", "tracker"]));
+    assert_eq!(users, BTreeSet::from(["app", "doctor", "processes", "store"]));
 }
 
 #[test]
-fn json_store_types_are_implemented_in_their_own_file() {
+fn types_of_the_files_of_a_store_are_implemented_in_their_own_file() {
     let mut owners: BTreeMap<String, PathBuf> = BTreeMap::new();
-    let files = sources(Path::new(JSON_STORE));
+    let files = sources(Path::new(FILES));
     let named = |line: &str, keyword: &str| -> Option<String> {
         let line = line.strip_prefix("pub ").or(line.strip_prefix("pub(super) ")).unwrap_or(line);
         let rest = line.strip_prefix(keyword)?;
@@ -263,7 +263,7 @@ fn json_store_types_are_implemented_in_their_own_file() {
 
 #[test]
 fn file_system_trait_has_at_most_fifteen_methods() {
-    let code = code(&Path::new(JSON_STORE).join("fs/mod.rs"));
+    let code = code(&Path::new(FILES).join("fs/mod.rs"));
     let (_, after) = code.split_once("pub trait FileSystem").unwrap();
     let (body, _) = after.split_once("\n}\n").unwrap();
     let calls = body.matches("    fn ").count();

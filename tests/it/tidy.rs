@@ -135,17 +135,17 @@ const FORBIDDEN: [(&str, &[&str]); 20] = [
     ),
     ("src/store/", &["axum::", "rmcp::", "Utc::now"]),
     ("src/store/memory.rs", &["std::fs", "tokio::", "std::io"]),
-    ("src/tracker.rs", &["JsonStore", "MemoryStore"]),
+    ("src/tracker.rs", &["SqliteStore", "MemoryStore"]),
     ("src/activity/", &READERS),
     ("src/read_model/", &READERS),
-    ("src/mcp/", &["JsonStore", "maud::", "std::fs"]),
+    ("src/mcp/", &["SqliteStore", "maud::", "std::fs"]),
     ("src/mcp/tools/", &["axum::", "crate::http"]),
     ("src/mcp/server.rs", &["axum::", "crate::http"]),
     ("src/http/", &["rmcp::", "maud::", "std::fs"]),
     ("src/metrics.rs", &["crate::store", "axum::"]),
-    ("src/web/", &["crate::store", "JsonStore", "rmcp::", "std::fs", "crate::domain::rules"]),
-    ("src/cli/", &["crate::store", "crate::http", "JsonStore", "crate::domain::rules"]),
-    ("src/doctor/", &["JsonStore", "axum::", "rmcp::", "maud::", "anyhow", "Utc::now"]),
+    ("src/web/", &["crate::store", "SqliteStore", "rmcp::", "std::fs", "crate::domain::rules"]),
+    ("src/cli/", &["crate::store", "crate::http", "SqliteStore", "crate::domain::rules"]),
+    ("src/doctor/", &["SqliteStore", "axum::", "rmcp::", "maud::", "anyhow", "Utc::now"]),
     (
         "src/config/",
         &[
@@ -159,7 +159,7 @@ const FORBIDDEN: [(&str, &[&str]); 20] = [
         ],
     ),
     ("src/setup/", &["crate::http", "axum::", "rmcp::", "maud::", "tokio::", "tracing::"]),
-    ("src/hooks/", &["crate::store", "crate::http", "JsonStore", "axum::", "rmcp::", "maud::"]),
+    ("src/hooks/", &["crate::store", "crate::http", "SqliteStore", "axum::", "rmcp::", "maud::"]),
     ("src/setup/edit/", &["std::fs", "std::io", "std::path", "std::env", "crate::"]),
     ("src/", &["println!", "eprintln!", "std::process::exit", "todo!(", "unimplemented!("]),
 ];
@@ -187,9 +187,9 @@ fn modules_use_only_allowed_dependencies() {
 }
 
 #[test]
-fn json_store_accesses_the_disk_through_one_trait() {
-    for (name, text) in sources("src/store/json") {
-        if !name.starts_with("src/store/json/fs/") && !is_for_tests(&name) {
+fn files_of_a_store_are_reached_through_one_trait() {
+    for (name, text) in sources("src/store/files") {
+        if !name.starts_with("src/store/files/fs/") && !is_for_tests(&name) {
             let calls = ["fs::read", "fs::write", "fs::rename", "fs::remove", "fs::metadata"];
             for word in calls.into_iter().chain(["OpenOptions", "File::open", "File::create"]) {
                 assert!(!code_of(&text).contains(word), "{name} must not know {word}");

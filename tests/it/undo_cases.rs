@@ -10,7 +10,7 @@ use agent_issue_tracker::domain::{
     DomainError, Issue, IssueChange, IssueId, Label, LinkKind, Question, QuestionAnswer,
     Resolution, Status, Timestamp, UnknownKeys,
 };
-use agent_issue_tracker::store::{JsonStore, MemoryStore, Store};
+use agent_issue_tracker::store::{MemoryStore, SqliteStore, Store};
 use agent_issue_tracker::tracker::{
     BulkChange, BulkEnd, ClaimKind, EventNumbers, Tracker, UndoError, UndoSelection,
 };
@@ -279,7 +279,7 @@ async fn impossible_undos_are_reported(store: &dyn Store, tracker: &Tracker) {
 async fn dependent_changes_undo_in_memory_and_json_stores() {
     exercise(Arc::new(MemoryStore::default())).await;
     let directory = directory_in_memory();
-    exercise(Arc::new(JsonStore::new(directory.path().join("issues.json")))).await;
+    exercise(Arc::new(SqliteStore::new(directory.path().join("issues.json")))).await;
 }
 
 #[tokio::test]
@@ -314,7 +314,7 @@ async fn change_many_while_another_agent_claims(store: Arc<dyn Store>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn bulk_change_skips_issues_claimed_meanwhile() {
     let directory = directory_in_memory();
-    let store = JsonStore::new(directory.path().join("issues.json"));
+    let store = SqliteStore::new(directory.path().join("issues.json"));
     change_many_while_another_agent_claims(Arc::new(store)).await;
 }
 

@@ -1,7 +1,7 @@
 //! Compares a store with a backup.
 
 use crate::domain::{Issue, IssueId};
-use crate::store::json::format::Document;
+use crate::store::files::format::Document;
 
 /// Some issues: their number, and the first of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -91,7 +91,7 @@ fn is_earlier(one: &Issue, other: &Issue) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::json::format;
+    use crate::store::files::format;
 
     /// Creates a document of issues: a number, the length of the history, and the title of each.
     fn document(issues: &[(u32, usize, &str)]) -> Document {

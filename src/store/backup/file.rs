@@ -9,10 +9,10 @@ use uuid::Uuid;
 use super::format::{self, Backup, BackupMetadata, InvalidBackup};
 use super::{BackupContent, BackupError};
 use crate::domain::Timestamp;
-use crate::store::json::fs::{
+use crate::store::files::fs::{
     FileSystem, RealFileSystem, Rename, directory_of, is_abandoned, read_file,
 };
-use crate::store::json::render::render;
+use crate::store::files::render::render;
 
 /// The suffix of a backup that is being written.
 const TEMP_SUFFIX: &str = ".ait-backup.tmp";

@@ -28,7 +28,7 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::domain::{Timestamp, UnknownKeys};
-use crate::store::json::format::{self, Document, FormatError};
+use crate::store::files::format::{self, Document, FormatError};
 
 /// The key of the metadata.
 const KEY: &str = "backup";

@@ -17,7 +17,7 @@ pub use file::{SaveOptions, Saved};
 pub use format::{Backup, BackupMetadata};
 
 use super::IndexedIssues;
-use super::json::format::{Document, FormatError};
+use super::files::format::{Document, FormatError};
 use crate::domain::Command;
 
 /// The whole content of a store at one moment.

@@ -231,14 +231,11 @@ mod tests {
             });
             all.append(last);
             assert_eq!(all.build().unwrap().claims, added.claims, "seed {seed}");
-            let mut other = added.clone();
             for _ in 0..20 {
                 let changed = any_issue(rng.usize(..count), count, &mut rng);
                 added.change(changed.id, |issue| *issue = changed.clone()).unwrap();
-                other.catch_up(&added, &[changed.id]);
                 let rebuilt = built(added.issues().map(Arc::unwrap_or_clone));
                 assert_eq!(rebuilt.claims, added.claims, "seed {seed}");
-                assert_eq!(rebuilt.claims, other.claims, "seed {seed}");
             }
         }
     }

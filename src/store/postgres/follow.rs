@@ -56,7 +56,8 @@ async fn follow(database: &Database, state: &mut State) -> Result<bool, Failure>
         let after = known.number.saturating_sub(1);
         let found = read::events(database, after, PAGE).await?;
         if found.newest == known {
-            return Ok(true);
+            // Without an event, nothing shows that issues came from another store.
+            return Ok(known.number > 0);
         }
         let [first, events @ ..] = &found.events[..] else { return Ok(false) };
         if first.position != known {

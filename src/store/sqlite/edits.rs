@@ -8,22 +8,44 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension};
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::{Database, Opened};
 use super::error::Failure;
 use super::queue::{Queue, checksum};
+use super::read;
 use super::transaction::{decide_command, transact};
 use super::write::{newest, unknown_keys};
 use crate::domain::{Command, DomainError, Event, Issue, IssueGraph, IssueId, Timestamp};
-use crate::store::json::edits::{quarantine_conflicts, read_edit, write_note};
-use crate::store::json::lock_check::write_error;
-use crate::store::json::open::{self, OpenError};
-use crate::store::json::published_note::{KnownFile, PublishedNote};
-use crate::store::json::support::{lock, now};
-use crate::store::json::{format, paths::StorePaths, quarantine};
+use crate::store::files::edits::{quarantine_conflicts, read_edit, write_note};
+use crate::store::files::lock_check::write_error;
+use crate::store::files::open::{self, OpenError};
+use crate::store::files::published_note::{KnownFile, PublishedNote};
+use crate::store::files::support::{lock, now};
+use crate::store::files::{format, paths::StorePaths, quarantine};
 use crate::store::published::plan::{
     Comparison, MergePlan, MergeTarget, Versions, decide_merge, find_bases,
 };
 use crate::store::{EventPosition, State, StoreError, event_format};
+
+/// Returns true if there may be something to merge: an edit of `issues.json`, or what a replaced database had.
+pub(super) fn needs_merge(database: &Database, is_writing: bool) -> bool {
+    let is_edited = || {
+        let paths = database.paths().ok()?;
+        let file = database.fs.fingerprint(&paths.database()).ok()?;
+        database.look_for_replacement(file);
+        let known = lock(&database.known).checked;
+        let found = database.fs.fingerprint(&paths.issues).ok()?;
+        if file.is_none() {
+            // The writer may have the database that was removed.
+            return Some(is_writing);
+        }
+        if known == Some(found) {
+            return Some(false);
+        }
+        let newest = database.read(newest).ok()??;
+        Some(may_be_edited(database, &paths, newest))
+    };
+    is_edited().unwrap_or(false) || !lock(&database.rescued).is_empty()
+}
 
 /// Returns true if `issues.json` may have an edit that this process has not seen.
 pub(super) fn may_be_edited(
@@ -52,21 +74,26 @@ pub(super) fn may_be_edited(
 /// # Errors
 ///
 /// The reason why changes cannot be made. An invalid file is no error: the store goes on without it.
-pub(super) fn adopt(database: &Database, connection: &Connection) -> Result<(), StoreError> {
-    let rescued = std::mem::take(&mut *lock(&database.rescued));
-    for state in rescued {
-        merge(connection, &state, &[], Foreign::Merge)?;
+pub(super) fn adopt(database: &Database, opened: &Opened) -> Result<(), StoreError> {
+    let Opened { connection, paths, .. } = opened;
+    loop {
+        let Some((id, state)) = lock(&database.rescued).first().cloned() else { break };
+        // What was damaged gave way to a restored state.
+        if read::replaces(connection).map_err(Failure::of_change)? != Some(id) {
+            merge(connection, &state, &[], Foreign::Merge)?;
+            restore_leases(connection, &state)?;
+        }
+        lock(&database.rescued).remove(0);
     }
-    let paths = database.paths().map_err(Failure::of_change)?;
     let newest_before = newest(connection).map_err(Failure::of_change)?;
-    if !may_be_edited(database, &paths, newest_before) {
+    if !may_be_edited(database, paths, newest_before) {
         return Ok(());
     }
     let fs = &*database.fs;
     let path = &paths.issues;
     let found = fs.fingerprint(path).ok().flatten();
     // Read before the file, because a newer note may list edits that an older file does not include.
-    let note = PublishedNote::read_up_to(fs, &paths, newest_before);
+    let note = PublishedNote::read_up_to(fs, paths, newest_before);
     let file = match read_edit(fs, path, database.options.reread_after) {
         Ok(Some(file)) => file,
         Ok(None) => return Ok(()),
@@ -97,7 +124,7 @@ pub(super) fn adopt(database: &Database, connection: &Connection) -> Result<(), 
         };
         has_lost = !plan.conflicts.is_empty();
         if has_lost {
-            quarantine_conflicts(fs, &paths, path, &plan.conflicts)?;
+            quarantine_conflicts(fs, paths, path, &plan.conflicts)?;
         }
         edited.extend(plan.edited());
     }
@@ -110,10 +137,27 @@ pub(super) fn adopt(database: &Database, connection: &Connection) -> Result<(), 
         None => newest_before,
     };
     let merged = PublishedNote::new(shown, file.fingerprint, file.hash);
-    if let Err(error) = write_note(fs, &paths, note, merged, edited) {
+    if let Err(error) = write_note(fs, paths, note, merged, edited) {
         tracing::debug!("{}: {error}", paths.published().display());
     }
     Ok(())
+}
+
+/// Gives claims their leases back, which `issues.json` does not have. `known` is a state with them.
+fn restore_leases(connection: &Connection, known: &State) -> Result<(), StoreError> {
+    transact(connection, |connection| {
+        let ours = read::state(connection)?;
+        for command in ours.issues.lost_leases(&known.issues) {
+            match decide_command(connection, &command, now()) {
+                Ok(_) => {}
+                Err(Failure::Refused(refusal)) => {
+                    tracing::debug!("a lease is not restored: {refusal}");
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(())
+    })
 }
 
 /// What becomes of a file that shares no issue with the store.
@@ -286,18 +330,15 @@ impl MergeTarget for Target<'_> {
 
 /// Merges the temporary files of dead processes. A file may be an edit that was exchanged for a rendering and never
 /// examined. The caller holds the publish lock and has the turn.
-pub(super) fn merge_leftovers(
-    database: &Database,
-    connection: &Connection,
-) -> Result<(), StoreError> {
+pub(super) fn merge_leftovers(database: &Database, opened: &Opened) -> Result<(), StoreError> {
+    let Opened { connection, paths, .. } = opened;
     let fs = &*database.fs;
-    let paths = database.paths().map_err(Failure::of_change)?;
     for name in fs.list(&paths.directory).unwrap_or_default() {
         let path = paths.directory.join(&name);
         if StorePaths::is_unfinished(&name) {
             // A live process may be writing its note.
             let _lock =
-                PublishedNote::lock(fs, &paths).map_err(|source| write_error(&path, &source))?;
+                PublishedNote::lock(fs, paths).map_err(|source| write_error(&path, &source))?;
             let _ = fs.remove(&path);
         }
         if !StorePaths::is_exchange_file(&name) {
@@ -309,13 +350,13 @@ pub(super) fn merge_leftovers(
                 // since.
                 let plan = merge(connection, &file.state, &[], Foreign::Merge)?.unwrap_or_default();
                 if !plan.conflicts.is_empty() {
-                    quarantine_conflicts(fs, &paths, &path, &plan.conflicts)?;
+                    quarantine_conflicts(fs, paths, &path, &plan.conflicts)?;
                 }
             }
             Ok(None) => continue,
             // An editor was still writing the file when a rendering replaced it.
             Err(OpenError::Format { .. }) => {
-                let kept = quarantine::move_to(fs, &paths, &path, "invalid");
+                let kept = quarantine::move_to(fs, paths, &path, "invalid");
                 kept.map_err(|source| write_error(&paths.kept, &source))?;
                 continue;
             }

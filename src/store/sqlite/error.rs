@@ -2,11 +2,12 @@
 
 use std::io;
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 use crate::domain::DomainError;
 use crate::store::StoreError;
-use crate::store::json::open::OpenError;
+use crate::store::files::lock_check::refused;
+use crate::store::files::open::OpenError;
 
 /// Why an operation failed.
 #[derive(Debug)]
@@ -46,13 +47,50 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// Returns true if a part of the database is damaged, or was written by a newer version.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged(_) | Self::Newer(_) => true,
+            Self::Store(error) => error.is_damage(),
+            Self::Database(error) => matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+            ),
+            Self::Refused(_) | Self::File(_) | Self::Open(_) => false,
+        }
+    }
+
+    /// Returns true if this user may not write where SQLite has to, or if the files do not let it.
+    pub fn is_read_only(&self) -> bool {
+        let Self::Database(error) = self else { return false };
+        matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied)
+        )
+    }
+
+    /// Returns true if the files may be about to be removed or replaced.
+    pub fn may_pass(&self) -> bool {
+        let Self::Database(error) = self else { return false };
+        matches!(
+            error.sqlite_error_code(),
+            Some(
+                ErrorCode::SystemIoFailure
+                    | ErrorCode::CannotOpen
+                    | ErrorCode::FileLockingProtocolFailed
+            )
+        )
+    }
+
     /// Returns the error for a read.
     pub fn of_read(self) -> StoreError {
         match self {
             Self::Refused(refusal) => StoreError::Refused(refusal),
             Self::Newer(what) => StoreError::Newer(what),
             Self::Damaged(why) => StoreError::Damaged(why),
-            Self::File(error) => StoreError::Unreadable(error.to_string()),
+            Self::File(error) => {
+                StoreError::Unreadable(format!("{error}: make it readable, or choose another file"))
+            }
             Self::Open(error) => error.into(),
             Self::Store(error) => error,
             Self::Database(error) => match error.sqlite_error_code() {
@@ -71,14 +109,17 @@ impl Failure {
     pub fn of_change(self) -> StoreError {
         let Self::Database(error) = &self else {
             return match self {
-                Self::File(error) => StoreError::NotSaved(error.to_string()),
+                Self::File(error) => refused(error.kind(), error.to_string()),
                 other => other.of_read(),
             };
         };
+        if self.is_read_only() {
+            return StoreError::ReadOnly(format!(
+                "the database cannot be written ({error}): give this user the right to write there, or mount its file \
+                 system writable"
+            ));
+        }
         match error.sqlite_error_code() {
-            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                StoreError::ReadOnly(error.to_string())
-            }
             Some(
                 ErrorCode::DatabaseCorrupt
                 | ErrorCode::NotADatabase
@@ -89,11 +130,13 @@ impl Failure {
         }
     }
 
-    /// Returns the error for a commit that failed: what was written may still be there after a power failure.
+    /// Returns the error for a commit that failed. Only a failed sync leaves something that may still be there after a
+    /// power failure: SQLite ignores the end of its log if it was not written whole.
     pub fn of_commit(self) -> StoreError {
+        let of_sync = [ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_DIR_FSYNC];
         match &self {
-            Self::Database(error)
-                if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) =>
+            Self::Database(rusqlite::Error::SqliteFailure(error, _))
+                if of_sync.contains(&error.extended_code) =>
             {
                 StoreError::Uncertain(error.to_string())
             }

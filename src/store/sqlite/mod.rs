@@ -6,17 +6,22 @@
 //! after them later, and `publish` writes the file.
 //!
 //! Reads: `read` and `list`, on connections of their own, so that they never wait for a change. Changes by others:
-//! `watch`. The move from another store: `transfer`. Below all of them are `database`, `error` and the tables in
-//! `schema.sql`.
+//! `watch`. The move from another store: `transfer`. Below all of them are `database`, `disk_errors`, `error`
+//! and the tables in `schema.sql`.
 
 mod database;
+mod disk_errors;
 mod edits;
 mod error;
 mod index;
+pub mod inspect;
 mod list;
+mod maintenance;
 mod publish;
 mod queue;
 mod read;
+mod restore;
+pub mod salvage;
 mod transaction;
 mod transfer;
 mod watch;
@@ -35,13 +40,14 @@ use tokio::sync::watch::{Receiver, Sender};
 
 use self::database::Database;
 use self::error::Failure;
+pub use self::maintenance::Maintenance;
 use self::writer::{WeakWriter, WriterHandle};
 use super::clients::Clients;
 use super::file_clients::FileClients;
-use super::json::JsonStoreOptions;
-use super::json::background::Schedule;
-use super::json::fs::{FileSystem, RealFileSystem};
-use super::json::support::{lock, on_thread};
+use super::files::StoreOptions;
+use super::files::fs::{FileSystem, RealFileSystem};
+use super::files::schedule::Schedule;
+use super::files::support::on_thread;
 use super::transfer::{Transfer, TransferTarget};
 use super::{
     Committed, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
@@ -72,14 +78,14 @@ impl SqliteStore {
     /// Creates a store for an `issues.json`. Does no I/O. Problems with the database show in each operation while they
     /// last.
     pub fn new(issues: impl Into<PathBuf>) -> Self {
-        Self::with(issues, Arc::new(RealFileSystem), JsonStoreOptions::default())
+        Self::with(issues, Arc::new(RealFileSystem), StoreOptions::default())
     }
 
     /// Creates a store that reaches `issues.json` through `fs`.
     pub fn with(
         issues: impl Into<PathBuf>,
         fs: Arc<dyn FileSystem>,
-        options: JsonStoreOptions,
+        options: StoreOptions,
     ) -> Self {
         let database = Arc::new(Database::new(issues.into(), fs, options));
         let located = Arc::clone(&database);
@@ -115,38 +121,31 @@ impl SqliteStore {
         }
     }
 
+    /// Returns the maintenance operations of this store.
+    pub fn maintenance(&self) -> Maintenance {
+        Maintenance::new(Arc::clone(&self.database), self.writer.clone())
+    }
+
     /// Runs a read on a thread that may block on the disk. A database that is not there yet has nothing.
     fn read<T: Send + 'static>(
         &self,
         empty: T,
-        read: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+        read: impl Fn(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> StoreFuture<'_, T> {
         let (database, writer) = (Arc::clone(&self.database), self.writer.clone());
         let in_place = database.options.reads_in_place;
         on_thread(in_place, move || {
-            merge_edit(&database, &writer);
-            let found = database.read(read).map_err(Failure::of_read)?;
+            if edits::needs_merge(&database, writer.is_running()) {
+                let adopted = writer.run_within(ADOPT_WITHIN, edits::adopt);
+                if let Err(error) = adopted {
+                    // This user may not be allowed to write. The database has everything except the edit.
+                    tracing::debug!("an external edit is not merged for now: {error}");
+                }
+            }
+            let found = database.read(read);
+            let found = found.map_err(|failure| database.located(failure.of_read()))?;
             Ok(found.unwrap_or(empty))
         })
-    }
-}
-
-/// Lets the writer merge an edit of `issues.json`, if there may be one, and what a replaced database had.
-fn merge_edit(database: &Database, writer: &WriterHandle) {
-    let is_edited = || {
-        let paths = database.paths().ok()?;
-        let known = lock(&database.known).checked;
-        let found = database.fs.fingerprint(&paths.issues).ok()?;
-        let has_database = database.fs.fingerprint(&database.path().ok()?).ok()?.is_some();
-        Some(known != Some(found) && has_database)
-    };
-    let is_edited = !lock(&database.rescued).is_empty() || is_edited().unwrap_or(false);
-    if is_edited {
-        let adopted = writer.run_within(ADOPT_WITHIN, edits::adopt);
-        if let Err(error) = adopted.and_then(|adopted| adopted) {
-            // This user may not be allowed to write. The database has everything except the edit.
-            tracing::debug!("an external edit is not merged for now: {error}");
-        }
     }
 }
 
@@ -192,7 +191,23 @@ impl Store for SqliteStore {
     }
 
     fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
-        self.writer.commit(commands, now).boxed()
+        async move {
+            if self.writer.is_running() || !self.database.is_unsaved() {
+                return self.writer.commit(commands, now).await;
+            }
+            // A claim that finds nothing creates no database.
+            let (database, trial) = (Arc::clone(&self.database), commands.clone());
+            let in_place = database.options.reads_in_place;
+            let tried = on_thread(in_place, move || {
+                let tried = database.try_unsaved(&trial, now);
+                tried.map_err(|failure| database.located(failure.of_change()))
+            });
+            match tried.await? {
+                Some(answer) => answer,
+                None => self.writer.commit(commands, now).await,
+            }
+        }
+        .boxed()
     }
 
     fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
@@ -217,7 +232,9 @@ impl Store for SqliteStore {
         let followed = Arc::clone(&self.followed);
         self.read(State::default(), move |connection| {
             let mut followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
+            // A state before all events may be another one, such as that of another issues.json.
             if let Some(mut state) = followed.take()
+                && state.position.number > 0
                 && follow(connection, &mut state)?
             {
                 return Ok(followed.insert(state).clone());
@@ -237,7 +254,8 @@ impl Store for SqliteStore {
 
     fn watch(&self) -> Receiver<EventPosition> {
         if !self.is_watching.swap(true, Ordering::SeqCst) {
-            watch::spawn(&self.database, self.newest.clone());
+            let (writer, schedule) = (self.writer.downgrade(), Arc::clone(&self.schedule));
+            watch::spawn(&self.database, self.newest.clone(), writer, schedule);
         }
         self.newest.subscribe()
     }
@@ -246,20 +264,35 @@ impl Store for SqliteStore {
         Arc::<FileClients>::clone(&self.clients)
     }
 
-    fn health(&self, _probe: Probe) -> BoxFuture<'_, StoreHealth> {
-        async {
-            let issues = self.database.issues();
-            let name = issues.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let trouble = self.counts().await.err();
-            StoreHealth { name, trouble, ..StoreHealth::default() }
+    fn damage(&self) -> BoxFuture<'_, Option<StoreError>> {
+        let looked = self.read((), |_| Ok(()));
+        async move {
+            match looked.await {
+                Ok(()) => self.database.damage(),
+                Err(error) => Some(error),
+            }
+        }
+        .boxed()
+    }
+
+    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
+        let maintenance = self.maintenance();
+        let in_place = self.database.options.reads_in_place;
+        let examined = on_thread(in_place, move || Ok(maintenance.health(probe)));
+        async move {
+            examined.await.unwrap_or_else(|error| StoreHealth {
+                trouble: Some(error),
+                ..StoreHealth::default()
+            })
         }
         .boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, bool> {
         async {
-            publish::finish(&self.database, &self.writer).await;
             self.schedule.close();
+            self.writer.withdraw();
+            publish::finish(&self.database, &self.writer).await;
             self.writer.close(CLOSE_WITHIN).await
         }
         .boxed()

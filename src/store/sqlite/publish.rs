@@ -8,33 +8,36 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::Connection;
 
-use super::database::Database;
+use super::database::{Database, Opened};
 use super::edits::{Foreign, adopt, may_be_edited, merge, merge_leftovers};
 use super::error::Failure;
 use super::write::{newest, unknown_keys};
 use super::writer::{WeakWriter, WriterHandle};
-use crate::store::json::background::Schedule;
-use crate::store::json::edits::has_leftovers;
-use crate::store::json::format;
-use crate::store::json::fs::{FileFingerprint, lock_at};
-use crate::store::json::lock_check::write_error;
-use crate::store::json::paths::StorePaths;
-use crate::store::json::publish::{refuse_links, replace_file};
-use crate::store::json::published_note::{Edited, KnownFile, PublishedNote};
-use crate::store::json::render::Sink;
-use crate::store::json::support::lock;
+use crate::store::files::edits::has_leftovers;
+use crate::store::files::format;
+use crate::store::files::fs::{FileFingerprint, lock_at};
+use crate::store::files::lock_check::write_error;
+use crate::store::files::paths::StorePaths;
+use crate::store::files::publish::{refuse_links, replace_file};
+use crate::store::files::published_note::{Edited, KnownFile, PublishedNote};
+use crate::store::files::render::Sink;
+use crate::store::files::schedule::Schedule;
+use crate::store::files::support::lock;
 use crate::store::{EventPosition, State, StoreError};
 
 /// The first and the longest pause before a retry, after a failure or while another process publishes.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(30);
 
+/// How long the last publication waits for other processes.
+const LAST_WITHIN: Duration = Duration::from_millis(300);
+
 /// The pause after publishing, as a multiple of the time that it took. Publishing takes at most 5 % of the time.
 const PAUSE_FACTOR: u32 = 20;
 
 /// The result of publishing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Publication {
+pub(super) enum Publication {
     /// The file was up to date.
     UpToDate,
     /// The file was written.
@@ -56,19 +59,23 @@ pub(super) fn start(database: &Arc<Database>, writer: &WeakWriter, schedule: &Ar
                 continue;
             }
             let Some(writer) = writer.upgrade() else { return };
-            match publish(&database, &writer) {
+            match publish(&database, &writer, Duration::MAX) {
                 Ok(Publication::Written | Publication::UpToDate) => {
+                    *lock(&database.unpublished) = None;
                     retry = FIRST_RETRY;
                     continue;
                 }
                 Ok(Publication::Busy) => {}
                 Err(error) => {
-                    // Problems of the file itself are logged when they are found.
-                    if lock(&database.known).problem.is_none() {
-                        let why = error.reason();
-                        tracing::warn!(
-                            "issues.json is not up to date: {why}; every change is in the store"
-                        );
+                    let why = error.reason();
+                    let why = format!(
+                        "issues.json is not up to date: {why}; every change is in the database"
+                    );
+                    // The health reports damage itself, and problems of the file are logged when they are found.
+                    let is_told = error.is_damage() || matches!(error, StoreError::Unreadable(_));
+                    if !is_told && lock(&database.known).problem.is_none() {
+                        tracing::warn!("{why}");
+                        *lock(&database.unpublished) = Some(why);
                     }
                     retry = (retry * 2).min(MAX_RETRY_PAUSE);
                 }
@@ -97,8 +104,18 @@ pub(super) async fn finish(database: &Arc<Database>, writer: &WriterHandle) {
         if !is_small || is_published(&database, &paths, position) {
             return;
         }
-        if let Err(error) = publish(&database, &writer) {
-            tracing::debug!("issues.json is not up to date: {error}");
+        let published = publish(&database, &writer, LAST_WITHIN);
+        match published.err() {
+            // A read-only process leaves it to others.
+            None | Some(StoreError::ReadOnly(_) | StoreError::NetworkFileSystem(_)) => {}
+            // The next process that uses the store publishes.
+            Some(StoreError::Busy(why)) => tracing::debug!("issues.json is not up to date: {why}"),
+            Some(error) => {
+                let why = error.reason();
+                tracing::warn!(
+                    "issues.json is not up to date: {why}; every change is in the database"
+                );
+            }
         }
     };
     if tokio::runtime::Handle::try_current().is_ok() {
@@ -117,6 +134,13 @@ fn is_published(database: &Database, paths: &StorePaths, newest: EventPosition) 
         .is_some_and(|(found, note)| found == note.fingerprint && note.position() == newest)
 }
 
+/// Returns true if the file lacks changes up to an event, and can be brought up to date.
+pub(super) fn is_behind(database: &Database, newest: EventPosition) -> bool {
+    lock(&database.known).problem.is_none()
+        && !database.is_unsaved()
+        && database.paths().is_ok_and(|paths| !is_published(database, &paths, newest))
+}
+
 /// Returns how long to wait before the next publication, whichever process made the last one.
 fn rest(database: &Database) -> Duration {
     let Ok(paths) = database.paths() else { return Duration::ZERO };
@@ -133,12 +157,27 @@ fn rest(database: &Database) -> Duration {
 /// # Errors
 ///
 /// The reason why the file cannot be written. Nothing is lost then.
-fn publish(database: &Arc<Database>, writer: &WriterHandle) -> Result<Publication, StoreError> {
+pub(super) fn publish(
+    database: &Arc<Database>,
+    writer: &WriterHandle,
+    limit: Duration,
+) -> Result<Publication, StoreError> {
+    try_publish(database, writer, limit).map_err(|error| database.located(error))
+}
+
+fn try_publish(
+    database: &Arc<Database>,
+    writer: &WriterHandle,
+    limit: Duration,
+) -> Result<Publication, StoreError> {
     /// How often the file may be edited while it is being written.
     const MAX_ROUNDS: usize = 5;
     let paths = database.paths().map_err(Failure::of_change)?;
+    if database.is_unsaved() {
+        return Ok(Publication::UpToDate);
+    }
     for _ in 0..MAX_ROUNDS {
-        writer.run(adopt)??;
+        writer.run_within(limit, adopt)?;
         let Some(position) = database.read(newest).map_err(Failure::of_read)? else {
             return Ok(Publication::UpToDate);
         };
@@ -153,7 +192,7 @@ fn publish(database: &Arc<Database>, writer: &WriterHandle) -> Result<Publicatio
         let publishing =
             lock_at(fs, &paths.publish_lock(), &paths.issues, false).map_err(failed)?;
         let Some(_publishing) = publishing else { return Ok(Publication::Busy) };
-        writer.run(merge_leftovers)??;
+        writer.run_within(limit, merge_leftovers)?;
         let position = database.read(newest).map_err(Failure::of_read)?.unwrap_or_default();
         // The previous lock holder may have written the file, or a user may have edited it.
         if may_be_edited(database, &paths, position) {
@@ -181,12 +220,12 @@ fn replace(
     let fs = &*database.fs;
     refuse_links(fs, &paths.issues)?;
     let merge_displaced = |theirs: State, edited: Edited| {
-        let merging = move |_: &Database, connection: &Connection| {
-            merge(connection, &theirs, &edited, Foreign::Merge).map(drop)
+        let merging = move |_: &Database, opened: &Opened| {
+            merge(&opened.connection, &theirs, &edited, Foreign::Merge).map(drop)
         };
-        writer.run(merging)?
+        writer.run(merging)
     };
-    let replaced = database.read(|connection| {
+    let replaced = database.read_once(|connection| {
         let position = newest(connection)?;
         let write = |sink: &mut Sink<'_>| render(connection, sink).map_err(io::Error::other);
         Ok(replace_file(fs, paths, position, expected, write, merge_displaced))

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use uuid::Uuid;
 
 use super::error::Failure;
-use super::queue::{COLUMNS, Queue, StoredRow, resolve};
+use super::queue::{COLUMNS, Queue, StoredRow, checksum, resolve};
 use super::write::{newest, unknown_keys};
 use crate::domain::{Counts, Issue, IssueId, IssueRef, Status};
 use crate::store::memory::IndexedIssuesBuilder;
@@ -101,6 +101,34 @@ pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
     Ok(State { unknown_keys, position: newest(connection)?, ..state_of(rows) })
 }
 
+/// Returns the id of the database.
+pub(super) fn id(connection: &Connection) -> Result<Uuid, Failure> {
+    Ok(connection.query_row("SELECT id FROM meta", [], |row| row.get(0))?)
+}
+
+/// Returns the id of the damaged database whose place this one took.
+pub(super) fn replaces(connection: &Connection) -> Result<Option<Uuid>, Failure> {
+    Ok(connection.query_row("SELECT replaces FROM meta", [], |row| row.get(0))?)
+}
+
+/// Returns the issues without a text, and those whose text is not what was written, as sentences.
+pub(super) fn text_faults(connection: &Connection) -> Result<Vec<String>, Failure> {
+    const ALL: &str =
+        "SELECT i.id, t.body, t.checksum FROM issues i LEFT JOIN texts t ON t.key = i.key";
+    let mut statement = connection.prepare(ALL)?;
+    let mut rows = statement.query([])?;
+    let mut faults = Vec::new();
+    while let Some(row) = rows.next()? {
+        let body = row.get_ref(1)?.as_bytes_or_null().map_err(rusqlite::Error::from)?;
+        let text = body.and_then(|body| std::str::from_utf8(body).ok());
+        if !text.is_some_and(|text| row.get(2) == Ok(checksum(text))) {
+            let id: Uuid = row.get(0)?;
+            faults.push(format!("the issue {id} is not what was written"));
+        }
+    }
+    Ok(faults)
+}
+
 /// Returns a subset of the issues.
 pub(super) fn subset(connection: &Connection, subset: &Subset) -> Result<State, Failure> {
     let ids_of = |ids: &[IssueId]| array(ids.iter().map(|id| id_value((*id).into())));
@@ -155,7 +183,7 @@ pub(super) fn counts(connection: &Connection) -> Result<Counts, Failure> {
 
 /// Returns the events after an event number.
 pub(super) fn events(connection: &Connection, after: u64, limit: usize) -> Result<Events, Failure> {
-    const AFTER: &str = "SELECT number, nonce, body FROM events WHERE number > ?1 AND body IS NOT NULL \
+    const AFTER: &str = "SELECT number, nonce, body, checksum FROM events WHERE number > ?1 AND body IS NOT NULL \
         ORDER BY number LIMIT ?2";
     const OLDEST: &str = "SELECT number FROM events WHERE body IS NOT NULL ORDER BY number LIMIT 1";
     let after = i64::try_from(after).unwrap_or(i64::MAX);
@@ -177,6 +205,9 @@ fn event(row: &Row<'_>) -> Result<NumberedEvent, Failure> {
     let (number, nonce): (i64, i64) = (row.get(0)?, row.get(1)?);
     let position = EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() };
     let body = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
+    if checksum(body) != row.get::<_, i64>(3)? {
+        return Err(Failure::Damaged(format!("the event {number} is not what was written")));
+    }
     let event =
         event_format::read(body).ok_or_else(|| Failure::Newer(format!("the event {number}")))?;
     Ok(NumberedEvent { position, event: Arc::new(event) })

@@ -1,8 +1,11 @@
 -- The tables of a queue. The version is in user_version.
 
--- The top-level keys of issues.json that ait does not know, as JSON.
-CREATE TABLE meta (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), keys TEXT NOT NULL) STRICT;
-INSERT INTO meta VALUES (1, '{}');
+-- The top-level keys of issues.json that ait does not know, as JSON; the id of this database, and that of the damaged
+-- one whose place it took.
+CREATE TABLE meta (
+    only_one INTEGER PRIMARY KEY CHECK (only_one = 1), keys TEXT NOT NULL, id BLOB NOT NULL, replaces BLOB
+) STRICT;
+INSERT INTO meta VALUES (1, '{}', randomblob(16), NULL);
 
 -- Every change. The one row without a body stands for the last event of another store of which only the issues were
 -- taken over.
@@ -11,7 +14,11 @@ CREATE TABLE events (
     -- Random. Distinguishes this event from another one with the same number.
     nonce INTEGER NOT NULL,
     issue BLOB,
-    body TEXT
+    body TEXT,
+    -- When it was decided.
+    at INTEGER NOT NULL,
+    -- The XXH3 of the body.
+    checksum INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX events_of ON events (issue, number) WHERE issue IS NOT NULL;
 
@@ -19,7 +26,7 @@ CREATE INDEX events_of ON events (issue, number) WHERE issue IS NOT NULL;
 CREATE TABLE issues (
     key INTEGER PRIMARY KEY,
     id BLOB NOT NULL UNIQUE,
-    -- The order of filing: the number of the event that filed the issue, times 2^20, which leaves room between two.
+    -- The order of filing. Two issues that were filed one after the other are 2^20 apart, which leaves room.
     position INTEGER NOT NULL,
     status INTEGER NOT NULL,
     kind INTEGER NOT NULL,
@@ -59,7 +66,7 @@ CREATE INDEX issues_questions ON issues (position) WHERE question = 1;
 -- Each issue whole, as it stands in issues.json, with its XXH3.
 CREATE TABLE texts (key INTEGER PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT;
 
--- How many issues there are in each slot: 3 * status + kind.
+-- How many issues there are in each slot: 3 * status + kind. The slot 1000 has the length of all events in bytes.
 CREATE TABLE counts (slot INTEGER PRIMARY KEY, issues INTEGER NOT NULL) STRICT;
 
 CREATE TABLE links (

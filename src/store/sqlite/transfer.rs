@@ -26,14 +26,26 @@ pub(super) async fn take_over(
 
 /// Begins the transaction on an empty database.
 fn begin(database: &Database) -> Result<Connection, Failure> {
-    const HAS_CONTENT: &str =
-        "SELECT EXISTS (SELECT 1 FROM events) OR EXISTS (SELECT 1 FROM issues)";
+    let paths = database.paths()?;
+    let refuse_content = |connection: &Connection| {
+        const HAS_CONTENT: &str = "SELECT EXISTS (SELECT 1 FROM events) OR EXISTS (SELECT 1 FROM issues) \
+            OR EXISTS (SELECT 1 FROM meta WHERE keys <> '{}')";
+        if !connection.query_row(HAS_CONTENT, [], |row| row.get(0))? {
+            return Ok(());
+        }
+        let why = format!(
+            "{} is not empty, or has a database in {}: choose a new file, or move both away",
+            paths.issues.display(),
+            paths.directory.display()
+        );
+        Err(Failure::File(std::io::Error::other(why)))
+    };
+    // Before a database is made of what is there.
+    database.read(refuse_content)?;
     let connection = database.open()?.connection;
-    connection.execute_batch("BEGIN IMMEDIATE")?;
-    if connection.query_row(HAS_CONTENT, [], |row| row.get(0))? {
-        let why = "the store is not empty: choose a new directory for it";
-        return Err(Failure::File(std::io::Error::other(why)));
-    }
+    // Nothing else syncs what this connection writes.
+    connection.execute_batch("PRAGMA synchronous = FULL; BEGIN IMMEDIATE")?;
+    refuse_content(&connection)?;
     Ok(connection)
 }
 
@@ -41,7 +53,7 @@ fn add_events(connection: &Connection, page: &[NumberedEvent]) -> Result<(), Fai
     for event in page {
         let body = event_format::write(&event.event);
         let body = String::from_utf8_lossy(&body);
-        add_event(connection, event.position, Some((event.event.issue, &body)))?;
+        add_event(connection, event.position, Some((&event.event, &body)))?;
     }
     Ok(())
 }

@@ -10,13 +10,16 @@ use super::error::Failure;
 use super::queue::{Queue, StoredRow, checksum, set_waits};
 use crate::domain::readiness::{affected_by, is_free};
 use crate::domain::{Event, EventKind, Issue, IssueId, Lease, LinkKind, UnknownKeys};
-use crate::store::json::format::issue_text;
+use crate::store::files::KeepEvents;
+use crate::store::files::format::issue_text;
 use crate::store::sql::condition::NameKind;
 use crate::store::sql::rows::{IssueRow, SearchRow, slot, storable};
 use crate::store::{EventPosition, State, event_format};
 
 /// The distance between the positions of two issues that were filed one after the other, as a power of two.
 const POSITION_BITS: u32 = 20;
+/// The slot that counts the bytes of all events.
+const EVENT_BYTES: i16 = 1000;
 
 /// An issue after an event.
 struct After {
@@ -34,7 +37,7 @@ pub(super) fn apply(
     let nonce = random();
     let position = EventPosition { number, hash: nonce.cast_unsigned() };
     let body = String::from_utf8_lossy(&event_format::write(event)).into_owned();
-    add_event(connection, position, Some((event.issue, &body)))?;
+    add_event(connection, position, Some((event, &body)))?;
     if let EventKind::UnknownKeysEdited { keys } = &event.kind {
         set_unknown_keys(connection, &keys.after)?;
         return Ok((position, None));
@@ -54,7 +57,7 @@ pub(super) fn apply(
             };
             let place = match next {
                 Some(next) => place_before(connection, next.position)?,
-                None => number.cast_signed() << POSITION_BITS,
+                None => last_place(connection)? + (1 << POSITION_BITS),
             };
             add(connection, after, place)?;
         }
@@ -89,17 +92,51 @@ fn after(event: &Event, before: Option<&StoredRow>) -> Option<After> {
 pub(super) fn add_event(
     connection: &Connection,
     position: EventPosition,
-    event: Option<(IssueId, &str)>,
+    event: Option<(&Event, &str)>,
 ) -> Result<(), Failure> {
-    let issue = event.map(|(issue, _)| issue).filter(|issue| *issue != IssueId::NIL);
-    let mut insert = connection.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4)")?;
+    let issue = event.map(|(event, _)| event.issue).filter(|issue| *issue != IssueId::NIL);
+    let mut insert =
+        connection.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     insert.execute(params![
         position.number.cast_signed(),
         position.hash.cast_signed(),
         issue.map(Uuid::from),
         event.map(|(_, body)| body),
+        event.map_or(0, |(event, _)| event.at.unix_millis()),
+        event.map_or(0, |(_, body)| checksum(body)),
     ])?;
-    Ok(())
+    let bytes = event.map_or(0, |(_, body)| body.len());
+    count(connection, EVENT_BYTES, i64::try_from(bytes).unwrap_or(i64::MAX))
+}
+
+/// Removes the oldest events as far as they exceed what is to be kept, some at a time. Returns true if more are left.
+pub(super) fn forget_events(connection: &Connection, keep: KeepEvents) -> Result<bool, Failure> {
+    /// How many events are removed at once.
+    const FEW: i64 = 200;
+    const BYTES: &str = "SELECT issues FROM counts WHERE slot = ?1";
+    const OLDEST: &str = "SELECT number, ifnull(length(CAST(body AS BLOB)), 0), at FROM events ORDER BY number LIMIT ?1";
+    let total: Option<i64> =
+        connection.prepare_cached(BYTES)?.query_row([EVENT_BYTES], |row| row.get(0)).optional()?;
+    let mut total = total.unwrap_or(0);
+    let newest = newest(connection)?.number.cast_signed();
+    let mut statement = connection.prepare_cached(OLDEST)?;
+    let mut rows = statement.query([FEW])?;
+    let (mut last, mut bytes, mut is_more) = (None, 0, true);
+    while let Some(row) = rows.next()? {
+        let (number, length, at): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        // The newest event has the number from which the next one goes on.
+        if number == newest || !keep.is_exceeded(total, at) {
+            is_more = false;
+            break;
+        }
+        total -= length;
+        bytes += length;
+        last = Some(number);
+    }
+    let Some(last) = last else { return Ok(false) };
+    connection.prepare_cached("DELETE FROM events WHERE number <= ?1")?.execute([last])?;
+    count(connection, EVENT_BYTES, -bytes)?;
+    Ok(is_more)
 }
 
 /// Returns the position of the newest event.
@@ -344,6 +381,12 @@ fn decide_waits(
         }
     }
     Ok(())
+}
+
+/// Returns the position of the issue that was filed last; 0 if there is none.
+fn last_place(connection: &Connection) -> Result<i64, Failure> {
+    const LAST: &str = "SELECT ifnull(max(position), 0) FROM issues";
+    Ok(connection.prepare_cached(LAST)?.query_row([], |row| row.get(0))?)
 }
 
 /// Returns a position before another one, behind the one that is before it. Makes room if there is none.

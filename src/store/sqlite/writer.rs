@@ -7,17 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::database::{Database, Opened};
 use super::edits;
 use super::error::Failure;
 use super::index;
 use super::transaction::{decide_all, transact};
-use super::write::newest;
+use super::write::{forget_events, newest};
 use crate::domain::{Command, Timestamp};
 use crate::store::writer_reply::{
     LapseQueue, MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, UnreceivedReply, WriterReply, queue_is_full,
@@ -53,8 +54,10 @@ enum Job {
     End,
 }
 
-/// What a job does with the database, or with the reason why it cannot be opened.
-type Work = Box<dyn FnOnce(Result<(&Database, &Connection), StoreError>) + Send>;
+/// What a job does with the database, or with the reason why it cannot be opened. Returns what answers its caller, to
+/// be called once the work is durable, or with the reason why that is not certain.
+type Work = Box<dyn FnOnce(Result<(&Database, &Opened), StoreError>) -> Answer + Send>;
+type Answer = Box<dyn FnOnce(Result<(), StoreError>)>;
 
 /// The queue of the writer for the claims of a request that lapse.
 struct Lapses {
@@ -97,6 +100,10 @@ struct Inner {
     changed: Box<dyn Fn() + Send + Sync>,
     state: Mutex<State>,
     has_ended: watch::Sender<bool>,
+    /// Cancelled when undecided commands are to be withdrawn.
+    closing: CancellationToken,
+    /// Since when the thread waits for the turn of this process.
+    waits_since: Mutex<Option<Instant>>,
 }
 
 enum State {
@@ -119,6 +126,8 @@ impl WriterHandle {
             changed,
             state: Mutex::new(State::Idle),
             has_ended,
+            closing: CancellationToken::new(),
+            waits_since: Mutex::default(),
         }))
     }
 
@@ -133,50 +142,89 @@ impl WriterHandle {
         if commands.is_empty() {
             return Ok(Committed::default());
         }
+        if self.0.closing.is_cancelled() {
+            return Err(StoreError::Closed);
+        }
         let (reply, mut outcome) = oneshot::channel();
         let is_taken = Arc::new(AtomicBool::new(false));
         let request = Request { commands, now, is_taken: Arc::clone(&is_taken), reply };
         self.send(Job::Commit(request))?;
-        let lost = |_| StoreError::Uncertain("the writer failed".to_owned());
         let busy_after = self.0.database.options.busy_after;
-        let answer = match tokio::time::timeout(busy_after, &mut outcome).await {
-            Ok(answer) => answer,
-            Err(_) if !is_taken.swap(true, Ordering::AcqRel) => {
-                return Err(StoreError::Busy("other processes keep the store locked".to_owned()));
-            }
-            Err(_) => outcome.await,
+        let given_up = tokio::select! {
+            biased;
+            answer = &mut outcome => return answer.map_err(|_| lost())?.receive(),
+            () = tokio::time::sleep(busy_after) => locked(),
+            () = self.0.closing.cancelled() => StoreError::Closed,
         };
-        answer.map_err(lost)?.receive()
+        if !is_taken.swap(true, Ordering::AcqRel) {
+            return Err(given_up);
+        }
+        let answer = outcome.await;
+        answer.map_err(|_| lost())?.receive()
     }
 
-    /// Runs something else that writes on the thread, and waits for it.
+    /// Runs something else that writes on the thread, and waits for it. It is withdrawn if other processes keep the
+    /// store locked.
     ///
     /// # Errors
     ///
-    /// The store is closed.
+    /// The store is closed or locked, and nothing was done; or the error of the work.
     pub fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Database, &Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<Result<T, StoreError>, StoreError> {
-        self.run_within(Duration::MAX, work)
+        work: impl FnOnce(&Database, &Opened) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let done = self.start(work)?;
+        match done.recv_timeout(self.0.database.options.busy_after) {
+            Ok(done) => done,
+            Err(_) if done.withdraw() => Err(locked()),
+            Err(_) => done.reply.recv().unwrap_or_else(|_| Err(lost())),
+        }
     }
 
-    /// Runs something else that writes on the thread. Waits for it at most for a time; it goes on after that.
+    /// Runs something else that writes on the thread, and waits for it at most for a time. If it has begun by then, it
+    /// goes on.
     ///
     /// # Errors
     ///
-    /// The store is closed, or the time is over.
+    /// Those of [`run`](Self::run), and [`StoreError::Busy`] if the time is over.
     pub fn run_within<T: Send + 'static>(
         &self,
         limit: Duration,
-        work: impl FnOnce(&Database, &Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<Result<T, StoreError>, StoreError> {
-        let (reply, done) = sync_channel(1);
+        work: impl FnOnce(&Database, &Opened) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let done = self.start(work)?;
+        done.recv_timeout(limit).unwrap_or_else(|_| {
+            done.withdraw();
+            Err(locked())
+        })
+    }
+
+    /// Begins other work on the thread.
+    fn start<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Database, &Opened) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<Started<T>, StoreError> {
+        let (sender, reply) = sync_channel(1);
+        let is_taken = Arc::new(AtomicBool::new(false));
+        let taken = Arc::clone(&is_taken);
         self.send(Job::Run(Box::new(move |opened| {
-            let done = opened.and_then(|(database, connection)| work(database, connection));
-            let _ = reply.try_send(done);
+            let is_withdrawn = taken.swap(true, Ordering::AcqRel);
+            let done = match opened {
+                Ok((database, opened)) if !is_withdrawn => work(database, opened),
+                Ok(_) => Err(locked()),
+                Err(error) => Err(error),
+            };
+            Box::new(move |synced| {
+                let _ = sender.try_send(done.and_then(|done| synced.map(|()| done)));
+            })
         })))?;
-        done.recv_timeout(limit).map_err(|_| StoreError::Busy("the writer is busy".to_owned()))
+        Ok(Started { reply, is_taken })
+    }
+
+    /// Returns true if the thread has begun, and may have the database open.
+    pub fn is_running(&self) -> bool {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(*state, State::Running(_))
     }
 
     fn send(&self, job: Job) -> Result<(), StoreError> {
@@ -217,12 +265,30 @@ impl WriterHandle {
         }
     }
 
-    /// Refuses new commands and waits for those that were accepted. Returns false if they take long.
+    /// Withdraws the commands that are not decided yet, and refuses new ones.
+    pub fn withdraw(&self) {
+        self.0.closing.cancel();
+    }
+
+    /// Ends the thread after its work. Returns false if that takes long, or if it waits for another process.
     pub async fn close(&self, limit: Duration) -> bool {
+        /// How long the thread may wait for another process.
+        const MAX_WAIT: Duration = Duration::from_millis(300);
+        const LOOK_EVERY: Duration = Duration::from_millis(20);
         self.0.end();
         let mut has_ended = self.0.has_ended.subscribe();
-        let done = has_ended.wait_for(|has_ended| *has_ended);
-        tokio::time::timeout(limit, done).await.is_ok()
+        let begun = Instant::now();
+        while begun.elapsed() < limit {
+            let done = has_ended.wait_for(|has_ended| *has_ended);
+            if tokio::time::timeout(LOOK_EVERY, done).await.is_ok() {
+                return true;
+            }
+            let since = *self.0.waits_since.lock().unwrap_or_else(PoisonError::into_inner);
+            if since.is_some_and(|since| since.elapsed() > MAX_WAIT) {
+                return false;
+            }
+        }
+        false
     }
 }
 
@@ -240,6 +306,31 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Work that waits for the thread.
+struct Started<T> {
+    reply: Receiver<Result<T, StoreError>>,
+    is_taken: Arc<AtomicBool>,
+}
+
+impl<T> Started<T> {
+    fn recv_timeout(&self, limit: Duration) -> Result<Result<T, StoreError>, RecvTimeoutError> {
+        self.reply.recv_timeout(limit)
+    }
+
+    /// Withdraws the work. Returns false if it has begun.
+    fn withdraw(&self) -> bool {
+        !self.is_taken.swap(true, Ordering::AcqRel)
+    }
+}
+
+fn locked() -> StoreError {
+    StoreError::Busy("other processes keep the store locked".to_owned())
+}
+
+fn lost() -> StoreError {
+    StoreError::Uncertain("the writer failed".to_owned())
 }
 
 /// What the thread works with.
@@ -274,20 +365,7 @@ impl Writer {
                     is_indexed = false;
                 }
                 Ok(Job::Run(work)) => {
-                    let database = Arc::clone(&self.database);
-                    match self.opened() {
-                        Ok(opened) => {
-                            let working = |connection: &Connection| {
-                                work(Ok((&database, connection)));
-                                Ok(())
-                            };
-                            let ran = in_turn(&database, opened, working, |()| false);
-                            if let Err(error) = ran {
-                                tracing::warn!("{error}");
-                            }
-                        }
-                        Err(error) => work(Err(error)),
-                    }
+                    self.work(work);
                     is_indexed = false;
                 }
                 Ok(Job::End) | Err(RecvTimeoutError::Disconnected) => return,
@@ -296,13 +374,27 @@ impl Writer {
         }
     }
 
+    /// Does other work, and answers its caller.
+    fn work(&mut self, work: Work) {
+        let database = Arc::clone(&self.database);
+        let mut work = Some(work);
+        let mut answer = None;
+        let working = |opened: &Opened| {
+            answer = work.take().map(|work| work(Ok((&database, opened))));
+            Ok(())
+        };
+        let done = self.in_turn(working, |()| false);
+        match (answer, work) {
+            (Some(answer), _) => answer(done),
+            (None, Some(work)) => work(Err(done.err().unwrap_or(StoreError::Closed)))(Ok(())),
+            (None, None) => {}
+        }
+    }
+
     /// Commits a batch and answers its requests.
     fn serve(&mut self, mut batch: Vec<Request>, lapses: &SyncSender<Job>) {
-        batch.retain(|request| {
-            let is_wanted = request.is_lapse() || !request.reply.is_closed();
-            is_wanted && !request.is_taken.swap(true, Ordering::AcqRel)
-        });
-        let replies = match self.commit(&batch) {
+        let mut failure = None;
+        let replies = match self.commit(&mut batch) {
             Ok((replies, position)) => {
                 if let Some((position, handle)) = position.zip(self.handle.0.upgrade()) {
                     publish(&handle.newest, position);
@@ -311,7 +403,7 @@ impl Writer {
                 replies
             }
             Err(error) => {
-                self.opened = None;
+                failure = Some(error.clone());
                 vec![Err(error); batch.len()]
             }
         };
@@ -321,33 +413,105 @@ impl Writer {
             // If the caller is gone, `send` gives the reply back, and dropping it queues the lapse of its claims.
             drop(caller.send(UnreceivedReply::new(reply, commands, lapses)));
         }
+        // Last, because writing to the log output may be slow and callers wait for their answers.
+        if let Some(error) = failure.filter(|_| self.database.options.logs_failures) {
+            tracing::error!("{error}");
+        }
         self.checkpoint();
     }
 
-    /// Opens the database if it is not open, or if another file is in its place.
-    fn opened(&mut self) -> Result<&Opened, StoreError> {
-        let known = self.opened.take();
-        let opened = match known {
-            Some(opened) if self.database.is_in_place(opened.file) => opened,
-            replaced => {
-                if let Some(replaced) = replaced {
-                    self.database.rescue(&replaced.connection);
-                }
-                self.database.open().map_err(Failure::of_change)?
+    /// Closes the database, and keeps what it had if it is not in its place any more.
+    fn close(&mut self) {
+        if let Some(opened) = self.opened.take()
+            && !self.database.is_in_place(&opened)
+        {
+            self.database.rescue(&opened.connection);
+        }
+    }
+
+    /// Waits for the turn, writes, and makes that durable. If that fails, the next attempt opens the database again.
+    fn in_turn<T>(
+        &mut self,
+        write: impl FnOnce(&Opened) -> Result<T, StoreError>,
+        shows: impl FnOnce(&T) -> bool,
+    ) -> Result<T, StoreError> {
+        let done = self.try_in_turn(write, shows);
+        done.map_err(|error| {
+            self.close();
+            self.database.located(error)
+        })
+    }
+
+    /// Waits for the turn, writes, and makes that durable, if anything was written or `shows` that what others wrote is
+    /// answered.
+    ///
+    /// SQLite itself syncs its log before it moves anything from there into the database, and no sooner. So the next
+    /// process can write while this one waits for the disk, and one sync serves all who wait.
+    fn try_in_turn<T>(
+        &mut self,
+        write: impl FnOnce(&Opened) -> Result<T, StoreError>,
+        shows: impl FnOnce(&T) -> bool,
+    ) -> Result<T, StoreError> {
+        /// How often the files may be replaced while this process waits for the turn.
+        const MAX_REPLACED: usize = 5;
+        let database = Arc::clone(&self.database);
+        for _ in 0..MAX_REPLACED {
+            let opened = match self.opened.take() {
+                Some(opened) => opened,
+                None => database.noting_damage(database.open()).map_err(Failure::of_change)?,
+            };
+            let opened = self.opened.insert(opened);
+            let turn = {
+                let handle = self.handle.0.upgrade();
+                let wait = |since| {
+                    if let Some(handle) = &handle {
+                        *handle.waits_since.lock().unwrap_or_else(PoisonError::into_inner) = since;
+                    }
+                };
+                wait(Some(Instant::now()));
+                let turn = database.take_turn(opened);
+                wait(None);
+                turn?
+            };
+            if !database.is_in_place(opened) {
+                self.close();
+                continue;
             }
-        };
-        Ok(self.opened.insert(opened))
+            database.save_again(opened)?;
+            let before = opened.connection.total_changes();
+            let done = write(opened)?;
+            drop(turn);
+            if opened.connection.total_changes() != before || shows(&done) {
+                let begun = Instant::now();
+                let synced = opened.log.sync_data();
+                synced.map_err(|error| {
+                    database.has_failed_to_sync.store(true, Ordering::Relaxed);
+                    StoreError::Uncertain(error.to_string())
+                })?;
+                database.syncs.observe(begun.elapsed().as_secs_f64());
+            }
+            return Ok(done);
+        }
+        Err(StoreError::Busy("the files of the store are being replaced".to_owned()))
     }
 
     /// Decides and commits a batch in one transaction. A request that is refused changes nothing; the others do.
     fn commit(
         &mut self,
-        batch: &[Request],
+        batch: &mut Vec<Request>,
     ) -> Result<(Vec<WriterReply>, Option<EventPosition>), StoreError> {
         let database = Arc::clone(&self.database);
-        let deciding = |connection: &Connection| {
-            edits::adopt(&database, connection)?;
-            transact(connection, |connection| {
+        let deciding = |opened: &Opened| {
+            // A caller that gave up while other processes had the turn must not get a change.
+            batch.retain(|request| {
+                let is_wanted = request.is_lapse() || !request.reply.is_closed();
+                is_wanted && !request.is_taken.swap(true, Ordering::AcqRel)
+            });
+            edits::adopt(&database, opened)?;
+            if let Some(damage) = database.damage() {
+                return Err(damage);
+            }
+            transact(&opened.connection, |connection| {
                 let decided = batch
                     .iter()
                     .map(|request| decide_all(connection, &request.commands, request.now));
@@ -364,7 +528,7 @@ impl Writer {
             let mut outcomes = replies.iter().flatten().flat_map(|committed| &committed.outcomes);
             outcomes.any(Option::is_some)
         };
-        in_turn(&database, self.opened()?, deciding, shows)
+        self.in_turn(deciding, shows)
     }
 
     /// Lets the other thread look whether the log of SQLite has grown long.
@@ -374,9 +538,14 @@ impl Writer {
             let database = Arc::clone(&self.database);
             let thread = thread::Builder::new().name("ait-checkpoints".to_owned());
             let spawned = thread.spawn(move || {
-                let Ok(Opened { connection, .. }) = database.open() else { return };
+                let mut opened = None;
                 while let Ok(()) = woken.recv() {
-                    checkpoint(&connection);
+                    if !opened.as_ref().is_some_and(|opened| database.is_in_place(opened)) {
+                        opened = database.open().ok();
+                    }
+                    if let Some(Opened { connection, .. }) = &opened {
+                        checkpoint(&database, connection);
+                    }
                 }
             });
             if let Err(error) = spawned {
@@ -392,46 +561,33 @@ impl Writer {
     fn tidy(&mut self) -> Option<bool> {
         let opened = self.opened.as_ref()?;
         let turn = self.database.take_turn(opened).ok()?;
-        let indexed =
-            transact(&opened.connection, |connection| index::extend(connection, index::FEW));
+        let keep = self.database.options.keep_events;
+        let indexed = transact(&opened.connection, |connection| {
+            let is_indexed = index::extend(connection, index::FEW)?;
+            let is_more = forget_events(connection, keep)?;
+            Ok(is_indexed && !is_more)
+        });
         drop(turn);
         self.checkpoint();
         indexed.ok()
     }
 }
 
-/// Waits for the turn, writes, and makes that durable, if anything was written or `shows` that what others wrote is
-/// answered.
-///
-/// SQLite itself syncs its log before it moves anything from there into the database, and no sooner. So the next
-/// process can write while this one waits for the disk, and one sync serves all who wait.
-fn in_turn<T>(
-    database: &Database,
-    opened: &Opened,
-    write: impl FnOnce(&Connection) -> Result<T, StoreError>,
-    shows: impl FnOnce(&T) -> bool,
-) -> Result<T, StoreError> {
-    let turn = database.take_turn(opened)?;
-    let before = opened.connection.total_changes();
-    let done = write(&opened.connection)?;
-    drop(turn);
-    if opened.connection.total_changes() != before || shows(&done) {
-        opened.log.sync_data().map_err(|error| StoreError::Uncertain(error.to_string()))?;
-    }
-    Ok(done)
-}
-
 /// Moves what the log of SQLite has into the database, if there is much of it. Reads and writers go on.
-fn checkpoint(connection: &Connection) {
+fn checkpoint(database: &Database, connection: &Connection) {
     let pages = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
     let found = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], pages);
     if found.is_ok_and(|(all, moved)| all - moved > CHECKPOINT_PAGES) {
-        let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        let code = moved.err().and_then(|error| error.sqlite_error_code());
+        if code == Some(rusqlite::ErrorCode::SystemIoFailure) {
+            database.has_failed_to_sync.store(true, Ordering::Relaxed);
+        }
     }
 }
 
 /// Says that there are events up to this one.
-pub(super) fn publish(newest: &watch::Sender<EventPosition>, position: EventPosition) {
+fn publish(newest: &watch::Sender<EventPosition>, position: EventPosition) {
     newest.send_if_modified(|known| {
         let is_newer = *known != position && position.number >= known.number;
         if is_newer {

@@ -7,7 +7,7 @@ use agent_issue_tracker::domain::{
     ActionKind, AgentName, Classification, Command, CommentText, Issue, IssueChange, IssueId,
     Label, LinkKind, RequiredClaim, Resolution,
 };
-use agent_issue_tracker::store::json::format;
+use agent_issue_tracker::store::files::format;
 use agent_issue_tracker::store::{EventPosition, State};
 
 use crate::support::commands::{add, at};

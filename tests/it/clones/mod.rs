@@ -11,7 +11,7 @@ mod in_memory;
 
 use std::thread;
 
-use agent_issue_tracker::store::json::merge_files::merge_files;
+use agent_issue_tracker::store::files::merge_files::merge_files;
 
 use self::history::{Clones, History};
 use self::in_git::GitClones;

@@ -80,9 +80,9 @@ fn directory_in_place_of_a_file_is_named() {
     assert!(text.contains(expected), "{text}");
     fs::remove_dir(&lock).unwrap();
     desk.run(&["save"]).done();
-    let segment = desk.path().join(".ait/issues.json/log/0000000001.log");
-    fs::rename(&segment, desk.path().join("segment")).unwrap();
-    fs::create_dir(&segment).unwrap();
+    let lock = desk.path().join(".ait/issues.json/turn.lock");
+    fs::remove_file(&lock).unwrap();
+    fs::create_dir(&lock).unwrap();
     let text = desk.run(&["add", "u"]).failed(1);
     assert!(text.contains("a directory, not a regular file"), "{text}");
     let text = desk.run(&["doctor"]).ends_with(1).stdout();

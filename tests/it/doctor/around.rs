@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 
 use super::{everything, examine, examine_by, fix, git, healthy};
-use crate::support::files::{id, issue_json, newest_segment, store_directory, write_issues};
-use crate::support::http::lock_newest_segment;
+use crate::support::files::{id, issue_json, store_directory, write_issues};
+use crate::support::http::lock_turn;
 use crate::support::runs::run;
 use crate::support::{Client, ait, directory};
 
@@ -33,7 +33,7 @@ fn repository() -> tempfile::TempDir {
 #[test]
 fn held_lock_is_reported_with_its_holder() {
     let directory = healthy();
-    let lock = lock_newest_segment(directory.path());
+    let lock = lock_turn(directory.path());
     let begun = std::time::Instant::now();
     let examined = examine(directory.path());
     examined.is("lock", "problem").is("writable", "skipped").ends_with(1);
@@ -214,12 +214,12 @@ fn a_file_beside_a_database_is_named_as_unused() {
 fn store_files_missing_from_gitignore_are_reported_and_added() {
     let directory = repository();
     let path = directory.path();
-    // The log has its own ignore file, which a user may remove.
+    // The directory of the database has its own ignore file, which a user may remove.
     fs::remove_file(store_directory(path).join(".gitignore")).unwrap();
     fs::write(path.join(".gitignore"), "*.tmp\n/issues.json").unwrap();
     let before = everything(path);
     let examined = examine(path);
-    examined.only(&["git"]).says("git", &[".ait/issues.json/log/", ".gitignore"]).ends_with(0);
+    examined.only(&["git"]).says("git", &[".ait/issues.json/queue.db", ".gitignore"]).ends_with(0);
     assert_eq!(everything(path), before);
     fix(path).only(&[]).ends_with(0);
     let list = fs::read_to_string(path.join(".gitignore")).unwrap();
@@ -231,7 +231,7 @@ fn store_files_missing_from_gitignore_are_reported_and_added() {
     // `--fix` adds the missing line to the section and removes no line.
     let short = list.replace("/.ait/\n", "/other\n");
     fs::write(path.join(".gitignore"), &short).unwrap();
-    examine(path).says("git", &[".ait/issues.json/log/"]);
+    examine(path).says("git", &[".ait/issues.json/queue.db"]);
     fix(path).only(&[]).ends_with(0);
     let list = fs::read_to_string(path.join(".gitignore")).unwrap();
     assert!(list.contains("/other\n") && list.contains("/.ait/\n"), "{list}");
@@ -240,7 +240,7 @@ fn store_files_missing_from_gitignore_are_reported_and_added() {
     examine(path).says("git", &[".worktrees", "'/.worktrees/' >> .gitignore"]);
     fix(path).only(&[]).ends_with(0);
     assert!(fs::read_to_string(path.join(".gitignore")).unwrap().contains("\n/.worktrees/\n"));
-    git(path, &["add", "-f", ".ait/issues.json/log"]);
+    git(path, &["add", "-f", ".ait/issues.json/queue.db"]);
     examine(path).only(&["git"]).says("git", &["git rm -r --cached .ait/issues.json"]);
 }
 
@@ -288,20 +288,20 @@ fn leftovers_are_listed_and_only_unneeded_ones_removed() {
     let path = directory.path();
     let own = store_directory(path);
     let kept = own.join("kept/2026-02-01T120000.000Z-edited-issues.json");
-    let in_log = newest_segment(path).with_file_name(".0000000002.abcdef01.tmp");
+    let unfinished = own.join(".issues.abcdef01.tmp");
     let rendering = own.join("issues.abcdef01.tmp");
     fs::create_dir(own.join("kept")).unwrap();
-    for file in [&kept, &in_log, &rendering] {
+    for file in [&kept, &unfinished, &rendering] {
         fs::write(file, "").unwrap();
     }
     // A recent temporary file may be in use, so it is not a leftover.
     examine(path).only(&["leftovers"]).says("leftovers", &["edited-issues.json", "1 file"]);
     let old = SystemTime::now() - Duration::from_secs(2 * 3_600);
-    for temp in [&in_log, &rendering] {
+    for temp in [&unfinished, &rendering] {
         File::options().write(true).open(temp).unwrap().set_modified(old).unwrap();
     }
-    let words = [".0000000002.abcdef01.tmp", "issues.abcdef01.tmp", "3 files"];
+    let words = [".issues.abcdef01.tmp", "issues.abcdef01.tmp", "3 files"];
     examine(path).says("leftovers", &words);
     fix(path).only(&["leftovers"]).ends_with(0);
-    assert!(kept.exists() && !in_log.exists() && !rendering.exists());
+    assert!(kept.exists() && !unfinished.exists() && !rendering.exists());
 }

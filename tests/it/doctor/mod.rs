@@ -15,6 +15,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::support::files::settle;
 use crate::support::runs::run;
 use crate::support::{ait, directory};
 
@@ -104,6 +105,8 @@ fn everything(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 fn healthy() -> tempfile::TempDir {
     let directory = directory();
     run(directory.path(), &["add", "one", "-c", "bug", "-a", "a"]).ok();
+    // A read moves what the log of SQLite has into the database.
+    settle(directory.path());
     directory
 }
 

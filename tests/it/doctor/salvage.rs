@@ -1,14 +1,17 @@
 //! `ait doctor --salvage`: saves the readable issues of a damaged store.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::everything;
-use crate::support::files::{id, issue_json, kept, newest_segment, stored_issues, write_issues};
+use crate::support::directory;
+use crate::support::files::{
+    change_database, copy_directory, database, id, issue_json, kept, settle, store_directory,
+    stored_issues, write_issues,
+};
 use crate::support::runs::run;
-use crate::support::{Client, directory};
 
 fn salvage(directory: &Path) -> (i32, Value) {
     let run = run(directory, &["doctor", "--salvage", "new.json", "--json"]);
@@ -33,24 +36,50 @@ fn lost(report: &Value) -> String {
         .collect()
 }
 
-/// Returns a store without `issues.json` that has four changes in its log. The last one claims the first issue.
-fn with_log() -> tempfile::TempDir {
+/// Returns a store with three issues. Its newest change, the claim of the first, is not in `issues.json`.
+fn with_database() -> tempfile::TempDir {
     let directory = directory();
-    let mut client = Client::start(directory.path());
+    let path = directory.path();
     for title in ["one", "two", "three"] {
-        client.add(title, "bug");
+        run(path, &["add", title, "-c", "bug", "-a", "a"]).ok();
     }
-    client.call("get_next_issue", json!({ "agent": "worker" })).ok();
-    client.signal("KILL");
-    client.wait();
-    let _ = fs::remove_file(directory.path().join("issues.json"));
+    let published = fs::read(path.join("issues.json")).unwrap();
+    let note = fs::read(store_directory(path).join("published")).unwrap();
+    run(path, &["next", "-a", "worker"]).ok();
+    fs::write(path.join("issues.json"), published).unwrap();
+    fs::write(store_directory(path).join("published"), note).unwrap();
+    settle(path);
     directory
 }
 
-/// Returns the offset of each line of a segment.
-fn lines(bytes: &[u8]) -> Vec<usize> {
-    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect()
+/// Returns the id of an issue, from a sound store.
+fn id_of(directory: &Path, title: &str) -> String {
+    let issues = stored_issues(directory);
+    let issue = issues.iter().find(|issue| issue["title"] == title).unwrap();
+    issue["id"].as_str().unwrap().to_owned()
+}
+
+/// Damages rows of the database, behind the back of the store.
+fn execute(directory: &Path, sql: &str) {
+    let connection = rusqlite::Connection::open(database(directory)).unwrap();
+    connection.execute_batch(sql).unwrap();
+}
+
+const DAMAGE_TEXT: &str = "UPDATE texts SET body = replace(body, '\"one\"', '\"oxe\"')";
+const DAMAGE_EVENTS: &str = "UPDATE events SET body = replace(body, 'one', '\"') WHERE number = 1";
+/// Each letter of the event can be read, and they are not those that were written.
+const CHANGE_EVENTS: &str = "UPDATE events SET body = replace(body, '\"one\"', '\"oxe\"')";
+const PRUNE_EVENTS: &str = "DELETE FROM events WHERE number < 4";
+
+/// Checks that a salvage changes no file, and restores what it saved.
+fn salvage_and_restore(path: &Path) -> (i32, Value) {
+    let before = everything(path);
+    let found = salvage(path);
+    let mut after = everything(path);
+    after.retain(|name, _| !name.ends_with("new.json"));
+    assert_eq!(after, before);
+    run(path, &["restore", "new.json", "--force"]).ok();
+    found
 }
 
 #[test]
@@ -77,46 +106,123 @@ fn salvage_saves_each_readable_issue_and_names_the_rest() {
 }
 
 #[test]
-fn salvage_applies_changes_before_and_after_log_damage() {
-    let directory = with_log();
-    let path = directory.path();
-    let segment = newest_segment(path);
-    let mut bytes = fs::read(&segment).unwrap();
-    let lines = lines(&bytes);
-    // Within the second change.
-    bytes[lines[2] + 40] ^= 1;
-    fs::write(&segment, &bytes).unwrap();
-    let before = everything(path);
-    let (code, report) = salvage(path);
-    assert_eq!((code, &report["changesMade"]), (1, &json!(3)), "{report}");
-    let losses = lost(&report);
-    assert!(losses.contains("change 2 of the log"), "{losses}");
-    assert!(losses.contains(&format!("at byte {}", lines[2])), "{losses}");
-    let mut after = everything(path);
-    after.retain(|name, _| !name.ends_with("new.json"));
-    assert_eq!(after, before);
-    run(path, &["restore", "new.json", "--force"]).ok();
-    assert_eq!(titles(path), ["one", "three"]);
-    assert_eq!(stored_issues(path)[0]["status"], "in_progress");
-    // The damaged segment is kept.
-    let kept: Vec<_> = kept(path).into_iter().map(|path| path.display().to_string()).collect();
-    assert!(kept.iter().any(|path| path.contains("damaged")), "{kept:?}");
-}
-
-#[test]
-fn salvage_reads_a_log_without_a_header_and_a_sound_store() {
-    let directory = with_log();
+fn salvage_of_a_sound_store_loses_nothing() {
+    let directory = with_database();
     let path = directory.path();
     let sound = run(path, &["doctor", "--salvage", "sound.json"]).ok();
-    assert!(sound.contains("saved 3 issues"), "{sound}");
-    let segment = newest_segment(path);
-    let mut bytes = fs::read(&segment).unwrap();
-    bytes[30] ^= 1;
-    fs::write(&segment, &bytes).unwrap();
-    let (code, report) = salvage(path);
-    assert_eq!((code, &report["changesMade"]), (1, &json!(4)), "{report}");
-    assert_eq!(report["issues"], 3, "{report}");
+    assert!(sound.contains("saved 3 issues") && !sound.contains("lost"), "{sound}");
+    let saved = fs::read_to_string(path.join("sound.json")).unwrap();
+    assert!(saved.contains("in_progress"), "{saved}");
     let nothing = crate::support::directory();
     run(nothing.path(), &["doctor", "--salvage", "new.json"]).refusal();
     assert!(everything(nothing.path()).is_empty());
+}
+
+#[test]
+fn damaged_issue_comes_back_from_its_events() {
+    let directory = with_database();
+    let path = directory.path();
+    fs::remove_file(path.join("issues.json")).unwrap();
+    execute(path, DAMAGE_TEXT);
+    run(path, &["list"]).refusal();
+    let (code, report) = salvage_and_restore(path);
+    assert_eq!(
+        (code, &report["issues"], &report["rowsRead"]),
+        (1, &json!(3), &json!(3)),
+        "{report}"
+    );
+    assert!(!lost(&report).contains("the issue"), "{report}");
+    let mut found = titles(path);
+    found.sort();
+    assert_eq!(found, ["one", "three", "two"]);
+    let issues = stored_issues(path);
+    let one = issues.iter().find(|issue| issue["title"] == "one").unwrap();
+    assert_eq!(one["status"], "in_progress");
+    // The damaged database is kept.
+    let is_kept = |path: &PathBuf| path.join("queue.db").exists();
+    assert!(kept(path).iter().any(is_kept), "{:?}", kept(path));
+}
+
+#[test]
+fn issue_with_damaged_events_comes_back_from_the_file() {
+    for events in [DAMAGE_EVENTS, CHANGE_EVENTS, PRUNE_EVENTS] {
+        let directory = with_database();
+        let path = directory.path();
+        let one = id_of(path, "one");
+        execute(path, &format!("{DAMAGE_TEXT}; {events}"));
+        let (code, report) = salvage_and_restore(path);
+        assert_eq!((code, &report["issues"]), (1, &json!(3)), "{report}");
+        assert_eq!(
+            lost(&report),
+            format!("what changed in the issue {one} after issues.json was written\n")
+        );
+        let issues = stored_issues(path);
+        let found = issues.iter().find(|issue| issue["title"] == "one").unwrap();
+        // The claim is lost.
+        assert_eq!((&found["id"], &found["status"]), (&json!(one), &json!("created")));
+    }
+}
+
+#[test]
+fn each_lost_issue_is_named() {
+    for events in [DAMAGE_EVENTS, CHANGE_EVENTS, PRUNE_EVENTS] {
+        let directory = with_database();
+        let path = directory.path();
+        let one = id_of(path, "one");
+        fs::remove_file(path.join("issues.json")).unwrap();
+        execute(path, &format!("{DAMAGE_TEXT}; {events}"));
+        let (code, report) = salvage_and_restore(path);
+        assert_eq!((code, &report["issues"]), (1, &json!(2)), "{report}");
+        assert!(lost(&report).contains(&format!("the issue {one}")), "{report}");
+        assert_eq!(titles(path), ["two", "three"]);
+    }
+}
+
+#[test]
+fn issues_of_the_file_replace_a_database_that_cannot_be_read() {
+    let garbage = |bytes: &mut Vec<u8>| bytes.fill(b'x');
+    for change in [garbage, |bytes: &mut Vec<u8>| bytes.truncate(4096), Vec::clear] {
+        let directory = with_database();
+        let path = directory.path();
+        change_database(path, change);
+        let (code, report) = salvage_and_restore(path);
+        assert_eq!(
+            (code, &report["issues"], &report["rowsRead"]),
+            (1, &json!(3), &json!(0)),
+            "{report}"
+        );
+        assert!(!lost(&report).is_empty());
+        assert_eq!(titles(path), ["one", "two", "three"]);
+    }
+}
+
+/// A database of many pages, the last of which are lost.
+#[test]
+fn cut_database_gives_what_can_be_read() {
+    const ISSUES: usize = 400;
+    let directory = directory();
+    let path = directory.path();
+    let issue = |n| {
+        let mut issue = issue_json(&id(n), &format!("t{n}"), "created");
+        issue["description"] = "x".repeat(2000).into();
+        issue
+    };
+    let issues: Vec<_> = (1..=ISSUES).map(issue).collect();
+    write_issues(path, &issues);
+    run(path, &["comment", &id(1), "-m", "text", "-a", "a"]).ok();
+    change_database(path, |bytes| bytes.truncate(bytes.len() / 2));
+    let copy = crate::support::directory();
+    copy_directory(path, copy.path());
+    // Without the file, issues are lost.
+    fs::remove_file(copy.path().join("issues.json")).unwrap();
+    let (code, report) = salvage_and_restore(copy.path());
+    let saved = report["issues"].as_u64().unwrap() as usize;
+    assert!(code == 1 && (1..ISSUES).contains(&saved), "{report}");
+    let saved = stored_issues(copy.path());
+    assert!(saved.iter().skip(1).all(|issue| issues.contains(issue)));
+    // With it, all of them come back.
+    let (code, report) = salvage_and_restore(path);
+    assert_eq!((code, &report["issues"]), (1, &json!(ISSUES)), "{report}");
+    let found = stored_issues(path);
+    assert_eq!(found.iter().skip(1).cloned().collect::<Vec<_>>(), issues[1..]);
 }

@@ -1,25 +1,27 @@
 //! The files of a store, and the histories of its issues.
 
 use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
 use super::{everything, examine, fix, healthy};
 use crate::support::files::{
-    change_log, id, issue_json, lines, newest_segment, store_directory, stored_issues,
+    change_database, damage_text, database, id, issue_json, settle, store_directory, stored_issues,
     wait_for_file, write_issues,
 };
 use crate::support::runs::run;
 use crate::support::{Client, directory};
 
-/// Returns a store with four changes in its log, whose only process was killed.
-fn with_log() -> tempfile::TempDir {
+/// Returns a store with four changes, whose only process was killed.
+fn with_database() -> tempfile::TempDir {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("one", "bug");
-    for _ in 0..3 {
-        client.add("newer", "bug");
+    for title in ["two", "three", "four"] {
+        client.add(title, "bug");
     }
     wait_for_file(directory.path(), |issues| issues.len() == 4);
     client.signal("KILL");
@@ -41,14 +43,14 @@ fn issue_with_history(status: &str, actions: &[&str]) -> Value {
 fn invalid_file_is_reported_with_line_and_column() {
     let directory = healthy();
     let path = directory.path();
-    for has_log in [true, false] {
+    for has_database in [true, false] {
         fs::write(path.join("issues.json"), "{\n  \"issues\": [\n    x\n").unwrap();
         let before = everything(path);
         let examined = examine(path);
         examined.is("valid", "problem").says("valid", &["line 3, column 5"]).ends_with(1);
         examined.is("readable", "ok");
-        if has_log {
-            // Agents continue with the issues of the log.
+        if has_database {
+            // Agents continue with the issues of the database.
             examined.only(&["valid"]).is("histories", "ok").says("valid", &["ait save"]);
         } else {
             examined.is("histories", "skipped").says("valid", &["--salvage"]);
@@ -74,8 +76,8 @@ fn unreadable_store_is_reported() {
 }
 
 #[test]
-fn missing_file_is_reported_and_republished_from_the_log() {
-    let directory = with_log();
+fn missing_file_is_reported_and_republished_from_the_database() {
+    let directory = with_database();
     let path = directory.path();
     let before = fs::read(path.join("issues.json")).unwrap();
     fs::remove_file(path.join("issues.json")).unwrap();
@@ -104,49 +106,70 @@ fn duplicate_ids_are_reported_with_lines_and_not_repaired() {
     }
 }
 
+/// Each way to damage the database, with what the doctor says.
 #[test]
-fn log_damage_is_reported_with_its_offset_and_not_repaired() {
-    let directory = with_log();
+fn damage_is_reported_and_not_repaired() {
+    type Damage = fn(&Path);
+    let text: Damage = |path| damage_text(path, "three");
+    let cut: Damage = |path| change_database(path, |bytes| bytes.truncate(bytes.len() / 2));
+    let garbage: Damage = |path| change_database(path, |bytes| bytes.fill(b'x'));
+    let missing: Damage = |path| fs::remove_file(database(path)).unwrap();
+    let empty: Damage = |path| change_database(path, Vec::clear);
+    for (damage, words) in [
+        (text, "is not what was written"),
+        (cut, "malformed"),
+        (garbage, "queue.db: file is not a database"),
+        (missing, "queue.db is missing or empty, and had 4 changes"),
+        (empty, "queue.db is missing or empty, and had 4 changes"),
+    ] {
+        let directory = with_database();
+        let path = directory.path();
+        settle(path);
+        damage(path);
+        let before = everything(path);
+        let examined = examine(path);
+        examined.is("journal", "problem").ends_with(1);
+        examined.says("journal", &[words, "--salvage", "ait restore"]);
+        fix(path).is("journal", "problem").ends_with(1);
+        assert_eq!(everything(path), before, "{words}");
+    }
+}
+
+/// SQLite ignores what was not written to the end of its log.
+#[test]
+fn torn_end_of_the_log_of_sqlite_is_no_problem() {
+    let directory = directory();
     let path = directory.path();
-    // Within the second event.
-    let line = lines(path)[2];
-    change_log(path, |bytes| bytes[line + 30] ^= 1);
-    let before = everything(path);
-    let (position, name) = (format!("byte {line}"), newest_segment(path));
-    let words = [
-        position.as_str(),
-        name.to_str().unwrap(),
-        "the store is read-only",
-        "--salvage",
-        "ait restore",
-    ];
-    examine(path).is("journal", "problem").says("journal", &words).ends_with(1);
-    fix(path).is("journal", "problem").ends_with(1);
-    assert_eq!(everything(path), before);
+    let mut client = Client::start(path);
+    client.add("one", "bug");
+    client.signal("KILL");
+    client.wait();
+    let log = database(path).with_file_name("queue.db-wal");
+    File::options().append(true).open(log).unwrap().write_all(&[b'x'; 2000]).unwrap();
+    assert_eq!(stored_issues(path).len(), 1);
+    run(path, &["add", "later", "-c", "bug", "-a", "a"]).ok();
+    examine(path).is("journal", "ok");
+    assert_eq!(stored_issues(path).len(), 2);
 }
 
 #[test]
-fn torn_log_tail_is_no_problem_and_stays_unchanged() {
-    let directory = with_log();
+fn database_that_is_older_than_the_file_is_reported() {
+    let directory = with_database();
     let path = directory.path();
-    let end = *lines(path).last().unwrap();
-    change_log(path, |bytes| bytes.extend_from_slice(b"0123"));
-    let before = everything(path);
-    let (position, count) = (format!("from byte {end}"), "last 4 bytes");
-    for examine in [examine, fix] {
-        let examined = examine(path);
-        examined.only(&[]).says("journal", &[&position, count]).ends_with(0);
-        assert!(examined.report.get("repaired").is_none(), "{}", examined.report);
-        assert_eq!(everything(path), before);
-    }
-    run(path, &["add", "later", "-c", "bug", "-a", "a"]).ok();
+    settle(path);
+    let older = fs::read(database(path)).unwrap();
+    run(path, &["add", "five", "-c", "bug", "-a", "a"]).ok();
+    run(path, &["save"]).ok();
     examine(path).only(&[]).ends_with(0);
-    assert_eq!(stored_issues(path).len(), 5);
+    change_database(path, |bytes| *bytes = older);
+    let examined = examine(path);
+    examined.only(&["journal"]).is("journal", "problem").ends_with(1);
+    examined.says("journal", &["contains event 5, which the database lacks"]);
 }
 
 #[test]
 fn file_of_another_store_is_reported_and_not_overwritten() {
-    let directory = with_log();
+    let directory = with_database();
     let path = directory.path();
     write_issues(path, &[issue_json(&id(9), "from elsewhere", "created")]);
     let examined = examine(path);
@@ -159,17 +182,12 @@ fn file_of_another_store_is_reported_and_not_overwritten() {
 }
 
 #[test]
-fn log_of_a_newer_version_is_reported() {
-    let directory = with_log();
+fn database_of_a_newer_version_is_reported() {
+    let directory = with_database();
     let path = directory.path();
-    change_log(path, |bytes| {
-        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
-        let mut header: Value = serde_json::from_slice(&bytes[18..end]).unwrap();
-        header["format"] = json!(1_000);
-        let text = format!("{:08x} {header}", header.to_string().len());
-        let line = format!("{:08x} {text}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()) as u32);
-        bytes.splice(..end, line.into_bytes());
-    });
+    let connection = rusqlite::Connection::open(database(path)).unwrap();
+    connection.execute_batch("PRAGMA user_version = 1000").unwrap();
+    drop(connection);
     examine(path).ends_with(1).says("readable", &["newer version", "update"]);
 }
 

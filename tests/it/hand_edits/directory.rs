@@ -7,10 +7,10 @@ use std::path::Path;
 use agent_issue_tracker::store::Store;
 
 use crate::faults::{Act, Scene};
-use crate::support::directory_in_memory;
 use crate::support::disk::{Disk, FaultyDuty};
-use crate::support::files::copy_directory;
+use crate::support::files::{copy_directory, id, issue_json, write_issues};
 use crate::support::scene::Process;
+use crate::support::{directory_in_memory, until};
 
 /// What happens to the directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,8 +25,8 @@ enum Fate {
     Older,
     /// The directory of another store replaces it.
     Foreign,
-    /// Only the segments are removed.
-    NoLog,
+    /// Only the database is removed.
+    NoDatabase,
     /// It is renamed, and renamed back.
     Away,
 }
@@ -37,7 +37,7 @@ const FATES: [Fate; 7] = [
     Fate::RemovedAndCheckedOut,
     Fate::Older,
     Fate::Foreign,
-    Fate::NoLog,
+    Fate::NoDatabase,
     Fate::Away,
 ];
 
@@ -50,23 +50,29 @@ struct Copies {
 
 fn apply_fate(directory: &Path, fate: Fate, copies: &Copies) {
     let (ait, file) = (directory.join(".ait"), directory.join("issues.json"));
+    // A thread of a process may be making a file in it.
+    let remove = || until("the directory is removed", || fs::remove_dir_all(&ait).is_ok());
     match fate {
-        Fate::Removed => fs::remove_dir_all(ait).unwrap(),
+        Fate::Removed => remove(),
         Fate::BothRemoved => {
-            fs::remove_dir_all(ait).unwrap();
+            remove();
             fs::remove_file(file).unwrap();
         }
         Fate::RemovedAndCheckedOut => {
-            fs::remove_dir_all(ait).unwrap();
+            remove();
             fs::remove_file(&file).unwrap();
             fs::write(file, &copies.file).unwrap();
         }
         Fate::Older | Fate::Foreign => {
             let copy = if fate == Fate::Older { &copies.older } else { &copies.foreign };
-            fs::remove_dir_all(&ait).unwrap();
+            remove();
             copy_directory(copy.path(), &ait);
         }
-        Fate::NoLog => fs::remove_dir_all(ait.join("issues.json/log")).unwrap(),
+        Fate::NoDatabase => {
+            for name in ["queue.db", "queue.db-wal", "queue.db-shm"] {
+                fs::remove_file(ait.join("issues.json").join(name)).unwrap();
+            }
+        }
         Fate::Away => {
             let away = directory.join("away");
             fs::rename(&ait, &away).unwrap();
@@ -119,7 +125,7 @@ async fn check(scene: &Scene, order: usize) -> Result<(), String> {
         process.store.counts().await.map_err(|error| error.to_string())?;
         answers.check(&*process.store).await?;
     }
-    let later = Process::start(scene.path(), Disk::new(scene.path(), FaultyDuty::Nothing));
+    let later = Process::start(scene.path(), Disk::new(FaultyDuty::Nothing));
     answers.check(&*later.store).await.map_err(|wrong| format!("for a new process: {wrong}"))?;
     later.publish().await.map_err(|error| error.to_string())?;
     answers.check(&*later.store).await
@@ -166,5 +172,35 @@ async fn directory_replacement_at_any_call_loses_nothing() {
                 scene.end().await;
             }
         }
+    }
+}
+
+/// A file that was edited while there is no database is another state with the same number of changes.
+#[tokio::test]
+async fn edit_of_a_file_without_a_database_is_in_the_whole_state() {
+    let directory = directory_in_memory();
+    let path = directory.path();
+    write_issues(path, &[issue_json(&id(1), "one", "created")]);
+    let process = Process::start(path, Disk::new(FaultyDuty::Nothing));
+    assert_eq!(process.store.state().await.unwrap().issues.len(), 1);
+    write_issues(
+        path,
+        &[issue_json(&id(1), "one", "created"), issue_json(&id(2), "two", "created")],
+    );
+    assert_eq!(process.store.state().await.unwrap().issues.len(), 2);
+    process.kill().await;
+}
+
+/// A read that follows the removal shows what was answered before.
+#[tokio::test]
+async fn reads_after_a_removal_show_every_change() {
+    for fate in [Fate::Removed, Fate::BothRemoved, Fate::NoDatabase] {
+        let (scene, copies) = scene().await;
+        apply_fate(scene.path(), fate, &copies);
+        for process in [&scene.process, &scene.other] {
+            let checked = scene.answers.check(&*process.store).await;
+            checked.unwrap_or_else(|wrong| panic!("{fate:?}: {wrong}"));
+        }
+        scene.end().await;
     }
 }

@@ -83,7 +83,7 @@ fn has(issue: &Value, edit: Edit) -> bool {
 
 /// Returns a process whose published store has an issue in this status.
 async fn store_with(directory: &Path, status: Status) -> Process {
-    let process = Process::start(directory, Disk::new(directory, FaultyDuty::Nothing));
+    let process = Process::start(directory, Disk::new(FaultyDuty::Nothing));
     let issue = || IssueRef::from(number(1));
     let mut commands = vec![add(1, Classification::Bug)];
     commands.extend(match status {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Desk;
 use crate::support::files::names;
-use crate::support::http::lock_newest_segment;
+use crate::support::http::lock_turn;
 
 #[test]
 fn hooks_do_not_create_a_store() {
@@ -81,7 +81,7 @@ fn invalid_file_beside_a_log_prints_one_line_on_stderr() {
 fn a_held_lock_delays_git_only_briefly() {
     let desk = Desk::with_hooks();
     let (id, worktree) = desk.claimed("T");
-    let lock = lock_newest_segment(&desk.project());
+    let lock = lock_turn(&desk.project());
     desk.commit(&worktree, "a").ok();
     assert_eq!(desk.message(&worktree), format!("a\n\nIssue: {id} T"));
     let begun = Instant::now();

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::Query;
-use agent_issue_tracker::store::{JsonStore, Store};
+use agent_issue_tracker::store::{SqliteStore, Store};
 use serde_json::{Value, json};
 
 use super::PATIENCE;
@@ -19,7 +19,7 @@ pub const STORE_FILES: [&str; 2] = [".ait", "issues.json"];
 pub fn stored_issues(directory: &Path) -> Vec<Value> {
     let file = directory.join("issues.json");
     let read = move || {
-        let store = JsonStore::new(file);
+        let store = SqliteStore::new(file);
         let all = Query { take: usize::MAX, ..Query::default() };
         tokio::runtime::Runtime::new().unwrap().block_on(store.list(all))
     };
@@ -72,38 +72,44 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Returns the newest segment of the log of `issues.json` in a directory.
-pub fn newest_segment(directory: &Path) -> PathBuf {
-    segments(directory).pop().unwrap()
+/// Returns the database of the store of `issues.json` in a directory.
+pub fn database(directory: &Path) -> PathBuf {
+    store_directory(directory).join("queue.db")
 }
 
-/// Returns all segments, the oldest first.
-pub fn segments(directory: &Path) -> Vec<PathBuf> {
-    let log = store_directory(directory).join("log");
-    if !log.exists() {
-        return Vec::new();
-    }
-    let mut names = names(&log);
-    names.retain(|name| name.ends_with(".log"));
-    names.into_iter().map(|name| log.join(name)).collect()
+/// Moves what the log of SQLite has into the database, so that all of it is in one file.
+pub fn settle(directory: &Path) {
+    let connection = rusqlite::Connection::open(database(directory)).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
 }
 
-/// Returns the offset of each line of the newest segment, and the end of the last line.
-pub fn lines(directory: &Path) -> Vec<usize> {
-    let bytes = fs::read(newest_segment(directory)).unwrap();
-    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    [0].into_iter().chain(ends.map(|(index, _)| index + 1)).collect()
-}
-
-/// Changes the newest segment.
-pub fn change_log(directory: &Path, change: impl FnOnce(&mut Vec<u8>)) {
-    let path = newest_segment(directory);
+/// Changes the bytes of the database, which no process may use.
+pub fn change_database(directory: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    settle(directory);
+    let path = database(directory);
     let mut bytes = fs::read(&path).unwrap();
     change(&mut bytes);
     fs::write(path, bytes).unwrap();
 }
 
-/// Returns the directory of the log, the snapshots and all other files of the store except `issues.json`.
+/// Damages the text of an issue, which is found by a word in it.
+pub fn damage_text(directory: &Path, word: &str) {
+    let damage = |bytes: &mut Vec<u8>| {
+        let places: Vec<usize> = bytes
+            .windows(word.len())
+            .enumerate()
+            .filter(|(_, found)| *found == word.as_bytes())
+            .map(|(place, _)| place)
+            .collect();
+        assert!(!places.is_empty(), "{word} is not in the database");
+        for place in places {
+            bytes[place] ^= 1;
+        }
+    };
+    change_database(directory, damage);
+}
+
+/// Returns the directory of the database and all other files of the store except `issues.json`.
 pub fn store_directory(directory: &Path) -> PathBuf {
     directory.join(".ait/issues.json")
 }

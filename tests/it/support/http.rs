@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::files::newest_segment;
+use super::files::store_directory;
 use super::{Answer, Log, PATIENCE, ait, get, id_in, initialize_params, request, signal, wait};
 
 /// A running `ait serve`, killed on drop.
@@ -253,8 +253,8 @@ pub fn meta() -> Value {
 }
 
 /// Locks the newest segment, so that no process can change the store. The log must not be empty.
-pub fn lock_newest_segment(directory: &Path) -> File {
-    let lock = File::open(newest_segment(directory)).unwrap();
+pub fn lock_turn(directory: &Path) -> File {
+    let lock = File::open(store_directory(directory).join("turn.lock")).unwrap();
     lock.lock().unwrap();
     lock
 }

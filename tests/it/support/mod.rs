@@ -11,7 +11,6 @@ pub mod pause;
 pub mod pgbouncer;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-pub mod power;
 #[cfg(feature = "postgres")]
 pub mod relay;
 pub mod runs;

@@ -12,21 +12,19 @@ use std::time::Duration;
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, CommentText, Description, Issue, IssueId, IssueRef, Title,
 };
-use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::{JsonStore, Store, StoreError};
+use agent_issue_tracker::store::files::StoreOptions;
+use agent_issue_tracker::store::{SqliteStore, Store, StoreError};
 use tokio::runtime::Builder;
 
 use super::commands::{at, number};
-use super::directory_in_memory;
-use super::disk::{Disk, FaultyDuty};
-use super::power::{Step, fates, files_after, write_files};
+use super::disk::Disk;
 use super::stores::{all_issues, apply, open_with, quiet};
 
 /// A process on a store.
 #[derive(Clone)]
 pub struct Process {
     pub disk: Arc<Disk>,
-    pub store: Arc<JsonStore>,
+    pub store: Arc<SqliteStore>,
 }
 
 impl Process {
@@ -34,7 +32,7 @@ impl Process {
         Self::start_with(directory, disk, quiet())
     }
 
-    pub fn start_with(directory: &Path, disk: Arc<Disk>, options: JsonStoreOptions) -> Self {
+    pub fn start_with(directory: &Path, disk: Arc<Disk>, options: StoreOptions) -> Self {
         let store = Arc::new(open_with(directory, &disk, options));
         Self { disk, store }
     }
@@ -64,18 +62,6 @@ const VISIT: Duration = Duration::from_millis(25);
 pub struct Visit(Arc<Mutex<Option<JoinHandle<()>>>>);
 
 impl Visit {
-    /// Runs an action on another thread before the call with this number, counted from 1 and from now on.
-    pub fn at_call<F: Future<Output = ()>>(
-        disk: &Disk,
-        number: usize,
-        act: impl FnOnce() -> F + Send + 'static,
-    ) -> Self {
-        let visit = Self::default();
-        let slot = Arc::clone(&visit.0);
-        disk.at_call(number, move || *slot.lock().unwrap() = Some(start(act)));
-        visit
-    }
-
     /// Runs an action on another thread, from a hook.
     pub fn now<F: Future<Output = ()>>(act: impl FnOnce() -> F + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(Some(start(act)))))
@@ -84,13 +70,6 @@ impl Visit {
     /// Waits for the end of the action. Can be used in a hook.
     pub fn join(self) {
         self.0.lock().unwrap().take().unwrap().join().unwrap();
-    }
-
-    /// Waits for the end of the action. Returns false if the process did not reach the call.
-    pub async fn end(self) -> bool {
-        let Some(handle) = self.0.lock().unwrap().take() else { return false };
-        tokio::task::spawn_blocking(move || handle.join().unwrap()).await.unwrap();
-        true
     }
 }
 
@@ -106,28 +85,23 @@ fn start<F: Future<Output = ()>>(act: impl FnOnce() -> F + Send + 'static) -> Jo
     handle
 }
 
-/// The outcome of a change, with the number of disk steps when it was known.
+/// The outcome of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
     Pending,
-    Confirmed(IssueId, usize),
+    Confirmed(IssueId),
     /// Nothing changed, because the change was refused or had nothing to do.
-    Refused(usize),
+    Refused,
     Uncertain,
 }
 
 /// The changes of a test and their outcomes.
+#[derive(Default)]
 pub struct Answers {
-    disk: Mutex<Arc<Disk>>,
     changes: Mutex<Vec<Outcome>>,
 }
 
 impl Answers {
-    pub fn new(disk: &Arc<Disk>) -> Arc<Self> {
-        let disk = Mutex::new(Arc::clone(disk));
-        Arc::new(Self { disk, changes: Mutex::default() })
-    }
-
     /// Makes a change with its own agent and number.
     pub async fn change(
         &self,
@@ -141,14 +115,13 @@ impl Answers {
         };
         let command = command(AgentName::try_from(agent_of(n as usize)).unwrap(), n);
         let result = apply(&*process.store, command, at(i64::from(n))).await;
-        let moment = self.moment();
         let outcome = match &result {
             // A dead process returns no result.
             _ if process.disk.trouble.is_dead() => Outcome::Uncertain,
-            Ok(Some(issue)) => Outcome::Confirmed(issue.id, moment),
-            Ok(None) => Outcome::Refused(moment),
+            Ok(Some(issue)) => Outcome::Confirmed(issue.id),
+            Ok(None) => Outcome::Refused,
             Err(StoreError::Uncertain(_)) => Outcome::Uncertain,
-            Err(_) => Outcome::Refused(moment),
+            Err(_) => Outcome::Refused,
         };
         self.changes.lock().unwrap()[n as usize] = outcome;
         result
@@ -186,39 +159,18 @@ impl Answers {
         .await
     }
 
-    pub fn disk(&self) -> Arc<Disk> {
-        Arc::clone(&self.disk.lock().unwrap())
-    }
-
-    /// Continues with another disk, on which all files are durable.
-    pub fn replace_disk(&self, disk: &Arc<Disk>) {
-        *self.disk.lock().unwrap() = Arc::clone(disk);
-    }
-
-    /// Returns the number of steps of the disk.
-    pub fn moment(&self) -> usize {
-        self.disk().moment()
-    }
-
     /// Records the last change as refused.
     pub fn mark_last_change_refused(&self) {
-        *self.changes.lock().unwrap().last_mut().unwrap() = Outcome::Refused(0);
-    }
-
-    /// Returns the number of confirmed changes.
-    pub fn count(&self) -> usize {
-        let changes = self.changes.lock().unwrap();
-        changes.iter().filter(|outcome| matches!(outcome, Outcome::Confirmed(..))).count()
+        *self.changes.lock().unwrap().last_mut().unwrap() = Outcome::Refused;
     }
 
     /// Checks the issues of a store against the outcomes.
     pub async fn check(&self, store: &dyn Store) -> Result<(), String> {
         let issues = all_issues(store).await.map_err(|error| format!("unreadable: {error}"))?;
-        self.check_issues(&issues, usize::MAX)
+        self.check_issues(&issues)
     }
 
-    /// Checks issues against the outcomes that were known after `step` steps of the disk.
-    pub fn check_issues(&self, issues: &[Arc<Issue>], step: usize) -> Result<(), String> {
+    fn check_issues(&self, issues: &[Arc<Issue>]) -> Result<(), String> {
         let mut once = HashSet::new();
         if let Some(twice) = issues.iter().find(|issue| !once.insert(issue.id)) {
             return Err(format!("{} is stored twice", twice.id));
@@ -242,78 +194,16 @@ impl Answers {
         for (n, outcome) in self.changes.lock().unwrap().iter().enumerate() {
             let agent = agent_of(n);
             match outcome {
-                Outcome::Confirmed(id, confirmed)
-                    if *confirmed <= step && !traces.contains(&(*id, &agent)) =>
-                {
+                Outcome::Confirmed(id) if !traces.contains(&(*id, &agent)) => {
                     return Err(format!("change {n} of {id} was confirmed and is lost"));
                 }
-                Outcome::Refused(refused) if *refused <= step && agents.contains(&*agent) => {
+                Outcome::Refused if agents.contains(&*agent) => {
                     return Err(format!("change {n} was refused and is stored"));
                 }
                 _ => {}
             }
         }
         Ok(())
-    }
-
-    /// Cuts the power after each step from `first` on and checks the store. Returns the number of cuts.
-    pub async fn cut_from(&self, first: usize) -> Result<usize, String> {
-        self.cut_between(first, self.disk().moment(), 3).await
-    }
-
-    pub async fn cut_between(
-        &self,
-        first: usize,
-        last: usize,
-        mixed: u64,
-    ) -> Result<usize, String> {
-        let steps = self.disk().steps();
-        self.cut(&steps, first..=last, mixed).await
-    }
-
-    /// Cuts the power after every `step`th step from `first` on.
-    pub async fn cut_every(&self, first: usize, step: usize) -> Result<usize, String> {
-        let steps = self.disk().steps();
-        self.cut(&steps, (first..=steps.len()).step_by(step), 0).await
-    }
-
-    async fn cut(
-        &self,
-        steps: &[Step],
-        moments: impl Iterator<Item = usize>,
-        mixed: u64,
-    ) -> Result<usize, String> {
-        let mut cuts = 0;
-        for moment in moments {
-            for fate in fates(moment as u64, mixed) {
-                let failed = |error| format!("{fate:?} after step {moment}: {error}");
-                let directory = directory_in_memory();
-                write_files(directory.path(), &files_after(&steps[..moment], fate));
-                self.check_after_cut(directory.path(), moment).await.map_err(failed)?;
-                cuts += 1;
-            }
-        }
-        Ok(cuts)
-    }
-
-    /// Opens a store after a power cut, checks it, and makes another change.
-    pub async fn check_after_cut(&self, directory: &Path, moment: usize) -> Result<(), String> {
-        let disk = Disk::new(directory, FaultyDuty::Nothing);
-        let process = Process::start(directory, Arc::clone(&disk));
-        let issues = all_issues(&*process.store).await;
-        let issues = issues.map_err(|error| format!("unreadable: {error}"))?;
-        self.check_issues(&issues, moment)?;
-        let changed = async {
-            let after = AgentName::try_from("after").unwrap();
-            apply(&*process.store, file(after, 900_000, ""), at(900_000)).await?;
-            process.publish().await?;
-            Ok::<_, StoreError>(())
-        };
-        changed.await.map_err(|error| format!("no change is possible: {error}"))?;
-        process.kill().await;
-        let later = Process::start(directory, disk.beside());
-        let issues = all_issues(&*later.store).await.map_err(|error| error.to_string())?;
-        self.check_issues(&issues, moment)
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, Description, Issue, IssueId, Query, Timestamp, Title,
 };
-use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::json::fs::FileSystem;
-use agent_issue_tracker::store::{JsonStore, Probe, Store, StoreError};
+use agent_issue_tracker::store::files::StoreOptions;
+use agent_issue_tracker::store::files::fs::FileSystem;
+use agent_issue_tracker::store::{Probe, SqliteStore, Store, StoreError};
 
 use super::disk::Disk;
 pub use super::server_context::server_context;
@@ -56,8 +56,8 @@ pub async fn check(store: &dyn Store) -> Result<(), StoreError> {
 }
 
 /// Returns options of a store that publishes only on request.
-pub fn quiet() -> JsonStoreOptions {
-    JsonStoreOptions {
+pub fn quiet() -> StoreOptions {
+    StoreOptions {
         publish_after: NEVER,
         reread_after: Duration::ZERO,
         reads_in_place: true,
@@ -67,11 +67,11 @@ pub fn quiet() -> JsonStoreOptions {
 }
 
 /// Opens a store that publishes only on request and when it is closed.
-pub fn open(directory: &Path, disk: &Arc<Disk>) -> JsonStore {
+pub fn open(directory: &Path, disk: &Arc<Disk>) -> SqliteStore {
     open_with(directory, disk, quiet())
 }
 
-pub fn open_with(directory: &Path, disk: &Arc<Disk>, options: JsonStoreOptions) -> JsonStore {
+pub fn open_with(directory: &Path, disk: &Arc<Disk>, options: StoreOptions) -> SqliteStore {
     let disk: Arc<dyn FileSystem> = Arc::clone(disk) as _;
-    JsonStore::with(directory.join("issues.json"), disk, options)
+    SqliteStore::with(directory.join("issues.json"), disk, options)
 }

@@ -1,10 +1,7 @@
 //! Faults of a simulated disk: which calls fail, with which error, and which duty is omitted.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex};
-
-use super::power::FileId;
 
 /// Error numbers of Linux.
 pub const EIO: i32 = 5;
@@ -18,22 +15,10 @@ pub const EROFS: i32 = 30;
 pub enum FaultyDuty {
     #[default]
     Nothing,
-    /// Syncs of segments do nothing.
-    SyncSegment,
-    /// Syncs of temporary files do nothing: a name may become durable before its content.
-    SyncTemp,
-    /// Syncs of directories do nothing.
-    SyncDirectory,
     /// Exchanges replace the target instead, so the replaced file is never read.
     Exchange,
     /// Blocking lock calls succeed even if another process holds the lock.
     Lock,
-    /// A failed sync reports success, like a retry after an fsync error.
-    FailedSync,
-    /// Bytes that a segment already contains are not written again.
-    Rewrite,
-    /// New segments lack the batches that they must repeat.
-    Repeat,
 }
 
 /// A file system call.
@@ -72,8 +57,6 @@ struct State {
     fault: Fault,
     failed: Option<Call>,
     error: Option<i32>,
-    /// The number of failed syncs of each file that this process knows of.
-    seen: HashMap<FileId, usize>,
 }
 
 /// The faults of a disk for one process.
@@ -123,15 +106,6 @@ impl Trouble {
         }
         state.failed.get_or_insert_with(|| call.clone());
         Err((error(state.error), is_partial))
-    }
-
-    pub fn error(&self) -> io::Error {
-        error(self.0.lock().unwrap().error)
-    }
-
-    /// Records how many failed syncs of a file this process knows of. Returns true if it already knew of all of them.
-    pub fn has_seen(&self, file: FileId, failures: usize) -> bool {
-        self.0.lock().unwrap().seen.insert(file, failures).unwrap_or(0) == failures
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{AgentName, Classification, IssueChange, IssueRef};
-use agent_issue_tracker::store::JsonStore;
+use agent_issue_tracker::store::SqliteStore;
 use agent_issue_tracker::tracker::Tracker;
 use reqwest::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
 use serde_json::{Value, json};
@@ -308,7 +308,7 @@ fn the_etag_of_an_issue_is_its_version_and_strong() {
 fn change(directory: &Path, n: usize, change: IssueChange) {
     let file = directory.join("issues.json");
     let run = async move {
-        let tracker = Tracker::new(Arc::new(JsonStore::new(file)));
+        let tracker = Tracker::new(Arc::new(SqliteStore::new(file)));
         let agent = AgentName::try_from("editor").unwrap();
         let issue: IssueRef = id(n).parse().unwrap();
         tracker.change_issue(issue.into(), change, agent).await.unwrap();
