@@ -21,7 +21,12 @@ pub fn stored_issues(directory: &Path) -> Vec<Value> {
     let read = move || {
         let store = SqliteStore::new(file);
         let all = Query { take: usize::MAX, ..Query::default() };
-        tokio::runtime::Runtime::new().unwrap().block_on(store.list(all))
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let page = store.list(all).await;
+            // Its threads must not write to the files that a test looks at next.
+            store.close().await;
+            page
+        })
     };
     // Use a separate thread, because the test may already run in a Tokio runtime.
     let page = thread::spawn(read).join().unwrap().unwrap();
