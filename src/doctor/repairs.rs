@@ -196,8 +196,10 @@ fn protect(file: &Path) -> io::Result<()> {
 pub fn salvage(context: &CheckContext, target: &Path) -> Result<Salvaged, SalvageError> {
     let paths = paths_of(&context.path)?;
     let salvaged = salvaging::salvage(&context.path)?;
-    let (issues_read, rows_read) = (salvaged.issues_read, salvaged.rows_read);
-    let (issues, lost) = (salvaged.document.issues.len(), salvaged.lost.clone());
+    let issues_read = salvaged.issues_read;
+    let rows_read = salvaged.rows_read;
+    let issues = salvaged.document.issues.len();
+    let lost = salvaged.lost.clone();
     let store = vec![paths.issues, paths.directory];
     let saving = SaveOptions { path: target.to_owned(), replaces: false, store, now: context.now };
     saving.save(&salvaged.into_backup())?;

@@ -47,7 +47,8 @@ pub(in crate::store) fn scan(bytes: &[u8]) -> Vec<FoundIssue> {
     let repaired = json_compat::without_lone_surrogates(bytes);
     // The repair keeps the length, so offsets stay valid.
     let bytes = repaired.as_deref().unwrap_or(bytes);
-    let (mut found, mut at) = (Vec::new(), 0);
+    let mut found = Vec::new();
+    let mut at = 0;
     while let Some(next) = memchr(b'{', &bytes[at..]) {
         let begin = at + next;
         let mut values = serde_json::Deserializer::from_slice(&bytes[begin..]).into_iter();
@@ -136,7 +137,8 @@ mod tests {
 
     #[test]
     fn complete_issues_are_read_and_unreadable_parts_reported() {
-        let (one, other) = (issue(1, "one"), issue(3, "three"));
+        let one = issue(1, "one");
+        let other = issue(3, "three");
         let broken = issue(2, "two").replace("\"bug\"", "bug");
         let spaced = broken.replace("\":", "\"\t:\r\n ");
         for (text, count, named) in [
@@ -161,7 +163,8 @@ mod tests {
 
     #[test]
     fn identical_and_conflicting_duplicates_are_distinguished() {
-        let (one, two) = (issue(1, "one"), issue(1, "two"));
+        let one = issue(1, "one");
+        let two = issue(1, "two");
         let text = format!("{{\"issues\": [\n{one},\n{one}\n]}}");
         let repeated = repeated_ids(text.as_bytes(), &scan(text.as_bytes()));
         assert_eq!(repeated.len(), 1);

@@ -10,7 +10,8 @@ use crate::store::{EventPosition, IndexedIssues, State};
 /// Compares a file with the store.
 fn compare(ours: &IndexedIssues, theirs: &IndexedIssues) -> Comparison {
     let mut comparison = Comparison::default();
-    let (mut differing, mut next_known) = (Vec::new(), None);
+    let mut differing = Vec::new();
+    let mut next_known = None;
     for position in (0..theirs.len()).rev() {
         let Some(id) = theirs.id_at(position) else { continue };
         if theirs.is_same_in(ours, id) {

@@ -29,7 +29,8 @@ impl StorePaths {
 
     /// The directories of the store, parents first.
     pub fn directories(&self) -> [PathBuf; 5] {
-        let (own, kept) = (self.directory.clone(), self.kept.clone());
+        let own = self.directory.clone();
+        let kept = self.kept.clone();
         let parent = directory_of(&own).to_owned();
         [parent, own, kept, self.processes(), self.clients()]
     }

@@ -27,8 +27,10 @@ pub(in crate::store) fn replace_file(
     write: impl FnOnce(&mut Sink<'_>) -> io::Result<()>,
     merge: impl FnOnce(State, Edited) -> Result<(), StoreError>,
 ) -> Result<Option<FileFingerprint>, StoreError> {
-    let (target, id) = (&paths.issues, random());
-    let (unfinished, temp) = (paths.unfinished(id), paths.exchange_file(id));
+    let target = &paths.issues;
+    let id = random();
+    let unfinished = paths.unfinished(id);
+    let temp = paths.exchange_file(id);
     let failed = |source: io::Error| write_error(target, &source);
     refuse_links(fs, target)?;
     let begun = Instant::now();

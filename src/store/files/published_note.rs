@@ -51,8 +51,11 @@ impl PublishedNote {
     /// Creates the note of a file that shows everything up to a position.
     pub fn new(position: EventPosition, fingerprint: FileFingerprint, hash: u128) -> Self {
         let event = format!("{:016x}", position.hash);
-        let (number, content) = (position.number, format!("{hash:032x}"));
-        let (took_ms, displaced, edited) = (None, None, Vec::new());
+        let number = position.number;
+        let content = format!("{hash:032x}");
+        let took_ms = None;
+        let displaced = None;
+        let edited = Vec::new();
         Self { number, event, content, fingerprint, took_ms, displaced, edited }
     }
 

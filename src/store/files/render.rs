@@ -95,7 +95,8 @@ pub fn render(
         };
         write(&mut sink)?;
         io::Write::flush(&mut sink)?;
-        let (hash, length_bytes) = (sink.hasher.digest128(), sink.written);
+        let hash = sink.hasher.digest128();
+        let length_bytes = sink.written;
         fs.sync(&file)?;
         Ok(RenderedFile { fingerprint: fs.fingerprint_of(&file)?, hash, length_bytes })
     })();

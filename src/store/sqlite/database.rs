@@ -401,13 +401,9 @@ impl Database {
     /// Remembers damage, so that every later answer tells of it.
     pub fn noting_damage<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
         let failure = match done {
-            Ok(done) => return Ok(done),
-            Err(failure) => failure,
+            Err(failure) if failure.is_damage() => failure,
+            done => return done,
         };
-        let is_damage = failure.is_damage();
-        if !is_damage {
-            return Err(failure);
-        }
         let Ok(path) = self.paths().map(|paths| paths.database()) else { return Err(failure) };
         let error = match failure.of_read() {
             StoreError::Corrupt(why) => StoreError::Corrupt(format!("{}: {why}", path.display())),
@@ -455,18 +451,13 @@ impl Database {
         }
     }
 
-    /// Makes a database with a state in a new file.
+    /// Makes a database with a state in a new file, which must not exist.
     pub fn create(
         &self,
         path: &Path,
         replaces: Option<Uuid>,
         state: &State,
     ) -> Result<(), Failure> {
-        if let Err(error) = self.fs.remove(path)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(error.into());
-        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let connection = connect(path, flags)?;
         connection.execute_batch("PRAGMA synchronous = FULL")?;
@@ -508,16 +499,18 @@ pub(super) fn has_earlier_log(fs: &dyn FileSystem, paths: &StorePaths) -> bool {
     found.is_err_and(|error| error.kind() == io::ErrorKind::IsADirectory)
 }
 
-/// Refuses to begin an empty database where there was one: the note on `issues.json` says how many changes it had.
+/// Refuses to begin an empty database where there was one.
 fn refuse_if_lost(fs: &dyn FileSystem, paths: &StorePaths) -> Result<(), Failure> {
-    match PublishedNote::read(fs, paths) {
-        Some(note) if note.number > 0 => Err(Failure::Damaged(format!(
-            "{} is missing or empty, and had {} changes",
-            paths.database().display(),
-            note.number
-        ))),
-        _ => Ok(()),
-    }
+    let note = PublishedNote::read(fs, paths);
+    loss(paths, note.as_ref()).map_or(Ok(()), |loss| Err(Failure::Damaged(loss)))
+}
+
+/// Says what a missing or empty database had, as the note on `issues.json` tells; `None` if it had nothing.
+pub(super) fn loss(paths: &StorePaths, note: Option<&PublishedNote>) -> Option<String> {
+    let changes = note?.number;
+    let path = paths.database();
+    (changes > 0)
+        .then(|| format!("{} is missing or empty, and had {changes} changes", path.display()))
 }
 
 /// Checks that SQLite finds the database sound, and that each issue is what was written.

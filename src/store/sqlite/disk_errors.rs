@@ -48,9 +48,8 @@ impl Database {
     pub fn located(&self, error: StoreError) -> StoreError {
         let path = StorePaths::of(self.issues().to_owned()).database();
         let file = self.issues().file_name().unwrap_or_default().to_string_lossy();
-        let with_path = |why: String| match why.contains(&*file) {
-            true => why,
-            false => format!("{}: {why}", path.display()),
+        let with_path = |why: String| {
+            if why.contains(&*file) { why } else { format!("{}: {why}", path.display()) }
         };
         match error {
             StoreError::Unreadable(why) => StoreError::Unreadable(with_path(why)),

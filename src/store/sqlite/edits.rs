@@ -109,7 +109,8 @@ pub(super) fn adopt(database: &Database, opened: &Opened) -> Result<(), StoreErr
             return Ok(());
         }
     };
-    let (mut edited, mut has_lost) = (Vec::new(), false);
+    let mut edited = Vec::new();
+    let mut has_lost = false;
     if note.as_ref().is_none_or(|note| note.hash() != file.hash) {
         let before = note.as_ref().map_or(&[][..], |note| &note.edited);
         let Some(plan) = merge(connection, &file.state, before, Foreign::Refuse)? else {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::database::{connect, has_earlier_log, version};
+use super::database::{connect, has_earlier_log, loss, version};
 use super::error::Failure;
 use super::read;
 use crate::domain::{IssueId, merge};
@@ -49,7 +49,8 @@ pub struct FoundFile {
 
 impl From<FileFingerprint> for FoundFile {
     fn from(found: FileFingerprint) -> Self {
-        let (length_bytes, modified) = (found.length_bytes(), found.modified());
+        let length_bytes = found.length_bytes();
+        let modified = found.modified();
         Self { length_bytes, modified, links: found.links() }
     }
 }
@@ -251,8 +252,8 @@ fn check(
 ) -> Option<Checked> {
     let path = paths.database();
     let files = [found(&path), found(&paths.database_log())];
-    let published = note.map_or(0, |note| note.number);
-    if files[0].is_none() && published == 0 {
+    let loss = loss(paths, note);
+    if files[0].is_none() && loss.is_none() {
         return None;
     }
     let mut check = DatabaseCheck {
@@ -260,10 +261,9 @@ fn check(
         modified: files.iter().flatten().map(|file| file.modified).max(),
         ..DatabaseCheck::default()
     };
-    if files[0].is_none_or(|file| file.length_bytes == 0) && published > 0 {
-        let why = format!("{} is missing or empty, and had {published} changes", path.display());
-        check.faults.push(why.clone());
-        return Some((check, Err(StoreError::Corrupt(why).into())));
+    if let Some(loss) = loss.filter(|_| files[0].is_none_or(|file| file.length_bytes == 0)) {
+        check.faults.push(loss.clone());
+        return Some((check, Err(StoreError::Corrupt(loss).into())));
     }
     let read = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .and_then(|connection| examine(&connection, &mut check));

@@ -33,7 +33,8 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page, Failu
     } else {
         let most = if is_plain { usize::MAX } else { most.max(MAX_COUNTED) };
         let keys = matching(connection, query, most.saturating_add(1))?;
-        let (found, is_exact) = (keys.len(), keys.len() <= most);
+        let found = keys.len();
+        let is_exact = keys.len() <= most;
         (keys, found.min(most), is_exact)
     };
     let page = keys.into_iter().skip(query.skip).take(query.take);
@@ -62,7 +63,8 @@ fn issues(
 fn counted(connection: &Connection, query: &Query) -> Result<usize, Failure> {
     let slots = slots(connection)?;
     let is_wanted = |slot: &usize| {
-        let (status, kind) = (slot / SLOTS_OF_STATUS, slot % SLOTS_OF_STATUS);
+        let status = slot / SLOTS_OF_STATUS;
+        let kind = slot % SLOTS_OF_STATUS;
         query.statuses.iter().any(|wanted| wanted as usize == status)
             && query.classification.is_none_or(|wanted| wanted as usize == kind)
     };

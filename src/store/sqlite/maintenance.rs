@@ -54,7 +54,8 @@ impl Maintenance {
     ///
     /// The reason why the file cannot be written. Nothing is lost then.
     pub fn publish(&self) -> StoreFuture<'_, ()> {
-        let (database, writer) = (Arc::clone(&self.database), self.writer.clone());
+        let database = Arc::clone(&self.database);
+        let writer = self.writer.clone();
         let limit = database.options.busy_after;
         let busy = || StoreError::Busy("another process is writing issues.json".to_owned());
         let published = on_thread(false, move || {
@@ -83,7 +84,8 @@ impl Maintenance {
         document: Document,
         policy: OverwritePolicy,
     ) -> StoreFuture<'_, RestoreOutcome> {
-        let (database, writer) = (Arc::clone(&self.database), self.writer.clone());
+        let database = Arc::clone(&self.database);
+        let writer = self.writer.clone();
         on_thread(false, move || restore::restore(&database, &writer, document, policy))
     }
 
@@ -217,7 +219,8 @@ fn try_locking(fs: &dyn FileSystem, path: &Path) -> Result<(), StoreError> {
             return ensure_lock_is_exclusive(fs, path);
         }
         if begun.elapsed() >= LOCK_WITHIN {
-            let (path, seconds) = (path.display(), LOCK_WITHIN.as_secs());
+            let path = path.display();
+            let seconds = LOCK_WITHIN.as_secs();
             return Err(StoreError::Busy(format!(
                 "{path} has been locked for more than {seconds} s, by a process that is stopped, hangs or waits \
                  for a slow disk: `fuser {path}` shows its id"

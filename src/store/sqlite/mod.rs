@@ -95,7 +95,8 @@ impl SqliteStore {
                 .map(|paths| paths.clients())
                 .map_err(|failure| io::Error::other(failure.of_read()))
         });
-        let (newest, schedule) = (Sender::default(), Arc::new(Schedule::default()));
+        let newest = Sender::default();
+        let schedule = Arc::new(Schedule::default());
         let handle = Arc::new(OnceLock::<WeakWriter>::new());
         let writer = {
             let (database, schedule, handle) =
@@ -132,7 +133,8 @@ impl SqliteStore {
         empty: T,
         read: impl Fn(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> StoreFuture<'_, T> {
-        let (database, writer) = (Arc::clone(&self.database), self.writer.clone());
+        let database = Arc::clone(&self.database);
+        let writer = self.writer.clone();
         let in_place = database.options.reads_in_place;
         on_thread(in_place, move || {
             if edits::needs_merge(&database, writer.is_running()) {
@@ -196,7 +198,8 @@ impl Store for SqliteStore {
                 return self.writer.commit(commands, now).await;
             }
             // A claim that finds nothing creates no database.
-            let (database, trial) = (Arc::clone(&self.database), commands.clone());
+            let database = Arc::clone(&self.database);
+            let trial = commands.clone();
             let in_place = database.options.reads_in_place;
             let tried = on_thread(in_place, move || {
                 let tried = database.try_unsaved(&trial, now);
@@ -254,7 +257,8 @@ impl Store for SqliteStore {
 
     fn watch(&self) -> Receiver<EventPosition> {
         if !self.is_watching.swap(true, Ordering::SeqCst) {
-            let (writer, schedule) = (self.writer.downgrade(), Arc::clone(&self.schedule));
+            let writer = self.writer.downgrade();
+            let schedule = Arc::clone(&self.schedule);
             watch::spawn(&self.database, self.newest.clone(), writer, schedule);
         }
         self.newest.subscribe()

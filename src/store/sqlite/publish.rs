@@ -48,9 +48,12 @@ pub(super) enum Publication {
 
 /// Starts the thread that publishes changes until the store is closed.
 pub(super) fn start(database: &Arc<Database>, writer: &WeakWriter, schedule: &Arc<Schedule>) {
-    let (database, writer, schedule) = (Arc::clone(database), writer.clone(), Arc::clone(schedule));
+    let database = Arc::clone(database);
+    let writer = writer.clone();
+    let schedule = Arc::clone(schedule);
     let spawned = thread::Builder::new().name("ait-publisher".to_owned()).spawn(move || {
-        let (mut not_before, mut retry) = (Instant::now(), FIRST_RETRY);
+        let mut not_before = Instant::now();
+        let mut retry = FIRST_RETRY;
         while schedule.wait(database.options.publish_after, not_before) {
             let rest = rest(&database);
             if !rest.is_zero() {
@@ -91,7 +94,8 @@ pub(super) fn start(database: &Arc<Database>, writer: &WeakWriter, schedule: &Ar
 
 /// Publishes at the end, if the file is not large.
 pub(super) async fn finish(database: &Arc<Database>, writer: &WriterHandle) {
-    let (database, writer) = (Arc::clone(database), writer.clone());
+    let database = Arc::clone(database);
+    let writer = writer.clone();
     if !database.has_changed.load(Ordering::Relaxed) {
         return;
     }

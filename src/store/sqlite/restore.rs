@@ -37,7 +37,8 @@ pub(super) fn restore(
         let kept = database
             .replace_damaged(|paths, damaged| replace(database, paths, damaged, &document))?;
         database.has_changed.store(true, Ordering::Relaxed);
-        let (difference, damage) = (None, Some(damage));
+        let difference = None;
+        let damage = Some(damage);
         return Ok(RestoreOutcome { result: RestoreResult::Done, difference, damage, kept });
     }
     writer.run(move |database, opened| go_back(database, opened, &document, policy))
@@ -68,15 +69,16 @@ fn go_back(
         if let Some(found) = RestoreOutcome::found(policy, difference.clone()) {
             return Ok(found);
         }
-        let kept = match before.issues.is_empty() {
-            true => Vec::new(),
-            false => vec![keep_replaced(database, paths, &before).map_err(Failure::Store)?],
-        };
+        let mut kept = Vec::new();
+        if !before.issues.is_empty() {
+            kept.push(keep_replaced(database, paths, &before).map_err(Failure::Store)?);
+        }
         let now = now();
         for command in restoring(&before.issues, document) {
             decide_command(connection, &command, now)?;
         }
-        let (difference, damage) = (Some(difference), None);
+        let difference = Some(difference);
+        let damage = None;
         Ok(RestoreOutcome { result: RestoreResult::Done, difference, damage, kept })
     })?;
     database.has_changed.store(true, Ordering::Relaxed);
@@ -110,7 +112,8 @@ fn keep_replaced(
     paths: &StorePaths,
     state: &State,
 ) -> Result<PathBuf, StoreError> {
-    let (document, mut bytes) = (state.document(), Vec::new());
+    let document = state.document();
+    let mut bytes = Vec::new();
     file::write(&BackupContent { document, damage: None }, now(), &mut bytes)
         .and_then(|_| quarantine::copy_to(&*database.fs, paths, &bytes, "before-restore"))
         .map_err(|source| write_error(&paths.kept, &source))

@@ -40,7 +40,7 @@ fn begin(database: &Database) -> Result<Connection, Failure> {
         );
         Err(Failure::File(std::io::Error::other(why)))
     };
-    // Before a database is made of what is there.
+    // A refused file must stay without a database, and opening one for changes makes it.
     database.read(refuse_content)?;
     let connection = database.open()?.connection;
     // Nothing else syncs what this connection writes.

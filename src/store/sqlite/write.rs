@@ -121,7 +121,9 @@ pub(super) fn forget_events(connection: &Connection, keep: KeepEvents) -> Result
     let newest = newest(connection)?.number.cast_signed();
     let mut statement = connection.prepare_cached(OLDEST)?;
     let mut rows = statement.query([FEW])?;
-    let (mut last, mut bytes, mut is_more) = (None, 0, true);
+    let mut last = None;
+    let mut bytes = 0;
+    let mut is_more = true;
     while let Some(row) = rows.next()? {
         let (number, length, at): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         // The newest event has the number from which the next one goes on.

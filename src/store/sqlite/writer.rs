@@ -119,7 +119,8 @@ impl WriterHandle {
         newest: watch::Sender<EventPosition>,
         changed: impl Fn() + Send + Sync + 'static,
     ) -> Self {
-        let (changed, has_ended) = (Box::new(changed), watch::Sender::new(true));
+        let changed = Box::new(changed);
+        let has_ended = watch::Sender::new(true);
         Self(Arc::new(Inner {
             database,
             newest,
