@@ -46,16 +46,22 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// Returns true if a code means that the database is damaged. The statements add no row twice, so a row that is there
+/// already is one that an index has and its table lacks.
+const fn is_corrupt(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation
+    )
+}
+
 impl Failure {
     /// Returns true if a part of the database is damaged, or was written by a newer version.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Damaged(_) | Self::Newer(_) => true,
             Self::Store(error) => error.is_damage(),
-            Self::Database(error) => matches!(
-                error.sqlite_error_code(),
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-            ),
+            Self::Database(error) => error.sqlite_error_code().is_some_and(is_corrupt),
             Self::Refused(_) | Self::File(_) | Self::Open(_) => false,
         }
     }
@@ -94,9 +100,7 @@ impl Failure {
             Self::Open(error) => error.into(),
             Self::Store(error) => error,
             Self::Database(error) => match error.sqlite_error_code() {
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                    StoreError::Corrupt(error.to_string())
-                }
+                Some(code) if is_corrupt(code) => StoreError::Corrupt(error.to_string()),
                 Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                     StoreError::Busy(error.to_string())
                 }
@@ -120,12 +124,8 @@ impl Failure {
             ));
         }
         match error.sqlite_error_code() {
-            Some(
-                ErrorCode::DatabaseCorrupt
-                | ErrorCode::NotADatabase
-                | ErrorCode::DatabaseBusy
-                | ErrorCode::DatabaseLocked,
-            ) => self.of_read(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => self.of_read(),
+            Some(code) if is_corrupt(code) => self.of_read(),
             _ => StoreError::NotSaved(error.to_string()),
         }
     }

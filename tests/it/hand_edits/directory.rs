@@ -8,7 +8,7 @@ use agent_issue_tracker::store::Store;
 
 use crate::faults::{Act, Scene};
 use crate::support::disk::{Disk, FaultyDuty};
-use crate::support::files::{copy_directory, id, issue_json, write_issues};
+use crate::support::files::{copy_directory, id, issue_json, settle, write_issues};
 use crate::support::scene::Process;
 use crate::support::{directory_in_memory, until};
 
@@ -52,6 +52,13 @@ fn apply_fate(directory: &Path, fate: Fate, copies: &Copies) {
     let (ait, file) = (directory.join(".ait"), directory.join("issues.json"));
     // A thread of a process may be making a file in it.
     let remove = || until("the directory is removed", || fs::remove_dir_all(&ait).is_ok());
+    // A process that sees half a copy would damage the rest, so the copy appears at once.
+    let put = |from: &Path| {
+        until("the directory is replaced", || {
+            drop(fs::remove_dir_all(&ait));
+            fs::rename(from, &ait).is_ok()
+        });
+    };
     match fate {
         Fate::Removed => remove(),
         Fate::BothRemoved => {
@@ -65,8 +72,9 @@ fn apply_fate(directory: &Path, fate: Fate, copies: &Copies) {
         }
         Fate::Older | Fate::Foreign => {
             let copy = if fate == Fate::Older { &copies.older } else { &copies.foreign };
-            remove();
-            copy_directory(copy.path(), &ait);
+            let beside = directory.join("copy");
+            copy_directory(copy.path(), &beside);
+            put(&beside);
         }
         Fate::NoDatabase => {
             for name in ["queue.db", "queue.db-wal", "queue.db-shm"] {
@@ -76,20 +84,31 @@ fn apply_fate(directory: &Path, fate: Fate, copies: &Copies) {
         Fate::Away => {
             let away = directory.join("away");
             fs::rename(&ait, &away).unwrap();
-            fs::rename(away, ait).unwrap();
+            put(&away);
         }
     }
+}
+
+/// Returns a copy of the directory of a store that may be in use. All of it is in one file, because several are not
+/// copied at one moment.
+fn copy_store(directory: &Path) -> tempfile::TempDir {
+    let copy = directory_in_memory();
+    settle(directory);
+    copy_directory(&directory.join(".ait"), copy.path());
+    for name in ["queue.db-wal", "queue.db-shm"] {
+        drop(fs::remove_file(copy.path().join("issues.json").join(name)));
+    }
+    copy
 }
 
 /// Returns a store with two processes that work, and the copies.
 async fn scene() -> (Scene, Copies) {
     let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
     let path = scene.path();
-    let (older, foreign) = (directory_in_memory(), directory_in_memory());
-    copy_directory(&path.join(".ait"), older.path());
+    let older = copy_store(&path);
     let file = fs::read(path.join("issues.json")).unwrap();
     let other = Scene::new(Act::Claim, FaultyDuty::Nothing).await;
-    copy_directory(&other.path().join(".ait"), foreign.path());
+    let foreign = copy_store(other.path());
     other.end().await;
     for process in [&scene.process, &scene.other] {
         scene.answers.file(process).await.unwrap();
