@@ -8,6 +8,7 @@ mod clients;
 mod events;
 pub mod external_ids;
 mod leases;
+mod near_titles;
 mod questions;
 mod repeats;
 mod suspend;

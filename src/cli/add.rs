@@ -1,5 +1,7 @@
 //! `ait add`: file an issue.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use clap::Args;
 
@@ -72,6 +74,7 @@ pub(super) async fn run(
         let filed = file(draft, arguments.classification, change, agent, tracker).await?;
         let ended = print_changed(&filed, arguments.caller.format.json, tracker, output).await;
         advise_on_labels(&filed.issue);
+        name_near_titles(tracker, &filed.issue).await;
         return ended;
     }
     let edited = editor::edited(&draft, NOTHING)?;
@@ -108,6 +111,16 @@ fn advise_on_labels(filed: &Issue) {
         tracing::info!(
             "the label {label} is not the kind of work, which is {kind}: `ait edit {} -c {label}` changes that",
             filed.id.short()
+        );
+    }
+}
+
+/// Names open issues with nearly the same title, which may mean the same.
+async fn name_near_titles(tracker: &Tracker, filed: &Arc<Issue>) {
+    for near in tracker.near_titles(std::slice::from_ref(filed)).await.unwrap_or_default() {
+        let (short, near) = (filed.id.short(), near.id.short());
+        tracing::info!(
+            "an open issue has nearly the same title: {near}; if it means the same, `ait link {short} duplicate-of {near}`"
         );
     }
 }

@@ -29,6 +29,7 @@ pub mod text;
 pub mod thresholds;
 pub mod time;
 pub mod timeline;
+pub mod titles;
 pub mod undo;
 pub mod unknown_keys;
 

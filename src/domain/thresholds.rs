@@ -30,6 +30,8 @@ pub const SIMILAR_SLOTS: usize = 6;
 pub const RELATED_SLOTS: usize = 2;
 /// The similarity of titles, from 0 to 1, with which issues with similar descriptions mean the same.
 pub const SIMILAR_TITLES: f64 = 0.6;
+/// The similarity of titles, from 0 to 1, with which a new issue may mean the same whatever its description says.
+pub const NEAR_TITLES: f64 = 0.75;
 /// How long ago a review may be that is still worth a second look, in milliseconds.
 pub const SELF_REVIEW_WITHIN_MS: u64 = 7 * DAY_MS;
 /// How many claims of one agent are too many: an agent works on one issue at a time.

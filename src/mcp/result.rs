@@ -1,14 +1,15 @@
 //! The results of tools: one compact text, marked as an error if it is one.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, InputRequiredResult, MetaObject};
 use serde::Serialize;
 
-use super::reply::{Reply, ReplyOptions, WholeIssue};
+use super::reply::{Reply, ReplyOptions, WholeIssue, title_in_row};
 use super::tool_names::ToolNames;
 use super::undelivered_claim::UndeliveredClaim;
-use crate::domain::{ErrorCode, ErrorDetails, IssueId};
+use crate::domain::{ErrorCode, ErrorDetails, Issue, IssueId};
 use crate::hints;
 use crate::metrics::CallOutcome;
 use crate::tracker::{Changed, EventPosition, StoreError, Tracker};
@@ -94,6 +95,8 @@ pub(super) struct Success {
     pub claim: Option<UndeliveredClaim>,
     /// The events of the change that the call made.
     pub events: Vec<EventPosition>,
+    /// Open issues with nearly the title of one that the call filed.
+    pub near: Vec<Arc<Issue>>,
     /// What the client is to ask its person before it calls again.
     pub asks: Option<InputRequiredResult>,
 }
@@ -101,7 +104,14 @@ pub(super) struct Success {
 impl Success {
     /// The call did what was asked.
     pub fn done(reply: Reply) -> Self {
-        Self { reply, outcome: CallOutcome::Ok, claim: None, events: Vec::new(), asks: None }
+        Self {
+            reply,
+            outcome: CallOutcome::Ok,
+            claim: None,
+            events: Vec::new(),
+            near: Vec::new(),
+            asks: None,
+        }
     }
 
     /// The call reports something.
@@ -136,7 +146,10 @@ impl Success {
     ///
     /// The reply cannot be written as JSON. A claim lapses then.
     pub fn answer(self, replies: &ReplyOptions) -> Result<Answer, Failure> {
-        let text = replies.write(&self.reply).map_err(Failure::not_json)?;
+        let mut text = replies.write(&self.reply).map_err(Failure::not_json)?;
+        for near in &self.near {
+            text += &format!("; near: {} {}", near.id.short(), title_in_row(near));
+        }
         let issue = match &self.reply {
             Reply::Confirmation { issue, .. } => Some(issue.id),
             Reply::Issue(whole) => Some(whole.issue.id),

@@ -7,6 +7,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::domain::titles::words;
+
 /// The number of slots of a sketch.
 pub const SLOTS: usize = 8;
 /// The number of keys of a sketch.
@@ -52,11 +54,6 @@ impl Sketch {
     pub fn key(&self, at: usize) -> u64 {
         u64::from(self.0[2 * at]) << 32 | u64::from(self.0[2 * at + 1])
     }
-}
-
-/// Returns the words of a text: the longest sequences of letters and digits.
-pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::support::commands::{
     add, all, any_command, at, claim, close, complete, ids, import, number, return_issue, review,
 };
 use crate::support::stores::apply;
-use crate::support::{PATIENCE, directory, directory_in_memory};
+use crate::support::{PATIENCE, directory};
 
 /// Checks what every store must do.
 pub async fn exercise(store: &dyn Store) {
@@ -328,17 +328,6 @@ async fn memory_store_passes_the_suite() {
     assert_ne!(MemoryStore::default().id().await, MemoryStore::default().id().await);
 }
 
-#[tokio::test]
-async fn json_store_passes_the_suite() {
-    let directory = directory_in_memory();
-    let open = |name: &str| SqliteStore::new(directory.path().join(name));
-    exercise(&open("issues.json")).await;
-    claim_from_many_tasks(Arc::new(open("many.json"))).await;
-    number_own_changes(Arc::new(open("numbered.json"))).await;
-    assert_eq!(open("many.json").id().await, open("many.json").id().await);
-    assert_ne!(open("many.json").id().await, open("issues.json").id().await);
-}
-
 /// A process that opens the log later sees the same events and the same state.
 pub async fn keep_events<S: Store>(open: impl Fn() -> S) {
     let mut seen = Vec::new();
@@ -355,12 +344,6 @@ pub async fn keep_events<S: Store>(open: impl Fn() -> S) {
     replay(&open(), &seen).await;
     let last = open().events(8, 10).await.unwrap();
     assert_eq!(last.events[..], seen[8..]);
-}
-
-#[tokio::test]
-async fn events_and_their_numbers_survive_restarts() {
-    let directory = directory_in_memory();
-    keep_events(|| SqliteStore::new(directory.path().join("issues.json"))).await;
 }
 
 /// A change through one store is pushed to the watchers of another.
@@ -383,25 +366,12 @@ pub async fn push_changes(one: &dyn Store, other: &dyn Store) {
     }
 }
 
-#[tokio::test]
-async fn changes_by_other_processes_are_pushed_to_watchers() {
-    let directory = directory();
-    let open = || SqliteStore::new(directory.path().join("issues.json"));
-    push_changes(&open(), &open()).await;
-}
-
 pub async fn refuse_changes_after_the_end(store: &dyn Store) {
     apply(store, add(1, Classification::Bug), at(0)).await.unwrap();
     store.close().await;
     let refused = apply(store, claim(None), at(0)).await;
     assert!(matches!(refused, Err(StoreError::Closed)), "{refused:?}");
     assert_eq!(store.counts().await.unwrap().total(), 1);
-}
-
-#[tokio::test]
-async fn closed_json_store_refuses_changes_but_can_be_read() {
-    let directory = directory();
-    refuse_changes_after_the_end(&SqliteStore::new(directory.path().join("issues.json"))).await;
 }
 
 /// The issues of the model.

@@ -10,7 +10,7 @@ use agent_issue_tracker::store::{MemoryStore, SqliteStore, State, Store, StoreEr
 
 use crate::support::commands::{add, agent, at, complete, number, other, say};
 use crate::support::stores::apply;
-use crate::support::{directory, directory_in_memory, until};
+use crate::support::{directory, until};
 
 fn client(name: &str) -> ClientId {
     ClientId::new(name)
@@ -127,14 +127,6 @@ async fn memory_store_keeps_leases() {
 }
 
 #[tokio::test]
-async fn store_in_files_keeps_leases() {
-    let directory = directory_in_memory();
-    let store = SqliteStore::new(directory.path().join("issues.json"));
-    exercise(&store).await;
-    exercise_clients(&store);
-}
-
-#[tokio::test]
 async fn leases_survive_reopening() {
     let directory = directory();
     let open = || SqliteStore::new(directory.path().join("issues.json"));
@@ -181,11 +173,4 @@ pub async fn race_lapses_with_take_ups(stores: [Arc<dyn Store>; 2]) {
         assert_eq!(state.issues.get(issue).unwrap().holder().is_some(), is_taken_up);
     }
     eprintln!("the first process won {} times, the second {} times", won[0], won[1]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn concurrent_lapse_and_take_up_never_both_succeed() {
-    let directory = directory_in_memory();
-    let open = || Arc::new(SqliteStore::new(directory.path().join("issues.json")));
-    race_lapses_with_take_ups([open(), open()]).await;
 }

@@ -55,6 +55,7 @@ mod mcp_resources;
 mod mcp_stdio;
 mod metrics;
 mod mounts;
+mod near_titles;
 mod original;
 mod parts;
 mod planning;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use agent_issue_tracker::domain::{AgentName, ClaimTerms, Classification, Command, ReviewPolicy};
-use agent_issue_tracker::store::{MemoryStore, SqliteStore, Store, Subset};
+use agent_issue_tracker::store::{MemoryStore, Store, Subset};
 use serde_json::{Value, json};
 
 use crate::support::commands::{add, at, claim, complete, number};
@@ -213,8 +213,6 @@ pub async fn give_reviews_by_policy(store: &dyn Store) {
 }
 
 #[tokio::test]
-async fn stores_give_reviews_by_policy() {
+async fn the_store_in_memory_gives_reviews_by_policy() {
     give_reviews_by_policy(&MemoryStore::default()).await;
-    let directory = directory();
-    give_reviews_by_policy(&SqliteStore::new(directory.path().join("issues.json"))).await;
 }

@@ -75,12 +75,17 @@ pub(super) fn confirmation(what: &str, issue: &Issue, rest: &str) -> String {
     if !rest.is_empty() {
         return without_title;
     }
-    let title = on_one_line(&shortened(&issue.title, TITLE_IN_ROW));
+    let title = title_in_row(issue);
     let lengths = (4..=TITLE_IN_ROW).rev().step_by(4);
     let mut texts =
         lengths.map(|chars| format!("{} {what}: {}", issue.id.short(), shortened(&title, chars)));
     let fits = |text: &String| budget::line_fits(text, CONFIRMATION);
     texts.find(fits).unwrap_or(without_title)
+}
+
+/// Returns the title of an issue as rows show it.
+pub fn title_in_row(issue: &Issue) -> String {
+    on_one_line(&shortened(&issue.title, TITLE_IN_ROW))
 }
 
 /// Writes an issue for the agent that has just claimed it: without its history and its older comments. `links` are the

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub(super) use self::compact::on_one_line;
+pub(super) use self::compact::{on_one_line, title_in_row};
 use self::issue_pages::IssuePages;
 pub use self::neighbours::Neighbours;
 pub(super) use self::neighbours::issue_line;

@@ -42,7 +42,8 @@ impl Tool for AddIssue {
             Ok(ids.iter().map(|id| NewIssue { id: *id, ..issue.clone() }).collect())
         };
         let (mut issues, events) = context.file(request_id, agent, 1, issues).await?;
+        let near = context.near(&issues).await;
         let issue = issues.remove(0);
-        Ok(confirmation("filed", Changed { issue, events }))
+        Ok(Success { near, ..confirmation("filed", Changed { issue, events }) })
     }
 }

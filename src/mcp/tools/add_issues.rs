@@ -59,7 +59,8 @@ impl Tool for AddIssues {
         };
         let count = args.issues.len();
         let (issues, events) = context.file(args.request_id, args.agent, count, issues).await?;
-        Ok(Success { events, ..Success::done(Reply::Filed { issues, change: None }) })
+        let near = context.near(&issues).await;
+        Ok(Success { events, near, ..Success::done(Reply::Filed { issues, change: None }) })
     }
 }
 

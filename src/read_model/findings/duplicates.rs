@@ -7,9 +7,10 @@ use std::collections::HashMap;
 
 use super::{FindingInput, Hit, Hits, OpenIssue, Why};
 use crate::domain::thresholds::{RELATED_SLOTS, SIMILAR_SLOTS, SIMILAR_TITLES};
+use crate::domain::titles::normalized;
 use crate::read_model::IssueSummary;
 use crate::read_model::sketch::{KEYS, SLOTS};
-use crate::read_model::text_facts::{TextFacts, normalized};
+use crate::read_model::text_facts::TextFacts;
 
 /// With how many earlier issues of its block an issue is compared.
 const MAX_COMPARED: usize = 4;

@@ -1,0 +1,86 @@
+//! Titles that say nearly the same.
+
+use super::thresholds::NEAR_TITLES;
+
+/// Words that say nothing about what a title means.
+const FILLERS: [&str; 16] = [
+    "a", "an", "and", "are", "be", "for", "in", "is", "it", "of", "on", "or", "the", "to", "when",
+    "with",
+];
+
+/// Returns the words of a text: the longest sequences of letters and digits.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// Returns the words of a title that mean something, sorted, in lower case and without endings.
+pub fn significant_words(title: &str) -> Vec<String> {
+    let title = title.to_lowercase();
+    let mut found: Vec<&str> =
+        words(&title).filter(|word| !FILLERS.contains(word)).map(stem).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().map(str::to_owned).collect()
+}
+
+/// Returns the [significant words](significant_words) of a title, separated by spaces.
+pub fn normalized(title: &str) -> String {
+    significant_words(title).join(" ")
+}
+
+/// Returns true if two titles say nearly the same.
+pub fn are_near(one: &str, other: &str) -> bool {
+    let one = normalized(one);
+    !one.is_empty() && strsim::sorensen_dice(&one, &normalized(other)) >= NEAR_TITLES
+}
+
+/// Cuts off what distinguishes the forms of an English word. Good enough to compare titles, and wrong for many words.
+fn stem(word: &str) -> &str {
+    const SHORTEST: usize = 3;
+    let endings = ["ing", "ed", "es", "s", "e"];
+    let mut stems = endings.iter().filter_map(|ending| word.strip_suffix(ending));
+    let stem = stems.find(|stem| stem.chars().count() >= SHORTEST).unwrap_or(word);
+    // `dropped` and `drops`.
+    let is_doubled = |letter: char| stem[..stem.len() - letter.len_utf8()].ends_with(letter);
+    match stem.chars().next_back() {
+        Some(last) if last.is_alphabetic() && is_doubled(last) => {
+            &stem[..stem.len() - last.len_utf8()]
+        }
+        _ => stem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_that_say_the_same_are_normalized_to_the_same() {
+        for (one, other, is_same) in [
+            ("Login fails on Safari", "login failed, on Safari!", true),
+            ("Fix the login", "fix: Login", true),
+            ("Sorting the list", "Sort lists", true),
+            ("Login fails on Safari", "Login fails on Firefox", false),
+            ("Bestätigung fehlt", "BESTÄTIGUNG fehlt", true),
+            ("Page 1", "Page 2", false),
+        ] {
+            assert_eq!(normalized(one) == normalized(other), is_same, "{one:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn near_titles_differ_in_little_that_matters() {
+        for (one, other, is_near) in [
+            ("Login fails on Safari", "Safari: login fails", true),
+            ("Login fails on Safari", "Login fails on Safari 17", true),
+            ("The importer drops the last line", "Importer drops last lines of a file", true),
+            ("ログインできない", "ログインできません", true),
+            ("Login fails on Safari", "Logout fails on Firefox", false),
+            ("Fix typo in README", "Fix typo in changelog", false),
+            ("Translate the settings page", "Translate the start page", false),
+            ("On it", "Is it?", false),
+        ] {
+            assert_eq!(are_near(one, other), is_near, "{one:?} {other:?}");
+        }
+    }
+}

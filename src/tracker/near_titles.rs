@@ -1,0 +1,52 @@
+//! Open issues with nearly the title of a new one.
+
+use std::sync::Arc;
+
+use super::{StoreError, Tracker};
+use crate::domain::titles::{are_near, significant_words};
+use crate::domain::{Condition, Issue, Order, Query, StatusSet};
+
+/// How many issues are named at most.
+const MAX_NAMED: usize = 2;
+/// How many issues with words of a title are compared with it.
+const MAX_COMPARED: usize = 20;
+/// How many words of a title are looked for.
+const MAX_WORDS: usize = 12;
+
+impl Tracker {
+    /// Returns at most two open issues, other than these, that have nearly the title of one of them. Looks only at the
+    /// latest issues and at those with a rare word of a title.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`list_issues`](Self::list_issues).
+    pub async fn near_titles(&self, filed: &[Arc<Issue>]) -> Result<Vec<Arc<Issue>>, StoreError> {
+        let mut near: Vec<Arc<Issue>> = Vec::new();
+        for new in filed {
+            let mut texts = significant_words(&new.title);
+            texts.truncate(MAX_WORDS);
+            if texts.is_empty() {
+                continue;
+            }
+            let at_least = texts.len().div_ceil(2);
+            let query = Query {
+                statuses: StatusSet::open(),
+                condition: Condition::SomeTexts { texts, at_least },
+                order: Order::Relevance,
+                take: MAX_COMPARED + filed.len(),
+                ..Query::default()
+            };
+            for found in self.list_issues(query).await?.issues {
+                let is_known = |known: &Arc<Issue>| known.id == found.id;
+                let is_new = !filed.iter().chain(&near).any(is_known);
+                if is_new && are_near(&new.title, &found.title) {
+                    near.push(found);
+                }
+                if near.len() == MAX_NAMED {
+                    return Ok(near);
+                }
+            }
+        }
+        Ok(near)
+    }
+}
