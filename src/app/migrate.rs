@@ -56,7 +56,6 @@ pub async fn migrate(
     // Both are opened again, so that nothing is compared that is only in memory.
     let (source, target) = (from.open(config)?, to.open(config)?);
     let compared = with_progress("comparing", compare(&*source, &*target)).await;
-    source.close().await;
     target.close().await;
     if let StoreName::File(path) = &to {
         let options = configured(config, StoreOptions::for_many_changes());
@@ -72,26 +71,30 @@ pub async fn migrate(
     })?;
     let output = &mut Output::stdout();
     let ended = cli::report_migration(command, (&from.shown(), &to.shown()), &compared, output)?;
-    command.say_next(&use_target(command, config, &from, &to)?, output)?;
+    let (next, is_used) = use_target(command, config, &from, &to)?;
+    if is_used {
+        source.say_moved(&to.shown()).await?;
+    }
+    source.close().await;
+    command.say_next(&next, output)?;
     Ok(ended)
 }
 
-/// Lets the project use the target, if it uses the source and the user agrees. Returns what comes next.
+/// Lets the project use the target, if it uses the source and the user agrees. Returns what comes next, and whether the
+/// project uses the target now.
 fn use_target(
     command: &MigrateArguments,
     config: &Config,
     from: &StoreName,
     to: &StoreName,
-) -> Result<String> {
+) -> Result<(String, bool)> {
     let project = config.project();
     let shown = to.shown();
     let settings = project.join(FILE_NAME);
     let project = project.display();
     if !from.is_store_of(config) {
-        return Ok(format!(
-            "{project} uses another store, {}, and goes on to do so",
-            config.store()
-        ));
+        let store = config.store();
+        return Ok((format!("{project} uses another store, {store}, and goes on to do so"), false));
     }
     let is_of_project = match to {
         StoreName::File(path) => is_same_file(path, &config.location.path),
@@ -102,26 +105,23 @@ fn use_target(
             Some(_) => format!(", and remove `store` from {}", settings.display()),
             None => String::new(),
         };
-        return Ok(format!("set ISSUES_FILE={shown} where agents start{rest}"));
+        return Ok((format!("set ISSUES_FILE={shown} where agents start{rest}"), false));
     }
     if !command.is_agreed(&project.to_string(), &shown)? {
-        return Ok(match to {
+        let settings = settings.display();
+        let next = match to {
             StoreName::Database(_) => {
-                format!("to use it, write store = \"{shown}\" into {}", settings.display())
+                format!("to use it, write store = \"{shown}\" into {settings}")
             }
-            StoreName::File(_) => format!("to use it, remove `store` from {}", settings.display()),
-        });
+            StoreName::File(_) => format!("to use it, remove `store` from {settings}"),
+        };
+        return Ok((next, false));
     }
     let env = HostEnv::new(|name| env::var_os(name), env::home_dir());
     let database = matches!(to, StoreName::Database(_)).then_some(shown.as_str());
     let plan = setup::plan_store(&settings, &env, database)?;
     setup::apply(&plan.changes, &config.project()).complete(plan.changes.len())?;
-    if let StoreName::File(path) = from {
-        let note = paths_of(path)?.moved();
-        fs::write(&note, format!("{shown}\n"))
-            .with_context(|| format!("{} cannot be written", note.display()))?;
-    }
-    Ok(format!("{project} uses {shown} from now on: start the agents again"))
+    Ok((format!("{project} uses {shown} from now on: start the agents again"), true))
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {

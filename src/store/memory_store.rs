@@ -81,6 +81,10 @@ impl MemoryState {
 }
 
 impl TransferTarget for MemoryStore {
+    fn say_moved<'a>(&'a self, _to: &'a str) -> StoreFuture<'a, ()> {
+        ready(Ok(())).boxed()
+    }
+
     fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
         async move {
             let (mut events, mut after) = (VecDeque::new(), transfer.base());

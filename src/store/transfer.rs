@@ -18,6 +18,13 @@ pub trait TransferTarget: Store {
     /// [`StoreError::NotSaved`] if the store is not empty, or says what is wrong with it; the errors of the source.
     /// Every error except [`StoreError::Uncertain`] means that the store is as it was.
     fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()>;
+
+    /// Notes that everything was moved to another store. From then on, this one cannot be opened.
+    ///
+    /// # Errors
+    ///
+    /// The note cannot be written.
+    fn say_moved<'a>(&'a self, to: &'a str) -> StoreFuture<'a, ()>;
 }
 
 /// Everything that a store has at one event number.

@@ -238,4 +238,10 @@ fn a_migrated_project_uses_the_new_store_in_both_directions() {
     let back = listed(&[]).ok();
     assert!(back.contains("one") && back.contains("two"), "{back}");
     assert_eq!(run(path, &["status"]).code, 0);
+    for command in [&["list"][..], &["add", "three", "-a", "a"], &["status"]] {
+        let refused = run(path, &[&["--store", &url][..], command].concat());
+        let said = refused.out + &refused.log;
+        assert!(said.contains("was moved to") && said.contains("issues.json"), "{said}");
+        assert!(said.contains("SET moved_to = NULL"), "{said}");
+    }
 }

@@ -177,6 +177,14 @@ impl TransferTarget for PostgresStore {
     fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
         transfer::take_over(&self.database, transfer).boxed()
     }
+
+    fn say_moved<'a>(&'a self, to: &'a str) -> StoreFuture<'a, ()> {
+        async move {
+            let noting = transfer::say_moved(&self.database, to).await;
+            noting.map_err(Failure::of_change)
+        }
+        .boxed()
+    }
 }
 
 impl Store for PostgresStore {

@@ -14,7 +14,7 @@ use crate::domain::Issue;
 use crate::store::sql::rows::{IssueRow, SEPARATOR};
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
@@ -24,6 +24,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0007.sql"),
     include_str!("migrations/0008.sql"),
     include_str!("migrations/0009.sql"),
+    include_str!("migrations/0010.sql"),
 ];
 
 /// How long it may take to look which version a schema has.
@@ -159,7 +160,7 @@ fn read_issue(row: &Row) -> Result<(Uuid, Issue), Failure> {
     Ok((id, issue))
 }
 
-/// Returns the version of a schema; 0 if there is none.
+/// Returns the version of a schema; 0 if there is none. Refuses one whose queue was moved to another store.
 async fn version(client: &tokio_postgres::Client, schema: &str) -> Result<i32, Failure> {
     // Unlike to_regclass, this sees what was committed while the transaction waited for its lock.
     const EXISTS: &str = "SELECT EXISTS (SELECT FROM pg_class c \
@@ -169,10 +170,17 @@ async fn version(client: &tokio_postgres::Client, schema: &str) -> Result<i32, F
     if !exists {
         return Ok(0);
     }
-    let version = client
-        .query_typed_opt(&format!("SELECT version FROM {}.meta", quoted(schema)), &[])
-        .await?;
-    Ok(version.map_or(0, |row| row.get(0)))
+    let meta = format!("{}.meta", quoted(schema));
+    // The first versions have no such column.
+    let read = format!("SELECT version, to_jsonb(m) ->> 'moved_to' FROM {meta} m");
+    let Some(row) = client.query_typed_opt(&read, &[]).await? else { return Ok(0) };
+    if let Some(to) = row.try_get::<_, Option<&str>>(1)? {
+        return Err(Failure::Other(format!(
+            "the queue of the schema {schema} was moved to {to}: use that, with `ait --store`; to use this schema \
+             again, run UPDATE {meta} SET moved_to = NULL"
+        )));
+    }
+    Ok(row.try_get(0)?)
 }
 
 fn refuse_newer(found: i32, known: i32, schema: &str) -> Result<(), Failure> {

@@ -391,6 +391,7 @@ statements! {
     add_numbered = "INSERT INTO {s}.events (seq, number, nonce, issue, body) \
         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::uuid[], $5::text[])";
     /// Sets how many issues there are in each slot after the event `$1`.
+    say_moved = "UPDATE {s}.meta SET moved_to = $1";
     set_totals = "UPDATE {s}.events SET totals = $2 WHERE number = $1";
 
     /// Reads the issues in ranges.

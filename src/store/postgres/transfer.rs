@@ -48,6 +48,14 @@ pub(super) async fn take_over(
     Ok(())
 }
 
+/// Notes in the schema that everything was moved to another store.
+pub(super) async fn say_moved(database: &Database, to: &str) -> Result<(), Failure> {
+    let session = database.session().await?;
+    session.execute_typed(&database.sql.say_moved, &[(&to, Type::TEXT)]).await?;
+    session.finish();
+    Ok(())
+}
+
 /// Begins the transaction on an empty schema.
 async fn begin(database: &Database) -> Result<PooledConnection, Failure> {
     let (session, sql) = (database.session().await?, &database.sql);

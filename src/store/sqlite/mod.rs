@@ -183,6 +183,16 @@ impl TransferTarget for SqliteStore {
     fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
         transfer::take_over(&self.database, transfer).boxed()
     }
+
+    fn say_moved<'a>(&'a self, to: &'a str) -> StoreFuture<'a, ()> {
+        let fs = &*self.database.fs;
+        let noted = self.database.paths().and_then(|paths| {
+            let file = fs.create(&paths.moved(), &paths.issues)?;
+            fs.write_at(&file, 0, format!("{to}\n").as_bytes())?;
+            Ok(fs.sync(&file)?)
+        });
+        ready(noted.map_err(Failure::of_change)).boxed()
+    }
 }
 
 impl Store for SqliteStore {
