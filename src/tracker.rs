@@ -15,6 +15,7 @@ mod suspend;
 mod undo;
 mod waiting;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -376,8 +377,22 @@ impl Tracker {
         &self,
         ids: impl IntoIterator<Item = IssueId>,
     ) -> Result<IndexedIssues, StoreError> {
+        let ids: BTreeSet<_> = ids.into_iter().collect();
+        let subset = Subset::Around(ids.into_iter().collect());
+        Ok(self.store.subset(subset).await?.issues)
+    }
+
+    /// Returns issues with everything that they wait for or are parts of; see [`Subset::Linking`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::subset`].
+    pub async fn issues_below(
+        &self,
+        ids: impl IntoIterator<Item = IssueId>,
+    ) -> Result<IndexedIssues, StoreError> {
         let ids = ids.into_iter().collect();
-        Ok(self.store.subset(Subset::Around(ids)).await?.issues)
+        Ok(self.store.subset(Subset::Linking(ids)).await?.issues)
     }
 
     /// Counts the issues in each status.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::issue_view::LinkedIssue;
 use super::options::Format;
 use super::{ExitStatus, Output, no_issues};
-use crate::domain::{Issue, Query, StatusSet};
+use crate::domain::{Condition, Issue, Query, StatusSet};
 use crate::tracker::{IndexedIssues, Tracker};
 
 /// The arguments of `ait blocked`.
@@ -42,15 +42,22 @@ pub(super) async fn run(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let issues = tracker.state().await?.issues;
-    let blocked = blocked(&issues);
+    let waiting = Query {
+        statuses: StatusSet::open(),
+        condition: Condition::Waits,
+        take: usize::MAX,
+        ..Query::default()
+    };
+    let waiting = tracker.list_issues(waiting).await?.issues;
+    let issues = tracker.issues_around(waiting.iter().map(|issue| issue.id)).await?;
+    let blocked = blocked(waiting, &issues);
     if arguments.format.json {
         output.json(&Listing { total: blocked.len(), issues: blocked })?;
         return Ok(ExitStatus::Done);
     }
     if blocked.is_empty() {
-        let nothing =
-            if issues.is_empty() { no_issues() } else { "no issue waits for another one" };
+        let is_empty = tracker.counts().await?.total() == 0;
+        let nothing = if is_empty { no_issues() } else { "no issue waits for another one" };
         tracing::info!("{nothing}");
     }
     for Blocked { issue, waits_for } in blocked {
@@ -63,11 +70,8 @@ pub(super) async fn run(
     Ok(ExitStatus::Done)
 }
 
-/// Returns the issues that wait for blockers or for their parts, in the order of filing.
-fn blocked(issues: &IndexedIssues) -> Vec<Blocked> {
-    let open = Query { statuses: StatusSet::open(), take: issues.len(), ..Query::default() };
-    let mut blocked = issues.list(&open).issues;
-    blocked.retain(|issue| issues.is_blocked(issue) || issues.waits_for_parts(issue));
+/// Returns issues with the blockers and the parts for which they wait.
+fn blocked(waiting: Vec<Arc<Issue>>, issues: &IndexedIssues) -> Vec<Blocked> {
     let with_blockers = |issue: Arc<Issue>| {
         let parts = issues.open_parts(issue.id).filter(|_| issues.waits_for_parts(&issue));
         let waits_for = issues.open_blockers(&issue).chain(parts);
@@ -77,5 +81,5 @@ fn blocked(issues: &IndexedIssues) -> Vec<Blocked> {
             .collect();
         Blocked { issue, waits_for }
     };
-    blocked.into_iter().map(with_blockers).collect()
+    waiting.into_iter().map(with_blockers).collect()
 }

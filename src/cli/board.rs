@@ -15,7 +15,7 @@ use super::signals::{Live, Wake};
 use super::{ExitStatus, Output};
 use crate::domain::{Classification, IssueId, Priority, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
-use crate::tracker::{EventPosition, Revision, StoreError, Tracker};
+use crate::tracker::{EventPosition, StoreError, Tracker};
 
 /// How long the board waits for more changes before it reads the store again.
 const DEBOUNCE: Duration = Duration::from_millis(100);
@@ -56,8 +56,8 @@ pub(super) async fn run(
         watch(arguments, tracker, output).await?;
         return Ok(ExitStatus::Done);
     }
-    let issues = tracker.state().await?.issues;
-    let board = Board::of(&issues, &gone_clients(tracker).await, tracker.now());
+    let gone = gone_clients(tracker).await;
+    let board = Board::read(tracker, &gone, arguments.cards(output), tracker.now()).await?;
     if arguments.format.json {
         output.json(&JsonBoard::of(&board, arguments.most()))?;
     } else {
@@ -73,6 +73,14 @@ impl Arguments {
         self.watch
     }
 
+    /// How many cards of one column are read.
+    fn cards(&self, output: &Output) -> usize {
+        /// No terminal has more rows.
+        const MAX_ROWS: usize = 1_000;
+        let is_bounded = self.limit.is_none() && !self.format.json && output.height().is_some();
+        if is_bounded { MAX_ROWS } else { self.most() }
+    }
+
     /// The most cards of one column, where no terminal limits them.
     fn most(&self) -> usize {
         board_view::most(self.limit)
@@ -82,7 +90,7 @@ impl Arguments {
 /// Redraws the board on each change until the user ends it.
 async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) -> Result<()> {
     let mut live = Live::begin()?;
-    let mut changes = BoardUpdates::of(tracker);
+    let mut changes = BoardUpdates::of(tracker, arguments.cards(output));
     let mut board = changes.next_board().await?;
     if arguments.format.json || !Screen::is_possible(output) {
         return write_each(board, live, changes, arguments, output).await;
@@ -160,14 +168,16 @@ fn write_one(
 struct BoardUpdates<'a> {
     tracker: &'a Tracker,
     newest: watch::Receiver<EventPosition>,
-    /// The revision of the last board and its claims whose clients are gone, or the error of the last read; `None`
-    /// before the first read.
-    known: Option<Result<(Revision, BTreeSet<IssueId>), String>>,
+    /// How many cards of one column are read.
+    most: usize,
+    /// The last event before the last board and its claims whose clients are gone, or the error of the last read;
+    /// `None` before the first read, and while there is no event.
+    known: Option<Result<(EventPosition, BTreeSet<IssueId>), String>>,
 }
 
 impl<'a> BoardUpdates<'a> {
-    fn of(tracker: &'a Tracker) -> Self {
-        Self { tracker, newest: tracker.watch(), known: None }
+    fn of(tracker: &'a Tracker, most: usize) -> Self {
+        Self { tracker, newest: tracker.watch(), most, known: None }
     }
 
     /// Waits for a change, the next poll, or the end of the command.
@@ -184,15 +194,32 @@ impl<'a> BoardUpdates<'a> {
     async fn next_board(&mut self) -> Result<Option<Result<Board, StoreError>>> {
         self.newest.mark_unchanged();
         let gone = gone_clients(self.tracker).await;
-        let (known, board) = match self.tracker.state().await {
-            Ok(state) => (Ok((state.issues.revision(), gone.clone())), Ok(state.issues)),
-            Err(error) if self.known.is_none() => return Err(error.into()),
-            Err(error) => (Err(error.to_string()), Err(error)),
+        let position = match self.tracker.log_bounds().await {
+            Ok(bounds) => bounds.newest,
+            Err(error) => return self.failed(error),
         };
-        let is_known = self.known.as_ref() == Some(&known);
-        self.known = Some(known);
-        let now = self.tracker.now();
-        Ok((!is_known).then(|| board.map(|issues| Board::of(&issues, &gone, now))))
+        let known = Ok((position, gone.clone()));
+        // Without events, only the file can change.
+        if self.known.as_ref() == Some(&known) && position != EventPosition::default() {
+            return Ok(None);
+        }
+        match Board::read(self.tracker, &gone, self.most, self.tracker.now()).await {
+            Ok(board) => {
+                self.known = Some(known);
+                Ok(Some(Ok(board)))
+            }
+            Err(error) => self.failed(error),
+        }
+    }
+
+    /// Returns an error of the store, unless it was returned before.
+    fn failed(&mut self, error: StoreError) -> Result<Option<Result<Board, StoreError>>> {
+        let failed = Err(error.to_string());
+        match self.known.replace(failed.clone()) {
+            None => Err(error.into()),
+            Some(known) if known == failed => Ok(None),
+            Some(_) => Ok(Some(Err(error))),
+        }
     }
 }
 
@@ -253,7 +280,7 @@ impl<'a> JsonBoard<'a> {
         };
         let column = |column: &'a Column| JsonColumn {
             status: column.status,
-            total: column.cards.len(),
+            total: column.total,
             cards: column.cards.iter().take(most).map(card).collect(),
         };
         let Board { closed, rejected, .. } = *board;

@@ -15,7 +15,7 @@ use super::short_ids::ShortIds;
 use super::styled_line::Line;
 use crate::domain::{Condition, Issue, IssueId, Order, Query, Status, StatusSet, Timestamp};
 use crate::span;
-use crate::tracker::IndexedIssues;
+use crate::tracker::{StoreError, Tracker};
 
 /// The minimum terminal width for columns side by side.
 const WIDE: usize = 76;
@@ -50,40 +50,80 @@ pub(super) struct Card {
 #[derive(PartialEq)]
 pub(super) struct Column {
     pub status: Status,
+    /// How many issues have the status.
+    pub total: usize,
+    /// The first of them.
     pub cards: Vec<Card>,
 }
 
 impl Board {
-    pub fn of(issues: &IndexedIssues, gone: &BTreeSet<IssueId>, now: Timestamp) -> Self {
-        let (statuses, order) = (StatusSet::open(), Order::Priority);
-        let open = Query { statuses, order, take: issues.len(), ..Query::default() };
-        let ready = Query { condition: Condition::Ready(now), ..open.clone() };
-        let ready: BTreeSet<_> = issues.list(&ready).issues.iter().map(|issue| issue.id).collect();
-        let (open, counts) = (issues.list(&open).issues, issues.counts());
-        let column = |status: Status| {
-            let of_status = open.iter().filter(|issue| issue.status == status);
-            let mut found: Vec<_> = of_status.cloned().collect();
-            match status {
-                Status::Created => found.sort_by_cached_key(|issue| !ready.contains(&issue.id)),
-                Status::Completed => found.sort_by_key(|issue| issue.attributes.is_parked_at(now)),
-                _ => found.sort_by_key(|issue| Reverse(since(issue))),
-            }
+    /// Reads at most so many cards for each column.
+    ///
+    /// # Errors
+    ///
+    /// The issues cannot be read.
+    pub async fn read(
+        tracker: &Tracker,
+        gone: &BTreeSet<IssueId>,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let counts = tracker.counts().await?;
+        let mut columns = Vec::new();
+        for status in StatusSet::open().iter() {
+            let first = match status {
+                Status::Created => Some(Condition::Ready(now)),
+                Status::Completed => Some(Condition::Not(Box::new(Condition::Parked(now)))),
+                _ => None,
+            };
+            let found = match first {
+                Some(first) => {
+                    let others = Condition::Not(Box::new(first.clone()));
+                    let mut found = cards(tracker, status, first, most).await?;
+                    let left = most - found.len();
+                    found.extend(cards(tracker, status, others, left).await?);
+                    found
+                }
+                None => {
+                    let all = Condition::default();
+                    let mut found = cards(tracker, status, all, usize::MAX).await?;
+                    found.sort_by_key(|issue| Reverse(since(issue)));
+                    found
+                }
+            };
+            let issues = tracker.issues_around(found.iter().map(|issue| issue.id)).await?;
             let card = |issue: Arc<Issue>| Card {
                 waits: match status.is_claimed() {
                     true => String::new(),
-                    false => waits(&issue, issues, now),
+                    false => waits(&issue, &issues, now),
                 },
                 is_gone: gone.contains(&issue.id),
                 issue,
             };
-            Column { status, cards: found.into_iter().map(card).collect() }
-        };
-        Self {
-            columns: StatusSet::open().iter().map(column).collect(),
-            closed: counts.in_status(Status::Closed),
-            rejected: counts.in_status(Status::Rejected),
+            let cards: Vec<_> = found.into_iter().map(card).collect();
+            // A change between the two reads.
+            let total = counts.in_status(status).max(cards.len());
+            columns.push(Column { status, total, cards });
         }
+        let closed = counts.in_status(Status::Closed);
+        Ok(Self { columns, closed, rejected: counts.in_status(Status::Rejected) })
     }
+}
+
+/// Returns the first issues in a status that meet a condition, by priority.
+async fn cards(
+    tracker: &Tracker,
+    status: Status,
+    condition: Condition,
+    take: usize,
+) -> Result<Vec<Arc<Issue>>, StoreError> {
+    if take == 0 {
+        return Ok(Vec::new());
+    }
+    let statuses = Some(status).into();
+    let order = Order::Priority;
+    let query = Query { statuses, condition, order, take, ..Query::default() };
+    Ok(tracker.list_issues(query).await?.issues)
 }
 
 impl Board {
@@ -262,13 +302,13 @@ fn shared_out(board: &Board, rows: usize) -> Vec<usize> {
 
 fn head(column: &Column) -> Line {
     let name = words(column.status).to_uppercase();
-    let count = format!(" {}", column.cards.len());
+    let count = format!(" {}", column.total);
     Line::default().part(of_status(column.status).bold(), name).part(FAINT, count)
 }
 
 /// Renders the number of hidden cards.
 fn rest(column: &Column, shown: usize) -> Option<Line> {
-    let rest = column.cards.len().saturating_sub(shown);
+    let rest = column.total.saturating_sub(shown);
     (rest > 0).then(|| Line::default().part(FAINT, format!("+{rest} more")))
 }
 

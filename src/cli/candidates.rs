@@ -18,7 +18,7 @@ pub(super) async fn list(
     count: usize,
     tracker: &Tracker,
 ) -> Result<Ambiguous, StoreError> {
-    let issues = tracker.state().await?.issues;
+    let issues = tracker.issues_around(candidates.iter().copied()).await?;
     let ids = ShortIds::of(candidates.iter().copied());
     let mut text = format!("{reference} matches {count} issues; give more digits of the id:");
     for id in candidates {

@@ -113,20 +113,10 @@ pub(super) struct Paging {
 
 impl Paging {
     /// Returns how many issues to skip, and how many to take at most.
-    fn range(&self, output: &Output) -> (usize, usize) {
+    pub fn range(&self, output: &Output) -> (usize, usize) {
         let default = if output.is_terminal() { SCREENFUL } else { usize::MAX };
         let take = self.limit.map_or(default, |limit| if limit == 0 { usize::MAX } else { limit });
         ((self.page - 1).saturating_mul(take), take)
-    }
-
-    /// Cuts the page out of a list.
-    pub fn page_of(&self, all: Vec<Arc<Issue>>, output: &Output) -> Page {
-        let (skip, take) = self.range(output);
-        Page {
-            total: all.len(),
-            is_exact: true,
-            issues: all.into_iter().skip(skip).take(take).collect(),
-        }
     }
 }
 
@@ -252,7 +242,7 @@ pub(super) async fn run(
     // Only an earlier time needs all issues of that time.
     let (past, now) = match arguments.at {
         Some(at) => {
-            let (issues, at) = issues_at(tracker, Some(at)).await?;
+            let (issues, at) = issues_at(tracker, at).await?;
             (Some(issues), at)
         }
         None => (None, tracker.now()),

@@ -1,8 +1,7 @@
 //! `ait log`: shows and follows the event log.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::mem;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -251,7 +250,7 @@ impl Log<'_> {
         let events = found.events.iter().filter(|event| self.filter.accepts(&event.event));
         let events: Vec<_> = events.collect();
         let skipped = (older.len() + events.len()).saturating_sub(most.unwrap_or(usize::MAX));
-        let short = self.tracker.state().await?.issues.short_id(id);
+        let short = self.tracker.issues_around([id]).await?.short_id(id);
         for moment in older.iter().skip(skipped) {
             self.written += 1;
             if self.json {
@@ -308,13 +307,13 @@ impl Log<'_> {
         if events.is_empty() {
             return Ok(());
         }
-        let issues = self.tracker.state().await?.issues;
-        let mut known: HashMap<IssueId, Option<Arc<Issue>>> = HashMap::new();
+        let ids = events.iter().map(|event| event.event.issue);
+        let issues = self.tracker.issues_around(ids).await?;
         let now = self.tracker.now();
         for event in events {
             self.written += 1;
             let id = event.event.issue;
-            let issue = known.entry(id).or_insert_with(|| issues.get(id));
+            let issue = issues.get(id);
             let title = issue.as_ref().map(|issue| issue.title.as_str());
             if self.json {
                 output.json_line(&EventRecord::new(event, title))?;

@@ -263,14 +263,12 @@ pub(super) fn time_arg(text: &str) -> Result<TimeArg, String> {
     TimeArg::parse(text, &Local)
 }
 
-/// Returns the issues at a time, and that time; by default now.
+/// Returns the issues at a time, and that time.
 pub(super) async fn issues_at(
     tracker: &Tracker,
-    at: Option<TimeArg>,
+    at: TimeArg,
 ) -> Result<(IndexedIssues, Timestamp)> {
-    let now = tracker.now();
-    let Some(at) = at else { return Ok((tracker.state().await?.issues, now)) };
-    let at = at.time(now);
+    let at = at.time(tracker.now());
     Ok((state_at(tracker, at).await?.issues, at))
 }
 

@@ -1,12 +1,16 @@
 //! `ait ready`: lists what an agent can claim for work, and says why nothing can be claimed.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use clap::Args;
 
 use super::list::{self, Paging};
 use super::options::{CallerArgs, classification};
 use super::{CommandContext, ExitStatus, Output, no_issues, sanitize};
-use crate::domain::{AgentName, Classification, IssueId, Order, Query, Status, readiness};
+use crate::domain::{
+    AgentName, Classification, Condition, Issue, IssueId, Order, Page, Query, Status,
+};
 use crate::tracker::{ClaimKind, ClaimObstacles, Tracker};
 
 /// The arguments of `ait ready`.
@@ -36,24 +40,34 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
-    let (issues, now) = (tracker.state().await?.issues, tracker.now());
-    let waiting = Query {
-        statuses: Some(Status::Created).into(),
-        classification: arguments.classification,
-        order: Order::Priority,
-        take: issues.len(),
-        ..Query::default()
+    let now = tracker.now();
+    let (skip, take) = arguments.paging.range(output);
+    let ready = |assignee: Option<String>, skip, take| {
+        let condition = Condition::Assignee(assignee).and(Condition::Ready(now));
+        tracker.list_issues(Query {
+            statuses: Some(Status::Created).into(),
+            classification: arguments.classification,
+            condition,
+            order: Order::Priority,
+            skip,
+            take,
+            ..Query::default()
+        })
     };
-    let mut ready = issues.list(&waiting).issues;
-    ready.retain(|issue| readiness::obstacle(&issues, issue, &agent, now).is_none());
     // The order of claims: what is assigned to the agent comes first.
-    ready.sort_by_key(|issue| issue.attributes.assignee.is_none());
-    let nothing = match ready.is_empty() {
-        true => why_nothing(tracker, arguments.classification, &agent).await?,
-        false => String::new(),
+    let own = ready(Some(agent.as_str().to_owned()), 0, usize::MAX).await?;
+    let own_shown = own.issues.into_iter().skip(skip).take(take);
+    let mut issues: Vec<Arc<Issue>> = own_shown.collect();
+    let (skip, take) = (skip.saturating_sub(own.total), take.saturating_sub(issues.len()));
+    let others = ready(None, skip, take).await?;
+    issues.extend(others.issues);
+    let page = Page { total: own.total + others.total, is_exact: others.is_exact, issues };
+    let nothing = match page.total {
+        0 => why_nothing(tracker, arguments.classification, &agent).await?,
+        _ => String::new(),
     };
-    let page = arguments.paging.page_of(ready, output);
-    list::print(&page, &arguments.paging, &nothing, &issues, now, arguments.caller.format, output)
+    let around = tracker.issues_around(page.issues.iter().map(|issue| issue.id)).await?;
+    list::print(&page, &arguments.paging, &nothing, &around, now, arguments.caller.format, output)
 }
 
 /// Says why an agent can claim nothing for work.

@@ -50,15 +50,24 @@ pub(super) async fn run(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let (issues, now) = issues_at(tracker, arguments.at).await?;
     let mut found = Vec::new();
-    for id in &arguments.ids {
-        let position = external_ids::position(&issues, id).map_err(StoreError::from);
-        found.push(issues.at(match arguments.at {
-            None => position?,
-            Some(_) => position.with_context(|| format!("at {now}"))?,
-        }));
-    }
+    let (issues, now) = match arguments.at {
+        None => {
+            for id in &arguments.ids {
+                found.push(tracker.get_issue(id.clone()).await?);
+            }
+            let around = tracker.issues_around(found.iter().map(|issue| issue.id)).await?;
+            (around, tracker.now())
+        }
+        Some(at) => {
+            let (issues, at) = issues_at(tracker, at).await?;
+            for id in &arguments.ids {
+                let position = external_ids::position(&issues, id).map_err(StoreError::from);
+                found.push(issues.at(position.with_context(|| format!("at {at}"))?));
+            }
+            (issues, at)
+        }
+    };
     for (at, issue) in found.iter().enumerate() {
         if let Some(fields) = &arguments.fields {
             output.json(&fields.select(issue))?;

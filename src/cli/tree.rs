@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::issue_view::LinkedIssue;
 use super::options::{Format, issue_ref};
 use super::{ExitStatus, Output, no_issues};
-use crate::domain::{Issue, IssueGraph, IssueId, IssueRef, LinkKind, Query, StatusSet};
-use crate::tracker::{IndexedIssues, StoreError, Tracker};
+use crate::domain::{Condition, Issue, IssueGraph, IssueId, IssueRef, LinkKind, Query, StatusSet};
+use crate::tracker::{IndexedIssues, Tracker};
 
 /// The maximum number of issues on a path. Blockers of blockers can make long chains, and hand edits deep trees.
 const MAX_DEPTH: usize = 30;
@@ -82,17 +82,21 @@ pub(super) async fn run(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let issues = tracker.state().await?.issues;
+    let linked = match &arguments.id {
+        Some(id) => vec![tracker.get_issue(id.clone()).await?],
+        None => {
+            let is_part = Condition::Not(Box::new(Condition::Parent(None)));
+            let condition = Condition::Any(vec![Condition::Waits, is_part]);
+            let take = usize::MAX;
+            let open = Query { statuses: StatusSet::open(), condition, take, ..Query::default() };
+            tracker.list_issues(open).await?.issues
+        }
+    };
+    let issues = tracker.issues_below(linked.iter().map(|issue| issue.id)).await?;
     let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
     let mut builder =
         Builder { issues: &issues, seen: HashSet::new(), left: limit, truncated: false };
-    let nodes = match &arguments.id {
-        Some(id) => {
-            let root = issues.find(id).map_err(StoreError::from)?;
-            builder.nodes([root])
-        }
-        None => builder.forest(),
-    };
+    let nodes = if arguments.id.is_some() { builder.nodes(linked) } else { builder.forest() };
     let truncated = builder.truncated;
     if arguments.format.json {
         output.json(&Trees { issues: nodes, truncated })?;
@@ -101,7 +105,8 @@ pub(super) async fn run(
     if nodes.is_empty() {
         let nothing = "no open issue has parts or blockers: `ait add TITLE --parent ID` files a part, and \
              `ait link ID blocked-by ID` makes one issue wait for another";
-        tracing::info!("{}", if issues.is_empty() { no_issues() } else { nothing });
+        let is_empty = tracker.counts().await?.total() == 0;
+        tracing::info!("{}", if is_empty { no_issues() } else { nothing });
     }
     for node in &nodes {
         draw(node, "", "", output)?;

@@ -59,8 +59,12 @@ pub enum Condition {
     Ready(Timestamp),
     /// It is open, and an open issue blocks it.
     Blocked,
+    /// It is open, and an open issue blocks it, or a part of it is open.
+    Waits,
     /// It is open, and parked at this time.
     Parked(Timestamp),
+    /// It has this id in another tracker, in lower case.
+    External(String),
     /// This lower-case text occurs in it; see [`Subject::contains`].
     Text(String),
     /// At least so many of these lower-case texts occur in it.
@@ -110,6 +114,8 @@ pub trait Subject {
     fn has_open_part(&self) -> bool;
     /// Returns true if it is a part of an issue that is parked at a time, or blocked.
     fn waits_with_whole(&self, now: Timestamp) -> bool;
+    /// Returns true if it has an id in another tracker, in lower case.
+    fn has_external_id(&self, id: &str) -> bool;
     /// Returns true if it blocks an issue with an id in a range.
     fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool;
     /// Returns true if a lower-case text occurs in the title, the description or a comment, regardless of case, or
@@ -239,6 +245,10 @@ impl Condition {
                     && !issue.waits_with_whole(*now)
             }
             Self::Blocked => issue.status().is_open() && issue.has_open_blocker(),
+            Self::Waits => {
+                issue.status().is_open() && (issue.has_open_blocker() || issue.has_open_part())
+            }
+            Self::External(id) => issue.has_external_id(id),
             Self::Parked(now) => issue.status().is_open() && attributes.is_parked_at(*now),
             Self::Text(text) => issue.contains(text),
             Self::SomeTexts { texts, at_least } => {
@@ -285,6 +295,11 @@ impl Issue {
         let comments = self.comments.iter().map(|comment| comment.text.as_str());
         let texts = [self.title.as_str(), self.description.as_str()].into_iter().chain(comments);
         texts.map(str::to_lowercase)
+    }
+
+    /// Returns true if it has an id in another tracker, in lower case.
+    pub fn has_external_id(&self, id: &str) -> bool {
+        self.external_ids().iter().any(|own| own.to_lowercase() == id)
     }
 
     /// Returns the ids in other trackers in lower case, each behind a `#`.

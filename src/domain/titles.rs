@@ -1,5 +1,7 @@
 //! Titles that say nearly the same.
 
+use std::collections::BTreeSet;
+
 use super::thresholds::NEAR_TITLES;
 
 /// Words that say nothing about what a title means.
@@ -28,10 +30,18 @@ pub fn normalized(title: &str) -> String {
     significant_words(title).join(" ")
 }
 
-/// Returns true if two titles say nearly the same.
+/// Returns true if two titles say nearly the same. Titles with different numbers do not, nor do those of one character.
 pub fn are_near(one: &str, other: &str) -> bool {
+    let numbers = |title| {
+        let words = words(title).filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+        words.map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let both = [numbers(one), numbers(other)];
+    let is_numbered = both.iter().all(|numbers| !numbers.is_empty());
     let one = normalized(one);
-    !one.is_empty() && strsim::sorensen_dice(&one, &normalized(other)) >= NEAR_TITLES
+    one.chars().count() > 1
+        && !(is_numbered && both[0] != both[1])
+        && strsim::sorensen_dice(&one, &normalized(other)) >= NEAR_TITLES
 }
 
 /// Cuts off what distinguishes the forms of an English word. Good enough to compare titles, and wrong for many words.
@@ -79,6 +89,8 @@ mod tests {
             ("Fix typo in README", "Fix typo in changelog", false),
             ("Translate the settings page", "Translate the start page", false),
             ("On it", "Is it?", false),
+            ("Translate page 1 of the manual", "Translate page 2 of the manual", false),
+            ("t", "t", false),
         ] {
             assert_eq!(are_near(one, other), is_near, "{one:?} {other:?}");
         }

@@ -5,7 +5,7 @@ use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, ErrorDa
 use super::prompts::{self, Hint, Mode};
 use super::resources::{ISSUE_TEMPLATE, QUERY_TEMPLATE};
 use super::{McpServer, shown};
-use crate::domain::{Classification, IssueRef, Order, Query};
+use crate::domain::{Classification, Condition, IssueRef, Order, Query};
 use crate::hints;
 use crate::setup::Preset;
 
@@ -53,39 +53,35 @@ pub(super) async fn complete(
     let matching = |words: &mut dyn Iterator<Item = &str>| {
         let matching: Vec<_> =
             words.filter(|word| word.starts_with(typed)).map(str::to_owned).collect();
-        (matching.len(), matching)
+        (Some(matching.len()), matching)
     };
     let (total, values) = match hint {
-        Hint::Text => (0, Vec::new()),
+        Hint::Text => (Some(0), Vec::new()),
         Hint::Classification => matching(&mut Classification::words()),
         Hint::Mode => matching(&mut Mode::words()),
         Hint::Preset => matching(&mut Preset::names()),
         Hint::SavedQuery => matching(&mut server.saved_queries().keys().map(String::as_str)),
         Hint::Issue => ids(server, typed).await?,
     };
-    let has_more = values.len() < total;
-    let total = u32::try_from(total).ok();
+    let has_more = total.is_none_or(|total| values.len() < total);
+    let total = total.and_then(|total| u32::try_from(total).ok());
     let info = CompletionInfo::with_pagination(values, total, has_more);
     info.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None))
 }
 
-/// Returns how many issue ids begin with `typed`, and the first of them. If it is empty, returns the ids of the
-/// issues that changed last.
-async fn ids(server: &McpServer, typed: &str) -> Result<(usize, Vec<String>), ErrorData> {
+/// Returns how many issue ids begin with `typed`, if that is known, and those of the issues that changed last.
+async fn ids(server: &McpServer, typed: &str) -> Result<(Option<usize>, Vec<String>), ErrorData> {
     const MOST: usize = CompletionInfo::MAX_VALUES;
-    let state = server.tracker().state().await;
-    let state = state.map_err(|error| {
+    let condition = match (typed, IssueRef::begun(typed)) {
+        ("", _) => Condition::default(),
+        (_, Some(range)) => Condition::Id(range),
+        (_, None) => return Ok((Some(0), Vec::new())),
+    };
+    let order = Order::LatestActivity;
+    let query = Query { condition, order, take: MOST, ..Query::default() };
+    let found = server.tracker().list_issues(query).await.map_err(|error| {
         ErrorData::internal_error(hints::for_store(&error, &hints::TOOLS), None)
     })?;
-    let issues = state.issues;
-    if typed.is_empty() {
-        let latest =
-            issues.list(&Query { order: Order::LatestActivity, take: MOST, ..Query::default() });
-        let values = latest.issues.iter().map(|issue| issue.id.to_string()).collect();
-        return Ok((latest.total, values));
-    }
-    let Some(range) = IssueRef::begun(typed) else { return Ok((0, Vec::new())) };
-    let mut ids = issues.ids(range);
-    let values: Vec<_> = ids.by_ref().take(MOST).map(|id| id.to_string()).collect();
-    Ok((values.len() + ids.count(), values))
+    let values = found.issues.iter().map(|issue| issue.id.to_string()).collect();
+    Ok((found.is_exact.then_some(found.total), values))
 }

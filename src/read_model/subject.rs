@@ -93,6 +93,10 @@ impl Subject for SummarizedIssue<'_> {
         self.view.issues.waits_with_whole(self.attributes(), now)
     }
 
+    fn has_external_id(&self, id: &str) -> bool {
+        self.view.issue(self.position).has_external_id(id)
+    }
+
     fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool {
         let blocked = self.view.issues.linked_from(LinkKind::BlockedBy, self.id());
         blocked.iter().any(|id| ids.contains(id))

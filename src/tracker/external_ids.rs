@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{IndexedIssues, Issue, IssueId, IssueRef, StoreError, Tracker};
-use crate::domain::{DomainError, external_id};
+use crate::domain::{Condition, DomainError, Page, Query, external_id};
 
 /// Returns the position of the issue that a reference names. The id of an issue goes before the ids of other trackers.
 ///
@@ -45,8 +45,26 @@ impl Tracker {
             Err(StoreError::Refused(DomainError::UnknownIssue { .. }))
                 if issue.external().is_some() =>
             {
-                let issues = self.state().await?.issues;
-                Ok(issues.at(position(&issues, &issue)?))
+                let name = issue.external().unwrap_or_default();
+                let condition = Condition::External(name.to_lowercase());
+                let take = DomainError::MAX_CANDIDATES + 1;
+                let query = Query { condition, take, ..Query::default() };
+                let Page { issues: mut found, total, .. } = self.list_issues(query).await?;
+                let before = found.len();
+                found.retain(|issue| issue.external_ids().iter().any(|id| id == name));
+                let count = total.saturating_sub(before - found.len());
+                let candidates = found.iter().map(|issue| issue.id);
+                let candidates = candidates.take(DomainError::MAX_CANDIDATES).collect();
+                match (found.pop(), count) {
+                    (None, _) => Err(issue.unknown().into()),
+                    (Some(only), 1) => Ok(only),
+                    _ => {
+                        let reference = name.to_owned();
+                        let error =
+                            DomainError::AmbiguousReference { reference, candidates, count };
+                        Err(error.into())
+                    }
+                }
             }
             found => found,
         }

@@ -109,7 +109,8 @@ pub(super) async fn activity(
     let (query, after, limit) = ActivityQuery::parse_request(query.as_deref())?;
     let filter = filter(&query, &state).await?;
     let page = oldest_first(&state.tracker, &filter, after, limit).await?;
-    let issues = state.tracker.state().await?.issues;
+    let ids = page.events.iter().map(|event| event.event.issue);
+    let issues = state.tracker.issues_around(ids).await?;
     let (events, next) = records(&page, &issues);
     let newest = page.bounds.newest.number;
     let reply = EventsJson {

@@ -32,7 +32,8 @@ pub(super) async fn feed(
 ) -> Result<Response, ErrorPage> {
     let query = ActivityQuery::parse_feed(query.as_deref())?;
     let events = read(&query, ENTRIES, &state).await?.events;
-    let issues = state.tracker.state().await?.issues;
+    let ids = events.iter().map(|event| event.event.issue);
+    let issues = state.tracker.issues_around(ids).await?;
     let store = state.tracker.store_id().await;
     let feed = Feed { project: &state.project.name, store, issues: &issues };
     Ok(etag::respond(&request, ATOM, feed.render(&query, &events).into_bytes()))

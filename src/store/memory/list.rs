@@ -195,6 +195,10 @@ impl Subject for StoredSubject<'_> {
         self.issues.waits_with_whole(&self.issue.attributes, now)
     }
 
+    fn has_external_id(&self, id: &str) -> bool {
+        self.issue.has_external_id(id)
+    }
+
     fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool {
         let blocked = self.issues.linked_from(LinkKind::BlockedBy, self.issue.id);
         blocked.iter().any(|id| ids.contains(id))

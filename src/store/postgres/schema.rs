@@ -176,7 +176,7 @@ async fn version(client: &tokio_postgres::Client, schema: &str) -> Result<i32, F
     let Some(row) = client.query_typed_opt(&read, &[]).await? else { return Ok(0) };
     if let Some(to) = row.try_get::<_, Option<&str>>(1)? {
         return Err(Failure::Other(format!(
-            "the queue of the schema {schema} was moved to {to}: use that, with `ait --store`; to use this schema \
+            "the queue of the schema {schema} was moved to {to}: use that one; to use this schema \
              again, run UPDATE {meta} SET moved_to = NULL"
         )));
     }

@@ -61,6 +61,19 @@ macro_rules! named {
     };
 }
 
+/// The ids that are found, and those whose first 8 digits are the same, up to a hundred for each.
+macro_rules! alike {
+    ($found:literal) => {
+        concat!(
+            "SELECT x.id FROM (",
+            $found,
+            ") AS n(id) CROSS JOIN LATERAL (SELECT i.id FROM {s}.issues i WHERE i.id BETWEEN \
+             (left(n.id::text, 8) || '-0000-0000-0000-000000000000')::uuid AND \
+             (left(n.id::text, 8) || '-ffff-ffff-ffff-ffffffffffff')::uuid ORDER BY i.id LIMIT 100) x"
+        )
+    };
+}
+
 /// Locks the issues that meet a condition for claims, one after the other, and reads them. Issues that another claim is
 /// taking are passed over; whatever else holds one is waited for. `is_changed` says that an issue changed after the
 /// statement began, so that its place may be another one.
@@ -202,24 +215,26 @@ statements! {
         " ORDER BY i.id FOR NO KEY UPDATE OF i, t"
     );
     /// Reads the issues in ranges, and those that they are linked with or wait with: their wholes, the blockers of all
-    /// these, and the wholes of the blockers.
+    /// these, and the wholes of the blockers. Also reads the issues whose first digits are those of one of these.
     around = concat!(
         "WITH RECURSIVE named AS MATERIALIZED ", named!(), ", up(id) AS (SELECT id FROM named UNION \
          SELECT l.target FROM up JOIN {s}.links l ON l.source = up.id AND l.kind = 0), near(id) AS ( \
          SELECT l.target FROM {s}.links l JOIN up ON l.source = up.id WHERE l.kind IN (1, 3) UNION \
          SELECT l.target FROM near JOIN {s}.links l ON l.source = near.id AND l.kind = 0) \
          SELECT ", columns!(), " ", from_issues!(), " \
-         WHERE i.id IN (SELECT id FROM up UNION SELECT id FROM near UNION \
-         SELECT l.source FROM {s}.links l JOIN named ON l.target = named.id WHERE l.kind IN (0, 1, 3))"
+         WHERE i.id IN (", alike!("SELECT id FROM up UNION SELECT id FROM near UNION \
+         SELECT l.target FROM {s}.links l JOIN named ON l.source = named.id UNION \
+         SELECT l.source FROM {s}.links l JOIN named ON l.target = named.id"), ")"
     );
-    /// Reads the issues in ranges and `$3`, and everything that they wait for or are parts of, directly or not.
+    /// Reads the issues in ranges and `$3`, and everything that they wait for or are parts of, directly or not. Also
+    /// reads the issues whose first digits are those of one of these.
     closure = concat!(
         "WITH RECURSIVE seeds AS MATERIALIZED (SELECT unnest($3::uuid[]) AS id UNION SELECT id FROM ", named!(), " s), \
          walk(id) AS (SELECT id FROM seeds UNION SELECT n.id FROM walk w CROSS JOIN LATERAL ( \
          SELECT l.target FROM {s}.links l WHERE l.source = w.id AND l.kind IN (0, 1) UNION ALL \
          SELECT l.source FROM {s}.links l WHERE l.target = w.id AND l.kind = 0) AS n(id)) \
-         SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN (SELECT id FROM walk UNION \
-         SELECT l.source FROM {s}.links l JOIN seeds ON l.target = seeds.id WHERE l.kind = 1)"
+         SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN (", alike!("SELECT id FROM walk UNION \
+         SELECT l.source FROM {s}.links l JOIN seeds ON l.target = seeds.id WHERE l.kind = 1"), ")"
     );
     /// Reads what the agents `$1` hold.
     held = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.holder IS NOT NULL AND i.holder = ANY($1)");

@@ -177,6 +177,8 @@ impl Selection {
                  WHERE l.source = i.id AND l.kind = {} AND o.status < 4))",
                 LinkKind::BlockedBy as i16
             ),
+            Condition::Waits => format!("(i.status < 4 AND ({WAITS_ITSELF}))"),
+            Condition::External(id) => self.has_external_id(id),
             Condition::Parked(now) => format!("(i.status < 4 AND {})", self.parked(*now)),
             Condition::Text(text) => self.contains(text),
             Condition::SomeTexts { texts, at_least } => {
@@ -224,6 +226,18 @@ impl Selection {
         match self.dialect {
             Dialect::Sqlite => self.has_name(NameKind::Agent, agent),
             Dialect::Postgres => format!("{} = ANY(h.agents)", self.text(agent)),
+        }
+    }
+
+    fn has_external_id(&mut self, id: &str) -> String {
+        let id = format!("#{id}");
+        match self.dialect {
+            Dialect::Sqlite => self.has_name(NameKind::External, &id),
+            Dialect::Postgres => {
+                let ids = self.param(Value::Texts(vec![storable(&id)]));
+                // The index has no issues without such ids.
+                format!("(f.external <> '{{}}' AND f.external && {ids})")
+            }
         }
     }
 

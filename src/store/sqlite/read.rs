@@ -17,7 +17,7 @@ use crate::store::sql::condition::bounds;
 use crate::store::sql::rows::{SLOTS, SLOTS_OF_STATUS, storable};
 use crate::store::{EventPosition, Events, NumberedEvent, State, Subset, event_format};
 
-/// The issues `c`, and those that they are linked with or wait with: their wholes, the blockers of all these, and the
+/// The issues `?1`, and those that they are linked with or wait with: their wholes, the blockers of all these, and the
 /// wholes of the blockers.
 const AROUND: &str = "WITH RECURSIVE named(id) AS (SELECT i.id FROM rarray(?1) n JOIN issues i ON i.id = n.value), \
     up(id) AS (SELECT id FROM named UNION \
@@ -25,7 +25,8 @@ const AROUND: &str = "WITH RECURSIVE named(id) AS (SELECT i.id FROM rarray(?1) n
     near(id) AS (SELECT l.target FROM up JOIN links l ON l.source = up.id AND l.kind IN (1, 3) UNION \
     SELECT l.target FROM near JOIN links l ON l.source = near.id AND l.kind = 0) \
     SELECT id FROM up UNION SELECT id FROM near UNION \
-    SELECT l.source FROM named JOIN links l ON l.target = named.id AND l.kind IN (0, 1, 3)";
+    SELECT l.target FROM named JOIN links l ON l.source = named.id UNION \
+    SELECT l.source FROM named JOIN links l ON l.target = named.id";
 /// The issues `?1`, and everything that they wait for or are parts of, directly or not.
 const LINKING: &str = "WITH RECURSIVE seeds(id) AS (SELECT value FROM rarray(?1)), walk(id) AS (SELECT id FROM seeds \
     UNION SELECT l.target FROM walk w JOIN links l ON l.source = w.id AND l.kind IN (0, 1) \
@@ -131,10 +132,9 @@ pub(super) fn text_faults(connection: &Connection) -> Result<Vec<String>, Failur
 
 /// Returns a subset of the issues.
 pub(super) fn subset(connection: &Connection, subset: &Subset) -> Result<State, Failure> {
-    let ids_of = |ids: &[IssueId]| array(ids.iter().map(|id| id_value((*id).into())));
     let found = match subset {
-        Subset::Around(ids) => rows(connection, AROUND, &[&ids_of(&begun(connection, ids)?)])?,
-        Subset::Linking(ids) => rows(connection, LINKING, &[&ids_of(ids)])?,
+        Subset::Around(ids) => alike(connection, AROUND, &begun(connection, ids)?)?,
+        Subset::Linking(ids) => alike(connection, LINKING, ids)?,
         Subset::Claimable(agents) => {
             let ids = Queue::new(connection).claimable(agents)?;
             rows(connection, THESE, &[&ids_of(&ids)])?
@@ -144,6 +144,20 @@ pub(super) fn subset(connection: &Connection, subset: &Subset) -> Result<State, 
         Subset::Questions => rows(connection, QUESTIONS, &[])?,
     };
     Ok(State { position: newest(connection)?, ..state_of(found) })
+}
+
+fn ids_of(ids: &[IssueId]) -> Rc<Vec<SqlValue>> {
+    array(ids.iter().map(|id| id_value((*id).into())))
+}
+
+/// Returns the issues that a statement finds from some ids, and those whose first digits are the same.
+fn alike(
+    connection: &Connection,
+    statement: &str,
+    ids: &[IssueId],
+) -> Result<Vec<StoredRow>, Failure> {
+    let found = super::queue::ids(connection, statement, [ids_of(ids)])?;
+    rows(connection, THESE, &[&ids_of(&begun(connection, &found)?)])
 }
 
 /// Returns the ids of the issues whose first digits are those of some ids.
