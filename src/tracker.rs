@@ -11,6 +11,7 @@ mod leases;
 mod near_titles;
 mod questions;
 mod repeats;
+mod round;
 mod suspend;
 mod undo;
 mod waiting;

@@ -19,11 +19,9 @@ use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::{Order, Query, Timestamp};
 use agent_issue_tracker::query_language::{ParsedQuery, SavedQueries};
-use agent_issue_tracker::read_model::ReadModel;
 use agent_issue_tracker::store::files::format;
 use agent_issue_tracker::store::transfer::{Transfer, TransferTarget};
 use agent_issue_tracker::store::{SqliteStore, Store};
-use agent_issue_tracker::tracker::Tracker;
 use benches::{figures, fixture, issues};
 use chrono::Utc;
 
@@ -102,12 +100,11 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
             stores.push((POSTGRES, Arc::new(target)));
         }
         for (name, store) in stores.into_iter().filter(|(name, _)| is_wanted_store(name)) {
-            // Search in the store as the program does.
-            let model = ReadModel::new(Tracker::new(store)).searching_in_store(name == POSTGRES);
             writeln!(out, "\n## {size} issues, {name}\n\n| query | matches | first | p50 | p90 |")?;
             writeln!(out, "|---|---:|---:|---:|---:|")?;
             for query in QUERIES {
-                let Figures { matches, first, p50, p90 } = runtime.block_on(measure(&model, query));
+                let Figures { matches, first, p50, p90 } =
+                    runtime.block_on(measure(&*store, query));
                 let shown: String = query.chars().take(60).collect();
                 writeln!(out, "| `{shown}` | {matches} | {first:.1} | {p50:.2} | {p90:.2} |")?;
                 if p50 > target_ms {
@@ -129,7 +126,7 @@ struct Figures {
     p90: f64,
 }
 
-async fn measure(model: &ReadModel, text: &str) -> Figures {
+async fn measure(store: &dyn Store, text: &str) -> Figures {
     let now = Timestamp::from(Utc::now());
     let parsed = ParsedQuery::parse(text, &SavedQueries::new(), now).expect("a valid query");
     let base = Query { order: Order::LatestActivity, take: TAKE, ..Query::default() };
@@ -137,7 +134,7 @@ async fn measure(model: &ReadModel, text: &str) -> Figures {
     let (mut times, mut matches) = (Vec::new(), 0);
     for _ in 0..=ROUNDS {
         let begun = Instant::now();
-        let page = model.list(query.clone()).await.expect("a store that can be read");
+        let page = store.list(query.clone()).await.expect("a store that can be read");
         times.push(figures::ns(begun.elapsed()));
         matches = page.total;
     }

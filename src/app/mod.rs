@@ -139,7 +139,7 @@ pub async fn run(mut config: Config) -> Result<()> {
         move || server_context(&config, opened, &program)
     };
     let options = config.mcp_options();
-    let read_model = ReadModel::new(tracker.clone()).searching_in_store(config.database.is_some());
+    let read_model = ReadModel::new(tracker.clone());
     let server = McpServer::new(read_model.clone(), metrics.clone(), options, context);
     let app = App { config, tracker, read_model, maintenance, metrics, server };
     // The subscription makes this process adopt external edits and publish what dead processes left unpublished.

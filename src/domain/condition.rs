@@ -129,24 +129,6 @@ impl Condition {
         matches!(self, Self::All(all) if all.is_empty())
     }
 
-    /// Returns true if an index of the store finds the matches: if it is empty, or names ids, a holder or the time of
-    /// the last change.
-    pub fn is_narrow(&self) -> bool {
-        let is_indexed = |condition: &Self| {
-            matches!(
-                condition,
-                Self::Ids(_) | Self::Id(_) | Self::Holder(Some(_)) | Self::Changed(_)
-            )
-        };
-        self.is_empty() || self.conjuncts().iter().any(is_indexed)
-    }
-
-    /// Returns true if it is empty or names ids, so that few issues have to be examined.
-    pub fn names_ids(&self) -> bool {
-        let names = |condition: &Self| matches!(condition, Self::Ids(_) | Self::Id(_));
-        self.is_empty() || self.conjuncts().iter().any(names)
-    }
-
     /// Returns the conditions that must all hold.
     pub fn conjuncts(&self) -> &[Self] {
         match self {

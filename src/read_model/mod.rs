@@ -24,7 +24,6 @@ mod positions;
 mod projection;
 mod read_view;
 mod relations;
-mod round;
 mod rows;
 mod signatures;
 mod sketch;
@@ -60,12 +59,10 @@ pub use mentions::Mentions;
 pub use projection::Projection;
 pub use read_view::ReadView;
 pub use relations::Relation;
-pub use round::Round;
 pub use sort_index::{Direction, SortKey};
 pub use status_timeline::{StatusChange, StatusTimeline};
 pub use summary::{ClaimInfo, HistoryAction, IssueSummary};
 
-use crate::domain::{Page, Query};
 use crate::tracker::{IndexedIssues, StoreError, Tracker};
 
 /// Reads all issues, for pages and searches. Clones share what was read.
@@ -73,8 +70,6 @@ use crate::tracker::{IndexedIssues, StoreError, Tracker};
 pub struct ReadModel {
     tracker: Tracker,
     shared: Arc<Shared>,
-    /// Whether the store answers searches itself.
-    searches_in_store: bool,
     /// Bounds how many reads run at the same time to the number of cores but one, which is left for changes.
     readers: Arc<Semaphore>,
 }
@@ -129,18 +124,7 @@ impl ReadModel {
     /// Creates an empty read model; the first read loads all issues.
     pub fn new(tracker: Tracker) -> Self {
         let readers = available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1);
-        Self {
-            tracker,
-            shared: Arc::default(),
-            searches_in_store: false,
-            readers: Arc::new(Semaphore::new(readers)),
-        }
-    }
-
-    /// Sets whether the store answers searches itself, because it does not have all issues at hand.
-    #[must_use]
-    pub fn searching_in_store(self, searches_in_store: bool) -> Self {
-        Self { searches_in_store, ..self }
+        Self { tracker, shared: Arc::default(), readers: Arc::new(Semaphore::new(readers)) }
     }
 
     /// Returns the tracker that it reads.
@@ -193,25 +177,5 @@ impl ReadModel {
             (shared.update(&issues), issues)
         });
         updated.await.map_err(|error| resume_unwind(error.into_panic()))
-    }
-
-    /// Returns true if nothing was read yet, so that the first read would load all issues.
-    fn is_new(&self) -> bool {
-        self.shared.current().is_empty()
-    }
-
-    /// Returns one page of the issues that match a query, as [`Tracker::list_issues`] does. A search for texts counts
-    /// at most [`MAX_FOUND`] matches, or as many as the page needs.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`Tracker::list_issues`].
-    pub async fn list(&self, query: Query) -> Result<Page, StoreError> {
-        let condition = &query.condition;
-        let is_narrow = condition.names_ids() || (condition.is_narrow() && self.is_new());
-        if is_narrow || self.searches_in_store {
-            return self.tracker.list_issues(query).await;
-        }
-        self.read(move |view| view.list(&query)).await
     }
 }

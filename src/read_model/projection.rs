@@ -39,11 +39,6 @@ impl Projection {
         issues.revision() == self.revision
     }
 
-    /// Returns true if it has no issues.
-    pub(super) fn is_empty(&self) -> bool {
-        self.summaries.is_empty()
-    }
-
     /// Returns how many of the parts that are built on demand are there.
     pub(super) fn built(&self) -> usize {
         self.sort_index.built() + usize::from(self.signatures.are_built())

@@ -296,7 +296,7 @@ async fn saved_query(server: &McpServer, name: &str) -> Result<List, ReadError> 
     let parsed = ParsedQuery::parse(&format!("@{name}"), queries, now);
     let parsed = parsed.map_err(|error| ReadError::Failed(format!("invalid query: {error}")))?;
     let base = Query { order: Order::Filed, take: MAX_FOUND, ..Query::default() };
-    Ok(List::plain(server.read_model().list(parsed.narrow(base)).await?, now))
+    Ok(List::plain(server.tracker().list_issues(parsed.narrow(base)).await?, now))
 }
 
 /// Returns the presets as their files describe them.

@@ -233,7 +233,7 @@ async fn chosen(
     }
     let condition = Condition::Ids(ids.iter().copied().collect());
     let base = Query { condition, order: Order::Filed, take: MAX_BULK, ..Query::default() };
-    let page = context.read_model.list(parsed.narrow(base)).await?;
+    let page = context.tracker.list_issues(parsed.narrow(base)).await?;
     let fitting = page.issues.iter().filter(|issue| criteria.fits_title(issue));
     let fitting: BTreeSet<_> = fitting.map(|issue| issue.id).collect();
     Ok(ids.iter().copied().filter(|id| fitting.contains(id)).collect())

@@ -43,7 +43,7 @@ impl Tool for FindProblems {
         if args.query.is_some() {
             let parsed = context.parse_query(args.query.as_deref())?;
             let all = Query { take: usize::MAX, ..Query::default() };
-            let found = context.read_model.list(parsed.narrow(all)).await?;
+            let found = context.tracker.list_issues(parsed.narrow(all)).await?;
             let ids = found.issues.iter().map(|issue| issue.id).collect();
             findings = Arc::new(findings.about(&ids));
         }

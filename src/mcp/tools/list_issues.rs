@@ -13,7 +13,6 @@ use crate::mcp::reply::{GoneClient, List, ListedIssue, Reply, WholeIssue};
 use crate::mcp::result::{Failure, Success};
 use crate::mcp::shown;
 use crate::query_language::NoMatch;
-use crate::read_model::Round;
 use crate::time_arg::{FORMS, TimeArg};
 use crate::tracker::{StoreError, Tracker};
 
@@ -99,8 +98,8 @@ impl Tool for ListIssues {
         };
         let list = List { cursor, fields, ..list(&context, parsed.narrow(base.clone())).await? };
         if list.total == 0 && !parsed.is_empty() {
-            let why =
-                NoMatch::explain(&parsed, &base, |query| context.read_model.list(query)).await?;
+            let why = NoMatch::explain(&parsed, &base, |query| context.tracker.list_issues(query))
+                .await?;
             return Ok(Success::done(Reply::List(List { nothing: Some(why.to_string()), ..list })));
         }
         Ok(Success::done(Reply::List(list)))
@@ -109,8 +108,7 @@ impl Tool for ListIssues {
 
 /// Counts everything, for a lead that is about to start workers.
 async fn round(context: &CallContext) -> Result<Success, Failure> {
-    let now = context.tracker.now();
-    let round = context.read_model.read(move |view| Round::of(view, now)).await?;
+    let round = context.tracker.round().await?;
     let leases = context.tracker.leases().await?;
     let mut report = serde_json::to_value(round).map_err(Failure::not_json)?;
     report["gone"] = leases.iter().filter(|state| state.gone_for.is_some()).count().into();
@@ -121,7 +119,7 @@ async fn round(context: &CallContext) -> Result<Success, Failure> {
 pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, StoreError> {
     let tracker = &context.tracker;
     let skip = Some(query.skip);
-    let page = context.read_model.list(query).await?;
+    let page = context.tracker.list_issues(query).await?;
     // Only compact rows have short ids, and say what is blocked.
     let all = match context.replies.is_compact() {
         true => Some(tracker.issues_around(page.issues.iter().map(|issue| issue.id)).await?),

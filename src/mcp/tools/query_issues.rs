@@ -45,9 +45,9 @@ impl Tool for QueryIssues {
         }
         let take = args.take.unwrap_or(MAX_BULK);
         let base = Query { order: Order::Filed, take, ..Query::default() };
-        let page = context.read_model.list(parsed.narrow(base.clone())).await?;
+        let page = context.tracker.list_issues(parsed.narrow(base.clone())).await?;
         if page.issues.is_empty() {
-            let why = NoMatch::explain(&parsed, &base, |query| context.read_model.list(query));
+            let why = NoMatch::explain(&parsed, &base, |query| context.tracker.list_issues(query));
             return Success::report(json!({ "count": 0, "nothing": why.await?.to_string() }));
         }
         let (handles, now) = (context.query_handles().await, context.tracker.now());

@@ -39,6 +39,8 @@ const KEPT_CONNECTIONS: usize = 4;
 /// The size up to which a database is checked whole when a process opens it, in bytes. A larger one is checked where
 /// it is read.
 const CHECKED_BYTES: u64 = 1024 * 1024;
+/// How large the file of the log of SQLite stays when all of it has been moved into the database.
+const MAX_LOG_BYTES: u64 = 16 << 20;
 
 /// A database in the directory beside `issues.json`.
 pub(super) struct Database {
@@ -159,7 +161,9 @@ impl Database {
                 note.write(fs, &paths)?;
             }
         }
-        connection.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
+        connection.execute_batch(&format!(
+            "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {MAX_LOG_BYTES}"
+        ))?;
         // A read opens the log of SQLite.
         version(&connection)?;
         let log = no_follow().read(true).open(paths.database_log())?;

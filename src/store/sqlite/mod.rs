@@ -9,6 +9,7 @@
 //! `watch`. The move from another store: `transfer`. Below all of them are `database`, `disk_errors`, `error`
 //! and the tables in `schema.sql`.
 
+mod checkpoints;
 mod database;
 mod disk_errors;
 mod edits;

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::checkpoints;
 use super::database::{Database, Opened};
 use super::edits;
 use super::error::Failure;
@@ -27,8 +27,6 @@ use crate::store::{Committed, EventPosition, StoreError};
 
 /// How long the thread is idle before it brings the index of searches up to date.
 const IDLE: Duration = Duration::from_millis(50);
-/// How many pages of the log of SQLite are kept before they are moved into the database.
-const CHECKPOINT_PAGES: i64 = 1000;
 
 /// Commands that wait for the writer.
 struct Request {
@@ -346,9 +344,11 @@ impl Writer {
     /// Does jobs until one of them ends the thread.
     fn run(mut self, jobs: &Receiver<Job>, lapses: &SyncSender<Job>) {
         let mut is_indexed = false;
+        // The index takes at most half of the time in which there is nothing else to do.
+        let mut pause = IDLE;
         let mut held = None;
         loop {
-            let wait = if is_indexed { Duration::MAX } else { IDLE };
+            let wait = if is_indexed { Duration::MAX } else { pause };
             let next = held.take().map_or_else(|| jobs.recv_timeout(wait), Ok);
             match next {
                 Ok(Job::Commit(first)) => {
@@ -364,14 +364,33 @@ impl Writer {
                     }
                     self.serve(batch, lapses);
                     is_indexed = false;
+                    pause = IDLE;
                 }
                 Ok(Job::Run(work)) => {
                     self.work(work);
                     is_indexed = false;
+                    pause = IDLE;
                 }
-                Ok(Job::End) | Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => is_indexed = self.tidy().unwrap_or(true),
+                Ok(Job::End) | Err(RecvTimeoutError::Disconnected) => return self.end(is_indexed),
+                Err(RecvTimeoutError::Timeout) => {
+                    let begun = Instant::now();
+                    is_indexed = self.tidy().unwrap_or(true);
+                    pause = begun.elapsed();
+                }
             }
+        }
+    }
+
+    /// Does a little of what else is left. Commands end soon after their change, and would leave all of it to servers.
+    fn end(mut self, mut is_indexed: bool) {
+        /// How long that may take.
+        const LONGEST: Duration = Duration::from_millis(20);
+        let begun = Instant::now();
+        while !is_indexed && begun.elapsed() < LONGEST {
+            is_indexed = self.tidy().unwrap_or(true);
+        }
+        if let Some(Opened { connection, .. }) = &self.opened {
+            checkpoints::run(&self.database, connection);
         }
     }
 
@@ -534,26 +553,7 @@ impl Writer {
 
     /// Lets the other thread look whether the log of SQLite has grown long.
     fn checkpoint(&mut self) {
-        let wake = self.checkpointer.get_or_insert_with(|| {
-            let (wake, woken) = sync_channel(1);
-            let database = Arc::clone(&self.database);
-            let thread = thread::Builder::new().name("ait-checkpoints".to_owned());
-            let spawned = thread.spawn(move || {
-                let mut opened = None;
-                while let Ok(()) = woken.recv() {
-                    if !opened.as_ref().is_some_and(|opened| database.is_in_place(opened)) {
-                        opened = database.open().ok();
-                    }
-                    if let Some(Opened { connection, .. }) = &opened {
-                        checkpoint(&database, connection);
-                    }
-                }
-            });
-            if let Err(error) = spawned {
-                tracing::warn!("the log of the database grows: failed to start a thread: {error}");
-            }
-            wake
-        });
+        let wake = self.checkpointer.get_or_insert_with(|| checkpoints::start(&self.database));
         // If it is full, the thread looks anyway.
         let _ = wake.try_send(());
     }
@@ -571,19 +571,6 @@ impl Writer {
         drop(turn);
         self.checkpoint();
         indexed.ok()
-    }
-}
-
-/// Moves what the log of SQLite has into the database, if there is much of it. Reads and writers go on.
-fn checkpoint(database: &Database, connection: &Connection) {
-    let pages = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
-    let found = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], pages);
-    if found.is_ok_and(|(all, moved)| all - moved > CHECKPOINT_PAGES) {
-        let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        let code = moved.err().and_then(|error| error.sqlite_error_code());
-        if code == Some(rusqlite::ErrorCode::SystemIoFailure) {
-            database.has_failed_to_sync.store(true, Ordering::Relaxed);
-        }
     }
 }
 

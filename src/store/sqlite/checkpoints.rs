@@ -1,0 +1,48 @@
+//! Moves what the log of SQLite has into the database, on a thread of its own: no change waits for that.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use rusqlite::Connection;
+
+use super::database::{Database, Opened};
+
+/// How many pages of the log of SQLite are kept before they are moved into the database.
+const CHECKPOINT_PAGES: i64 = 1000;
+
+/// Starts the thread. It looks when it is sent something, and ends with the sender.
+pub(super) fn start(database: &Arc<Database>) -> SyncSender<()> {
+    let (wake, woken) = sync_channel(1);
+    let database = Arc::clone(database);
+    let thread = thread::Builder::new().name("ait-checkpoints".to_owned());
+    let spawned = thread.spawn(move || {
+        let mut opened = None;
+        while let Ok(()) = woken.recv() {
+            if !opened.as_ref().is_some_and(|opened| database.is_in_place(opened)) {
+                opened = database.open().ok();
+            }
+            if let Some(Opened { connection, .. }) = &opened {
+                run(&database, connection);
+            }
+        }
+    });
+    if let Err(error) = spawned {
+        tracing::warn!("the log of the database grows: failed to start a thread: {error}");
+    }
+    wake
+}
+
+/// Moves what the log of SQLite has into the database, if there is much of it. Reads and writers go on.
+pub(super) fn run(database: &Database, connection: &Connection) {
+    let pages = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
+    let found = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], pages);
+    if found.is_ok_and(|(all, moved)| all - moved > CHECKPOINT_PAGES) {
+        let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        let code = moved.err().and_then(|error| error.sqlite_error_code());
+        if code == Some(rusqlite::ErrorCode::SystemIoFailure) {
+            database.has_failed_to_sync.store(true, Ordering::Relaxed);
+        }
+    }
+}
