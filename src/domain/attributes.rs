@@ -301,13 +301,6 @@ pub(super) fn are_valid(links: &[Link]) -> bool {
 }
 
 impl AttributeValues {
-    /// Returns true if these values stay as they are when they are written to a file and read from it.
-    pub(crate) fn are_normal(&self) -> bool {
-        let is_ascending = self.labels.is_sorted_by(|one, next| one < next);
-        let is_valid = self.assignee.as_deref().is_none_or(is_name);
-        is_ascending && are_few(&self.labels) && is_valid && are_valid(&self.links)
-    }
-
     /// Returns the priority, or the default.
     pub fn effective_priority(&self) -> Priority {
         self.priority.unwrap_or_default()

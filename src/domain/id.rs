@@ -35,13 +35,6 @@ impl IssueId {
         is_whole.then(|| Self(Uuid::from_u128(reference.first)))
     }
 
-    /// Parses an id in exactly the form in which `ait` writes ids.
-    pub(crate) fn parse_written(text: &str) -> Option<Self> {
-        let is_written =
-            text.len() == WHOLE_CHARS && !text.bytes().any(|byte| byte.is_ascii_uppercase());
-        is_written.then(|| Uuid::try_parse(text).ok()).flatten().map(Self)
-    }
-
     /// Returns the first 8 hex digits, which agents use to name branches and worktrees.
     pub fn short(&self) -> String {
         self.to_string()[..IssueRef::MIN_DIGITS].to_owned()

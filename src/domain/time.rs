@@ -62,7 +62,7 @@ impl Timestamp {
     /// A fast path: a file has about ten times for each issue, nearly all in this form, and parsing it takes a tenth
     /// of the work of the general parser. `None` does not mean that the text is invalid: leap seconds, too, are left
     /// to the general parser.
-    pub(crate) fn parse_written(text: &str) -> Option<Self> {
+    fn parse_written(text: &str) -> Option<Self> {
         let digits: &[u8; 24] = text.as_bytes().try_into().ok()?;
         let is_separated =
             [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')]

@@ -2,8 +2,6 @@
 
 use std::cell::OnceCell;
 
-use memchr::memmem::Finder;
-
 use super::positions::Positions;
 use super::read_view::ReadView;
 use crate::domain::Condition;
@@ -22,8 +20,6 @@ struct SearchedText {
     id_name: IdName,
     /// The issues that may contain it, and those that it names.
     candidates: Positions,
-    /// Finds it in the JSON of an issue, in lower case.
-    finder: Option<Finder<'static>>,
 }
 
 impl TextSearch {
@@ -34,7 +30,7 @@ impl TextSearch {
             let mut candidates = view.index.signatures.candidates(text, &view.issues);
             let named = id_name.ranges().iter().flat_map(|ids| view.issues.positions(ids));
             named.for_each(|at| candidates.insert(at));
-            SearchedText { text: text.to_owned(), id_name, candidates, finder: finder(text) }
+            SearchedText { text: text.to_owned(), id_name, candidates }
         };
         let texts: Vec<_> = condition.texts().into_iter().map(prepare).collect();
         let needed: Vec<&str> = condition.conjuncts().iter().filter_map(Condition::text).collect();
@@ -73,37 +69,6 @@ impl TextSearch {
         let Some(searched) = self.texts.iter().find(|one| one.text == text) else {
             return names(&IdName::of(text)) || lowered();
         };
-        searched.candidates.contains(position)
-            && (names(&searched.id_name)
-                || ((texts.get().is_some()
-                    || view
-                        .issues
-                        .written_at(position)
-                        .is_none_or(|json| searched.may_be_in(json)))
-                    && lowered()))
+        searched.candidates.contains(position) && (names(&searched.id_name) || lowered())
     }
-}
-
-impl SearchedText {
-    /// Returns false if an issue that is written as this JSON cannot contain the text.
-    fn may_be_in(&self, json: &str) -> bool {
-        self.finder.as_ref().is_none_or(|finder| {
-            let json = json.to_ascii_lowercase();
-            // The lower-case form of the Kelvin sign is a k.
-            finder.find(json.as_bytes()).is_some() || json.contains('\u{212A}')
-        })
-    }
-}
-
-/// Returns a finder for a text in JSON in lower case. Returns `None` if it could miss matches: outside ASCII, letters
-/// have other lower-case forms.
-fn finder(text: &str) -> Option<Finder<'static>> {
-    if !text.is_ascii() || text.ends_with('i') {
-        // The lower-case form of İ is an i followed by a combining dot.
-        return None;
-    }
-    // An external id is written without the # that people put before it.
-    let json = serde_json::to_string(text.strip_prefix('#').unwrap_or(text)).ok()?;
-    let escaped = json.strip_prefix('"')?.strip_suffix('"')?;
-    Some(Finder::new(&escaped.to_ascii_lowercase()).into_owned())
 }

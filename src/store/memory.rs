@@ -8,8 +8,9 @@ mod list;
 mod readiness;
 
 use std::cmp::Reverse;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use imbl::{OrdMap, OrdSet, Vector};
 
@@ -17,13 +18,31 @@ pub(super) use self::builder::IndexedIssuesBuilder;
 pub use self::readiness::ClaimObstacles;
 use super::claim_order::ClaimOrder;
 use super::holders::Holders;
-pub use super::stored_issue::Revision;
-use super::stored_issue::StoredIssue;
 use crate::domain::readiness::parts_below;
 use crate::domain::{
     AgentName, Classification, Command, Counts, DomainError, Event, EventKind, Issue, IssueGraph,
     IssueId, IssueQueue, IssueRef, Lease, LinkKind, ReviewPolicy, Status, StatusSet, Timestamp,
 };
+
+/// A process-wide unique revision of an issue or of a whole state. Only clones share it. It means nothing in another
+/// process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Revision(u64);
+
+impl Revision {
+    fn new() -> Self {
+        Self(Self::many(1).start)
+    }
+
+    /// Returns a range of new revisions.
+    fn many(count: usize) -> Range<u64> {
+        /// The next revision. Revision 0 is the state without issues.
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let count = count as u64;
+        let first = NEXT.fetch_add(count, Ordering::Relaxed);
+        first..first + count
+    }
+}
 
 /// The indexed issues of a store.
 ///
@@ -32,7 +51,7 @@ use crate::domain::{
 /// failed change.
 #[derive(Clone, Debug, Default)]
 pub struct IndexedIssues {
-    issues: Vector<StoredIssue>,
+    issues: Vector<Arc<Issue>>,
     /// The revision of the issue at each position.
     revisions: Vector<Revision>,
     /// The revision of the whole state.
@@ -53,12 +72,7 @@ struct Queue {
 impl IndexedIssues {
     /// Returns the issues in the order in which they were filed.
     pub fn issues(&self) -> impl Iterator<Item = Arc<Issue>> {
-        self.issues.iter().map(StoredIssue::issue)
-    }
-
-    /// Returns the issues in the order in which they were filed, parsed or as text.
-    pub(super) fn kept(&self) -> impl Iterator<Item = &StoredIssue> {
-        self.issues.iter()
+        self.issues.iter().cloned()
     }
 
     /// Returns the issue at a position, counted from 0 in the order of filing.
@@ -67,19 +81,7 @@ impl IndexedIssues {
     ///
     /// Panics if there is no such position.
     pub fn at(&self, position: usize) -> Arc<Issue> {
-        self.issues[position].issue()
-    }
-
-    /// Returns the JSON text of the issue at a position, with escapes, if it is kept as text.
-    ///
-    /// # Panics
-    ///
-    /// Panics if there is no such position.
-    pub fn written_at(&self, position: usize) -> Option<&str> {
-        match &self.issues[position] {
-            StoredIssue::Parsed(_) => None,
-            StoredIssue::Raw(written) => Some(written.text()),
-        }
+        Arc::clone(&self.issues[position])
     }
 
     /// Returns the revision of each issue, in the order in which they were filed.
@@ -92,32 +94,15 @@ impl IndexedIssues {
         self.revision
     }
 
-    /// Returns an issue, parsed or as text.
-    pub(super) fn kept_of(&self, id: IssueId) -> Option<&StoredIssue> {
-        self.positions.get(&id).map(|&position| &self.issues[position])
-    }
-
     /// Returns the id of the issue at a position.
     pub fn id_at(&self, position: usize) -> Option<IssueId> {
-        self.issues.get(position).map(StoredIssue::id)
+        self.issues.get(position).map(|issue| issue.id)
     }
 
     /// Returns true if another state has an identical issue with this id.
     pub(super) fn is_same_in(&self, other: &Self, id: IssueId) -> bool {
-        match (self.kept_of(id), other.kept_of(id)) {
-            (Some(StoredIssue::Raw(one)), Some(StoredIssue::Raw(other)))
-                if one.text() == other.text() =>
-            {
-                true
-            }
-            (Some(StoredIssue::Parsed(one)), Some(StoredIssue::Parsed(other)))
-                if Arc::ptr_eq(one, other) =>
-            {
-                true
-            }
-            (Some(one), Some(other)) => one.issue() == other.issue(),
-            _ => false,
-        }
+        let both = self.get(id).zip(other.get(id));
+        both.is_some_and(|(one, other)| Arc::ptr_eq(&one, &other) || one == other)
     }
 
     /// Returns the number of issues.
@@ -142,7 +127,7 @@ impl IndexedIssues {
         }
         self.positions.insert(issue.id, position);
         let issue = Arc::new(issue);
-        self.issues.push_back(StoredIssue::Parsed(Arc::clone(&issue)));
+        self.issues.push_back(Arc::clone(&issue));
         self.enqueue(&issue, position);
         self.revision = Revision::new();
         self.revisions.push_back(self.revision);
@@ -258,23 +243,22 @@ impl IndexedIssues {
     }
 
     /// Removes and returns all issues from a position on.
-    fn take_behind(&mut self, position: usize) -> Vec<StoredIssue> {
-        let behind: Vec<StoredIssue> = self.issues.split_off(position).into_iter().collect();
+    fn take_behind(&mut self, position: usize) -> Vec<Arc<Issue>> {
+        let behind: Vec<Arc<Issue>> = self.issues.split_off(position).into_iter().collect();
         drop(self.revisions.split_off(position));
-        for (offset, kept) in behind.iter().enumerate() {
-            let issue = kept.issue();
+        for (offset, issue) in behind.iter().enumerate() {
             self.positions.remove(&issue.id);
-            self.dequeue(&issue, position + offset);
+            self.dequeue(issue, position + offset);
         }
         behind
     }
 
-    fn put_back(&mut self, behind: impl IntoIterator<Item = StoredIssue>) {
-        for kept in behind {
-            let (issue, position) = (kept.issue(), self.issues.len());
+    fn put_back(&mut self, behind: impl IntoIterator<Item = Arc<Issue>>) {
+        for issue in behind {
+            let position = self.issues.len();
             self.positions.insert(issue.id, position);
-            self.issues.push_back(kept);
             self.enqueue(&issue, position);
+            self.issues.push_back(issue);
             self.revisions.push_back(Revision::new());
         }
     }
@@ -324,7 +308,7 @@ impl IndexedIssues {
         self.dequeue(&issue, position);
         change(&mut issue);
         let issue = Arc::new(issue);
-        self.issues.set(position, StoredIssue::Parsed(Arc::clone(&issue)));
+        self.issues.set(position, Arc::clone(&issue));
         self.enqueue(&issue, position);
         self.requeue(parent);
         self.revision = Revision::new();
@@ -392,7 +376,7 @@ impl IndexedIssues {
             if let Some(&position) = self.positions.get(&id)
                 && let Some(stored) = self.issues.get(position)
             {
-                let issue = stored.issue();
+                let issue = Arc::clone(stored);
                 self.claims.remove(&issue, position);
                 self.claims.insert(&issue, position, self.is_free(&issue));
             }

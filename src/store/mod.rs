@@ -22,7 +22,6 @@ mod published;
 mod sql;
 pub mod sqlite;
 mod state;
-mod stored_issue;
 #[cfg(test)]
 pub mod testing;
 pub mod transfer;

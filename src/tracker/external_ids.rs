@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{IndexedIssues, Issue, IssueId, IssueRef, StoreError, Tracker};
-use crate::domain::{Condition, DomainError, Page, Query, external_id};
+use crate::domain::{Condition, DomainError, Page, Query};
 
 /// Returns the position of the issue that a reference names. The id of an issue goes before the ids of other trackers.
 ///
@@ -13,10 +13,7 @@ use crate::domain::{Condition, DomainError, Page, Query, external_id};
 pub fn position(issues: &IndexedIssues, reference: &IssueRef) -> Result<usize, DomainError> {
     let by_id = issues.position(reference);
     let Some(name) = reference.external().filter(|_| is_unknown(&by_id)) else { return by_id };
-    let is_named = |at: &usize| {
-        issues.written_at(*at).is_none_or(|json| external_id::may_have(json, name))
-            && issues.at(*at).external_ids().iter().any(|id| id == name)
-    };
+    let is_named = |at: &usize| issues.at(*at).external_ids().iter().any(|id| id == name);
     let found: Vec<usize> = (0..issues.len()).filter(is_named).collect();
     match found[..] {
         [] => Err(reference.unknown()),

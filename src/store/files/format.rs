@@ -12,7 +12,7 @@
 //! line feed. Other keys of the object are preserved and written after `issues`. See [`Issue`] for the form of an
 //! issue.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::{fmt, io};
 
 use serde::de::{self, MapAccess, SeqAccess};
@@ -21,14 +21,12 @@ use serde_json::Serializer;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::value::RawValue;
 
-use super::canonical;
 use crate::domain::issue::read_keeping_unknown_keys;
 use crate::domain::{Issue, UnknownKeys};
 use crate::json_compat;
 pub use crate::json_compat::FormatError;
-use crate::store::memory::IndexedIssues;
+use crate::store::memory::{IndexedIssues, IndexedIssuesBuilder};
 pub use crate::store::state::Document;
-use crate::store::stored_issue::StoredIssue;
 
 /// Parses a document.
 ///
@@ -42,8 +40,7 @@ pub fn parse(bytes: impl Into<Vec<u8>>) -> Result<Document, FormatError> {
     // Validating UTF-8 once is faster than for each string.
     match String::from_utf8(bytes) {
         Ok(text) => {
-            let text = Arc::new(text);
-            let parsed = canonical::read(&text).map_or_else(|| serde_json::from_str(&text), Ok);
+            let parsed = serde_json::from_str(&text);
             parsed.or_else(|error| parse_repaired(text.as_bytes(), error))
         }
         Err(error) => {
@@ -81,11 +78,8 @@ pub fn write(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
 ///
 /// Those of `out`.
 pub fn write_open(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
-    let issues = document.issues.kept();
-    write_all(issues.map(Ok), &document.unknown_keys, out, |issue, out| match issue {
-        StoredIssue::Raw(written) => out.write_all(written.text().as_bytes()),
-        StoredIssue::Parsed(issue) => write_issue(issue, out),
-    })
+    let issues = document.issues.issues();
+    write_all(issues.map(Ok), &document.unknown_keys, out, |issue, out| write_issue(&issue, out))
 }
 
 /// Writes a document of issues that are [texts](issue_text).
@@ -154,16 +148,18 @@ impl<'de> Deserialize<'de> for IndexedIssues {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<IndexedIssues, A::Error> {
-                let mut issues = IndexedIssues::default();
+                let mut issues = IndexedIssuesBuilder::default();
+                let mut ids = HashSet::new();
                 while let Some(issue) = seq.next_element::<Issue>()? {
-                    let id = issue.id;
-                    issues.push(issue).map_err(|_| {
-                        de::Error::custom(format!(
-                            "the issue that ends here repeats the id {id} of an earlier one"
-                        ))
-                    })?;
+                    if !ids.insert(issue.id) {
+                        return Err(de::Error::custom(format!(
+                            "the issue that ends here repeats the id {} of an earlier one",
+                            issue.id
+                        )));
+                    }
+                    issues.push(issue);
                 }
-                Ok(issues)
+                Ok(issues.build().unwrap_or_default())
             }
         }
         deserializer.deserialize_seq(Visitor)

@@ -16,7 +16,6 @@
 //! `fs` is the disk as a store sees it, `format` the text of `issues.json`, `open` reads the file, and `publish`
 //! replaces it with a `render`ing. `published_note` knows which content is ours, so that `edits` finds what is not.
 
-mod canonical;
 pub(super) mod edits;
 pub mod format;
 pub mod fs;

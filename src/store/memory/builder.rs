@@ -7,18 +7,17 @@ use std::sync::Arc;
 
 use imbl::Vector;
 
-use super::{IndexedIssues, Queue};
+use super::{IndexedIssues, Queue, Revision};
 use crate::domain::{Classification, Issue, IssueId, Link, LinkKind, Status, StatusSet, Timestamp};
 use crate::store::claim_order::ClaimOrder;
 use crate::store::holders::Holders;
-use crate::store::stored_issue::{RawIssue, Revision, StoredIssue};
 
 /// A builder for an [`IndexedIssues`]: collects issues and indexes them together at the end.
 ///
 /// Sorted keys enter a tree next to each other. That takes a fraction of the time of keys in random order.
 #[derive(Debug, Default)]
 pub(in crate::store) struct IndexedIssuesBuilder {
-    issues: Vector<StoredIssue>,
+    issues: Vector<Arc<Issue>>,
     ids: Vec<(IssueId, usize)>,
     /// The issues with attributes, by ascending position.
     special: Vec<(usize, Arc<Issue>)>,
@@ -46,22 +45,10 @@ impl IndexedIssuesBuilder {
     /// Appends an issue.
     pub fn push(&mut self, issue: Issue) {
         let issue = Arc::new(issue);
-        self.index_issue(&issue);
-        self.issues.push_back(StoredIssue::Parsed(issue));
-    }
-
-    /// Appends an issue that stays text. Only the indexed fields of `issue` are used: id, status, classification, the
-    /// time of its last change, and attributes.
-    pub fn push_written(&mut self, issue: Issue, written: RawIssue) {
-        self.index_issue(&Arc::new(issue));
-        self.issues.push_back(StoredIssue::Raw(written));
-    }
-
-    fn index_issue(&mut self, issue: &Arc<Issue>) {
         let position = self.issues.len();
         self.ids.push((issue.id, position));
         if !issue.attributes.is_empty() {
-            self.special.push((position, Arc::clone(issue)));
+            self.special.push((position, Arc::clone(&issue)));
         }
         if issue.status.is_claimed() {
             self.claimed.push(position);
@@ -69,23 +56,7 @@ impl IndexedIssuesBuilder {
         let queue = &mut self.queues[issue.status as usize][issue.classification as usize];
         queue.filed.push(position);
         queue.latest.push(Reverse((issue.modified_at, position)));
-    }
-
-    /// Appends the issues of another builder.
-    pub fn append(&mut self, others: Self) {
-        let before = self.issues.len();
-        self.issues.append(others.issues);
-        self.ids.extend(others.ids.into_iter().map(|(id, position)| (id, before + position)));
-        self.special.extend(others.special.into_iter().map(|(at, issue)| (before + at, issue)));
-        self.claimed.extend(others.claimed.into_iter().map(|position| before + position));
-        let queues = self.queues.iter_mut().flatten();
-        for (queue, other) in queues.zip(others.queues.into_iter().flatten()) {
-            queue.filed.extend(other.filed.into_iter().map(|position| before + position));
-            let latest = other.latest.into_iter();
-            queue
-                .latest
-                .extend(latest.map(|Reverse((time, position))| Reverse((time, before + position))));
-        }
+        self.issues.push_back(issue);
     }
 
     /// Builds the indexes. Returns `None` if two issues have the same id.
@@ -223,14 +194,7 @@ mod tests {
             for issue in &issues {
                 added.push(issue.clone()).unwrap();
             }
-            let (first, last) = issues.split_at(rng.usize(..count));
-            let [mut all, last] = [first, last].map(|issues| {
-                let mut builder = IndexedIssuesBuilder::default();
-                issues.iter().for_each(|issue| builder.push(issue.clone()));
-                builder
-            });
-            all.append(last);
-            assert_eq!(all.build().unwrap().claims, added.claims, "seed {seed}");
+            assert_eq!(built(issues.into_iter()).claims, added.claims, "seed {seed}");
             for _ in 0..20 {
                 let changed = any_issue(rng.usize(..count), count, &mut rng);
                 added.change(changed.id, |issue| *issue = changed.clone()).unwrap();

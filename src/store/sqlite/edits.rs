@@ -228,12 +228,9 @@ fn compare(
             let next = next_filed(connection, theirs, &added, Some(id))?;
             comparison.added.push((added, next));
         }
-        let is_same = match issues.written_at(position) {
-            Some(text) => checksum(text) == known,
-            None => checksum(&format::issue_text(&issues.at(position))) == known,
-        };
+        let theirs = issues.at(position);
+        let is_same = checksum(&format::issue_text(&theirs)) == known;
         if !is_same && let Some(ours) = queue.issue(id) {
-            let theirs = issues.at(position);
             if theirs != ours {
                 comparison.add_differing(theirs, ours);
             }
