@@ -218,6 +218,11 @@ impl Issue {
         parked.question.as_ref()
     }
 
+    /// Returns true if the issue waits for the answer to a question, and is not held.
+    pub fn waits_for_answer(&self) -> bool {
+        !self.status.is_claimed() && self.open_question().is_some()
+    }
+
     /// Returns true if the agent that asked the open question held the issue for work.
     pub fn was_held_for_work_when_asked(&self) -> bool {
         let asked_by = self.attributes.parked.as_ref().map(|parked| parked.by.as_str());

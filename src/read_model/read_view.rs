@@ -77,7 +77,8 @@ impl<'a> ReadView<'a> {
 
     /// Returns the issues with an open question to people, in the order of filing.
     pub fn questions(&self) -> impl Iterator<Item = Arc<Issue>> {
-        self.issues.questions()
+        let parked = self.index.attributes.parked().map(|at| self.issue(at));
+        parked.filter(|issue| issue.waits_for_answer())
     }
 
     /// Returns the open issues that are parked, in the order of filing, also those whose parking is over.

@@ -4,6 +4,7 @@
 //! classification. It never blocks and does no I/O.
 
 mod builder;
+mod links;
 mod list;
 mod readiness;
 
@@ -15,10 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use imbl::{OrdMap, OrdSet, Vector};
 
 pub(super) use self::builder::IndexedIssuesBuilder;
+use self::links::Links;
 pub use self::readiness::ClaimObstacles;
-use super::claim_order::ClaimOrder;
 use super::holders::Holders;
-use crate::domain::readiness::parts_below;
 use crate::domain::{
     AgentName, Classification, Command, Counts, DomainError, Event, EventKind, Issue, IssueGraph,
     IssueId, IssueQueue, IssueRef, Lease, LinkKind, ReviewPolicy, Status, StatusSet, Timestamp,
@@ -58,7 +58,7 @@ pub struct IndexedIssues {
     revision: Revision,
     positions: OrdMap<IssueId, usize>,
     queues: [[Queue; Classification::ALL.len()]; Status::ALL.len()],
-    claims: ClaimOrder,
+    links: Links,
     holders: Holders,
 }
 
@@ -172,7 +172,7 @@ impl IndexedIssues {
         kind: LinkKind,
         ids: &RangeInclusive<IssueId>,
     ) -> impl Iterator<Item = usize> {
-        self.claims.linked_to(kind, ids).filter_map(|id| self.position_of(id))
+        self.links.linked_to(kind, ids).filter_map(|id| self.position_of(id))
     }
 
     /// Returns the position of the issue that a reference names.
@@ -233,10 +233,8 @@ impl IndexedIssues {
         let Some(&position) = self.positions.get(&id) else {
             return Err(DomainError::UnknownIssue { reference: id.to_string() });
         };
-        let removed = self.at(position);
         let behind = self.take_behind(position);
         self.put_back(behind.into_iter().skip(1));
-        self.requeue_linked(&removed);
         self.holders.set_lease(id, None);
         self.revision = Revision::new();
         Ok(())
@@ -304,13 +302,11 @@ impl IndexedIssues {
             return Err(DomainError::UnknownIssue { reference: id.to_string() });
         };
         let mut issue = Arc::unwrap_or_clone(self.at(position));
-        let parent = issue.attributes.parent();
         self.dequeue(&issue, position);
         change(&mut issue);
         let issue = Arc::new(issue);
         self.issues.set(position, Arc::clone(&issue));
         self.enqueue(&issue, position);
-        self.requeue(parent);
         self.revision = Revision::new();
         self.revisions.set(position, self.revision);
         Ok(issue)
@@ -346,9 +342,7 @@ impl IndexedIssues {
         let queue = self.queue(issue);
         queue.filed.insert(position);
         queue.latest.insert(Reverse((issue.modified_at, position)));
-        self.claims.add_links(issue);
-        self.claims.insert(issue, position, self.is_free(issue));
-        self.requeue_linked(issue);
+        self.links.add(issue);
         self.holders.add(issue);
     }
 
@@ -356,31 +350,8 @@ impl IndexedIssues {
         let queue = self.queue(issue);
         queue.filed.remove(&position);
         queue.latest.remove(&Reverse((issue.modified_at, position)));
-        self.claims.remove_links(issue);
-        self.claims.remove(issue, position);
+        self.links.remove(issue);
         self.holders.remove(issue);
-    }
-
-    /// Brings the issues up to date in the order of claims that may wait for an issue.
-    fn requeue_linked(&mut self, issue: &Issue) {
-        let mut waiting: Vec<_> = self.claims.linked_from(LinkKind::BlockedBy, issue.id).collect();
-        waiting.push(issue.id);
-        // Parts wait with their wholes.
-        let below: Vec<_> = waiting.iter().flat_map(|id| parts_below(self, *id)).collect();
-        waiting.pop();
-        self.requeue(waiting.into_iter().chain(below).chain(issue.attributes.parent()));
-    }
-
-    fn requeue(&mut self, ids: impl IntoIterator<Item = IssueId>) {
-        for id in ids {
-            if let Some(&position) = self.positions.get(&id)
-                && let Some(stored) = self.issues.get(position)
-            {
-                let issue = Arc::clone(stored);
-                self.claims.remove(&issue, position);
-                self.claims.insert(&issue, position, self.is_free(&issue));
-            }
-        }
     }
 
     /// Returns the issues that an agent holds.
@@ -425,19 +396,11 @@ impl IssueGraph for IndexedIssues {
     }
 
     fn linked_from(&self, kind: LinkKind, to: IssueId) -> Vec<IssueId> {
-        self.claims.linked_from(kind, to).collect()
+        self.links.linked_from(kind, to).collect()
     }
 
     fn resolve(&self, reference: &IssueRef) -> Result<IssueId, DomainError> {
         self.find(reference).map(|issue| issue.id)
-    }
-
-    /// Looks at indexes alone.
-    fn is_open(&self, id: IssueId) -> bool {
-        self.positions.get(&id).is_some_and(|position| {
-            let mut open = self.queues_of(StatusSet::open(), None);
-            open.any(|queue| queue.filed.contains(position))
-        })
     }
 }
 

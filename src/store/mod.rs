@@ -5,7 +5,6 @@
 //! it. Operations that only a store in files has are in [`Maintenance`].
 
 pub mod backup;
-mod claim_order;
 pub mod clients;
 mod event_format;
 mod events;

@@ -1,6 +1,5 @@
 //! Which issues can be claimed, and why the others cannot.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,12 +10,6 @@ use crate::domain::{
 };
 
 impl IndexedIssues {
-    /// Returns true if an issue waits for no other one, whatever the time. A whole that is parked until a time holds
-    /// its parts back.
-    pub(super) fn is_free(&self, issue: &Issue) -> bool {
-        readiness::is_free(self, issue, |whole| whole.attributes.parked.is_some())
-    }
-
     fn is_free_at(&self, issue: &Issue, now: Timestamp) -> bool {
         readiness::is_free(self, issue, |whole| whole.attributes.is_parked_at(now))
     }
@@ -30,19 +23,6 @@ impl IndexedIssues {
     /// Returns true if an issue waits for work, and for its open parts before.
     pub fn waits_for_parts(&self, issue: &Issue) -> bool {
         issue.status == Status::Created && self.open_parts(issue.id).next().is_some()
-    }
-
-    /// Returns the issues that may be ready since a parking has ended, with their positions.
-    fn due_for_work(&self, now: Timestamp) -> impl Iterator<Item = (usize, Arc<Issue>)> {
-        let due: Vec<_> = self.claims.due(now).collect();
-        let below = due.iter().flat_map(|at| readiness::parts_below(self, self.at(*at).id));
-        let below = below.filter_map(|id| self.position_of(id));
-        let positions: BTreeSet<_> = due.iter().copied().chain(below).collect();
-        positions.into_iter().map(|at| (at, self.at(at))).filter(move |(_, issue)| {
-            issue.status == Status::Created
-                && !issue.attributes.is_parked_at(now)
-                && self.is_free_at(issue, now)
-        })
     }
 
     /// Returns true if an open issue waits for an open blocker.
@@ -62,7 +42,10 @@ impl IndexedIssues {
 
     /// Returns the positions of the issues that some agent could claim for work at a time, in no order.
     pub fn ready(&self, now: Timestamp) -> impl Iterator<Item = usize> {
-        self.claims.ready().chain(self.due_for_work(now).map(|(position, _)| position))
+        self.filed_in(Status::Created).filter(move |at| {
+            let issue = &self.issues[*at];
+            !issue.attributes.is_parked_at(now) && self.is_free_at(issue, now)
+        })
     }
 
     /// Returns the position of the issue that an agent claims next for work: what is assigned to it, then by priority,
@@ -73,15 +56,14 @@ impl IndexedIssues {
         classification: Option<Classification>,
         now: Timestamp,
     ) -> Option<usize> {
-        let kinds = classification.as_ref().map_or(Classification::ALL, std::slice::from_ref);
-        let first = self.claims.first_ready(agent, kinds);
-        let due = self.due_for_work(now).filter_map(|(position, issue)| {
+        let ranked = self.ready(now).filter_map(|at| {
+            let issue = &self.issues[at];
             let assignee = issue.attributes.assignee.as_deref();
-            let fits = kinds.contains(&issue.classification)
+            let fits = classification.is_none_or(|kind| kind == issue.classification)
                 && assignee.is_none_or(|name| name == agent.as_str());
-            fits.then(|| (assignee.is_none(), issue.attributes.effective_priority(), position))
+            fits.then(|| (assignee.is_none(), issue.attributes.effective_priority(), at))
         });
-        first.into_iter().chain(due).min().map(|(_, _, position)| position)
+        ranked.min().map(|(_, _, at)| at)
     }
 
     /// Returns the position of the issue that an agent reviews next: by priority, then the first filed. Parked issues
@@ -92,26 +74,16 @@ impl IndexedIssues {
         policy: ReviewPolicy,
         now: Timestamp,
     ) -> Option<usize> {
-        let is_allowed = |issue: &Issue| policy.allows(agent, issue);
-        let due = self.claims.due(now).filter_map(|position| {
-            let issue = self.at(position);
-            let waits = issue.status == Status::Completed && is_allowed(&issue);
-            waits.then(|| (issue.attributes.effective_priority(), position))
+        let waiting = self.filed_in(Status::Completed).filter(|at| {
+            let issue = &self.issues[*at];
+            !issue.attributes.is_parked_at(now) && policy.allows(agent, issue)
         });
-        let mut reviews = self.claims.reviews();
-        let first = match policy {
-            ReviewPolicy::Anyone => reviews.next(),
-            // Few agents review what they made, so the first one is nearly always allowed.
-            ReviewPolicy::NotAuthor | ReviewPolicy::Uninvolved => {
-                reviews.find(|(_, position)| is_allowed(&self.at(*position)))
-            }
-        };
-        first.into_iter().chain(due).min().map(|(_, position)| position)
+        waiting.min_by_key(|at| (self.issues[*at].attributes.effective_priority(), *at))
     }
 
     /// Returns the issues with an open question to people, in the order in which they were filed.
     pub fn questions(&self) -> impl Iterator<Item = Arc<Issue>> {
-        self.claims.questions().map(|position| self.at(position))
+        self.issues.iter().filter(|issue| issue.waits_for_answer()).cloned()
     }
 }
 

@@ -57,7 +57,6 @@ impl IssueRow {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let attributes = &issue.attributes;
         let parked = attributes.parked.as_ref();
-        let waits = matches!(issue.status, Status::Created | Status::Completed);
         let author = |entry: &HistoryEntry| match ActionKind::of(&entry.action) {
             ActionKind::Claimed | ActionKind::Completed => Some(entry.agent.clone()),
             ActionKind::Filed => Some(filer_mark(&entry.agent)),
@@ -77,7 +76,7 @@ impl IssueRow {
             filer: issue.history.first().map(|entry| storable(&entry.agent)),
             is_parked: parked.is_some(),
             parked_until: parked.and_then(|parked| Some(parked.until?.unix_millis())),
-            has_question: waits && issue.open_question().is_some(),
+            has_question: issue.waits_for_answer(),
             authors: names(issue.history.iter().filter_map(author)),
             agents: names(issue.history.iter().map(|entry| entry.agent.clone())),
             labels: attributes.labels.iter().map(Label::as_str).map(str::to_owned).collect(),
