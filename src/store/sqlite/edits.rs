@@ -230,10 +230,8 @@ fn compare(
         }
         let theirs = issues.at(position);
         let is_same = checksum(&format::issue_text(&theirs)) == known;
-        if !is_same && let Some(ours) = queue.issue(id) {
-            if theirs != ours {
-                comparison.add_differing(theirs, ours);
-            }
+        if !is_same && let Some(ours) = queue.issue(id).filter(|ours| *ours != theirs) {
+            comparison.add_differing(theirs, ours);
         }
     }
     for added in waiting {

@@ -105,7 +105,7 @@ fn copy_store(directory: &Path) -> tempfile::TempDir {
 async fn scene() -> (Scene, Copies) {
     let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
     let path = scene.path();
-    let older = copy_store(&path);
+    let older = copy_store(path);
     let file = fs::read(path.join("issues.json")).unwrap();
     let other = Scene::new(Act::Claim, FaultyDuty::Nothing).await;
     let foreign = copy_store(other.path());
