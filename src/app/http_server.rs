@@ -25,7 +25,7 @@ use crate::web::{self, WebOptions};
 const OTHER_FILES: usize = 128;
 /// How long requests in progress may run at shutdown before they are cancelled.
 const GRACE: Duration = Duration::from_millis(400);
-/// How often a process checks that it is registered.
+/// How often a process checks that it is registered, and whether its settings changed.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// After this many attempts to take over the port, its owner is determined again.
 const MAX_ATTEMPTS: usize = 8;
@@ -263,6 +263,21 @@ async fn keep_registered(registration: Weak<Mutex<Registration>>) {
     }
 }
 
+/// Warns once if the settings change, because a server reads them when it starts.
+async fn warn_of_new_settings(file: PathBuf) {
+    let changed = || async {
+        let file = file.clone();
+        let read = spawn_blocking(move || std::fs::metadata(file)?.modified());
+        read.await.ok().and_then(Result::ok)
+    };
+    let known = changed().await;
+    while changed().await == known {
+        tokio::time::sleep(CHECK_EVERY).await;
+    }
+    let file = file.display();
+    tracing::warn!("{file} has changed: start this server again, so that it uses the new settings");
+}
+
 /// Returns what messages call a process on the same store.
 fn called(by: Option<&ProcessEntry>) -> String {
     by.map_or_else(|| "another ait".to_owned(), |by| format!("process {} (ait)", by.pid))
@@ -327,6 +342,7 @@ impl HttpServer {
         let routes = with_security_layers(pages.merge(agents), access);
         let connections = http::serve(listener, routes, limits(), shutdown.streams.clone());
         let connections = tokio::spawn(connections);
+        tokio::spawn(warn_of_new_settings(app.config.project().join(FILE_NAME)));
         // A user in a terminal is greeted with it.
         if !greets(&app.config) {
             tracing::info!("pages: {page}");

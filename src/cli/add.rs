@@ -117,7 +117,7 @@ fn advise_on_labels(filed: &Issue) {
 
 /// Names open issues with nearly the same title, which may mean the same.
 async fn name_near_titles(tracker: &Tracker, filed: &Arc<Issue>) {
-    for near in tracker.near_titles(std::slice::from_ref(filed)).await.unwrap_or_default() {
+    for near in tracker.near_titles(std::slice::from_ref(filed)).await {
         let (short, near) = (filed.id.short(), near.id.short());
         tracing::info!(
             "an open issue has nearly the same title: {near}; if it means the same, `ait link {short} duplicate-of {near}`"

@@ -96,14 +96,13 @@ pub(super) async fn run(
         )
         .into());
     }
-    let kept = context.tracker.state().await?.issues;
     let query = Query {
         statuses: statuses_of(&arguments.status),
         classification: arguments.classification,
-        take: kept.len(),
+        take: usize::MAX,
         ..Query::default()
     };
-    let issues = kept.list(&query).issues;
+    let issues = context.tracker.list_issues(query).await?.issues;
     let Some(target) = target else {
         let progress = Progress::of("exporting", issues.len());
         interchange::write(&issues, form, output, &|| progress.step())?;

@@ -145,7 +145,7 @@ async fn merge_checked(
 
 /// Reports on an issue without a branch, such as a whole whose parts are merged.
 async fn without_branch(id: IssueId, tracker: &Tracker) -> Result<Report> {
-    let issues = tracker.state().await?.issues;
+    let issues = tracker.issues_around([id]).await?;
     let short = id.short();
     let parts = issues.linked_from(LinkKind::Parent, id).into_iter();
     let parts: Vec<_> = parts.filter_map(|part| issues.get(part)).collect();

@@ -32,7 +32,7 @@ impl ReadView<'_> {
         most: impl Fn(Status) -> usize,
         query: &Query,
     ) -> Vec<Column> {
-        let found = self.by_status(query, &most);
+        let found = self.by_status(query);
         let is_ready = self.ready(now);
         let columns = Status::ALL.iter().zip(found).map(|(&status, (total, found))| {
             let rows = &self.index.rows;
@@ -60,18 +60,12 @@ impl ReadView<'_> {
         columns.collect()
     }
 
-    /// Returns for each status how many issues match a query, and their positions in the order of filing. Without a
-    /// query, only the latest ended issues are needed, which the store knows.
-    fn by_status(&self, query: &Query, most: impl Fn(Status) -> usize) -> Vec<(usize, Vec<usize>)> {
+    /// Returns for each status how many issues match a query, and their positions in the order of filing.
+    fn by_status(&self, query: &Query) -> Vec<(usize, Vec<usize>)> {
         if query.condition.is_empty() && query.classification.is_none() {
-            let found = Status::ALL.iter().map(|&status| {
-                let mut found: Vec<usize> = match status.has_ended() {
-                    true => self.issues.latest_in(status).take(most(status)).collect(),
-                    false => self.issues.filed_in(status).collect(),
-                };
-                found.sort_unstable();
-                (self.counts().in_status(status), found)
-            });
+            let found = Status::ALL
+                .iter()
+                .map(|&status| (self.counts().in_status(status), self.in_status(status).collect()));
             return found.collect();
         }
         let search = TextSearch::new(&query.condition, self);

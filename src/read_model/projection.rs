@@ -12,6 +12,7 @@ use super::signatures::Signatures;
 use super::sort_index::SortIndex;
 use super::status_timeline::{StatusChanges, status_changes};
 use super::summary::IssueSummary;
+use crate::domain::{Counts, Status};
 use crate::tracker::{IndexedIssues, Revision};
 
 /// The summaries of all issues by position, which is the order of filing.
@@ -24,6 +25,7 @@ pub struct Projection {
     revisions: Chunked<Revision>,
     pub(super) summaries: Chunked<Arc<IssueSummary>>,
     pub(super) rows: Chunked<Row>,
+    pub(super) counts: Counts,
     pub(super) status_changes: Chunked<StatusChanges>,
     pub(super) names: Arc<Names>,
     pub(super) agents: AgentIndex,
@@ -93,6 +95,9 @@ impl Projection {
         }
         let changed: Vec<usize> = changed.into_iter().map(|(position, _)| position).collect();
         self.sort_index.follow(&changed, &self.summaries, &self.names);
+        let mut counts = [0; Status::ALL.len()];
+        self.rows.iter().for_each(|row| counts[row.status as usize] += 1);
+        self.counts = Counts::of(|status| counts[status as usize]);
         self.revision = issues.revision();
     }
 

@@ -9,7 +9,7 @@ use super::positions::Positions;
 use super::projection::Projection;
 use super::status_timeline::StatusTimeline;
 use super::summary::IssueSummary;
-use crate::domain::{Counts, DomainError, Issue, IssueId, IssueRef, LinkKind, Timestamp};
+use crate::domain::{Counts, DomainError, Issue, IssueId, IssueRef, LinkKind, Status, Timestamp};
 use crate::tracker::{IndexedIssues, external_ids};
 
 /// The summaries of all issues, together with the state of the store that they describe.
@@ -65,7 +65,15 @@ impl<'a> ReadView<'a> {
     /// Returns the issues that some agent could claim for work at a time: they are created and not parked, and no
     /// blocker and no part of them is open.
     pub(super) fn ready(&self, now: Timestamp) -> Positions {
-        Positions::of(self.summaries().len(), self.issues.ready(now))
+        let created = self.in_status(Status::Created);
+        let ready = created.filter(|at| self.issues.is_ready(&self.issue(*at), now));
+        Positions::of(self.summaries().len(), ready)
+    }
+
+    /// Returns the positions of the issues in a status, in the order of filing.
+    pub(super) fn in_status(&self, status: Status) -> impl Iterator<Item = usize> {
+        let rows = self.index.rows.iter().enumerate();
+        rows.filter(move |(_, row)| row.status == status).map(|(position, _)| position)
     }
 
     /// Returns the open issues in the order of filing, each with its position.
@@ -89,7 +97,7 @@ impl<'a> ReadView<'a> {
 
     /// Returns the number of issues in each status.
     pub fn counts(&self) -> Counts {
-        self.issues.counts()
+        self.index.counts
     }
 
     /// Returns the status timelines of the issues, for statistics.

@@ -1,19 +1,18 @@
 //! The indexed state of a store in memory.
 //!
-//! [`IndexedIssues`] indexes issues by position (the order in which they were filed), by id, and by status and
-//! classification. It never blocks and does no I/O.
+//! [`IndexedIssues`] indexes issues by position (the order in which they were filed), by id, and by the targets of their
+//! links. It never blocks and does no I/O.
 
 mod builder;
 mod links;
 mod list;
 mod readiness;
 
-use std::cmp::Reverse;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use imbl::{OrdMap, OrdSet, Vector};
+use imbl::{OrdMap, Vector};
 
 pub(super) use self::builder::IndexedIssuesBuilder;
 use self::links::Links;
@@ -21,7 +20,7 @@ pub use self::readiness::ClaimObstacles;
 use super::holders::Holders;
 use crate::domain::{
     AgentName, Classification, Command, Counts, DomainError, Event, EventKind, Issue, IssueGraph,
-    IssueId, IssueQueue, IssueRef, Lease, LinkKind, ReviewPolicy, Status, StatusSet, Timestamp,
+    IssueId, IssueQueue, IssueRef, Lease, LinkKind, ReviewPolicy, Status, Timestamp,
 };
 
 /// A process-wide unique revision of an issue or of a whole state. Only clones share it. It means nothing in another
@@ -57,16 +56,8 @@ pub struct IndexedIssues {
     /// The revision of the whole state.
     revision: Revision,
     positions: OrdMap<IssueId, usize>,
-    queues: [[Queue; Classification::ALL.len()]; Status::ALL.len()],
     links: Links,
     holders: Holders,
-}
-
-/// The issues with one status and one classification, in the two orders of [`Order`].
-#[derive(Clone, Debug, Default)]
-struct Queue {
-    filed: OrdSet<usize>,
-    latest: OrdSet<Reverse<(Timestamp, usize)>>,
 }
 
 impl IndexedIssues {
@@ -125,10 +116,9 @@ impl IndexedIssues {
         if self.positions.contains_key(&issue.id) {
             return Err(DomainError::IdTaken { id: issue.id });
         }
-        self.positions.insert(issue.id, position);
         let issue = Arc::new(issue);
+        self.index(&issue, position);
         self.issues.push_back(Arc::clone(&issue));
-        self.enqueue(&issue, position);
         self.revision = Revision::new();
         self.revisions.push_back(self.revision);
         Ok(issue)
@@ -154,11 +144,6 @@ impl IndexedIssues {
         };
         let length = (id.short().len()..text.len()).find(is_unique).unwrap_or(text.len());
         text[..length].to_owned()
-    }
-
-    /// Returns the ids within a range, ascending.
-    pub fn ids(&self, range: RangeInclusive<IssueId>) -> impl Iterator<Item = IssueId> {
-        self.positions.range(range).map(|(id, _)| *id)
     }
 
     /// Returns the positions of the issues with ids within a range.
@@ -244,18 +229,16 @@ impl IndexedIssues {
     fn take_behind(&mut self, position: usize) -> Vec<Arc<Issue>> {
         let behind: Vec<Arc<Issue>> = self.issues.split_off(position).into_iter().collect();
         drop(self.revisions.split_off(position));
-        for (offset, issue) in behind.iter().enumerate() {
+        for issue in &behind {
             self.positions.remove(&issue.id);
-            self.dequeue(issue, position + offset);
+            self.forget(issue);
         }
         behind
     }
 
     fn put_back(&mut self, behind: impl IntoIterator<Item = Arc<Issue>>) {
         for issue in behind {
-            let position = self.issues.len();
-            self.positions.insert(issue.id, position);
-            self.enqueue(&issue, position);
+            self.index(&issue, self.issues.len());
             self.issues.push_back(issue);
             self.revisions.push_back(Revision::new());
         }
@@ -302,11 +285,11 @@ impl IndexedIssues {
             return Err(DomainError::UnknownIssue { reference: id.to_string() });
         };
         let mut issue = Arc::unwrap_or_clone(self.at(position));
-        self.dequeue(&issue, position);
+        self.forget(&issue);
         change(&mut issue);
         let issue = Arc::new(issue);
         self.issues.set(position, Arc::clone(&issue));
-        self.enqueue(&issue, position);
+        self.index(&issue, position);
         self.revision = Revision::new();
         self.revisions.set(position, self.revision);
         Ok(issue)
@@ -314,42 +297,22 @@ impl IndexedIssues {
 
     /// Counts the issues in each status.
     pub fn counts(&self) -> Counts {
-        Counts::of(|status| self.count([status].into_iter().collect(), None))
+        Counts::of(|status| self.in_status(status).count())
     }
 
-    fn count(&self, statuses: StatusSet, classification: Option<Classification>) -> usize {
-        self.queues_of(statuses, classification).map(|queue| queue.filed.len()).sum()
+    /// Returns the positions of the issues in a status, in the order of filing.
+    pub fn in_status(&self, status: Status) -> impl Iterator<Item = usize> {
+        let issues = self.issues.iter().enumerate();
+        issues.filter(move |(_, issue)| issue.status == status).map(|(position, _)| position)
     }
 
-    fn queues_of(
-        &self,
-        statuses: StatusSet,
-        classification: Option<Classification>,
-    ) -> impl Iterator<Item = &Queue> {
-        statuses.iter().flat_map(move |status| {
-            let kinds = Classification::ALL.iter();
-            kinds
-                .filter(move |one| classification.is_none_or(|kind| kind == **one))
-                .map(move |&kind| &self.queues[status as usize][kind as usize])
-        })
-    }
-
-    fn queue(&mut self, issue: &Issue) -> &mut Queue {
-        &mut self.queues[issue.status as usize][issue.classification as usize]
-    }
-
-    fn enqueue(&mut self, issue: &Issue, position: usize) {
-        let queue = self.queue(issue);
-        queue.filed.insert(position);
-        queue.latest.insert(Reverse((issue.modified_at, position)));
+    fn index(&mut self, issue: &Issue, position: usize) {
+        self.positions.insert(issue.id, position);
         self.links.add(issue);
         self.holders.add(issue);
     }
 
-    fn dequeue(&mut self, issue: &Issue, position: usize) {
-        let queue = self.queue(issue);
-        queue.filed.remove(&position);
-        queue.latest.remove(&Reverse((issue.modified_at, position)));
+    fn forget(&mut self, issue: &Issue) {
         self.links.remove(issue);
         self.holders.remove(issue);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{StoreError, Tracker};
+use super::{StoreError, Tracker, read_after_change};
 use crate::domain::titles::{are_near, significant_words};
 use crate::domain::{Condition, Issue, Order, Query, StatusSet};
 
@@ -14,13 +14,13 @@ const MAX_COMPARED: usize = 20;
 const MAX_WORDS: usize = 12;
 
 impl Tracker {
-    /// Returns at most two open issues, other than these, that have nearly the title of one of them. Looks only at the
-    /// latest issues and at those with a rare word of a title.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`list_issues`](Self::list_issues).
-    pub async fn near_titles(&self, filed: &[Arc<Issue>]) -> Result<Vec<Arc<Issue>>, StoreError> {
+    /// Returns at most two open issues, other than these, that have nearly the title of one of them, for the answer to
+    /// whoever filed these. Looks only at the latest issues and at those with a rare word of a title.
+    pub async fn near_titles(&self, filed: &[Arc<Issue>]) -> Vec<Arc<Issue>> {
+        read_after_change(self.find_near_titles(filed)).await.unwrap_or_default()
+    }
+
+    async fn find_near_titles(&self, filed: &[Arc<Issue>]) -> Result<Vec<Arc<Issue>>, StoreError> {
         let mut near: Vec<Arc<Issue>> = Vec::new();
         for new in filed {
             let mut texts = significant_words(&new.title);

@@ -23,7 +23,7 @@ async fn name_near_titles(store: Arc<dyn Store>) {
         tracker.add_issue(new, agent()).await.unwrap().issue
     };
     let near = async |filed: &[Arc<Issue>]| {
-        let near = tracker.near_titles(filed).await.unwrap();
+        let near = tracker.near_titles(filed).await;
         let mut titles: Vec<_> = near.iter().map(|issue| issue.title.to_string()).collect();
         titles.sort();
         titles

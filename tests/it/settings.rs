@@ -8,6 +8,7 @@ use agent_issue_tracker::config::sources::QUERIES;
 use serde_json::{Value, json};
 
 use crate::support::files::{names, stored_issues};
+use crate::support::http::Server;
 use crate::support::runs::{Run, run};
 use crate::support::{Client, ait, directory, scripts};
 
@@ -44,6 +45,15 @@ fn config_shows_each_value_and_its_source() {
     let unknown = run(directory.path(), &["config", "agnet"]);
     assert_eq!((unknown.code, unknown.log.contains("`ait config` shows them all")), (2, true));
     assert_eq!(names(directory.path()), ["ait.toml"]);
+}
+
+/// A server reads its settings when it starts. A person who changes them learns that it has to start again.
+#[test]
+fn a_server_says_that_its_settings_have_changed() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    fs::write(directory.path().join("ait.toml"), "web-actions = true\n").unwrap();
+    server.log().wait_for("ait.toml has changed: start this server again");
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Tool for AddIssue {
             Ok(ids.iter().map(|id| NewIssue { id: *id, ..issue.clone() }).collect())
         };
         let (mut issues, events) = context.file(request_id, agent, 1, issues).await?;
-        let near = context.near(&issues).await;
+        let near = context.tracker.near_titles(&issues).await;
         let issue = issues.remove(0);
         Ok(Success { near, ..confirmation("filed", Changed { issue, events }) })
     }

@@ -59,7 +59,7 @@ impl Tool for AddIssues {
         };
         let count = args.issues.len();
         let (issues, events) = context.file(args.request_id, args.agent, count, issues).await?;
-        let near = context.near(&issues).await;
+        let near = context.tracker.near_titles(&issues).await;
         Ok(Success { events, near, ..Success::done(Reply::Filed { issues, change: None }) })
     }
 }

@@ -130,14 +130,6 @@ impl CallContext {
         }
     }
 
-    /// Returns open issues with nearly the title of one that was filed just now. The caller may link to them instead.
-    async fn near(&self, filed: &[Arc<Issue>]) -> Vec<Arc<Issue>> {
-        self.tracker.near_titles(filed).await.unwrap_or_else(|error| {
-            tracing::debug!("issues with near titles are not named: {error}");
-            Vec::new()
-        })
-    }
-
     /// Finds what a reply shows of the issues around an issue.
     async fn neighbours(&self, issue: &Arc<Issue>) -> Result<Neighbours, StoreError> {
         // Only links lead to others, and without the toolset only those of the issue itself are followed.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::{FindingInput, Hit, Hits, OpenIssue, Why};
 use crate::domain::thresholds::{RELATED_SLOTS, SIMILAR_SLOTS, SIMILAR_TITLES};
-use crate::domain::titles::normalized;
+use crate::domain::titles::{normalized, similarity};
 use crate::read_model::IssueSummary;
 use crate::read_model::sketch::{KEYS, SLOTS};
 use crate::read_model::text_facts::TextFacts;
@@ -129,7 +129,7 @@ impl Search<'_> {
             let title = || normalized(&self.open[index].1.title);
             self.titles.entry(index).or_insert_with(title);
         }
-        strsim::sorensen_dice(&self.titles[&older], &self.titles[&newer]) >= SIMILAR_TITLES
+        similarity(&self.titles[&older], &self.titles[&newer]) >= SIMILAR_TITLES
     }
 }
 

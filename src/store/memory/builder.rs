@@ -1,13 +1,12 @@
 //! Builds an [`IndexedIssues`] from many issues at once.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use imbl::Vector;
 
 use super::links::Links;
-use super::{IndexedIssues, Queue, Revision};
-use crate::domain::{Classification, Issue, IssueId, Status, Timestamp};
+use super::{IndexedIssues, Revision};
+use crate::domain::{Issue, IssueId};
 use crate::store::holders::Holders;
 
 /// A builder for an [`IndexedIssues`]: collects issues and indexes them together at the end.
@@ -21,14 +20,6 @@ pub(in crate::store) struct IndexedIssuesBuilder {
     linked: Vec<Arc<Issue>>,
     /// The positions of claimed issues, in any order.
     claimed: Vec<usize>,
-    queues: [[QueueBuilder; Classification::ALL.len()]; Status::ALL.len()],
-}
-
-/// The sequences that become a [`Queue`].
-#[derive(Debug, Default)]
-struct QueueBuilder {
-    filed: Vec<usize>,
-    latest: Vec<Reverse<(Timestamp, usize)>>,
 }
 
 impl IndexedIssuesBuilder {
@@ -43,9 +34,6 @@ impl IndexedIssuesBuilder {
         if issue.status.is_claimed() {
             self.claimed.push(position);
         }
-        let queue = &mut self.queues[issue.status as usize][issue.classification as usize];
-        queue.filed.push(position);
-        queue.latest.push(Reverse((issue.modified_at, position)));
         self.issues.push_back(issue);
     }
 
@@ -56,19 +44,12 @@ impl IndexedIssuesBuilder {
             return None;
         }
         let links = Links::of(self.linked.iter().map(|issue| &**issue));
-        let queues = self.queues.map(|of_status| {
-            of_status.map(|QueueBuilder { filed, mut latest }| {
-                latest.sort_unstable();
-                Queue { filed: filed.into_iter().collect(), latest: latest.into_iter().collect() }
-            })
-        });
         let positions = self.ids.into_iter().collect();
         let revisions: Vector<_> = Revision::many(self.issues.len()).map(Revision).collect();
         let revision = revisions.last().copied().unwrap_or_default();
         let issues = self.issues;
         let holders = Holders::default();
-        let mut store =
-            IndexedIssues { issues, revisions, revision, positions, queues, links, holders };
+        let mut store = IndexedIssues { issues, revisions, revision, positions, links, holders };
         for position in self.claimed {
             store.holders.add(&store.at(position));
         }

@@ -42,10 +42,14 @@ impl IndexedIssues {
 
     /// Returns the positions of the issues that some agent could claim for work at a time, in no order.
     pub fn ready(&self, now: Timestamp) -> impl Iterator<Item = usize> {
-        self.filed_in(Status::Created).filter(move |at| {
-            let issue = &self.issues[*at];
-            !issue.attributes.is_parked_at(now) && self.is_free_at(issue, now)
-        })
+        self.in_status(Status::Created).filter(move |at| self.is_ready(&self.issues[*at], now))
+    }
+
+    /// Returns true if some agent could claim an issue for work at a time.
+    pub fn is_ready(&self, issue: &Issue, now: Timestamp) -> bool {
+        issue.status == Status::Created
+            && !issue.attributes.is_parked_at(now)
+            && self.is_free_at(issue, now)
     }
 
     /// Returns the position of the issue that an agent claims next for work: what is assigned to it, then by priority,
@@ -74,7 +78,7 @@ impl IndexedIssues {
         policy: ReviewPolicy,
         now: Timestamp,
     ) -> Option<usize> {
-        let waiting = self.filed_in(Status::Completed).filter(|at| {
+        let waiting = self.in_status(Status::Completed).filter(|at| {
             let issue = &self.issues[*at];
             !issue.attributes.is_parked_at(now) && policy.allows(agent, issue)
         });
