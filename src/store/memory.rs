@@ -1,6 +1,6 @@
 //! The indexed state of a store in memory.
 //!
-//! [`IndexedIssues`] indexes issues by position (the order in which they were filed), by id, and by the targets of their
+//! [`IndexedIssues`] indexes issues by position (the order in which they were filed), by id, and by the targets of
 //! links. It never blocks and does no I/O.
 
 mod builder;
