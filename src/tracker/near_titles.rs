@@ -14,8 +14,9 @@ const MAX_COMPARED: usize = 20;
 const MAX_WORDS: usize = 12;
 
 impl Tracker {
-    /// Returns at most two open issues, other than these new ones, that have nearly the title of one of them. Looks only
-    /// at the latest issues and at those with a rare word of a title.
+    /// Returns at most two open issues, other than these new ones, that have nearly the title of one of them.
+    ///
+    /// Looks only at the latest issues and at those with a rare word of a title.
     pub async fn near_titles(&self, filed: &[Arc<Issue>]) -> Vec<Arc<Issue>> {
         read_after_change(self.find_near_titles(filed)).await.unwrap_or_default()
     }
