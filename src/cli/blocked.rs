@@ -81,5 +81,7 @@ fn blocked(waiting: Vec<Arc<Issue>>, issues: &IndexedIssues) -> Vec<Blocked> {
             .collect();
         Blocked { issue, waits_for }
     };
-    waiting.into_iter().map(with_blockers).collect()
+    let blocked = waiting.into_iter().map(with_blockers);
+    // An issue does not wait for its parts while an agent works on it.
+    blocked.filter(|blocked| !blocked.waits_for.is_empty()).collect()
 }

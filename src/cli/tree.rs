@@ -85,8 +85,7 @@ pub(super) async fn run(
     let linked = match &arguments.id {
         Some(id) => vec![tracker.get_issue(id.clone()).await?],
         None => {
-            let is_part = Condition::Not(Box::new(Condition::Parent(None)));
-            let condition = Condition::Any(vec![Condition::Waits, is_part]);
+            let condition = Condition::Any(vec![Condition::Blocked, Condition::Whole]);
             let take = usize::MAX;
             let open = Query { statuses: StatusSet::open(), condition, take, ..Query::default() };
             tracker.list_issues(open).await?.issues

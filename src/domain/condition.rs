@@ -63,6 +63,8 @@ pub enum Condition {
     Waits,
     /// It is open, and parked at this time.
     Parked(Timestamp),
+    /// It has parts, whether they are open or not.
+    Whole,
     /// It has this id in another tracker, in lower case.
     External(String),
     /// This lower-case text occurs in it; see [`Subject::contains`].
@@ -110,6 +112,8 @@ pub trait Subject {
     fn claims(&self) -> usize;
     /// Returns true if an open issue blocks it.
     fn has_open_blocker(&self) -> bool;
+    /// Returns true if it has a part.
+    fn has_part(&self) -> bool;
     /// Returns true if a part of it is open.
     fn has_open_part(&self) -> bool;
     /// Returns true if it is a part of an issue that is parked at a time, or blocked.
@@ -230,6 +234,7 @@ impl Condition {
             Self::Waits => {
                 issue.status().is_open() && (issue.has_open_blocker() || issue.has_open_part())
             }
+            Self::Whole => issue.has_part(),
             Self::External(id) => issue.has_external_id(id),
             Self::Parked(now) => issue.status().is_open() && attributes.is_parked_at(*now),
             Self::Text(text) => issue.contains(text),

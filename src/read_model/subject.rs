@@ -85,6 +85,10 @@ impl Subject for SummarizedIssue<'_> {
         blockers.any(|id| self.view.is_open(id))
     }
 
+    fn has_part(&self) -> bool {
+        !self.view.issues.linked_from(LinkKind::Parent, self.id()).is_empty()
+    }
+
     fn has_open_part(&self) -> bool {
         self.view.issues.open_parts(self.id()).next().is_some()
     }

@@ -54,7 +54,9 @@ impl Tracker {
 
     /// Counts the issues that match a query, all of them.
     async fn count(&self, query: Query) -> Result<usize, StoreError> {
-        let all = Query { skip: usize::MAX, take: 0, ..query };
+        // All matches of a condition are counted only up to a page that is looked for.
+        let skip = if query.condition.is_empty() { 0 } else { usize::MAX };
+        let all = Query { skip, take: 0, ..query };
         Ok(self.list_issues(all).await?.total)
     }
 }

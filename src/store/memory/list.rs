@@ -112,6 +112,10 @@ impl Subject for StoredSubject<'_> {
         self.issues.open_blockers(&self.issue).next().is_some()
     }
 
+    fn has_part(&self) -> bool {
+        !self.issues.linked_from(LinkKind::Parent, self.issue.id).is_empty()
+    }
+
     fn has_open_part(&self) -> bool {
         self.issues.open_parts(self.issue.id).next().is_some()
     }

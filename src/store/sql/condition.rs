@@ -49,6 +49,9 @@ macro_rules! waits_itself {
 /// The condition for an issue `i` that waits for a blocker or for a part.
 const WAITS_ITSELF: &str = waits_itself!("i.id");
 
+/// The condition for an issue `i` that has parts.
+const HAS_PART: &str = "EXISTS (SELECT 1 FROM {s}.links l WHERE l.target = i.id AND l.kind = 0)";
+
 #[cfg(feature = "postgres")]
 pub(in crate::store) use {held_back, waits_itself};
 
@@ -178,6 +181,7 @@ impl Selection {
                 LinkKind::BlockedBy as i16
             ),
             Condition::Waits => format!("(i.status < 4 AND ({WAITS_ITSELF}))"),
+            Condition::Whole => HAS_PART.to_owned(),
             Condition::External(id) => self.has_external_id(id),
             Condition::Parked(now) => format!("(i.status < 4 AND {})", self.parked(*now)),
             Condition::Text(text) => self.contains(text),

@@ -262,3 +262,18 @@ fn texts_of_linked_issues_are_never_interpreted_by_the_terminal() {
     let nothing = desk.run(&["next"]).failed(1);
     assert!(nothing.contains("it is parked: why") && !nothing.contains('\u{1b}'), "{nothing:?}");
 }
+
+/// An issue does not wait for its parts while an agent works on it. A whole is drawn also when its parts have ended.
+#[test]
+fn wholes_are_drawn_whatever_their_parts_are() {
+    let desk = Desk::new();
+    let whole = desk.add("whole");
+    desk.run(&["next", "-a", "dev"]).done();
+    let added = desk.run(&["add", "part", "-c", "bug", "--parent", &whole, "--json"]).done();
+    let part = added.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(desk.run(&["blocked"]).failed(0), "no issue waits for another one\n");
+    let drawn = |desk: &Desk| desk.run(&["tree"]).done().stdout().lines().count();
+    assert_eq!(drawn(&desk), 2);
+    desk.run(&["close", &part, "-m", "done"]).done();
+    assert_eq!(drawn(&desk), 2);
+}
