@@ -55,11 +55,11 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// The issues that an operation looks at. A store that has all issues at hand gives all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subset {
-    /// These issues and those around them: their parents, parts, blockers and duplicates, what they block, and other
-    /// issues whose short ids are the same. Unknown ids are left out.
+    /// These issues and those around them: those that they are linked with, in either direction, what they wait for
+    /// with their wholes, and other issues whose short ids are the same. Unknown ids are left out.
     Around(Vec<IssueId>),
     /// These issues and everything that they wait for or are parts of, directly or not: what a decision on new links
-    /// between them looks at. Unknown ids are left out.
+    /// between them looks at. Other issues whose short ids are the same are there, too. Unknown ids are left out.
     Linking(Vec<IssueId>),
     /// What these agents could claim next, for work or for review.
     Claimable(Vec<AgentName>),
