@@ -13,15 +13,24 @@ use crate::domain::{Condition, DomainError, Page, Query};
 pub fn position(issues: &IndexedIssues, reference: &IssueRef) -> Result<usize, DomainError> {
     let by_id = issues.position(reference);
     let Some(name) = reference.external().filter(|_| is_unknown(&by_id)) else { return by_id };
-    let is_named = |at: &usize| issues.at(*at).external_ids().iter().any(|id| id == name);
-    let found: Vec<usize> = (0..issues.len()).filter(is_named).collect();
-    match found[..] {
-        [] => Err(reference.unknown()),
-        [only] => Ok(only),
+    let named: Vec<IssueId> =
+        issues.issues().filter(|issue| is_named(issue, name)).map(|issue| issue.id).collect();
+    issues.position(&only(reference, &named, named.len())?.into())
+}
+
+/// Returns true if an issue has an id in another tracker.
+fn is_named(issue: &Issue, name: &str) -> bool {
+    issue.external_ids().iter().any(|id| id == name)
+}
+
+/// Returns the only issue that a reference names with an id of another tracker. `named` are the first of `count`.
+fn only(reference: &IssueRef, named: &[IssueId], count: usize) -> Result<IssueId, DomainError> {
+    match (named, count) {
+        ([], _) => Err(reference.unknown()),
+        ([only], 1) => Ok(*only),
         _ => {
-            let candidates = found.iter().map(|at| issues.at(*at).id);
-            let candidates: Vec<IssueId> = candidates.take(DomainError::MAX_CANDIDATES).collect();
-            let (reference, count) = (name.to_owned(), found.len());
+            let candidates = named.iter().copied().take(DomainError::MAX_CANDIDATES).collect();
+            let reference = reference.external().unwrap_or_default().to_owned();
             Err(DomainError::AmbiguousReference { reference, candidates, count })
         }
     }
@@ -38,33 +47,20 @@ impl Tracker {
     ///
     /// Those of [`Store::get`](crate::store::Store::get).
     pub async fn get_issue(&self, issue: IssueRef) -> Result<Arc<Issue>, StoreError> {
-        match self.store.get(issue.clone()).await {
-            Err(StoreError::Refused(DomainError::UnknownIssue { .. }))
-                if issue.external().is_some() =>
-            {
-                let name = issue.external().unwrap_or_default();
-                let condition = Condition::External(name.to_lowercase());
-                let take = DomainError::MAX_CANDIDATES + 1;
-                let query = Query { condition, take, ..Query::default() };
-                let Page { issues: mut found, total, .. } = self.list_issues(query).await?;
-                let before = found.len();
-                found.retain(|issue| issue.external_ids().iter().any(|id| id == name));
-                let count = total.saturating_sub(before - found.len());
-                let candidates = found.iter().map(|issue| issue.id);
-                let candidates = candidates.take(DomainError::MAX_CANDIDATES).collect();
-                match (found.pop(), count) {
-                    (None, _) => Err(issue.unknown().into()),
-                    (Some(only), 1) => Ok(only),
-                    _ => {
-                        let reference = name.to_owned();
-                        let error =
-                            DomainError::AmbiguousReference { reference, candidates, count };
-                        Err(error.into())
-                    }
-                }
-            }
-            found => found,
+        let found = self.store.get(issue.clone()).await;
+        let Some(name) = issue.external() else { return found };
+        if !matches!(found, Err(StoreError::Refused(DomainError::UnknownIssue { .. }))) {
+            return found;
         }
+        let condition = Condition::External(name.to_lowercase());
+        let take = DomainError::MAX_CANDIDATES + 1;
+        let query = Query { condition, take, ..Query::default() };
+        let Page { issues, total, .. } = self.list_issues(query).await?;
+        let named = issues.iter().filter(|issue| is_named(issue, name));
+        let named: Vec<IssueId> = named.map(|issue| issue.id).collect();
+        let others = issues.len() - named.len();
+        let id = only(&issue, &named, total.saturating_sub(others))?;
+        issues.into_iter().find(|issue| issue.id == id).ok_or_else(|| issue.unknown().into())
     }
 
     /// Replaces references by ids of other trackers, which stores do not know.
