@@ -194,7 +194,7 @@ fn released_lock_is_free_despite_an_inherited_descriptor() {
     let inherited = file.try_clone().unwrap();
     let try_lock = || {
         let open = RealFileSystem.open(&path).unwrap().unwrap();
-        RealFileSystem.lock(&open.file, false).unwrap()
+        RealFileSystem.lock(&open, false).unwrap()
     };
     assert!(try_lock().is_none());
     drop(lock);

@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{FlockOperation, fcntl_lock};
 use serde_json::{Value, json};
 
 use crate::support::files::{
-    STORE_FILES, copy_directory, issues_in_file, names, stored_issues, wait_for_file,
+    STORE_FILES, copy_directory, database, issues_in_file, names, stored_issues, wait_for_file,
 };
 use crate::support::http::lock_turn;
-use crate::support::{Client, ait, directory, health_issue_count, id_in, until};
+use crate::support::runs::run;
+use crate::support::{Client, ait, directory, get, health_issue_count, id_in, until};
 
 const PROCESSES: usize = 8;
 const ISSUES_EACH: usize = 25;
@@ -37,6 +39,47 @@ fn work(directory: &Path, number: usize) -> (Vec<String>, Vec<String>) {
     }
     assert!(client.close().success());
     (filed, claimed)
+}
+
+/// When a process closes a file, POSIX ends all its locks on it, also those of SQLite. Without them, the next program
+/// that closes the database would delete the log that the process writes to.
+#[test]
+fn a_probe_keeps_the_locks_of_the_database() {
+    let directory = directory();
+    let path = directory.path();
+    let mut server = Client::start(path);
+    server.add("before the probe", "bug");
+    let is_locked = || {
+        let file = File::options().write(true).open(database(path)).unwrap();
+        fcntl_lock(file, FlockOperation::NonBlockingLockExclusive).is_err()
+    };
+    assert!(is_locked());
+    assert_eq!(get(server.port(), "/health").json()["issueCount"], 1);
+    assert!(is_locked());
+    assert!(server.close().success());
+}
+
+#[test]
+fn changes_before_the_removal_of_the_log_are_kept() {
+    let directory = directory();
+    let path = directory.path();
+    let mut client = Client::start(path);
+    client.add("before", "bug");
+    fs::remove_file(database(path).with_extension("db-wal")).unwrap();
+    let after =
+        json!({ "title": "after", "description": "", "classification": "bug", "agent": "a" });
+    for _ in 0..2 {
+        let refused = client.call("add_issue", after.clone()).refusal();
+        let why = "queue.db-wal was removed while processes use it (all before is saved)";
+        assert!(refused.contains(why), "{refused}");
+    }
+    client.signal("KILL");
+    client.wait();
+    let mut client = Client::start(path);
+    client.call("add_issue", after).ok();
+    assert_eq!(run(path, &["list"]).ok().lines().count(), 3);
+    assert!(client.close().success());
+    assert_eq!(stored_issues(path).len(), 2);
 }
 
 #[test]

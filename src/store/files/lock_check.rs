@@ -99,8 +99,8 @@ pub(in crate::store) fn ensure_lock_is_exclusive(
     path: &Path,
 ) -> Result<(), StoreError> {
     let failed = |source| lock_error(path, &source);
-    let Some(open) = fs.open(path).map_err(failed)? else { return Ok(()) };
-    if fs.lock(&open.file, false).map_err(failed)?.is_none() {
+    let Some(file) = fs.open(path).map_err(failed)? else { return Ok(()) };
+    if fs.lock(&file, false).map_err(failed)?.is_none() {
         return Ok(());
     }
     let path = path.display();

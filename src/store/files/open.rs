@@ -94,9 +94,9 @@ pub(in crate::store) fn read_issues(
     path: &Path,
 ) -> Result<Option<IssuesFile>, OpenError> {
     let failed = |source| unreadable(path, source);
-    let Some(open) = fs.open(path).map_err(failed)? else { return Ok(None) };
-    let fingerprint = fs.fingerprint_of(&open.file).map_err(failed)?;
-    let bytes = fs.read_at(&open.file, 0, TO_THE_END).map_err(failed)?;
+    let Some(file) = fs.open(path).map_err(failed)? else { return Ok(None) };
+    let fingerprint = fs.fingerprint_of(&file).map_err(failed)?;
+    let bytes = fs.read_at(&file, 0, TO_THE_END).map_err(failed)?;
     let hash = xxhash_rust::xxh3::xxh3_128(&bytes);
     let mut document = format::parse(bytes)
         .map_err(|source| OpenError::Format { path: path.to_owned(), source })?;

@@ -176,13 +176,13 @@ fn check_writable(database: &Database, paths: &StorePaths, probe: Probe) -> Resu
     let fs = &*database.fs;
     database.lock_check.check(fs, paths)?;
     for path in [paths.database(), paths.turn_lock()] {
-        let open = fs.open(&path).map_err(|source| match source.kind() {
+        let may_write = fs.may_write(&path).map_err(|source| match source.kind() {
             io::ErrorKind::IsADirectory => {
                 StoreError::Unreadable(format!("{} is {source}: move it away", path.display()))
             }
             _ => write_error(&path, &source),
         })?;
-        if open.is_some_and(|open| !open.is_writable) {
+        if !may_write {
             return Err(not_writable(&path));
         }
     }
@@ -212,10 +212,10 @@ fn try_writing(fs: &dyn FileSystem, paths: &StorePaths) -> Result<(), StoreError
 /// Takes the lock on a file for a moment.
 fn try_locking(fs: &dyn FileSystem, path: &Path) -> Result<(), StoreError> {
     let failed = |source| write_error(path, &source);
-    let Some(open) = fs.open(path).map_err(failed)? else { return Ok(()) };
+    let Some(file) = fs.open(path).map_err(failed)? else { return Ok(()) };
     let begun = Instant::now();
     loop {
-        if let Some(_lock) = fs.lock(&open.file, false).map_err(failed)? {
+        if let Some(_lock) = fs.lock(&file, false).map_err(failed)? {
             return ensure_lock_is_exclusive(fs, path);
         }
         if begun.elapsed() >= LOCK_WITHIN {

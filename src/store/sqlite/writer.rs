@@ -457,7 +457,10 @@ impl Writer {
     ) -> Result<T, StoreError> {
         let done = self.try_in_turn(write, shows);
         done.map_err(|error| {
-            self.close();
+            // Without its log, a new connection would take the database for whole.
+            if self.opened.as_ref().is_none_or(|opened| self.database.has_log(opened)) {
+                self.close();
+            }
             self.database.located(error)
         })
     }
@@ -497,6 +500,7 @@ impl Writer {
                 self.close();
                 continue;
             }
+            database.refuse_without_log(opened)?;
             database.save_again(opened)?;
             let before = opened.connection.total_changes();
             let done = write(opened)?;

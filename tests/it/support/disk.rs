@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use agent_issue_tracker::store::files::fs::{
-    FileFingerprint, FileLock, FileSystem, FileSystemKind, OpenFile, RealFileSystem, Rename,
-    ResolveError,
+    FileFingerprint, FileLock, FileSystem, FileSystemKind, RealFileSystem, Rename, ResolveError,
 };
 
 use super::pause::Pause;
@@ -159,13 +158,18 @@ impl FileSystem for Disk {
         RealFileSystem.fingerprint_of(file)
     }
 
-    fn open(&self, path: &Path) -> io::Result<Option<OpenFile>> {
+    fn open(&self, path: &Path) -> io::Result<Option<Arc<File>>> {
         self.call("open", path)?;
         let open = RealFileSystem.open(path)?;
-        if let Some(open) = &open {
-            self.opened(&open.file, path);
+        if let Some(file) = &open {
+            self.opened(file, path);
         }
         Ok(open)
+    }
+
+    fn may_write(&self, path: &Path) -> io::Result<bool> {
+        self.call("may_write", path)?;
+        RealFileSystem.may_write(path)
     }
 
     fn create(&self, path: &Path, model: &Path) -> io::Result<Arc<File>> {

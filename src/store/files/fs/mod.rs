@@ -87,15 +87,6 @@ pub fn is_abandoned(fs: &dyn FileSystem, path: &Path) -> bool {
     age.is_some_and(|age| age > ABANDONED_AFTER)
 }
 
-/// A file that is open for reading and, if permitted, for writing.
-#[derive(Debug)]
-pub struct OpenFile {
-    /// The file.
-    pub file: Arc<File>,
-    /// True if this process may write to it.
-    pub is_writable: bool,
-}
-
 /// The limit for reading to the end of the file.
 pub const TO_THE_END: usize = usize::MAX;
 
@@ -167,10 +158,20 @@ pub trait FileSystem: Send + Sync {
     /// Opens a file for reading and, if permitted, for writing. Returns `None` if it does not exist. Follows no
     /// symbolic link.
     ///
+    /// Never open the database with it: when a process closes a file, POSIX ends all locks that the process has on it,
+    /// those of SQLite too.
+    ///
     /// # Errors
     ///
     /// The path is not a regular file, or the file cannot be opened.
-    fn open(&self, path: &Path) -> io::Result<Option<OpenFile>>;
+    fn open(&self, path: &Path) -> io::Result<Option<Arc<File>>>;
+
+    /// Returns true if this process may write to a file, or if it does not exist. Does not open it.
+    ///
+    /// # Errors
+    ///
+    /// The path is not a regular file, or the system cannot tell.
+    fn may_write(&self, path: &Path) -> io::Result<bool>;
 
     /// Creates an empty file, with the owner and mode of `model` if that exists.
     ///
@@ -253,7 +254,7 @@ pub trait FileSystem: Send + Sync {
 ///
 /// Those of [`FileSystem::open`] and [`FileSystem::read_at`].
 pub fn read_file(fs: &dyn FileSystem, path: &Path) -> io::Result<Option<Vec<u8>>> {
-    fs.open(path)?.map(|open| fs.read_at(&open.file, 0, TO_THE_END)).transpose()
+    fs.open(path)?.map(|file| fs.read_at(&file, 0, TO_THE_END)).transpose()
 }
 
 /// Opens a file for reading and writing. Creates it like `model` if it does not exist.
@@ -263,8 +264,8 @@ pub fn read_file(fs: &dyn FileSystem, path: &Path) -> io::Result<Option<Vec<u8>>
 /// The file can be neither opened nor created.
 pub fn open_or_create(fs: &dyn FileSystem, path: &Path, model: &Path) -> io::Result<Arc<File>> {
     loop {
-        if let Some(open) = fs.open(path)? {
-            return Ok(open.file);
+        if let Some(file) = fs.open(path)? {
+            return Ok(file);
         }
         match fs.create(path, model) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
