@@ -61,7 +61,8 @@ pub(super) async fn run(
     let (skip, take) = (skip.saturating_sub(own.total), take.saturating_sub(issues.len()));
     let others = ready(None, skip, take).await?;
     issues.extend(others.issues);
-    let page = Page { total: own.total + others.total, is_exact: others.is_exact, issues };
+    let page =
+        Page { total: own.total + others.total, is_exact: others.is_exact, issues, counts: None };
     let nothing = match page.total {
         0 => why_nothing(tracker, arguments.classification, &agent).await?,
         _ => String::new(),

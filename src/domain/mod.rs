@@ -52,7 +52,7 @@ pub use issue_change::IssueChange;
 pub use links::IssueGraph;
 pub use merge::{Merged, merge};
 pub use patch::{Change, Patch, Splice};
-pub use query::{Counts, Order, Page, Query, StatusSet};
+pub use query::{Counts, MatchCounts, Order, Page, Query, StatusSet};
 pub use question::{DefaultAnswer, Question, QuestionAnswer};
 pub use text::{AgentName, CommentText, Description, Title};
 pub use time::Timestamp;

@@ -21,6 +21,9 @@ pub struct Query {
     pub skip: usize,
     /// The maximum number of issues to return.
     pub take: usize,
+    /// Whether to count the matches in each status, regardless of the statuses to include. Those of
+    /// [`Order::Relevance`] are not counted.
+    pub counts: bool,
 }
 
 impl Query {
@@ -106,13 +109,20 @@ pub enum Order {
     Priority,
     /// By lower-case title in Unicode order; ties are broken by the first filed first.
     Title,
-    /// By how many of the wanted texts occur, most first; ties are broken as by
-    /// [`LatestActivity`](Self::LatestActivity).
+    /// Last created first. All other orders break ties as [`LatestActivity`](Self::LatestActivity).
+    Created,
+    /// By classification, in the order of the domain.
+    Classification,
+    /// By status, in the order of the lifecycle.
+    Status,
+    /// By the agent that holds the issue; issues that no agent holds come last, also in reverse.
+    Holder,
+    /// By how many of the wanted texts occur, most first.
     Relevance,
 }
 
 /// A page of the issues that match a query.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Page {
     /// The total number of matches.
     pub total: usize,
@@ -120,6 +130,25 @@ pub struct Page {
     pub is_exact: bool,
     /// The issues on this page.
     pub issues: Vec<Arc<Issue>>,
+    /// The number of matches in each status, if they were counted.
+    pub counts: Option<MatchCounts>,
+}
+
+impl Page {
+    /// Returns the page of a query that nothing matches.
+    pub fn empty() -> Self {
+        let counts = MatchCounts { counts: Counts::default(), are_exact: true };
+        Self { is_exact: true, counts: Some(counts), ..Self::default() }
+    }
+}
+
+/// The number of matches in each status.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MatchCounts {
+    /// The numbers; lower bounds unless `are_exact`.
+    pub counts: Counts,
+    /// Whether all matches were counted.
+    pub are_exact: bool,
 }
 
 /// The number of issues in each status.
@@ -139,6 +168,11 @@ impl Counts {
     /// Returns the number of issues in a status.
     pub fn in_status(&self, status: Status) -> usize {
         self.0[status as usize]
+    }
+
+    /// Returns the number of issues in some statuses.
+    pub fn in_statuses(&self, statuses: StatusSet) -> usize {
+        statuses.iter().map(|status| self.in_status(status)).sum()
     }
 
     /// Returns the number of all issues.

@@ -19,8 +19,6 @@ struct Entry {
     last: Option<(HistoryAction, usize)>,
     /// The issues that it holds, by the time of the claim and the position.
     holds: OrdSet<(Timestamp, usize)>,
-    /// The issues that it occurs in the history of.
-    touched: OrdSet<usize>,
 }
 
 impl AgentIndex {
@@ -32,11 +30,6 @@ impl AgentIndex {
     /// Returns the positions of the issues that an agent holds, oldest claim first.
     pub fn held_by(&self, name: Name) -> impl Iterator<Item = usize> {
         self.0.get(name.index()).into_iter().flat_map(|entry| &entry.holds).map(|(_, at)| *at)
-    }
-
-    /// Returns the positions of the issues that an agent occurs in the history of, ascending.
-    pub fn touched_by(&self, name: Name) -> impl Iterator<Item = usize> {
-        self.0.get(name.index()).into_iter().flat_map(|entry| &entry.touched).copied()
     }
 
     /// Returns the positions of all issues with a holder.
@@ -60,11 +53,6 @@ impl AgentIndex {
         }
         let known = former.map_or(&[][..], |former| &former.actions);
         let added = summary.actions.strip_prefix(known);
-        if added.is_none() {
-            for action in known {
-                self.entry(action.agent).touched.remove(&position);
-            }
-        }
         self.add_actions(position, added.unwrap_or(&summary.actions));
         added.is_some()
     }
@@ -80,7 +68,6 @@ impl AgentIndex {
     fn add_actions(&mut self, position: usize, actions: &[HistoryAction]) {
         for &action in actions {
             let entry = self.entry(action.agent);
-            entry.touched.insert(position);
             let rank = |last: &(HistoryAction, usize)| (last.0.at, last.1);
             if entry.last.as_ref().is_none_or(|last| rank(last) <= (action.at, position)) {
                 entry.last = Some((action, position));

@@ -1,4 +1,4 @@
-//! Which issues have each value of an attribute, so that pages offer the filters that find something, and find it soon.
+//! How many issues have each value of an attribute, so that pages offer the filters that find something.
 
 use std::cmp::Reverse;
 
@@ -7,14 +7,14 @@ use imbl::{OrdMap, OrdSet};
 use super::summary::IssueSummary;
 use crate::domain::{IssueId, Label};
 
-/// The values of attributes, with the positions of the issues that have them. A clone shares all data.
+/// The values of attributes. A clone shares all data.
 #[derive(Clone, Debug, Default)]
 pub struct AttributeIndex {
     labels: Values<Label>,
     assignees: Values<String>,
     priorities: usize,
-    /// The positions of the issues with links.
-    linked: OrdSet<usize>,
+    /// The number of issues with links.
+    linked: usize,
     /// The positions of the issues that are parts of others.
     parts: OrdSet<usize>,
     /// How far the parts of each whole are.
@@ -23,7 +23,8 @@ pub struct AttributeIndex {
     parked: OrdSet<usize>,
 }
 
-type Values<T> = OrdMap<T, OrdSet<usize>>;
+/// How many issues have each value.
+type Values<T> = OrdMap<T, usize>;
 
 /// How many parts an issue has, and how many of them have ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,12 +39,10 @@ impl AttributeIndex {
     /// Adds the attributes of the issue at a position.
     pub(super) fn add(&mut self, position: usize, summary: &IssueSummary) {
         let attributes = &summary.attributes;
-        attributes.labels.iter().for_each(|label| add(&mut self.labels, label, position));
-        attributes.assignee.iter().for_each(|name| add(&mut self.assignees, name, position));
+        attributes.labels.iter().for_each(|label| add(&mut self.labels, label));
+        attributes.assignee.iter().for_each(|name| add(&mut self.assignees, name));
         self.priorities += usize::from(attributes.priority.is_some());
-        if !attributes.links.is_empty() {
-            self.linked.insert(position);
-        }
+        self.linked += usize::from(!attributes.links.is_empty());
         if let Some(parent) = attributes.parent() {
             self.parts.insert(position);
             let progress = self.progress.entry(parent).or_default();
@@ -58,10 +57,10 @@ impl AttributeIndex {
     /// Removes the attributes of the issue at a position, which were added before.
     pub(super) fn remove(&mut self, position: usize, summary: &IssueSummary) {
         let attributes = &summary.attributes;
-        attributes.labels.iter().for_each(|label| remove(&mut self.labels, label, position));
-        attributes.assignee.iter().for_each(|name| remove(&mut self.assignees, name, position));
+        attributes.labels.iter().for_each(|label| remove(&mut self.labels, label));
+        attributes.assignee.iter().for_each(|name| remove(&mut self.assignees, name));
         self.priorities -= usize::from(attributes.priority.is_some());
-        self.linked.remove(&position);
+        self.linked -= usize::from(!attributes.links.is_empty());
         if let Some(parent) = attributes.parent() {
             self.parts.remove(&position);
             let before = self.progress.remove(&parent).unwrap_or_default();
@@ -96,7 +95,7 @@ impl AttributeIndex {
 
     /// Returns true if an issue has a link.
     pub fn has_links(&self) -> bool {
-        !self.linked.is_empty()
+        self.linked > 0
     }
 
     /// Returns true if an issue is parked.
@@ -114,46 +113,26 @@ impl AttributeIndex {
         self.parked.contains(&position)
     }
 
-    /// Returns the positions of the issues with links in order.
-    pub(super) fn linked(&self) -> impl Iterator<Item = usize> {
-        self.linked.iter().copied()
-    }
-
     /// Returns the positions of the issues that are parts of others in order.
     pub(super) fn parts(&self) -> impl Iterator<Item = usize> {
         self.parts.iter().copied()
     }
-
-    /// Returns the positions of the issues with a label in order.
-    pub(super) fn with_label(&self, label: &Label) -> impl Iterator<Item = usize> {
-        self.labels.get(label).into_iter().flatten().copied()
-    }
-
-    /// Returns the positions of the issues that are assigned to an agent in order.
-    pub(super) fn assigned_to(&self, agent: &str) -> impl Iterator<Item = usize> {
-        self.assignees.get(agent).into_iter().flatten().copied()
-    }
 }
 
-fn add<T: Ord + Clone>(values: &mut Values<T>, value: &T, position: usize) {
-    match values.get_mut(value) {
-        Some(positions) => drop(positions.insert(position)),
-        None => drop(values.insert(value.clone(), OrdSet::unit(position))),
-    }
+fn add<T: Ord + Clone>(values: &mut Values<T>, value: &T) {
+    *values.entry(value.clone()).or_default() += 1;
 }
 
-fn remove<T: Ord + Clone>(values: &mut Values<T>, value: &T, position: usize) {
-    if let Some(positions) = values.get_mut(value) {
-        positions.remove(&position);
-        if positions.is_empty() {
-            values.remove(value);
-        }
+fn remove<T: Ord + Clone>(values: &mut Values<T>, value: &T) {
+    let left = values.get(value).map_or(0, |count| count - 1);
+    match left {
+        0 => drop(values.remove(value)),
+        left => drop(values.insert(value.clone(), left)),
     }
 }
 
 fn most_common<T: Ord>(values: &Values<T>, most: usize) -> Vec<&T> {
-    let mut common: Vec<_> =
-        values.iter().map(|(value, positions)| (Reverse(positions.len()), value)).collect();
+    let mut common: Vec<_> = values.iter().map(|(value, count)| (Reverse(*count), value)).collect();
     common.sort_unstable();
     common.truncate(most);
     let mut values: Vec<_> = common.into_iter().map(|(_, value)| value).collect();

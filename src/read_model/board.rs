@@ -5,8 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
-use super::text_search::TextSearch;
-use crate::domain::{Query, Status, Timestamp};
+use crate::domain::{Status, Timestamp};
 
 /// A column of the board.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,7 +21,7 @@ pub struct Column {
 }
 
 impl ReadView<'_> {
-    /// Returns a column for each status, with the issues that match a query, and at most `most` cards each.
+    /// Returns a column for each status, with the issues that it shows, and at most `most` cards each.
     ///
     /// Waiting issues are sorted in the order in which they are claimed, with those that must wait last;
     /// claimed ones by claim time and ended ones by last change, with the newest first.
@@ -30,11 +29,13 @@ impl ReadView<'_> {
         &self,
         now: Timestamp,
         most: impl Fn(Status) -> usize,
-        query: &Query,
+        shows: impl Fn(&IssueSummary) -> bool,
     ) -> Vec<Column> {
-        let found = self.by_status(query);
         let is_ready = self.ready(now);
-        let columns = Status::ALL.iter().zip(found).map(|(&status, (total, found))| {
+        let columns = Status::ALL.iter().map(|&status| {
+            let found: Vec<usize> =
+                self.in_status(status).filter(|at| shows(&self.summaries()[*at])).collect();
+            let total = found.len();
             let rows = &self.index.rows;
             let old_claims = found.iter().filter(|&&at| rows[at].has_old_claim_at(now)).count();
             let summary = |position: usize| -> &IssueSummary { &self.summaries()[position] };
@@ -49,7 +50,7 @@ impl ReadView<'_> {
             } else {
                 first(found, most, |at| {
                     let must_wait = match status {
-                        Status::Created => !is_ready.contains(at),
+                        Status::Created => !is_ready.contains(&at),
                         _ => is_parked(at),
                     };
                     (must_wait, rows[at].priority, at)
@@ -58,28 +59,6 @@ impl ReadView<'_> {
             Column { status, total, old_claims, cards }
         });
         columns.collect()
-    }
-
-    /// Returns for each status how many issues match a query, and their positions in the order of filing.
-    fn by_status(&self, query: &Query) -> Vec<(usize, Vec<usize>)> {
-        if query.condition.is_empty() && query.classification.is_none() {
-            let found = Status::ALL
-                .iter()
-                .map(|&status| (self.counts().in_status(status), self.in_status(status).collect()));
-            return found.collect();
-        }
-        let search = TextSearch::new(&query.condition, self);
-        let matching = self.matching(query, &search);
-        let mut found = vec![(0, Vec::new()); Status::ALL.len()];
-        for (position, row) in self.index.rows.iter().enumerate() {
-            let is_of_kind = query.classification.is_none_or(|kind| kind == row.classification);
-            if is_of_kind && matching.has(position) {
-                let (total, positions) = &mut found[row.status as usize];
-                *total += 1;
-                positions.push(position);
-            }
-        }
-        found
     }
 }
 

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::agent_interner::Name;
-use super::find::Sorting;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use crate::domain::{ActionKind, Timestamp};
@@ -72,9 +71,8 @@ impl ReadView<'_> {
     /// Returns the claims of each agent that last, and those that ended at `since` or later.
     pub fn work_since(&self, since: Timestamp) -> WorkByAgent {
         // The clocks of several machines stamp the entries, so this is a filter and no proof.
-        let changed = self.in_order(Sorting::default());
-        let changed = changed.take_while(|at| self.summaries()[*at].modified_at >= since);
-        let mut positions: Vec<usize> = changed.chain(self.index.agents.held()).collect();
+        let mut positions: Vec<usize> =
+            self.changed_since(since).chain(self.index.agents.held()).collect();
         positions.sort_unstable();
         positions.dedup();
         let spans = positions.into_iter().flat_map(|at| spans_of(at, &self.summaries()[at]));

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::find::Sorting;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use crate::domain::text::shortened;
@@ -103,14 +102,13 @@ impl Digest {
         let me = agent.map(AgentName::as_str);
         let name = me.and_then(|me| view.names().find(me));
         let ready = view.ready(now);
-        let latest = view.in_order(Sorting::default()).map(|at| &view.summaries()[at]);
-        for summary in latest.take_while(|summary| summary.modified_at >= since) {
+        for summary in view.changed_since(since).map(|at| &view.summaries()[at]) {
             if summary.status.has_ended() && summary.in_status_since() >= since {
                 found.ended.push((Reverse(summary.in_status_since()), summary));
             }
         }
         for (at, summary) in view.open() {
-            let is_ready = ready.contains(at);
+            let is_ready = ready.contains(&at);
             let is_parked = summary.is_open_and_parked_at(now);
             found.ready += usize::from(is_ready);
             found.parked += usize::from(is_parked);

@@ -1,4 +1,4 @@
-//! The read model for pages, searches and reports: lists, boards, agents and statistics of all issues.
+//! The read model for pages and reports: boards, agents, findings and statistics of all issues.
 //!
 //! A store returns single issues and the orders in which they are claimed. Pages over all issues would read all of
 //! them each time. The read model keeps what they need of each issue in the memory of the process that serves pages.
@@ -11,31 +11,23 @@ mod agents;
 mod attribute_index;
 mod blocking_graph;
 mod board;
-mod candidates;
 mod chunked;
 mod claim_spans;
 mod digest;
-mod find;
 mod finding;
 mod findings;
 mod findings_cache;
-mod mentions;
-mod positions;
 mod projection;
 mod read_view;
 mod relations;
 mod rows;
-mod signatures;
 mod sketch;
-mod sort_index;
 pub mod stats;
 mod status_timeline;
-mod subject;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod text_facts;
-mod text_search;
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
@@ -53,13 +45,10 @@ pub use board::Column;
 pub use chunked::Chunked;
 pub use claim_spans::{AgentWork, ClaimSpan, WorkByAgent, WorkRecord};
 pub use digest::{Digest, Row as DigestRow, Rows as DigestRows};
-pub use find::{Listing, MAX_FOUND, Sorting};
 pub use finding::{Finding, FindingKind, Findings, FoundIssue, MAX_KEPT};
-pub use mentions::Mentions;
 pub use projection::Projection;
 pub use read_view::ReadView;
 pub use relations::Relation;
-pub use sort_index::{Direction, SortKey};
 pub use status_timeline::{StatusChange, StatusTimeline};
 pub use summary::{ClaimInfo, HistoryAction, IssueSummary};
 
@@ -81,8 +70,6 @@ struct Shared {
     current: RwLock<Arc<Projection>>,
     /// Held during an update, so that readers wait for it instead of repeating it.
     updates: Arc<Mutex<()>>,
-    /// An earlier read model with a part that its reader had to build, for the next update.
-    built: std::sync::Mutex<Option<Arc<Projection>>>,
 }
 
 impl Shared {
@@ -94,29 +81,9 @@ impl Shared {
     fn update(&self, issues: &IndexedIssues) -> Arc<Projection> {
         let mut next = Projection::clone(&self.current());
         next.follow(issues);
-        let built = self.built.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(earlier) = built {
-            next.adopt(&earlier, issues);
-        }
         let next = Arc::new(next);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&next);
         next
-    }
-
-    /// Runs a closure on a view of a read model. Keeps for the next update what had to be built for that.
-    fn view_with<T>(
-        &self,
-        projection: &Arc<Projection>,
-        issues: IndexedIssues,
-        visit: impl FnOnce(&ReadView<'_>) -> T,
-    ) -> T {
-        let before = projection.built();
-        let found = visit(&ReadView::new(projection, issues));
-        if projection.built() > before {
-            let built = Some(Arc::clone(projection));
-            *self.built.lock().unwrap_or_else(PoisonError::into_inner) = built;
-        }
-        found
     }
 }
 
@@ -148,11 +115,10 @@ impl ReadModel {
     ) -> Result<T, StoreError> {
         let readers = Arc::clone(&self.readers).acquire_owned().await;
         let (projection, issues) = self.follow().await?;
-        let shared = Arc::clone(&self.shared);
         let found = spawn_blocking(move || {
             // Held to the end, even if the caller is gone.
             let _reader = readers;
-            shared.view_with(&projection, issues, visit)
+            visit(&ReadView::new(&projection, issues))
         });
         found.await.map_err(|error| resume_unwind(error.into_panic()))
     }

@@ -8,8 +8,6 @@ use super::attribute_index::AttributeIndex;
 use super::chunked::Chunked;
 use super::findings_cache::FindingsCache;
 use super::rows::Row;
-use super::signatures::Signatures;
-use super::sort_index::SortIndex;
 use super::status_timeline::{StatusChanges, status_changes};
 use super::summary::IssueSummary;
 use crate::domain::{Counts, Status};
@@ -30,8 +28,6 @@ pub struct Projection {
     pub(super) names: Arc<Names>,
     pub(super) agents: AgentIndex,
     pub(super) attributes: AttributeIndex,
-    pub(super) sort_index: SortIndex,
-    pub(super) signatures: Signatures,
     pub(super) findings: FindingsCache,
 }
 
@@ -39,11 +35,6 @@ impl Projection {
     /// Returns true if this is the read model of a state of the store.
     pub(super) fn is_of(&self, issues: &IndexedIssues) -> bool {
         issues.revision() == self.revision
-    }
-
-    /// Returns how many of the parts that are built on demand are there.
-    pub(super) fn built(&self) -> usize {
-        self.sort_index.built() + usize::from(self.signatures.are_built())
     }
 
     /// Updates the read model to a state of the store.
@@ -71,7 +62,6 @@ impl Projection {
         for &(position, revision) in &changed {
             let issue = issues.at(position);
             let summary = Arc::new(IssueSummary::of(&issue, Arc::make_mut(&mut self.names)));
-            self.signatures.set(position, &issue);
             let former = self.summaries.get(position).cloned();
             knows_last &= self.agents.replace(position, former.as_deref(), &summary);
             if let Some(former) = &former {
@@ -93,28 +83,10 @@ impl Projection {
         if !knows_last {
             self.agents.find_last(&self.summaries);
         }
-        let changed: Vec<usize> = changed.into_iter().map(|(position, _)| position).collect();
-        self.sort_index.follow(&changed, &self.summaries, &self.names);
         let mut counts = [0; Status::ALL.len()];
         self.rows.iter().for_each(|row| counts[row.status as usize] += 1);
         self.counts = Counts::of(|status| counts[status as usize]);
         self.revision = issues.revision();
-    }
-
-    /// Takes over what a reader of an earlier state built on demand meanwhile, brought up to date.
-    pub(super) fn adopt(&mut self, earlier: &Self, issues: &IndexedIssues) {
-        if earlier.summaries.len() > self.summaries.len() {
-            return;
-        }
-        let changed = changed(earlier.revisions.iter().copied(), self.revisions.iter().copied());
-        let changed: Vec<usize> = changed.into_iter().map(|(position, _)| position).collect();
-        let mut sort_index = earlier.sort_index.clone();
-        sort_index.follow(&changed, &self.summaries, &self.names);
-        self.sort_index.fill_from(sort_index);
-        if earlier.signatures.are_built() && !self.signatures.are_built() {
-            self.signatures = earlier.signatures.clone();
-            changed.iter().for_each(|&at| self.signatures.set(at, &issues.at(at)));
-        }
     }
 }
 

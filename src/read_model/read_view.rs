@@ -1,11 +1,11 @@
 //! A view of the read model at one state of the store.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::agent_interner::Names;
 use super::attribute_index::AttributeIndex;
 use super::chunked::Chunked;
-use super::positions::Positions;
 use super::projection::Projection;
 use super::status_timeline::StatusTimeline;
 use super::summary::IssueSummary;
@@ -64,16 +64,21 @@ impl<'a> ReadView<'a> {
 
     /// Returns the issues that some agent could claim for work at a time: they are created and not parked, and no
     /// blocker and no part of them is open.
-    pub(super) fn ready(&self, now: Timestamp) -> Positions {
+    pub(super) fn ready(&self, now: Timestamp) -> HashSet<usize> {
         let created = self.in_status(Status::Created);
-        let ready = created.filter(|at| self.issues.is_ready(&self.issue(*at), now));
-        Positions::of(self.summaries().len(), ready)
+        created.filter(|at| self.issues.is_ready(&self.issue(*at), now)).collect()
     }
 
     /// Returns the positions of the issues in a status, in the order of filing.
     pub(super) fn in_status(&self, status: Status) -> impl Iterator<Item = usize> {
         let rows = self.index.rows.iter().enumerate();
         rows.filter(move |(_, row)| row.status == status).map(|(position, _)| position)
+    }
+
+    /// Returns the positions of the issues that changed at a time or later, in the order of filing.
+    pub(super) fn changed_since(&self, since: Timestamp) -> impl Iterator<Item = usize> {
+        let rows = self.index.rows.iter().enumerate();
+        rows.filter(move |(_, row)| row.modified_at >= since).map(|(position, _)| position)
     }
 
     /// Returns the open issues in the order of filing, each with its position.

@@ -1,13 +1,11 @@
 //! The summary of one issue, kept in memory.
 
-use std::borrow::Cow;
-
 use super::agent_interner::{Name, Names};
 use super::text_facts::TextFacts;
 use crate::domain::thresholds::is_old_claim;
 use crate::domain::{ActionKind, Attributes, Classification, Issue, IssueId, Status, Timestamp};
 
-/// The parts of an issue that are needed to find, sort, count and list it.
+/// The parts of an issue that are needed to show and count it.
 #[derive(Clone, Debug)]
 pub struct IssueSummary {
     /// The id.
@@ -126,13 +124,5 @@ impl IssueSummary {
     pub fn in_status_since(&self) -> Timestamp {
         let leads = |action: &&HistoryAction| action.status == Some(self.status);
         self.actions.iter().rfind(leads).map_or(self.created_at, |action| action.at)
-    }
-
-    /// Returns the form of the title that is used for sorting.
-    pub(super) fn title_key(&self) -> Cow<'_, str> {
-        if self.title.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
-            return Cow::Borrowed(&self.title);
-        }
-        Cow::Owned(self.title.to_lowercase())
     }
 }

@@ -1,7 +1,5 @@
 //! The data of the pages as JSON.
 
-use std::sync::Arc;
-
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
@@ -13,18 +11,19 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::WebState;
 use super::etag;
-use super::lookup::{find, resolve};
+use super::listing::Listing;
+use super::lookup::find;
 use super::pages::error::{ErrorJson, WebError};
 use super::pages::list::PAGE_SIZE;
 use super::query::{ListQuery, Parameters, finding_kind, stats_range};
 use crate::domain::WithClaim;
-use crate::domain::{AgentName, Issue, IssueId, Status, Timestamp};
+use crate::domain::{AgentName, Issue, IssueId, MatchCounts, Status, Timestamp};
 use crate::field_selection::FieldSelection;
 use crate::hooks::HookTexts;
-use crate::query_language::SavedQueries;
+use crate::query_language::NoMatch;
+use crate::read_model::FindingKind;
 use crate::read_model::MAX_KEPT;
 use crate::read_model::stats::Stats;
-use crate::read_model::{FindingKind, ReadView};
 use crate::triage::{Reader, TriageReport};
 
 pub(super) const JSON: &str = "application/json";
@@ -66,35 +65,22 @@ pub(super) async fn issues(
     request: HeaderMap,
 ) -> Result<Response, ErrorJson> {
     let query = ListQuery::parse_request(query.as_deref())?;
-    let now = state.tracker.now();
-    let saved = Arc::clone(&state.project.queries);
-    let json = state.read_model.read(move |view| list(&query, view, &saved, now)).await??;
-    Ok(etag::respond(&request, JSON, json))
-}
-
-fn list(
-    query: &ListQuery,
-    view: &ReadView<'_>,
-    saved: &SavedQueries,
-    now: Timestamp,
-) -> Result<Vec<u8>, WebError> {
-    let resolved = resolve(query, view, saved, now)??;
-    let narrowed = resolved.search.narrow(resolved.base.clone());
-    let listing = view.list_with_counts(&narrowed, resolved.order, query.page, PAGE_SIZE);
-    let is_searched = listing.total == 0 && !resolved.search.is_empty();
-    let issues: Vec<_> = listing.positions.iter().map(|&at| view.issue(at)).collect();
-    let count = |status: &Status| (status.as_str(), listing.counts.in_status(*status));
+    let listing = Listing::find(&state, &query, PAGE_SIZE).await??;
+    let MatchCounts { counts, are_exact } = listing.counts();
+    let count = |status: &Status| (status.as_str(), counts.in_status(*status));
+    let issues = listing.found.issues.iter();
     let list = List {
-        total: listing.total,
-        is_exact: listing.is_exact,
-        page: listing.page,
-        pages: listing.pages(PAGE_SIZE),
+        total: listing.found.total,
+        is_exact: listing.found.is_exact,
+        page: listing.number,
+        pages: listing.pages(),
         counts: Status::ALL.iter().map(count).collect(),
-        has_exact_counts: listing.has_exact_counts,
-        nothing: is_searched.then(|| resolved.no_match(view).to_string()),
-        issues: issues.iter().map(|issue| listed(issue, query.fields.as_ref())).collect(),
+        has_exact_counts: are_exact,
+        nothing: listing.nothing.as_ref().map(NoMatch::to_string),
+        issues: issues.map(|issue| listed(issue, query.fields.as_ref())).collect(),
     };
-    Ok(serde_json::to_vec(&list).expect("issues can always be serialized"))
+    let json = serde_json::to_vec(&list).expect("issues can always be serialized");
+    Ok(etag::respond(&request, JSON, json))
 }
 
 fn listed<'a>(issue: &'a Issue, fields: Option<&FieldSelection>) -> ListedIssue<'a> {

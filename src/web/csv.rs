@@ -7,13 +7,11 @@ use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 
 use super::WebState;
-use super::lookup::resolve;
-use super::pages::error::{ErrorJson, WebError};
+use super::listing::Listing;
+use super::pages::error::ErrorJson;
 use super::query::ListQuery;
-use crate::domain::{Issue, Timestamp};
+use crate::domain::{Issue, Page};
 use crate::interchange::{self, FileFormat};
-use crate::query_language::SavedQueries;
-use crate::read_model::ReadView;
 
 /// How many issues one answer has at most; the parameter `page` asks for the next ones.
 pub(super) const MAX_ROWS: usize = 10_000;
@@ -30,39 +28,30 @@ pub(super) async fn issues(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ErrorJson> {
     let query = ListQuery::parse_request(query.as_deref())?;
-    let now = state.tracker.now();
-    let saved = Arc::clone(&state.project.queries);
-    let listed = state.read_model.read(move |view| list(&query, view, &saved, now));
-    let (csv, total) = listed.await??;
+    let listing = Listing::find(&state, &query, MAX_ROWS).await??;
+    let Page { issues, total, .. } = listing.found;
     let headers = [
         (header::CONTENT_TYPE, MEDIA_TYPE.to_owned()),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"issues.csv\"".to_owned()),
         (header::CACHE_CONTROL, "no-cache".to_owned()),
         (TOTAL, total.to_string()),
     ];
-    Ok((headers, csv).into_response())
+    Ok((headers, csv(issues)).into_response())
 }
 
-fn list(
-    query: &ListQuery,
-    view: &ReadView<'_>,
-    saved: &SavedQueries,
-    now: Timestamp,
-) -> Result<(Vec<u8>, usize), WebError> {
-    let resolved = resolve(query, view, saved, now)??;
-    let narrowed = resolved.search.narrow(resolved.base);
-    let listing = view.list_with_counts(&narrowed, resolved.order, query.page, MAX_ROWS);
+fn csv(mut issues: Vec<Arc<Issue>>) -> Vec<u8> {
     let mut left_bytes = MAX_BYTES;
-    let issues = listing.positions.iter().map(|&at| view.issue(at)).take_while(|issue| {
+    let fits = |issue: &&Arc<Issue>| {
         let is_left = left_bytes > 0;
         left_bytes = left_bytes.saturating_sub(length(issue));
         is_left
-    });
-    let issues: Vec<_> = issues.collect();
+    };
+    let fitting = issues.iter().take_while(fits).count();
+    issues.truncate(fitting);
     let mut csv = Vec::new();
     interchange::write(&issues, FileFormat::Csv, &mut csv, &|| ())
         .expect("writing to memory cannot fail");
-    Ok((csv, listing.total))
+    csv
 }
 
 /// Returns the length of the texts of an issue, in bytes.

@@ -1,17 +1,12 @@
 //! Finds the issue that a path names, and suggests others if there is none.
 
-use std::convert::Infallible;
-use std::future::ready;
 use std::sync::Arc;
 
-use futures::FutureExt;
 use strsim::levenshtein;
 
 use super::pages::error::WebError;
-use super::query::ListQuery;
-use crate::domain::{DomainError, Issue, IssueRef, Query, Timestamp};
-use crate::query_language::{NoMatch, ParsedQuery, QueryError, SavedQueries};
-use crate::read_model::{FoundIssue, IssueSummary, ReadView, Sorting};
+use crate::domain::{DomainError, Issue, IssueRef};
+use crate::read_model::{FoundIssue, IssueSummary, ReadView};
 
 /// The most suggestions.
 const MAX_SUGGESTIONS: usize = 5;
@@ -55,44 +50,6 @@ pub(super) fn find(asked: &str, view: &ReadView) -> Result<Found, WebError> {
     })
 }
 
-/// What a query asks for.
-pub(super) struct Resolved {
-    /// The query without the search.
-    pub base: Query,
-    /// The search.
-    pub search: ParsedQuery,
-    /// The order.
-    pub order: Sorting,
-}
-
-impl Resolved {
-    /// Finds out why no issue matches the search.
-    pub fn no_match(&self, view: &ReadView<'_>) -> NoMatch {
-        let list = |query| ready(Ok::<_, Infallible>(view.list(&query)));
-        let why = NoMatch::explain(&self.search, &self.base, list);
-        let Ok(why) = why.now_or_never().expect("nothing in it waits");
-        why
-    }
-}
-
-/// Resolves a query at a time.
-///
-/// # Errors
-///
-/// The error of [`find`] for the parent. An error in the search is the inner `Result`.
-pub(super) fn resolve(
-    query: &ListQuery,
-    view: &ReadView<'_>,
-    saved: &SavedQueries,
-    now: Timestamp,
-) -> Result<Result<Resolved, QueryError>, WebError> {
-    let parent = query.parent.as_ref();
-    let parent = parent.map(|parent| find(&parent.to_string(), view)).transpose()?;
-    let base = query.base(parent.map(|found| found.issue.id), now);
-    let search = ParsedQuery::parse(&query.search, saved, now);
-    Ok(search.map(|search| Resolved { base, order: query.sorting(&search), search }))
-}
-
 /// Returns the issues with the most similar ids, the most similar first.
 ///
 /// Compares the first 8 digits only, because people and agents refer to issues by them.
@@ -125,7 +82,7 @@ fn suggestions<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Attributes, Classification, IssueId, Status};
+    use crate::domain::{Attributes, Classification, IssueId, Status, Timestamp};
 
     fn summary(short: &str) -> IssueSummary {
         let time = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();

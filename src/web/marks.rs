@@ -1,7 +1,6 @@
 //! Marks in texts where what was searched for occurs, and finds excerpts with it.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use maud::{Markup, html};
 
@@ -42,14 +41,13 @@ impl Marks {
 
     /// Returns an excerpt of the description or of a comment of an issue with one of the texts that its title lacks;
     /// `None` if there is none.
-    pub fn excerpt(&self, issue: impl FnOnce() -> Arc<Issue>, title: &str) -> Option<String> {
-        let title = title.to_lowercase();
+    pub fn excerpt(&self, issue: &Issue) -> Option<String> {
+        let title = issue.title.to_lowercase();
         let lacking = self.0.iter().filter(|text| !title.contains(text.as_str())).cloned();
         let lacking = Self(lacking.collect());
         if lacking.0.is_empty() {
             return None;
         }
-        let issue = issue();
         let comments = issue.comments.iter().map(|comment| comment.text.as_str());
         let mut texts = std::iter::once(issue.description.as_str()).chain(comments);
         texts.find_map(|text| {
@@ -194,10 +192,10 @@ mod tests {
             ("title needle", "the title", "NEEDLE!", Some("NEEDLE!")),
             ("3f2a9c1e", "", "", None),
         ] {
-            let found = marks(query).excerpt(|| Arc::new(issue(description, comment)), "The title");
+            let found = marks(query).excerpt(&issue(description, comment));
             assert_eq!(found.as_deref(), expected, "{query}");
         }
-        let found = marks("needle").excerpt(|| Arc::new(issue(&long, "")), "The title").unwrap();
+        let found = marks("needle").excerpt(&issue(&long, "")).unwrap();
         assert!(
             found.starts_with("…before") && found.contains("the Needle is here after"),
             "{found}"

@@ -15,6 +15,7 @@ mod etag;
 mod events;
 mod format;
 mod health;
+mod listing;
 mod lookup;
 mod markdown;
 mod marks;

@@ -8,16 +8,15 @@ use std::sync::Arc;
 use super::IndexedIssues;
 use crate::domain::condition::{IdName, LoweredTexts};
 use crate::domain::{
-    Attributes, Classification, Issue, IssueGraph, IssueId, LinkKind, Order, Page, Query, Status,
-    Subject, Timestamp,
+    Attributes, Classification, Counts, Issue, IssueGraph, IssueId, LinkKind, MatchCounts, Order,
+    Page, Query, Status, Subject, Timestamp,
 };
 
 impl IndexedIssues {
     /// Returns one page of the issues that match a query. Looks at every issue.
     pub fn list(&self, query: &Query) -> Page {
         let matches = |issue: &Arc<Issue>| {
-            query.statuses.contains(issue.status)
-                && query.classification.is_none_or(|kind| kind == issue.classification)
+            query.classification.is_none_or(|kind| kind == issue.classification)
                 && (query.condition.is_empty()
                     || query.condition.matches(&self.subject(Arc::clone(issue))))
         };
@@ -27,23 +26,36 @@ impl IndexedIssues {
             Order::Filed => {}
             Order::Priority => matching.sort_by_key(|issue| issue.attributes.effective_priority()),
             Order::Title => matching.sort_by_cached_key(|issue| issue.title.to_lowercase()),
-            Order::LatestActivity | Order::Relevance => {
+            _ => {
                 // Of two that changed at one time, the one that was filed last comes first.
                 matching.reverse();
                 matching.sort_by_key(|issue| Reverse(issue.modified_at));
             }
         }
-        if query.order == Order::Relevance {
-            matching.sort_by_cached_key(|issue| {
+        match query.order {
+            Order::Created => matching.sort_by_key(|issue| Reverse(issue.created_at)),
+            Order::Classification => matching.sort_by_key(|issue| issue.classification),
+            Order::Status => matching.sort_by_key(|issue| issue.status),
+            Order::Holder => matching
+                .sort_by_cached_key(|issue| issue.holder().map(|holder| holder.agent.to_owned())),
+            Order::Relevance => matching.sort_by_cached_key(|issue| {
                 Reverse(query.condition.relevance(&self.subject(Arc::clone(issue))))
-            });
+            }),
+            Order::Filed | Order::Priority | Order::Title | Order::LatestActivity => {}
         }
         if query.reversed {
             matching.reverse();
         }
+        if query.order == Order::Holder {
+            matching.sort_by_key(|issue| issue.holder().is_none());
+        }
+        let counts =
+            Counts::of(|status| matching.iter().filter(|issue| issue.status == status).count());
+        matching.retain(|issue| query.statuses.contains(issue.status));
         let total = matching.len();
         let issues = matching.into_iter().skip(query.skip).take(query.take).collect();
-        Page { total, is_exact: true, issues }
+        let counts = Some(MatchCounts { counts, are_exact: true });
+        Page { total, is_exact: true, issues, counts }
     }
 
     /// Returns an issue of this state as conditions see it.

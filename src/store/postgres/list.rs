@@ -5,7 +5,10 @@ use tokio_postgres::{Client, Row};
 
 use super::connection::{Param, params};
 use super::error::Failure;
-use crate::domain::{Classification, Condition, Order, Query, Status};
+use crate::domain::{
+    Classification, Condition, Counts, MatchCounts, Order, Query, Status, StatusSet,
+};
+use crate::store::sql;
 use crate::store::sql::condition::{
     Dialect, Named, Selection, Value, external_names, is_one_of, seams,
 };
@@ -14,14 +17,14 @@ use crate::store::sql::condition::{
 /// index, so only as many rows are read as the page needs.
 const PAGE: &str = "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.body FROM ( \
     SELECT o.id FROM unnest($1::smallint[]) AS s(status) CROSS JOIN unnest($2::smallint[]) AS k(kind) {ranges} \
-    CROSS JOIN LATERAL (SELECT i.id, i.position, i.priority, i.modified {title} FROM {s}.issues i {join} \
+    CROSS JOIN LATERAL (SELECT i.id, i.position, i.priority, i.modified {sorted_by} FROM {s}.issues i {join} \
     WHERE i.status = s.status AND i.kind = k.kind {condition} ORDER BY {order} {limit}) o \
     ORDER BY {outer} OFFSET $3 LIMIT $4) page \
-    JOIN {s}.issues i ON i.id = page.id JOIN {s}.issue_texts t ON t.id = i.id {joined} ORDER BY {order}";
+    JOIN {s}.issues i ON i.id = page.id JOIN {s}.issue_texts t ON t.id = i.id {join} ORDER BY {order}";
 
 /// One page of the issues that match, each with the number of all that match. Without a page, one row has the number.
 /// At most `{most}` matches are counted: an index has the issues in their usual orders, so the server stops there.
-const SEARCH: &str = "WITH matching AS MATERIALIZED (SELECT {columns} {title} \
+const SEARCH: &str = "WITH matching AS MATERIALIZED (SELECT {columns} {sorted_by} \
     FROM {s}.issues i {joins} WHERE {condition} ORDER BY {inner} LIMIT {most})";
 /// Selects the issues that contain the most of some texts. It examines those that an index finds by one of the rare
 /// texts, and the newest others. OFFSET makes each of them a look-up: otherwise the server reads all issues.
@@ -47,10 +50,12 @@ const NAMED: &str =
 const SAMPLE: &str = "SELECT {counts} FROM (SELECT id FROM {s}.issues ORDER BY modified DESC, position DESC LIMIT {most}) i \
     JOIN {s}.issue_search f ON f.id = i.id";
 
-/// How many matches of a search are counted at least, and how many issues are examined for the best ones.
-const MAX_COUNTED: i64 = 200;
+/// How many matches of a search are counted at least.
+const MAX_COUNTED: i64 = 500;
+/// How many issues are examined for the best ones.
+const MAX_EXAMINED: i64 = 200;
 /// How many of the examined issues may be those with a rare text.
-const MAX_RARE: i64 = MAX_COUNTED / 2;
+const MAX_RARE: i64 = MAX_EXAMINED / 2;
 /// How many issues show which texts are rare.
 const SAMPLED: i64 = 100;
 /// A text is rare if it occurs in no more of the sampled issues.
@@ -58,24 +63,29 @@ const RARE_IN: i64 = SAMPLED / 20;
 /// How many rare texts are looked up.
 const LOOKED_UP: usize = 4;
 
-/// Returns the columns of an order. Equal texts of two states give equal orders.
-fn columns(query: &Query) -> &'static str {
-    match (query.order, query.reversed) {
-        (Order::Filed, false) => "{i}.position, {i}.id",
-        (Order::Filed, true) => "{i}.position DESC, {i}.id DESC",
-        (Order::LatestActivity, false) => "{i}.modified DESC, {i}.position DESC, {i}.id DESC",
-        (Order::LatestActivity, true) => "{i}.modified, {i}.position, {i}.id",
-        (Order::Priority, false) => "{i}.priority, {i}.position, {i}.id",
-        (Order::Priority, true) => "{i}.priority DESC, {i}.position DESC, {i}.id DESC",
-        (Order::Title, false) => "{f}.title, {i}.position, {i}.id",
-        (Order::Relevance, false) => "{r} DESC, {i}.modified DESC, {i}.position DESC, {i}.id DESC",
-        (Order::Relevance, true) => "{r}, {i}.modified, {i}.position, {i}.id",
-        (Order::Title, true) => "{f}.title DESC, {i}.position DESC, {i}.id DESC",
-    }
+/// Returns the columns of the order of a query, for tables of issues, texts of searches and facts.
+fn order(query: &Query, issues: &str, texts: &str, facts: &str) -> String {
+    let columns = sql::order::columns(query, |column| match column {
+        "title" => format!("{texts}.title"),
+        "created" => format!("{facts}.created"),
+        "relevance" => "relevance".to_owned(),
+        _ => format!("{issues}.{column}"),
+    });
+    // Two that were filed in one step have one position.
+    let direction = if columns.ends_with("DESC") { "DESC" } else { "ASC" };
+    format!("{columns}, {issues}.id {direction}")
 }
 
-fn order(query: &Query, issues: &str, texts: &str) -> String {
-    columns(query).replace("{i}", issues).replace("{f}", texts).replace("{r}", "relevance")
+/// Returns the column of an order that no index has, beside those that every order needs.
+fn sorted_by(query: &Query) -> &'static str {
+    match query.order {
+        Order::Title => ", f.title",
+        Order::Created => ", h.created",
+        Order::Classification => ", i.kind",
+        Order::Status => ", i.status",
+        Order::Holder => ", i.holder",
+        Order::Filed | Order::LatestActivity | Order::Priority | Order::Relevance => "",
+    }
 }
 
 /// The statuses, the classifications, and the range of the page.
@@ -120,21 +130,20 @@ pub(super) async fn page(
     schema: &str,
     query: &Query,
 ) -> Result<Vec<Row>, Failure> {
-    let by_title = query.order == Order::Title;
+    let sorted_by = sorted_by(query);
+    let join = search_joined(sorted_by) + &texts_joined(sorted_by);
     let by_priority = matches!(query.order, Order::Filed | Order::Priority);
     let ranges = if by_priority { "CROSS JOIN generate_series(0, 4) AS p(priority)" } else { "" };
     let condition = if by_priority { "AND i.priority = p.priority" } else { "" };
-    let search = "JOIN {s}.issue_search f ON f.id = i.id";
-    let outer = order(query, "o", "o");
+    let outer = order(query, "o", "o", "o");
     let statement = PAGE
         .replace("{ranges}", ranges)
         .replace("{condition}", condition)
-        .replace("{title}", if by_title { ", f.title" } else { "" })
-        .replace("{join}", if by_title { search } else { "" })
-        .replace("{joined}", if by_title { search } else { "" })
-        .replace("{limit}", if by_title { "" } else { "LIMIT $5" })
+        .replace("{sorted_by}", sorted_by)
+        .replace("{join}", &join)
+        .replace("{limit}", if sorted_by.is_empty() { "LIMIT $5" } else { "" })
         .replace("{outer}", &outer)
-        .replace("{order}", &order(query, "i", "f"))
+        .replace("{order}", &order(query, "i", "f", "h"))
         .replace("{s}", schema);
     let limits = Limits::of(query);
     let needed = limits.skip.saturating_add(limits.take);
@@ -144,10 +153,46 @@ pub(super) async fn page(
         (&limits.skip, Type::INT8),
         (&limits.take, Type::INT8),
     ];
-    if !by_title {
+    if sorted_by.is_empty() {
         params.push((&needed, Type::INT8));
     }
     Ok(client.query_typed(&statement, &params).await?)
+}
+
+/// Counts the issues that match a query in each status, regardless of its statuses, if it asks for that and not for the
+/// best matches alone. Of a search for texts, which have to be read, it counts no more than [`MAX_COUNTED`].
+pub(super) async fn count_matches(
+    client: &Client,
+    schema: &str,
+    query: &Query,
+) -> Result<Option<MatchCounts>, Failure> {
+    if !query.counts || query.order == Order::Relevance {
+        return Ok(None);
+    }
+    let all = Query { statuses: StatusSet::ALL, ..query.clone() };
+    let named = named(client, schema, &query.condition).await?;
+    let mut selection = Selection::with(Dialect::Postgres, &named, &[]);
+    let condition =
+        format!("{} AND {}", Limits::of(&all).matches(), selection.matches(&query.condition));
+    let joins = search_joined(&condition) + &texts_joined(&condition);
+    let most = if query.condition.texts().is_empty() { i64::MAX } else { MAX_COUNTED };
+    let most_read = selection.param(Value::Int(most.saturating_add(1)));
+    let statement = format!(
+        "SELECT status, count(*) FROM (SELECT i.status FROM {{s}}.issues i {joins} WHERE {condition} \
+         LIMIT {most_read}) matching GROUP BY status"
+    );
+    let statement = statement.replace("{s}", schema);
+    let rows = client.query_typed(&statement, &params(selection.params())).await?;
+    let mut found = [0; Status::ALL.len()];
+    for row in rows {
+        let (status, count): (i16, i64) = (row.try_get(0)?, row.try_get(1)?);
+        if let Some(slot) = usize::try_from(status).ok().and_then(|at| found.get_mut(at)) {
+            *slot = usize::try_from(count).unwrap_or_default();
+        }
+    }
+    let counts = Counts::of(|status| found[status as usize]);
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    Ok(Some(MatchCounts { counts, are_exact: counts.total() <= most }))
 }
 
 /// One page of a query with a condition: rows, and whether the numbers in them are those of all matches.
@@ -206,15 +251,16 @@ async fn matching(
     let (limits, mut selection) =
         (Limits::of(query), Selection::with(Dialect::Postgres, named, rare));
     let most = limits.skip.saturating_add(limits.take).max(MAX_COUNTED);
-    let title = if query.order == Order::Title { ", f.title" } else { "" };
+    let sorted_by = sorted_by(query);
     let condition = format!("{} AND {}", limits.matches(), selection.matches(&query.condition));
-    let joins = search_joined(&format!("{title} {condition}")) + &texts_joined(&condition);
+    let read = format!("{sorted_by} {condition}");
+    let joins = search_joined(&read) + &texts_joined(&read);
     let statement = SEARCH
-        .replace("{title}", title)
+        .replace("{sorted_by}", sorted_by)
         .replace("{joins}", &joins)
         .replace("{condition}", &condition)
         .replace("{most}", &selection.param(Value::Int(most.saturating_add(1))))
-        .replace("{inner}", &order(query, "i", "f"));
+        .replace("{inner}", &order(query, "i", "f", "h"));
     let rows = page_of(client, schema, query, statement, "0", selection).await?;
     let total = counted(&rows, 5)?;
     Ok(Found { rows, total: total.min(most), is_exact: total <= most })
@@ -248,10 +294,10 @@ async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Fai
         .replace("{count}", &selection.count(texts))
         .replace("{at_least}", &selection.param(Value::Int(at_least)))
         .replace("{most_rare}", &selection.param(Value::Int(MAX_RARE)))
-        .replace("{most}", &selection.param(Value::Int(MAX_COUNTED)));
+        .replace("{most}", &selection.param(Value::Int(MAX_EXAMINED)));
     let examined = "(SELECT count(*) FROM newest) + (SELECT count(*) FROM rare)";
     let rows = page_of(client, schema, query, statement, examined, selection).await?;
-    Ok(Found { total: counted(&rows, 5)?, is_exact: counted(&rows, 6)? < MAX_COUNTED, rows })
+    Ok(Found { total: counted(&rows, 5)?, is_exact: counted(&rows, 6)? < MAX_EXAMINED, rows })
 }
 
 /// Returns the rarest of some texts. An index finds the issues with one of them without reading many others.
@@ -309,7 +355,7 @@ async fn page_of(
         .replace("{examined}", examined)
         .replace("{skip}", &selection.param(Value::Int(limits.skip)))
         .replace("{take}", &selection.param(Value::Int(limits.take)))
-        .replace("{outer}", &order(query, "o", "o"))
+        .replace("{outer}", &order(query, "o", "o", "o"))
         .replace("{s}", schema);
     Ok(client.query_typed(&statement, &params(selection.params())).await?)
 }

@@ -13,8 +13,10 @@ use super::list;
 use super::numbering::{self, position};
 use super::rows::{Rows, StoredRow};
 use crate::domain::{
-    Counts, DomainError, Issue, IssueId, IssueRef, Order, Page, Query, Status, Timestamp,
+    Counts, DomainError, Issue, IssueId, IssueRef, MatchCounts, Order, Page, Query, Status,
+    Timestamp,
 };
+use crate::store::sql;
 use crate::store::sql::condition::bounds;
 use crate::store::sql::rows::{SLOTS_OF_STATUS, storable};
 use crate::store::{Events, NumberedEvent, State, Subset, event_format};
@@ -41,25 +43,40 @@ pub(super) async fn get(database: &Database, reference: &IssueRef) -> Result<Arc
 pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Failure> {
     let (connection, schema) = (database.connection().await?, database.quoted_schema());
     if query.condition.is_empty() && query.order != Order::Relevance {
-        let (rows, counts) = tokio::try_join!(
+        let (rows, slots) = tokio::try_join!(
             biased;
             list::page(&connection, &schema, query),
             slots(&connection, database),
         )?;
-        let is_counted = |slot: &usize| {
-            let (status, kind) = (slot / SLOTS_OF_STATUS, slot % SLOTS_OF_STATUS);
-            query.statuses.iter().any(|wanted| wanted as usize == status)
-                && query.classification.is_none_or(|wanted| wanted as usize == kind)
-        };
-        let total = (0..counts.len()).filter(is_counted).map(|slot| counts[slot]).sum();
-        return Ok(Page { total, is_exact: true, issues: issues(&rows)? });
+        let counts = sql::rows::counts(&slots, query.classification);
+        return Ok(Page {
+            total: counts.in_statuses(query.statuses),
+            is_exact: true,
+            issues: issues(&rows)?,
+            counts: Some(MatchCounts { counts, are_exact: true }),
+        });
     }
-    let found = list::search(&connection, &schema, query).await?;
+    let (found, counts) = tokio::try_join!(
+        biased;
+        list::search(&connection, &schema, query),
+        list::count_matches(&connection, &schema, query),
+    )?;
     let has_page = |row: &&Row| row.try_get::<_, Option<Uuid>>(0).is_ok_and(|id| id.is_some());
     let issues = found.rows.iter().filter(has_page).map(|row| Ok(StoredRow::read(row)?.issue));
     let issues = issues.collect::<Result<_, Failure>>()?;
     let total = usize::try_from(found.total).unwrap_or_default();
-    Ok(Page { total, is_exact: found.is_exact, issues })
+    Ok(match counts {
+        Some(MatchCounts { counts, are_exact: true }) => {
+            let total = counts.in_statuses(query.statuses);
+            Page {
+                total,
+                is_exact: true,
+                issues,
+                counts: Some(MatchCounts { counts, are_exact: true }),
+            }
+        }
+        counts => Page { total, is_exact: found.is_exact, issues, counts },
+    })
 }
 
 fn issues(rows: &[Row]) -> Result<Vec<Arc<Issue>>, Failure> {

@@ -116,6 +116,11 @@ impl Selection {
         format!("{sign}{}", self.params.len())
     }
 
+    /// Adds a number as a parameter, and returns its place in the statement.
+    pub fn number(&mut self, number: usize) -> String {
+        self.param(Value::Int(i64::try_from(number).unwrap_or(i64::MAX)))
+    }
+
     /// Returns the parameters.
     pub fn params(&self) -> &[Value] {
         &self.params

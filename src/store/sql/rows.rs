@@ -1,6 +1,6 @@
 //! What stands in the columns of a database about an issue, beside its text.
 
-use crate::domain::{ActionKind, Classification, HistoryEntry, Issue, Label, Status};
+use crate::domain::{ActionKind, Classification, Counts, HistoryEntry, Issue, Label, Status};
 
 /// What separates several texts in one value. No name contains it.
 pub(in crate::store) const SEPARATOR: &str = "\u{1}";
@@ -12,6 +12,15 @@ pub(in crate::store) const SLOTS: usize = Status::ALL.len() * SLOTS_OF_STATUS;
 /// Returns the number of the slot of an issue: its status and its classification.
 pub(in crate::store) fn slot(issue: &Issue) -> i16 {
     issue.status as i16 * SLOTS_OF_STATUS as i16 + issue.classification as i16
+}
+
+/// Returns how many issues of a classification, or of all, are in each status, by the numbers in all slots.
+pub(in crate::store) fn counts(slots: &[usize], kind: Option<Classification>) -> Counts {
+    Counts::of(|status| {
+        let slots = slots.iter().skip(status as usize * SLOTS_OF_STATUS).take(SLOTS_OF_STATUS);
+        let is_wanted = |at: usize| kind.is_none_or(|kind| kind as usize == at);
+        slots.enumerate().filter(|(at, _)| is_wanted(*at)).map(|(_, count)| count).sum()
+    })
 }
 
 /// Returns a text that every database can store and compare: without the character NUL.

@@ -154,6 +154,8 @@ impl Database {
             // Another process may have made it meanwhile.
             let found = if version(&connection)? == 0 { self.fill(&connection)? } else { None };
             connection.execute_batch("COMMIT")?;
+            // A large issues.json makes a long log. If that cannot be moved now, a later change does it.
+            let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
             sync_names(fs, &paths)?;
             if let Some(file) = found {
                 let position = EventPosition::default();

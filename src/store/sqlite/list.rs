@@ -1,18 +1,23 @@
 //! Lists: one page of the issues that match a query.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::{Connection, ToSql};
+use rusqlite::{Connection, Row, ToSql};
 
 use super::error::Failure;
 use super::queue::{COLUMNS, StoredRow};
 use super::read::{array, id_value, slots};
-use crate::domain::{Classification, Condition, Issue, Order, Page, Query, Status};
+use crate::domain::{
+    Classification, Condition, Counts, Issue, MatchCounts, Order, Page, Query, Status, StatusSet,
+};
+use crate::store::sql;
 use crate::store::sql::condition::{Dialect, Selection, Value, is_one_of, trigrams};
-use crate::store::sql::rows::{SLOTS, SLOTS_OF_STATUS};
 
-/// How many matches of a search are counted at least, and how many issues are examined for the best ones.
-const MAX_COUNTED: usize = 200;
+/// How many matches of a search are counted at least.
+const MAX_COUNTED: usize = 500;
+/// How many issues are examined for the best ones.
+const MAX_EXAMINED: usize = 200;
 /// A text that the index finds in more issues is looked for in the order of the list, where it soon is found.
 const MAX_INDEXED: i64 = 5_000;
 /// A text that the index finds in more issues says little about which ones are the best.
@@ -25,20 +30,52 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page, Failu
     if query.order == Order::Relevance {
         return best(connection, query);
     }
-    let is_plain = query.condition.is_empty();
     let most = query.skip.saturating_add(query.take);
-    let (keys, total, is_exact) = if is_plain && query.order != Order::Title {
-        let keys = in_order(connection, query, most)?;
-        (keys, counted(connection, query)?, true)
+    let counts = if query.condition.is_empty() {
+        let counts = sql::rows::counts(&slots(connection)?, query.classification);
+        Some(MatchCounts { counts, are_exact: true })
+    } else if query.counts {
+        Some(count_matches(connection, query)?)
     } else {
-        let most = if is_plain { usize::MAX } else { most.max(MAX_COUNTED) };
-        let keys = matching(connection, query, most.saturating_add(1))?;
-        let found = keys.len();
-        let is_exact = keys.len() <= most;
-        (keys, found.min(most), is_exact)
+        None
+    };
+    let (keys, total, is_exact) = match counts {
+        Some(MatchCounts { counts, are_exact: true }) => {
+            let keys = match (query.condition.is_empty(), query.order) {
+                (true, Order::Filed | Order::LatestActivity | Order::Priority) => {
+                    in_order(connection, query, most)?
+                }
+                _ => matching(connection, query, most)?,
+            };
+            (keys, counts.in_statuses(query.statuses), true)
+        }
+        _ => {
+            let most = most.max(MAX_COUNTED);
+            let keys = matching(connection, query, most.saturating_add(1))?;
+            let found = keys.len();
+            (keys, found.min(most), found <= most)
+        }
     };
     let page = keys.into_iter().skip(query.skip).take(query.take);
-    Ok(Page { total, is_exact, issues: issues(connection, page)? })
+    let counts = counts.filter(|_| query.counts);
+    Ok(Page { total, is_exact, issues: issues(connection, page)?, counts })
+}
+
+/// Counts the issues that match a query in each status, regardless of its statuses. Of a search for texts, which have to
+/// be read, it counts no more than [`MAX_COUNTED`].
+fn count_matches(connection: &Connection, query: &Query) -> Result<MatchCounts, Failure> {
+    let all = Query { statuses: StatusSet::ALL, ..query.clone() };
+    let most = if query.condition.texts().is_empty() { usize::MAX } else { MAX_COUNTED };
+    let (matches, mut selection) = matches(connection, &all, "i.status")?;
+    let most_read = selection.number(most.saturating_add(1));
+    let statement =
+        format!("SELECT status, count(*) FROM ({matches} LIMIT {most_read}) GROUP BY status");
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+    let found: HashMap<i64, i64> =
+        rows(connection, &statement, &selection, read)?.into_iter().collect();
+    let count = |status| found.get(&(status as i64)).copied().unwrap_or_default();
+    let counts = Counts::of(|status| usize::try_from(count(status)).unwrap_or_default());
+    Ok(MatchCounts { counts, are_exact: counts.total() <= most })
 }
 
 /// Returns the issues with these keys.
@@ -59,40 +96,16 @@ fn issues(
     Ok(found)
 }
 
-/// Counts the issues with the statuses and the classification of a query.
-fn counted(connection: &Connection, query: &Query) -> Result<usize, Failure> {
-    let slots = slots(connection)?;
-    let is_wanted = |slot: &usize| {
-        let status = slot / SLOTS_OF_STATUS;
-        let kind = slot % SLOTS_OF_STATUS;
-        query.statuses.iter().any(|wanted| wanted as usize == status)
-            && query.classification.is_none_or(|wanted| wanted as usize == kind)
-    };
-    Ok((0..SLOTS).filter(is_wanted).map(|slot| slots[slot]).sum())
-}
-
-/// Returns the columns of an order, each with the direction, for a table.
+/// Returns the columns of the order of a query, for a table of issues.
 fn order(query: &Query, table: &str) -> String {
-    let columns: &[(&str, bool)] = match query.order {
-        Order::Filed => &[("position", true)],
-        Order::LatestActivity => &[("modified", false), ("position", false)],
-        Order::Priority => &[("priority", true), ("position", true)],
-        Order::Title => &[("title", true), ("position", true)],
-        Order::Relevance => &[("relevance", false), ("modified", false), ("position", false)],
-    };
-    let written = columns.iter().map(|(column, ascends)| {
-        let direction = if *ascends != query.reversed { "ASC" } else { "DESC" };
-        let table = match *column {
-            "title" => "f.",
-            "relevance" => "",
-            _ => table,
-        };
-        format!("{table}{column} {direction}")
-    });
-    written.collect::<Vec<_>>().join(", ")
+    sql::order::columns(query, |column| match column {
+        "title" => "f.title".to_owned(),
+        "relevance" => "relevance".to_owned(),
+        _ => format!("{table}{column}"),
+    })
 }
 
-/// Returns the keys of the first issues with some statuses and a classification. Each status, and in the order of
+/// Returns the keys of the first issues with some statuses and a classification, in an order that an index has. Each status, and in the order of
 /// filing each priority, is one range of an index, so only as many rows are read as the page needs.
 fn in_order(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
@@ -121,7 +134,7 @@ fn in_order(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i
                 .map(|one| range("issues_order", &format!("i.status = {}", one as i16)))
                 .collect()
         }
-        Order::Filed | Order::Title | Order::Relevance => {
+        _ => {
             let both = query.statuses.iter().flat_map(|one| (0..=4).map(move |at| (one, at)));
             both.map(|(one, priority)| {
                 let condition = format!("i.status = {} AND i.priority = {priority}", one as i16);
@@ -135,14 +148,28 @@ fn in_order(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i
     }
     let statement =
         format!("SELECT key FROM ({}) ORDER BY {order} LIMIT ?1", ranges.join(" UNION ALL "));
-    keys(connection, &statement, &[Value::Int(most)])
+    let mut statement = connection.prepare_cached(&statement)?;
+    let found = statement.query_map([most], |row| row.get(0))?;
+    Ok(found.collect::<Result<_, _>>()?)
 }
 
 /// Returns the keys of the first issues that match a query.
+fn matching(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
+    let (matches, mut selection) = matches(connection, query, "i.key")?;
+    let most = selection.number(most);
+    let statement = format!("{matches} ORDER BY {} LIMIT {most}", order(query, "i."));
+    keys(connection, &statement, &selection)
+}
+
+/// Returns the statement that selects a column of the issues that match a query, without an order.
 ///
 /// The order in which the tables are read is fixed where texts are examined: either the issues that the index of
 /// searches finds, or all in the order of the list, which ends with the page.
-fn matching(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
+fn matches(
+    connection: &Connection,
+    query: &Query,
+    column: &str,
+) -> Result<(String, Selection), Failure> {
     let mut selection = Selection::with(Dialect::Sqlite, &[], &[]);
     let mut conditions = of_query(query);
     conditions.push(selection.matches(&query.condition));
@@ -165,12 +192,8 @@ fn matching(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i
         (None, true, Order::LatestActivity) => format!("issues i INDEXED BY issues_recent {texts}"),
         (None, true, _) => format!("issues i {texts}"),
     };
-    let most = selection.param(Value::Int(i64::try_from(most).unwrap_or(i64::MAX)));
-    let statement = format!(
-        "SELECT i.key FROM {tables} WHERE {condition} ORDER BY {} LIMIT {most}",
-        order(query, "i.")
-    );
-    keys(connection, &statement.replace("{s}", "main"), selection.params())
+    let statement = format!("SELECT {column} FROM {tables} WHERE {condition}");
+    Ok((statement.replace("{s}", "main"), selection))
 }
 
 /// Returns the conditions for the statuses and the classification of a query.
@@ -193,9 +216,22 @@ fn found_by_index(connection: &Connection, text: &str, most: i64) -> Result<Opti
     Ok(Some(statement.query_row(rusqlite::params![sequences, most + 1], |row| row.get(0))?))
 }
 
-/// Returns one page of a query for the issues in which the most of some texts occur. Examines the newest issues, and
-/// those that the index finds by a rare text.
+/// Returns one page of a query for the issues in which the most of some texts occur.
 fn best(connection: &Connection, query: &Query) -> Result<Page, Failure> {
+    let all: i64 = connection
+        .prepare_cached("SELECT coalesce(sum(issues), 0) FROM counts")?
+        .query_row([], |row| row.get(0))?;
+    let most = query.skip.saturating_add(query.take).max(MAX_EXAMINED);
+    let keys = best_matches(connection, query, most.saturating_add(1))?;
+    let is_exact = all <= MAX_EXAMINED as i64 && keys.len() <= most;
+    let total = keys.len().min(most);
+    let page = keys.into_iter().skip(query.skip).take(query.take);
+    Ok(Page { total, is_exact, issues: issues(connection, page)?, counts: None })
+}
+
+/// Returns the keys of the issues in which the most of some texts occur. Examines the newest issues, and those that the
+/// index finds by a rare text.
+fn best_matches(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
     let is_wanted = |one: &&Condition| matches!(one, Condition::SomeTexts { .. });
     let conjuncts = query.condition.conjuncts();
     let (texts, at_least) = match conjuncts.iter().find(is_wanted) {
@@ -214,7 +250,7 @@ fn best(connection: &Connection, query: &Query) -> Result<Page, Failure> {
     conditions.push(selection.matches(&Condition::all(others)));
     let others = conditions.join(" AND ");
     let join = if others.contains("f.") { "CROSS JOIN search f ON f.key = i.key" } else { "" };
-    let newest = selection.param(Value::Int(MAX_COUNTED as i64));
+    let newest = selection.number(MAX_EXAMINED);
     let mut candidates = vec![
         format!(
             "SELECT key FROM (SELECT i.key FROM issues i INDEXED BY issues_recent {join} WHERE {others} \
@@ -228,10 +264,8 @@ fn best(connection: &Connection, query: &Query) -> Result<Page, Failure> {
             .push(format!("SELECT rowid FROM search_index WHERE search_index MATCH {sequences}"));
     }
     let count = selection.count(texts);
-    let at_least = selection.param(Value::Int(i64::try_from(at_least).unwrap_or(i64::MAX)));
-    let most = query.skip.saturating_add(query.take).max(MAX_COUNTED);
-    let limit =
-        selection.param(Value::Int(i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX)));
+    let at_least = selection.number(at_least);
+    let limit = selection.number(most);
     let statement = format!(
         "SELECT i.key, {count} AS relevance FROM ({}) c CROSS JOIN issues i ON i.key = c.key \
          CROSS JOIN search f ON f.key = i.key \
@@ -239,25 +273,29 @@ fn best(connection: &Connection, query: &Query) -> Result<Page, Failure> {
         candidates.join(" UNION "),
         order(query, "i.")
     );
-    let keys = keys(connection, &statement.replace("{s}", "main"), selection.params())?;
-    let all: i64 = connection
-        .prepare_cached("SELECT coalesce(sum(issues), 0) FROM counts")?
-        .query_row([], |row| row.get(0))?;
-    let is_exact = keys.len() <= most && all <= MAX_COUNTED as i64;
-    let total = keys.len().min(most);
-    let page = keys.into_iter().skip(query.skip).take(query.take);
-    Ok(Page { total, is_exact, issues: issues(connection, page)? })
+    keys(connection, &statement.replace("{s}", "main"), &selection)
 }
 
 /// Returns the keys that a statement finds.
-fn keys(connection: &Connection, statement: &str, values: &[Value]) -> Result<Vec<i64>, Failure> {
+fn keys(
+    connection: &Connection,
+    statement: &str,
+    selection: &Selection,
+) -> Result<Vec<i64>, Failure> {
+    rows(connection, statement, selection, |row| row.get(0))
+}
+
+/// Returns what a statement finds.
+fn rows<T>(
+    connection: &Connection,
+    statement: &str,
+    selection: &Selection,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, Failure> {
     let mut statement = connection.prepare_cached(statement)?;
-    let mut rows = statement.query(rusqlite::params_from_iter(values.iter().map(bound)))?;
-    let mut keys = Vec::new();
-    while let Some(row) = rows.next()? {
-        keys.push(row.get(0)?);
-    }
-    Ok(keys)
+    let values = selection.params().iter().map(bound);
+    let found = statement.query_map(rusqlite::params_from_iter(values), read)?;
+    Ok(found.collect::<Result<_, _>>()?)
 }
 
 /// Returns a value as the parameter of a statement.

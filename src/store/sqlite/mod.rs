@@ -234,8 +234,7 @@ impl Store for SqliteStore {
     }
 
     fn list(&self, query: Query) -> StoreFuture<'_, Page> {
-        let empty = Page { total: 0, is_exact: true, issues: Vec::new() };
-        self.read(empty, move |connection| list::list(connection, &query))
+        self.read(Page::empty(), move |connection| list::list(connection, &query))
     }
 
     fn counts(&self) -> StoreFuture<'_, Counts> {

@@ -3,18 +3,16 @@
 use maud::{Markup, html};
 
 use super::PageContext;
-use super::attention::Attention;
 use super::chips::Chips;
-use super::error::WebError;
 use super::list_filters::filters;
 use super::{components, icons};
 use crate::domain::text::shortened;
-use crate::domain::{Counts, Status, StatusSet, Timestamp};
+use crate::domain::{Issue, MatchCounts, Order, Page, Status, StatusSet};
 use crate::query_language::{NoMatch, QueryError, SavedQueries};
-use crate::read_model::{Direction, IssueSummary, Listing, MAX_FOUND, ReadView, SortKey, Sorting};
-use crate::web::lookup::resolve;
+use crate::read_model::{IssueSummary, ReadView};
+use crate::web::listing::Listing;
 use crate::web::marks::Marks;
-use crate::web::query::ListQuery;
+use crate::web::query::{ListQuery, Sorting};
 use crate::web::strings::{self, list as text};
 
 /// How many issues a page shows.
@@ -25,96 +23,57 @@ const MAX_SAVED_CHARS: usize = 300;
 
 /// What the page shows.
 pub(super) struct ListView<'a, 'b> {
-    query: &'a ListQuery,
-    listing: Listing,
-    order: Sorting,
-    /// What the search marks in the rows.
-    marks: Marks,
-    saved: &'a SavedQueries,
-    /// What is wrong with the search.
-    mistake: Option<QueryError>,
-    /// Why no issue matches.
-    nothing: Option<NoMatch>,
-    view: &'a ReadView<'b>,
-    now: Timestamp,
-    attention: &'a Attention,
-}
-
-impl<'a, 'b> ListView<'a, 'b> {
-    /// Finds the issues that a query asks for.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`resolve`].
-    pub fn new(
-        view: &'a ReadView<'b>,
-        query: &'a ListQuery,
-        saved: &'a SavedQueries,
-        context: &'a PageContext,
-    ) -> Result<Self, WebError> {
-        let PageContext { now, attention, .. } = context;
-        let now = *now;
-        let base = Self {
-            query,
-            listing: Listing::empty(view.counts()),
-            order: Sorting::default(),
-            marks: Marks::default(),
-            saved,
-            mistake: None,
-            nothing: None,
-            view,
-            now,
-            attention,
-        };
-        let resolved = match resolve(query, view, saved, now)? {
-            Ok(resolved) => resolved,
-            Err(mistake) => return Ok(Self { mistake: Some(mistake), ..base }),
-        };
-        let narrowed = resolved.search.narrow(resolved.base.clone());
-        let listing = view.list_with_counts(&narrowed, resolved.order, query.page, PAGE_SIZE);
-        let is_searched = listing.total == 0 && !resolved.search.is_empty();
-        let nothing = is_searched.then(|| resolved.no_match(view));
-        let marks = Marks::of(&resolved.search.condition());
-        Ok(Self { listing, order: resolved.order, marks, nothing, ..base })
-    }
-
-    /// Returns true if the search is a mistake.
-    pub fn is_mistaken(&self) -> bool {
-        self.mistake.is_some()
-    }
+    pub query: &'a ListQuery,
+    /// What was found, or what is wrong with the search.
+    pub listing: &'a Result<Listing, QueryError>,
+    pub saved: &'a SavedQueries,
+    pub view: &'a ReadView<'b>,
+    pub context: &'a PageContext,
 }
 
 /// Renders the page.
 pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
-    let Listing { positions, total, is_exact, .. } = &view.listing;
+    let is_start = view.query.is_unfiltered() && view.query.page <= 1;
     html! {
         h1.unseen { (strings::ISSUES) }
-        @if view.query.is_unfiltered() && view.listing.page == 1 && *total > 0 { (view.attention.section(has_actions)) }
+        @if is_start && view.view.counts().total() > 0 { (view.context.attention.section(has_actions)) }
         div.bar {
             (saved(view))
             (statuses(view))
             (filters(view.query, view.view, view.saved))
         }
-        @if let Some(mistake) = &view.mistake {
-            section.notice role="alert" {
-                h2 { (strings::errors::INVALID_QUERY) }
-                p { bdi { (mistake.to_string()) } }
+        @match view.listing {
+            Err(mistake) => {
+                section.notice role="alert" {
+                    h2 { (strings::errors::INVALID_QUERY) }
+                    p { bdi { (mistake.to_string()) } }
+                }
             }
-        } @else if positions.is_empty() {
-            (nothing(view))
-        } @else {
-            @if !is_exact { p.notice { (text::too_many(*total)) } }
-            @let chips = Chips { view: view.view, now: view.now, query: view.query.clone() };
-            div.sheet {
-                table.issues role="table" {
-                    caption.unseen { (text::caption(*total, *is_exact)) }
-                    thead role="rowgroup" { (head(view.query, view.order)) }
-                    tbody role="rowgroup" {
-                        @for &position in positions { (row(position, view, &chips)) }
+            Ok(listing) if listing.found.issues.is_empty() => { (nothing(listing, view.view)) }
+            Ok(listing) => {
+                (table(listing, view))
+                (paging(listing, view.query))
+            }
+        }
+    }
+}
+
+fn table(listing: &Listing, view: &ListView) -> Markup {
+    let Page { issues, total, is_exact, .. } = &listing.found;
+    let chips = Chips { view: view.view, now: view.context.now, query: view.query.clone() };
+    let marks = Marks::of(&listing.search.condition());
+    html! {
+        @if !is_exact { p.notice { (text::too_many(*total)) } }
+        div.sheet {
+            table.issues role="table" {
+                caption.unseen { (text::caption(*total, *is_exact)) }
+                thead role="rowgroup" { (head(view.query, listing.order)) }
+                tbody role="rowgroup" {
+                    @for issue in issues {
+                        @if let Some(summary) = view.view.summary(issue.id) { (row(issue, summary, &marks, &chips)) }
                     }
                 }
             }
-            (paging(view))
         }
     }
 }
@@ -144,7 +103,14 @@ fn saved(view: &ListView) -> Markup {
 
 /// Renders the links that choose a status, with the number of issues behind each.
 fn statuses(view: &ListView) -> Markup {
-    let Listing { counts, has_exact_counts, .. } = &view.listing;
+    let all = MatchCounts { counts: view.view.counts(), are_exact: true };
+    let MatchCounts { counts, are_exact } = view.listing.as_ref().map_or(all, Listing::counts);
+    let count = |statuses| match counts.in_statuses(statuses) {
+        count if are_exact => count.to_string(),
+        // Of the best matches only, none is counted.
+        0 => String::new(),
+        count => format!("{count}+"),
+    };
     let link = |statuses: StatusSet, label: Markup, class: Option<String>| {
         let is_current = view.query.statuses == statuses;
         html! {
@@ -152,9 +118,7 @@ fn statuses(view: &ListView) -> Markup {
                 a href={ "/" (view.query.in_statuses(statuses).query_string()) }
                     aria-current=[is_current.then_some("true")]
                 {
-                    (label) " " span.count {
-                        @if *has_exact_counts { (sum(counts, statuses)) } @else { (sum(counts, statuses).min(MAX_FOUND)) "+" }
-                    }
+                    (label) " " span.count { (count(statuses)) }
                 }
             }
         }
@@ -176,25 +140,16 @@ fn statuses(view: &ListView) -> Markup {
     }
 }
 
-fn sum(counts: &Counts, statuses: StatusSet) -> usize {
-    statuses.iter().map(|status| counts.in_status(status)).sum()
-}
-
 fn head(query: &ListQuery, order: Sorting) -> Markup {
     let columns = [
-        (SortKey::Title, strings::ISSUE),
-        (SortKey::Classification, strings::KIND),
-        (SortKey::Status, strings::STATUS),
-        (SortKey::Agent, strings::AGENT),
-        (SortKey::Activity, text::LAST_ACTIVITY),
-        (SortKey::Created, text::CREATED),
+        (Order::Title, strings::ISSUE),
+        (Order::Classification, strings::KIND),
+        (Order::Status, strings::STATUS),
+        (Order::Holder, strings::AGENT),
+        (Order::LatestActivity, text::LAST_ACTIVITY),
+        (Order::Created, text::CREATED),
     ];
-    let sorted = |key| {
-        (order.key == key).then_some(match order.direction {
-            Direction::Ascending => "ascending",
-            Direction::Descending => "descending",
-        })
-    };
+    let sorted = |key| (order.key == key).then(|| order.spoken());
     html! {
         tr role="row" {
             @for (key, name) in columns {
@@ -206,16 +161,16 @@ fn head(query: &ListQuery, order: Sorting) -> Markup {
     }
 }
 
-fn row(position: usize, view: &ListView, chips: &Chips) -> Markup {
-    let summary = &*view.view.summaries()[position];
+fn row(issue: &Issue, summary: &IssueSummary, marks: &Marks, chips: &Chips) -> Markup {
+    let now = chips.now;
     html! {
         tr role="row" id={ "i-" (summary.id) } data-changed=(summary.modified_at.unix_millis()) {
             th.issue role="rowheader" scope="row" {
                 a.title href=(components::issue_path(summary.id)) dir="auto" {
-                    (view.marks.marked(&components::undirected(&summary.title)))
+                    (marks.marked(&components::undirected(&summary.title)))
                 }
-                @if let Some(excerpt) = view.marks.excerpt(|| view.view.issue(position), &summary.title) {
-                    p.excerpt dir="auto" { (view.marks.marked(&components::undirected(&excerpt))) }
+                @if let Some(excerpt) = marks.excerpt(issue) {
+                    p.excerpt dir="auto" { (marks.marked(&components::undirected(&excerpt))) }
                 }
                 p.details {
                     code { (summary.id.short()) }
@@ -228,36 +183,36 @@ fn row(position: usize, view: &ListView, chips: &Chips) -> Markup {
             }
             td.kind role="cell" { (components::kind(summary.classification)) }
             td.status role="cell" { (components::status(summary.status)) }
-            td.who role="cell" { (agent(summary, view)) }
+            td.who role="cell" { (agent(summary, chips)) }
             td.when role="cell" {
                 @if let Some(last) = summary.actions.last() {
                     span.deed dir="auto" {
                         (summary.last_words.as_deref().unwrap_or(strings::agents::did(last.kind)))
                     }
                     " "
-                    (components::ago(last.at, view.now))
+                    (components::ago(last.at, now))
                 } @else {
-                    (components::ago(summary.modified_at, view.now))
+                    (components::ago(summary.modified_at, now))
                 }
             }
             td.filed role="cell" {
-                (components::ago(summary.created_at, view.now))
+                (components::ago(summary.created_at, now))
             }
         }
     }
 }
 
 /// Renders the holder of an issue, or else the last agent that changed it.
-fn agent(summary: &IssueSummary, view: &ListView) -> Markup {
+fn agent(summary: &IssueSummary, chips: &Chips) -> Markup {
     // A long name is cut in its column.
     let name = |name| {
-        let name = components::undirected(view.view.names().text(name));
+        let name = components::undirected(chips.view.names().text(name));
         html! { bdi.agent title=(name) { (name) } }
     };
     html! {
         @if let Some(held) = summary.holder() {
             b { (name(held.agent)) }
-            " " span.since { (components::held_since(held.since, view.now)) }
+            " " span.since { (components::held_since(held.since, chips.now)) }
         } @else if let Some(last) = summary.actions.last() {
             span.quiet { (name(last.agent)) }
         } @else {
@@ -266,10 +221,10 @@ fn agent(summary: &IssueSummary, view: &ListView) -> Markup {
     }
 }
 
-fn nothing(view: &ListView) -> Markup {
+fn nothing(listing: &Listing, view: &ReadView) -> Markup {
     html! {
         section.notice {
-            @if view.view.summaries().is_empty() {
+            @if view.summaries().is_empty() {
                 h2 { (text::EMPTY) }
                 p { (text::FILE_FIRST) }
                 (components::command(text::FILE_COMMAND))
@@ -278,10 +233,10 @@ fn nothing(view: &ListView) -> Markup {
                 p { (text::APPEARS) }
             } @else {
                 h2 { (text::NO_MATCH) }
-                @if let Some(reason) = view.nothing.as_ref().and_then(NoMatch::reason) {
+                @if let Some(reason) = listing.nothing.as_ref().and_then(NoMatch::reason) {
                     p { bdi { (reason) "." } }
                 }
-                @if let Some(nearest) = view.nothing.as_ref().map(|why| &why.nearest).filter(|all| !all.is_empty()) {
+                @if let Some(nearest) = listing.nothing.as_ref().map(|why| &why.nearest).filter(|all| !all.is_empty()) {
                     p { (text::NEAREST) }
                     ul { @for issue in nearest {
                         li { a href=(components::issue_path(issue.id)) dir="auto" { (issue.title) } }
@@ -293,18 +248,18 @@ fn nothing(view: &ListView) -> Markup {
     }
 }
 
-fn paging(view: &ListView) -> Markup {
-    let listing = &view.listing;
-    let first = (listing.page - 1) * PAGE_SIZE + 1;
-    let last = first + listing.positions.len() - 1;
+fn paging(listing: &Listing, query: &ListQuery) -> Markup {
+    let Page { issues, total, is_exact, .. } = &listing.found;
+    let first = (listing.number - 1) * PAGE_SIZE + 1;
+    let last = first + issues.len() - 1;
     let link = |rel: &str, page: usize, label: &str| {
-        html! { a rel=(rel) href={ "/" (view.query.at_page(page).query_string()) } { (label) } }
+        html! { a rel=(rel) href={ "/" (query.at_page(page).query_string()) } { (label) } }
     };
     html! {
         nav.paging aria-label=(text::PAGING) {
-            @if listing.page > 1 { (link("prev", listing.page - 1, text::PREVIOUS)) }
-            span { (text::range(first, last, listing.total, listing.is_exact)) }
-            @if listing.page < listing.pages(PAGE_SIZE) { (link("next", listing.page + 1, text::NEXT)) }
+            @if listing.number > 1 { (link("prev", listing.number - 1, text::PREVIOUS)) }
+            span { (text::range(first, last, *total, *is_exact)) }
+            @if listing.number < listing.pages() { (link("next", listing.number + 1, text::NEXT)) }
         }
     }
 }

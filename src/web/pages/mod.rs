@@ -36,7 +36,7 @@ use self::board::{BoardQuery, BoardView};
 use self::components::undirected;
 use self::error::{ErrorPage, WebError};
 use self::gone_clients::GoneClients;
-use self::issue::{Changes, IssueView};
+use self::issue::{Changes, IssueView, Mentions};
 use self::layout::{Layout, Tab};
 use self::list::ListView;
 use self::response::respond;
@@ -46,6 +46,7 @@ use super::actions::forms::IssueForms;
 use super::actions::person::ActingPerson;
 use super::activity_api::read;
 use super::events::StoreProbe;
+use super::listing::Listing;
 use super::lookup::find;
 use super::projects::{ProjectNumbers, served};
 use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, finding_kind, stats_range};
@@ -84,12 +85,16 @@ type PageResult = Result<Response, ErrorPage>;
 pub(super) async fn issues(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let query = ListQuery::parse(query.as_deref())?;
     let (saved, has_actions) = (Arc::clone(&state.project.queries), state.project.has_actions);
-    page(&state, Tab::Issues, move |view, context| {
-        let list = ListView::new(view, &query, &saved, context)?;
+    // Probed before the issues are read, so that the page cannot miss a change that comes in between.
+    let probe = state.streams.probe().await;
+    let listing = Listing::find(&state, &query, list::PAGE_SIZE).await?;
+    page_since(&state, Tab::Issues, probe, move |view, context| {
+        let (query, listing, saved) = (&query, &listing, &saved);
+        let list = ListView { query, listing, saved, view, context };
         Ok(Page {
             title: strings::ISSUES.to_owned(),
             content: list::content(&list, has_actions),
-            status: if list.is_mistaken() { StatusCode::BAD_REQUEST } else { StatusCode::OK },
+            status: if listing.is_err() { StatusCode::BAD_REQUEST } else { StatusCode::OK },
             json: Some(format!("/api/issues{}", query.query_string())),
             csv: Some(format!("/issues.csv{}", query.at_page(0).query_string())),
             ..Page::default()
@@ -230,13 +235,15 @@ pub(super) async fn issue(
     // Probed before the events are read, so that the page cannot miss an event that comes in between.
     let probe = state.streams.probe().await;
     let changes = Changes::read(&state.tracker, &asked, is_full).await;
+    let mentions = Mentions::find(&state.tracker, &asked).await;
     let forms = state.form_tokens.clone().zip(person);
     let forms = forms.map(|(tokens, person)| IssueForms { tokens, person, done });
     let project = Arc::clone(&state.project);
     page_since(&state, Tab::Issues, probe, move |view, context| {
         let (gone, now, repository) = (&context.gone, context.now, project.repository.as_ref());
         let found = find(&asked, view)?;
-        let view = IssueView { found, changes, gone, view, now, repository, is_full, forms };
+        let view =
+            IssueView { found, changes, mentions, gone, view, now, repository, is_full, forms };
         Ok(Page {
             title: issue::title(&view.found.issue),
             content: issue::content(&view),

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
 use super::{PageContext, icons};
-use crate::domain::{Query, Status, StatusSet, Timestamp};
+use crate::domain::{Status, StatusSet, Timestamp};
 use crate::read_model::{Agent, Column, IssueSummary, ReadView};
 use crate::web::strings::{self, board, wall as text};
 
@@ -54,7 +54,7 @@ fn counts(view: &ReadView<'_>, attention: usize) -> Markup {
 
 fn board(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
     let max_cards = |status: Status| if status.has_ended() { 0 } else { MAX_CARDS };
-    let columns = view.board(now, max_cards, &Query::default());
+    let columns = view.board(now, max_cards, |_| true);
     let open = columns.iter().filter(|column| column.status.is_open());
     html! {
         section #wall-board aria-labelledby="wall-board-heading" {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{InvalidParameter, Parameters, issue, joined, query_string};
 use crate::domain::{
-    Classification, Condition, IssueId, IssueRef, Label, Priority, Query, Status, StatusSet,
+    Classification, Condition, IssueId, IssueRef, Label, Order, Priority, Query, Status, StatusSet,
     Timestamp,
 };
 use crate::field_selection::{BadSelection, FieldSelection};
 use crate::query_language::ParsedQuery;
-use crate::read_model::{Direction, SortKey, Sorting};
+use crate::string_enum::string_enum;
 
 /// The value of `status` that stands for all statuses in which an issue is open.
 const OPEN: &str = "open";
@@ -61,7 +61,8 @@ impl ListQuery {
     }
 
     fn of(parameters: &Parameters) -> Result<Self, InvalidParameter> {
-        let key = parameters.get("sort", sort_words, sort_key)?;
+        let key = |word: &str| ORDERS.iter().find(|(name, _)| *name == word).map(|(_, key)| *key);
+        let key = parameters.get("sort", sort_words, key)?;
         let expected = || joined(Direction::words());
         let direction = parameters.get("dir", expected, Direction::from_word)?;
         let expected = || "1, 2, 3, …".to_owned();
@@ -79,10 +80,8 @@ impl ListQuery {
             is_ready: flag(parameters, "ready")?,
             is_blocked: flag(parameters, "blocked")?,
             is_parked: flag(parameters, "parked")?,
-            order: (key.is_some() || direction.is_some()).then(|| {
-                let key = key.unwrap_or_default();
-                Sorting { key, direction: direction.unwrap_or(default_direction(key)) }
-            }),
+            order: (key.is_some() || direction.is_some())
+                .then(|| Sorting::in_direction(key.unwrap_or(Sorting::default().key), direction)),
             page: parameters.get("page", expected, number)?.unwrap_or_default(),
             fields: fields(parameters)?,
         })
@@ -116,7 +115,7 @@ impl ListQuery {
 
     /// Returns the order. One that the link names wins over that of the search.
     pub fn sorting(&self, search: &ParsedQuery) -> Sorting {
-        let of_search = || search.order().map(|(order, reversed)| Sorting::of(order, reversed));
+        let of_search = || search.order().map(|(key, reversed)| Sorting { key, reversed });
         self.order.or_else(of_search).unwrap_or_default()
     }
 
@@ -150,13 +149,14 @@ impl ListQuery {
         if !self.search.is_empty() {
             parameters.push(("q", self.search.clone()));
         }
-        if let Some(Sorting { key, direction }) = self.order {
+        if let Some(order) = self.order {
             // A search may name another order.
-            if key != SortKey::default() || !self.search.is_empty() {
-                parameters.push(("sort", sort_word(key).to_owned()));
+            if order.key != Sorting::default().key || !self.search.is_empty() {
+                let word = ORDERS.iter().filter(|(_, key)| *key == order.key);
+                parameters.extend(word.map(|(word, _)| ("sort", (*word).to_owned())));
             }
-            if direction != default_direction(key) {
-                parameters.push(("dir", direction.to_string()));
+            if order.reversed {
+                parameters.push(("dir", order.direction().to_string()));
             }
         }
         if self.page > 1 {
@@ -197,12 +197,9 @@ impl ListQuery {
     }
 
     /// Returns the query sorted by another key, or in the opposite direction if its order is by this key.
-    pub fn sorted_by(&self, key: SortKey, order: Sorting) -> Self {
-        let direction = match order.direction {
-            _ if order.key != key => default_direction(key),
-            direction => direction.reversed(),
-        };
-        Self { order: Some(Sorting { key, direction }), page: 0, ..self.clone() }
+    pub fn sorted_by(&self, key: Order, order: Sorting) -> Self {
+        let reversed = order.key == key && !order.reversed;
+        Self { order: Some(Sorting { key, reversed }), page: 0, ..self.clone() }
     }
 }
 
@@ -270,34 +267,70 @@ fn statuses(parameters: &Parameters) -> Result<StatusSet, InvalidParameter> {
     Ok(if found.is_empty() { StatusSet::ALL } else { found.into_iter().collect() })
 }
 
-/// Returns the direction in which a key sorts by default.
-fn default_direction(key: SortKey) -> Direction {
-    match key {
-        SortKey::Created | SortKey::Activity => Direction::Descending,
-        _ => Direction::Ascending,
-    }
-}
-
-fn sort_word(key: SortKey) -> &'static str {
-    match key {
-        SortKey::Title => "title",
-        SortKey::Classification => "kind",
-        SortKey::Status => "status",
-        SortKey::Agent => "agent",
-        SortKey::Created => "created",
-        SortKey::Activity => "activity",
-        SortKey::Priority => "priority",
-        SortKey::Filed => "filed",
-        SortKey::Relevance => "relevance",
-    }
-}
-
-fn sort_key(word: &str) -> Option<SortKey> {
-    SortKey::ALL.iter().copied().find(|&key| sort_word(key) == word)
-}
+/// The orders of a list, each with the name that links have for it.
+const ORDERS: [(&str, Order); 9] = [
+    ("title", Order::Title),
+    ("kind", Order::Classification),
+    ("status", Order::Status),
+    ("agent", Order::Holder),
+    ("created", Order::Created),
+    ("activity", Order::LatestActivity),
+    ("priority", Order::Priority),
+    ("filed", Order::Filed),
+    ("relevance", Order::Relevance),
+];
 
 fn sort_words() -> String {
-    joined(SortKey::ALL.iter().map(|&key| sort_word(key)))
+    joined(ORDERS.iter().map(|(word, _)| *word))
+}
+
+string_enum! {
+    /// A direction of an order.
+    enum Direction {
+        /// Smallest first.
+        Ascending = "asc",
+        /// Largest first.
+        Descending = "desc",
+    }
+}
+
+/// An order and its direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::web) struct Sorting {
+    /// The order.
+    pub key: Order,
+    /// Whether it is reversed.
+    pub reversed: bool,
+}
+
+/// Last changed first.
+impl Default for Sorting {
+    fn default() -> Self {
+        Self { key: Order::LatestActivity, reversed: false }
+    }
+}
+
+impl Sorting {
+    /// Returns an order in a direction.
+    fn in_direction(key: Order, direction: Option<Direction>) -> Self {
+        let usual = Self { key, reversed: false };
+        let reversed = direction.is_some_and(|direction| direction != usual.direction());
+        Self { key, reversed }
+    }
+
+    fn direction(self) -> Direction {
+        let begins_with_last =
+            matches!(self.key, Order::LatestActivity | Order::Created | Order::Relevance);
+        if begins_with_last == self.reversed { Direction::Ascending } else { Direction::Descending }
+    }
+
+    /// Returns the direction as tables say it.
+    pub fn spoken(self) -> &'static str {
+        match self.direction() {
+            Direction::Ascending => "ascending",
+            Direction::Descending => "descending",
+        }
+    }
 }
 
 #[cfg(test)]
@@ -362,13 +395,13 @@ mod tests {
 
     #[test]
     fn sorting_by_the_same_key_reverses_the_direction() {
-        let order = Sorting { key: SortKey::Title, direction: Direction::Ascending };
+        let order = Sorting { key: Order::Title, reversed: false };
         let query = parsed("page=4&q=x");
-        let by_title = query.sorted_by(SortKey::Title, Sorting::default());
+        let by_title = query.sorted_by(Order::Title, Sorting::default());
         assert_eq!(by_title.query_string(), "?q=x&sort=title");
-        let again = by_title.sorted_by(SortKey::Title, order);
+        let again = by_title.sorted_by(Order::Title, order);
         assert_eq!(again.query_string(), "?q=x&sort=title&dir=desc");
-        let by_activity = by_title.sorted_by(SortKey::Activity, order);
+        let by_activity = by_title.sorted_by(Order::LatestActivity, order);
         assert_eq!(by_activity.query_string(), "?q=x&sort=activity");
     }
 }

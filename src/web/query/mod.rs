@@ -6,7 +6,7 @@ mod list;
 use form_urlencoded::Serializer;
 
 pub(super) use self::activity::{ActivityQuery, PageCursor};
-pub(super) use self::list::ListQuery;
+pub(super) use self::list::{ListQuery, Sorting};
 use crate::domain::IssueRef;
 use crate::read_model::FindingKind;
 use crate::read_model::stats::Range;

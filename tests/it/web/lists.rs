@@ -108,9 +108,15 @@ fn every_column_sorts_both_ways() {
         issue["classification"] = json!(["feature", "bug", "improvement", "bug"][n]);
         issue["createdAt"] = json!(format!("2026-01-0{}T00:00:00.000Z", 4 - n));
         issue["modifiedAt"] = json!(format!("2026-02-0{}T00:00:00.000Z", n + 1));
+        let action = [
+            "Issue picked up for review and set to in_review",
+            "Issue filed",
+            "Issue picked up and set to in_progress",
+            "Issue filed",
+        ][n];
         let agent = ["z", "y", "x", "y"][n];
         let at = "2026-01-01T00:00:00.000Z";
-        issue["history"] = json!([{ "timestamp": at, "agent": agent, "action": "Issue filed" }]);
+        issue["history"] = json!([{ "timestamp": at, "agent": agent, "action": action }]);
         issue
     });
     let (_directory, _client, port) = serve(&issues.collect::<Vec<_>>());
@@ -119,16 +125,18 @@ fn every_column_sorts_both_ways() {
         ("sort=activity&dir=asc", [0, 1, 2, 3]),
         ("sort=title", [2, 0, 1, 3]),
         ("sort=title&dir=desc", [3, 1, 0, 2]),
-        ("sort=kind", [1, 3, 2, 0]),
+        ("sort=kind", [3, 1, 2, 0]),
         ("sort=status", [3, 2, 1, 0]),
-        ("sort=agent", [2, 1, 3, 0]),
+        // The holders; then what no agent holds.
+        ("sort=agent", [2, 0, 3, 1]),
+        ("sort=agent&dir=desc", [0, 2, 1, 3]),
         ("sort=created", [0, 1, 2, 3]),
         ("sort=created&dir=asc", [3, 2, 1, 0]),
     ] {
         let body = get(port, &format!("/?{query}")).body;
         assert_eq!(shown(&body), expected, "{query}");
         let direction = match query {
-            "" | "sort=title&dir=desc" | "sort=created" => "descending",
+            "" | "sort=title&dir=desc" | "sort=agent&dir=desc" | "sort=created" => "descending",
             _ => "ascending",
         };
         let marks = body.matches("aria-sort=").count();

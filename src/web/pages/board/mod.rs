@@ -36,7 +36,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
         false if query.has_lanes => usize::MAX,
         false => MAX_CARDS,
     };
-    let columns = view.board(now, max_cards, &query.query());
+    let columns = view.board(now, max_cards, |summary| query.shows(summary, view));
     let (ended, open): (Vec<_>, Vec<_>) =
         columns.iter().partition(|column| column.status.has_ended());
     let is_empty = !query.is_unfiltered() && columns.iter().all(|column| column.total == 0);

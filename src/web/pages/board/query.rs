@@ -4,8 +4,8 @@ use form_urlencoded::Serializer;
 use maud::{Markup, html};
 
 use super::super::{components, list_filters};
-use crate::domain::{Classification, Condition, Label, Priority, Query, StatusSet};
-use crate::read_model::ReadView;
+use crate::domain::{Classification, Label, Priority, StatusSet};
+use crate::read_model::{IssueSummary, ReadView};
 use crate::web::query::{InvalidParameter, ListQuery, Parameters};
 use crate::web::strings::{self, attributes, board as text, list};
 
@@ -66,16 +66,17 @@ impl BoardQuery {
         *self == Self { has_lanes: self.has_lanes, ..Self::default() }
     }
 
-    /// Returns the query for the matching issues.
-    pub fn query(&self) -> Query {
-        let agent = self.agent.clone().map(Condition::Involves);
-        let label = self.label.clone().map(|label| Condition::Label(Some(label)));
-        let priority = self.priority.map(|priority| Condition::Priority(priority..=priority));
-        Query {
-            classification: self.classification,
-            condition: Condition::all(agent.into_iter().chain(label).chain(priority)),
-            ..Query::default()
-        }
+    /// Returns true if the board shows an issue.
+    pub fn shows(&self, issue: &IssueSummary, view: &ReadView) -> bool {
+        let attributes = &issue.attributes;
+        let involves = |agent: &String| {
+            attributes.assignee.as_ref() == Some(agent)
+                || view.names().find(agent).is_some_and(|name| issue.was_touched_by(name))
+        };
+        self.classification.is_none_or(|kind| kind == issue.classification)
+            && self.priority.is_none_or(|priority| priority == attributes.effective_priority())
+            && self.label.as_ref().is_none_or(|label| attributes.labels.contains(label))
+            && self.agent.as_ref().is_none_or(involves)
     }
 
     /// Renders the filters and the choice of lanes.

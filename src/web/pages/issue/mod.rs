@@ -11,6 +11,7 @@ use maud::{Markup, html};
 
 pub(super) use self::changes::Changes;
 use self::markdown_budget::MarkdownBudget;
+pub(super) use self::relations::Mentions;
 use super::chips::Chips;
 use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
@@ -27,6 +28,7 @@ use crate::web::strings::{self, issue as text};
 pub(super) struct IssueView<'a, 'b> {
     pub found: Found,
     pub changes: Changes,
+    pub mentions: Mentions,
     pub gone: &'a GoneClients,
     pub view: &'a ReadView<'b>,
     pub now: Timestamp,
@@ -209,11 +211,21 @@ mod tests {
         issues.push(issue.clone()).unwrap();
         let mut projection = Projection::default();
         let view = &ReadView::of(&mut projection, issues);
-        let changes = Changes::default();
+        let (changes, mentions) = (Changes::default(), Mentions::default());
         let gone = &GoneClients::default();
         let (repository, forms) = (None, None);
-        content(&IssueView { found, changes, gone, view, now, repository, is_full, forms })
-            .into_string()
+        content(&IssueView {
+            found,
+            changes,
+            mentions,
+            gone,
+            view,
+            now,
+            repository,
+            is_full,
+            forms,
+        })
+        .into_string()
     }
 
     #[test]

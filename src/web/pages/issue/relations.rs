@@ -1,10 +1,13 @@
 //! The sections with the issues that an issue is linked with, and with those that name it.
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 
 use super::{IssueView, components};
-use crate::domain::IssueId;
-use crate::read_model::{Mentions, Progress, ReadView, Relation};
+use crate::domain::{Condition, Issue, IssueId, IssueRef, Query};
+use crate::read_model::{Progress, ReadView, Relation};
+use crate::tracker::Tracker;
 use crate::web::query::ListQuery;
 use crate::web::strings::{issue, relations as text};
 
@@ -27,26 +30,52 @@ pub(super) fn relations(view: &IssueView) -> Markup {
     }
 }
 
-/// Renders the issues whose texts name this one; a search for them if looking for them would take long.
+/// Renders the issues whose texts name this one.
 pub(super) fn backlinks(view: &IssueView) -> Markup {
-    let id = view.found.issue.id;
-    let search = ListQuery { search: id.short(), ..ListQuery::default() };
-    let mentions = view.view.mentions(id, MAX_MENTIONS);
-    let all = html! { a href={ "/" (search.query_string()) } { (issue::SEARCH_MENTIONS) } };
+    let search = ListQuery { search: view.found.issue.id.short(), ..ListQuery::default() };
+    let Mentions { ids, has_more } = &view.mentions;
     html! {
-        @match mentions {
-            Some(Mentions { positions, .. }) if positions.is_empty() => {}
-            Some(Mentions { positions, has_more }) => {
-                section #issue-mentions.links aria-labelledby="mentions-heading" {
-                    h2 #mentions-heading { (issue::MENTIONED) }
-                    ul {
-                        @for at in positions { li { (linked(view.view.summaries()[at].id, view.view)) } }
-                        @if has_more { li { (all) } }
-                    }
+        @if !ids.is_empty() {
+            section #issue-mentions.links aria-labelledby="mentions-heading" {
+                h2 #mentions-heading { (issue::MENTIONED) }
+                ul {
+                    @for id in ids { li { (linked(*id, view.view)) } }
+                    @if *has_more { li { a href={ "/" (search.query_string()) } { (issue::SEARCH_MENTIONS) } } }
                 }
             }
-            None => { p #issue-mentions.quiet { (all) } }
         }
+    }
+}
+
+/// The issues whose texts have the first 8 digits of an id.
+#[derive(Default)]
+pub(in crate::web) struct Mentions {
+    /// The last filed first.
+    ids: Vec<IssueId>,
+    has_more: bool,
+}
+
+impl Mentions {
+    /// Finds the issues that name the issue of a path. There are none if the issue cannot be read.
+    pub async fn find(tracker: &Tracker, asked: &str) -> Self {
+        let Ok(reference) = IssueRef::named(asked, IssueRef::MIN_DIGITS) else {
+            return Self::default();
+        };
+        let Ok(issue) = tracker.get_issue(reference).await else { return Self::default() };
+        let short = issue.id.short();
+        // One more than is shown, and the issue itself.
+        let take = MAX_MENTIONS + 2;
+        let condition = Condition::Text(short.clone());
+        let query = Query { condition, reversed: true, take, ..Query::default() };
+        let found = tracker.list_issues(query).await.map(|page| page.issues).unwrap_or_default();
+        // An id that begins with the same digits is none.
+        let names = |other: &Arc<Issue>| {
+            other.id != issue.id && other.searchable_texts().any(|text| text.contains(&short))
+        };
+        let mut ids: Vec<_> = found.into_iter().filter(names).map(|other| other.id).collect();
+        let has_more = ids.len() > MAX_MENTIONS;
+        ids.truncate(MAX_MENTIONS);
+        Self { ids, has_more }
     }
 }
 
