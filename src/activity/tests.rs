@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::domain::{
-    Classification, Command, Counts, Issue, IssueRef, Page, Query, Resolution, UnknownKeys,
+    Classification, Command, Counts, Issue, IssueRef, Lease, Page, Query, Resolution, UnknownKeys,
 };
 use crate::store::clients::Clients;
 use crate::store::{
@@ -109,6 +109,10 @@ impl Store for Window {
 
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
         self.store.subset(subset)
+    }
+
+    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
+        self.store.leases()
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

@@ -41,6 +41,16 @@ pub trait Clients: Send + Sync {
     /// The registry cannot be read or written. Then the client must be taken for alive.
     fn gone_for(&self, client: &ClientId) -> io::Result<Option<Duration>>;
 
+    /// Returns for how long each of some clients has been gone; `None` for those that live or cannot be examined.
+    fn all_gone_for(&self, clients: &[ClientId]) -> Vec<Option<Duration>> {
+        clients.iter().map(|client| self.gone_for(client).unwrap_or_default()).collect()
+    }
+
+    /// Returns how often a server looks for clients that are gone.
+    fn look_every(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
     /// Forgets the clients that are gone, except those in `needed`.
     fn forget_gone(&self, needed: &dyn Fn(&ClientId) -> bool);
 }

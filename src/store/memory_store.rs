@@ -12,7 +12,9 @@ use super::{
     Committed, EventPosition, Events, NumberedEvent, Outcome, Probe, State, Store, StoreError,
     StoreFuture, StoreHealth, StoreId, Subset,
 };
-use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
+use crate::domain::{
+    Command, Counts, DomainError, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp,
+};
 
 /// A store that keeps its issues in memory only, for tests. It is the model that other stores must match.
 #[derive(Debug)]
@@ -132,6 +134,12 @@ impl Store for MemoryStore {
 
     fn subset(&self, _: Subset) -> StoreFuture<'_, State> {
         self.state()
+    }
+
+    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
+        let held = self.held();
+        let leases = held.state.issues.leases().map(|(id, lease)| (id, lease.clone())).collect();
+        ready(Ok(leases)).boxed()
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

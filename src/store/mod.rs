@@ -33,8 +33,8 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::sync::watch;
 
 use crate::domain::{
-    AgentName, Command, Counts, DomainError, ErrorCode, Issue, IssueId, IssueRef, Page, Query,
-    Timestamp,
+    AgentName, Command, Counts, DomainError, ErrorCode, Issue, IssueId, IssueRef, Lease, Page,
+    Query, Timestamp,
 };
 
 use self::clients::Clients;
@@ -65,8 +65,6 @@ pub enum Subset {
     Claimable(Vec<AgentName>),
     /// What an agent holds, with the leases.
     HeldBy(AgentName),
-    /// The issues whose claims have leases, with these.
-    Leased,
     /// The issues with an open question to people.
     Questions,
 }
@@ -144,6 +142,13 @@ pub trait Store: Send + Sync {
     ///
     /// [`StoreError::Unreadable`].
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State>;
+
+    /// Returns the claims that live with a client.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unreadable`].
+    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>>;
 
     /// Returns the durable events after an event number, oldest first, at most `limit` of them. Events survive
     /// restarts for as long as the store keeps them.

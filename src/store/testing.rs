@@ -10,7 +10,7 @@ use super::{
     Committed, EventPosition, Events, MemoryStore, Probe, State, Store, StoreError, StoreFuture,
     StoreHealth, StoreId, Subset,
 };
-use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
+use crate::domain::{Command, Counts, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp};
 
 /// What reads do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -113,6 +113,10 @@ impl Store for TestStore {
 
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
         self.read(self.store.subset(subset))
+    }
+
+    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
+        self.read(self.store.leases())
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

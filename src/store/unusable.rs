@@ -10,7 +10,7 @@ use super::{
     Committed, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
     StoreId, Subset,
 };
-use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
+use crate::domain::{Command, Counts, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp};
 
 /// A store that answers every call with the reason why it cannot be opened, so that agents and pages show it.
 #[derive(Debug)]
@@ -67,6 +67,10 @@ impl Store for UnusableStore {
     }
 
     fn subset(&self, _: Subset) -> StoreFuture<'_, State> {
+        self.refuse()
+    }
+
+    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
         self.refuse()
     }
 

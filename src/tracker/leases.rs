@@ -2,7 +2,7 @@
 //!
 //! A claim of a client has a lease. While the client lives, nothing happens. When it is gone, the agent of the claim
 //! may take it up with another client, by any call; after the grace period the claim lapses and the issue is back in
-//! its old place. Every live server checks once a second; commands check before they claim.
+//! its old place. Every live server checks as often as the [`Clients`] say; commands check before they claim.
 
 use std::collections::{HashMap, HashSet};
 use std::future::pending;
@@ -25,8 +25,6 @@ use crate::span::humanize_duration;
 use crate::store::clients::Clients;
 use crate::store::{StoreError, Subset};
 
-/// How often a server checks for claims of clients that are gone.
-const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How often a connected client is renewed, and forgotten clients are removed.
 const RENEW_EVERY: Duration = Duration::from_secs(15);
 /// How many claims lapse at a time.
@@ -215,11 +213,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::subset`](crate::store::Store::subset).
+    /// Those of [`Store::leases`](crate::store::Store::leases).
     pub async fn leases(&self) -> Result<Vec<LeaseState>, StoreError> {
-        let issues = self.store.subset(Subset::Leased).await?.issues;
-        let leases = issues.leases().map(|(id, lease)| (id, lease.clone())).collect();
-        Ok(self.states_of(leases).await)
+        Ok(self.states_of(self.store.leases().await?).await)
     }
 
     /// Returns which of these issues have a claim whose client is gone, each with the time until the claim lapses, if
@@ -227,7 +223,7 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::subset`](crate::store::Store::subset).
+    /// Those of [`Store::leases`](crate::store::Store::leases).
     pub async fn gone_claims(&self, issues: &[Arc<Issue>]) -> Result<GoneClaims, StoreError> {
         if !issues.iter().any(|issue| issue.status.is_claimed()) {
             return Ok(GoneClaims::new());
@@ -243,13 +239,13 @@ impl Tracker {
         }
         let grace = self.claims.grace;
         let states = move |clients: &dyn Clients| {
-            let mut known: HashMap<ClientId, Option<Duration>> = HashMap::new();
+            let holders: HashSet<_> =
+                leases.iter().map(|(_, lease)| lease.client.clone()).collect();
+            let holders: Vec<_> = holders.into_iter().collect();
+            let gone = clients.all_gone_for(&holders);
+            let known: HashMap<_, _> = holders.into_iter().zip(gone).collect();
             let state = |(issue, lease): (IssueId, Lease)| {
-                // A client that cannot be examined counts as alive.
-                let gone = known
-                    .entry(lease.client.clone())
-                    .or_insert_with(|| clients.gone_for(&lease.client).unwrap_or_default());
-                let gone_for = *gone;
+                let gone_for = known.get(&lease.client).copied().flatten();
                 let lapses_in =
                     gone_for.filter(|_| !grace.is_zero()).map(|gone| grace.saturating_sub(gone));
                 LeaseState { issue, lease, gone_for, lapses_in }
@@ -322,14 +318,15 @@ impl Tracker {
         self.store.commit(vec![lapse], self.now()).await.map(drop)
     }
 
-    /// Looks for claims of clients that are gone, once a second, and lets them lapse. Renews clients that are
+    /// Looks for claims of clients that are gone, and lets them lapse. Renews clients that are
     /// connected. Gives default answers to questions.
     ///
     /// After a pause in which this process was stopped, nothing lapses until clients have had the grace period to come
     /// back.
     pub async fn watch_leases(&self, end: CancellationToken) {
         let (mut suspends, mut renewed) = (SuspendDetector::begin(Instant::now()), None::<Instant>);
-        while end.run_until_cancelled(sleep(CHECK_EVERY)).await.is_some() {
+        let look_every = self.store.clients().look_every();
+        while end.run_until_cancelled(sleep(look_every)).await.is_some() {
             if let Err(error) = self.answer_by_default(usize::MAX).await {
                 tracing::debug!("cannot look for questions whose default is due: {error}");
             }
@@ -368,9 +365,10 @@ impl Tracker {
             let issue = self.store.get(state.issue.into()).await;
             gone.extend(issue.ok().and_then(|issue| Some(issue.holder()?.agent.to_owned())));
         }
+        let look_every = self.store.clients().look_every();
         let back: Vec<_> = {
             let mut check = self.lease_check.state();
-            let horizon = check.checked_at.and_then(|at| at.checked_sub(3 * CHECK_EVERY));
+            let horizon = check.checked_at.and_then(|at| at.checked_sub(3 * look_every));
             check.called.retain(|_, (_, at)| horizon.is_none_or(|horizon| *at >= horizon));
             check.checked_at = Some(Instant::now());
             let called = check.called.iter().filter(|(agent, _)| gone.contains(agent.as_str()));
@@ -387,9 +385,8 @@ impl Tracker {
 
     /// Renews the clients that are or were connected and hold a claim, and forgets those that are gone and hold none.
     async fn renew_connected(&self) {
-        let Ok(state) = self.store.subset(Subset::Leased).await else { return };
-        let mut needed: Vec<_> =
-            state.issues.leases().map(|(_, lease)| lease.client.clone()).collect();
+        let Ok(leases) = self.store.leases().await else { return };
+        let mut needed: Vec<_> = leases.into_iter().map(|(_, lease)| lease.client).collect();
         needed.sort_unstable();
         needed.dedup();
         let mut connected = self.connected.take_recent();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
     ClaimTerms, Classification, ClientId, Command, Counts, EventKind, Issue, IssueChange, IssueId,
-    IssueRef, Page, Query, Resolution, Status, Timestamp, Title, UnknownKeys,
+    IssueRef, Lease, Page, Query, Resolution, Status, Timestamp, Title, UnknownKeys,
 };
 use agent_issue_tracker::store::clients::Clients;
 use agent_issue_tracker::store::transfer::{
@@ -238,6 +238,10 @@ impl Store for Pruned {
 
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
         self.store.subset(subset)
+    }
+
+    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
+        self.store.leases()
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

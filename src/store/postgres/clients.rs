@@ -19,6 +19,8 @@ use crate::store::clients::Clients;
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
 /// How long a process that is silent counts as alive.
 const PROCESS_TTL: Duration = Duration::from_secs(20);
+/// How often a server looks for clients that are gone.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Renewals of one client that follow each other by less than this part of its time are one.
 const RENEWALS_PER_TTL: u32 = 10;
 
@@ -74,6 +76,40 @@ async fn renew(
     Ok(())
 }
 
+/// Returns for how long those of some clients have been gone that are. Notes which ones are gone since now.
+async fn gone_for(
+    database: &Database,
+    clients: &[ClientId],
+) -> Result<HashMap<ClientId, Duration>, Failure> {
+    if clients.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let names: Vec<&str> = clients.iter().map(ClientId::as_str).collect();
+    let look = || async {
+        let connection = database.connection().await?;
+        let params: [Param<'_>; 1] = [(&names, Type::TEXT_ARRAY)];
+        let rows = connection.query_typed(&database.sql.gone_for, &params).await?;
+        let (mut gone, mut noticed) = (HashMap::new(), Vec::new());
+        for row in &rows {
+            let (name, micros): (&str, Option<i64>) = (row.try_get(0)?, row.try_get(1)?);
+            let is_noticed: bool = row.try_get(2)?;
+            if is_noticed {
+                noticed.push(name);
+            }
+            if let Some(micros) = micros.or(is_noticed.then_some(0)) {
+                let gone_for = Duration::from_micros(micros.max(0).cast_unsigned());
+                gone.insert(ClientId::new(name), gone_for);
+            }
+        }
+        if !noticed.is_empty() {
+            let params: [Param<'_>; 1] = [(&noticed, Type::TEXT_ARRAY)];
+            connection.execute_typed(&database.sql.notice_gone, &params).await?;
+        }
+        Ok(gone)
+    };
+    database.read(look).await
+}
+
 /// Renews a process as long as the store exists.
 fn spawn_heartbeat(database: Weak<Database>, client: ClientId) {
     tokio::spawn(async move {
@@ -123,18 +159,19 @@ impl Clients for PostgresClients {
     }
 
     fn gone_for(&self, client: &ClientId) -> io::Result<Option<Duration>> {
-        let (database, name) = (&self.database, client.as_str());
-        let micros: Option<i64> = self.run(database.read(|| async {
-            let connection = database.connection().await?;
-            let params: [Param<'_>; 1] = [(&name, Type::TEXT)];
-            let (_, gone) = tokio::try_join!(
-                biased;
-                connection.execute_typed(&database.sql.notice_gone, &params),
-                connection.query_typed_opt(&database.sql.gone_for, &params),
-            )?;
-            Ok(gone.map(|row| row.try_get(0)).transpose()?.flatten())
-        }))?;
-        Ok(micros.map(|micros| Duration::from_micros(micros.max(0).cast_unsigned())))
+        let gone = self.run(gone_for(&self.database, std::slice::from_ref(client)))?;
+        Ok(gone.get(client).copied())
+    }
+
+    fn all_gone_for(&self, clients: &[ClientId]) -> Vec<Option<Duration>> {
+        // Clients that cannot be examined count as alive.
+        let gone = self.run(gone_for(&self.database, clients)).unwrap_or_default();
+        clients.iter().map(|client| gone.get(client).copied()).collect()
+    }
+
+    /// Each look is a question to the database, and every process on every machine looks.
+    fn look_every(&self) -> Duration {
+        LOOK_EVERY
     }
 
     fn forget_gone(&self, needed: &dyn Fn(&ClientId) -> bool) {

@@ -52,7 +52,7 @@ use super::{
     Committed, DatabaseHealth, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture,
     StoreHealth, StoreId, Subset,
 };
-use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
+use crate::domain::{Command, Counts, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp};
 
 /// How long the end of the store waits for changes that are being made.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
@@ -221,6 +221,10 @@ impl Store for PostgresStore {
 
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
         async move { self.read(|| read::subset(&self.database, &subset)).await }.boxed()
+    }
+
+    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
+        async move { self.read(|| read::leases(&self.database)).await }.boxed()
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

@@ -13,8 +13,8 @@ use super::list;
 use super::numbering::{self, position};
 use super::rows::{Rows, StoredRow};
 use crate::domain::{
-    Counts, DomainError, Issue, IssueId, IssueRef, MatchCounts, Order, Page, Query, Status,
-    Timestamp,
+    ClientId, Counts, DomainError, Issue, IssueId, IssueRef, Lease, MatchCounts, Order, Page,
+    Query, Status, Timestamp,
 };
 use crate::store::sql;
 use crate::store::sql::condition::bounds;
@@ -132,12 +132,23 @@ pub(super) async fn subset(database: &Database, subset: &Subset) -> Result<State
             let names = vec![storable(agent.as_str())];
             connection.query_typed(&sql.held, &[(&names, Type::TEXT_ARRAY)]).await
         }
-        Subset::Leased => connection.query_typed(&sql.leased, &[]).await,
         Subset::Questions => connection.query_typed(&sql.questions, &[]).await,
     };
     let mut rows = Rows::default();
     rows.add(&found?)?;
     Ok(State { position: position(newest.as_ref())?, ..rows.state() })
+}
+
+/// Returns the claims that live with a client.
+pub(super) async fn leases(database: &Database) -> Result<Vec<(IssueId, Lease)>, Failure> {
+    let rows = database.connection().await?.query_typed(&database.sql.leases, &[]).await?;
+    let read = |row: &Row| {
+        let claim: Option<i64> = row.try_get(1)?;
+        let claim = claim.and_then(|claim| usize::try_from(claim).ok()).unwrap_or_default();
+        let lease = Lease { claim, client: ClientId::new(row.try_get(2)?) };
+        Ok((IssueId::from(row.try_get::<_, Uuid>(0)?), lease))
+    };
+    rows.iter().map(read).collect()
 }
 
 /// Returns the ids with the same first digits as an id.

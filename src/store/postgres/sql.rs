@@ -431,7 +431,7 @@ statements! {
          SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN (SELECT id FROM first)"
     );
     /// Reads the issues whose claims have leases.
-    leased = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.lease_client IS NOT NULL");
+    leases = "SELECT id, lease_claim, lease_client FROM {s}.issues WHERE lease_client IS NOT NULL";
     /// Reads the issues with an open question.
     questions = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.question");
 
@@ -442,13 +442,16 @@ statements! {
     /// Records that the client `$1` has ended.
     end = "INSERT INTO {s}.clients (client, ttl_ms, gone_since, ended) VALUES ($1, 0, clock_timestamp(), true) \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp(), ended = true WHERE NOT clients.ended";
-    /// Records that the client `$1` is gone, if it is and that is not recorded yet.
-    notice_gone = "INSERT INTO {s}.clients (client, ttl_ms, gone_since) VALUES ($1, 0, clock_timestamp()) \
+    /// Records that the clients `$1` are gone, those that are and of which that is not recorded yet.
+    notice_gone = "INSERT INTO {s}.clients (client, ttl_ms, gone_since) \
+        SELECT name, 0, clock_timestamp() FROM unnest($1::text[]) AS name ORDER BY name \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp() WHERE clients.gone_since IS NULL \
         AND clients.seen + clients.ttl_ms * interval '1 millisecond' <= clock_timestamp()";
-    /// Returns for how many microseconds the client `$1` has been gone.
-    gone_for = "SELECT (extract(epoch FROM clock_timestamp() - gone_since) * 1000000)::bigint \
-        FROM {s}.clients WHERE client = $1";
+    /// Returns for how many microseconds each of the clients `$1` has been gone, and whether it is and that is not
+    /// recorded yet.
+    gone_for = "SELECT n.name, (extract(epoch FROM clock_timestamp() - c.gone_since) * 1000000)::bigint, \
+        c.gone_since IS NULL AND coalesce(c.seen + c.ttl_ms * interval '1 millisecond' <= clock_timestamp(), true) \
+        FROM unnest($1::text[]) AS n(name) LEFT JOIN {s}.clients c ON c.client = n.name";
     /// Returns the clients that are known to be gone.
     gone = "SELECT client FROM {s}.clients WHERE gone_since IS NOT NULL";
     /// Forgets the clients `$1`, unless they came back.

@@ -1,7 +1,8 @@
-//! Learns of the changes of other processes: by `LISTEN`, and by looking once a second.
+//! Learns of the changes of other processes: by `LISTEN`, and by looking now and then.
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
@@ -18,8 +19,10 @@ use super::options::{Listen, PostgresOptions};
 use super::sql;
 use crate::store::EventPosition;
 
-/// How often to look for new events without being told.
+/// How often to look for new events if no database tells of them.
 const POLL_EVERY: Duration = Duration::from_secs(1);
+/// How often to look while one tells of them: what it tells can be lost.
+const POLL_TOLD_EVERY: Duration = Duration::from_secs(5);
 /// How often watchers of this process are told at most of the events of others.
 const TELL_AT_MOST_EVERY: Duration = Duration::from_millis(100);
 /// How long looking may take.
@@ -31,8 +34,10 @@ const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 pub(super) fn spawn(database: &Arc<Database>) {
     let tell = watch::Sender::new(EventPosition::default());
     let mut told = tell.subscribe();
+    let is_listening = Arc::new(AtomicBool::new(false));
     if !matches!(database.options.listen, Listen::Off) {
-        tokio::spawn(listen(Arc::downgrade(database), tell.clone()));
+        let is_listening = Arc::clone(&is_listening);
+        tokio::spawn(listen(Arc::downgrade(database), tell.clone(), is_listening));
     }
     let database = Arc::downgrade(database);
     tokio::spawn(async move {
@@ -51,7 +56,9 @@ pub(super) fn spawn(database: &Arc<Database>) {
                 // Limits the rate: of notifications in between, the last one counts.
                 tokio::time::sleep(TELL_AT_MOST_EVERY).await;
             }
-            is_told = tokio::time::timeout(POLL_EVERY, told.changed()).await.is_ok();
+            let is_listening = is_listening.load(Ordering::Relaxed);
+            let rest = if is_listening { POLL_TOLD_EVERY } else { POLL_EVERY };
+            is_told = tokio::time::timeout(rest, told.changed()).await.is_ok();
         }
     });
 }
@@ -69,12 +76,18 @@ async fn look(database: &Database) -> Result<(), Failure> {
 }
 
 /// Listens on a connection of its own, and on another one when that ends.
-async fn listen(database: Weak<Database>, tell: watch::Sender<EventPosition>) {
+async fn listen(
+    database: Weak<Database>,
+    tell: watch::Sender<EventPosition>,
+    is_listening: Arc<AtomicBool>,
+) {
     while let Some(found) = database.upgrade() {
         let (options, channel) = (Arc::clone(&found.options), sql::channel(found.schema()));
         // The connection does not keep the store alive.
         drop(found);
-        if let Err(failure) = listen_once(&options, &channel, &tell).await {
+        let listened = listen_once(&options, &channel, &tell, &is_listening).await;
+        is_listening.store(false, Ordering::Relaxed);
+        if let Err(failure) = listened {
             tracing::debug!("the database tells of no changes for now: {failure:?}");
         }
         tokio::time::sleep(CONNECT_AGAIN_AFTER).await;
@@ -85,6 +98,7 @@ async fn listen_once(
     options: &PostgresOptions,
     channel: &str,
     tell: &watch::Sender<EventPosition>,
+    is_listening: &AtomicBool,
 ) -> Result<(), Failure> {
     let options = match &options.listen {
         Listen::At(other) => other,
@@ -96,9 +110,12 @@ async fn listen_once(
     loop {
         let message = poll_fn(|cx| {
             if !begun.is_terminated()
-                && let Poll::Ready(Err(error)) = begun.as_mut().poll(cx)
+                && let Poll::Ready(done) = begun.as_mut().poll(cx)
             {
-                return Poll::Ready(Some(Err(error)));
+                match done {
+                    Ok(()) => is_listening.store(true, Ordering::Relaxed),
+                    Err(error) => return Poll::Ready(Some(Err(error))),
+                }
             }
             connection.poll_message(cx)
         });

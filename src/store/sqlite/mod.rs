@@ -54,7 +54,9 @@ use super::{
     Committed, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
     StoreId, Subset,
 };
-use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
+use crate::domain::{
+    Command, Counts, DomainError, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp,
+};
 
 /// How long the end of the store waits for changes that are being made.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
@@ -239,6 +241,10 @@ impl Store for SqliteStore {
 
     fn counts(&self) -> StoreFuture<'_, Counts> {
         self.read(Counts::default(), read::counts)
+    }
+
+    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
+        self.read(Vec::new(), read::leases)
     }
 
     fn state(&self) -> StoreFuture<'_, State> {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::error::Failure;
 use super::queue::{COLUMNS, Queue, StoredRow, checksum, resolve};
 use super::write::{newest, unknown_keys};
-use crate::domain::{Counts, Issue, IssueId, IssueRef, Status};
+use crate::domain::{ClientId, Counts, Issue, IssueId, IssueRef, Lease, Status};
 use crate::store::memory::IndexedIssuesBuilder;
 use crate::store::sql::condition::bounds;
 use crate::store::sql::rows::{SLOTS, SLOTS_OF_STATUS, storable};
@@ -34,7 +34,6 @@ const LINKING: &str = "WITH RECURSIVE seeds(id) AS (SELECT value FROM rarray(?1)
     SELECT id FROM walk UNION SELECT l.source FROM seeds JOIN links l ON l.target = seeds.id AND l.kind = 1";
 
 const THESE: &str = "SELECT value FROM rarray(?1)";
-const LEASED: &str = "SELECT i.id FROM issues i WHERE i.lease_client IS NOT NULL";
 const QUESTIONS: &str = "SELECT i.id FROM issues i WHERE i.question = 1";
 const HELD: &str =
     "SELECT i.id FROM issues i WHERE i.holder IS NOT NULL AND i.holder IN rarray(?1)";
@@ -140,10 +139,22 @@ pub(super) fn subset(connection: &Connection, subset: &Subset) -> Result<State, 
             rows(connection, THESE, &[&ids_of(&ids)])?
         }
         Subset::HeldBy(agent) => rows(connection, HELD, &[&array([storable(agent.as_str())])])?,
-        Subset::Leased => rows(connection, LEASED, &[])?,
         Subset::Questions => rows(connection, QUESTIONS, &[])?,
     };
     Ok(State { position: newest(connection)?, ..state_of(found) })
+}
+
+/// Returns the claims that live with a client.
+pub(super) fn leases(connection: &Connection) -> Result<Vec<(IssueId, Lease)>, Failure> {
+    const LEASES: &str = "SELECT id, lease_claim, lease_client FROM issues INDEXED BY issues_leased \
+        WHERE lease_client IS NOT NULL";
+    let mut statement = connection.prepare_cached(LEASES)?;
+    let read = |row: &Row<'_>| {
+        let claim = usize::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
+        let client = ClientId::new(row.get_ref(2)?.as_str()?);
+        Ok((IssueId::from(row.get::<_, Uuid>(0)?), Lease { claim, client }))
+    };
+    Ok(statement.query_map([], read)?.collect::<Result<_, _>>()?)
 }
 
 fn ids_of(ids: &[IssueId]) -> Rc<Vec<SqlValue>> {

@@ -48,6 +48,10 @@ impl Clients for Observer {
         block_in_place(|| self.0.gone_for(client))
     }
 
+    fn all_gone_for(&self, clients: &[ClientId]) -> Vec<Option<Duration>> {
+        block_in_place(|| self.0.all_gone_for(clients))
+    }
+
     fn forget_gone(&self, needed: &dyn Fn(&ClientId) -> bool) {
         block_in_place(|| self.0.forget_gone(needed));
     }
