@@ -16,6 +16,7 @@ use crate::git::Git;
 use crate::hooks::{self, ASK_LIMIT, HooksDir, Operation};
 use crate::processes::Registry;
 use crate::setup::{HostEnv, Project};
+use crate::store::Probe;
 use crate::store::files::StoreOptions;
 
 /// Sets up the project around a directory, or removes that again.
@@ -29,7 +30,12 @@ pub async fn init(
     working_directory: &Path,
 ) -> Result<cli::ExitStatus> {
     if let Some(database) = config.database.as_ref().filter(|_| !command.remove) {
-        open_database(&database.value, config).map_err(|why| anyhow!(why))?;
+        let store = open_database(&database.value, config).map_err(|why| anyhow!(why))?;
+        if !command.dry_run
+            && let Some(why) = store.health(Probe::Known).await.trouble
+        {
+            tracing::warn!("the database cannot be used yet: {}", why.reason());
+        }
     }
     let program = env::current_exe().context("the path of this program is not known")?;
     let (pins, directory) = (PortReservations::of_user(), config.project());

@@ -240,11 +240,18 @@ fn configured(config: &Config, options: StoreOptions) -> StoreOptions {
     }
 }
 
-/// Opens the store in a database, or returns why it cannot be opened. Connects to nothing yet.
+/// Opens the store in a database, or returns why it cannot be opened. Connects to nothing yet. In `ait.toml`, the files
+/// that its URL names are beside that.
 #[cfg(feature = "postgres")]
 fn open_database(url: &StoreUrl, config: &Config) -> Result<Arc<dyn TransferTarget>, String> {
-    let options =
-        PostgresOptions::parse(&url.0).map_err(|why| format!("{url} names no database: {why}"))?;
+    let options = PostgresOptions::parse(&url.0)
+        .map_err(|why| format!("{url} is not the URL of a PostgreSQL database: {why}"))?;
+    let is_of_file =
+        |named: &&Sourced<StoreUrl>| named.value == *url && matches!(named.source, Source::File(_));
+    let options = match config.database.as_ref().filter(is_of_file) {
+        Some(_) => options.in_directory(&config.project()),
+        None => options,
+    };
     let password = config.store_password.as_ref();
     let password = password.map(|password| Password::new(password.value.0.as_str()));
     Ok(Arc::new(PostgresStore::new(options.with_password(password))))

@@ -42,7 +42,7 @@ pub struct Arguments {
 
     /// Show the plan and write nothing
     #[arg(short = 'n', long)]
-    dry_run: bool,
+    pub dry_run: bool,
 
     /// Only this client, even if it was not found; may be repeated
     #[arg(long, value_name = "NAME", value_parser = client())]

@@ -187,6 +187,9 @@ pub enum StoreError {
     /// Other processes kept the store busy for too long. Nothing changed; the caller can retry.
     #[error("the store is busy: {0}; nothing was changed, try again")]
     Busy(String),
+    /// The database cannot be reached for now. Nothing changed; the caller can retry.
+    #[error("the database cannot be used now: {0}; nothing was changed, try again")]
+    Away(String),
     /// The store cannot be read and needs repair. Nothing is overwritten until then.
     #[error("the store cannot be read: {0}")]
     Unreadable(String),
@@ -233,7 +236,7 @@ impl StoreError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Refused(refusal) => refusal.code(),
-            Self::Busy(_) | Self::Closed => ErrorCode::Busy,
+            Self::Busy(_) | Self::Away(_) | Self::Closed => ErrorCode::Busy,
             Self::Unreadable(_) | Self::Corrupt(_) | Self::Newer(_) | Self::Earlier(_) => {
                 ErrorCode::Unreadable
             }
@@ -249,6 +252,7 @@ impl StoreError {
     pub fn reason(&self) -> String {
         match self {
             Self::Busy(why)
+            | Self::Away(why)
             | Self::Unreadable(why)
             | Self::Damaged(why)
             | Self::Corrupt(why)
@@ -272,6 +276,7 @@ mod tests {
         for (error, code) in [
             (StoreError::Refused(DomainError::IdTaken { id: IssueId::NIL }), "CONFLICT"),
             (StoreError::Busy(why()), "BUSY"),
+            (StoreError::Away(why()), "BUSY"),
             (StoreError::Unreadable(why()), "UNREADABLE"),
             (StoreError::Damaged(why()), "READ_ONLY"),
             (StoreError::Corrupt(why()), "UNREADABLE"),

@@ -26,9 +26,10 @@ async fn the_store_recovers_when_a_stopped_server_restarts() {
     apply(&store, add(1, Classification::Bug), at(0)).await.unwrap();
     server.stop("INT");
     let error = apply(&store, claim(None), at(1)).await.unwrap_err();
-    assert!(matches!(error, StoreError::NotSaved(_)), "{error}");
+    assert!(matches!(error, StoreError::Away(_)), "{error}");
     let error = store.counts().await.unwrap_err();
-    assert!(matches!(error, StoreError::Unreadable(_)), "{error}");
+    assert!(matches!(error, StoreError::Away(_)), "{error}");
+    assert!(error.code().is_recoverable());
     assert!(store.health(Probe::Known).await.trouble.is_some());
     server.run();
     assert!(apply(&store, claim(None), at(2)).await.unwrap().is_some());

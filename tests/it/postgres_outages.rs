@@ -163,9 +163,9 @@ async fn a_server_without_a_free_connection_says_so() {
     let store = open(&url);
     let error = apply(&store, add(1, Classification::Bug), at(0)).await.unwrap_err();
     let says_why = |error: &StoreError| error.to_string().contains("raise max_connections");
-    assert!(matches!(error, StoreError::NotSaved(_)) && says_why(&error), "{error}");
+    assert!(matches!(error, StoreError::Away(_)) && says_why(&error), "{error}");
     let error = store.counts().await.unwrap_err();
-    assert!(matches!(error, StoreError::Unreadable(_)) && says_why(&error), "{error}");
+    assert!(matches!(error, StoreError::Away(_)) && says_why(&error), "{error}");
     held.clear();
     apply(&store, add(1, Classification::Bug), at(1)).await.unwrap();
     assert_eq!(store.counts().await.unwrap().total(), 1);

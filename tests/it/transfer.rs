@@ -424,7 +424,7 @@ fn the_command_migrates_to_another_file() {
     let same = run(path, &["migrate", "--from", "issues.json", "--to", "./issues.json"]);
     assert!(same.refusal().contains("name the same store"));
     let unknown = run(path, &["migrate", "--from", "issues.json", "--to", "mysql://h/d"]);
-    assert!(unknown.refusal().contains("names no database"));
+    assert!(unknown.refusal().contains("is not the URL of a PostgreSQL database"));
 }
 
 #[test]

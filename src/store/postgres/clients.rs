@@ -181,6 +181,9 @@ impl Clients for PostgresClients {
             let gone = connection.query_typed(&database.sql.gone, &[]).await?;
             let names = gone.iter().map(|row| row.get::<_, String>(0));
             let unneeded: Vec<_> = names.filter(|name| !needed(&ClientId::new(name))).collect();
+            if unneeded.is_empty() {
+                return Ok(0);
+            }
             let params: [Param<'_>; 1] = [(&unneeded, Type::TEXT_ARRAY)];
             Ok(connection.execute_typed(&database.sql.forget, &params).await?)
         }));

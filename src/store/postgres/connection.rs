@@ -35,6 +35,8 @@ use crate::store::sql::condition::Value;
 
 /// The most connections of a process, besides the one for `LISTEN`. They are opened when they are needed.
 const MAX_CONNECTIONS: usize = 6;
+/// How long a connection stays open that is not used.
+const IDLE_FOR: Duration = Duration::from_secs(15);
 /// How long opening a connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long a call waits for a connection of the pool.
@@ -124,6 +126,11 @@ impl Connections {
             .at(&self.place),
             other => Failure::Other(other.to_string()),
         })
+    }
+
+    /// Closes the connections that have not been used for some time, so that many idle processes need few of them.
+    pub fn close_idle(&self) {
+        self.pool.retain(|_, metrics| metrics.last_used() < IDLE_FOR);
     }
 
     /// Does some work within a time limit. If that is over, the connections may be dead although nothing says so, and

@@ -45,8 +45,8 @@ impl Failure {
             Self::Refused(refusal) => StoreError::Refused(refusal),
             Self::Newer(what) => StoreError::Newer(what),
             Self::Busy(why) | Self::Conflict(why) => StoreError::Busy(why),
-            Self::Away(why)
-            | Self::ReadOnly(why)
+            Self::Away(why) => StoreError::Away(why),
+            Self::ReadOnly(why)
             | Self::NotKept(why)
             | Self::Lost(why)
             | Self::Forbidden(why)
@@ -66,7 +66,8 @@ impl Failure {
             Self::Newer(what) => StoreError::Newer(what),
             Self::Busy(why) | Self::Conflict(why) => StoreError::Busy(why),
             Self::ReadOnly(why) => StoreError::ReadOnly(why),
-            Self::Away(why) | Self::NotKept(why) | Self::Forbidden(why) | Self::Other(why) => {
+            Self::Away(why) => StoreError::Away(why),
+            Self::NotKept(why) | Self::Forbidden(why) | Self::Other(why) => {
                 StoreError::NotSaved(why)
             }
             Self::Lost(why) => StoreError::Uncertain(why),

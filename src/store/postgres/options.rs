@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use tokio_postgres::Config;
@@ -85,7 +85,7 @@ pub(super) enum Tls {
 
 /// The error for a text that is not the URL of a database. It quotes no part that can contain a password.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("not the URL of a PostgreSQL database: {0}")]
+#[error("{0}")]
 pub struct NotAPostgresUrl(String);
 
 impl PostgresOptions {
@@ -137,6 +137,22 @@ impl PostgresOptions {
             listen => listen,
         };
         Self { password: password.or(self.password), listen, ..self }
+    }
+
+    /// Takes the paths of files from a directory, unless they are absolute.
+    #[must_use]
+    pub fn in_directory(self, directory: &Path) -> Self {
+        let within = |path: PathBuf| directory.join(path);
+        let listen = match self.listen {
+            Listen::At(other) => Listen::At(Box::new(other.in_directory(directory))),
+            listen => listen,
+        };
+        Self {
+            listen,
+            root_certificate: self.root_certificate.map(within),
+            password_file: self.password_file.map(within),
+            ..self
+        }
     }
 
     /// Returns the name of the schema that holds the project.
@@ -231,7 +247,18 @@ fn configuration(address: &str, parameters: &str) -> Result<Config, NotAPostgres
     let url = format!("{address}?{PARAMETERS}&{parameters}");
     // The cause of the error can quote the password.
     let config = Config::from_str(&url).map_err(|_| {
-        wrong("it has the form postgres://USER@HOST:PORT/DATABASE?PARAMETER=VALUE, percent-encoded")
+        let is_wrong = |name: &str, value: &str| {
+            let alone = form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish();
+            Config::from_str(&format!("postgres://host?{alone}")).is_err()
+        };
+        let given = form_urlencoded::parse(parameters.as_bytes());
+        match given.into_iter().find(|(name, value)| is_wrong(name, value)) {
+            Some((name, _)) => wrong(&format!("the parameter {name} is unknown, or has no such value")),
+            None => wrong(
+                "it has the form postgres://USER@HOST:PORT/DATABASE?PARAMETER=VALUE, percent-encoded, and the port is at \
+                 most 65535",
+            ),
+        }
     })?;
     if config.get_hosts().is_empty() {
         return Err(wrong("it names no host"));
@@ -300,6 +327,29 @@ mod tests {
             let error = PostgresOptions::parse(bad).unwrap_err().to_string();
             assert!(!error.contains("s3cret"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_wrong_parameter_is_named() {
+        for (parameters, expected) in [
+            ("sslmode=maybe", "sslmode is"),
+            ("foo=bar", "the parameter foo"),
+            ("keepalives=1&connect_timeout=soon", "the parameter connect_timeout"),
+        ] {
+            let error = PostgresOptions::parse(&format!("postgres://h/d?{parameters}"));
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let error = PostgresOptions::parse("postgres://h:99999/d").unwrap_err().to_string();
+        assert!(error.contains("the port is at most 65535"), "{error}");
+    }
+
+    #[test]
+    fn files_are_taken_from_a_directory() {
+        let url = "postgres://h/d?sslrootcert=ca.pem&passfile=/etc/passfile";
+        let options = PostgresOptions::parse(url).unwrap().in_directory(Path::new("/project"));
+        assert_eq!(options.root_certificate, Some("/project/ca.pem".into()));
+        assert_eq!(options.password_file, Some("/etc/passfile".into()));
     }
 
     #[test]

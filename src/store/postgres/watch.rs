@@ -71,8 +71,10 @@ fn is_plausible(database: &Database, position: EventPosition) -> bool {
 }
 
 async fn look(database: &Database) -> Result<(), Failure> {
-    database.ready().await?;
-    database.within(LOOK_WITHIN, numbering::number(database)).await.map(drop)
+    let connections = database.ready().await?;
+    database.within(LOOK_WITHIN, numbering::number(database)).await?;
+    connections.close_idle();
+    Ok(())
 }
 
 /// Listens on a connection of its own, and on another one when that ends.

@@ -194,31 +194,6 @@ impl Database {
         })
     }
 
-    /// Returns true if the file of the log of SQLite is in its place.
-    pub fn has_log(&self, opened: &Opened) -> bool {
-        let ours = self.fs.fingerprint_of(&opened.log).ok();
-        let found = self.fs.fingerprint(&opened.paths.database_log()).ok().flatten();
-        found.zip(ours).is_some_and(|(found, ours)| found.is_same_file(&ours))
-    }
-
-    /// Saves what the log of SQLite has if its file was removed: it ends with the processes that have it open.
-    ///
-    /// # Errors
-    ///
-    /// The log was removed: the next process begins another one, which those that run do not read.
-    pub fn refuse_without_log(&self, opened: &Opened) -> Result<(), StoreError> {
-        if self.has_log(opened) {
-            return Ok(());
-        }
-        let saved = opened.connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(()));
-        saved.map_err(|error| Failure::from(error).of_change())?;
-        Err(StoreError::NotSaved(format!(
-            "{} was removed while processes use it (all before is saved): end every process of this store, and start \
-             them again",
-            opened.paths.database_log().display()
-        )))
-    }
-
     /// Keeps what a database had that was removed or replaced, to be merged.
     pub fn rescue(&self, connection: &Connection) {
         let read = || Ok::<_, Failure>((read::id(connection)?, read::state(connection)?));

@@ -61,8 +61,8 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page, Failu
     Ok(Page { total, is_exact, issues: issues(connection, page)?, counts })
 }
 
-/// Counts the issues that match a query in each status, regardless of its statuses. Of a search for texts, which have to
-/// be read, it counts no more than [`MAX_COUNTED`].
+/// Counts the issues that match a query in each status, regardless of its statuses. Of a search for texts, which have
+/// to be read, it counts no more than [`MAX_COUNTED`].
 fn count_matches(connection: &Connection, query: &Query) -> Result<MatchCounts, Failure> {
     let all = Query { statuses: StatusSet::ALL, ..query.clone() };
     let most = if query.condition.texts().is_empty() { usize::MAX } else { MAX_COUNTED };

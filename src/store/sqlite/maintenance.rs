@@ -17,7 +17,7 @@ use super::writer::WriterHandle;
 use super::{edits, restore};
 use crate::domain::Timestamp;
 use crate::store::backup::{OverwritePolicy, RestoreOutcome};
-use crate::store::files::fs::{FileSystem, directory_of};
+use crate::store::files::fs::{FileSystem, directory_of, may_write};
 use crate::store::files::lock_check::{ensure_lock_is_exclusive, not_writable, write_error};
 use crate::store::files::paths::{StorePaths, trial};
 use crate::store::files::published_note::random;
@@ -176,7 +176,7 @@ fn check_writable(database: &Database, paths: &StorePaths, probe: Probe) -> Resu
     let fs = &*database.fs;
     database.lock_check.check(fs, paths)?;
     for path in [paths.database(), paths.turn_lock()] {
-        let may_write = fs.may_write(&path).map_err(|source| match source.kind() {
+        let may_write = may_write(fs, &path).map_err(|source| match source.kind() {
             io::ErrorKind::IsADirectory => {
                 StoreError::Unreadable(format!("{} is {source}: move it away", path.display()))
             }

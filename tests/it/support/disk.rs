@@ -167,11 +167,6 @@ impl FileSystem for Disk {
         Ok(open)
     }
 
-    fn may_write(&self, path: &Path) -> io::Result<bool> {
-        self.call("may_write", path)?;
-        RealFileSystem.may_write(path)
-    }
-
     fn create(&self, path: &Path, model: &Path) -> io::Result<Arc<File>> {
         self.call("create", path)?;
         let file = RealFileSystem.create(path, model)?;

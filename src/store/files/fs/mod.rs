@@ -166,13 +166,6 @@ pub trait FileSystem: Send + Sync {
     /// The path is not a regular file, or the file cannot be opened.
     fn open(&self, path: &Path) -> io::Result<Option<Arc<File>>>;
 
-    /// Returns true if this process may write to a file, or if it does not exist. Does not open it.
-    ///
-    /// # Errors
-    ///
-    /// The path is not a regular file, or the system cannot tell.
-    fn may_write(&self, path: &Path) -> io::Result<bool>;
-
     /// Creates an empty file, with the owner and mode of `model` if that exists.
     ///
     /// # Errors
@@ -255,6 +248,23 @@ pub trait FileSystem: Send + Sync {
 /// Those of [`FileSystem::open`] and [`FileSystem::read_at`].
 pub fn read_file(fs: &dyn FileSystem, path: &Path) -> io::Result<Option<Vec<u8>>> {
     fs.open(path)?.map(|file| fs.read_at(&file, 0, TO_THE_END)).transpose()
+}
+
+/// Returns true if this process may write to a file, or if it does not exist. Does not open it.
+///
+/// # Errors
+///
+/// The path is not a regular file, or the system cannot tell.
+pub fn may_write(fs: &dyn FileSystem, path: &Path) -> io::Result<bool> {
+    if fs.fingerprint(path)?.is_none() {
+        return Ok(true);
+    }
+    match rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(io::Error::from) {
+        Err(error) if real::refuses_writing(&error) => Ok(false),
+        // It was removed meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        asked => asked.map(|()| true),
+    }
 }
 
 /// Opens a file for reading and writing. Creates it like `model` if it does not exist.

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Access, CWD, OFlags, RenameFlags, access, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::{
@@ -63,25 +63,13 @@ impl FileSystem for RealFileSystem {
             return Ok(None);
         }
         let opened = match no_follow().read(true).write(true).open(path) {
-            Err(error) if refuses_writing(error.kind()) => no_follow().read(true).open(path),
+            Err(error) if refuses_writing(&error) => no_follow().read(true).open(path),
             opened => opened,
         };
         match opened {
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
             Ok(file) => Ok(Some(Arc::new(file))),
-        }
-    }
-
-    fn may_write(&self, path: &Path) -> io::Result<bool> {
-        if self.fingerprint(path)?.is_none() {
-            return Ok(true);
-        }
-        match access(path, Access::WRITE_OK).map_err(io::Error::from) {
-            Err(error) if refuses_writing(error.kind()) => Ok(false),
-            // It was removed meanwhile.
-            Err(error) if is_missing(&error) => Ok(true),
-            asked => asked.map(|()| true),
         }
     }
 
@@ -221,8 +209,8 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-const fn refuses_writing(kind: io::ErrorKind) -> bool {
-    matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+pub(super) fn refuses_writing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 #[cfg(test)]
