@@ -245,6 +245,21 @@ impl Condition {
         }
     }
 
+    /// Returns the texts that every match has.
+    pub fn required_texts(&self) -> Vec<&str> {
+        self.conjuncts().into_iter().filter_map(Self::text).collect()
+    }
+
+    /// Returns how well the lower-case title of a match fits the [required texts](Self::required_texts): one for each
+    /// that it has, and one more for each that stands there between spaces.
+    pub fn title_score(&self, title: &str) -> usize {
+        let padded = format!(" {title} ");
+        let score = |text: &str| {
+            usize::from(title.contains(text)) + usize::from(padded.contains(&format!(" {text} ")))
+        };
+        self.required_texts().into_iter().map(score).sum()
+    }
+
     /// Returns how many of the texts occur in an issue of which only [some](Self::SomeTexts) have to.
     pub fn relevance(&self, issue: &impl Subject) -> usize {
         let count = |condition: &Self| match condition {

@@ -119,6 +119,9 @@ pub enum Order {
     Holder,
     /// By how many of the wanted texts occur, most first.
     Relevance,
+    /// By how many of the required texts the title has, as whole words or else as parts, most first. Of many matches,
+    /// the latest are compared.
+    Match,
 }
 
 /// A page of the issues that match a query.

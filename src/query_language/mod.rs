@@ -112,9 +112,11 @@ impl ParsedQuery {
         self.terms.iter().any(|term| names_status(&term.condition))
     }
 
-    /// Returns the order that it names, and whether that is reversed.
+    /// Returns the order that it names, and whether that is reversed. Without one, the best matches of its words come
+    /// first.
     pub fn order(&self) -> Option<(Order, bool)> {
-        self.order
+        let has_words = || !self.condition().required_texts().is_empty();
+        self.order.or_else(|| has_words().then_some((Order::Match, false)))
     }
 
     /// Returns the whole condition.
@@ -122,10 +124,10 @@ impl ParsedQuery {
         Condition::all(self.terms.iter().map(|term| term.condition.clone()))
     }
 
-    /// Narrows a query by this one. An order that this one names replaces that of the query.
+    /// Narrows a query by this one. Its [order](Self::order) replaces that of the query.
     #[must_use]
     pub fn narrow(&self, query: Query) -> Query {
-        let (order, reversed) = self.order.unwrap_or((query.order, query.reversed));
+        let (order, reversed) = self.order().unwrap_or((query.order, query.reversed));
         Query { order, reversed, ..query }.with(self.condition())
     }
 }

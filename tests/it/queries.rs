@@ -7,13 +7,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
-    AgentName, Command, ImportedIssue, Issue, Order, Query, Status, StatusSet, Timestamp,
+    AgentName, Classification, Command, ImportedIssue, Issue, Order, Query, Status, StatusSet,
+    Timestamp,
 };
 use agent_issue_tracker::query_language::{ParsedQuery, SavedQueries};
 use agent_issue_tracker::store::{MemoryStore, Store};
 use serde_json::{Value, json};
 
 use self::evaluator::{corpus, expected, millis, queries, says};
+use crate::support::commands::{add, number};
 use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::{id as other_id, issue_json, write_issues};
 use crate::support::http::Server;
@@ -37,7 +39,9 @@ async fn import(store: &dyn Store, all: &[Value]) {
 fn query(text: &str, now: Timestamp) -> Query {
     let parsed = ParsedQuery::parse(text, &SavedQueries::new(), now);
     let parsed = parsed.unwrap_or_else(|error| panic!("{text}: {error}"));
-    parsed.narrow(Query { take: usize::MAX, ..Query::default() })
+    let query = parsed.narrow(Query { take: usize::MAX, ..Query::default() });
+    // Without an order, the evaluator lists in that of filing.
+    if query.order == Order::Match { Query { order: Order::Filed, ..query } } else { query }
 }
 
 /// Runs every query against a store.
@@ -76,9 +80,38 @@ pub async fn answer_queries(store: Arc<dyn Store>) {
         }
     }
     order_and_page(&*store, now).await;
+    rank(&*store, now).await;
 }
 
-const ORDERS: [Order; 8] = [
+/// Checks that titles come before other texts and whole words before parts, and only then the latest changes.
+async fn rank(store: &dyn Store, now: Timestamp) {
+    let filed = [
+        ("a Zebra crossing", ""),
+        ("many zebras", ""),
+        ("stripes", "of a zebra"),
+        ("the Zebra of the zoo", ""),
+    ];
+    let commands = filed.into_iter().zip(1..).map(|((title, description), n)| {
+        let mut command = add(n, Classification::Bug);
+        if let Command::AddIssue { title: own, description: text, .. } = &mut command {
+            *own = title.try_into().unwrap();
+            *text = description.try_into().unwrap();
+        }
+        command
+    });
+    for command in commands {
+        store.commit(vec![command], now).await.unwrap();
+    }
+    for (text, expected) in [("zebra", [4, 1, 2, 3]), ("zebra sort:changed", [4, 3, 2, 1])] {
+        let parsed = ParsedQuery::parse(text, &SavedQueries::new(), now).unwrap();
+        let found = store.list(parsed.narrow(Query { take: 9, ..Query::default() })).await.unwrap();
+        let ids: Vec<_> = found.issues.iter().map(|issue| issue.id).collect();
+        assert_eq!(ids, expected.map(number), "{text}");
+    }
+}
+
+const ORDERS: [Order; 9] = [
+    Order::Match,
     Order::Filed,
     Order::LatestActivity,
     Order::Priority,
@@ -178,7 +211,8 @@ fn compare_interfaces(directory: &Path, store: &[&str], all: &[Value], now: Time
     };
     for (text, predicate) in queries(now) {
         let expected = expected(&predicate, all);
-        let listed = agent.call("list_issues", json!({ "query": text, "take": 500 })).ok();
+        let filed = format!("{text} sort:filed");
+        let listed = agent.call("list_issues", json!({ "query": filed, "take": 500 })).ok();
         let listed: Value = serde_json::from_str(&listed).unwrap();
         assert_eq!(ids(&listed["issues"]), expected, "{text}");
         assert_eq!(listed["nothing"].is_string(), expected.is_empty(), "{text}: {listed}");

@@ -41,6 +41,9 @@ impl IndexedIssues {
             Order::Relevance => matching.sort_by_cached_key(|issue| {
                 Reverse(query.condition.relevance(&self.subject(Arc::clone(issue))))
             }),
+            Order::Match => matching.sort_by_cached_key(|issue| {
+                Reverse(query.condition.title_score(&issue.title.to_lowercase()))
+            }),
             Order::Filed | Order::Priority | Order::Title | Order::LatestActivity => {}
         }
         if query.reversed {

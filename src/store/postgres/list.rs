@@ -54,6 +54,8 @@ const SAMPLE: &str = "SELECT {counts} FROM (SELECT id FROM {s}.issues ORDER BY m
 const MAX_COUNTED: i64 = 500;
 /// How many issues are examined for the best ones.
 const MAX_EXAMINED: i64 = 200;
+/// Of how many matches the titles are compared: the latest ones.
+const MAX_RANKED: i64 = 2_000;
 /// How many of the examined issues may be those with a rare text.
 const MAX_RARE: i64 = MAX_EXAMINED / 2;
 /// How many issues show which texts are rare.
@@ -68,7 +70,7 @@ fn order(query: &Query, issues: &str, texts: &str, facts: &str) -> String {
     let columns = sql::order::columns(query, |column| match column {
         "title" => format!("{texts}.title"),
         "created" => format!("{facts}.created"),
-        "relevance" => "relevance".to_owned(),
+        "relevance" | "score" => column.to_owned(),
         _ => format!("{issues}.{column}"),
     });
     // Two that were filed in one step have one position.
@@ -79,6 +81,8 @@ fn order(query: &Query, issues: &str, texts: &str, facts: &str) -> String {
 /// Returns the column of an order that no index has, beside those that every order needs.
 fn sorted_by(query: &Query) -> &'static str {
     match query.order {
+        // The score is a column by itself.
+        Order::Match => ", {score} AS score",
         Order::Title => ", f.title",
         Order::Created => ", h.created",
         Order::Classification => ", i.kind",
@@ -251,16 +255,24 @@ async fn matching(
     let (limits, mut selection) =
         (Limits::of(query), Selection::with(Dialect::Postgres, named, rare));
     let most = limits.skip.saturating_add(limits.take).max(MAX_COUNTED);
-    let sorted_by = sorted_by(query);
+    // The titles of the latest matches are compared.
+    let (examined, examined_in) = if query.order == Order::Match {
+        let latest = Query { order: Order::LatestActivity, reversed: false, ..query.clone() };
+        (most.saturating_add(1).max(MAX_RANKED), latest)
+    } else {
+        (most.saturating_add(1), query.clone())
+    };
+    let score = selection.title_score(&query.condition.required_texts());
+    let sorted_by = sorted_by(query).replace("{score}", &score);
     let condition = format!("{} AND {}", limits.matches(), selection.matches(&query.condition));
     let read = format!("{sorted_by} {condition}");
     let joins = search_joined(&read) + &texts_joined(&read);
     let statement = SEARCH
-        .replace("{sorted_by}", sorted_by)
+        .replace("{sorted_by}", &sorted_by)
         .replace("{joins}", &joins)
         .replace("{condition}", &condition)
-        .replace("{most}", &selection.param(Value::Int(most.saturating_add(1))))
-        .replace("{inner}", &order(query, "i", "f", "h"));
+        .replace("{most}", &selection.param(Value::Int(examined)))
+        .replace("{inner}", &order(&examined_in, "i", "f", "h"));
     let rows = page_of(client, schema, query, statement, "0", selection).await?;
     let total = counted(&rows, 5)?;
     Ok(Found { rows, total: total.min(most), is_exact: total <= most })

@@ -42,6 +42,10 @@ pub(super) async fn get(database: &Database, reference: &IssueRef) -> Result<Arc
 /// Returns one page of the issues that match a query.
 pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Failure> {
     let (connection, schema) = (database.connection().await?, database.quoted_schema());
+    // Without texts, all titles fit equally well.
+    let has_no_texts = query.order == Order::Match && query.condition.required_texts().is_empty();
+    let latest = Query { order: Order::LatestActivity, ..query.clone() };
+    let query = if has_no_texts { &latest } else { query };
     if query.condition.is_empty() && query.order != Order::Relevance {
         let (rows, slots) = tokio::try_join!(
             biased;

@@ -269,6 +269,22 @@ impl Selection {
         if counted.is_empty() { "0".to_owned() } else { format!("({})", counted.join(" + ")) }
     }
 
+    /// Returns how well the title of a match fits some texts, as [`Condition::title_score`] counts it.
+    pub fn title_score(&mut self, texts: &[&str]) -> String {
+        let mut scores = Vec::new();
+        for text in texts {
+            let text = self.text(text);
+            let (padded, word) = ("' ' || f.title || ' '", format!("' ' || {text} || ' '"));
+            for (whole, part) in [("f.title", &text), (padded, &word)] {
+                scores.push(match self.dialect {
+                    Dialect::Sqlite => format!("(instr({whole}, {part}) > 0)"),
+                    Dialect::Postgres => format!("(strpos({whole}, {part}) > 0)::integer"),
+                });
+            }
+        }
+        if scores.is_empty() { "0".to_owned() } else { format!("({})", scores.join(" + ")) }
+    }
+
     /// As [`Subject::contains`](crate::domain::Subject::contains). An index of PostgreSQL can find the issues.
     pub fn contains(&mut self, text: &str) -> String {
         if self.dialect == Dialect::Sqlite {

@@ -14,6 +14,7 @@ pub(in crate::store) fn columns(query: &Query, name: impl Fn(&str) -> String) ->
         Order::Status => Some(("status", true)),
         Order::Holder => Some(("holder", true)),
         Order::Relevance => Some(("relevance", false)),
+        Order::Match => Some(("score", false)),
     };
     let ties = match query.order {
         Order::Filed | Order::Priority | Order::Title => &[("position", true)][..],

@@ -18,6 +18,8 @@ use crate::store::sql::condition::{Dialect, Selection, Value, is_one_of, trigram
 const MAX_COUNTED: usize = 500;
 /// How many issues are examined for the best ones.
 const MAX_EXAMINED: usize = 200;
+/// Of how many matches the titles are compared: the latest ones, and all that the index finds.
+const MAX_RANKED: usize = 2_000;
 /// A text that the index finds in more issues is looked for in the order of the list, where it soon is found.
 const MAX_INDEXED: i64 = 5_000;
 /// A text that the index finds in more issues says little about which ones are the best.
@@ -66,7 +68,8 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page, Failu
 fn count_matches(connection: &Connection, query: &Query) -> Result<MatchCounts, Failure> {
     let all = Query { statuses: StatusSet::ALL, ..query.clone() };
     let most = if query.condition.texts().is_empty() { usize::MAX } else { MAX_COUNTED };
-    let (matches, mut selection) = matches(connection, &all, "i.status")?;
+    let mut selection = Selection::with(Dialect::Sqlite, &[], &[]);
+    let matches = matches(connection, &all, "i.status", &mut selection)?;
     let most_read = selection.number(most.saturating_add(1));
     let statement =
         format!("SELECT status, count(*) FROM ({matches} LIMIT {most_read}) GROUP BY status");
@@ -100,13 +103,14 @@ fn issues(
 fn order(query: &Query, table: &str) -> String {
     sql::order::columns(query, |column| match column {
         "title" => "f.title".to_owned(),
-        "relevance" => "relevance".to_owned(),
+        "relevance" | "score" => column.to_owned(),
         _ => format!("{table}{column}"),
     })
 }
 
-/// Returns the keys of the first issues with some statuses and a classification, in an order that an index has. Each status, and in the order of
-/// filing each priority, is one range of an index, so only as many rows are read as the page needs.
+/// Returns the keys of the first issues with some statuses and a classification, in an order that an index has. Each
+/// status, and in the order of filing each priority, is one range of an index, so only as many rows are read as the
+/// page needs.
 fn in_order(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let kind =
@@ -155,28 +159,48 @@ fn in_order(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i
 
 /// Returns the keys of the first issues that match a query.
 fn matching(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
-    let (matches, mut selection) = matches(connection, query, "i.key")?;
+    if query.order == Order::Match {
+        return best_titles(connection, query, most);
+    }
+    let mut selection = Selection::with(Dialect::Sqlite, &[], &[]);
+    let matches = matches(connection, query, "i.key", &mut selection)?;
     let most = selection.number(most);
     let statement = format!("{matches} ORDER BY {} LIMIT {most}", order(query, "i."));
     keys(connection, &statement, &selection)
 }
 
-/// Returns the statement that selects a column of the issues that match a query, without an order.
+/// Returns the keys of the matches whose titles fit best.
+fn best_titles(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
+    let mut selection = Selection::with(Dialect::Sqlite, &[], &[]);
+    let score = selection.title_score(&query.condition.required_texts());
+    let columns = format!("i.key, i.modified, i.position, {score} AS score");
+    let matches = matches(connection, query, &columns, &mut selection)?;
+    let ranked = selection.number(most.max(MAX_RANKED));
+    let most = selection.number(most);
+    let statement = format!(
+        "SELECT key FROM ({matches} ORDER BY i.modified DESC, i.position DESC LIMIT {ranked}) ORDER BY {} LIMIT {most}",
+        order(query, "")
+    );
+    keys(connection, &statement, &selection)
+}
+
+/// Returns the statement that selects columns of the issues that match a query, without an order.
 ///
 /// The order in which the tables are read is fixed where texts are examined: either the issues that the index of
 /// searches finds, or all in the order of the list, which ends with the page.
 fn matches(
     connection: &Connection,
     query: &Query,
-    column: &str,
-) -> Result<(String, Selection), Failure> {
-    let mut selection = Selection::with(Dialect::Sqlite, &[], &[]);
+    columns: &str,
+    selection: &mut Selection,
+) -> Result<String, Failure> {
     let mut conditions = of_query(query);
     conditions.push(selection.matches(&query.condition));
     let condition = conditions.join(" AND ");
-    let reads_texts = condition.contains("f.") || query.order == Order::Title;
+    let reads_texts =
+        condition.contains("f.") || columns.contains("f.") || query.order == Order::Title;
     let mut rarest: Option<(i64, &str)> = None;
-    for text in query.condition.conjuncts().iter().filter_map(Condition::text) {
+    for text in query.condition.required_texts() {
         let found = found_by_index(connection, text, MAX_INDEXED)?;
         let found = found.filter(|found| *found <= rarest.map_or(MAX_INDEXED, |(least, _)| least));
         rarest = found.map(|found| (found, text)).or(rarest);
@@ -189,11 +213,13 @@ fn matches(
         }
         (None, false, _) => "issues i".to_owned(),
         (None, true, Order::Filed) => format!("issues i INDEXED BY issues_filed {texts}"),
-        (None, true, Order::LatestActivity) => format!("issues i INDEXED BY issues_recent {texts}"),
+        (None, true, Order::LatestActivity | Order::Match) => {
+            format!("issues i INDEXED BY issues_recent {texts}")
+        }
         (None, true, _) => format!("issues i {texts}"),
     };
-    let statement = format!("SELECT {column} FROM {tables} WHERE {condition}");
-    Ok((statement.replace("{s}", "main"), selection))
+    let statement = format!("SELECT {columns} FROM {tables} WHERE {condition}");
+    Ok(statement.replace("{s}", "main"))
 }
 
 /// Returns the conditions for the statuses and the classification of a query.

@@ -319,8 +319,10 @@ impl Sorting {
     }
 
     fn direction(self) -> Direction {
-        let begins_with_last =
-            matches!(self.key, Order::LatestActivity | Order::Created | Order::Relevance);
+        let begins_with_last = matches!(
+            self.key,
+            Order::LatestActivity | Order::Created | Order::Relevance | Order::Match
+        );
         if begins_with_last == self.reversed { Direction::Ascending } else { Direction::Descending }
     }
 

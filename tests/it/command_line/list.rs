@@ -49,13 +49,14 @@ fn desk() -> Desk {
 #[test]
 fn list_filters_sorts_and_paginates() {
     let desk = desk();
-    let cases: [(&[&str], &str, u64); 19] = [
+    let cases: [(&[&str], &str, u64); 20] = [
         (&[], "4 3 2 1", 4),
         (&["--status", "all"], "5 4 3 2 1", 5),
         (&["-s", "created,closed"], "5 1", 2),
         (&["-s", "created", "-s", "in_review"], "3 1", 2),
         (&["-c", "bug"], "4 1", 2),
-        (&["safari"], "4 1", 2),
+        (&["safari"], "1 4", 2),
+        (&["safari", "--sort", "changed"], "4 1", 2),
         (&["SAFARI", "beta"], "1", 1),
         (&["00000003"], "3", 1),
         (&["--holder", "a"], "2", 1),
