@@ -34,7 +34,6 @@ pub use self::events::{Bounds, EventNumbers, LogReader, ends_before};
 use self::leases::LeaseCheck;
 pub use self::leases::{GoneClaims, LeaseState};
 pub use self::questions::{OpenQuestion, QuestionHook};
-pub use self::repeats::Filing;
 pub use self::undo::{LogBegins, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 pub use self::waiting::MAX_WAITING;
 use self::waiting::WaitList;

@@ -141,11 +141,12 @@ fn is_invisible(character: char) -> bool {
         )
 }
 
-pub(super) fn trimmed(
-    field: &'static str,
-    text: &str,
-    limit: usize,
-) -> Result<String, DomainError> {
+/// Returns a text without the white space around it.
+///
+/// # Errors
+///
+/// The text is blank or has more than `limit` characters.
+pub fn trimmed(field: &'static str, text: &str, limit: usize) -> Result<String, DomainError> {
     let text = text.trim();
     if text.chars().all(is_invisible) {
         return Err(DomainError::Blank { field, limit });

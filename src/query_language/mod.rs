@@ -311,7 +311,7 @@ impl Parser<'_> {
 const OF_SAVED: &str = "in the saved query @";
 
 /// Returns the name among some that is most like a given one, if it is like it.
-fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = match given.chars().count() {
         0..=2 => return None,
         3..=4 => 1,

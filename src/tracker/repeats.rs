@@ -9,15 +9,18 @@ use std::time::Duration;
 use uuid::Builder;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{StoreError, Tracker};
-use crate::domain::{AgentName, Issue, IssueId};
+use super::{EventPosition, NewIssue, StoreError, Tracker};
+use crate::domain::text::trimmed;
+use crate::domain::{AgentName, DomainError, Issue, IssueId};
 
 /// How long a request id stands for one request.
 const REQUEST_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The longest name of a request, in characters.
+const MAX_REQUEST_CHARS: usize = 200;
+
 /// What became of a request.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Filing {
+enum Filing {
     /// It is new. These are the ids for its issues.
     New(Vec<IssueId>),
     /// It repeats one that filed these issues.
@@ -25,12 +28,40 @@ pub enum Filing {
 }
 
 impl Tracker {
-    /// Finds out whether an agent repeats a request to file `count` issues, which it named `request`.
+    /// Files issues, which are made from their ids. A repeat of a named request files nothing, and gets the issues of
+    /// the first one, without events.
     ///
     /// # Errors
     ///
-    /// Those of [`get_issue`](Self::get_issue).
-    pub async fn filing(
+    /// Those of [`add_issues`](Self::add_issues) and of `issues`; the name of the request is empty or too long.
+    pub async fn file<E: From<StoreError>>(
+        &self,
+        request: Option<&str>,
+        agent: AgentName,
+        count: usize,
+        issues: impl Fn(&[IssueId]) -> Result<Vec<NewIssue>, E>,
+    ) -> Result<(Vec<Arc<Issue>>, Vec<EventPosition>), E> {
+        let Some(request) = request else {
+            let ids: Vec<_> = (0..count).map(|_| NewIssue::random_id()).collect();
+            return Ok(self.add_issues(issues(&ids)?, agent).await?);
+        };
+        let request = trimmed("the request id", request, MAX_REQUEST_CHARS);
+        let request = request.map_err(StoreError::Refused)?;
+        loop {
+            let ids = match self.filing(&request, &agent, count).await? {
+                Filing::New(ids) => ids,
+                Filing::Repeated(issues) => return Ok((issues, Vec::new())),
+            };
+            match self.add_issues(issues(&ids)?, agent.clone()).await {
+                // The same request has filed them meanwhile.
+                Err(StoreError::Refused(DomainError::IdTaken { id })) if ids.contains(&id) => {}
+                filed => return Ok(filed?),
+            }
+        }
+    }
+
+    /// Finds out whether an agent repeats a request to file `count` issues, which it named `request`.
+    async fn filing(
         &self,
         request: &str,
         agent: &AgentName,

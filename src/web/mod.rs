@@ -7,6 +7,7 @@
 mod actions;
 mod activity_api;
 mod api;
+mod api_index;
 mod assets;
 mod atom;
 mod chart;
@@ -44,8 +45,10 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 use self::actions::form_token::FormTokens;
 use self::events::EventStreams;
 use self::health::Health;
+use self::pages::error::{ErrorJson, WebError};
 use self::pages::gone_clients::GoneClientsCache;
 use self::project::Project;
+use crate::domain::ErrorCode;
 use crate::metrics::Metrics;
 use crate::processes::Registry;
 use crate::query_language::SavedQueries;
@@ -141,6 +144,8 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         .route("/", get(pages::issues))
         .route("/issues.csv", get(csv::issues))
         .route("/issues/{id}", get(pages::issue))
+        .route("/api", get(api_index::index))
+        .route(api_index::OPENAPI_PATH, get(api_index::openapi))
         .route("/api/issues", get(api::issues))
         .route("/api/issues/{id}", get(api::issue))
         .route("/api/agents", get(api::agents))
@@ -198,7 +203,17 @@ async fn refuse_writes(request: Request, next: Next) -> Response {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
+    ([(header::ALLOW, "GET, HEAD")], refuse_method(request).await).into_response()
+}
+
+/// Answers to a method that an address does not take.
+async fn refuse_method(request: Request) -> Response {
+    let status = StatusCode::METHOD_NOT_ALLOWED;
+    if pages::error::is_of_api(&request) {
+        let text = strings::write_api::NOT_TAKEN.to_owned();
+        return ErrorJson::from(WebError::plain(status, ErrorCode::ReadOnly, text)).into_response();
+    }
     let text =
         "This address takes only GET and HEAD. Change issues through MCP or the command line.\n";
-    (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")], text).into_response()
+    (status, text).into_response()
 }

@@ -48,9 +48,10 @@ export function execute(program, given, limit_ms, options) {
 
 /** A server on its own port. It keeps the port across restarts. */
 export class Server {
-  /** Starts `ait serve` in a directory. */
-  static async start(binary, directory) {
+  /** Starts `ait serve` in a directory, with these environment variables. */
+  static async start(binary, directory, env = {}) {
     const server = new Server();
+    server.env = env;
     server.command = resolve(binary);
     server.directory = directory;
     server.log = '';
@@ -93,7 +94,7 @@ export class Server {
 
   async listen(port) {
     // The server must not see the user's settings, such as ISSUES_FILE, or the user's projects.
-    const env = { PATH: process.env.PATH, PORT: port, XDG_STATE_HOME: userState };
+    const env = { PATH: process.env.PATH, PORT: port, XDG_STATE_HOME: userState, ...this.env };
     const stdio = ['ignore', 'ignore', 'pipe'];
     this.child = spawn(this.command, ['serve'], { cwd: this.directory, env, stdio });
     this.port = await new Promise((settle, fail) => {

@@ -381,7 +381,7 @@ fn a_repeated_request_files_nothing() {
     one["request_id"] = "r1".into();
     assert_eq!(id_in(&planning.call("add_issue", one.clone()).ok()), first);
     one["request_id"] = "r".repeat(201).into();
-    assert!(planning.call("add_issue", one).refusal().contains("1 to 200 characters"));
+    assert!(planning.call("add_issue", one).refusal().contains("at most 200 are allowed"));
     let mut second = issue("second");
     second["blocked_by"] = json!(["#1"]);
     let many = json!({ "agent": "a", "request_id": "r3", "issues": [issue("first"), second] });

@@ -41,19 +41,17 @@ use super::reply::{Neighbours, Reply, ReplyOptions, WholeIssue};
 use super::result::{Answer, Failure, Success};
 use super::undelivered_claim::UndeliveredClaim;
 use super::waiting::WaitingClient;
-use crate::domain::{AgentName, ClaimProof, DomainError, Issue, IssueId};
+use crate::domain::{AgentName, ClaimProof, Issue, IssueId};
 use crate::field_selection::FieldSelection;
 use crate::query_handles::QueryHandles;
 use crate::query_language::ParsedQuery;
 use crate::read_model::ReadModel;
 use crate::tracker::{
-    Changed, ClaimKind, EventPosition, Filing, NewIssue, StoreError, Tracker, read_after_change,
+    Changed, ClaimKind, EventPosition, NewIssue, StoreError, Tracker, read_after_change,
 };
 
 /// How long a call may wait for something to claim.
 const MAX_WAIT_SECONDS: u16 = 600;
-/// The longest name of a request, in characters.
-const MAX_REQUEST_ID_CHARS: usize = 200;
 
 /// The future of a tool call.
 pub(super) type Call = BoxFuture<'static, Result<Answer, Failure>>;
@@ -100,8 +98,7 @@ impl CallContext {
         QueryHandles::new(self.tracker.store_id().await, self.options.handle_lifetime)
     }
 
-    /// Files issues, which are made from their ids. A repeat of a named request files nothing, and gets the issues of
-    /// the first one.
+    /// Files issues, which are made from their ids. A repeat of a named request gets those of the first one.
     async fn file(
         &self,
         request: Option<String>,
@@ -109,25 +106,8 @@ impl CallContext {
         count: usize,
         issues: impl Fn(&[IssueId]) -> Result<Vec<NewIssue>, Failure>,
     ) -> Result<(Vec<Arc<Issue>>, Vec<EventPosition>), Failure> {
-        let Some(request) = request.as_ref().or(self.request_id.as_ref()) else {
-            let ids: Vec<_> = (0..count).map(|_| NewIssue::random_id()).collect();
-            return Ok(self.tracker.add_issues(issues(&ids)?, agent).await?);
-        };
-        if !(1..=MAX_REQUEST_ID_CHARS).contains(&request.chars().count()) {
-            let reason = format!("`request_id` must have 1 to {MAX_REQUEST_ID_CHARS} characters");
-            return Err(Failure::invalid(reason));
-        }
-        loop {
-            let ids = match self.tracker.filing(request, &agent, count).await? {
-                Filing::New(ids) => ids,
-                Filing::Repeated(issues) => return Ok((issues, Vec::new())),
-            };
-            match self.tracker.add_issues(issues(&ids)?, agent.clone()).await {
-                // The same request has filed them meanwhile.
-                Err(StoreError::Refused(DomainError::IdTaken { id })) if ids.contains(&id) => {}
-                filed => return Ok(filed?),
-            }
-        }
+        let request = request.as_deref().or(self.request_id.as_deref());
+        self.tracker.file(request, agent, count, issues).await
     }
 
     /// Finds what a reply shows of the issues around an issue.

@@ -1,20 +1,20 @@
-//! What people do on the pages: forms, and the answer to a question over `/api`. Only with the setting `web-actions`.
+//! Changes: the forms of people, and those of programs over `/api`. Only with the setting `web-actions`.
 //!
 //! All changes go through the use cases of the tracker. A form is accepted from a page of this server alone: its origin
-//! and its token say so, and its version says what the person saw.
+//! and its token say so, and its version says what the person saw. A program needs an access token.
 
 pub(super) mod action;
-mod answer_api;
 mod fields;
 mod filing;
 pub(super) mod form_token;
 pub(super) mod forms;
 mod handler;
 pub(super) mod person;
+mod write_api;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{get, patch, post};
 
 use super::WebState;
 use super::pages;
@@ -27,7 +27,12 @@ pub(super) fn routes(state: &WebState) -> Router {
     Router::new()
         .route("/new", get(filing::show_form).post(filing::submit))
         .route("/issues/{id}/actions/{action}", get(handler::to_issue).post(handler::act))
-        .route("/api/issues/{id}/answer", post(answer_api::answer))
+        .route("/api/issues", post(write_api::file))
+        .route("/api/issues/{id}", patch(write_api::edit))
+        .route("/api/issues/{id}/comments", post(write_api::comment))
+        .route("/api/issues/{id}/answer", post(write_api::answer))
+        .route("/api/issues/{id}/close", post(write_api::close))
+        .method_not_allowed_fallback(super::refuse_method)
         .with_state(state.clone())
         .layer(from_fn_with_state(state.clone(), pages::response::finish))
 }

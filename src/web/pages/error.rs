@@ -89,6 +89,11 @@ impl WebError {
         Self::plain(StatusCode::FORBIDDEN, ErrorCode::ReadOnly, text.to_owned())
     }
 
+    /// Returns the error for a body with a mistake.
+    pub fn invalid(text: String) -> Self {
+        Self::plain(StatusCode::BAD_REQUEST, ErrorCode::Validation, text)
+    }
+
     /// Returns the error for a body of another kind than expected.
     pub fn unsupported(text: &str) -> Self {
         Self::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::Validation, text.to_owned())
@@ -254,10 +259,16 @@ pub(in crate::web) async fn not_found(request: Request) -> Response {
     if let Some(page) = without_trailing_slash(path) {
         return Redirect::permanent(page).into_response();
     }
-    match path == "/api" || path.starts_with("/api/") {
-        true => ErrorJson(WebError::not_found()).into_response(),
-        false => ErrorPage(WebError::not_found()).into_response(),
+    if is_of_api(&request) {
+        return ErrorJson(WebError::not_found()).into_response();
     }
+    ErrorPage(WebError::not_found()).into_response()
+}
+
+/// Returns true if a request gets its error as JSON.
+pub(in crate::web) fn is_of_api(request: &Request) -> bool {
+    let path = request.uri().path();
+    path == "/api" || path.starts_with("/api/")
 }
 
 /// Returns the path of a page without the slash at its end. Agents get no redirect, and paths that a browser could take

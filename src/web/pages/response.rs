@@ -9,7 +9,7 @@ use maud::Markup;
 use serde_json::json;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::error::ErrorPage;
+use super::error::{ErrorPage, is_of_api};
 use super::layout;
 use crate::hints;
 use crate::web::{WebState, etag};
@@ -55,7 +55,7 @@ pub(in crate::web) async fn say_damage(
     next: Next,
 ) -> Response {
     let path = request.uri().path();
-    let is_api = path.starts_with("/api/");
+    let is_api = is_of_api(&request);
     if !is_api && !["/issues.csv", "/activity.atom"].contains(&path) {
         return next.run(request).await;
     }

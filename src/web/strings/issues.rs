@@ -447,20 +447,23 @@ pub mod actions {
     }
 }
 
-/// The errors of answers over `/api`.
-pub mod answer_api {
-    pub const NO_TOKEN: &str = "an answer needs `Authorization: Bearer TOKEN` with a read-write token: start the server with \
+/// The errors of changes over `/api`.
+pub mod write_api {
+    pub const NO_TOKEN: &str = "a change needs `Authorization: Bearer TOKEN` with a read-write token: start the server with \
                                 --token-file, and send one of its tokens";
     pub const READ_ONLY_TOKEN: &str =
         "this token is read-only: ask the operator of the server for one that may write";
     pub const FOREIGN: &str =
-        "pages of other origins may not answer: send the request from a program";
-    pub const NO_JSON: &str = "an answer must have Content-Type: application/json";
+        "pages of other origins may not change issues: send the request from a program";
+    pub const NO_JSON: &str = "the body must be JSON: send Content-Type: application/json";
+    pub const NO_OBJECT: &str = "the body must be a JSON object";
+    pub const NOT_TAKEN: &str = "this address does not take that method: GET /api lists what this server takes, and it takes \
+                                 changes only if it was started with --web-actions";
 
-    pub fn invalid_body(error: &serde_json::Error) -> String {
-        format!(
-            "the body is invalid ({error}): send {{\"answer\": TEXT or the number of an option, \"agent\": NAME}}, with \
-             \"ifVersion\" if the issue must still have that version"
-        )
+    /// Says what is wrong with a body; `path` is the member that the error is about.
+    pub fn invalid_body(path: &str, error: &str, nearest: Option<&str>) -> String {
+        let member = if [".", "?"].contains(&path) { String::new() } else { format!("`{path}`: ") };
+        let hint = nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        format!("the body is invalid: {member}{error}{hint}")
     }
 }

@@ -7,7 +7,7 @@ mod issues;
 mod overviews;
 
 pub use self::issues::{
-    actions, answer_api, attention, changes, claims, graph, issue, list, questions, relations,
+    actions, attention, changes, claims, graph, issue, list, questions, relations, write_api,
 };
 pub use self::overviews::{activity, agents, board, projects, stats, triage, wall};
 use super::format::{self, DAY_MS, HOUR_MS, WEEK_MS};

@@ -18,6 +18,7 @@ use crate::support::{Client, PATIENCE, Response, ait, directory, get};
 const READER: &str = "RRRRRRRRrrrrrrrr";
 const WRITER: &str = "WWWWWWWWwwwwwwww";
 const OTHER: &str = "OOOOOOOOoooooooo";
+const LEAD: &str = "LLLLLLLLllllllll";
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Starts a server with `--web-actions`.
@@ -28,8 +29,9 @@ fn serve(directory: &Path) -> Server {
 /// Starts a server with `--web-actions` and tokens of each scope.
 fn serve_with_tokens(directory: &Path) -> Server {
     let file = directory.join("tokens");
-    let tokens =
-        format!("eve read-only {READER}\nadam read-write {WRITER}\ndefault read-write {OTHER}\n");
+    let tokens = format!(
+        "eve read-only {READER}\nadam read-write {WRITER}\ndefault read-write {OTHER}\nada lead {LEAD}\n"
+    );
     std::fs::write(&file, tokens).unwrap();
     let mut command = ait(directory);
     command.args(["serve", "--web-actions"]).env("AIT_TOKEN_FILE", file);
