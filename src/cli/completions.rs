@@ -1,18 +1,22 @@
-//! Shell completions: the scripts of `clap_complete`, which also complete ids of issues, and the names of saved
-//! queries, in bash, zsh and fish.
+//! Shell completions: the scripts of `clap_complete`, which also complete ids of issues, the names of saved queries,
+//! labels and agents, in bash, zsh and fish.
 
 use clap::{Arg, Command};
 use clap_complete::Shell;
 
 use crate::setup::PROGRAM;
 
-/// The value names of arguments that name an issue, or a query with a saved one among its words.
-const COMPLETED: [&str; 2] = ["ID", "QUERY"];
-/// Stands for the ids in a generated script, until the call that lists them replaces it.
-const PLACEHOLDER: &str = "AIT_ISSUE_IDS";
+/// What a value is completed with: its placeholder in a generated script, until the call that lists the values replaces
+/// it, and what the call lists.
+type Completed = (&'static str, &'static str);
+const IDS: Completed = ("AIT_ISSUE_IDS", "");
+const LABELS: Completed = ("AIT_LABELS", " labels");
+const AGENTS: Completed = ("AIT_AGENTS", " agents");
+const ALL: [Completed; 3] = [IDS, LABELS, AGENTS];
+/// The options whose values are agents.
+const OF_AGENTS: [&str; 5] = ["agent", "assign", "assignee", "by", "holder"];
 
 /// The functions that list the ids for a word that the user has begun, from the store that the line names.
-const BASH_IDS: &str = r#"$(_ait_issue_ids "${cur}")"#;
 const BASH: &str = r#"_ait_issue_ids() {
     local at file store=()
     for ((at = 1; at < COMP_CWORD; at++)); do
@@ -28,11 +32,10 @@ const BASH: &str = r#"_ait_issue_ids() {
         file="${file//\\ / }"
         store=(--file "${file/#\~/$HOME}")
     done
-    ait ${store[@]+"${store[@]}"} issue-ids -- "$1" 2>/dev/null
+    ait ${store[@]+"${store[@]}"} issue-ids ${2:+--kind "$2"} -- "$1" 2>/dev/null
 }
 
 "#;
-const FISH_IDS: &str = "'(__ait_issue_ids)'";
 const FISH: &str = r#"function __ait_issue_ids
     set -l store
     set -l words (commandline -opc)
@@ -44,14 +47,15 @@ const FISH: &str = r#"function __ait_issue_ids
                 set store $words[$at]
         end
     end
-    ait $store issue-ids --titles -- (commandline -ct) 2>/dev/null
+    set -q argv[1] && set argv --kind $argv[1]
+    ait $store issue-ids --titles $argv -- (commandline -ct) 2>/dev/null
 end
 
 "#;
 const ZSH: &str = r#"
-(( $+functions[_ait_issue_ids] )) ||
-_ait_issue_ids() {
-    local -a issues store line
+(( $+functions[_ait_issue_ids] )) || {
+_ait_listed() {
+    local -a store line
     local at
     line=("${(@Q)${(z)LBUFFER}}")
     for (( at = 1; at < $#line; at++ )); do
@@ -60,21 +64,48 @@ _ait_issue_ids() {
             --file=*) store=($line[at]) ;;
         esac
     done
-    issues=(${${(f)"$(ait $store issue-ids --titles -- "$PREFIX" 2>/dev/null)"}/$'\t'/:})
+    ait $store issue-ids --titles $@ -- "$PREFIX" 2>/dev/null
+}
+_ait_issue_ids() {
+    local -a issues
+    issues=(${${(f)"$(_ait_listed)"}/$'\t'/:})
     _describe -t issues issue issues
+}
+_ait_labels() { compadd -- ${(f)"$(_ait_listed --kind labels)"} }
+_ait_agents() { compadd -- ${(f)"$(_ait_listed --kind agents)"} }
 }
 "#;
 
+/// Returns what the value of an argument is completed with.
+fn completed(arg: &Arg) -> Option<Completed> {
+    let name = arg.get_value_names().and_then(<[_]>::first)?;
+    match name.as_str() {
+        "ID" | "QUERY" => Some(IDS),
+        "LABEL" => Some(LABELS),
+        "NAME" if arg.get_long().is_some_and(|long| OF_AGENTS.contains(&long)) => Some(AGENTS),
+        _ => None,
+    }
+}
+
+/// Returns the call of a script for bash.
+fn bash_call(kind: &str) -> String {
+    format!(r#"$(_ait_issue_ids "${{cur}}"{kind})"#)
+}
+
+/// Returns the call of a script for fish.
+fn fish_call(kind: &str) -> String {
+    format!("'(__ait_issue_ids{kind})'")
+}
+
 /// Generates the script for a shell; `line` is the whole command line definition.
 pub(super) fn script(shell: Shell, line: &Command) -> String {
-    let takes_id = |arg: &Arg| {
-        let name = arg.get_value_names().and_then(<[_]>::first);
-        name.is_some_and(|name| COMPLETED.contains(&name.as_str()))
-    };
     // The generators would offer hidden commands.
     let commands = line.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     let commands = commands.map(|command| {
-        command.mut_args(|arg| if takes_id(&arg) { arg.value_parser([PLACEHOLDER]) } else { arg })
+        command.mut_args(|arg| match completed(&arg) {
+            Some((placeholder, _)) => arg.value_parser([placeholder]),
+            None => arg,
+        })
     });
     let visible = Command::new(PROGRAM).version(env!("CARGO_PKG_VERSION"));
     let mut line = visible.args(line.get_arguments().cloned()).subcommands(commands);
@@ -87,15 +118,27 @@ pub(super) fn script(shell: Shell, line: &Command) -> String {
         Shell::Zsh => {
             // The first line tells zsh which command the script completes.
             let (head, rest) = script.split_once('\n').unwrap_or_default();
-            let rest = rest.replace(&format!("({PLACEHOLDER})"), "_ait_issue_ids");
+            let replace = |rest: String, (placeholder, _): &Completed| {
+                rest.replace(
+                    &format!("({placeholder})"),
+                    &format!("_{}", placeholder.to_lowercase()),
+                )
+            };
+            let rest = ALL.iter().fold(rest.to_owned(), replace);
             format!("{head}\n{ZSH}{rest}")
         }
         Shell::Fish => {
-            let mut script = script.replace(&format!("\"{PLACEHOLDER}\\t''\""), FISH_IDS);
-            let commands = line.get_subcommands();
-            for command in commands.filter(|command| command.get_positionals().any(takes_id)) {
+            let replace = |script: String, (placeholder, kind): &Completed| {
+                script.replace(&format!("\"{placeholder}\\t''\""), &fish_call(kind))
+            };
+            let mut script = ALL.iter().fold(script.into_owned(), replace);
+            let takes_id = |command: &&Command| {
+                command.get_positionals().any(|arg| completed(arg) == Some(IDS))
+            };
+            for command in line.get_subcommands().filter(takes_id) {
                 let condition = format!("__fish_ait_using_subcommand {}", command.get_name());
-                script.push_str(&format!("complete -c ait -n \"{condition}\" -f -a {FISH_IDS}\n"));
+                let ids = fish_call("");
+                script.push_str(&format!("complete -c ait -n \"{condition}\" -f -a {ids}\n"));
             }
             FISH.to_owned() + &script
         }
@@ -108,14 +151,18 @@ pub(super) fn script(shell: Shell, line: &Command) -> String {
 /// The list of what a command takes has the placeholder if an id is among them. There, bash must not offer files, and
 /// directly after the command it offers ids only.
 fn bash_line(line: &str) -> String {
-    if !line.contains(PLACEHOLDER) || !line.trim_start().starts_with("opts=") {
-        return line.replace(PLACEHOLDER, BASH_IDS) + "\n";
+    let (ids, call) = (IDS.0, bash_call(""));
+    if !line.contains(ids) || !line.trim_start().starts_with("opts=") {
+        let replace = |line: String, (placeholder, kind): &Completed| {
+            line.replace(placeholder, &bash_call(kind))
+        };
+        return ALL.iter().fold(line.to_owned(), replace) + "\n";
     }
     // Once is enough, even if the command takes several ids.
-    let options = line.replacen(PLACEHOLDER, "${ids}", 1).replace(PLACEHOLDER, "");
+    let options = line.replacen(ids, "${ids}", 1).replace(ids, "");
     format!(
         r#"            compopt +o default +o bashdefault 2>/dev/null
-            local ids="{BASH_IDS}"
+            local ids="{call}"
 {options}
             if [[ ${{COMP_CWORD}} -eq 2 && -z "${{cur}}" && -n "${{ids}}" ]] ; then opts="${{ids}}" ; fi
 "#

@@ -7,6 +7,10 @@ use super::sanitize::{columns, cut};
 
 /// The gap between two columns.
 const GAP: usize = 2;
+/// The name of the column with ids.
+const ID: &str = "ID";
+/// The widest id that widens its column. Only the row of a longer one is out of line.
+const WIDEST_ID: usize = "3f2a9c1e-7d54".len();
 
 /// The name and the layout of a column.
 #[derive(Clone, Copy, Debug)]
@@ -46,19 +50,21 @@ pub(super) fn rows<const N: usize>(
     let shown: Vec<usize> = (0..N).filter(|&at| fits(at) && !is_empty(at)).collect();
     let Some((&last, others)) = shown.split_last() else { return Vec::new() };
     let width_of = |at: usize| {
-        let widest = rows.iter().map(|row| columns(&row[at].text)).max().unwrap_or(0);
+        let most = if table[at].name == ID { WIDEST_ID } else { usize::MAX };
+        let cells = rows.iter().map(|row| columns(&row[at].text));
+        let widest = cells.filter(|width| *width <= most).max().unwrap_or(0);
         let widest = widest.max(table[at].name.len());
         if room.is_some() { widest.min(table[at].at_most) } else { widest }
     };
     let widths: Vec<usize> = others.iter().map(|&at| width_of(at)).collect();
-    let taken: usize = widths.iter().map(|width| width + GAP).sum();
-    let left = room.map_or(usize::MAX, |width| width.saturating_sub(taken));
     let line = |cell: &dyn Fn(usize) -> (String, Style)| {
         let mut line = String::new();
+        let mut left = room.unwrap_or(usize::MAX);
         for (&at, &width) in others.iter().zip(&widths) {
             let (text, style) = cell(at);
-            let text = cut(&text, width);
-            let padding = width - columns(&text) + GAP;
+            let text = if table[at].name == ID { text } else { cut(&text, width) };
+            let padding = width.saturating_sub(columns(&text)) + GAP;
+            left = left.saturating_sub(columns(&text) + padding);
             line.push_str(&output.styled(style, text));
             line.extend(std::iter::repeat_n(' ', padding));
         }

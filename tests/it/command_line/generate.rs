@@ -147,6 +147,77 @@ fn names_of_saved_queries_are_completed() {
     }
 }
 
+/// Returns a queue with labels and agents, one of which has a name that a shell would run.
+fn labelled() -> Desk {
+    let desk = Desk::new();
+    desk.run(&["add", "one", "-l", "ui,area:db", "--assign", "dev-1", "-a", "Ann Lee"]).done();
+    desk.run(&["add", "two", "-l", "urgent", "-a", "$(touch made)"]).done();
+    desk.run(&["add", "three", "-a", "ann"]).done();
+    desk
+}
+
+#[test]
+fn labels_and_agents_are_completed() {
+    let desk = labelled();
+    let listed = |kind: &str, begun: &str| {
+        let run = desk.run(&["issue-ids", "--titles", "--kind", kind, "--", begun]);
+        run.done().stdout().lines().map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    for (begun, offered) in [
+        ("", "area:db ui urgent"),
+        ("u", "ui urgent"),
+        ("+u", "+ui +urgent"),
+        ("-a", "-area:db"),
+        ("ui,-ur", "ui,-urgent"),
+        ("x", ""),
+    ] {
+        assert_eq!(listed("labels", begun), offered, "{begun}");
+    }
+    assert_eq!((listed("agents", ""), listed("agents", "d")), ("ann dev-1".into(), "dev-1".into()));
+    for (words, at, offered) in [
+        ("ait list -l u", 3, "ui urgent"),
+        ("ait add t --label area", 4, "area:db"),
+        ("ait list --assignee d", 3, "dev-1"),
+        ("ait list --agent ''", 3, "ann dev-1"),
+        ("ait log -a a", 3, "ann"),
+        ("ait init --preset t", 3, "team"),
+        ("ait --file /nowhere/x.json list -l u", 5, ""),
+    ] {
+        let Some(given) = complete_in_bash(&desk, words, at) else { return skip("bash") };
+        assert_eq!(given, offered, "{words}");
+    }
+    assert!(!desk.path().join("made").exists());
+    for shell in ["zsh", "fish", "elvish", "powershell"] {
+        let script = desk.run(&["completions", shell]).done().stdout();
+        assert!(!script.contains("AIT_LABELS") && !script.contains("AIT_AGENTS"), "{shell}");
+    }
+}
+
+#[test]
+fn fish_completes_labels_and_agents() {
+    let desk = labelled();
+    let script = desk.run(&["completions", "fish"]).done().stdout();
+    let complete = |words: &str| {
+        let line = format!(
+            "function ait; '{BINARY}' $argv; end; source ./ait.fish; complete -C '{words}'"
+        );
+        fs::write(desk.path().join("ait.fish"), &script).unwrap();
+        let output = ait_through("fish", desk.path()).args(["--no-config", "-c", &line]).output();
+        let text = String::from_utf8(output.ok()?.stdout).unwrap();
+        let offered = text.lines().map(|line| line.split('\t').next().unwrap());
+        Some(offered.collect::<Vec<_>>().join(" "))
+    };
+    for (words, offered) in [
+        ("ait list --label u", "ui urgent"),
+        ("ait list -l ar", "area:db"),
+        ("ait edit 3f -l +u", "+ui +urgent"),
+        ("ait list --assignee ", "ann dev-1"),
+    ] {
+        let Some(given) = complete(words) else { return skip("fish") };
+        assert_eq!(given, offered, "{words}");
+    }
+}
+
 #[test]
 fn scripts_for_zsh_and_fish_list_ids_with_titles() {
     let desk = Desk::new();
@@ -164,7 +235,9 @@ fn scripts_for_zsh_and_fish_list_ids_with_titles() {
         let calls = fish.lines().filter(is_of).filter(|line| line.contains("(__ait_issue_ids)"));
         assert_eq!(calls.count(), 1, "{command}: {fish}");
     }
-    for call in ["function __ait_issue_ids", "ait $store issue-ids --titles -- (commandline -ct)"] {
+    for call in
+        ["function __ait_issue_ids", "ait $store issue-ids --titles $argv -- (commandline -ct)"]
+    {
         assert_eq!(fish.matches(call).count(), 1, "{fish}");
     }
     assert_eq!(zsh.matches("ait $store issue-ids --titles").count(), 1, "{zsh}");

@@ -146,6 +146,22 @@ fn listed_ids_are_unique_despite_a_common_prefix() {
     assert_eq!(desk.run(&["show", &alike[1][..12], "--json"]).done().json()["id"], alike[1]);
 }
 
+/// Ids that differ in their last digits alone must not cost all other rows the width of a whole id.
+#[test]
+fn a_long_id_widens_its_own_row_alone() {
+    let alike = ["3f2a9c1e-0000-4000-8000-000000000001", "3f2a9c1e-0000-4000-8000-000000000002"];
+    let issue = |id: &str, title: &str| issue_json(id, title, "created");
+    let other = issue("8d1f02aa-0000-4000-8000-000000000003", "three");
+    let desk = Desk::with(&[issue(alike[0], "one"), issue(alike[1], "two"), other]);
+    let listed = desk.run(&["list"]).done().stdout();
+    for row in ["ID        STATUS ", "8d1f02aa  created "] {
+        assert!(listed.lines().any(|line| line.starts_with(row)), "{listed}");
+    }
+    for id in alike {
+        assert!(listed.contains(&format!("\n{id}  created ")), "{listed}");
+    }
+}
+
 #[test]
 fn commands_on_an_empty_store_say_how_to_file_an_issue() {
     let desk = Desk::new();
