@@ -9,10 +9,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use crate::support::{BINARY, Log, ait, ait_through, directory, health_issue_count, signal, wait};
+use crate::support::{
+    BINARY, Log, ait, ait_through, directory, health_issue_count, scripts, signal, wait,
+};
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "README.md",
+    "action/action.yml",
     "systemd/ait.service",
     "container/Containerfile",
     "container/compose.yaml",
@@ -81,6 +84,11 @@ fn name_scanner_finds_flags_and_variables() {
     let expected =
         ["--agent", "--bind", "--file", "--log-file", "--port", "AIT_X", "AIT_Y", "PORT"];
     assert_eq!(names(text).into_iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn the_action_for_github_files_an_issue() {
+    scripts::run(scripts::node(), "action.mjs", &[]);
 }
 
 #[test]

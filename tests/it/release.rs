@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use regex::Regex;
 use serde_json::Value;
 
 use crate::support::scripts::folder;
@@ -140,8 +141,7 @@ fn each_package_can_be_installed_and_used() {
 
     let server = json(&packages.join("server.json"));
     assert_eq!((&server["name"], &server["version"]), (&MCP_NAME.into(), &VERSION.into()));
-    // The limit of the registry.
-    assert!(server["description"].as_str().unwrap().len() <= 100, "{server}");
+    assert_eq!(registry_problems(&server), "");
     let inside = json(&packages.join(format!("ait-{VERSION}.cdx.json")));
     assert_eq!(inside["bomFormat"], "CycloneDX");
     assert_eq!(inside["metadata"]["component"]["version"], VERSION);
@@ -149,6 +149,61 @@ fn each_package_can_be_installed_and_used() {
     let has = |name: &str| crates.iter().any(|each| each["name"] == name);
     // The crates of tests are not in the binary.
     assert!(has("tokio") && has("serde_json") && !has("insta") && !has("proptest"), "{crates:?}");
+}
+
+/// Returns what the registry of MCP servers would refuse, by its schema of 2025-12-11.
+fn registry_problems(server: &Value) -> String {
+    let text = |value: &Value, most: usize| {
+        value.as_str().is_some_and(|text| (1..=most).contains(&text.chars().count()))
+    };
+    let name = Regex::new("^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$").unwrap();
+    let has_name = |given: &str| name.is_match(given) && (3..=200).contains(&given.len());
+    let known = ["registryType", "identifier", "version", "runtimeHint", "transport"];
+    let packages = server["packages"].as_array().cloned().unwrap_or_default();
+    let is_package = |package: &Value| {
+        let members = package.as_object().unwrap();
+        members.keys().all(|key| known.contains(&&**key))
+            && ["registryType", "identifier", "version"].iter().all(|key| text(&package[key], 255))
+            && package["version"] != "latest"
+            && package["transport"] == serde_json::json!({ "type": "stdio" })
+    };
+    let schema = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
+    [
+        ("$schema", server["$schema"] == schema),
+        ("name", server["name"].as_str().is_some_and(has_name)),
+        ("title", text(&server["title"], 100)),
+        ("description", text(&server["description"], 100)),
+        ("version", text(&server["version"], 255) && server["version"] == VERSION),
+        ("packages", !packages.is_empty() && packages.iter().all(is_package)),
+    ]
+    .iter()
+    .filter(|(_, is_valid)| !is_valid)
+    .map(|(member, _)| *member)
+    .collect::<Vec<_>>()
+    .join(" ")
+}
+
+/// The description for the registry, made by the function of the script alone.
+#[test]
+fn the_registry_would_take_the_description() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib/release");
+    let made = |name: &str| {
+        let out = directory();
+        let line = format!(
+            "set -eu; out=$1; NAME=agent-issue-tracker; VERSION={VERSION}; DESCRIPTION=$2; \
+             eval \"$(sed -n '/^registry()/,/^JSON/p' '{script}'; echo '}}')\"; registry"
+        );
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &line, "bash"]).arg(out.path()).arg(env!("CARGO_PKG_DESCRIPTION"));
+        done(bash.env("AIT_MCP_NAME", name));
+        json(&out.path().join("server.json"))
+    };
+    assert_eq!(registry_problems(&made(MCP_NAME)), "");
+    assert_eq!(registry_problems(&made("agent-issue-tracker")), "name");
+    let mut long = made(MCP_NAME);
+    long["description"] = "x".repeat(101).into();
+    long["packages"][0]["version"] = "latest".into();
+    assert_eq!(registry_problems(&long), "description packages");
 }
 
 /// Claude Code itself checks the plugin and the marketplace.

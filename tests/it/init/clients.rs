@@ -1,9 +1,12 @@
 //! The files that each client gets, in the documented form.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::{Desk, read_json, read_toml};
@@ -17,6 +20,21 @@ struct Case {
     entry: Value,
     agent: Option<&'static str>,
     guide: Option<&'static str>,
+}
+
+/// The link of the documentation adds the server that `ait init` would write.
+#[test]
+fn the_link_for_cursor_has_the_server_of_init() {
+    let page = include_str!("../../../docs/clients.md");
+    let (_, link) = page.split_once("\ncursor://anysphere.cursor-deeplink/mcp/install?").unwrap();
+    let link = link.lines().next().unwrap();
+    let parameters: BTreeMap<_, _> = form_urlencoded::parse(link.as_bytes()).collect();
+    let config = STANDARD.decode(parameters["config"].as_bytes()).unwrap();
+    let desk = Desk::new();
+    desk.init_now(&["--client", "cursor"]);
+    let servers = &read_json(&desk.read(".cursor/mcp.json"))["mcpServers"];
+    let config: Value = serde_json::from_slice(&config).unwrap();
+    assert_eq!(servers, &json!({ &*parameters["name"]: config }));
 }
 
 fn cases() -> Vec<Case> {
