@@ -18,11 +18,11 @@ use crate::hints::{self, COMMANDS};
 use crate::tracker::{EventPosition, StoreError, Tracker};
 
 /// How long the board waits for more changes before it reads the store again.
-const DEBOUNCE: Duration = Duration::from_millis(100);
+pub(super) const DEBOUNCE: Duration = Duration::from_millis(100);
 /// How often a store is polled that cannot notify: one that is unreadable, or has no log yet.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// How often the ages on the board are refreshed.
-const AGE_EVERY: Duration = Duration::from_secs(5);
+pub(super) const AGE_EVERY: Duration = Duration::from_secs(5);
 
 /// The arguments of `ait board`.
 #[derive(Clone, Debug, Args)]
@@ -224,7 +224,7 @@ impl<'a> BoardUpdates<'a> {
 }
 
 /// Returns the issues whose claims are of clients that are gone. If that cannot be found out, the board shows no marks.
-async fn gone_clients(tracker: &Tracker) -> BTreeSet<IssueId> {
+pub(super) async fn gone_clients(tracker: &Tracker) -> BTreeSet<IssueId> {
     let leases = tracker.leases().await.unwrap_or_default().into_iter();
     leases.filter(|state| state.gone_for.is_some()).map(|state| state.issue).collect()
 }

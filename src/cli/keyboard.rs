@@ -1,4 +1,4 @@
-//! The keys that end a full-screen view.
+//! The keys that are pressed in a full-screen view.
 
 use std::io;
 
@@ -10,6 +10,34 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 const ESCAPE: u8 = 0x1b;
 const CTRL_C: u8 = 0x03;
 
+/// A key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Key {
+    Char(char),
+    Enter,
+    Backspace,
+    Escape,
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+    /// A key without a meaning here.
+    Other,
+    /// Ctrl-C where it sends no signal, Ctrl-\, or the terminal is gone.
+    Quit,
+}
+
+impl Key {
+    /// Returns true if the key ends a view that has no other keys.
+    fn is_end(self) -> bool {
+        matches!(self, Self::Quit | Self::Escape | Self::Char('q' | 'Q'))
+    }
+}
+
 /// The keyboard of the terminal on stdin, read key by key and without echo. Dropping it restores the terminal.
 pub(super) struct Keyboard {
     stdin: AsyncFd<io::Stdin>,
@@ -17,6 +45,8 @@ pub(super) struct Keyboard {
     quit: Signal,
     hangup: Signal,
     before: Termios,
+    /// What was read and is no key yet.
+    pressed: Vec<u8>,
 }
 
 impl Keyboard {
@@ -33,15 +63,37 @@ impl Keyboard {
         modes.special_codes[SpecialCodeIndex::VMIN] = 0;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         termios::tcsetattr(io::stdin(), OptionalActions::Now, &modes).ok()?;
-        Some(Self { stdin, quit, hangup, before })
+        Some(Self { stdin, quit, hangup, before, pressed: Vec::new() })
     }
 
     /// Waits until the user ends the view: with `q`, with Esc, with Ctrl-C where it sends no signal, or with Ctrl-\.
     pub async fn end(&mut self) {
-        tokio::select! {
-            () = end_key(&self.stdin) => {}
-            _ = self.quit.recv() => {}
-            _ = self.hangup.recv() => {}
+        while !self.key().await.is_end() {}
+    }
+
+    /// Waits for the next key. No key is lost if the caller stops waiting.
+    pub async fn key(&mut self) -> Key {
+        loop {
+            if let Some((key, bytes)) = first(&self.pressed) {
+                self.pressed.drain(..bytes);
+                return key;
+            }
+            let ready = tokio::select! {
+                ready = self.stdin.readable() => ready,
+                _ = self.quit.recv() => return Key::Quit,
+                _ = self.hangup.recv() => return Key::Quit,
+            };
+            let Ok(mut ready) = ready else { return Key::Quit };
+            // A terminal that is gone stays readable for ever, and gives no keys.
+            if ready.ready().is_read_closed() {
+                return Key::Quit;
+            }
+            // Keys pressed from now on make it readable again.
+            ready.clear_ready();
+            let mut keys = [0; 64];
+            while let Ok(count @ 1..) = rustix::io::read(io::stdin(), &mut keys) {
+                self.pressed.extend_from_slice(&keys[..count]);
+            }
         }
     }
 }
@@ -53,44 +105,76 @@ impl Drop for Keyboard {
     }
 }
 
-async fn end_key(stdin: &AsyncFd<io::Stdin>) {
-    loop {
-        let Ok(mut ready) = stdin.readable().await else { return };
-        // A terminal that is gone stays readable for ever, and gives no keys.
-        if ready.ready().is_read_closed() {
-            return;
+/// Returns the first key among bytes, and how many of them it has. Arrows and other special keys send a sequence that
+/// begins with Esc and ends with a byte of its own (ECMA-48, 5.4); Alt sends Esc before its key.
+fn first(bytes: &[u8]) -> Option<(Key, usize)> {
+    Some(match bytes {
+        [] => return None,
+        [ESCAPE] => (Key::Escape, 1),
+        [ESCAPE, b'[' | b'O', sequence @ ..] => {
+            let last = sequence.iter().position(|byte| matches!(byte, 0x40..=0x7e));
+            let length = last.map_or(sequence.len(), |last| last + 1);
+            (special(&sequence[..length]), length + 2)
         }
-        // Keys pressed from now on make it readable again.
-        ready.clear_ready();
-        let mut keys = [0; 64];
-        while let Ok(count @ 1..) = rustix::io::read(io::stdin(), &mut keys) {
-            if is_end(&keys[..count]) {
-                return;
-            }
+        [ESCAPE, ..] => (Key::Other, 2),
+        [b'\r' | b'\n', ..] => (Key::Enter, 1),
+        [0x7f | 0x08, ..] => (Key::Backspace, 1),
+        [CTRL_C, ..] => (Key::Quit, 1),
+        _ => {
+            let valid = match str::from_utf8(bytes) {
+                Ok(text) => text,
+                // The rest of the character follows.
+                Err(error) if error.valid_up_to() == 0 && error.error_len().is_none() => {
+                    return None;
+                }
+                Err(error) => str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+            };
+            valid.chars().next().map_or((Key::Other, 1), |one| (Key::Char(one), one.len_utf8()))
         }
-    }
+    })
 }
 
-/// Returns true if one of the keys ends the view. Arrows and other special keys send a sequence that begins with Esc
-/// and ends with a byte of its own (ECMA-48, 5.4); Alt sends Esc before its key.
-fn is_end(mut keys: &[u8]) -> bool {
-    while let [key, rest @ ..] = keys {
-        keys = match (key, rest) {
-            (b'q' | b'Q' | &CTRL_C, _) | (&ESCAPE, []) => return true,
-            (&ESCAPE, [b'[' | b'O', sequence @ ..]) => {
-                let last = sequence.iter().position(|byte| matches!(byte, 0x40..=0x7e));
-                &sequence[last.map_or(sequence.len(), |last| last + 1)..]
-            }
-            (&ESCAPE, [_, rest @ ..]) => rest,
-            _ => rest,
-        };
+/// Returns the key of a sequence, without its beginning.
+fn special(sequence: &[u8]) -> Key {
+    match sequence {
+        b"A" => Key::Up,
+        b"B" => Key::Down,
+        b"C" => Key::Right,
+        b"D" => Key::Left,
+        b"H" | b"1~" | b"7~" => Key::Home,
+        b"F" | b"4~" | b"8~" => Key::End,
+        b"5~" => Key::PageUp,
+        b"6~" => Key::PageDown,
+        _ => Key::Other,
     }
-    false
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn keys(mut bytes: &[u8]) -> Vec<Key> {
+        let mut keys = Vec::new();
+        while let Some((key, count)) = first(bytes) {
+            keys.push(key);
+            bytes = &bytes[count..];
+        }
+        keys
+    }
+
+    fn is_end(bytes: &[u8]) -> bool {
+        keys(bytes).into_iter().any(Key::is_end)
+    }
+
+    #[test]
+    fn keys_are_parsed_from_bytes() {
+        let expected = [Key::Char('j'), Key::Down, Key::PageUp, Key::Enter, Key::Char('ä')];
+        assert_eq!(keys("j\x1b[B\x1b[5~\rä".as_bytes()), expected);
+        assert_eq!(keys(b"\x1bOA\x1b[1;5A\x7f\xffx")[..2], [Key::Up, Key::Other]);
+        assert_eq!(keys(b"\x7f\xffx"), [Key::Backspace, Key::Other, Key::Char('x')]);
+        // The second byte of the character has not come yet.
+        assert_eq!(keys(&"aä".as_bytes()[..2]), [Key::Char('a')]);
+    }
 
     #[test]
     fn esc_and_q_end_the_view_also_after_other_keys() {

@@ -343,7 +343,8 @@ pub(super) fn print(
         tracing::info!("{nothing}");
         return Ok(ExitStatus::Done);
     }
-    write_table(&page.issues, issues, now, output)?;
+    let lines = table(&page.issues, issues, now, output);
+    lines.into_iter().try_for_each(|line| output.line(line))?;
     if skip + page.issues.len() < page.total {
         // Keep the note after the list, so that it is seen, and out of stdout, so that scripts do not read it.
         output.flush()?;
@@ -383,12 +384,13 @@ const COLUMNS: [Column; 9] = [
     Column { name: "TITLE", from_width: 0, at_most: usize::MAX },
 ];
 
-fn write_table(
+/// Renders the table: its head, and a line for each issue.
+pub(super) fn table(
     listed: &[Arc<Issue>],
     issues: &IndexedIssues,
     now: Timestamp,
-    output: &mut Output,
-) -> Result<()> {
+    output: &Output,
+) -> Vec<String> {
     let ids = ShortIds::of(listed.iter().map(|issue| issue.id));
     let row = |issue: &Arc<Issue>| {
         let holder = issue.holder().map_or("-".to_owned(), |holder| sanitize::line(holder.agent));
@@ -407,7 +409,7 @@ fn write_table(
         ]
     };
     let rows: Vec<_> = listed.iter().map(row).collect();
-    table::rows(output, COLUMNS, &rows).into_iter().try_for_each(|line| output.line(line))
+    table::rows(output, COLUMNS, &rows)
 }
 
 /// Says why an issue waits, in words; empty if it does not.

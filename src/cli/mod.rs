@@ -71,6 +71,7 @@ mod styled_line;
 mod table;
 mod tree;
 mod triage;
+mod tui;
 mod undo;
 mod unknown_command;
 mod usage_error;
@@ -179,6 +180,8 @@ pub enum QueueCommand {
     Answer(questions::AnswerArguments),
     /// Show the board: who works on what, and what is waiting
     Board(board::Arguments),
+    /// Show the queue on the whole terminal, and change it with keys
+    Tui(tui::Arguments),
     /// Show how many issues move, and how fast
     Stats(stats::Arguments),
     /// Show what is wrong in the queue, and what to do about it
@@ -208,6 +211,7 @@ impl QueueCommand {
         match self {
             Self::Log(arguments) => arguments.follows().then_some(ProcessKind::Watch),
             Self::Board(arguments) => arguments.watches().then_some(ProcessKind::Watch),
+            Self::Tui(_) => Some(ProcessKind::Watch),
             Self::Next(arguments) => arguments.claim.waits().then_some(ProcessKind::Wait),
             Self::Review(arguments) => arguments.claim.waits().then_some(ProcessKind::Wait),
             Self::Wait(_) => Some(ProcessKind::Wait),
@@ -343,6 +347,7 @@ async fn run_on_queue(
         QueueCommand::Questions(arguments) => questions::list(arguments, tracker, output).await,
         QueueCommand::Answer(arguments) => questions::answer(arguments, context, output).await,
         QueueCommand::Board(arguments) => board::run(arguments, tracker, output).await,
+        QueueCommand::Tui(arguments) => tui::run(arguments, context, output).await,
         QueueCommand::Log(arguments) => log::run(arguments, tracker, output).await,
         QueueCommand::Export(arguments) => export::run(arguments, context, output).await,
         QueueCommand::Import(arguments) => import::run(arguments, context, output).await,

@@ -1,7 +1,9 @@
 //! The output of commands, on stdout.
 
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
@@ -29,6 +31,19 @@ pub struct Output {
     is_terminal: bool,
     is_coloured: bool,
     size: Size,
+}
+
+/// Collects what is written.
+struct Captured(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An object with what is damaged.
@@ -68,6 +83,26 @@ impl Output {
         let is_coloured = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
         let out = BufWriter::<Box<dyn Write>>::new(Box::new(stdout.lock()));
         Self { out, is_terminal, is_coloured, size: Size::of_stdout() }
+    }
+
+    /// Returns the output for a part of the screen, which discards everything.
+    pub fn part(&self, width: usize, height: usize, is_coloured: bool) -> Self {
+        let out = BufWriter::<Box<dyn Write>>::new(Box::new(io::sink()));
+        let (is_terminal, size) = (self.is_terminal, Size { width, height });
+        Self { out, is_terminal, is_coloured: is_coloured && self.is_coloured, size }
+    }
+
+    /// Returns what is written to such an output.
+    ///
+    /// # Errors
+    ///
+    /// Those of `write`.
+    pub fn captured(mut self, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<String> {
+        let text = Rc::new(RefCell::new(Vec::new()));
+        self.out = BufWriter::new(Box::new(Captured(Rc::clone(&text))));
+        write(&mut self)?;
+        self.out.flush()?;
+        Ok(String::from_utf8_lossy(&text.borrow()).into_owned())
     }
 
     /// Creates an output that discards everything.

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use anyhow::Result;
 use clap::builder::styling::Style;
+use unicode_width::UnicodeWidthChar;
 
 use super::Output;
 use super::sanitize::{columns, cut};
@@ -85,6 +86,24 @@ impl Line {
     }
 }
 
+/// Wraps a sanitized text to rows, which all fit: a word longer than a row is broken.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    for (at, row) in rows(text, width, indent).enumerate() {
+        let indent = if at == 0 { 0 } else { indent };
+        let mut line = format!("{:indent$}", "");
+        for one in text[row].chars() {
+            if columns(&line) + one.width().unwrap_or(0) > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(one);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
 /// Breaks a text into rows of whole words. The rows after the first are narrower by their indentation.
 fn rows(text: &str, width: usize, indent: usize) -> impl Iterator<Item = Range<usize>> {
     let (mut rows, mut row, mut at) = (Vec::new(), 0..0, 0);
@@ -107,6 +126,14 @@ fn rows(text: &str, width: usize, indent: usize) -> impl Iterator<Item = Range<u
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wrapped_rows_always_fit() {
+        assert_eq!(wrapped("  one two three", 9), ["  one two", "  three"]);
+        assert_eq!(wrapped("a/long/path", 5), ["a/lon", "g/pat", "h"]);
+        assert_eq!(wrapped("日本語", 5), ["日本", "語"]);
+        assert_eq!(wrapped("", 5), [""]);
+    }
 
     #[test]
     fn rows_break_at_spaces_and_keep_long_words_whole() {

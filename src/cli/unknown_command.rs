@@ -162,8 +162,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "`ait import FILE` takes issues over from other trackers",
     ),
     (
-        "tui termui watch top monitor live",
-        "`ait board --watch` shows the work in the terminal, as it happens",
+        "termui watch top monitor live",
+        "`ait board --watch` shows the work in the terminal, as it happens, and `ait tui` also changes it",
     ),
     (
         "report reports summary overview brief standup",

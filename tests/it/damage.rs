@@ -100,7 +100,7 @@ pub fn kind(command: &str) -> Kind {
         "ready" | "blocked" | "tree" | "questions" | "board" | "stats" | "triage" | "digest"
         | "log" | "status" | "issue-ids" => Reads(&[]),
         "wait" => Refuses(&["--timeout", "60s"]),
-        "export" | "save" => Refuses(&[]),
+        "export" | "save" | "tui" => Refuses(&[]),
         "backup" => Refuses(&["backup.json"]),
         "add" => Refuses(&["title", "-c", "bug", "-a", "a"]),
         "next" | "review" => Refuses(&["-a", "a"]),

@@ -342,3 +342,103 @@ fn import_prints_full_reasons_for_at_most_20_rows() {
     let rows = screen.lines().filter(|line| line.contains("refused") && line.contains("0000"));
     assert!(rows.clone().count() == 20 && rows.clone().all(|row| columns(row) <= 40), "{screen}");
 }
+
+impl Terminal {
+    /// Presses keys and waits until a later frame of a full-screen view shows a text. Returns the frame.
+    #[track_caller]
+    fn press_for(&mut self, keys: impl AsRef<[u8]>, text: &str) -> String {
+        const END_OF_FRAME: &str = "\u{1b}[?2026l";
+        let before = self.screen.text().len();
+        self.press(keys.as_ref());
+        let frame = || {
+            let drawn = self.screen.text().split_off(before);
+            drawn
+                .rsplit(END_OF_FRAME)
+                .nth(1)
+                .filter(|frame| frame.contains(text))
+                .map(str::to_owned)
+        };
+        until(&format!("a frame with {text:?}"), || frame().is_some());
+        frame().unwrap_or_default()
+    }
+}
+
+#[test]
+fn the_queue_is_shown_and_changed_on_the_whole_terminal() {
+    let desk = Desk::new();
+    let (asked, other) = (desk.add("Which database"), desk.add("Second issue"));
+    desk.run(&["claim", &asked, "--agent", "dev"]).done();
+    desk.run(&["ask", &asked, "Which?", "--option", "SQLite", "-a", "dev"]).done();
+    let Some(mut terminal) = Terminal::run(&desk, (80, 24), "tui") else { return };
+    let state = |id: &str| desk.run(&["show", id, "--json"]).done().json();
+    terminal.screen.wait_for("1 to 2 of 2");
+    // Another process files an issue, which comes first; the selected one stays selected.
+    desk.add("Third issue");
+    terminal.screen.wait_for("1 to 3 of 3");
+    let frame = terminal.press_for("z", "that key does nothing here");
+    assert!(frame.contains("as tester"), "{frame}");
+    assert!(frame.contains(&format!("\u{1b}[7m> {}", &asked[..8])), "{frame}");
+    terminal.press_for("?", "answer its question");
+    terminal.press_for("b", "CREATED");
+    terminal.press_for("c", "select an issue in the list first");
+    terminal.press_for("\u{1b}", "1 to 3 of 3");
+    terminal.press_for("\r", "asked by dev: Which?");
+    terminal.press_for("a", &format!("answer {}: ", &asked[..8]));
+    terminal.press_for("1\r", &format!("{} is created: Question answered", &asked[..8]));
+    assert_eq!(state(&asked)["comments"][1]["text"], "SQLite");
+    terminal.press_for("a", "has no open question");
+
+    terminal.press_for("/", "is:open\u{1b}[7m");
+    terminal.press_for([0x7f; 7], "list: \u{1b}[0m\u{1b}[7m");
+    terminal.press_for("lable:ui\r", "there is no key lable");
+    terminal.press_for([0x7f; 8], "list: \u{1b}[0m\u{1b}[7m");
+    terminal.press_for("second\r", "1 to 1 of 1");
+    terminal.press_for("c", &format!("{} is in progress", &other[..8]));
+    terminal.press_for("\r", "held by tester");
+    terminal.press_for("m", "comment on ");
+    terminal.press_for(" \r", "blank");
+    terminal.press_for("\u{1b}", "nothing was changed");
+    terminal.press_for("x", "because: ");
+    terminal.press_for("für immer\r", &format!("{} is closed", &other[..8]));
+    let closed = state(&other);
+    let said = (&closed["status"], &closed["comments"][0]["text"]);
+    assert_eq!(said, (&json!("closed"), &json!("für immer")));
+    terminal.press_for("X", "because: ");
+    terminal.press_for("no\r", "closed");
+    terminal.press_for("\u{1b}", "nothing was changed");
+    terminal.press(b"q");
+    let text = terminal.whole();
+    assert!(text.contains("\u{1b}[?1049h") && text.contains("\u{1b}[?1049l"), "{text:?}");
+    assert_eq!(state(&other)["status"], "closed");
+}
+
+#[test]
+fn a_long_queue_is_read_and_shown_in_pages() {
+    let desk = Desk::new();
+    let issues = (0..60).map(|number| issue_json(&id(number), &format!("t{number:02}"), "created"));
+    let lines: String = issues.map(|issue| issue.to_string() + "\n").collect();
+    std::fs::write(desk.path().join("all.jsonl"), lines).unwrap();
+    desk.run(&["import", "all.jsonl"]).ends_with(0);
+    let Some(mut terminal) = Terminal::run(&desk, (80, 24), "tui sort:title") else { return };
+    terminal.screen.wait_for("1 to 21 of 60");
+    let frame = terminal.press_for("z", "that key does nothing here");
+    assert!(frame.contains("t20") && !frame.contains("t21"), "{frame}");
+    terminal.press_for("\u{1b}[6~", "2 to 22 of 60");
+    terminal.press_for("G", "40 to 60 of 60");
+    terminal.press_for("j", "> 0000003b");
+    terminal.press_for("\r", "t59");
+    terminal.press_for("\u{1b}[D", "40 to 60 of 60");
+    terminal.press_for("g", "1 to 21 of 60");
+    terminal.press_for("\t", "ait  is:open");
+    terminal.press(b"\x03");
+    terminal.whole();
+}
+
+#[test]
+fn the_queue_cannot_be_shown_without_a_terminal() {
+    let desk = Desk::new();
+    assert!(desk.run(&["tui"]).failed(1).contains("needs a terminal"));
+    assert!(desk.run(&["tui", "lable:ui"]).failed(1).contains("needs a terminal"));
+    let Some(terminal) = Terminal::run(&desk, (80, 24), "tui | cat") else { return };
+    assert!(terminal.screen.whole().contains("needs a terminal"));
+}

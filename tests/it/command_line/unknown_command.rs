@@ -19,7 +19,7 @@ const OF_OTHER_PROGRAMS: &[(&str, &str)] = &[
     ("UI", "`ait open`"),
     ("stop", "Ctrl-C"),
     ("kill", "`ait status`"),
-    ("tui", "`ait board --watch`"),
+    ("termui", "`ait board --watch`"),
     ("report", "`ait stats`"),
     ("label", "`ait edit ID -l LABEL`"),
     ("priority", "`ait edit ID -p NUMBER`"),
