@@ -83,25 +83,28 @@ pub(super) async fn run(
     let mut tui = Tui::new(arguments, context)?;
     let mut newest = tui.tracker.watch();
     let mut screen = Screen::enter(output)?;
+    let mut is_stale = true;
     loop {
-        newest.mark_unchanged();
-        tui.refresh(screen.measured()).await;
-        let mut is_typing = true;
-        // A key of a text changes only the last line.
-        while is_typing {
-            let lines = tui.frame(screen.measured());
-            screen.draw(&lines)?;
-            let wake = tokio::select! {
-                key = keyboard.key() => {
-                    is_typing = tui.input.is_some();
-                    if !tui.press(key, screen.measured()).await { Wake::End } else { Wake::Time }
-                }
-                wake = live.wait(AGE_EVERY) => { is_typing = false; wake }
-                Ok(()) = newest.changed() => { is_typing = false; live.wait(DEBOUNCE).await }
-            };
-            if wake == Wake::End {
-                return Ok(ExitStatus::Done);
+        if is_stale {
+            newest.mark_unchanged();
+            tui.refresh(screen.measured()).await;
+        }
+        let lines = tui.frame(screen.measured());
+        screen.draw(&lines)?;
+        is_stale = true;
+        let wake = tokio::select! {
+            key = keyboard.key() => {
+                let was_typing = tui.input.is_some();
+                let goes_on = tui.press(key, screen.measured()).await;
+                // A key of a text changes only the last line.
+                is_stale = !was_typing || tui.input.is_none();
+                if goes_on { Wake::Time } else { Wake::End }
             }
+            wake = live.wait(AGE_EVERY) => wake,
+            Ok(()) = newest.changed() => live.wait(DEBOUNCE).await,
+        };
+        if wake == Wake::End {
+            return Ok(ExitStatus::Done);
         }
     }
 }
