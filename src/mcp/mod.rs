@@ -22,6 +22,7 @@ mod run_call;
 mod schema;
 pub mod server;
 mod sessions;
+mod skills;
 pub mod stdio;
 mod subscriptions;
 #[cfg(test)]

@@ -11,12 +11,12 @@ use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
-    GetPromptResult, Icon, Implementation, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, PromptMessage, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceUpdatedNotificationParam,
-    Role, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    GetPromptResult, GetSkillRequestParams, GetSkillResult, Icon, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams, PromptMessage,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ResourceContents, ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer, SubscriptionContext};
 use tokio::sync::OnceCell;
@@ -38,7 +38,9 @@ use super::tool_names::ToolNames;
 use super::tools::CallContext;
 use super::tools::registry::{ToolRegistry, ToolSelection};
 use super::waiting::WaitingClient;
-use super::{FIXED_TTL_MS, McpOptions, ServerContext, completion, invalid_params, prompts, shown};
+use super::{
+    FIXED_TTL_MS, McpOptions, ServerContext, completion, invalid_params, prompts, shown, skills,
+};
 use crate::metrics::{CallOutcome, Metrics};
 use crate::query_language::SavedQueries;
 use crate::read_model::ReadModel;
@@ -311,6 +313,7 @@ impl ServerHandler for McpServer {
             .enable_resources()
             .enable_resources_subscribe()
             .enable_completions()
+            .enable_skills()
             .build();
         let instructions = instructions(self.tracker.claim_settings().max_attempts);
         ServerConfig::new(capabilities)
@@ -435,6 +438,22 @@ impl ServerHandler for McpServer {
             prompt.messages.insert(0, PromptMessage::new_text(Role::User, warning));
         };
         Ok(self.with_damage(prompt, warn).await?.into())
+    }
+
+    async fn list_skills(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        Ok(skills::list(self.tool_names(), is_modern(&context)))
+    }
+
+    async fn get_skill(
+        &self,
+        request: GetSkillRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        skills::get(&request.uri, self.tool_names(), is_modern(&context))
     }
 
     async fn list_resources(

@@ -121,7 +121,10 @@ impl Changed {
     pub fn affects(&self, resource: &Resource) -> bool {
         match (self, resource) {
             (Self::Diagnostics, resource) => *resource == Resource::Diagnostics,
-            (_, Resource::Config | Resource::Presets | Resource::Diagnostics) => false,
+            (
+                _,
+                Resource::Config | Resource::Presets | Resource::Skill(_) | Resource::Diagnostics,
+            ) => false,
             (Self::Anything, _)
             | (_, Resource::Queue | Resource::Digest | Resource::SavedQuery(_)) => true,
             (Self::Issues(changed), Resource::Issue(reference)) => {

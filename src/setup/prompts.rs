@@ -83,6 +83,11 @@ impl Form {
     }
 }
 
+/// The file of a prompt as a skill: Markdown below `name` and `description`.
+pub fn skill(name: &str, prompt: &str) -> String {
+    Form::Cursor.bare(name, prompt)
+}
+
 /// The description of a prompt: when to use the agent.
 pub fn description(prompt: &str) -> &str {
     value(split(prompt).0, "description")

@@ -26,8 +26,8 @@ function introduction({ client }) {
   const { name, version: given } = client.getServerVersion();
   check.deepEqual([name, given], ['agent-issue-tracker', version ?? given]);
   check.match(given, /^\d+\.\d+\.\d+/);
-  const offered = ['completions', 'prompts', 'resources', 'tools'];
-  check.deepEqual(Object.keys(client.getServerCapabilities()), offered);
+  const offered = ['completions', 'extensions', 'prompts', 'resources', 'tools'];
+  check.deepEqual(Object.keys(client.getServerCapabilities()).sort(), offered);
   const instructions = client.getInstructions();
   check.ok(instructions, 'instructions');
   check.ok([...instructions].length <= 2_000, 'clients cut longer instructions');

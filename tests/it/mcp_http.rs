@@ -54,7 +54,8 @@ fn both_protocol_eras_get_plain_json_responses() {
     assert_eq!(discovered.kind, "application/json");
     let capabilities = &discovered.json()["result"]["capabilities"];
     assert_eq!(capabilities["resources"], json!({ "subscribe": true }));
-    assert_eq!(capabilities.as_object().unwrap().len(), 4, "{capabilities}");
+    assert_eq!(capabilities["extensions"], json!({ "io.modelcontextprotocol/skills": {} }));
+    assert_eq!(capabilities.as_object().unwrap().len(), 5, "{capabilities}");
     lifecycle(&mut agent, &json!({ "_meta": meta() }));
     // The stateless era has no sessions and ignores session ids.
     agent.session = Some("of another era".to_owned());

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::support::http::{Server, meta};
 use crate::support::{Client, ait, directory, until};
@@ -32,6 +33,45 @@ fn read_json(client: &mut Client, uri: &str) -> Value {
     let (kind, text) = read(client, uri);
     assert_eq!(kind, "application/json");
     serde_json::from_str(&text).unwrap()
+}
+
+/// The roles as skills, with the tool names of this server; a client checks the file by its hash.
+#[test]
+fn roles_are_skills_whose_files_have_the_listed_hashes() {
+    let directory = directory();
+    for prefix in ["", "issues_"] {
+        let mut client = Client::begin(ait(directory.path()).env("AIT_TOOL_PREFIX", prefix));
+        let prompts = client.request("prompts/list", json!({}))["prompts"].clone();
+        let listed = client.request("skills/list", json!({}))["skills"].clone();
+        let listed = listed.as_array().unwrap();
+        assert_eq!(listed.len(), 4, "{listed:?}");
+        for skill in listed {
+            let uri = skill["uri"].as_str().unwrap();
+            let name = skill["frontmatter"]["name"].as_str().unwrap();
+            assert_eq!(uri, format!("skill://{name}/SKILL.md"));
+            let is_prompt = |prompt: &&Value| prompt["name"] == name;
+            let prompt = prompts.as_array().unwrap().iter().find(is_prompt).unwrap();
+            let description = &skill["frontmatter"]["description"];
+            assert_eq!(description, &prompt["description"]);
+            let (kind, text) = read(&mut client, uri);
+            let head =
+                format!("---\nname: {name}\ndescription: {}\n---\n", description.as_str().unwrap());
+            assert!(text.starts_with(&head), "{text}");
+            assert!(
+                text.contains(&format!("`{prefix}add_issue")) || name == "code-reviewer",
+                "{text}"
+            );
+            let hash: String =
+                Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+            let file =
+                json!({ "uri": uri, "digest": format!("sha256:{hash}"), "size": text.len() });
+            assert_eq!((&*kind, &skill["resources"]), ("text/markdown", &json!([file])));
+            assert_eq!(&client.request("skills/get", json!({ "uri": uri }))["skill"], skill);
+        }
+        let error = client.request("skills/get", json!({ "uri": "skill://x/SKILL.md" }));
+        let said = error["message"].as_str().unwrap();
+        assert!(error["code"] == -32602 && said.contains("skills/list"), "{error}");
+    }
 }
 
 #[test]

@@ -89,8 +89,11 @@ fn unknown_protocol_version_gets_the_newest() {
 fn undeclared_capabilities_are_refused() {
     let directory = directory();
     let mut client = Client::start(directory.path());
-    for method in ["logging/setLevel", "tasks/get", "skills/list", "subscriptions/listen"] {
-        let params = json!({ "level": "info", "taskId": "1", "notifications": {} });
+    for method in
+        ["logging/setLevel", "tasks/get", "resources/directory/read", "subscriptions/listen"]
+    {
+        let params =
+            json!({ "level": "info", "taskId": "1", "uri": "skill://x", "notifications": {} });
         let error = client.request(method, params);
         assert_eq!(error["code"], -32601, "{method}: {error}");
     }

@@ -18,7 +18,7 @@ pub(super) use self::diagnostics::Diagnostics;
 use super::options::ReplyFormat;
 use super::reply::{List, Reply, ReplyOptions, WholeIssue};
 use super::tools::get_digest::MAX_DIGEST_TOKENS;
-use super::{FIXED_TTL_MS, McpServer, shown};
+use super::{FIXED_TTL_MS, McpServer, shown, skills};
 use crate::domain::{IssueRef, Order, Query};
 use crate::hints;
 use crate::query_language::{ParsedQuery, SavedQueries};
@@ -31,6 +31,7 @@ const MAX_FOUND: usize = 50;
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
+const MARKDOWN: &str = "text/markdown";
 
 const CONFIG: &str = "tracker://config";
 const DIAGNOSTICS: &str = "tracker://diagnostics";
@@ -63,6 +64,8 @@ pub(super) enum Resource {
     Issue(IssueRef),
     /// What a saved query finds, by its name.
     SavedQuery(String),
+    /// A role as a skill, by its name.
+    Skill(&'static str),
 }
 
 impl Resource {
@@ -79,6 +82,7 @@ impl Resource {
             PRESETS => Self::Presets,
             QUEUE => Self::Queue,
             _ if let Some(name) = uri.strip_prefix(QUERIES) => Self::SavedQuery(name.to_owned()),
+            _ if let Some(name) = skills::named(uri) => Self::Skill(name),
             _ => {
                 let id = uri.strip_prefix(ISSUES).ok_or_else(|| {
                     ReadError::Absent(format!(
@@ -98,7 +102,7 @@ impl Resource {
 impl Resource {
     /// Returns true if the resource can change while the process runs. Settings are read once, at its start.
     pub fn can_change(&self) -> bool {
-        !matches!(self, Self::Config | Self::Presets)
+        !matches!(self, Self::Config | Self::Presets | Self::Skill(_))
     }
 }
 
@@ -112,6 +116,7 @@ impl fmt::Display for Resource {
             Self::Queue => f.write_str(QUEUE),
             Self::Issue(id) => write!(f, "{ISSUES}{id}"),
             Self::SavedQuery(name) => write!(f, "{QUERIES}{name}"),
+            Self::Skill(name) => f.write_str(&skills::uri(name)),
         }
     }
 }
@@ -270,6 +275,12 @@ pub(super) async fn read(
             Ok(Read::now(text(&replies, Reply::List(list))?))
         }
         Resource::Presets => presets(&replies),
+        Resource::Skill(name) => Ok(Read {
+            kind: MARKDOWN,
+            ttl_ms: FIXED_TTL_MS,
+            scope: CacheScope::Public,
+            text: skills::text(name, server.tool_names()),
+        }),
         Resource::Queue => {
             let queues = queue::overview(server.tracker()).await?;
             Ok(Read::now(text(&replies, Reply::Report(queues))?))
