@@ -12,6 +12,9 @@ const ALTERNATE_SCREEN: &str = "\x1b[?1049h";
 const FORMER_SCREEN: &str = "\x1b[?1049l";
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
+/// Bracketed paste: terminals mark a pasted text, so that its characters are no keys.
+const MARK_PASTES: &str = "\x1b[?2004h";
+const LEAVE_PASTES: &str = "\x1b[?2004l";
 const HOME: &str = "\x1b[H";
 const ERASE_LINE: &str = "\x1b[2K";
 const ERASE_BELOW: &str = "\x1b[J";
@@ -32,7 +35,7 @@ impl<'a> Screen<'a> {
 
     pub fn enter(output: &'a mut Output) -> io::Result<Self> {
         let screen = Self { output };
-        write!(screen.output, "{ALTERNATE_SCREEN}{HIDE_CURSOR}")?;
+        write!(screen.output, "{ALTERNATE_SCREEN}{HIDE_CURSOR}{MARK_PASTES}")?;
         Ok(screen)
     }
 
@@ -64,7 +67,7 @@ impl<'a> Screen<'a> {
 impl Drop for Screen<'_> {
     fn drop(&mut self) {
         // If the terminal is gone, there is nothing to restore.
-        let _gone = write!(self.output, "{SHOW_CURSOR}{FORMER_SCREEN}");
+        let _gone = write!(self.output, "{LEAVE_PASTES}{SHOW_CURSOR}{FORMER_SCREEN}");
         let _gone = Write::flush(self.output);
     }
 }

@@ -9,11 +9,16 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const ESCAPE: u8 = 0x1b;
 const CTRL_C: u8 = 0x03;
+// What a terminal sends around a pasted text, if a view asks for it.
+const PASTE: &[u8] = b"\x1b[200~";
+const PASTED: &[u8] = b"\x1b[201~";
 
 /// A key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Key {
     Char(char),
+    /// A character of a text that was pasted; a line break is a space.
+    Pasted(char),
     Enter,
     Backspace,
     Escape,
@@ -32,6 +37,15 @@ pub(super) enum Key {
 }
 
 impl Key {
+    /// Returns what a key means within a pasted text, where it is no command.
+    fn pasted(self) -> Self {
+        match self {
+            Self::Char('\t') | Self::Enter => Self::Pasted(' '),
+            Self::Char(one) => Self::Pasted(one),
+            _ => Self::Other,
+        }
+    }
+
     /// Returns true if the key ends a view that has no other keys.
     fn is_end(self) -> bool {
         matches!(self, Self::Quit | Self::Escape | Self::Char('q' | 'Q'))
@@ -47,6 +61,7 @@ pub(super) struct Keyboard {
     before: Termios,
     /// What was read and is no key yet.
     pressed: Vec<u8>,
+    is_pasting: bool,
 }
 
 impl Keyboard {
@@ -63,7 +78,7 @@ impl Keyboard {
         modes.special_codes[SpecialCodeIndex::VMIN] = 0;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         termios::tcsetattr(io::stdin(), OptionalActions::Now, &modes).ok()?;
-        Some(Self { stdin, quit, hangup, before, pressed: Vec::new() })
+        Some(Self { stdin, quit, hangup, before, pressed: Vec::new(), is_pasting: false })
     }
 
     /// Waits until the user ends the view: with `q`, with Esc, with Ctrl-C where it sends no signal, or with Ctrl-\.
@@ -71,12 +86,21 @@ impl Keyboard {
         while !self.key().await.is_end() {}
     }
 
+    /// Returns true if more keys were read.
+    pub fn has_more(&self) -> bool {
+        first(&self.pressed).is_some()
+    }
+
     /// Waits for the next key. No key is lost if the caller stops waiting.
     pub async fn key(&mut self) -> Key {
         loop {
             if let Some((key, bytes)) = first(&self.pressed) {
-                self.pressed.drain(..bytes);
-                return key;
+                let sequence: Vec<u8> = self.pressed.drain(..bytes).collect();
+                if [PASTE, PASTED].contains(&&sequence[..]) {
+                    self.is_pasting = sequence == PASTE;
+                    return Key::Other;
+                }
+                return if self.is_pasting { key.pasted() } else { key };
             }
             let ready = tokio::select! {
                 ready = self.stdin.readable() => ready,

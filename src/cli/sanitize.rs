@@ -46,6 +46,21 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     cut
 }
 
+/// Returns as much of the end of a text as fits into a number of columns.
+pub(super) fn end(text: &str, width: usize) -> &str {
+    let mut left = width;
+    let mut start = text.len();
+    for (at, one) in text.char_indices().rev() {
+        let wide = one.width().unwrap_or(0);
+        if wide > left {
+            break;
+        }
+        left -= wide;
+        start = at;
+    }
+    &text[start..]
+}
+
 fn is_space(one: char) -> bool {
     matches!(one, '\n' | '\r' | '\t' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }

@@ -21,21 +21,18 @@ use super::signals::{Live, Wake};
 use super::styled_line::{Line, wrapped};
 use super::{CommandContext, ExitStatus, Output, list, render_short};
 use crate::domain::{
-    AgentName, ClaimProof, CommentText, Issue, IssueId, Order, Page, Query, QuestionAnswer,
-    Resolution,
+    AgentName, ClaimProof, CommentText, Issue, IssueId, Order, Query, QuestionAnswer, Resolution,
 };
 use crate::query_language::ParsedQuery;
 use crate::tracker::{Changed, Claimant, IndexedIssues, IssueAtVersion, Tracker};
 
 /// What Tab shows, one after the other.
 const QUERIES: [&str; 5] = ["is:open", "is:ready", "is:claimed", "is:parked", ""];
-/// The most cards of one column of the board.
-const MAX_CARDS: usize = 1_000;
 /// The lines above and below what is shown.
 const FRAME_ROWS: usize = 2;
 /// The line with the names of columns.
 const HEAD_ROWS: usize = 1;
-/// The widths of the mark before the selected issue.
+/// The mark before the selected issue.
 const MARK: &str = "> ";
 const HINT: &str = "? shows the keys, q ends";
 const KEYS: &str = "\
@@ -89,8 +86,11 @@ pub(super) async fn run(
             newest.mark_unchanged();
             tui.refresh(screen.measured()).await;
         }
-        let lines = tui.frame(screen.measured());
-        screen.draw(&lines)?;
+        // A text that is pasted is drawn once.
+        if !keyboard.has_more() {
+            let lines = tui.frame(screen.measured());
+            screen.draw(&lines)?;
+        }
         is_stale = true;
         let wake = tokio::select! {
             key = keyboard.key() => {
@@ -140,8 +140,10 @@ struct Tui<'a> {
     proof: ClaimProof,
     view: View,
     query: String,
-    /// The issues on the screen, those around them, and how many are before them.
-    page: Page,
+    /// The issues on the screen, how many the list has, those around them, and how many are before them.
+    issues: Vec<Arc<Issue>>,
+    total: usize,
+    is_exact: bool,
     around: IndexedIssues,
     skip: usize,
     row: usize,
@@ -168,7 +170,9 @@ impl<'a> Tui<'a> {
             proof: ClaimProof { number: None, is_forced: false, is_person: given.is_none() },
             view: View::List,
             query,
-            page: Page { total: 0, is_exact: true, issues: Vec::new() },
+            issues: Vec::new(),
+            total: 0,
+            is_exact: true,
             around: IndexedIssues::default(),
             skip: 0,
             row: 0,
@@ -183,7 +187,7 @@ impl<'a> Tui<'a> {
     /// Returns the issue that keys act on.
     fn issue(&self) -> Option<Arc<Issue>> {
         match &self.view {
-            View::List => self.page.issues.get(self.row).cloned(),
+            View::List => self.issues.get(self.row).cloned(),
             View::Issue(issue) => Some(Arc::clone(issue)),
             View::Board | View::Keys => None,
         }
@@ -203,7 +207,7 @@ impl<'a> Tui<'a> {
             View::List => self.read_list(height.saturating_sub(FRAME_ROWS + HEAD_ROWS)).await?,
             View::Board => {
                 let gone = gone_clients(&self.tracker).await;
-                let board = Board::read(&self.tracker, &gone, MAX_CARDS, now).await?;
+                let board = Board::read(&self.tracker, &gone, height, now).await?;
                 let part = output.part(width, height.saturating_sub(1), true);
                 self.lines = board_view::lines(&board, now, None, &part);
             }
@@ -215,9 +219,7 @@ impl<'a> Tui<'a> {
                 self.lines = text.lines().flat_map(|line| wrapped(line, width)).collect();
                 self.view = View::Issue(issue);
             }
-            View::Keys => {
-                self.lines = KEYS.lines().flat_map(|line| wrapped(line, width)).collect();
-            }
+            View::Keys => self.lines = KEYS.lines().flat_map(|line| wrapped(line, width)).collect(),
         }
         let last = self.lines.len().saturating_sub(height.saturating_sub(FRAME_ROWS));
         self.top = self.top.min(last);
@@ -230,19 +232,22 @@ impl<'a> Tui<'a> {
         loop {
             let base = Query { order: Order::LatestActivity, ..Query::default() };
             let query = Query { skip: self.skip, take: rows.max(1), ..parsed.narrow(base) };
-            self.page = self.tracker.list_issues(query).await?;
-            if !self.page.issues.is_empty() || self.skip == 0 {
+            let page = self.tracker.list_issues(query).await?;
+            self.issues = page.issues;
+            self.total = page.total;
+            self.is_exact = page.is_exact;
+            if !self.issues.is_empty() || self.skip == 0 {
                 break;
             }
             // The list has become shorter.
-            self.skip = self.page.total.min(self.skip - 1).saturating_sub(rows);
+            self.skip = self.total.min(self.skip - 1).saturating_sub(rows);
         }
-        let ids = self.page.issues.iter().map(|issue| issue.id);
+        let ids = self.issues.iter().map(|issue| issue.id);
         self.around = self.tracker.issues_around(ids).await?;
         let at = |issue: &Arc<Issue>| Some(issue.id) == self.selected;
-        let last = self.page.issues.len().saturating_sub(1);
-        self.row = self.page.issues.iter().position(at).unwrap_or(self.row.min(last));
-        self.selected = self.page.issues.get(self.row).map(|issue| issue.id);
+        let last = self.issues.len().saturating_sub(1);
+        self.row = self.issues.iter().position(at).unwrap_or(self.row.min(last));
+        self.selected = self.issues.get(self.row).map(|issue| issue.id);
         Ok(())
     }
 
@@ -289,7 +294,8 @@ impl<'a> Tui<'a> {
     }
 
     fn show(&mut self, view: View) {
-        (self.view, self.top) = (view, 0);
+        self.view = view;
+        self.top = 0;
     }
 
     /// Moves the selection of a list, or scrolls a text.
@@ -298,8 +304,7 @@ impl<'a> Tui<'a> {
             self.top = self.top.saturating_add_signed(by).min(self.lines.len());
             return;
         }
-        let last =
-            if self.page.is_exact || by == isize::MAX { self.page.total } else { usize::MAX };
+        let last = if self.is_exact || by == isize::MAX { self.total } else { usize::MAX };
         let at = (self.skip + self.row).saturating_add_signed(by).min(last.saturating_sub(1));
         let rows = rows.unsigned_abs().max(1);
         self.skip = self.skip.clamp((at + 1).saturating_sub(rows), at);
@@ -314,7 +319,10 @@ impl<'a> Tui<'a> {
     }
 
     fn list(&mut self, query: String) {
-        (self.query, self.skip, self.row, self.selected) = (query, 0, 0, None);
+        self.query = query;
+        self.skip = 0;
+        self.row = 0;
+        self.selected = None;
         self.show(View::List);
     }
 
@@ -347,7 +355,7 @@ impl<'a> Tui<'a> {
             }
             Key::Enter => return self.enter(input).await,
             Key::Backspace => drop(input.text.pop()),
-            Key::Char(one) if !one.is_control() => input.text.push(one),
+            Key::Char(one) | Key::Pasted(one) if !one.is_control() => input.text.push(one),
             _ => {}
         }
         self.input = Some(input);
@@ -428,12 +436,11 @@ impl<'a> Tui<'a> {
     fn title(&self) -> Line {
         let (name, rest) = match &self.view {
             View::List => {
-                let Page { total, is_exact, issues } = &self.page;
-                let or_more = if *is_exact { "" } else { " or more" };
-                let first = self.skip + usize::from(!issues.is_empty());
-                let last = self.skip + issues.len();
                 let query = if self.query.is_empty() { "all issues" } else { &self.query };
-                (sanitize::line(query), format!("{first} to {last} of {total}{or_more}"))
+                let first = self.skip + usize::from(!self.issues.is_empty());
+                let last = self.skip + self.issues.len();
+                let or_more = if self.is_exact { "" } else { " or more" };
+                (sanitize::line(query), format!("{first} to {last} of {}{or_more}", self.total))
             }
             View::Board => ("board".to_owned(), String::new()),
             View::Issue(issue) => (issue.id.short(), words(issue.status)),
@@ -448,23 +455,19 @@ impl<'a> Tui<'a> {
 
     /// Renders the list, with a mark before the selected issue.
     fn rows(&self, width: usize, height: usize, output: &Output) -> Vec<String> {
-        if self.page.issues.is_empty() {
-            return vec![format!(
-                "no issue is {}",
-                if self.query.is_empty() { "there" } else { "found" }
-            )];
+        if self.issues.is_empty() {
+            return vec!["no issue is found".to_owned()];
         }
         let table = |is_coloured| {
             let part = output.part(width.saturating_sub(MARK.len()), height, is_coloured);
-            list::table(&self.page.issues, &self.around, self.tracker.now(), &part)
+            list::table(&self.issues, &self.around, self.tracker.now(), &part)
         };
-        let (plain, coloured) = (table(false), table(true));
+        let before = " ".repeat(MARK.len());
+        let mut rows: Vec<_> = table(true).iter().map(|row| format!("{before}{row}")).collect();
         let selected = HEAD_ROWS + self.row;
-        let row = |(at, line): (usize, String)| match at == selected {
-            true => output.styled(Style::new().invert(), format!("{MARK}{}", plain[at])),
-            false => format!("{:gap$}{line}", "", gap = MARK.len()),
-        };
-        coloured.into_iter().enumerate().map(row).collect()
+        let marked = format!("{MARK}{}", table(false)[selected]);
+        rows[selected] = output.styled(Style::new().invert(), marked);
+        rows
     }
 
     /// Renders the text that is being typed, or what the last key did.
@@ -485,15 +488,9 @@ impl<'a> Tui<'a> {
         // The end of a long text is where the next key goes.
         let before = sanitize::cut(&before, width / 2);
         let room = width.saturating_sub(columns(&before) + 1);
-        let mut text = sanitize::line(&input.text);
-        while columns(&text) > room {
-            text.remove(0);
-        }
-        format!(
-            "{}{text}{}",
-            output.styled(STRONG, before),
-            output.styled(Style::new().invert(), " ")
-        )
+        let text = sanitize::line(&input.text);
+        let cursor = output.styled(Style::new().invert(), " ");
+        format!("{}{}{cursor}", output.styled(STRONG, before), sanitize::end(&text, room))
     }
 }
 

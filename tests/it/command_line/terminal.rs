@@ -398,6 +398,12 @@ fn the_queue_is_shown_and_changed_on_the_whole_terminal() {
     terminal.press_for("m", "comment on ");
     terminal.press_for(" \r", "blank");
     terminal.press_for("\u{1b}", "nothing was changed");
+    // Lines of a pasted text are neither keys nor ends of a text.
+    let pasted = "\u{1b}[200~x\rbecause\rq\u{1b}[201~";
+    terminal.press_for(pasted, "that key does nothing here");
+    terminal.press_for("m", "comment on ");
+    terminal.press_for(pasted, "x because q\u{1b}[7m");
+    terminal.press_for("\u{1b}", "nothing was changed");
     terminal.press_for("x", "because: ");
     terminal.press_for("für immer\r", &format!("{} is closed", &other[..8]));
     let closed = state(&other);
