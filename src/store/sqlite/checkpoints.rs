@@ -11,6 +11,8 @@ use super::database::{Database, Opened};
 
 /// How many pages of the log of SQLite are kept before they are moved into the database.
 const CHECKPOINT_PAGES: i64 = 1000;
+/// How long the log of SQLite is that has so many pages, in bytes.
+pub(super) const LONG_BYTES: u64 = 4096 * CHECKPOINT_PAGES.unsigned_abs();
 
 /// Starts the thread. It looks when it is sent something, and ends with the sender.
 pub(super) fn start(database: &Arc<Database>) -> SyncSender<()> {

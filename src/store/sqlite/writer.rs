@@ -555,8 +555,12 @@ impl Writer {
         self.in_turn(deciding, shows)
     }
 
-    /// Lets the other thread look whether the log of SQLite has grown long.
+    /// Lets the other thread look how much of a long log of SQLite is left to be moved.
     fn checkpoint(&mut self) {
+        let log = self.opened.as_ref().and_then(|opened| opened.log.metadata().ok());
+        if log.is_none_or(|log| log.len() < checkpoints::LONG_BYTES) {
+            return;
+        }
         let wake = self.checkpointer.get_or_insert_with(|| checkpoints::start(&self.database));
         // If it is full, the thread looks anyway.
         let _ = wake.try_send(());
