@@ -247,7 +247,7 @@ impl Condition {
 
     /// Returns the texts that every match has.
     pub fn required_texts(&self) -> Vec<&str> {
-        self.conjuncts().into_iter().filter_map(Self::text).collect()
+        self.conjuncts().iter().filter_map(Self::text).collect()
     }
 
     /// Returns how well the lower-case title of a match fits the [required texts](Self::required_texts): one for each
