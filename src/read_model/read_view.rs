@@ -10,7 +10,7 @@ use super::projection::Projection;
 use super::status_timeline::StatusTimeline;
 use super::summary::IssueSummary;
 use crate::domain::{Counts, DomainError, Issue, IssueId, IssueRef, LinkKind, Status, Timestamp};
-use crate::tracker::{IndexedIssues, external_ids};
+use crate::tracker::IndexedIssues;
 
 /// The summaries of all issues, together with the state of the store that they describe.
 pub struct ReadView<'a> {
@@ -133,15 +133,6 @@ impl<'a> ReadView<'a> {
     /// [`DomainError::UnknownIssue`] and [`DomainError::AmbiguousReference`].
     pub fn position(&self, reference: &IssueRef) -> Result<usize, DomainError> {
         self.issues.position(reference)
-    }
-
-    /// Resolves what a person calls an issue, also by its id in another tracker, to a position.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`position`](Self::position).
-    pub fn named(&self, reference: &IssueRef) -> Result<usize, DomainError> {
-        external_ids::position(&self.issues, reference)
     }
 
     /// Returns the start of an id that no other issue has, for commands: at least 8 hex digits.

@@ -74,9 +74,7 @@ pub(super) async fn read(
 async fn filter(query: &ActivityQuery, state: &WebState) -> Result<ActivityFilter, WebError> {
     let mut issue = None;
     if let Some(reference) = &query.issue {
-        let asked = reference.to_string();
-        let found = state.read_model.read(move |view| find(&asked, view)).await??;
-        issue = Some(found.issue.id);
+        issue = Some(find(state, &reference.to_string()).await?.id);
     }
     Ok(ActivityFilter {
         agent: query.agent.clone(),

@@ -13,7 +13,7 @@ use super::WebState;
 use super::etag;
 use super::listing::Listing;
 use super::lookup::find;
-use super::pages::error::{ErrorJson, WebError};
+use super::pages::error::ErrorJson;
 use super::pages::list::PAGE_SIZE;
 use super::query::{ListQuery, Parameters, finding_kind, stats_range};
 use crate::domain::WithClaim;
@@ -97,14 +97,10 @@ pub(super) async fn issue(
     request: HeaderMap,
 ) -> Result<Response, ErrorJson> {
     let Path(asked) = asked?;
-    let json = state.read_model.read(move |view| {
-        let found = find(&asked, view)?;
-        let json = serde_json::to_vec(&WithClaim::from(&*found.issue))
-            .expect("an issue can always be serialized");
-        Ok::<_, WebError>((found.issue.version(), json))
-    });
-    let (version, json) = json.await??;
-    Ok(etag::respond_exactly(&request, JSON, &version, json))
+    let issue = find(&state, &asked).await?;
+    let json =
+        serde_json::to_vec(&WithClaim::from(&*issue)).expect("an issue can always be serialized");
+    Ok(etag::respond_exactly(&request, JSON, &issue.version(), json))
 }
 
 /// The agents.

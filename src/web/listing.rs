@@ -4,9 +4,8 @@ use super::WebState;
 use super::lookup::find;
 use super::pages::error::WebError;
 use super::query::{ListQuery, Sorting};
-use crate::domain::{DomainError, IssueId, IssueRef, MatchCounts, Page, Query};
+use crate::domain::{MatchCounts, Page, Query};
 use crate::query_language::{NoMatch, ParsedQuery, QueryError};
-use crate::tracker::StoreError;
 
 /// A page of the matching issues.
 pub(super) struct Listing {
@@ -38,7 +37,7 @@ impl Listing {
     ) -> Result<Result<Self, QueryError>, WebError> {
         let (tracker, now) = (&state.tracker, state.tracker.now());
         let parent = match &query.parent {
-            Some(parent) => Some(named(state, parent).await?),
+            Some(parent) => Some(find(state, &parent.to_string()).await?.id),
             None => None,
         };
         let search = match ParsedQuery::parse(&query.search, &state.project.queries, now) {
@@ -79,18 +78,4 @@ impl Listing {
     pub fn counts(&self) -> MatchCounts {
         self.found.counts.unwrap_or_default()
     }
-}
-
-/// Returns the id of the issue that a reference names.
-async fn named(state: &WebState, reference: &IssueRef) -> Result<IssueId, WebError> {
-    let found = state.tracker.get_issue(reference.clone()).await;
-    let Err(StoreError::Refused(
-        DomainError::UnknownIssue { .. } | DomainError::AmbiguousReference { .. },
-    )) = found
-    else {
-        return Ok(found?.id);
-    };
-    // The error offers the issues that may have been meant.
-    let asked = reference.to_string();
-    Ok(state.read_model.read(move |view| find(&asked, view)).await??.issue.id)
 }

@@ -4,12 +4,49 @@ use std::sync::Arc;
 
 use strsim::levenshtein;
 
+use super::WebState;
 use super::pages::error::WebError;
 use crate::domain::{DomainError, Issue, IssueRef};
 use crate::read_model::{FoundIssue, IssueSummary, ReadView};
+use crate::tracker::StoreError;
 
 /// The most suggestions.
 const MAX_SUGGESTIONS: usize = 5;
+
+/// Finds an issue by its id, by the start of its id, or by its id in another tracker.
+///
+/// # Errors
+///
+/// The error to answer with; it offers the issues that may have been meant.
+pub(super) async fn find(state: &WebState, asked: &str) -> Result<Arc<Issue>, WebError> {
+    let found = match IssueRef::named(asked, IssueRef::MIN_DIGITS) {
+        Ok(reference) => state.tracker.get_issue(reference).await,
+        Err(refusal) => Err(refusal.into()),
+    };
+    let refusal = match found {
+        Ok(issue) => return Ok(issue),
+        Err(StoreError::Refused(refusal)) => refusal,
+        Err(error) => return Err(error.into()),
+    };
+    let asked = asked.to_owned();
+    Err(state.read_model.read(move |view| refused(&asked, refusal, view)).await?)
+}
+
+/// Returns the error for what a path names, with the issues that may have been meant.
+fn refused(asked: &str, refusal: DomainError, view: &ReadView) -> WebError {
+    let links = || {
+        let all = view.summaries().iter().map(|summary| &**summary);
+        suggestions(asked, all).into_iter().map(FoundIssue::from).collect()
+    };
+    match refusal {
+        DomainError::UnknownIssue { .. } => WebError::unknown_issue(asked, links()),
+        DomainError::AmbiguousReference { candidates, count, .. } => {
+            let candidates = candidates.into_iter().filter_map(|id| view.summary(id));
+            WebError::ambiguous(asked, count, candidates.map(FoundIssue::from).collect())
+        }
+        _ => WebError::not_an_id(asked, links()),
+    }
+}
 
 /// An issue with its neighbours in the order of filing.
 pub(super) struct Found {
@@ -18,36 +55,18 @@ pub(super) struct Found {
     pub next: Option<FoundIssue>,
 }
 
-/// Finds an issue by its id, by the start of its id, or by its id in another tracker.
-///
-/// # Errors
-///
-/// The error to answer with; it offers the issues that may have been meant.
-pub(super) fn find(asked: &str, view: &ReadView) -> Result<Found, WebError> {
-    let summaries = view.summaries();
-    let links = || {
-        let all = summaries.iter().map(|summary| &**summary);
-        suggestions(asked, all).into_iter().map(FoundIssue::from).collect()
-    };
-    let reference = IssueRef::named(asked, IssueRef::MIN_DIGITS);
-    let position = match reference.and_then(|reference| view.named(&reference)) {
-        Ok(position) => position,
-        Err(DomainError::UnknownIssue { .. }) => {
-            return Err(WebError::unknown_issue(asked, links()));
+impl Found {
+    /// Finds the neighbours of an issue.
+    pub fn of(issue: Arc<Issue>, view: &ReadView) -> Self {
+        let position = view.position(&issue.id.into()).ok();
+        let link =
+            |position: Option<usize>| Some(FoundIssue::from(&**view.summaries().get(position?)?));
+        Self {
+            previous: link(position.and_then(|position| position.checked_sub(1))),
+            next: link(position.and_then(|position| position.checked_add(1))),
+            issue,
         }
-        Err(DomainError::AmbiguousReference { candidates, count, .. }) => {
-            let candidates = candidates.into_iter().filter_map(|id| view.summary(id));
-            let candidates = candidates.map(FoundIssue::from).collect();
-            return Err(WebError::ambiguous(asked, count, candidates));
-        }
-        Err(_) => return Err(WebError::not_an_id(asked, links())),
-    };
-    let link = |position: Option<usize>| Some(FoundIssue::from(&**summaries.get(position?)?));
-    Ok(Found {
-        issue: view.issue(position),
-        previous: link(position.checked_sub(1)),
-        next: link(position.checked_add(1)),
-    })
+    }
 }
 
 /// Returns the issues with the most similar ids, the most similar first.

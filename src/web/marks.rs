@@ -139,7 +139,10 @@ fn around(text: &str, at: usize) -> String {
         _ => begin,
     };
     let end = after.char_indices().nth(EXCERPT_CHARS).map_or(text.len(), |(end, _)| at + end);
-    let words: Vec<_> = text[begin..end].split_whitespace().collect();
+    // The marks of code are for whole texts.
+    let is_fence = |word: &&str| word.starts_with("```") || word.starts_with("~~~");
+    let words = text[begin..end].split_whitespace().filter(|word| !is_fence(word));
+    let words: Vec<_> = words.map(|word| word.replace('`', "")).collect();
     let cut = |is_cut: bool| if is_cut { "…" } else { "" };
     format!("{}{}{}", cut(begin > 0), words.join(" "), cut(end < text.len()))
 }
@@ -191,6 +194,12 @@ mod tests {
             ("needle", "a  needle", "", Some("a needle")),
             ("title needle", "the title", "NEEDLE!", Some("NEEDLE!")),
             ("3f2a9c1e", "", "", None),
+            (
+                "needle",
+                "Run `needle`:\n```sh\nneedle --all\n```\n",
+                "",
+                Some("Run needle: needle --all"),
+            ),
         ] {
             let found = marks(query).excerpt(&issue(description, comment));
             assert_eq!(found.as_deref(), expected, "{query}");

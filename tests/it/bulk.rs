@@ -40,7 +40,7 @@ fn query_handle_survives_a_restart_and_changes_can_be_undone() {
     let directory = directory();
     write_issues(directory.path(), &issues());
     let mut client = lead(directory.path());
-    let found = report(&mut client, "query_issues", json!({ "query": "login" }));
+    let found = report(&mut client, "query_issues", json!({ "query": "login sort:filed" }));
     assert_eq!((&found["count"], found["preview"].as_array().unwrap().len()), (&json!(12), 10));
     let row = found["preview"][3].as_str().unwrap();
     assert_eq!(row, format!("3: {} created: Login fails 3", &id(3)[..8]));
@@ -163,7 +163,7 @@ fn items_that_are_no_query_change_nothing() {
     let directory = directory();
     write_issues(directory.path(), &issues());
     let mut client = lead(directory.path());
-    let found = report(&mut client, "query_issues", json!({ "query": "login" }));
+    let found = report(&mut client, "query_issues", json!({ "query": "login sort:filed" }));
     for items in ["All", "everything", "\"all\"", "login fails", "-login", "[0", "0]", "[[0]]", " "]
     {
         let reject = json!({
@@ -349,7 +349,7 @@ fn handle_expires_after_its_lifetime() {
     write_issues(directory.path(), &issues());
     fs::write(directory.path().join("ait.toml"), "handle-lifetime = \"1ms\"\n").unwrap();
     let mut client = lead(directory.path());
-    let found = report(&mut client, "query_issues", json!({ "query": "login" }));
+    let found = report(&mut client, "query_issues", json!({ "query": "login sort:filed" }));
     let arguments =
         json!({ "handle": found["handle"], "items": "all", "agent": "a", "priority": 1 });
     until("the handle expires", || {

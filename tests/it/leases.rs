@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::files::{names, only_issue, store_directory, stored_issues};
 use crate::support::http::{Agent, IN_PROGRESS, Server, meta, wait_for_metric};
 use crate::support::runs::run;
-use crate::support::{Client, ait, directory, until};
+use crate::support::{Client, ait, directory, get, until};
 
 /// The reason in the history of a claim that lapsed.
 const GONE: &str = "the agent is gone";
@@ -120,6 +120,23 @@ fn silent_but_live_process_keeps_its_claim() {
     });
     let held = client.call("get_next_issue", json!({ "agent": "dev", "mine": true })).issue();
     assert_eq!(held["status"], "in_progress");
+}
+
+#[test]
+fn an_agent_that_is_gone_is_not_at_work() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut client = start(directory.path(), "1h");
+    client.add("t", "bug");
+    claim(&mut client, "dev");
+    let are_at_work = |count: usize| {
+        let heading = format!("Agents at work <span class=\"count\">{count}</span>");
+        get(server.port, "/wall").body.contains(&heading)
+    };
+    assert!(are_at_work(1));
+    client.signal("KILL");
+    client.wait();
+    until("the page shows that the agent is gone", || are_at_work(0));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What follows an error of the disk.
 
+use std::io;
 use std::sync::atomic::Ordering;
 
 use super::database::{Database, Opened};
@@ -45,10 +46,10 @@ impl Database {
     }
 
     /// Returns true if the file of the log of SQLite is in its place.
-    pub fn has_log(&self, opened: &Opened) -> bool {
-        let ours = self.fs.fingerprint_of(&opened.log).ok();
-        let found = self.fs.fingerprint(&opened.paths.database_log()).ok().flatten();
-        found.zip(ours).is_some_and(|(found, ours)| found.is_same_file(&ours))
+    pub fn has_log(&self, opened: &Opened) -> io::Result<bool> {
+        let ours = self.fs.fingerprint_of(&opened.log)?;
+        let found = self.fs.fingerprint(&opened.paths.database_log())?;
+        Ok(found.is_some_and(|found| found.is_same_file(&ours)))
     }
 
     /// Saves what the log of SQLite has if its file was removed: it ends with the processes that have it open.
@@ -57,7 +58,8 @@ impl Database {
     ///
     /// The log was removed: the next process begins another one, which those that run do not read.
     pub fn refuse_without_log(&self, opened: &Opened) -> Result<(), StoreError> {
-        if self.has_log(opened) {
+        let failed = |source| write_error(&opened.paths.database_log(), &source);
+        if self.has_log(opened).map_err(failed)? {
             return Ok(());
         }
         let saved = opened.connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(()));

@@ -458,7 +458,8 @@ impl Writer {
         let done = self.try_in_turn(write, shows);
         done.map_err(|error| {
             // Without its log, a new connection would take the database for whole.
-            if self.opened.as_ref().is_none_or(|opened| self.database.has_log(opened)) {
+            let has_log = self.opened.as_ref().map(|opened| self.database.has_log(opened));
+            if !matches!(has_log, Some(Ok(false))) {
                 self.close();
             }
             self.database.located(error)

@@ -59,8 +59,7 @@ pub(super) async fn act(
         Ok(received) => received,
         Err(refusal) => return Ok(refusal),
     };
-    let issue = state.read_model.read(move |view| find(&asked, view).map(|found| found.issue));
-    let issue = issue.await??;
+    let issue = find(&state, &asked).await?;
     Ok(Submission { state: &state, tokens, action, person, issue, fields }.answer().await)
 }
 

@@ -10,7 +10,6 @@ use maud::{Markup, html};
 
 use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
-use super::triage::with_code;
 use crate::domain::{AgentName, IssueId, StatusSet, Timestamp};
 use crate::read_model::{FindingKind, FoundIssue, IssueSummary, ReadView};
 use crate::tracker::StoreError;
@@ -311,7 +310,7 @@ fn row(item: &Item, has_actions: bool) -> Markup {
                         a href={ (components::issue_path(issue.id)) "#act-" (action) } { (actions::label(action)) }
                     }
                     _ => {
-                        span { (with_code(&item.next)) }
+                        span { (components::with_code(&item.next)) }
                         " "
                         (components::copy_command(command))
                     }

@@ -134,3 +134,12 @@ pub(in crate::web) fn undirected(text: &str) -> String {
 pub(in crate::web) fn issue_path(id: IssueId) -> String {
     format!("/issues/{id}")
 }
+
+/// Renders what stands between backquotes as code.
+pub(super) fn with_code(line: &str) -> Markup {
+    html! {
+        @for (at, part) in line.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}

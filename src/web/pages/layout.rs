@@ -50,6 +50,8 @@ pub(in crate::web) struct Layout<'a> {
     pub is_damaged: bool,
     /// Further elements of the head.
     pub head: Option<&'a Markup>,
+    /// Whether the page is that of an issue.
+    pub is_of_issue: bool,
     /// Whether the page has forms that change issues.
     pub has_forms: bool,
     /// The path of the same data as JSON.
@@ -120,7 +122,11 @@ impl Layout<'_> {
             true => layout::damaged(self.title),
             false => self.title.to_owned(),
         };
-        layout::tab(self.attention, self.open, &title, &undirected(&project.name))
+        let project = undirected(&project.name);
+        if self.is_of_issue {
+            return layout::tab_of_issue(self.attention, &title, &project);
+        }
+        layout::tab(self.attention, self.open, &title, &project)
     }
 
     fn header(&self, project: &Project) -> Markup {

@@ -234,7 +234,7 @@ fn nothing(listing: &Listing, view: &ReadView) -> Markup {
             } @else {
                 h2 { (text::NO_MATCH) }
                 @if let Some(reason) = listing.nothing.as_ref().and_then(NoMatch::reason) {
-                    p { bdi { (reason) "." } }
+                    p { bdi { (components::with_code(&reason)) "." } }
                 }
                 @if let Some(nearest) = listing.nothing.as_ref().map(|why| &why.nearest).filter(|all| !all.is_empty()) {
                     p { (text::NEAREST) }

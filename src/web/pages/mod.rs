@@ -47,7 +47,7 @@ use super::actions::person::ActingPerson;
 use super::activity_api::read;
 use super::events::StoreProbe;
 use super::listing::Listing;
-use super::lookup::find;
+use super::lookup::{Found, find};
 use super::projects::{ProjectNumbers, served};
 use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, finding_kind, stats_range};
 use super::strings;
@@ -75,6 +75,8 @@ struct Page {
     json: Option<String>,
     /// The path of the same data as CSV.
     csv: Option<String>,
+    /// Whether the page is that of an issue.
+    is_of_issue: bool,
     /// Whether the page has forms that change issues.
     has_forms: bool,
 }
@@ -234,14 +236,15 @@ pub(super) async fn issue(
     let is_full = all.is_some();
     // Probed before the events are read, so that the page cannot miss an event that comes in between.
     let probe = state.streams.probe().await;
-    let changes = Changes::read(&state.tracker, &asked, is_full).await;
-    let mentions = Mentions::find(&state.tracker, &asked).await;
+    let issue = find(&state, &asked).await?;
+    let changes = Changes::read(&state.tracker, &issue, is_full).await;
+    let mentions = Mentions::find(&state.tracker, &issue).await;
     let forms = state.form_tokens.clone().zip(person);
     let forms = forms.map(|(tokens, person)| IssueForms { tokens, person, done });
     let project = Arc::clone(&state.project);
     page_since(&state, Tab::Issues, probe, move |view, context| {
         let (gone, now, repository) = (&context.gone, context.now, project.repository.as_ref());
-        let found = find(&asked, view)?;
+        let found = Found::of(issue, view);
         let view =
             IssueView { found, changes, mentions, gone, view, now, repository, is_full, forms };
         Ok(Page {
@@ -250,6 +253,7 @@ pub(super) async fn issue(
             status: StatusCode::OK,
             head: Some(issue::head(&view.found)),
             json: Some(issue::json_path(view.found.issue.id)),
+            is_of_issue: true,
             has_forms: view.forms.is_some(),
             ..Page::default()
         })
@@ -300,6 +304,7 @@ async fn page_since(
             head: page.head.as_ref(),
             json: page.json.as_deref(),
             csv: page.csv.as_deref(),
+            is_of_issue: page.is_of_issue,
             has_forms: page.has_forms,
         };
         Ok::<_, WebError>((page.status, layout.around(&project, &page.content)))

@@ -39,7 +39,7 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
                         (way(&issue, (!has_actions).then(|| view.short_id(issue.id))))
                     }
                 }
-                @if total > MAX_QUESTIONS { p.more { (text::more(total - MAX_QUESTIONS)) } }
+                @if total > MAX_QUESTIONS { p.more { (components::with_code(&text::more(total - MAX_QUESTIONS))) } }
             }
         }
     }

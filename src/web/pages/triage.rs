@@ -30,7 +30,7 @@ pub(super) fn content(findings: &Findings, kind: Option<FindingKind>) -> Markup 
         @for found in report.findings.chunk_by(is_same) {
             (section(found[0].finding.kind, found, report.counts[found[0].finding.kind.as_str()], kind.is_none()))
         }
-        @if kind.is_some() && report.more > 0 { p.quiet { (text::more(report.more)) } }
+        @if kind.is_some() && report.more > 0 { p.quiet { (components::with_code(&text::more(report.more))) } }
     }
 }
 
@@ -65,16 +65,7 @@ fn finding(reported: &ReportedFinding<'_>) -> Markup {
                 }
             }
             p.asked dir="auto" { (components::undirected(&reported.finding.why)) }
-            p.quiet { (text::NEXT) (with_code(&reported.next)) }
-        }
-    }
-}
-
-/// Renders what stands between backquotes as code.
-pub(super) fn with_code(line: &str) -> Markup {
-    html! {
-        @for (at, part) in line.split('`').enumerate() {
-            @if at % 2 == 1 { code { (part) } } @else { (part) }
+            p.quiet { (text::NEXT) (components::with_code(&reported.next)) }
         }
     }
 }

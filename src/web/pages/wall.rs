@@ -94,7 +94,11 @@ fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
     let holding: Vec<&Agent> = agents.iter().filter(|agent| !agent.holds.is_empty()).collect();
     html! {
         section #wall-agents aria-labelledby="wall-agents-heading" {
-            h2 #wall-agents-heading { (text::AGENTS) " " span.count { (holding.len()) } }
+            // Agents that are gone are shown, and do not count as at work.
+            @let is_at_work = |agent: &&&Agent| {
+                agent.holds.iter().any(|&at| !gone.is_gone(view.summaries()[at].id))
+            };
+            h2 #wall-agents-heading { (text::AGENTS) " " span.count { (holding.iter().filter(is_at_work).count()) } }
             @if holding.is_empty() { p.quiet { (text::NO_AGENTS) } }
             ul {
                 @for agent in holding.iter().take(MAX_AGENTS) {

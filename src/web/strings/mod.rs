@@ -100,6 +100,12 @@ pub mod layout {
         }
     }
 
+    /// The title in the tab of an issue. A narrow tab shows the beginning alone, which tells the issue.
+    pub fn tab_of_issue(attention: usize, title: &str, project: &str) -> String {
+        let attention = if attention > 0 { format!(" · {attention}!") } else { String::new() };
+        format!("{title} · {project}{attention}")
+    }
+
     /// The title of a page of a damaged store.
     pub fn damaged(title: &str) -> String {
         format!("Damaged: {title}")

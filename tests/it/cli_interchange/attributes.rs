@@ -321,10 +321,10 @@ fn entries_on_one_line_are_reported_by_their_position() {
     let array = r#"[{"title":"T","createdAt":"2026-01-31T12:00:00Z"},{"note":"x"},{"title":"T","id":"1"},{"title":"U","id":"1"}]"#;
     let output = import(directory.path(), &["--dry-run"], array);
     insta::assert_snapshot!(text(&output.stdout), @r"
-    ITEM  OUTCOME  ID                                    CREATED     TITLE  WHY
-    1     new      8005e193                              2026-01-31  T
-    2     refused  -                                                 -      title is missing: every issue needs one
-    3     new      41c13426                                          T
+    ITEM  OUTCOME  ID        CREATED     TITLE  WHY
+    1     new      8005e193  2026-01-31  T
+    2     refused  -                     -      title is missing: every issue needs one
+    3     new      41c13426              T
     4     refused  41c13426-45bf-8ed5-9f58-029ef55ce9b7              U      item 3 has the same id
     nothing is written: 2 new, 0 same, 0 different, 2 refused
     ");

@@ -116,6 +116,11 @@ fn page_titles_and_icons_count_issues_that_need_attention() {
     run(directory.path(), &["answer", "00000002", "the large one", "-a", "ann"]).ok();
     let body = get(port, "/").body;
     assert!(body.contains("<title>5! (7) ") && icon(&body).contains(">5</text>"), "{body}");
+    // A narrow tab of an issue shows which one it is.
+    let body = get(port, "/issues/00000002").body;
+    let (_, title) = body.split_once("<title>").unwrap();
+    let (title, _) = title.split_once("</title>").unwrap();
+    assert!(title.starts_with("asked first · 00000002") && title.ends_with(" · 5!"), "{title}");
     assert!(!section(&body).contains("asked first"), "{body}");
 }
 

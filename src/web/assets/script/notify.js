@@ -8,7 +8,7 @@ const NOTE_TAG = `ait-attention-${location.host}`;
 const notifyButton = document.getElementById("notify");
 const isNotifying = () => kept(NOTIFIES) !== null && Notification.permission === "granted";
 /** Returns the number of issues that need attention, from the title of a page. */
-const attentionIn = (title) => Number.parseInt(/^\d+(?=!)/.exec(title) ?? "0", 10);
+const attentionIn = (title) => Number.parseInt(/^\d+(?=!)|\d+(?=!$)/.exec(title) ?? "0", 10);
 
 const showNotify = () => {
   notifyButton.textContent = notifyButton.dataset[isNotifying() ? "on" : "off"];

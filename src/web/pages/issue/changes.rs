@@ -12,8 +12,8 @@ use super::components;
 use crate::activity::{ActivityFilter, newest_first};
 use crate::domain::text::shortened;
 use crate::domain::{
-    ActionKind, Attributes, Change, EventKind, Issue, IssueRef, Label, Link, Parked, Patch,
-    TimelineEntry, Timestamp,
+    ActionKind, Attributes, Change, EventKind, Issue, Label, Link, Parked, Patch, TimelineEntry,
+    Timestamp,
 };
 use crate::read_model::ReadView;
 use crate::tracker::{NumberedEvent, Tracker};
@@ -34,15 +34,11 @@ const CONTEXT_CHARS: usize = 80;
 pub(in crate::web) struct Changes(Vec<NumberedEvent>);
 
 impl Changes {
-    /// Reads the events behind the latest changes of the issue that a path names. There are none if it has no changes,
-    /// or if the events cannot be read.
-    pub async fn read(tracker: &Tracker, asked: &str, is_full: bool) -> Self {
-        let Ok(reference) = IssueRef::named(asked, IssueRef::MIN_DIGITS) else {
-            return Self::default();
-        };
-        let Ok(issue) = tracker.get_issue(reference).await else { return Self::default() };
+    /// Reads the events behind the latest changes of an issue. There are none if it has no changes, or if the events
+    /// cannot be read.
+    pub async fn read(tracker: &Tracker, issue: &Issue, is_full: bool) -> Self {
         let limit = MAX_EVENTS[usize::from(is_full)];
-        let Some(since) = first_change(&issue, limit) else { return Self::default() };
+        let Some(since) = first_change(issue, limit) else { return Self::default() };
         let filter = ActivityFilter {
             issue: Some(issue.id),
             since: Some(since),

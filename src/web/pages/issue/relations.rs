@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::{IssueView, components};
-use crate::domain::{Condition, Issue, IssueId, IssueRef, Query};
+use crate::domain::{Condition, Issue, IssueId, Query};
 use crate::read_model::{Progress, ReadView, Relation};
 use crate::tracker::Tracker;
 use crate::web::query::ListQuery;
@@ -56,12 +56,8 @@ pub(in crate::web) struct Mentions {
 }
 
 impl Mentions {
-    /// Finds the issues that name the issue of a path. There are none if the issue cannot be read.
-    pub async fn find(tracker: &Tracker, asked: &str) -> Self {
-        let Ok(reference) = IssueRef::named(asked, IssueRef::MIN_DIGITS) else {
-            return Self::default();
-        };
-        let Ok(issue) = tracker.get_issue(reference).await else { return Self::default() };
+    /// Finds the issues that name an issue. There are none if they cannot be read.
+    pub async fn find(tracker: &Tracker, issue: &Issue) -> Self {
         let short = issue.id.short();
         // One more than is shown, and the issue itself.
         let take = MAX_MENTIONS + 2;
