@@ -266,6 +266,7 @@ fn every_interface_explains_an_empty_result() {
     let search: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
     let json = crate::support::get(server.port, &format!("/api/issues?q={search}")).json();
     let page = crate::support::get(server.port, &format!("/?q={search}")).body;
+    let page = page.replace("<code>", "`").replace("</code>", "`");
     let output = ait(directory.path()).args(["list", "--status", "all", text]).output().unwrap();
     let mut agent = Client::begin(ait(directory.path()).args(["--toolsets", "planning,bulk"]));
     let listed = agent.call("list_issues", json!({ "query": text })).ok();
