@@ -35,7 +35,8 @@ impl Listing {
         query: &ListQuery,
         size: usize,
     ) -> Result<Result<Self, QueryError>, WebError> {
-        let (tracker, now) = (&state.tracker, state.tracker.now());
+        let tracker = &state.tracker;
+        let now = tracker.now();
         let parent = match &query.parent {
             Some(parent) => Some(find(state, &parent.to_string()).await?.id),
             None => None,
@@ -44,7 +45,8 @@ impl Listing {
             Ok(search) => search,
             Err(mistake) => return Ok(Err(mistake)),
         };
-        let (base, order) = (query.base(parent, now), query.sorting(&search));
+        let base = query.base(parent, now);
+        let order = query.sorting(&search);
         let on_page = |number: usize| Query {
             order: order.key,
             reversed: order.reversed,

@@ -89,7 +89,8 @@ async fn gone_for(
         let connection = database.connection().await?;
         let params: [Param<'_>; 1] = [(&names, Type::TEXT_ARRAY)];
         let rows = connection.query_typed(&database.sql.gone_for, &params).await?;
-        let (mut gone, mut noticed) = (HashMap::new(), Vec::new());
+        let mut gone = HashMap::new();
+        let mut noticed = Vec::new();
         for row in &rows {
             let (name, micros): (&str, Option<i64>) = (row.try_get(0)?, row.try_get(1)?);
             let is_noticed: bool = row.try_get(2)?;

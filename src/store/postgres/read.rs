@@ -14,11 +14,11 @@ use super::numbering::{self, position};
 use super::rows::{Rows, StoredRow};
 use crate::domain::{
     ClientId, Counts, DomainError, Issue, IssueId, IssueRef, Lease, MatchCounts, Order, Page,
-    Query, Status, Timestamp,
+    Query, Timestamp,
 };
 use crate::store::sql;
 use crate::store::sql::condition::bounds;
-use crate::store::sql::rows::{SLOTS_OF_STATUS, storable};
+use crate::store::sql::rows::storable;
 use crate::store::{Events, NumberedEvent, State, Subset, event_format};
 
 /// Returns the issue that a reference names.
@@ -69,17 +69,12 @@ pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Fai
     let issues = found.rows.iter().filter(has_page).map(|row| Ok(StoredRow::read(row)?.issue));
     let issues = issues.collect::<Result<_, Failure>>()?;
     let total = usize::try_from(found.total).unwrap_or_default();
-    Ok(match counts {
-        Some(MatchCounts { counts, are_exact: true }) => {
-            let total = counts.in_statuses(query.statuses);
-            Page {
-                total,
-                is_exact: true,
-                issues,
-                counts: Some(MatchCounts { counts, are_exact: true }),
-            }
-        }
-        counts => Page { total, is_exact: found.is_exact, issues, counts },
+    let exact = counts.filter(|counts| counts.are_exact);
+    Ok(Page {
+        total: exact.map_or(total, |exact| exact.counts.in_statuses(query.statuses)),
+        is_exact: exact.is_some() || found.is_exact,
+        issues,
+        counts,
     })
 }
 
@@ -101,10 +96,7 @@ async fn slots(
 /// Counts the issues in each status.
 pub(super) async fn counts(database: &Database) -> Result<Counts, Failure> {
     let slots = slots(&*database.connection().await?, database).await?;
-    let of_status = |status: Status| {
-        slots.iter().skip(status as usize * SLOTS_OF_STATUS).take(SLOTS_OF_STATUS).sum()
-    };
-    Ok(Counts::of(of_status))
+    Ok(sql::rows::counts(&slots, None))
 }
 
 /// Returns a subset of the issues.

@@ -274,7 +274,8 @@ impl Selection {
         let mut scores = Vec::new();
         for text in texts {
             let text = self.text(text);
-            let (padded, word) = ("' ' || f.title || ' '", format!("' ' || {text} || ' '"));
+            let padded = "' ' || f.title || ' '";
+            let word = format!("' ' || {text} || ' '");
             for (whole, part) in [("f.title", &text), (padded, &word)] {
                 scores.push(match self.dialect {
                     Dialect::Sqlite => format!("(instr({whole}, {part}) > 0)"),

@@ -5,7 +5,7 @@ use crate::domain::{ActionKind, Classification, Counts, HistoryEntry, Issue, Lab
 /// What separates several texts in one value. No name contains it.
 pub(in crate::store) const SEPARATOR: &str = "\u{1}";
 /// How many slots there are for the issues of a status.
-pub(in crate::store) const SLOTS_OF_STATUS: usize = Classification::ALL.len();
+const SLOTS_OF_STATUS: usize = Classification::ALL.len();
 /// How many slots there are.
 pub(in crate::store) const SLOTS: usize = Status::ALL.len() * SLOTS_OF_STATUS;
 

@@ -11,10 +11,11 @@ use uuid::Uuid;
 use super::error::Failure;
 use super::queue::{COLUMNS, Queue, StoredRow, checksum, resolve};
 use super::write::{newest, unknown_keys};
-use crate::domain::{ClientId, Counts, Issue, IssueId, IssueRef, Lease, Status};
+use crate::domain::{ClientId, Counts, Issue, IssueId, IssueRef, Lease};
 use crate::store::memory::IndexedIssuesBuilder;
+use crate::store::sql;
 use crate::store::sql::condition::bounds;
-use crate::store::sql::rows::{SLOTS, SLOTS_OF_STATUS, storable};
+use crate::store::sql::rows::{SLOTS, storable};
 use crate::store::{EventPosition, Events, NumberedEvent, State, Subset, event_format};
 
 /// The issues `?1`, and those that they are linked with or wait with: their wholes, the blockers of all these, and the
@@ -199,11 +200,7 @@ pub(super) fn slots(connection: &Connection) -> Result<[usize; SLOTS], Failure> 
 
 /// Counts the issues in each status.
 pub(super) fn counts(connection: &Connection) -> Result<Counts, Failure> {
-    let slots = slots(connection)?;
-    let of_status = |status: Status| {
-        slots.iter().skip(status as usize * SLOTS_OF_STATUS).take(SLOTS_OF_STATUS).sum()
-    };
-    Ok(Counts::of(of_status))
+    Ok(sql::rows::counts(&slots(connection)?, None))
 }
 
 /// Returns the events after an event number.
