@@ -2,17 +2,19 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Instant;
 
 use agent_issue_tracker::domain::{Classification, IssueId, Status};
-use agent_issue_tracker::store::files::format;
+use agent_issue_tracker::store::files::{KeepEvents, StoreOptions, format};
 use agent_issue_tracker::store::{SqliteStore, Store, StoreError};
+use futures::future::join_all;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::support::commands::{add, any_command, at, claim, ids, number};
 use crate::support::files::issue_json;
-use crate::support::stores::{all_issues, apply};
-use crate::support::{directory, directory_in_memory, until};
+use crate::support::stores::{all_issues, apply, open_with, quiet};
+use crate::support::{PATIENCE, directory, directory_in_memory, until};
 use crate::{conformance, lease_conformance, queries, review_gate};
 
 fn open(directory: &TempDir) -> SqliteStore {
@@ -77,6 +79,28 @@ proptest! {
     fn it_matches_the_model(commands in prop::collection::vec(any_command(), 1..120)) {
         conformance::matches_the_model(&open(&directory_in_memory()), &commands)?;
     }
+}
+
+/// Old events are removed and texts are indexed even if changes come without a pause.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_store_tidies_up() {
+    let directory = directory_in_memory();
+    let options = StoreOptions { keep_events: KeepEvents::Bytes(1024), ..quiet() };
+    let store = Arc::new(open_with(directory.path(), &Arc::default(), options));
+    let begun = Instant::now();
+    let write = |offset: u32| {
+        let store = Arc::clone(&store);
+        async move {
+            for n in (offset..).step_by(4) {
+                apply(&*store, add(n, Classification::Bug), at(i64::from(n))).await.unwrap();
+                if store.events(0, 1).await.unwrap().oldest > 50 {
+                    break;
+                }
+                assert!(begun.elapsed() < PATIENCE, "the first events are kept");
+            }
+        }
+    };
+    join_all((1..=4).map(write)).await;
 }
 
 /// What a database had that was removed, or replaced by an old copy of itself, is merged before the next change.

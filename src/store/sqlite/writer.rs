@@ -27,6 +27,8 @@ use crate::store::{Committed, EventPosition, StoreError};
 
 /// How long the thread is idle before it brings the index of searches up to date.
 const IDLE: Duration = Duration::from_millis(50);
+/// How long a busy thread leaves the index and old events as they are.
+const BUSY: Duration = Duration::from_millis(500);
 
 /// Commands that wait for the writer.
 struct Request {
@@ -344,39 +346,41 @@ impl Writer {
     /// Does jobs until one of them ends the thread.
     fn run(mut self, jobs: &Receiver<Job>, lapses: &SyncSender<Job>) {
         let mut is_indexed = false;
-        // The index takes at most half of the time in which there is nothing else to do.
+        // Tidying takes at most half of the idle time, and a tenth of the busy time: it must not wait for a pause that a
+        // busy queue never makes.
         let mut pause = IDLE;
+        let mut tidied = Instant::now();
+        let mut busy_pause = BUSY;
         let mut held = None;
         loop {
             let wait = if is_indexed { Duration::MAX } else { pause };
             let next = held.take().map_or_else(|| jobs.recv_timeout(wait), Ok);
-            match next {
+            let is_idle = match next {
                 Ok(Job::Commit(first)) => {
-                    let mut batch = vec![first];
-                    while batch.len() < MAX_REQUESTS_PER_COMMIT
-                        && held.is_none()
-                        && let Ok(job) = jobs.try_recv()
-                    {
-                        match job {
-                            Job::Commit(request) => batch.push(request),
-                            other => held = Some(other),
-                        }
-                    }
-                    self.serve(batch, lapses);
-                    is_indexed = false;
-                    pause = IDLE;
+                    held = self.serve(first, jobs, lapses);
+                    false
                 }
                 Ok(Job::Run(work)) => {
                     self.work(work);
-                    is_indexed = false;
-                    pause = IDLE;
+                    false
                 }
                 Ok(Job::End) | Err(RecvTimeoutError::Disconnected) => return self.end(is_indexed),
-                Err(RecvTimeoutError::Timeout) => {
-                    let begun = Instant::now();
-                    is_indexed = self.tidy().unwrap_or(true);
-                    pause = begun.elapsed();
-                }
+                Err(RecvTimeoutError::Timeout) => true,
+            };
+            if !is_idle && is_indexed {
+                // This job is the first that leaves something to do.
+                is_indexed = false;
+                tidied = Instant::now();
+            }
+            if is_idle || tidied.elapsed() > busy_pause {
+                let begun = Instant::now();
+                is_indexed = self.tidy().unwrap_or(true);
+                tidied = Instant::now();
+                busy_pause = BUSY.max(10 * (tidied - begun));
+                pause = tidied - begun;
+            }
+            if !is_idle {
+                pause = IDLE;
             }
         }
     }
@@ -411,8 +415,24 @@ impl Writer {
         }
     }
 
-    /// Commits a batch and answers its requests.
-    fn serve(&mut self, mut batch: Vec<Request>, lapses: &SyncSender<Job>) {
+    /// Commits the changes that wait, and answers their requests. Returns the job after them if it is another one.
+    fn serve(
+        &mut self,
+        first: Request,
+        jobs: &Receiver<Job>,
+        lapses: &SyncSender<Job>,
+    ) -> Option<Job> {
+        let mut batch = vec![first];
+        let mut other = None;
+        while batch.len() < MAX_REQUESTS_PER_COMMIT
+            && other.is_none()
+            && let Ok(job) = jobs.try_recv()
+        {
+            match job {
+                Job::Commit(request) => batch.push(request),
+                job => other = Some(job),
+            }
+        }
         let mut failure = None;
         let replies = match self.commit(&mut batch) {
             Ok((replies, position)) => {
@@ -438,6 +458,7 @@ impl Writer {
             tracing::error!("{error}");
         }
         self.checkpoint();
+        other
     }
 
     /// Closes the database, and keeps what it had if it is not in its place any more.
