@@ -70,19 +70,21 @@ pub(super) async fn run(
         },
     };
     let change = arguments.attributes.change();
-    if !arguments.edit {
-        let filed = file(draft, arguments.classification, change, agent, tracker).await?;
-        let ended = print_changed(&filed, arguments.caller.format.json, tracker, output).await;
-        advise_on_labels(&filed.issue);
-        name_near_titles(tracker, &filed.issue).await;
-        return ended;
-    }
-    let edited = editor::edited(&draft, NOTHING)?;
-    let draft = edited.draft.clone();
-    match file(draft, arguments.classification, change, agent, tracker).await {
-        Ok(filed) => print_changed(&filed, arguments.caller.format.json, tracker, output).await,
-        Err(error) => Err(edited.keep_after(error, NOTHING)),
-    }
+    let edited = arguments.edit.then(|| editor::edited(&draft, NOTHING)).transpose()?;
+    let draft = edited.as_ref().map_or(draft, |edited| edited.draft.clone());
+    let filed = match file(draft, arguments.classification, change, agent, tracker).await {
+        Ok(filed) => filed,
+        Err(error) => {
+            return Err(match edited {
+                Some(edited) => edited.keep_after(error, NOTHING),
+                None => error,
+            });
+        }
+    };
+    let ended = print_changed(&filed, arguments.caller.format.json, tracker, output).await;
+    advise_on_labels(&filed.issue);
+    name_near_titles(tracker, &filed.issue).await;
+    ended
 }
 
 /// Returns the title of words without quotes. Two texts in quotes may be a title and something else.

@@ -154,8 +154,9 @@ run('openapi', 120_000, async () => {
   });
   check.deepEqual(result, {
     endpoints: operations.length,
+    near: ['Login fails'],
     isRepeat: true,
-    found: 1,
+    found: 2,
     refused: 'VALIDATION',
     stale: 'CONFLICT',
     comments: ['Seen'],

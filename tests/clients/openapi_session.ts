@@ -26,6 +26,7 @@ export async function session(
   const filed = await client.POST('/api/issues', { body });
   const again = await client.POST('/api/issues', { body });
   const id = filed.data!.id;
+  const near = await client.POST('/api/issues', { body: { ...body, title: 'The login failed', requestId: 'r2' } });
   // @ts-expect-error An issue needs a title.
   const refused = await client.POST('/api/issues', { body: { agent: 'bot' } });
   const path = { id };
@@ -43,6 +44,7 @@ export async function session(
   const closed = await client.POST('/api/issues/{id}/close', { params: { path }, body: end });
   return {
     endpoints: index.data!.endpoints.length,
+    near: near.data!.near!.map((issue) => issue.title),
     isRepeat: again.data!.id === id,
     found: listed.data!.total,
     refused: refused.error?.code,

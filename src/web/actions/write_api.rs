@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::{
     AgentName, ClaimProof, Classification, CommentText, Description, Issue, IssueChange, IssueId,
@@ -98,11 +98,12 @@ fn named(asked: Asked) -> Result<IssueRef, WebError> {
 
 /// Answers with the issue after a change. The `ETag` is its version.
 fn changed(changed: Result<Changed, StoreError>) -> Result<Response, ErrorJson> {
-    Ok(respond(&changed.map_err(WebError::of_change)?.issue))
+    let issue = changed.map_err(WebError::of_change)?.issue;
+    Ok(respond(&issue, &WithClaim::from(&*issue)))
 }
 
-fn respond(issue: &Issue) -> Response {
-    let json = serde_json::to_vec(&WithClaim::from(issue));
+fn respond(issue: &Issue, answer: &impl Serialize) -> Response {
+    let json = serde_json::to_vec(answer);
     let json = json.expect("an issue can always be serialized");
     let headers = [
         (header::CONTENT_TYPE, JSON.to_owned()),
@@ -130,6 +131,22 @@ pub(super) struct FileBody {
     request_id: Option<String>,
 }
 
+/// A new issue.
+#[derive(Serialize)]
+struct Filed<'a> {
+    #[serde(flatten)]
+    issue: WithClaim<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    near: Vec<Near<'a>>,
+}
+
+/// An open issue with nearly the title of a new one.
+#[derive(Serialize)]
+struct Near<'a> {
+    id: IssueId,
+    title: &'a str,
+}
+
 /// Files an issue.
 pub(super) async fn file(
     State(state): State<WebState>,
@@ -150,8 +167,12 @@ pub(super) async fn file(
     };
     let filed = state.tracker.file(request_id.as_deref(), agent, 1, issues).await;
     let (issues, _) = filed.map_err(WebError::of_change)?;
-    let location = [(header::LOCATION, format!("/api/issues/{}", issues[0].id))];
-    Ok((StatusCode::CREATED, location, respond(&issues[0])).into_response())
+    let near = state.tracker.near_titles(&issues).await;
+    let near = near.iter().map(|issue| Near { id: issue.id, title: &issue.title }).collect();
+    let issue = &issues[0];
+    let location = [(header::LOCATION, format!("/api/issues/{}", issue.id))];
+    let answer = respond(issue, &Filed { issue: WithClaim::from(&**issue), near });
+    Ok((StatusCode::CREATED, location, answer).into_response())
 }
 
 /// A change of texts, attributes and links. What is absent stays.

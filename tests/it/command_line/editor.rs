@@ -39,9 +39,13 @@ fn issue_written_in_the_editor_is_filed() {
     let seen = fs::read_to_string(desk.path().join("seen")).unwrap();
     assert!(seen.starts_with("from the line\n\nand more\n# ---"), "{seen}");
     // VISUAL takes precedence over EDITOR.
-    let mut command = desk.command(&["add", "t", "-c", "bug", "-e"]);
+    let mut command = desk.command(&["add", "The title", "-c", "bug", "-e", "-l", "feature"]);
     command.env("EDITOR", "false").env("VISUAL", "true");
-    Run(command.output().unwrap()).done();
+    let said = Run(command.output().unwrap()).ends_with(0).stderr();
+    // An issue from the editor gets the same advice as others.
+    let near = &filed["id"].as_str().unwrap()[..8];
+    assert!(said.contains(&format!("nearly the same title: {near};")), "{said}");
+    assert!(said.contains("`ait edit "), "{said}");
 }
 
 #[test]

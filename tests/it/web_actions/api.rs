@@ -92,6 +92,24 @@ fn programs_change_issues_with_a_read_write_token() {
     assert_eq!(state(directory.path()), before);
 }
 
+#[test]
+fn the_answer_to_a_new_issue_names_those_with_nearly_its_title() {
+    let directory = directory();
+    let server = serve_with_tokens(directory.path());
+    let file = |title: &str| {
+        let new =
+            json!({ "agent": "bot", "title": title, "description": "", "classification": "bug" });
+        change(server.port, "POST", "/api/issues", WRITER, &new).json()
+    };
+    let first = file("Login fails on Safari");
+    assert_eq!(first["near"], Value::Null);
+    let second = file("Safari: login failed");
+    assert_eq!(second["near"], json!([{ "id": first["id"], "title": first["title"] }]));
+    let stored =
+        get_authorized(server.port, &format!("/api/issues/{}", second["id"].as_str().unwrap()));
+    assert_eq!(stored.json()["near"], Value::Null);
+}
+
 fn get_authorized(port: u16, path: &str) -> Response {
     send(client().get(format!("{}{path}", origin(port))).header("authorization", bearer(WRITER)))
 }
