@@ -1,5 +1,5 @@
 //! Shell completions: the scripts of `clap_complete`, which also complete ids of issues, the names of saved queries,
-//! labels and agents, in bash, zsh and fish.
+//! labels, agents and the values of query terms, in bash, zsh and fish.
 
 use clap::{Arg, Command};
 use clap_complete::Shell;
@@ -18,7 +18,11 @@ const OF_AGENTS: [&str; 5] = ["agent", "assign", "assignee", "by", "holder"];
 
 /// The functions that list the ids for a word that the user has begun, from the store that the line names.
 const BASH: &str = r#"_ait_issue_ids() {
-    local at file store=()
+    local at file store=() word="${COMP_LINE:0:COMP_POINT}"
+    # bash takes the : of label:ui for a word.
+    word="${word##*[[:blank:]\"\']}"
+    [[ "${word}" == *"$1" ]] || word="$1"
+    local before="${word%"$1"}"
     for ((at = 1; at < COMP_CWORD; at++)); do
         case "${COMP_WORDS[at]}" in
             --file) file="${COMP_WORDS[at+1]}" ;;
@@ -32,7 +36,8 @@ const BASH: &str = r#"_ait_issue_ids() {
         file="${file//\\ / }"
         store=(--file "${file/#\~/$HOME}")
     done
-    ait ${store[@]+"${store[@]}"} issue-ids ${2:+--kind "$2"} -- "$1" 2>/dev/null
+    ait ${store[@]+"${store[@]}"} issue-ids ${2:+--kind "$2"} -- "${word}" 2>/dev/null |
+        while read -r at; do echo "${at#"${before}"}"; done
 }
 
 "#;
@@ -68,7 +73,10 @@ _ait_listed() {
 }
 _ait_issue_ids() {
     local -a issues
-    issues=(${${(f)"$(_ait_listed)"}/$'\t'/:})
+    issues=(${(f)"$(_ait_listed)"})
+    # A term of a query, such as label:ui.
+    [[ $PREFIX == *:* ]] && { compadd -- ${issues%%$'\t'*}; return }
+    issues=(${issues/$'\t'/:})
     _describe -t issues issue issues
 }
 _ait_labels() { compadd -- ${(f)"$(_ait_listed --kind labels)"} }
@@ -124,7 +132,9 @@ pub(super) fn script(shell: Shell, line: &Command) -> String {
                     &format!("_{}", placeholder.to_lowercase()),
                 )
             };
-            let rest = ALL.iter().fold(rest.to_owned(), replace);
+            // Two colons would end the options at the first argument.
+            let rest = rest.replace("\n'*::", "\n'*:");
+            let rest = ALL.iter().fold(rest, replace);
             format!("{head}\n{ZSH}{rest}")
         }
         Shell::Fish => {
@@ -164,7 +174,7 @@ fn bash_line(line: &str) -> String {
         r#"            compopt +o default +o bashdefault 2>/dev/null
             local ids="{call}"
 {options}
-            if [[ ${{COMP_CWORD}} -eq 2 && -z "${{cur}}" && -n "${{ids}}" ]] ; then opts="${{ids}}" ; fi
+            if [[ (${{COMP_CWORD}} -eq 2 || "${{COMP_WORDS[COMP_CWORD]}}" == ":") && -z "${{cur}}" && -n "${{ids}}" ]] ; then opts="${{ids}}" ; fi
 "#
     )
 }

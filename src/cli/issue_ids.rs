@@ -1,6 +1,8 @@
-//! `ait issue-ids`: lists ids, names of saved queries, labels and agents, for the scripts of `ait completions`.
+//! `ait issue-ids`: lists ids, names of saved queries, labels, agents and the values of query terms, for the scripts of
+//! `ait completions`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
@@ -8,15 +10,19 @@ use clap::Args;
 use super::options::one_of;
 use super::short_ids::ShortIds;
 use super::{CommandContext, ExitStatus, Output, sanitize};
-use crate::domain::{Condition, IssueRef, Label, Order, Query, StatusSet};
+use crate::domain::{Condition, Issue, IssueRef, Label, Order, Query, StatusSet};
+use crate::query_language::{key_and_value, words_of};
 use crate::string_enum::string_enum;
+use crate::tracker::{StoreError, Tracker};
 
 /// The most ids that are offered: those of the issues that changed last. Labels and agents are those of as many issues.
 const MAX_OFFERED: usize = 200;
 
 string_enum! {
-    /// What is listed instead of ids.
+    /// What is listed.
     pub(super) enum Kind {
+        /// The ids of issues.
+        Ids = "ids",
         /// The labels of issues.
         Labels = "labels",
         /// Who acted on issues, and their assignees.
@@ -27,85 +33,99 @@ string_enum! {
 /// The arguments of `ait issue-ids`.
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
-    /// The start of an id, or @ and the start of the name of a saved query; without it, the ids of the open issues
+    /// The start of a value, of @ and the name of a saved query, or of a query term such as label:ui; without it, the
+    /// ids are those of the open issues
     #[arg(default_value = "")]
     begun: String,
 
-    /// List values of this kind instead
-    #[arg(long, value_parser = one_of::<Kind>(Kind::words()))]
-    kind: Option<Kind>,
+    /// What to list
+    #[arg(long, value_parser = one_of::<Kind>(Kind::words()), default_value = Kind::Ids.as_str())]
+    kind: Kind,
 
     /// Print the title after each id, separated by a tab
     #[arg(long)]
     titles: bool,
 }
 
+/// A value, and the title that describes it if it has one.
+type Row = (String, String);
+
 pub(super) async fn run(
     arguments: &Arguments,
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    if let Some(begun) = arguments.begun.strip_prefix('@') {
-        let names = context.saved_queries.iter().filter(|(name, _)| name.starts_with(begun));
-        for (name, query) in names {
-            match arguments.titles {
-                true => output.line(format_args!("@{name}\t{}", sanitize::line(query)))?,
-                false => output.line(format_args!("@{name}"))?,
-            }
-        }
-        return Ok(ExitStatus::Done);
-    }
-    if let Some(kind) = arguments.kind {
-        return list_values(kind, &arguments.begun, context, output).await;
-    }
-    let Some(range) = IssueRef::begun(&arguments.begun) else { return Ok(ExitStatus::Done) };
-    let (statuses, condition) = match arguments.begun.is_empty() {
-        true => (StatusSet::open(), Condition::default()),
-        false => (StatusSet::ALL, Condition::Id(range)),
+    let (word, kind, tracker) = (&*arguments.begun, arguments.kind, context.tracker);
+    let term = key_and_value(word).filter(|_| kind == Kind::Ids);
+    // Terms and labels take several values. The last one is completed.
+    let begun = match (term, kind) {
+        (Some((_, values)), _) => last(values),
+        (None, Kind::Labels) => last(word).trim_start_matches(['+', '-']),
+        (None, _) => word,
     };
-    let order = Order::LatestActivity;
-    let query = Query { statuses, condition, order, take: MAX_OFFERED, ..Query::default() };
-    let listed = context.tracker.list_issues(query).await?.issues;
-    let ids = ShortIds::of(listed.iter().map(|issue| issue.id));
-    for issue in &listed {
-        let id = ids.short(issue.id);
-        match arguments.titles {
-            true => output.line(format_args!("{id}\t{}", sanitize::line(&issue.title)))?,
-            false => output.line(id)?,
+    let rows = match (term.map(|(key, _)| key), kind) {
+        (Some("label"), _) | (None, Kind::Labels) => values(Kind::Labels, begun, tracker).await?,
+        (Some("holder" | "assignee" | "filer" | "agent"), _) | (None, Kind::Agents) => {
+            values(Kind::Agents, begun, tracker).await?
+        }
+        (Some("parent" | "blocks" | "blocked-by" | "id"), _) => ids(begun, tracker).await?,
+        (Some(key), _) => {
+            let words = words_of(key, tracker.now()).filter(|word| word.starts_with(begun));
+            words.map(|word| (word.to_owned(), String::new())).collect()
+        }
+        (None, Kind::Ids) => match begun.starts_with('@') {
+            true => {
+                let rows = context.saved_queries.iter();
+                let rows = rows.map(|(name, query)| (format!("@{name}"), query.clone()));
+                rows.filter(|(name, _)| name.starts_with(begun)).collect()
+            }
+            false => ids(begun, tracker).await?,
+        },
+    };
+    let before = &word[..word.len() - begun.len()];
+    for (value, title) in rows {
+        match arguments.titles && !title.is_empty() {
+            true => output.line(format_args!("{before}{value}\t{}", sanitize::line(&title)))?,
+            false => output.line(format_args!("{before}{value}"))?,
         }
     }
     Ok(ExitStatus::Done)
 }
 
-/// Lists the labels or agents of the issues that changed last. A word of several labels is completed at its end.
-async fn list_values(
-    kind: Kind,
-    word: &str,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let begun = match kind {
-        Kind::Labels => word.rsplit(',').next().unwrap_or_default().trim_start_matches(['+', '-']),
-        Kind::Agents => word,
+fn last(values: &str) -> &str {
+    values.rsplit(',').next().unwrap_or_default()
+}
+
+async fn ids(begun: &str, tracker: &Tracker) -> Result<Vec<Row>, StoreError> {
+    let Some(range) = IssueRef::begun(begun) else { return Ok(Vec::new()) };
+    let (statuses, condition) = match begun.is_empty() {
+        true => (StatusSet::open(), Condition::default()),
+        false => (StatusSet::ALL, Condition::Id(range)),
     };
-    let before = &word[..word.len() - begun.len()];
+    let order = Order::LatestActivity;
+    let query = Query { statuses, condition, order, take: MAX_OFFERED, ..Query::default() };
+    let listed = tracker.list_issues(query).await?.issues;
+    let ids = ShortIds::of(listed.iter().map(|issue| issue.id));
+    let row = |issue: &Arc<Issue>| (ids.short(issue.id).to_owned(), issue.title.to_string());
+    Ok(listed.iter().map(row).collect())
+}
+
+/// Returns the labels or agents of the issues that changed last.
+async fn values(kind: Kind, begun: &str, tracker: &Tracker) -> Result<Vec<Row>, StoreError> {
     let query = Query { order: Order::LatestActivity, take: MAX_OFFERED, ..Query::default() };
-    let listed = context.tracker.list_issues(query).await?.issues;
+    let listed = tracker.list_issues(query).await?.issues;
     let mut values = BTreeSet::new();
     for issue in &listed {
-        match kind {
-            Kind::Labels => values.extend(issue.attributes.labels.iter().map(Label::as_str)),
-            Kind::Agents => {
-                values.extend(issue.attributes.assignee.as_deref());
-                values.extend(issue.history.iter().map(|entry| &*entry.agent));
-            }
+        if kind == Kind::Labels {
+            values.extend(issue.attributes.labels.iter().map(Label::as_str));
+        } else {
+            values.extend(issue.attributes.assignee.as_deref());
+            values.extend(issue.history.iter().map(|entry| &*entry.agent));
         }
     }
     // bash expands what it is offered, and separates words at blanks.
     let is_plain =
         |value: &str| value.chars().all(|one| one.is_alphanumeric() || ":._/@+-".contains(one));
-    for value in values.into_iter().filter(|value| value.starts_with(begun) && is_plain(value)) {
-        output.line(format_args!("{before}{value}"))?;
-    }
-    Ok(ExitStatus::Done)
+    let values = values.into_iter().filter(|value| value.starts_with(begun) && is_plain(value));
+    Ok(values.map(|value| (value.to_owned(), String::new())).collect())
 }

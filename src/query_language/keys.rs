@@ -167,10 +167,20 @@ impl Key {
     }
 }
 
+/// Splits a word such as `label:ui` or `-label:ui` into the name of the key and the value.
+pub fn key_and_value(word: &str) -> Option<(&'static str, &str)> {
+    let (name, value) = word.strip_prefix('-').unwrap_or(word).split_once(':')?;
+    Some((Key::named(name)?.name, value))
+}
+
 /// Returns true if a word begins with `-` and a key, so that it excludes issues, such as `-label:ui`.
 pub fn is_excluding(word: &str) -> bool {
-    let key = word.strip_prefix('-').and_then(|term| term.split_once(':'));
-    key.is_some_and(|(name, _)| Key::named(name).is_some())
+    word.starts_with('-') && key_and_value(word).is_some()
+}
+
+/// Returns the words that a key takes.
+pub fn words_of(name: &str, now: Timestamp) -> impl Iterator<Item = &'static str> {
+    Key::named(name).into_iter().flat_map(move |key| words(key, now))
 }
 
 /// Returns the names of the keys with what their values are, in the order of the documentation.
@@ -208,10 +218,15 @@ pub(super) fn parse(key: Key, value: &str, now: Timestamp) -> Result<Meaning, St
 
 /// Returns the word among the expected ones that is most like the first value that the key does not take.
 fn nearest_value(key: Key, value: &str, now: Timestamp) -> Option<&'static str> {
-    let is_known = |word: &str| (key.parse)(word, now).is_some();
+    let is_known = |word: &&str| (key.parse)(word, now).is_some();
     let given = value.split(',').map(str::trim).find(|word| !is_known(word))?.to_lowercase();
+    nearest(&given, words(key, now))
+}
+
+/// Returns the words among the expected values.
+fn words(key: Key, now: Timestamp) -> impl Iterator<Item = &'static str> {
     let is_end = |character: char| !character.is_ascii_lowercase() && character != '_';
-    nearest(&given, key.expected.split(is_end).filter(|word| is_known(word)))
+    key.expected.split(is_end).filter(move |word| (key.parse)(word, now).is_some())
 }
 
 /// Parses values that are separated by commas, regardless of case: any of them may hold.

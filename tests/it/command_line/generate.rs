@@ -1,14 +1,15 @@
 //! Generated texts: help, completions and the manual.
 
 use std::fs;
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 use agent_issue_tracker::config::Arguments;
 use clap::{Arg, CommandFactory};
 
 use super::{Desk, Run, assert_written};
 use crate::support::files::{issue_json, names};
-use crate::support::{BINARY, ait_through, skip};
+use crate::support::{BINARY, ait_through, skip, wait};
 
 fn commands() -> Vec<String> {
     let line = Arguments::command();
@@ -194,7 +195,91 @@ fn labels_and_agents_are_completed() {
 }
 
 #[test]
-fn fish_completes_labels_and_agents() {
+fn values_of_query_terms_are_completed() {
+    let desk = labelled();
+    let ids = desk.run(&["issue-ids"]).done().stdout();
+    let id = ids.lines().next().unwrap();
+    for (begun, offered) in [
+        ("label:u", "label:ui label:urgent"),
+        ("-label:area", "-label:area:db"),
+        ("label:ui,ur", "label:ui,urgent"),
+        ("assignee:", "assignee:ann assignee:dev-1"),
+        ("author:a", "author:ann"),
+        ("is:r", "is:ready"),
+        ("type:b", "type:bug"),
+        ("status:in", "status:in_progress status:in_review"),
+        (&format!("parent:{}", &id[..6]), &format!("parent:{id}")),
+        ("created:", ""),
+        ("nothing:u", ""),
+    ] {
+        let run = desk.run(&["issue-ids", "--", begun]);
+        assert_eq!(run.done().stdout().lines().collect::<Vec<_>>().join(" "), offered, "{begun}");
+    }
+}
+
+/// Types lines in a shell at a terminal, each with a tab at its end, and returns what the shell makes of them.
+///
+/// `None` means that the shell or `script(1)` is not installed.
+fn typed_in(shell: &str, rc: &str, lines: &[&str], desk: &Desk) -> Option<Vec<String>> {
+    let (program, _) = shell.split_once(' ')?;
+    if [program, "script"].iter().any(|one| Command::new(one).arg("--version").output().is_err()) {
+        skip(shell);
+        return None;
+    }
+    let script = desk.run(&["completions", program]).done().stdout();
+    fs::write(desk.path().join("_ait"), script).unwrap();
+    fs::write(desk.path().join("rc"), format!("ait() {{ '{BINARY}' \"$@\"; }}\n{rc}")).unwrap();
+    let mut terminal = ait_through("script", desk.path());
+    terminal.args(["-qec", shell, "/dev/null"]).env("TERM", "xterm");
+    let mut terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let typed: String = lines.iter().map(|line| format!("{line}\t\x14")).collect();
+    let mut keyboard = terminal.stdin.take().unwrap();
+    keyboard.write_all(format!(". ./rc\n{typed}exit\n").as_bytes()).unwrap();
+    assert!(wait(&mut terminal).success());
+    let made = fs::read_to_string(desk.path().join("made")).unwrap();
+    Some(made.lines().map(|line| line.trim_end().to_owned()).collect())
+}
+
+/// Ctrl-T writes the line to a file and empties it.
+const ZSH: (&str, &str) = (
+    "zsh -f -i",
+    "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D
+     write() { print -r -- \"$BUFFER\" >> made; BUFFER= }; zle -N write; bindkey '^T' write",
+);
+const BASH: (&str, &str) = (
+    "bash --norc -i",
+    ". ./_ait; write() { echo \"$READLINE_LINE\" >> made; READLINE_LINE=; }
+     bind -x '\"\\C-t\": write'",
+);
+
+#[test]
+fn shells_at_a_terminal_complete_ids_labels_agents_and_query_terms() {
+    let lines = [
+        ("ait list --label ur", "ait list --label urgent"),
+        ("ait add t -l are", "ait add t -l area:db"),
+        ("ait list --assignee d", "ait list --assignee dev-1"),
+        ("ait list label:ur", "ait list label:urgent"),
+        ("ait list is:open label:area:d", "ait list is:open label:area:db"),
+        ("ait search assignee:d", "ait search assignee:dev-1"),
+        ("ait list type:b", "ait list type:bug"),
+        ("ait show 3f2a9c1e-7", "ait show 3f2a9c1e-7"),
+        ("ait show 8d", "ait show 8d1f02aa"),
+        ("ait show 8d1f02aa --js", "ait show 8d1f02aa --json"),
+    ];
+    for (shell, rc) in [ZSH, BASH] {
+        let desk = Desk::with(&[
+            issue_json("3f2a9c1e-7000-4000-8000-000000000002", "a title: with words", "created"),
+            issue_json("8d1f02aa-0000-4000-8000-000000000003", "three", "created"),
+        ]);
+        desk.run(&["add", "one", "-l", "ui,area:db,urgent", "--assign", "dev-1"]).done();
+        let typed = lines.map(|(typed, _)| typed);
+        let Some(made) = typed_in(shell, rc, &typed, &desk) else { continue };
+        assert_eq!(made, lines.map(|(_, made)| made), "{shell}");
+    }
+}
+
+#[test]
+fn fish_completes_labels_agents_and_query_terms() {
     let desk = labelled();
     let script = desk.run(&["completions", "fish"]).done().stdout();
     let complete = |words: &str| {
@@ -212,6 +297,8 @@ fn fish_completes_labels_and_agents() {
         ("ait list -l ar", "area:db"),
         ("ait edit 3f -l +u", "+ui +urgent"),
         ("ait list --assignee ", "ann dev-1"),
+        ("ait list is:open label:u", "label:ui label:urgent"),
+        ("ait search assignee:d", "assignee:dev-1"),
     ] {
         let Some(given) = complete(words) else { return skip("fish") };
         assert_eq!(given, offered, "{words}");
