@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 
+use super::aliases::is_noun;
 use super::attribute_args::NewAttributes;
 use super::editor::{self, EditedText};
 use super::options::{CallerArgs, WrongUsage, classification, text_or_stdin};
@@ -95,8 +96,14 @@ fn title(words: &[String]) -> Result<String> {
         return Err(WrongUsage(what).into());
     }
     let title = words.join(" ");
-    if !title.trim().is_empty() && !title.contains(char::is_alphanumeric) {
-        return Err(WrongUsage("a title has words: ait add 'Login fails on Safari'").into());
+    let article = ["a ", "an ", "new "];
+    let kind = article.iter().fold(&*title, |title, one| title.strip_prefix(one).unwrap_or(title));
+    let is_empty = !title.contains(char::is_alphanumeric) || is_noun(kind);
+    if !title.trim().is_empty() && is_empty {
+        return Err(WrongUsage(
+            "a title says what is wrong or wanted: ait add 'Login fails on Safari'",
+        )
+        .into());
     }
     Ok(title)
 }

@@ -110,7 +110,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "labels need no setup: `ait edit ID -l LABEL` adds one, -l -LABEL removes it, and `ait list -l LABEL` finds issues",
     ),
     (
-        "priority prioritize prio pri depri pin unpin bump",
+        "priority prioritize prioritise prio pri depri pin unpin bump escalate",
         "`ait edit ID -p NUMBER` sets the priority: 0 is first, 4 is last",
     ),
     (
@@ -118,7 +118,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "`ait link ID blocked-by ID` makes the first issue wait for the second one, and `ait tree ID` draws them",
     ),
     (
-        "duplicate dup dupe supersede merge-into",
+        "duplicate dup dupe supersede merge-into close-as-duplicate",
         "`ait link ID duplicate-of ID` links an issue to the one that it repeats, and `ait close ID --reject -m TEXT` ends it",
     ),
     (
@@ -154,7 +154,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "`ait init --remove` removes what `ait init` wrote, and `ait hooks remove` the hooks",
     ),
     (
-        "sync push pull flush commit fetch",
+        "sync push pull flush commit fetch stash rebase",
         "nothing needs it, as all processes share the store; `ait save` updates issues.json now, such as before a commit",
     ),
     (
@@ -166,7 +166,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "`ait board --watch` shows the work in the terminal, as it happens, and `ait tui` also changes it",
     ),
     (
-        "report reports summary overview brief standup",
+        "report reports summary overview brief standup today yesterday",
         "`ait digest` says what matters now, `ait stats` shows how many issues move, and `ait status` the store",
     ),
     (
@@ -174,7 +174,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "an undo is a change, too: `ait undo NUMBER` takes it back, and `ait log` shows its number",
     ),
     (
-        "diff audit changes op operation operations",
+        "diff audit changes op operation operations blame",
         "`ait log` shows what changed, and `ait log --issue ID` what changed in one issue",
     ),
     (
@@ -186,7 +186,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "nothing needs it: ended issues are out of the lists; the setting keep-events limits the log",
     ),
     (
-        "repair recover reset",
+        "repair recover reset check self-test",
         "`ait doctor` says what is wrong, and `ait doctor --fix` repairs what is safe to repair",
     ),
     (
@@ -196,6 +196,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     (
         "project projects workspace workspaces repo team",
         "each project has a queue of its own: run `ait` in its directory; `ait status` shows which store that is",
+    ),
+    (
+        "backups",
+        "`ait backup` saves all issues to a file, `ait restore FILE` takes them back, and `ls issues-backup-*` lists the files",
     ),
     (
         "transfer",

@@ -41,6 +41,16 @@ const OPTIONS: &[(&[&str], &[&str], &str)] = &[
         "a new issue always has the status created; `ait claim ID` claims it",
     ),
     (
+        &["add", "edit", "comment"],
+        &["--body-file", "--file-body", "--description-file", "-F"],
+        "the text - is read from stdin: ait add TITLE -d - < FILE, or ait comment ID - < FILE",
+    ),
+    (
+        &["close"],
+        &["--duplicate-of", "--duplicate", "--dup"],
+        "`ait link ID duplicate-of ID` links the two, and `ait close ID --reject -m TEXT` ends the one that repeats",
+    ),
+    (
         &["edit", "complete", "return"],
         &["--claim", "--take", "--start"],
         "`ait claim ID` claims an issue",

@@ -57,6 +57,8 @@ const EVERYWHERE: &str = "Options of every command";
 #[derive(Debug, Parser)]
 #[command(
     name = "ait",
+    // A download may have another name. Hints compare the usage.
+    bin_name = "ait",
     version,
     about = "One shared issue queue for a team of coding agents",
     long_about = "One shared issue queue for a team of coding agents.\n\n\

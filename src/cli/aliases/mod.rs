@@ -100,11 +100,16 @@ fn in_our_words(words: Vec<String>, definition: &Command) -> Result<Vec<String>,
         }
         _ => words,
     };
-    if let [help, command] = &words[..]
+    if let [help, given] = &words[..]
         && help == "help"
     {
-        let command = phrases::replaced(vec![command.clone()], is_command);
-        return Ok(vec![help.clone(), command[0].clone()]);
+        let command = phrases::replaced(vec![given.clone()], is_command);
+        // `all` alone lists issues.
+        let command = match &**given {
+            "all" => "--all",
+            _ => &command[0],
+        };
+        return Ok(vec![help.clone(), command.to_owned()]);
     }
     let mut words = phrases::replaced(words, is_command);
     let Some(first) = words.first_mut() else { return Ok(words) };
@@ -315,7 +320,8 @@ fn listed(words: Vec<String>, command: &Command) -> Result<Vec<String>, Error> {
     Ok(listed)
 }
 
-fn is_noun(word: &str) -> bool {
+/// Returns true if a word is what other programs call an issue.
+pub(super) fn is_noun(word: &str) -> bool {
     phrases::NOUNS.split(' ').any(|noun| noun == word.to_lowercase())
 }
 
@@ -338,7 +344,8 @@ fn list_term(word: &str) -> Option<Result<Vec<String>, Error>> {
         ("pri" | "priority", Some(number)) if value.chars().all(char::is_alphabetic) => {
             option("--priority", &number.to_string())
         }
-        _ if FOREIGN.split(' ').any(|foreign| foreign == key) => {
+        // As in `due.before:tomorrow`.
+        _ if FOREIGN.split(' ').any(|foreign| key.split('.').next() == Some(foreign)) => {
             let text = format!(
                 "issues have no {key}: queries have terms such as label:ui, parent:ID and is:parked, which `ait help list` \
                  lists; to search for the text, put it in double quotes within single ones: '{word:?}'"
@@ -365,8 +372,12 @@ fn list_option(word: &str) -> Option<Result<String, Error>> {
         "ready" | "blocked" | "parked" => Ok(format!("--{word}")),
         "unassigned" => Ok("--assignee none".to_owned()),
         "stale" => Ok("is:stale".to_owned()),
-        "newest" => Ok("--sort filed --reverse".to_owned()),
-        "oldest" => Ok("--sort filed".to_owned()),
+        "claimed" => Ok("is:claimed".to_owned()),
+        "unclaimed" => Ok("--status created".to_owned()),
+        "review" | "reviews" => Ok("--status completed --status in_review".to_owned()),
+        "newest" | "new" => Ok("--sort filed --reverse".to_owned()),
+        "oldest" | "old" => Ok("--sort filed".to_owned()),
+        "p0" | "p1" | "p2" | "p3" | "p4" => Ok(format!("--priority {}", &word[1..])),
         "recent" | "latest" => Ok("--sort changed".to_owned()),
         "mine" | "me" | "my" => refuse(
             "issues can be yours in two ways: `ait list --holder @me` lists those that you hold, and `ait list --assignee @me` \
@@ -394,7 +405,7 @@ fn list_option(word: &str) -> Option<Result<String, Error>> {
 
 /// Returns true if a word for a status is hardly ever searched for.
 fn is_usual(word: &str) -> bool {
-    const USUAL: &str = "todo wip doing active cancelled canceled wontfix";
+    const USUAL: &str = "todo wip doing active inprogress cancelled canceled wontfix";
     let is_ours = Status::words().any(|status| status == word.replace(['-', ' '], "_"));
     is_ours || USUAL.split(' ').any(|usual| usual == word)
 }
@@ -434,12 +445,17 @@ fn with_terms(words: Vec<String>, command: &Command) -> Result<Vec<String>, Erro
     }
     let words = with_kind(words, &places);
     let places = positionals(&words, command);
+    let is_edit = words[0] == "edit";
     let mut with_terms = Vec::new();
     for (at, word) in words.into_iter().enumerate() {
         let is_term = places.contains(&at) && !word.contains(char::is_whitespace);
         let label = word.strip_prefix('+').filter(|label| is_term && !label.is_empty());
         let term = word.split_once(':').filter(|(_, value)| is_term && !value.is_empty());
+        let is_priority = is_term && is_edit && matches!(&*word, "p0" | "p1" | "p2" | "p3" | "p4");
         match (label, term) {
+            (None, None) if is_priority => {
+                with_terms.extend(["--priority".to_owned(), word[1..].to_owned()]);
+            }
             (Some(label), _) => with_terms.extend(["--label".to_owned(), label.to_owned()]),
             (None, Some(("priority" | "pri", priority))) => {
                 let priority = words::priority_of(priority)

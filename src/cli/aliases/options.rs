@@ -10,13 +10,14 @@ use crate::domain::Status;
 use crate::interchange::words;
 
 /// Options, the commands where they are known (none: all that have what stands for them), and what stands for them. `$`
-/// is the value. A value behind `=` is the only one that counts.
+/// is the value. A value behind `=` is the only one that counts, and `*` any value.
 const OPTIONS: &[(&str, &str, &str)] = &[
     // Text
     ("--title --name --summary --subject --prompt", "add", "$"),
     ("--name --summary --subject", "edit", "--title $"),
     ("--message -m --comment", "add", "--description $"),
-    ("--body -b --desc --details --text --body-file", "add edit", "--description $"),
+    ("--body -b --desc --details --text", "add edit", "--description $"),
+    ("--body-file=-", "add edit", "--description -"),
     ("--reason=completed -r=completed --reason=done", "close", ""),
     ("--wontfix --not-planned --rejected", "close", "--reject"),
     (
@@ -35,11 +36,13 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("--bug --bugs", "", "--classification bug"),
     ("--feature --features --enhancement", "", "--classification feature"),
     ("--improvement --improvements --chore --task", "", "--classification improvement"),
-    ("--prio --pri --importance --urgency -y", "add edit list", "--priority $"),
+    ("--prio --pri --importance --urgency --severity -y", "add edit list", "--priority $"),
     ("--labels --tag --tags --add-label --add-labels --add-tag", "", "--label $"),
     ("--remove-label --remove-labels --unlabel --remove-tag", "edit", "--label -$"),
-    ("--remove-assignee", "edit", "--assign none"),
+    ("--remove-assignee=*", "edit", "--assign none"),
     ("--unassign", "edit", "--assign none"),
+    ("--no-parent --remove-parent", "edit", "--parent none"),
+    ("--type=blocks -t=blocks", "link", ""),
     ("--assignee --add-assignee --owner --assigned-to --assign-to --for", "", "--assign $"),
     ("--assign --assigned --assigned-to --owner", "", "--assignee $"),
     ("--unassigned --no-assignee", "", "--assignee none"),
@@ -50,6 +53,11 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("--parent-id --subtask-of --part-of", "", "--parent $"),
     // Lists
+    ("--status --state -s", "search", "status:$"),
+    ("--label --labels --tag -l", "search", "label:$"),
+    ("--label-any", "list search bulk", "label:$"),
+    ("--assignee", "search", "assignee:$"),
+    ("--all -A", "search", ""),
     ("--state", "", "--status $"),
     ("--all -A", "", "--status all"),
     ("--closed", "", "--status closed"),
@@ -92,7 +100,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("--comments --history --full --long --all --verbose", "show", ""),
     (
-        "--no-input --no-pager --plain --no-interactive --non-interactive --no-edit --no-editor",
+        "--no-input --no-pager --plain --pretty --no-interactive --non-interactive --no-edit --no-editor",
         "",
         "",
     ),
@@ -115,6 +123,11 @@ pub(super) fn replaced(words: &[String], command: &Command) -> Vec<String> {
         }
         if !is_option(&word) {
             replaced.push(word);
+            continue;
+        }
+        // As in `ls -la`. It would be a label.
+        if command.get_name() == "list" && matches!(&*word, "-la" | "-al") {
+            replaced.extend(["--status".to_owned(), "all".to_owned()]);
             continue;
         }
         // As in `git log -5`.
@@ -194,7 +207,8 @@ fn meaning(option: &str, given: Option<&str>, command: &Command) -> Option<(Vec<
     }
     let fits = |one: &str| match one.split_once('=') {
         Some((name, value)) => {
-            name == option && given.is_some_and(|given| words::squeezed(given) == value)
+            name == option
+                && given.is_some_and(|given| value == "*" || words::squeezed(given) == value)
         }
         None => one == option,
     };
@@ -245,7 +259,22 @@ fn json(word: &str, rest: &mut VecDeque<String>, command: &Command) -> Vec<Strin
         None => None,
     };
     match fields {
-        Some(fields) if has_fields && fields != "true" => vec!["--fields".to_owned(), fields],
+        Some(fields) if has_fields && fields != "true" => {
+            let fields: Vec<_> = fields.split(',').map(field).collect();
+            vec!["--fields".to_owned(), fields.join(",")]
+        }
         _ => vec!["--json".to_owned()],
+    }
+}
+
+/// Returns the field that a field of gh means.
+fn field(name: &str) -> &str {
+    match name {
+        "number" => "id",
+        "body" => "description",
+        "state" => "status",
+        "assignees" => "assignee",
+        "updatedAt" => "modifiedAt",
+        name => name,
     }
 }

@@ -13,6 +13,12 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("report|raise|open bug WORD", "add $1 --classification bug"),
     ("report|raise|open issue|task|ticket WORD", "add $1"),
     ("create|file|insert|add-subtask", "add"),
+    ("add subtask|child|part ID WORD", "add $2 --parent $1"),
+    ("add blocker|dependency|dep ID ID", "link $1 blocked-by $2"),
+    ("add comment|note to|on ID", "comment $1"),
+    ("add comment|note ID", "comment $1"),
+    ("add label|tag ID WORD", "edit $1 --label +$2"),
+    ("add label|tag|labels|tags WORD to ID", "edit $2 --label +$1"),
     ("q|quick|capture WORD", "add $1"),
     ("subtask|add-child ID WORD", "add $2 --parent $1"),
     ("subtask|child|part add|create|new ID WORD", "add $2 --parent $1"),
@@ -23,6 +29,14 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("view|get|display|details", "show"),
     ("comments|notes|comment list|view|show|ls ID", "show $1"),
     ("comments|notes ID", "show $1"),
+    ("list comments|notes ID", "show $1"),
+    ("list labels|tags", "labels"),
+    ("list waiting|pending|backlog", "waiting"),
+    ("list questions", "questions"),
+    ("list agents|workers", "board"),
+    ("list in progress", "list --status in_progress"),
+    ("list in review", "list --status in_review"),
+    ("list assigned to WORD", "list --assignee $1"),
     ("board|boards view|show|list|ls", "board"),
     ("who is working|busy|on", "board"),
     ("kanban|boards|agents|workers|team|who|claims|assignments", "board"),
@@ -45,6 +59,7 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("unassigned", "list --assignee none"),
     ("parked|deferred|snoozed", "list --parked"),
     ("available|actionable|unblocked", "ready"),
+    ("last|latest", "list --sort filed --reverse --limit 1"),
     ("lists|listall|lsa|dir", "list"),
     ("list --tree", "tree"),
     ("next --list|--show|--dry-run", "ready"),
@@ -53,7 +68,7 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("children|parts|subtasks ID", "list --parent $1"),
     ("graph|deps|dependencies|dag ID", "tree $1"),
     ("graph|dag", "tree"),
-    ("search issues|issue WORD", "search $1"),
+    ("search issues|issue|for WORD", "search $1"),
     ("find|grep|query|lookup", "search"),
     ("duplicates|dupes|find-duplicates", "triage --kind duplicate"),
     ("stale", "list is:stale"),
@@ -72,6 +87,9 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("reject|decline|wontfix|cancel|invalid ID", "close $1 --reject"),
     ("status close|closed", "close"),
     ("status open", "reopen"),
+    ("close ID and ID", "close $1 $2"),
+    ("close ID as duplicate|dup|dupe", "close-as-duplicate $1"),
+    ("close ID as wontfix|invalid|rejected|cancelled|canceled", "close $1 --reject"),
     ("unclose|re-open ID", "reopen $1"),
     // Changing
     ("mark ID as WORD", "edit $1 --status $2"),
@@ -98,6 +116,8 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("label|labels|tag|tags ID add WORD", "edit $1 --label +$2"),
     ("label|labels|tag|tags ID remove|rm WORD", "edit $1 --label -$2"),
     ("untag|unlabel ID WORD", "edit $1 --label -$2"),
+    ("remove|rm|delete label|tag ID WORD", "edit $1 --label -$2"),
+    ("remove|rm|delete label|tag|labels|tags WORD from ID", "edit $2 --label -$1"),
     ("label|tag ID WORD", "edit $1 --label +$2"),
     ("comment|comments|note|notes add|new|create|edit|on ID", "comment $1"),
     ("note|annotate|remark|reply|comment-on ID", "comment $1"),
@@ -135,7 +155,9 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("log|history|activity|events|timeline|changelog|journal ID", "log --issue $1"),
     ("op|operation|operations log|list|show", "log"),
     ("op|operation|operations undo|revert", "undo"),
-    ("history|activity|events|timeline|changelog|journal|oplog|reflog", "log"),
+    ("history|activity|events|timeline|changelog|journal|oplog|reflog|logs", "log"),
+    ("log today", "log --since today"),
+    ("log yesterday", "log --since yesterday"),
     ("tail|follow --follow|-f", "log --follow"),
     ("follow", "log --follow"),
     ("tail", "log -n 10"),
@@ -157,7 +179,12 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("manual|manpage", "man"),
     ("version|ver", "--version"),
     ("dump", "export"),
+    ("export csv", "export --format csv"),
+    ("export json", "export --format json"),
+    ("backup now|create|make", "backup"),
+    ("backup list|ls|show", "backups"),
     ("load", "import"),
+    ("import csv|json|jsonl|beads|bd|jira|linear|backlog WORD", "import $1"),
     ("server|serve|web|ui start|run", "serve"),
     ("start|run server|web|ui|pages", "serve"),
     ("web|ui|webui|browser|dashboard --port|-p", "serve --port"),
@@ -171,6 +198,8 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("init --codex", "init --client codex"),
     ("init --gemini", "init --client gemini"),
     ("init .", "init"),
+    ("init team|--team", "init --preset team"),
+    ("init solo|--solo", "init --preset solo"),
     ("init WORD", "init --client $1"),
 ];
 
@@ -310,7 +339,7 @@ mod tests {
             })
         };
         const COMMANDS: &str = "ID undo add edit list show search open comment link unlink log next review worktree config serve \
-             mcp init status board questions claim resume";
+             mcp init status board questions claim resume close export backup import";
         for head in PHRASES.iter().filter_map(|(phrase, _)| phrase.split(' ').next()) {
             for word in head.split('|') {
                 let is_ours = COMMANDS.split(' ').any(|command| command == word);
