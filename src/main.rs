@@ -12,6 +12,7 @@ use agent_issue_tracker::config::tolerant::{self, TolerantArguments};
 use agent_issue_tracker::config::{
     Arguments, Config, ConfigError, Problem, Served, StoreLocation, Subcommands,
 };
+use agent_issue_tracker::domain::AgentName;
 use agent_issue_tracker::logging::{Log, LogFileError, LogOptions, LogProfile};
 use agent_issue_tracker::{app, cli};
 use anyhow::{Context, Result};
@@ -86,7 +87,10 @@ fn run(arguments: &Arc<Arguments>, command: &Subcommands) -> Result<cli::ExitSta
 /// Replaces `@me` by the name of the agent that the user acts as.
 fn with_own_name(line: Vec<OsString>) -> Vec<OsString> {
     cli::with_own_name(line, |line| {
-        let arguments = Arguments::try_parse_from(line).ok()?;
+        let Ok(arguments) = Arguments::try_parse_from(line) else {
+            // The error is about another word.
+            return AgentName::try_from("me").ok();
+        };
         let agent = config(&arguments).ok()?.agent;
         cli::own_name(agent.as_ref().map(|agent| &agent.value)).ok()
     })

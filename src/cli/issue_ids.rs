@@ -55,7 +55,9 @@ pub(super) async fn run(
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let (word, kind, tracker) = (&*arguments.begun, arguments.kind, context.tracker);
+    let word = &*arguments.begun;
+    let kind = arguments.kind;
+    let tracker = context.tracker;
     let term = key_and_value(word).filter(|_| kind == Kind::Ids);
     // Terms and labels take several values. The last one is completed.
     let begun = match (term, kind) {

@@ -67,7 +67,7 @@ const OPTIONS: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["edit"],
-        &["-s", "--status", "--state"],
+        &["-s", "--status", "--state", "--close", "--done", "--reopen", "--reject"],
         "`ait claim`, `ait return`, `ait complete` and `ait close` change the status",
     ),
     (
@@ -84,6 +84,11 @@ const OPTIONS: &[(&[&str], &[&str], &str)] = &[
             "--plan",
         ],
         "`ait comment ID -m TEXT` comments on an issue; its description is -d TEXT",
+    ),
+    (
+        &["list"],
+        &["--watch", "--follow", "-f"],
+        "`ait board --watch` shows the work as it happens, and `ait tui` also changes it",
     ),
     (
         &["list"],
@@ -310,7 +315,7 @@ fn missing_argument(error: &Error) -> Option<String> {
             "the backup is missing: ait restore FILE, with a file of `ait backup`; --dry-run changes nothing"
                 .to_owned()
         }
-        "show" | "claim" | "release" | "edit" | "unpark" if lacks("<ID>") => {
+        "show" | "claim" | "release" | "edit" | "unpark" | "worktree" | "merge" if lacks("<ID>") => {
             format!("the issue is missing: ait {command} ID; {ids}")
         }
         "link" | "unlink" => format!(

@@ -22,6 +22,10 @@ use crate::setup::CLIENTS;
 
 /// The options of every command that take a value.
 const GLOBAL: [&str; 3] = ["--file", "--store", "--color"];
+/// Commands that show something which is no issue.
+const SHOWN: [&str; 8] =
+    ["status", "stats", "board", "log", "config", "tree", "questions", "triage"];
+
 /// Returns a command line in the words of ait; `definition` is the whole command line definition.
 ///
 /// # Errors
@@ -84,17 +88,27 @@ fn command_at(words: &[impl AsRef<str>]) -> usize {
     at.min(words.len())
 }
 
-fn in_our_words(words: Vec<String>, definition: &Command) -> Result<Vec<String>, Error> {
+fn in_our_words(mut words: Vec<String>, definition: &Command) -> Result<Vec<String>, Error> {
     let is_command = |word: &str| {
         definition.find_subcommand(word).is_some()
             || word == "help"
             || phrases::begins_phrase(word)
             || unknown_command::is_explained(word)
     };
+    // An option before the command: `ait --json list`.
+    let before = match words.first().map(String::as_str) {
+        Some("--json") => 1,
+        Some("--agent" | "--as" | "-a") => 2,
+        _ => 0,
+    };
+    if words.get(before).is_some_and(|word| is_command(word)) {
+        words[..=before].rotate_left(before);
+    }
     let words = match &words[..] {
         [option, command] if matches!(&**option, "-h" | "--help") => {
             vec!["help".to_owned(), command.clone()]
         }
+        [show, command] if show == "show" && SHOWN.contains(&&**command) => vec![command.clone()],
         [command, help] if help == "help" && command != "search" && is_command(command) => {
             vec!["help".to_owned(), command.clone()]
         }
@@ -120,7 +134,7 @@ fn in_our_words(words: Vec<String>, definition: &Command) -> Result<Vec<String>,
         None if first.starts_with('-') => return Ok(options::replaced(&words, definition)),
         None => return Ok(words),
     }
-    if let Some(changed) = status_change(&words) {
+    if let Some(changed) = status_change(&words, definition) {
         words = changed;
     }
     let command = definition.find_subcommand(&words[0]).unwrap_or(definition);
@@ -218,7 +232,7 @@ fn positionals(words: &[String], command: &Command) -> Vec<usize> {
 }
 
 /// Returns the command that sets an issue to the status that `ait edit ID --status STATUS` names.
-fn status_change(words: &[String]) -> Option<Vec<String>> {
+fn status_change(words: &[String], definition: &Command) -> Option<Vec<String>> {
     const NAMES: [&str; 3] = ["--status", "-s", "--state"];
     if words[0] != "edit" {
         return None;
@@ -241,8 +255,18 @@ fn status_change(words: &[String]) -> Option<Vec<String>> {
         Status::Closed => &["close"],
         Status::Rejected => &["close", "--reject"],
     };
+    let edit = definition.find_subcommand("edit")?;
+    let other = definition.find_subcommand(command[0])?;
+    let is_only_for_edit = |word: &String| {
+        let (option, _) = split(word, edit);
+        is_option(word) && defined(option, edit).is_some() && defined(option, other).is_none()
+    };
+    let others = words[1..at].iter().chain(rest);
+    if others.clone().any(is_only_for_edit) {
+        return None;
+    }
     let command = command.iter().map(|word| (*word).to_owned());
-    Some(command.chain(words[1..at].iter().cloned()).chain(rest.iter().cloned()).collect())
+    Some(command.chain(others.cloned()).collect())
 }
 
 /// Returns the status that a word of other programs means; `None` if it could mean several.
@@ -303,7 +327,20 @@ fn listed(words: Vec<String>, command: &Command) -> Result<Vec<String>, Error> {
     let places = positionals(&words, command);
     let is_meant = |at: &usize| list_option(&words[*at]).is_some() || is_noun(&words[*at]);
     // Beside another word, each is searched for.
-    let are_options = places.iter().all(is_meant) && command.get_name() == "list";
+    let is_list = command.get_name() == "list";
+    let are_options = is_list && places.iter().all(is_meant);
+    if is_list
+        && let [key, value] = places[..]
+        && words[key].chars().all(char::is_alphabetic)
+        && is_excluding(&format!("-{}:", words[key]))
+    {
+        let key = &words[key];
+        let value = shell_words::quote(&words[value]);
+        let text = format!(
+            "`ait list {key}:{value}` lists by {key}, and `ait search {key} {value}` finds the words"
+        );
+        return Err(line_error(text, ErrorKind::InvalidValue));
+    }
     let mut listed = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let is_word = places.contains(&at);
@@ -336,10 +373,14 @@ fn list_term(word: &str) -> Option<Result<Vec<String>, Error>> {
         && key.chars().all(|one| one.is_alphabetic() || one == '-')
         && is_excluding(&format!("-{key}:"))
     {
-        return Some(Ok(vec![format!("{key}:{value}")]));
+        let term = format!("{key}:{value}");
+        return list_term(&term).or(Some(Ok(vec![term])));
     }
     let (key, value) = word.split_once(':').filter(|(_, value)| !value.is_empty())?;
     match (key, words::priority_of(value)) {
+        ("holder" | "assignee" | "filer" | "agent", _) if value == "me" => {
+            Some(Ok(vec![format!("{key}:{ME}")]))
+        }
         ("limit", _) => option("--limit", value),
         ("pri" | "priority", Some(number)) if value.chars().all(char::is_alphabetic) => {
             option("--priority", &number.to_string())
@@ -372,7 +413,8 @@ fn list_option(word: &str) -> Option<Result<String, Error>> {
         "ready" | "blocked" | "parked" => Ok(format!("--{word}")),
         "unassigned" => Ok("--assignee none".to_owned()),
         "stale" => Ok("is:stale".to_owned()),
-        "claimed" => Ok("is:claimed".to_owned()),
+        "claimed" | "held" => Ok("is:claimed".to_owned()),
+        "available" | "unblocked" => Ok("--ready".to_owned()),
         "unclaimed" => Ok("--status created".to_owned()),
         "review" | "reviews" => Ok("--status completed --status in_review".to_owned()),
         "newest" | "new" => Ok("--sort filed --reverse".to_owned()),

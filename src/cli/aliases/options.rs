@@ -26,6 +26,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
         "--message $",
     ),
     ("-c", "comment release return complete close reopen park", "--message $"),
+    ("-m --message --body -b --text", "answer ask", "$"),
     // Attributes
     (
         "--kind --type -k --issue-type",
