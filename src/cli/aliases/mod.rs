@@ -350,8 +350,7 @@ fn list_term(word: &str) -> Option<Result<Vec<String>, Error>> {
 }
 
 /// The keys of other programs for which issues have nothing.
-const FOREIGN: &str =
-    "due project proj wait scheduled until recur depends rec milestone sprint epic";
+const FOREIGN: &str = "project proj wait scheduled until recur depends rec milestone sprint epic";
 
 /// Returns the option that a word of a list means, if it means any.
 fn list_option(word: &str) -> Option<Result<String, Error>> {
@@ -364,7 +363,7 @@ fn list_option(word: &str) -> Option<Result<String, Error>> {
         "everything" => Ok("--status all".to_owned()),
         "ready" | "blocked" | "parked" => Ok(format!("--{word}")),
         "unassigned" => Ok("--assignee none".to_owned()),
-        "stale" => Ok("is:stale".to_owned()),
+        "stale" | "overdue" => Ok(format!("is:{word}")),
         "newest" => Ok("--sort filed --reverse".to_owned()),
         "oldest" => Ok("--sort filed".to_owned()),
         "recent" | "latest" => Ok("--sort changed".to_owned()),
@@ -445,6 +444,9 @@ fn with_terms(words: Vec<String>, command: &Command) -> Result<Vec<String>, Erro
                 let priority = words::priority_of(priority)
                     .map_or_else(|| priority.to_owned(), |number| number.to_string());
                 with_terms.extend(["--priority".to_owned(), priority]);
+            }
+            (None, Some((key @ ("due" | "estimate"), value))) => {
+                with_terms.extend([format!("--{key}"), value.to_owned()]);
             }
             (None, Some((key, _))) if FOREIGN.split(' ').any(|foreign| foreign == key) => {
                 let text = format!(
