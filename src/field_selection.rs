@@ -4,29 +4,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::{Comment, HistoryEntry, Issue};
+use crate::domain::fields::FIELDS;
+use crate::domain::{Issue, WithClaim};
 
 /// The longest selection, in characters.
 pub const MAX_CHARS: usize = 500;
-
-/// The fields of an issue, each with its own fields.
-const FIELDS: [(&str, &[&str]); 15] = [
-    ("id", &[]),
-    ("title", &[]),
-    ("description", &[]),
-    ("classification", &[]),
-    ("createdAt", &[]),
-    ("modifiedAt", &[]),
-    ("status", &[]),
-    ("history", &["timestamp", "agent", "action"]),
-    ("comments", &["timestamp", "agent", "text"]),
-    ("priority", &[]),
-    ("labels", &[]),
-    ("assignee", &[]),
-    ("links", &["kind", "to"]),
-    ("parked", &["reason", "since", "by", "until", "question"]),
-    ("claim", &["agent", "number", "since"]),
-];
 
 /// Selected fields, in the order in which they are written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,8 +25,15 @@ impl FieldSelection {
     /// Returns the selected fields of an issue as JSON. A field that the issue does not have is `null` or an empty
     /// list.
     pub fn select(&self, issue: &Issue) -> Value {
+        let mut issue = json!(WithClaim::from(issue));
         let selected = self.0.iter().map(|Field { name, inner }| {
-            let value = value(issue, name);
+            let value = issue.get_mut(*name).map(Value::take);
+            let value =
+                value.unwrap_or_else(|| if is_list(name) { json!([]) } else { Value::Null });
+            // The entries of these lists may have unknown keys.
+            let is_open = ["history", "comments"].contains(name);
+            let all = FIELDS.iter().find(|(field, _)| is_open && field == name);
+            let inner = all.filter(|_| inner.is_empty()).map_or(&inner[..], |(_, all)| all);
             let value = if inner.is_empty() { value } else { picked(&value, inner) };
             ((*name).to_owned(), value)
         });
@@ -65,30 +54,8 @@ impl FieldSelection {
     }
 }
 
-/// Returns a field of an issue. Unknown keys are not among them.
-fn value(issue: &Issue, name: &str) -> Value {
-    match name {
-        "id" => json!(issue.id),
-        "title" => json!(issue.title),
-        "description" => json!(issue.description),
-        "classification" => json!(issue.classification),
-        "createdAt" => json!(issue.created_at),
-        "modifiedAt" => json!(issue.modified_at),
-        "status" => json!(issue.status),
-        "history" => issue.history.iter().map(|HistoryEntry { timestamp, agent, action, .. }| {
-            json!({ "timestamp": timestamp, "agent": agent, "action": action })
-        }).collect(),
-        "comments" => issue.comments.iter().map(|Comment { timestamp, agent, text, .. }| {
-            json!({ "timestamp": timestamp, "agent": agent, "text": text })
-        }).collect(),
-        "priority" => json!(issue.attributes.priority),
-        "labels" => json!(issue.attributes.labels),
-        "assignee" => json!(issue.attributes.assignee),
-        "links" => json!(issue.attributes.links),
-        "parked" => json!(issue.attributes.parked),
-        "claim" => json!(issue.claim()),
-        _ => Value::Null,
-    }
+fn is_list(name: &str) -> bool {
+    ["labels", "links"].contains(&name)
 }
 
 /// Returns some fields of an object, or of each object in a list.

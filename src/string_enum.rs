@@ -17,7 +17,7 @@ macro_rules! string_enum {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// Returns the word of the value.
-            pub fn as_str(self) -> &'static str {
+            pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
                 }

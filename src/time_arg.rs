@@ -1,10 +1,11 @@
 //! Times that users type, on the command line and in URLs.
 
 use chrono::{
-    Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc, Weekday,
+    DateTime, Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc,
+    Weekday,
 };
 
-use crate::domain::Timestamp;
+use crate::domain::{DomainError, Due, FieldValue, Timestamp, ValueField};
 
 /// A time that a user typed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +104,33 @@ impl TimeArg {
             }
         }
     }
+}
+
+/// Parses the value of a field as people type it. A due date may also be a day (`friday`), or a time from now (`3d`).
+///
+/// # Errors
+///
+/// What is expected.
+pub fn field_value(
+    field: ValueField,
+    text: &str,
+    zone: &impl TimeZone,
+) -> Result<FieldValue, DomainError> {
+    let parsed = FieldValue::parse(field, text);
+    if field != ValueField::Due || parsed.is_ok() {
+        return parsed;
+    }
+    let is_word = text.trim_start().starts_with(|first: char| first.is_alphabetic());
+    let now = Timestamp::from(Utc::now());
+    let due = match TimeArg::parse(text, zone) {
+        Ok(time) if is_word => {
+            let day = DateTime::<Utc>::from(time.time_after(now)).with_timezone(zone);
+            Due::Day(day.date_naive())
+        }
+        Ok(time) => Due::Time(time.time_after(now)),
+        Err(_) => return parsed,
+    };
+    Ok(FieldValue::Due(Some(due)))
 }
 
 /// Returns a local time. Of one that occurs twice, returns the first; a clock change may skip it.

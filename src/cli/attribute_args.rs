@@ -1,11 +1,15 @@
 //! Parsers of the attributes that users type, and the options for those of a new issue.
 
 use anyhow::Result;
-use clap::Args;
+use chrono::Local;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use super::options::{WrongUsage, agent_name, classification, issue_ref, with_command_hints};
-use crate::domain::{AgentName, Classification, IssueChange, IssueRef, Label, LinkKind, Priority};
+use super::options::{WrongUsage, classification, issue_ref, with_command_hints};
+use crate::domain::{
+    Classification, FieldValue, IssueChange, IssueRef, Label, LinkKind, Priority, ValueField,
+};
 use crate::interchange::attributes::label_of;
+use crate::time_arg;
 
 /// The word that removes a value.
 const NONE: &str = "none";
@@ -17,9 +21,8 @@ pub(super) struct ChangedAttributes {
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
     classification: Option<Classification>,
 
-    /// The new priority: 0 is first, 4 is last; `none` removes it
-    #[arg(short, long, value_name = "NUMBER", value_parser = or_none(priority))]
-    priority: Option<OrNone<Priority>>,
+    #[command(flatten)]
+    values: ValueArgs<true>,
 
     /// A label to add (+ui) or to remove (-ui), or several separated by commas
     #[arg(
@@ -31,10 +34,6 @@ pub(super) struct ChangedAttributes {
         value_parser = label_change
     )]
     labels: Vec<LabelChange>,
-
-    /// The agent that the issue is for; `none` lets any agent claim it
-    #[arg(long, alias = "assignee", value_name = "NAME", value_parser = or_none(agent_name))]
-    assign: Option<OrNone<AgentName>>,
 
     /// The issue of which this one is a part; `none` removes it
     #[arg(long, value_name = "ID", value_parser = or_none(issue_ref))]
@@ -50,8 +49,7 @@ impl ChangedAttributes {
     pub fn change(&self) -> Result<IssueChange> {
         let mut change = IssueChange {
             classification: self.classification,
-            priority: self.priority.clone().map(|OrNone(priority)| priority),
-            assignee: self.assign.clone().map(|OrNone(assignee)| assignee),
+            values: self.values.0.clone(),
             parent: self.parent.clone().map(|OrNone(parent)| parent),
             ..IssueChange::default()
         };
@@ -75,9 +73,8 @@ impl ChangedAttributes {
 /// The attributes of a new issue.
 #[derive(Clone, Debug, Args)]
 pub(super) struct NewAttributes {
-    /// The priority: 0 is first, 4 is last; an issue without one counts as 2
-    #[arg(short, long, value_name = "NUMBER", value_parser = priority)]
-    priority: Option<Priority>,
+    #[command(flatten)]
+    values: ValueArgs<false>,
 
     /// A label, or several separated by commas
     #[arg(
@@ -88,10 +85,6 @@ pub(super) struct NewAttributes {
         value_parser = label
     )]
     labels: Vec<Label>,
-
-    /// The agent that the issue is for; no other agent gets it
-    #[arg(long, alias = "assignee", value_name = "NAME", value_parser = agent_name)]
-    assign: Option<AgentName>,
 
     /// The issue of which the new one is a part
     #[arg(long, value_name = "ID", value_parser = issue_ref)]
@@ -112,14 +105,61 @@ impl NewAttributes {
         let blockers = self.blocked_by.iter().map(|id| (LinkKind::BlockedBy, id.clone()));
         let related = self.from.iter().map(|id| (LinkKind::Related, id.clone()));
         IssueChange {
-            priority: self.priority.map(Some),
+            values: self.values.0.clone(),
             labels_add: self.labels.clone(),
-            assignee: self.assign.clone().map(Some),
             parent: self.parent.clone().map(Some),
             links_add: blockers.chain(related).collect(),
             ..IssueChange::default()
         }
     }
+}
+
+/// The fields with one value, as options. Those of a change can also remove the value.
+#[derive(Clone, Debug)]
+struct ValueArgs<const IS_CHANGE: bool>(Vec<FieldValue>);
+
+impl<const IS_CHANGE: bool> Args for ValueArgs<IS_CHANGE> {
+    fn augment_args(command: Command) -> Command {
+        command.args(ValueField::ALL.iter().map(|field| option::<IS_CHANGE>(*field)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<const IS_CHANGE: bool> FromArgMatches for ValueArgs<IS_CHANGE> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |field: &ValueField| matches.get_one::<FieldValue>(field.as_str()).cloned();
+        Ok(Self(ValueField::ALL.iter().filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn option<const IS_CHANGE: bool>(field: ValueField) -> Arg {
+    let end = if IS_CHANGE { "; `none` removes it" } else { "" };
+    let parse = move |text: &str| match text {
+        NONE if IS_CHANGE => Ok(FieldValue::none(field)),
+        text => field_value(field, text),
+    };
+    let option = Arg::new(field.as_str())
+        .value_name(field.value_name())
+        .help(format!("{}{end}", field.meaning()))
+        .value_parser(parse);
+    match field {
+        ValueField::Priority => option.short('p').long(field.as_str()),
+        ValueField::Assignee => option.long("assign").alias(field.as_str()),
+        ValueField::Due => option.long(field.as_str()).aliases(["due-date", "deadline"]),
+        ValueField::Estimate => option.long(field.as_str()).aliases(["points", "effort"]),
+    }
+}
+
+fn field_value(field: ValueField, text: &str) -> Result<FieldValue, String> {
+    with_command_hints(time_arg::field_value(field, text, &Local))
 }
 
 /// A value, or none.

@@ -185,8 +185,7 @@ fn stated(update: &Update, base: Option<&Issue>) -> Issue {
     }
     let mut attributes = AttributeValues::clone(&theirs.attributes);
     let kept = &ours.attributes;
-    attributes.priority = attributes.priority.or(kept.priority);
-    attributes.assignee = attributes.assignee.or_else(|| kept.assignee.clone());
+    attributes.fill_from(kept);
     if attributes.labels.is_empty() {
         attributes.labels.clone_from(&kept.labels);
     }

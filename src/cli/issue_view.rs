@@ -8,7 +8,8 @@ use super::output::{FAINT, Output, STRONG, local, of_classification, of_status};
 use super::sanitize;
 use super::styled_line::Line;
 use crate::domain::{
-    DefaultAnswer, Issue, IssueGraph, IssueId, LinkKind, Status, TimelineEntry, Timestamp,
+    DefaultAnswer, Estimate, FieldValue, Issue, IssueGraph, IssueId, LinkKind, Parked, Status,
+    TimelineEntry, Timestamp, ValueField,
 };
 use crate::interchange::name_of;
 use crate::span;
@@ -109,6 +110,23 @@ fn linked_from(kind: LinkKind, id: IssueId, issues: &IndexedIssues) -> Vec<Linke
     linked.map(|issue| LinkedIssue::of(&issue, issues)).collect()
 }
 
+/// Says why an issue is parked, or what it waits for.
+fn parked_lines(parked: &Parked, is_over: bool) -> Vec<String> {
+    let (by, reason) = (sanitize::line(&parked.by), sanitize::line(&parked.reason));
+    let Some(question) = &parked.question else {
+        let until = parked.until.map(|until| {
+            let passed = if is_over { " (over)" } else { "" };
+            format!(" until {}{passed}", local(until, "%Y-%m-%d %H:%M"))
+        });
+        return vec![format!("parked by {by}{}: {reason}", until.unwrap_or_default())];
+    };
+    let mut lines = vec![format!("asked by {by}: {}", sanitize::line(&question.text))];
+    let options = question.options.iter().zip(1..);
+    lines.extend(options.map(|(option, number)| format!("  {number}. {}", sanitize::line(option))));
+    lines.extend(question.default.as_ref().map(|default| format!("  {}", default_line(default))));
+    lines
+}
+
 /// Prints the attributes and the links of an issue, if it has any.
 fn write_attributes(
     issue: &Issue,
@@ -119,34 +137,29 @@ fn write_attributes(
     let attributes = &issue.attributes;
     let mut lines: Vec<Line> = Vec::new();
     let mut add = |text: String| lines.push(Line::default().text(format!("{INDENT}{text}")));
-    if let Some(priority) = attributes.priority {
-        add(format!("priority: {priority}"));
+    for field in ValueField::ALL {
+        match FieldValue::of(*field, attributes) {
+            value if value.is_none() => {}
+            FieldValue::Assignee(Some(name)) => {
+                add(format!("assigned to: {}", sanitize::line(name.as_str())));
+            }
+            FieldValue::Due(Some(due)) if issue.status.is_open() && due.is_past_at(now) => {
+                add(format!("due: {due} (overdue)"));
+            }
+            value => add(format!("{field}: {value}")),
+        }
+    }
+    let parts = issues.linked_from(LinkKind::Parent, issue.id).into_iter();
+    let parts: Estimate = parts.filter_map(|part| issues.get(part)?.attributes.estimate).sum();
+    if parts > Estimate::default() {
+        add(format!("estimate of its parts: {parts}"));
     }
     if !attributes.labels.is_empty() {
         let labels: Vec<_> = attributes.labels.iter().map(ToString::to_string).collect();
         add(format!("labels: {}", labels.join(", ")));
     }
-    if let Some(assignee) = &attributes.assignee {
-        add(format!("assigned to: {}", sanitize::line(assignee)));
-    }
     if let Some(parked) = &attributes.parked {
-        let until = parked.until.map(|until| {
-            let passed = if attributes.is_parked_at(now) { "" } else { " (over)" };
-            format!(" until {}{passed}", local(until, "%Y-%m-%d %H:%M"))
-        });
-        let (by, reason) = (sanitize::line(&parked.by), sanitize::line(&parked.reason));
-        match &parked.question {
-            Some(question) => {
-                add(format!("asked by {by}: {}", sanitize::line(&question.text)));
-                for (option, number) in question.options.iter().zip(1..) {
-                    add(format!("  {number}. {}", sanitize::line(option)));
-                }
-                if let Some(default) = &question.default {
-                    add(format!("  {}", default_line(default)));
-                }
-            }
-            None => add(format!("parked by {by}{}: {reason}", until.unwrap_or_default())),
-        }
+        parked_lines(parked, !attributes.is_parked_at(now)).into_iter().for_each(&mut add);
     }
     let linked = |name: &str, linked: Vec<LinkedIssue>| -> Vec<Line> {
         linked.iter().map(|issue| issue.line(&format!("{INDENT}{name}: "))).collect()

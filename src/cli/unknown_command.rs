@@ -130,7 +130,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "`ait link ID related ID` links issues, and `ait link PART parent WHOLE` makes one a part of the other",
     ),
     (
-        "defer postpone snooze hold pause suspend shelve due schedule remind",
+        "defer postpone snooze hold pause suspend shelve schedule remind",
         "`ait park ID --until TIME` keeps an issue from being claimed until then",
     ),
     (
@@ -138,8 +138,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "`ait unpark ID` lets a parked issue be claimed again, and `ait claim ID` claims one",
     ),
     (
-        "overdue calendar",
-        "issues have no due dates; `ait status` shows old claims, and `ait triage` what has waited long",
+        "due overdue deadline calendar",
+        "`ait edit ID --due DATE` sets when an issue should have ended, and `ait list is:overdue` lists what is late",
     ),
     (
         "web ui gui page dashboard browse browser webui",

@@ -118,8 +118,13 @@ const OPTIONS: &[(&[&str], &[&str], &str)] = &[
     (&["show"], &["--web", "-w", "--browser"], "`ait open` opens the web page in the browser"),
     (&["list"], &["--web", "-w", "--browser"], "`ait open` opens the web page in the browser"),
     (
+        &["list", "search", "ready", "blocked", "board"],
+        &["--due", "--overdue", "--estimate", "--points"],
+        "`ait list 'due:<3d'`, `ait list is:overdue` and `ait list 'estimate:>=3'` find issues by due date and estimate",
+    ),
+    (
         &[],
-        &["--due", "--project", "--estimate", "--points", "--milestone", "--epic", "--sprint"],
+        &["--project", "--milestone", "--epic", "--sprint"],
         "issues have no such field; -l LABEL and --parent ID group them, and `ait park ID --until TIME` lets one wait",
     ),
 ];

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::text::shortened;
-use super::{AgentName, DomainError, IssueId, Question, Timestamp, UnknownKeys};
+use super::{AgentName, DomainError, Due, Estimate, IssueId, Question, Timestamp, UnknownKeys};
 use crate::string_enum::string_enum;
 
 /// How urgent an issue is: 0 is first, 4 is last.
@@ -199,6 +199,12 @@ pub struct AttributeValues {
     /// Why the issue is not handed out, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parked: Option<Parked>,
+    /// When the issue should have ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub due: Option<Due>,
+    /// How much work it is, in the team's own unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
 }
 
 /// The attributes of an issue. Boxed, because most issues have none.
@@ -211,6 +217,8 @@ static NONE: AttributeValues = AttributeValues {
     assignee: None,
     links: Vec::new(),
     parked: None,
+    due: None,
+    estimate: None,
 };
 
 impl Deref for Attributes {
@@ -264,6 +272,8 @@ impl Attributes {
             assignee: take(fields, "assignee", |name: &String| is_name(name)),
             links: take(fields, "links", |links: &Vec<Link>| are_valid(links)).unwrap_or_default(),
             parked: take(fields, "parked", |_: &Parked| true),
+            due: take(fields, "due", |_: &Due| true),
+            estimate: take(fields, "estimate", |_: &Estimate| true),
         };
         // People who edit the file write them in any order.
         values.labels.sort_unstable();
@@ -319,25 +329,6 @@ impl AttributeValues {
     /// Returns the parent.
     pub fn parent(&self) -> Option<IssueId> {
         self.linked(LinkKind::Parent).next()
-    }
-
-    /// Returns the names of the fields that are set, as `issues.json` spells them.
-    pub fn set_fields(&self) -> Vec<&'static str> {
-        self.changed_fields(&NONE)
-    }
-
-    /// Returns the names of the fields in which two versions differ, as `issues.json` spells them.
-    pub fn changed_fields(&self, other: &Self) -> Vec<&'static str> {
-        [
-            ("priority", self.priority != other.priority),
-            ("labels", self.labels != other.labels),
-            ("assignee", self.assignee != other.assignee),
-            ("links", self.links != other.links),
-            ("parked", self.parked != other.parked),
-        ]
-        .into_iter()
-        .filter_map(|(name, differs)| differs.then_some(name))
-        .collect()
     }
 }
 

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::{
-    ActionKind, Attributes, Classification, Issue, IssueId, IssueRef, Label, LinkKind, Priority,
-    Status, StatusSet, TimelineEntry, Timestamp,
+    ActionKind, Attributes, Classification, FieldValue, Issue, IssueId, IssueRef, Label, LinkKind,
+    Priority, Status, StatusSet, TimelineEntry, Timestamp, ValueField,
 };
 
 /// A condition on an issue. The default matches every issue.
@@ -45,6 +45,8 @@ pub enum Condition {
     Id(RangeInclusive<IssueId>),
     /// The id is one of these.
     Ids(BTreeSet<IssueId>),
+    /// The [rank](FieldValue::rank) of its value in this field is one of these.
+    Value(ValueField, RangeInclusive<i64>),
     /// It was [returned](Issue::returns) so often.
     Returns(RangeInclusive<usize>),
     /// It was claimed so often, for work and for review.
@@ -218,6 +220,9 @@ impl Condition {
             }
             Self::Id(ids) => ids.contains(&issue.id()),
             Self::Ids(ids) => ids.contains(&issue.id()),
+            Self::Value(field, range) => {
+                FieldValue::of(*field, attributes).rank().is_some_and(|rank| range.contains(&rank))
+            }
             Self::Returns(range) => range.contains(&issue.returns()),
             Self::Claims(range) => range.contains(&issue.claims()),
             Self::Created(range) => range.contains(&issue.created_at()),

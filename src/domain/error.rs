@@ -30,6 +30,22 @@ pub enum DomainError {
     )]
     LineBreakInTitle,
     /// A priority is not one of the numbers.
+    #[error(
+        "{given:?} is no date: give a day such as 2026-11-21, or a time such as 2026-11-21T13:00:00Z"
+    )]
+    InvalidDue {
+        /// The text, shortened.
+        given: String,
+    },
+    /// A text is not an estimate.
+    #[error(
+        "{given:?} is no estimate: give a number such as 3 or 0.5, at most 1000000, with up to two decimals"
+    )]
+    InvalidEstimate {
+        /// The text, shortened.
+        given: String,
+    },
+    /// A text is not a priority.
     #[error("{given:?} is not a priority: give a number from 0 (first) to 4 (last)")]
     InvalidPriority {
         /// The given value, shortened.
@@ -314,6 +330,8 @@ impl DomainError {
             | Self::LineBreakInTitle
             | Self::IssueTooLarge { .. }
             | Self::NotRoundTrippable { .. }
+            | Self::InvalidDue { .. }
+            | Self::InvalidEstimate { .. }
             | Self::InvalidPriority { .. }
             | Self::InvalidLabel { .. }
             | Self::TooMany { .. }
@@ -376,6 +394,8 @@ impl DomainError {
             | Self::NameInUse { .. }
             | Self::TooLong { .. }
             | Self::LineBreakInTitle
+            | Self::InvalidDue { .. }
+            | Self::InvalidEstimate { .. }
             | Self::InvalidPriority { .. }
             | Self::TooManyOptions { .. }
             | Self::InvalidLabel { .. }

@@ -8,9 +8,9 @@ use super::links::{self, IssueGraph};
 use super::question::REASON_CHARS;
 use super::text::shortened;
 use super::{
-    AgentName, Attributes, Classification, Comment, CommentText, Description, DomainError, Event,
-    EventKind, HistoryEntry, Issue, IssueId, IssueRef, Label, Link, LinkKind, Parked, Patch,
-    Priority, Timestamp, Title,
+    Attributes, Classification, Comment, CommentText, Description, DomainError, Event, EventKind,
+    FieldValue, HistoryEntry, Issue, IssueId, IssueRef, Label, Link, LinkKind, Parked, Patch,
+    Timestamp, Title,
 };
 
 /// What to change in an issue. A field that is `None` or empty stays.
@@ -22,14 +22,12 @@ pub struct IssueChange {
     pub description: Option<Description>,
     /// The new kind of work.
     pub classification: Option<Classification>,
-    /// The new priority; `Some(None)` removes it.
-    pub priority: Option<Option<Priority>>,
+    /// The fields that get another value, or none.
+    pub values: Vec<FieldValue>,
     /// Labels to add.
     pub labels_add: Vec<Label>,
     /// Labels to remove.
     pub labels_remove: Vec<Label>,
-    /// The new assignee; `Some(None)` removes it.
-    pub assignee: Option<Option<AgentName>>,
     /// The new parent; `Some(None)` removes it.
     pub parent: Option<Option<IssueRef>>,
     /// All blockers after the change.
@@ -44,6 +42,12 @@ pub struct IssueChange {
     pub comment: Option<CommentText>,
     /// Whether the history says that a person made the change: failed attempts are then counted anew.
     pub says_by_person: bool,
+}
+
+impl From<FieldValue> for IssueChange {
+    fn from(value: FieldValue) -> Self {
+        Self { values: vec![value], ..Self::default() }
+    }
 }
 
 impl IssueChange {
@@ -141,15 +145,12 @@ impl IssueChange {
         graph: &dyn IssueGraph,
     ) -> Result<Attributes, DomainError> {
         let mut values = AttributeValues::clone(attributes);
-        values.priority = self.priority.unwrap_or(values.priority);
+        self.values.iter().for_each(|value| value.set(&mut values));
         values.labels.retain(|label| !self.labels_remove.contains(label));
         for label in &self.labels_add {
             if !values.labels.contains(label) {
                 values.labels.push(label.clone());
             }
-        }
-        if let Some(assignee) = &self.assignee {
-            values.assignee = assignee.as_ref().map(|name| name.as_str().to_owned());
         }
         if let Some(parked) = &self.parked {
             values.parked = parked.as_ref().map(|(reason, until)| Parked {

@@ -5,10 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::attributes::AttributeValues;
 use super::event::{CHANGE_ACTION, LATE_ACTION};
 use super::{
-    ActionKind, Attributes, Comment, HistoryEntry, Issue, Label, Status, Timestamp, attributes,
+    ActionKind, Attributes, Comment, FieldValue, HistoryEntry, Issue, Label, Status, Timestamp,
+    ValueField, attributes,
 };
 
 /// The result of a merge.
@@ -278,20 +278,18 @@ fn merged_attributes(
     if ours == theirs || base == Some(theirs) {
         return Attributes::from(ours.clone());
     }
-    // An attribute that is not merged below would be lost in edits, and in what is undone.
-    let AttributeValues { priority: _, labels: _, assignee: _, links: _, parked: _ } = ours;
     let mut merged = ours.clone();
-    macro_rules! merge_field {
-        ($field:ident, $name:literal) => {
-            let before = base.map(|base| &base.$field);
-            if field($name, takes_theirs(before, &ours.$field, &theirs.$field)) {
-                merged.$field.clone_from(&theirs.$field);
-            }
-        };
+    for name in ValueField::ALL {
+        let [our, their] = [ours, theirs].map(|side| FieldValue::of(*name, side));
+        let before = base.map(|base| FieldValue::of(*name, base));
+        if field(name.as_str(), takes_theirs(before.as_ref(), &our, &their)) {
+            their.set(&mut merged);
+        }
     }
-    merge_field!(priority, "priority");
-    merge_field!(assignee, "assignee");
-    merge_field!(parked, "parked");
+    let parked = base.map(|base| &base.parked);
+    if field("parked", takes_theirs(parked, &ours.parked, &theirs.parked)) {
+        merged.parked.clone_from(&theirs.parked);
+    }
     if let Some(base) = base {
         let mut labels = merged_set(&base.labels, &ours.labels, &theirs.labels);
         if labels.len() <= Label::MAX_COUNT {

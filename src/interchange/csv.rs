@@ -2,8 +2,9 @@
 //!
 //! The columns are `id`, `title`, `description`, `classification`, `status`, `createdAt`, `modifiedAt`, `history`,
 //! `comments` and `extra`. If an issue has one of the attributes `priority`, `labels`, `assignee`, `parent` or
-//! `blocked_by`, these are columns, too, before `createdAt`. `history`, `comments` and `extra` contain JSON; `extra`
-//! contains the other attributes and the unknown keys. So an import restores an export exactly.
+//! `blocked_by`, these are columns, too, before `createdAt`; so are `due` and `estimate`, each if an issue has it.
+//! `history`, `comments` and `extra` contain JSON; `extra` contains the other attributes and the unknown keys. So an
+//! import restores an export exactly.
 //!
 //! The columns `parent` and `blocked_by` tell which of these links there are. If an issue has other links, or in
 //! another order, `extra` has all of its links, and tells their order.
@@ -33,7 +34,7 @@ use super::value::Value;
 use super::{Content, FileEntry, ReadOptions, Unreadable, count_of_lines};
 use crate::domain::external_id::CSV_KEY;
 use crate::domain::text::shortened;
-use crate::domain::{AttributeValues, Issue, LinkKind, UnknownKeys};
+use crate::domain::{AttributeValues, FieldValue, Issue, LinkKind, UnknownKeys, ValueField};
 
 /// The columns of an export, in order.
 const COLUMNS: [&str; 10] = [
@@ -51,6 +52,8 @@ const COLUMNS: [&str; 10] = [
 /// The columns of attributes, and before which column they stand.
 const ATTRIBUTE_COLUMNS: [&str; 5] = ["priority", "labels", "assignee", "parent", "blocked_by"];
 const BEFORE: usize = 5;
+/// The columns that only files with such a value have, behind those of the other attributes.
+const FURTHER_COLUMNS: [ValueField; 2] = [ValueField::Due, ValueField::Estimate];
 /// The fields whose values are texts of agents.
 const TEXTS: [Field; 3] = [Field::Title, Field::Description, Field::Assignee];
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
@@ -82,6 +85,11 @@ pub fn write(
     let mut rows = WriterBuilder::new().from_writer(out);
     let has_attributes = issues.iter().any(|issue| has_columns(&issue.attributes));
     let mut names = COLUMNS.to_vec();
+    let has = |field: &ValueField| {
+        issues.iter().any(|issue| !FieldValue::of(*field, &issue.attributes).is_none())
+    };
+    let further: Vec<_> = FURTHER_COLUMNS.into_iter().filter(has).collect();
+    names.splice(BEFORE..BEFORE, further.iter().map(|field| field.as_str()));
     if has_attributes {
         names.splice(BEFORE..BEFORE, ATTRIBUTE_COLUMNS);
     }
@@ -102,6 +110,8 @@ pub fn write(
             json(&issue.comments)?,
             if is_empty { String::new() } else { json(&unknown)? },
         ];
+        let values = further.iter().map(|field| FieldValue::of(*field, &issue.attributes));
+        row.splice(BEFORE..BEFORE, values.map(|value| value.to_string()));
         if has_attributes {
             row.splice(BEFORE..BEFORE, cells(&issue.attributes));
         }
@@ -397,13 +407,22 @@ mod tests {
                 question: None,
             })
         });
-        (priority, labels, assignee, links, parked).prop_map(
-            |(priority, labels, assignee, links, parked)| AttributeValues {
+        let due = prop::option::of(prop_oneof![
+            "20[0-9]{2}-0[1-9]-1[0-9]",
+            "20[0-9]{2}-12-31T23:[0-5][0-9]:00Z"
+        ])
+        .prop_map(|text| text.map(|text| text.parse().unwrap()));
+        let estimate = prop::option::of("[0-9]{1,6}(\\.[0-9]{1,2})?")
+            .prop_map(|text| text.map(|text| text.parse().unwrap()));
+        (priority, labels, assignee, links, parked, due, estimate).prop_map(
+            |(priority, labels, assignee, links, parked, due, estimate)| AttributeValues {
                 priority,
                 labels,
                 assignee,
                 links,
                 parked,
+                due,
+                estimate,
             },
         )
     }
@@ -449,7 +468,7 @@ mod tests {
             labels: vec!["a".parse().unwrap(), "b".parse().unwrap()],
             assignee: Some("=dev".to_owned()),
             links: vec![link(LinkKind::Parent, 1), link(LinkKind::BlockedBy, 2)],
-            parked: None,
+            ..AttributeValues::default()
         };
         let text = written(&[issue(attributes.clone(), ""), issue(AttributeValues::default(), "")]);
         let cells = "created,0,\"a,b\",'=dev,00000000-0000-0000-0000-000000000001,\

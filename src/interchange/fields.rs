@@ -51,6 +51,10 @@ pub enum Field {
     ClosedAt,
     /// Until when the issue waits.
     ParkedUntil,
+    /// When it should have ended.
+    Due,
+    /// How much work it is.
+    Estimate,
     /// Who filed the issue.
     Author,
     /// The history, as `ait export` writes it.
@@ -68,7 +72,7 @@ pub enum Field {
 /// The names of each field, those of other programs in lower case and without separators. If a file has several of
 /// them, the first one in this order holds the field: usually ait's own, but GitHub's `url` is that of the API, and
 /// Jira's `Parent` is a number.
-const NAMES: [(Field, &[&str]); 22] = [
+const NAMES: [(Field, &[&str]); 24] = [
     (Field::Id, &ID_NAMES),
     (
         Field::Title,
@@ -173,6 +177,23 @@ const NAMES: [(Field, &[&str]); 22] = [
         ],
     ),
     (Field::ParkedUntil, &["parkedUntil", "deferuntil", "snoozeduntil", "wait"]),
+    (
+        Field::Due,
+        &["due", "duedate", "dueon", "dueat", "dueby", "deadline", "enddate", "targetdate"],
+    ),
+    (
+        Field::Estimate,
+        &[
+            "estimate",
+            "storypoints",
+            "storypointestimate",
+            "customfield(storypoints)",
+            "customfield(storypointestimate)",
+            "points",
+            "effort",
+            "estimatedhours",
+        ],
+    ),
     (Field::Author, &["author", "reporter", "creator", "createdby", "user", "requester"]),
     (Field::History, &["history"]),
     (Field::Comments, &["comments", "comment", "journals"]),

@@ -22,6 +22,7 @@ pub mod difference;
 pub mod fields;
 pub mod folder;
 mod given;
+mod given_attributes;
 mod jira;
 pub mod json;
 pub mod json_lines;

@@ -152,11 +152,11 @@ impl<'a> PartialIssue<'a> {
         name[project.len()..].parse().ok().filter(|_| is_number)
     }
 
-    fn of(&self, field: Field) -> impl Iterator<Item = Given<'a>> {
+    pub(super) fn of(&self, field: Field) -> impl Iterator<Item = Given<'a>> {
         self.values.iter().copied().filter(move |given| given.field == Some(field))
     }
 
-    fn filled(&self, field: Field) -> Option<Given<'a>> {
+    pub(super) fn filled(&self, field: Field) -> Option<Given<'a>> {
         self.of(field).find(|given| !given.value.is_blank())
     }
 
@@ -317,45 +317,20 @@ impl<'a> PartialIssue<'a> {
         Ok(read)
     }
 
-    /// Returns the attributes in columns and keys of their own, without links.
-    fn attributes(&self, options: &ReadOptions) -> Result<AttributeValues, Fault> {
-        let priority = match self.filled(Field::Priority) {
-            None => None,
-            Some(given) => {
-                let priority = priority_of(given);
-                // What the user speaks of, or `ait export` wrote, has to be right.
-                let is_checked =
-                    (self.is_ours || options.mapping.mentions(given.name)) && !is_unset(given);
-                if priority.is_none() && is_checked {
-                    let words = ["0", "1", "2", "3", "4", "highest", "high", "medium", "low"];
-                    let words = words.into_iter().chain(["lowest"]);
-                    return Err(given.unknown_word(Field::Priority, words));
-                }
-                priority
-            }
-        };
-        let names = self.of(Field::Labels).flat_map(|given| given.value.names());
-        let assignee = self.filled(Field::Assignee);
-        Ok(AttributeValues {
-            priority,
-            labels: attributes::labels_of(names),
-            assignee: assignee.and_then(|given| attributes::assignee_of(given.value, self.is_ours)),
-            ..AttributeValues::default()
-        })
-    }
-
     /// Returns the attributes of columns and keys together with the others.
     fn all_attributes(
         &self,
         given: AttributeValues,
         others: Attributes,
     ) -> Result<Attributes, Fault> {
-        let mut all = AttributeValues::clone(&others);
-        all.priority = given.priority.or(all.priority);
-        all.assignee = given.assignee.or(all.assignee);
-        all.parked = given.parked.or(all.parked);
-        if !given.labels.is_empty() {
-            all.labels = given.labels;
+        let mut all = given;
+        all.fill_from(&others);
+        all.parked = all.parked.or_else(|| others.parked.clone());
+        if all.labels.is_empty() {
+            all.labels.clone_from(&others.labels);
+        }
+        if all.links.is_empty() {
+            all.links.clone_from(&others.links);
         }
         if self.is_ours {
             for (field, kind) in LINK_FIELDS {
@@ -525,6 +500,8 @@ impl<'a> PartialIssue<'a> {
             Some(_) if value.is_blank() => false,
             Some(Field::Labels) => return attributes::without_labels(value, &attributes.labels),
             Some(Field::Priority) => priority_of(given).is_none() && !is_unset(given),
+            Some(Field::Due) => attributes.due.is_none() && !is_unset(given),
+            Some(Field::Estimate) => attributes.estimate.is_none() && !is_unset(given),
             Some(Field::Assignee) => {
                 attributes.assignee.is_none() || attributes::has_more_assignees(value)
             }
@@ -537,12 +514,12 @@ impl<'a> PartialIssue<'a> {
     }
 }
 
-fn priority_of(given: Given<'_>) -> Option<Priority> {
+pub(super) fn priority_of(given: Given<'_>) -> Option<Priority> {
     given.value.name().and_then(|name| words::priority_of(&name))
 }
 
 /// Returns true if a value says that its field has none.
-fn is_unset(given: Given<'_>) -> bool {
+pub(super) fn is_unset(given: Given<'_>) -> bool {
     given.value.name().is_some_and(|name| words::means_nothing(&name))
 }
 

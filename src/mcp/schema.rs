@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::options::Toolsets;
 use crate::domain::{
-    AgentName, Classification, CommentText, Description, IssueRef, Label, LinkKind, Priority,
-    Resolution, Status, Title,
+    AgentName, Classification, CommentText, Description, FieldValues, IssueRef, Label, LinkKind,
+    Priority, Resolution, Status, Title, ValueField,
 };
 use crate::read_model::FindingKind;
 
@@ -99,6 +99,22 @@ string_schema! {
     LinkKind = one_of(Self::ALL, Self::as_str),
     FindingKind = one_of(Self::ALL, Self::as_str),
     Priority = json_schema!({ "type": "integer", "minimum": 0, "maximum": Self::MAX }),
+}
+
+/// The fields as members of an object. What can be removed is a text, which may be `none`.
+impl JsonSchema for FieldValues {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "FieldValues".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "properties": {
+            (ValueField::Priority.as_str()): { "type": "integer", "minimum": 0, "maximum": Priority::MAX },
+            (ValueField::Assignee.as_str()): { "type": "string", "description": "Or none" },
+            (ValueField::Due.as_str()): { "type": "string", "description": "Date" },
+            (ValueField::Estimate.as_str()): { "type": "string" },
+        }})
+    }
 }
 
 /// Returns the schema of any string.

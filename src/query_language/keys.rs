@@ -6,7 +6,7 @@ use super::{nearest, ranges};
 use crate::domain::thresholds::STALE_AFTER_DAYS;
 use crate::domain::{
     AgentName, Classification, Condition, IssueId, IssueRef, Label, Order, Priority, Status,
-    StatusSet, Timestamp,
+    StatusSet, Timestamp, ValueField,
 };
 
 /// A key, by the name that it was found by.
@@ -29,7 +29,7 @@ pub(super) enum Meaning {
 const NONE: &str = "none";
 
 /// The keys, in the order of the documentation.
-const KEYS: [Key; 19] = [
+const KEYS: [Key; 21] = [
     Key {
         name: "status",
         parse: |value, _| any_word(value, |word| status(word).map(Condition::Status)),
@@ -103,6 +103,16 @@ const KEYS: [Key; 19] = [
         expected: IDS,
     },
     Key {
+        name: ValueField::Due.as_str(),
+        parse: |value, now| ranked(ValueField::Due, value, |text| ranges::dues(text, now)),
+        expected: "use <3d (within 3 days, or overdue), a day such as 2026-11-21 or friday, a comparison with one, or none",
+    },
+    Key {
+        name: ValueField::Estimate.as_str(),
+        parse: |value, _| ranked(ValueField::Estimate, value, ranges::estimates),
+        expected: "use a number such as 3, >=0.5 or 1..5, or none",
+    },
+    Key {
         name: "returns",
         parse: |value, _| ranges::numbers(value).map(Condition::Returns).map(Meaning::Condition),
         expected: "use a number of times, such as 0, >=2 or 1..3",
@@ -134,7 +144,7 @@ const KEYS: [Key; 19] = [
     Key {
         name: "is",
         parse: |value, now| any_word(value, |word| state(word, now)),
-        expected: "use open, ready, blocked, claimed, parked or stale",
+        expected: "use open, ready, blocked, claimed, parked, overdue or stale",
     },
     Key {
         name: "sort",
@@ -271,6 +281,10 @@ fn state(word: &str, now: Timestamp) -> Option<Condition> {
             Status::ALL.iter().copied().filter(|status| status.is_claimed()).collect(),
         ),
         "parked" => Condition::Parked(now),
+        "overdue" => {
+            let past = i64::MIN..=now.unix_millis().saturating_sub(1);
+            Condition::all([open, Condition::Value(ValueField::Due, past)])
+        }
         "stale" => Condition::all([open, stale(now)?]),
         word => return status(word).map(Condition::Status),
     })
@@ -278,6 +292,19 @@ fn state(word: &str, now: Timestamp) -> Option<Condition> {
 
 fn stale(now: Timestamp) -> Option<Condition> {
     ranges::ages(&format!(">{STALE_AFTER_DAYS}d"), now).map(Condition::Active)
+}
+
+/// Parses a range of the values of a field, or `none`.
+fn ranked(
+    field: ValueField,
+    value: &str,
+    range: impl FnOnce(&str) -> Option<RangeInclusive<i64>>,
+) -> Option<Meaning> {
+    let any = Condition::Value(field, i64::MIN..=i64::MAX);
+    Some(Meaning::Condition(match value {
+        NONE => Condition::Not(Box::new(any)),
+        value => Condition::Value(field, range(value)?),
+    }))
 }
 
 fn agent(word: &str) -> Option<String> {

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use chrono::Utc;
 
-use crate::domain::Timestamp;
+use crate::domain::{Estimate, Timestamp};
 use crate::time_arg::TimeArg;
 
 const MILLIS_OF_DAY: i64 = 24 * 60 * 60 * 1_000;
@@ -52,6 +52,34 @@ pub(super) fn numbers(value: &str) -> Option<RangeInclusive<usize>> {
     })
 }
 
+/// Parses estimates: `2`, `>=0.5`, `1..3`. Returns their hundredths.
+pub(super) fn estimates(value: &str) -> Option<RangeInclusive<i64>> {
+    let number = |text: &str| {
+        let estimate: Estimate = text.parse().ok()?;
+        i64::try_from(estimate.hundredths()).ok()
+    };
+    if let Some((first, last)) = value.split_once("..") {
+        return Some(number(first)?..=number(last)?);
+    }
+    let (comparison, rest) = comparison(value);
+    let number = number(rest)?;
+    Some(span(comparison, number, number))
+}
+
+/// Parses when something is due: `<3d` from now on, `<-2d`, `2026-11-21`, `<=friday`. Returns milliseconds since 1970.
+pub(super) fn dues(value: &str, now: Timestamp) -> Option<RangeInclusive<i64>> {
+    let (comparison, given) = comparison(value);
+    let rest = given.strip_prefix('-').unwrap_or(given);
+    let time = TimeArg::parse(rest, &Utc).ok()?;
+    let first = if rest == given { time.time_after(now) } else { time.time(now) };
+    let first = first.unix_millis();
+    let has_time = matches!(time, TimeArg::Span(_)) || rest.contains(':');
+    if has_time && comparison == Comparison::Equal {
+        return None;
+    }
+    Some(span(comparison, first, if has_time { first } else { first + MILLIS_OF_DAY - 1 }))
+}
+
 /// Returns the range without a number.
 fn empty() -> RangeInclusive<usize> {
     RangeInclusive::new(1, 0)
@@ -95,12 +123,19 @@ pub(super) fn ages(value: &str, now: Timestamp) -> Option<RangeInclusive<Timesta
 
 /// Returns the times that compare so with the times from `first` to `last`, in milliseconds since 1970.
 fn range(comparison: Comparison, first: i64, last: i64) -> RangeInclusive<Timestamp> {
-    let (from, to) = match comparison {
-        Comparison::Equal => (first, last),
-        Comparison::Less => (Timestamp::MIN.unix_millis(), first - 1),
-        Comparison::AtMost => (Timestamp::MIN.unix_millis(), last),
-        Comparison::More => (last + 1, Timestamp::MAX.unix_millis()),
-        Comparison::AtLeast => (first, Timestamp::MAX.unix_millis()),
-    };
+    let found = span(comparison, first, last);
+    let from = (*found.start()).max(Timestamp::MIN.unix_millis());
+    let to = (*found.end()).min(Timestamp::MAX.unix_millis());
     Timestamp::from_unix_millis(from)..=Timestamp::from_unix_millis(to)
+}
+
+/// Returns the numbers that compare so with those from `first` to `last`.
+fn span(comparison: Comparison, first: i64, last: i64) -> RangeInclusive<i64> {
+    match comparison {
+        Comparison::Equal => first..=last,
+        Comparison::Less => i64::MIN..=first - 1,
+        Comparison::AtMost => i64::MIN..=last,
+        Comparison::More => last + 1..=i64::MAX,
+        Comparison::AtLeast => first..=i64::MAX,
+    }
 }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use imbl::{OrdMap, OrdSet};
 
 use super::summary::IssueSummary;
-use crate::domain::{IssueId, Label};
+use crate::domain::{Estimate, IssueId, Label};
 
 /// The values of attributes. A clone shares all data.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,8 @@ pub struct Progress {
     pub ended: usize,
     /// The number of parts, at least 1.
     pub total: usize,
+    /// The sum of the estimates of the parts.
+    pub estimate: Estimate,
 }
 
 impl AttributeIndex {
@@ -48,6 +50,7 @@ impl AttributeIndex {
             let progress = self.progress.entry(parent).or_default();
             progress.total += 1;
             progress.ended += usize::from(summary.status.has_ended());
+            progress.estimate += attributes.estimate.unwrap_or_default();
         }
         if attributes.parked.is_some() {
             self.parked.insert(position);
@@ -65,7 +68,8 @@ impl AttributeIndex {
             self.parts.remove(&position);
             let before = self.progress.remove(&parent).unwrap_or_default();
             let ended = before.ended - usize::from(summary.status.has_ended());
-            let after = Progress { ended, total: before.total - 1 };
+            let estimate = before.estimate - attributes.estimate.unwrap_or_default();
+            let after = Progress { ended, total: before.total - 1, estimate };
             if after.total > 0 {
                 self.progress.insert(parent, after);
             }

@@ -200,7 +200,8 @@ proptest! {
         for whole in store.issues() {
             let parts = || store.issues().filter(|part| part.attributes.parent() == Some(whole.id));
             let ended = parts().filter(|part| part.status.has_ended()).count();
-            let progress = Progress { ended, total: parts().count() };
+            let estimate = parts().filter_map(|part| part.attributes.estimate).sum();
+            let progress = Progress { ended, total: parts().count(), estimate };
             let expected = (progress.total > 0).then_some(progress);
             prop_assert_eq!(view.attribute_counts().progress(whole.id), expected);
         }

@@ -6,8 +6,8 @@ use std::thread;
 
 use agent_issue_tracker::domain::readiness::obstacle;
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, HAND_EDIT, Issue, IssueChange, IssueId, Link, LinkKind,
-    Resolution, Status,
+    AgentName, Classification, Command, FieldValue, HAND_EDIT, Issue, IssueChange, IssueId, Link,
+    LinkKind, Resolution, Status,
 };
 use agent_issue_tracker::store::{SqliteStore, Store, StoreError};
 use fastrand::Rng;
@@ -209,8 +209,8 @@ fn work(store: &SqliteStore, process: usize) -> usize {
                 change(issue, IssueChange { links_add, ..IssueChange::default() }, &me)
             }
             3 => {
-                let assignee = Some(rng.bool().then(|| agent(rng.usize(0..4))));
-                change(issue, IssueChange { assignee, ..IssueChange::default() }, &me)
+                let assignee = rng.bool().then(|| agent(rng.usize(0..4)));
+                change(issue, FieldValue::Assignee(assignee).into(), &me)
             }
             4 => {
                 let parked = Some(rng.bool().then(|| ("why".try_into().unwrap(), None)));

@@ -33,6 +33,7 @@ mod error_codes;
 mod exclusion;
 mod failing_disks;
 mod faults;
+mod fields;
 mod file_size_limit;
 mod hand_edits;
 mod hang_ups;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, IssueChange, IssueId, LinkKind, Priority, Resolution,
+    AgentName, Classification, Command, FieldValue, IssueChange, IssueId, LinkKind, Priority,
+    Resolution,
 };
 use agent_issue_tracker::store::{PostgresStore, Store, Subset};
 use tokio::task::JoinHandle;
@@ -304,8 +305,8 @@ async fn a_claim_looks_again_after_it_waited_for_an_edit() {
     for n in [1, 2, 3] {
         apply(&**first, add(n, Classification::Bug), at(0)).await.unwrap();
     }
-    let priority = Some(Some(Priority::try_from(4).unwrap()));
-    let change = Box::new(IssueChange { priority, ..IssueChange::default() });
+    let last = FieldValue::Priority(Some(Priority::try_from(4).unwrap()));
+    let change = Box::new(IssueChange::from(last));
     let command = Command::ChangeIssue { issue: number(1).into(), change, agent: slow() };
     let held = scene.hold(command).await;
     let store = Arc::clone(second);
@@ -322,10 +323,10 @@ async fn a_claim_looks_again_after_it_waited_for_an_edit() {
 /// Claims wait for a locked issue that comes first because it is assigned to their agent or its parking just ended.
 #[tokio::test(flavor = "multi_thread")]
 async fn claims_wait_for_assigned_and_newly_unparked_issues() {
-    let urgent = Some(Some(Priority::try_from(0).unwrap()));
-    let assigned = IssueChange { assignee: Some(Some(agent())), ..IssueChange::default() };
+    let urgent = FieldValue::Priority(Some(Priority::FIRST));
+    let assigned = FieldValue::Assignee(Some(agent())).into();
     let until = Some(Some((comment(), Some(at(1)))));
-    let parked = IssueChange { priority: urgent, parked: until, ..IssueChange::default() };
+    let parked = IssueChange { values: vec![urgent], parked: until, ..IssueChange::default() };
     for change in [assigned, parked] {
         let Some(scene) = Scene::new().await else { return };
         for n in [1, 2] {

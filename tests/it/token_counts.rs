@@ -12,7 +12,7 @@ use crate::support::{Client, ait, directory};
 const MAX_TOKENS: usize = 1_000;
 const MAX_BYTES: usize = 4_800;
 /// The most that a toolset may add. `planning` has what a lead needs, the digest too.
-const MAX_TOOLSET_TOKENS: usize = 860;
+const MAX_TOOLSET_TOKENS: usize = 870;
 /// The default budget of a reply.
 const MAX_REPLY_TOKENS: usize = 10_000;
 

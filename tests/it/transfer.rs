@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
-    ClaimTerms, Classification, ClientId, Command, Counts, EventKind, Issue, IssueChange, IssueId,
-    IssueRef, Lease, Page, Query, Resolution, Status, Timestamp, Title, UnknownKeys,
+    ClaimTerms, Classification, ClientId, Command, Counts, EventKind, FieldValue, Issue,
+    IssueChange, IssueId, IssueRef, Lease, Page, Query, Resolution, Status, Timestamp, Title,
+    UnknownKeys,
 };
 use agent_issue_tracker::store::clients::Clients;
 use agent_issue_tracker::store::transfer::{
@@ -89,7 +90,8 @@ pub async fn make_every_kind(store: &dyn Store) {
     let theirs: Issue = serde_json::from_str(&theirs.to_string()).unwrap();
     let keys: UnknownKeys = serde_json::from_str(r#"{"of":"others","n":[1,2.50]}"#).unwrap();
     let title = Some(Title::try_from("changed").unwrap());
-    let change = IssueChange { title, priority: Some(None), ..IssueChange::default() };
+    let change =
+        IssueChange { title, values: vec![FieldValue::Priority(None)], ..IssueChange::default() };
     let inserted = Issue { id: number(300), ..Issue::clone(&edited) };
     for command in [
         Command::ChangeIssue { issue: ids[5].into(), change: change.into(), agent: agent() },

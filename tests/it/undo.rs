@@ -7,8 +7,8 @@ use std::time::Duration;
 use agent_issue_tracker::domain::undo::LeftReason;
 use agent_issue_tracker::domain::{
     AgentName, ClaimPolicy, ClaimProof, ClaimSettings, Classification, CommentText, Description,
-    DomainError, Issue, IssueChange, IssueId, Label, LinkKind, Priority, Resolution, Status,
-    Timestamp, Title,
+    DomainError, FieldValue, Issue, IssueChange, IssueId, Label, LinkKind, Priority, Resolution,
+    Status, Timestamp, Title,
 };
 use agent_issue_tracker::store::{MemoryStore, SqliteStore, Store};
 use agent_issue_tracker::tracker::{
@@ -33,8 +33,7 @@ pub fn label(text: &str) -> Label {
 }
 
 pub fn priority(number: u64) -> IssueChange {
-    let priority = Some(Some(Priority::try_from(number).unwrap()));
-    IssueChange { priority, ..IssueChange::default() }
+    FieldValue::Priority(Some(Priority::try_from(number).unwrap())).into()
 }
 
 /// Returns the numbers from one to another.
@@ -271,8 +270,7 @@ pub async fn undo_by_agent_and_time(tracker: &Tracker) {
     let other = file(tracker, "one more", "filer").await.id;
     let wanted = BulkChange { change: priority(0), end: None };
     bulk(tracker, &[id, other], &wanted, false).await;
-    change(tracker, id, IssueChange { assignee: Some(Some(name("b"))), ..Default::default() }, "b")
-        .await;
+    change(tracker, id, FieldValue::Assignee(Some(name("b"))).into(), "b").await;
     let undone = undo(tracker, &UndoSelection::Last(name("lead"))).await;
     assert_eq!((undone.count, undone.issues.len()), (2, 2));
     assert_eq!(get(tracker, other).await.attributes.priority, None);
@@ -424,7 +422,7 @@ pub async fn any_change(tracker: &Tracker, id: IssueId, rng: &mut fastrand::Rng)
             let kinds = [Classification::Bug, Classification::Feature];
             IssueChange { classification: Some(kinds[rng.usize(0..2)]), ..Default::default() }
         }
-        7 => IssueChange { assignee: Some(rng.bool().then(|| name("dev"))), ..Default::default() },
+        7 => FieldValue::Assignee(rng.bool().then(|| name("dev"))).into(),
         8 => IssueChange {
             labels_add: vec![labels()[rng.usize(0..3)].clone()],
             ..Default::default()

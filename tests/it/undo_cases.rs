@@ -7,8 +7,8 @@ use std::time::Duration;
 use agent_issue_tracker::domain::undo::LeftReason;
 use agent_issue_tracker::domain::{
     ClaimPolicy, ClaimProof, ClaimSettings, ClaimTerms, Classification, ClientId, Command, Comment,
-    DomainError, Issue, IssueChange, IssueId, Label, LinkKind, Question, QuestionAnswer,
-    Resolution, Status, Timestamp, UnknownKeys,
+    DomainError, FieldValue, Issue, IssueChange, IssueId, Label, LinkKind, Question,
+    QuestionAnswer, Resolution, Status, Timestamp, UnknownKeys,
 };
 use agent_issue_tracker::store::{MemoryStore, SqliteStore, Store};
 use agent_issue_tracker::tracker::{
@@ -184,8 +184,8 @@ async fn changes_to_future_issues_are_separate(store: &dyn Store, tracker: &Trac
     }
     let undone = undo(tracker, &UndoSelection::Last(name("seer"))).await;
     assert_eq!(undone.count, 1);
-    let left = get(tracker, id).await.attributes.priority;
-    assert_eq!(left, priority(1).priority.unwrap());
+    let left = FieldValue::Priority(get(tracker, id).await.attributes.priority);
+    assert_eq!(vec![left], priority(1).values);
 }
 
 async fn lapses_and_take_ups_are_not_the_last_change(store: &dyn Store, tracker: &Tracker) {

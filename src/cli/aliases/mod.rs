@@ -385,7 +385,7 @@ fn list_term(word: &str) -> Option<Result<Vec<String>, Error>> {
         ("pri" | "priority", Some(number)) if value.chars().all(char::is_alphabetic) => {
             option("--priority", &number.to_string())
         }
-        // As in `due.before:tomorrow`.
+        // As in `project.is:home`.
         _ if FOREIGN.split(' ').any(|foreign| key.split('.').next() == Some(foreign)) => {
             let text = format!(
                 "issues have no {key}: queries have terms such as label:ui, parent:ID and is:parked, which `ait help list` \
@@ -398,8 +398,7 @@ fn list_term(word: &str) -> Option<Result<Vec<String>, Error>> {
 }
 
 /// The keys of other programs for which issues have nothing.
-const FOREIGN: &str =
-    "due project proj wait scheduled until recur depends rec milestone sprint epic";
+const FOREIGN: &str = "project proj wait scheduled until recur depends rec milestone sprint epic";
 
 /// Returns the option that a word of a list means, if it means any.
 fn list_option(word: &str) -> Option<Result<String, Error>> {
@@ -412,7 +411,7 @@ fn list_option(word: &str) -> Option<Result<String, Error>> {
         "everything" => Ok("--status all".to_owned()),
         "ready" | "blocked" | "parked" => Ok(format!("--{word}")),
         "unassigned" => Ok("--assignee none".to_owned()),
-        "stale" => Ok("is:stale".to_owned()),
+        "stale" | "overdue" => Ok(format!("is:{word}")),
         "claimed" | "held" => Ok("is:claimed".to_owned()),
         "available" | "unblocked" => Ok("--ready".to_owned()),
         "unclaimed" => Ok("--status created".to_owned()),
@@ -503,6 +502,9 @@ fn with_terms(words: Vec<String>, command: &Command) -> Result<Vec<String>, Erro
                 let priority = words::priority_of(priority)
                     .map_or_else(|| priority.to_owned(), |number| number.to_string());
                 with_terms.extend(["--priority".to_owned(), priority]);
+            }
+            (None, Some((key @ ("due" | "estimate"), value))) => {
+                with_terms.extend([format!("--{key}"), value.to_owned()]);
             }
             (None, Some((key, _))) if FOREIGN.split(' ').any(|foreign| foreign == key) => {
                 let text = format!(

@@ -34,7 +34,6 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("show ID comments|history|details", "show $1"),
     ("list children|parts|subtasks ID", "list --parent $1"),
     ("list duplicates|dupes", "triage --kind duplicate"),
-    ("list overdue|due", "overdue"),
     ("list labels|tags", "labels"),
     ("list waiting|pending|backlog", "waiting"),
     ("list questions", "questions"),

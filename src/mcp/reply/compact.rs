@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::{List, ListedIssue, budget, json};
 use crate::domain::text::{counted, shortened};
 use crate::domain::{
-    Attributes, Classification, Comment, Issue, IssueId, Status, Timestamp, UnknownKeys,
+    Attributes, Classification, Comment, FieldValue, Issue, IssueId, Status, Timestamp,
+    UnknownKeys, ValueField,
 };
 use crate::span::humanize_duration;
 
@@ -35,17 +36,22 @@ pub(super) fn row(listed: &ListedIssue, now: Timestamp) -> String {
 /// Says what is special about an issue, such as ` [p0, ui, parked]`; nothing for most issues.
 fn marks(listed: &ListedIssue, now: Timestamp) -> String {
     let attributes = &listed.issue.attributes;
-    let priority = attributes.priority.map(|priority| format!("p{priority}"));
+    let values = ValueField::ALL.iter().filter_map(|field| {
+        Some(match FieldValue::of(*field, attributes) {
+            FieldValue::Priority(priority) => format!("p{}", priority?),
+            FieldValue::Assignee(name) => format!("for {}", on_one_line(name?.as_str())),
+            FieldValue::Due(due) => format!("due {}", due?),
+            FieldValue::Estimate(estimate) => format!("estimate {}", estimate?),
+        })
+    });
     let labels = attributes.labels.iter().map(ToString::to_string);
-    let assignee = attributes.assignee.as_ref().map(|name| format!("for {}", on_one_line(name)));
     let blocked = listed.is_blocked.then(|| "blocked".to_owned());
     let parts = listed.waits_for_parts.then(|| "parts".to_owned());
     let parked = attributes.is_parked_at(now).then(|| "parked".to_owned());
     let gone = listed.gone.map(|gone| gone.to_string());
     let claim = listed.claim.map(|number| format!("claim {number}"));
-    let priority = claim.into_iter().chain(priority);
-    let marks = priority.chain(labels).chain(assignee).chain(blocked).chain(parts).chain(parked);
-    let marks = marks.chain(gone);
+    let marks = claim.into_iter().chain(values).chain(labels).chain(blocked).chain(parts);
+    let marks = marks.chain(parked).chain(gone);
     match marks.collect::<Vec<_>>().join(", ") {
         marks if marks.is_empty() => marks,
         marks => format!(" [{marks}]"),

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{CallContext, Tool};
 use crate::domain::{
-    AgentName, Classification, Description, IssueChange, IssueId, Priority, Title,
+    AgentName, Classification, Description, FieldValue, IssueChange, IssueId, Priority, Title,
 };
 use crate::mcp::result::{Failure, Success, confirmation};
 use crate::tracker::{Changed, NewIssue};
@@ -36,7 +36,7 @@ impl Tool for AddIssue {
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let Args { title, description, classification, agent, priority, request_id } = args;
-        let details = IssueChange { priority: priority.map(Some), ..IssueChange::default() };
+        let details = IssueChange::from(FieldValue::Priority(priority));
         let issue = NewIssue { details, ..NewIssue::new(title, description, classification) };
         let issues = |ids: &[IssueId]| {
             Ok(ids.iter().map(|id| NewIssue { id: *id, ..issue.clone() }).collect())

@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use super::{CallContext, Tool};
 use crate::domain::{
-    AgentName, Classification, Description, IssueChange, IssueId, IssueRef, Label, Priority, Title,
+    AgentName, Classification, Description, FieldValue, IssueChange, IssueId, IssueRef, Label,
+    Priority, Title,
 };
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::Reply;
@@ -70,7 +71,7 @@ impl Entry {
         let reference = |text: String| reference(&text, at, ids);
         let blocked_by = self.blocked_by.unwrap_or_default().into_iter().map(reference);
         let details = IssueChange {
-            priority: self.priority.map(Some),
+            values: vec![FieldValue::Priority(self.priority)],
             labels_add: self.labels.unwrap_or_default(),
             parent: self.parent.map(reference).transpose()?.map(Some),
             blocked_by: Some(blocked_by.collect::<Result<Vec<_>, _>>()?)

@@ -11,8 +11,8 @@ use super::query_issues::MAX_PREVIEW;
 use super::update_issue::removable;
 use super::{CallContext, Tool};
 use crate::domain::{
-    AgentName, Classification, CommentText, Condition, Issue, IssueChange, IssueId, IssueRef,
-    Label, LinkKind, Order, Priority, Query, Resolution,
+    AgentName, Classification, CommentText, Condition, FieldValues, Issue, IssueChange, IssueId,
+    IssueRef, Label, LinkKind, Order, Query, Resolution,
 };
 use crate::hints;
 use crate::mcp::context::blocking;
@@ -24,7 +24,6 @@ use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK};
 pub(super) struct ChangeIssues;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Args {
     /// From query_issues
     handle: String,
@@ -34,9 +33,6 @@ pub(super) struct Args {
     comment: Option<CommentText>,
     labels_add: Option<Vec<Label>>,
     labels_remove: Option<Vec<Label>>,
-    priority: Option<Priority>,
-    /// Or none
-    assignee: Option<String>,
     classification: Option<Classification>,
     /// Reason, or none
     park: Option<String>,
@@ -47,6 +43,8 @@ pub(super) struct Args {
     end: Option<End>,
     /// Default true
     dry_run: Option<bool>,
+    #[serde(flatten)]
+    values: FieldValues,
 }
 
 /// Where the issues go.
@@ -112,10 +110,9 @@ impl Args {
         };
         let change = IssueChange {
             classification: self.classification,
-            priority: self.priority.map(Some),
+            values: self.values.0,
             labels_add: self.labels_add.unwrap_or_default(),
             labels_remove: self.labels_remove.unwrap_or_default(),
-            assignee: removable(self.assignee, AgentName::try_from)?,
             parked: parked.map(|reason| reason.map(|reason| (reason, None))),
             links_add,
             comment,

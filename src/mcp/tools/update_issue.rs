@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::{CallContext, Tool};
 use crate::domain::{
-    AgentName, Classification, CommentText, Description, IssueChange, IssueRef, Label, Priority,
-    Title,
+    AgentName, Classification, CommentText, Description, FieldValues, IssueChange, IssueRef, Label,
+    Title, ValueField,
 };
 use crate::mcp::options::Toolset;
 use crate::mcp::result::{Failure, Success, confirmation};
@@ -18,19 +18,14 @@ pub(super) struct UpdateIssue;
 const NONE: &str = "none";
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Args {
     issue_id: IssueRef,
     agent: AgentName,
     title: Option<Title>,
     description: Option<Description>,
     classification: Option<Classification>,
-    /// 0 (first) to 4
-    priority: Option<Priority>,
     labels_add: Option<Vec<Label>>,
     labels_remove: Option<Vec<Label>>,
-    /// Or none
-    assignee: Option<String>,
     /// Or none
     parent: Option<String>,
     /// All ids it waits for
@@ -38,12 +33,15 @@ pub(super) struct Args {
     comment: Option<CommentText>,
     /// Refused if it changed since
     if_version: Option<String>,
+    #[serde(flatten)]
+    values: FieldValues,
 }
 
 impl Tool for UpdateIssue {
     const NAME: &'static str = "update_issue";
     const DESCRIPTION: &'static str = "Change an issue or comment on it; status and place stay.";
     const TOOLSET: Toolset = Toolset::Planning;
+    const LOOSE: &'static [&'static str] = &[ValueField::Estimate.as_str()];
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
@@ -51,10 +49,9 @@ impl Tool for UpdateIssue {
             title: args.title,
             description: args.description,
             classification: args.classification,
-            priority: args.priority.map(Some),
+            values: args.values.0,
             labels_add: args.labels_add.unwrap_or_default(),
             labels_remove: args.labels_remove.unwrap_or_default(),
-            assignee: removable(args.assignee, AgentName::try_from)?,
             parent: removable(args.parent, |id| id.parse())?,
             blocked_by: args.blocked_by,
             comment: args.comment,

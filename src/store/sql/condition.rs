@@ -6,9 +6,9 @@ use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
-use super::rows::storable;
+use super::rows::{storable, value_mark};
 use crate::domain::condition::IdName;
-use crate::domain::{Condition, IssueId, LinkKind, Timestamp};
+use crate::domain::{Condition, IssueId, LinkKind, Timestamp, ValueField};
 
 /// The condition for an issue that waits with a whole of it: one that is parked, or blocked by what is no part of it.
 macro_rules! held_back {
@@ -166,6 +166,7 @@ impl Selection {
                     Dialect::Postgres => format!("(i.id = ANY({ids}))"),
                 }
             }
+            Condition::Value(field, range) => self.has_value(*field, range),
             Condition::Returns(range) => self.numbers("returns", range),
             Condition::Claims(range) => self.numbers("claims", range),
             Condition::Created(range) => self.times(&self.fact("created"), range),
@@ -235,6 +236,22 @@ impl Selection {
         match self.dialect {
             Dialect::Sqlite => self.has_name(NameKind::Agent, agent),
             Dialect::Postgres => format!("{} = ANY(h.agents)", self.text(agent)),
+        }
+    }
+
+    fn has_value(&mut self, field: ValueField, ranks: &RangeInclusive<i64>) -> String {
+        let low = self.text(&value_mark(field, *ranks.start()));
+        let high = self.text(&value_mark(field, *ranks.end()));
+        match self.dialect {
+            Dialect::Sqlite => {
+                let kind = NameKind::Agent as i16;
+                format!(
+                    "(i.key IN (SELECT n.issue FROM names n WHERE n.kind = {kind} AND n.name BETWEEN {low} AND {high}))"
+                )
+            }
+            Dialect::Postgres => format!(
+                "EXISTS (SELECT FROM unnest(h.agents) n WHERE n COLLATE \"C\" BETWEEN {low} AND {high})"
+            ),
         }
     }
 

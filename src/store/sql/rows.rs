@@ -1,6 +1,8 @@
 //! What stands in the columns of a database about an issue, beside its text.
 
-use crate::domain::{ActionKind, Classification, Counts, HistoryEntry, Issue, Label, Status};
+use crate::domain::{
+    ActionKind, Classification, Counts, FieldValue, HistoryEntry, Issue, Label, Status, ValueField,
+};
 
 /// What separates several texts in one value. No name contains it.
 pub(in crate::store) const SEPARATOR: &str = "\u{1}";
@@ -33,6 +35,19 @@ pub(in crate::store) fn filer_mark(agent: &str) -> String {
     format!("\u{2}{agent}")
 }
 
+/// Returns how a [rank](FieldValue::rank) stands among the agents, in the order of the ranks. No name begins so.
+pub(in crate::store) fn value_mark(field: ValueField, rank: i64) -> String {
+    let number = i128::from(rank) - i128::from(i64::MIN);
+    format!("\u{2}{field} {number:020}")
+}
+
+fn value_marks(issue: &Issue) -> impl Iterator<Item = String> {
+    ValueField::ALL.iter().filter_map(|field| {
+        let rank = FieldValue::of(*field, &issue.attributes).rank()?;
+        Some(value_mark(*field, rank))
+    })
+}
+
 /// What claims, lists and conditions look at. Times are in milliseconds since 1970.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::store) struct IssueRow {
@@ -55,7 +70,7 @@ pub(in crate::store) struct IssueRow {
     pub has_question: bool,
     /// Who worked on or completed it, and with a [mark](filer_mark) who filed it; sorted, like the other lists.
     pub authors: Vec<String>,
-    /// Who occurs in the history.
+    /// Who occurs in the history, and [marks](value_mark) of values.
     pub agents: Vec<String>,
     pub labels: Vec<String>,
 }
@@ -87,7 +102,9 @@ impl IssueRow {
             parked_until: parked.and_then(|parked| Some(parked.until?.unix_millis())),
             has_question: issue.waits_for_answer(),
             authors: names(issue.history.iter().filter_map(author)),
-            agents: names(issue.history.iter().map(|entry| entry.agent.clone())),
+            agents: names(
+                issue.history.iter().map(|entry| entry.agent.clone()).chain(value_marks(issue)),
+            ),
             labels: attributes.labels.iter().map(Label::as_str).map(str::to_owned).collect(),
         }
     }

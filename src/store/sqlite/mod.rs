@@ -23,6 +23,7 @@ mod queue;
 mod read;
 mod restore;
 pub mod salvage;
+mod started;
 mod transaction;
 mod transfer;
 mod watch;

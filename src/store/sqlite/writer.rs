@@ -17,6 +17,7 @@ use super::database::{Database, Opened};
 use super::edits;
 use super::error::Failure;
 use super::index;
+use super::started::Started;
 use super::transaction::{decide_all, transact};
 use super::write::{forget_events, newest};
 use crate::domain::{Command, Timestamp};
@@ -309,23 +310,6 @@ impl Drop for Inner {
     }
 }
 
-/// Work that waits for the thread.
-struct Started<T> {
-    reply: Receiver<Result<T, StoreError>>,
-    is_taken: Arc<AtomicBool>,
-}
-
-impl<T> Started<T> {
-    fn recv_timeout(&self, limit: Duration) -> Result<Result<T, StoreError>, RecvTimeoutError> {
-        self.reply.recv_timeout(limit)
-    }
-
-    /// Withdraws the work. Returns false if it has begun.
-    fn withdraw(&self) -> bool {
-        !self.is_taken.swap(true, Ordering::AcqRel)
-    }
-}
-
 fn locked() -> StoreError {
     StoreError::Busy("other processes keep the store locked".to_owned())
 }
@@ -346,8 +330,7 @@ impl Writer {
     /// Does jobs until one of them ends the thread.
     fn run(mut self, jobs: &Receiver<Job>, lapses: &SyncSender<Job>) {
         let mut is_indexed = false;
-        // Tidying takes at most half of the idle time, and a tenth of the busy time: it must not wait for a pause that a
-        // busy queue never makes.
+        // At most half of the idle time and a tenth of the busy time goes to tidying: a busy queue makes no pause.
         let mut pause = IDLE;
         let mut tidied = Instant::now();
         let mut busy_pause = BUSY;

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::domain::{
-    ClaimProof, ClaimSettings, Classification, CommentText, IssueChange, IssueId, ReviewPolicy,
-    Status,
+    ClaimProof, ClaimSettings, Classification, CommentText, FieldValue, IssueChange, IssueId,
+    ReviewPolicy, Status,
 };
 use crate::store::MemoryStore;
 use crate::tracker::NewIssue;
@@ -132,8 +132,7 @@ async fn those_who_wait_for_something_else_do_not_hold_up_others() {
     ] {
         callers.begin(agent, kind).await;
     }
-    let assignee = Some(Some(name("assignee")));
-    let details = IssueChange { assignee, ..IssueChange::default() };
+    let details = FieldValue::Assignee(Some(name("assignee"))).into();
     let assigned = file(&tracker, Classification::Bug, details).await;
     assert_eq!(callers.next().await, ("assignee".to_owned(), assigned));
     let bug = file_bug(&tracker).await;

@@ -1,11 +1,14 @@
 //! The fields of a form: as they were sent, and what they mean.
 
+use chrono::Utc;
+
 use crate::domain::{
-    AgentName, ClaimProof, Classification, CommentText, Issue, IssueChange, IssueId, IssueRef,
-    Label, Priority, QuestionAnswer, Resolution,
+    AgentName, AttributeValues, ClaimProof, Classification, CommentText, FieldValue, Issue,
+    IssueChange, IssueId, IssueRef, Label, QuestionAnswer, Resolution, ValueField,
 };
+use crate::time_arg;
 use crate::tracker::{IssueAtVersion, NewIssue, StoreError, Tracker};
-use crate::web::strings::actions as text;
+use crate::web::strings::{actions as text, attributes};
 
 use super::action::Action;
 
@@ -15,17 +18,13 @@ pub(super) const CONFIRMED: &str = "confirmed";
 pub(super) const AGENT: &str = "agent";
 pub(super) const TEXT: &str = "text";
 pub(super) const OPTION: &str = "option";
-pub(super) const PRIORITY: &str = "priority";
 pub(super) const LABELS: &str = "labels";
-pub(super) const ASSIGNEE: &str = "assignee";
 pub(super) const OUTCOME: &str = "outcome";
 pub(super) const ID: &str = "id";
 pub(super) const TITLE: &str = "title";
 pub(super) const KIND: &str = "classification";
-/// The attributes when the form was rendered.
-pub(super) const WAS_PRIORITY: &str = "was-priority";
-pub(super) const WAS_LABELS: &str = "was-labels";
-pub(super) const WAS_ASSIGNEE: &str = "was-assignee";
+/// What the name of a field begins with that has its value when the form was rendered.
+pub(super) const WAS: &str = "was-";
 
 /// The fields of a form as they were sent or are shown.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -63,12 +62,12 @@ impl Fields {
         if action != Action::Attributes {
             return fields;
         }
-        let priority = issue.attributes.priority.map(|priority| priority.to_string());
         let labels: Vec<&str> = issue.attributes.labels.iter().map(Label::as_str).collect();
-        fields
-            .with(PRIORITY, priority.unwrap_or_default())
-            .with(LABELS, labels.join(" "))
-            .with(ASSIGNEE, issue.attributes.assignee.clone().unwrap_or_default())
+        let fields = fields.with(LABELS, labels.join(" "));
+        ValueField::ALL.iter().fold(fields, |fields, field| {
+            let value = FieldValue::of(*field, &issue.attributes);
+            fields.with(field.as_str(), value.to_string())
+        })
     }
 
     /// Returns these fields of another version of the issue as fields of this one: what the person has left alone is as
@@ -87,24 +86,21 @@ impl Fields {
     }
 
     fn rebased_attributes(&self, current: &Self) -> Self {
-        let one = |name: &str, was: &str| {
-            let is_changed = self.given(name) != self.given(was);
-            if is_changed { self.get(name) } else { current.get(name) }
-        };
-        let words = |name: &str| label_words(self.get(name)).collect::<Vec<_>>();
-        let (typed, was) = (words(LABELS), words(WAS_LABELS));
+        let was = |name: &str| self.given(&format!("{WAS}{name}"));
+        let typed: Vec<_> = label_words(self.get(LABELS)).collect();
+        let was_labels: Vec<_> = label_words(was(LABELS).unwrap_or_default()).collect();
         let mut labels: Vec<_> = label_words(current.get(LABELS)).collect();
-        labels.retain(|label| typed.contains(label) || !was.contains(label));
+        labels.retain(|label| typed.contains(label) || !was_labels.contains(label));
         for label in typed {
-            if !was.contains(&label) && !labels.contains(&label) {
+            if !was_labels.contains(&label) && !labels.contains(&label) {
                 labels.push(label);
             }
         }
-        Self::default()
-            .with(PRIORITY, one(PRIORITY, WAS_PRIORITY))
-            .with(LABELS, labels.join(" "))
-            .with(ASSIGNEE, one(ASSIGNEE, WAS_ASSIGNEE))
-            .with(AGENT, self.get(AGENT))
+        let fields = Self::default().with(LABELS, labels.join(" ")).with(AGENT, self.get(AGENT));
+        ValueField::ALL.iter().map(|field| field.as_str()).fold(fields, |fields, name| {
+            let is_changed = self.given(name) != was(name);
+            fields.with(name, if is_changed { self.get(name) } else { current.get(name) })
+        })
     }
 }
 
@@ -217,11 +213,8 @@ fn attributes(fields: &Fields, issue: &Issue) -> Result<IssueChange, String> {
     let labels = &issue.attributes.labels;
     let labels_remove = labels.iter().filter(|label| !wanted.contains(label)).cloned().collect();
     let labels_add = wanted.into_iter().filter(|label| !labels.contains(label)).collect();
-    // What is as it was would be refused on an issue that has ended.
-    let priority = priority(fields)?.filter(|priority| *priority != issue.attributes.priority);
-    let current = issue.attributes.assignee.as_deref();
-    let assignee = assignee(fields)?.filter(|name| name.as_ref().map(AgentName::as_str) != current);
-    Ok(IssueChange { priority, labels_add, labels_remove, assignee, ..IssueChange::default() })
+    let values = values(fields, &issue.attributes)?;
+    Ok(IssueChange { values, labels_add, labels_remove, ..IssueChange::default() })
 }
 
 /// Parses the fields of an issue that is to be filed.
@@ -232,10 +225,8 @@ fn attributes(fields: &Fields, issue: &Issue) -> Result<IssueChange, String> {
 pub(super) fn new_issue(id: IssueId, fields: &Fields) -> Result<NewIssue, String> {
     let classification = Classification::from_word(fields.get(KIND));
     let details = IssueChange {
-        // Nothing chosen is nothing to change.
-        priority: priority(fields)?.filter(Option::is_some),
+        values: values(fields, &AttributeValues::default())?,
         labels_add: labels(fields)?,
-        assignee: assignee(fields)?.filter(Option::is_some),
         ..IssueChange::default()
     };
     Ok(NewIssue {
@@ -250,15 +241,19 @@ pub(super) fn new_issue(id: IssueId, fields: &Fields) -> Result<NewIssue, String
     })
 }
 
-fn priority(fields: &Fields) -> Result<Option<Option<Priority>>, String> {
-    match fields.given(PRIORITY) {
-        None => Ok(None),
-        Some("") => Ok(Some(None)),
-        Some(given) => given
-            .parse()
-            .map(|priority| Some(Some(priority)))
-            .map_err(|error: _| format!("{error}")),
+/// Parses the values that are others than before. What is as it was would be refused on an issue that has ended.
+fn values(fields: &Fields, before: &AttributeValues) -> Result<Vec<FieldValue>, String> {
+    let given =
+        ValueField::ALL.iter().filter_map(|field| Some((*field, fields.given(field.as_str())?)));
+    let mut values = Vec::new();
+    for (field, given) in given {
+        let value = time_arg::field_value(field, given, &Utc);
+        let value = value.map_err(|error| format!("{}: {error}", attributes::field(field)))?;
+        if value != FieldValue::of(field, before) {
+            values.push(value);
+        }
     }
+    Ok(values)
 }
 
 fn labels(fields: &Fields) -> Result<Vec<Label>, String> {
@@ -268,16 +263,4 @@ fn labels(fields: &Fields) -> Result<Vec<Label>, String> {
 
 fn label_words(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', ',', '\n', '\t']).filter(|word| !word.is_empty())
-}
-
-fn assignee(fields: &Fields) -> Result<Option<Option<AgentName>>, String> {
-    match fields.given(ASSIGNEE) {
-        None => Ok(None),
-        Some(given) if given.trim().is_empty() => Ok(Some(None)),
-        Some(given) => {
-            let name: Result<AgentName, _> = given.parse();
-            name.map(|name| Some(Some(name)))
-                .map_err(|error| format!("{}: {error}", text::ASSIGNEE))
-        }
-    }
 }

@@ -5,14 +5,11 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::action::Action;
-use super::fields::{
-    AGENT, ASSIGNEE, CONFIRMED, Fields, LABELS, OPTION, OUTCOME, PRIORITY, TEXT, TOKEN, VERSION,
-    WAS_ASSIGNEE, WAS_LABELS, WAS_PRIORITY,
-};
+use super::fields::{AGENT, CONFIRMED, Fields, LABELS, OPTION, OUTCOME, TEXT, TOKEN, VERSION, WAS};
 use super::form_token::{FormTokens, Purpose};
 use super::person::Person;
 use crate::domain::text::shortened;
-use crate::domain::{AgentName, CommentText, Issue, Label, Priority, Question, Status};
+use crate::domain::{AgentName, CommentText, Issue, Label, Priority, Question, Status, ValueField};
 use crate::web::pages::components::issue_path;
 use crate::web::strings::actions as text;
 use crate::web::strings::attributes;
@@ -136,9 +133,10 @@ impl IssueForms {
 /// Renders what the attributes are, so that what the person leaves alone can be told from what they change.
 fn attributes_before(issue: &Issue) -> Markup {
     let fields = Fields::of(Action::Attributes, issue);
-    let before = [(WAS_PRIORITY, PRIORITY), (WAS_LABELS, LABELS), (WAS_ASSIGNEE, ASSIGNEE)];
     html! {
-        @for (was, name) in before { input type="hidden" name=(was) value=(fields.get(name)); }
+        @for name in ValueField::words().chain([LABELS]) {
+            input type="hidden" name={ (WAS) (name) } value=(fields.get(name));
+        }
     }
 }
 
@@ -166,7 +164,7 @@ fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
     }
 }
 
-/// Renders the fields for the attributes of an issue. One that has ended keeps its priority and assignee.
+/// Renders the fields for the attributes of an issue. One that has ended keeps all but its labels.
 pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
     let input = |label: &str, name: &str, max_chars: usize| {
         html! {
@@ -177,10 +175,15 @@ pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
             }
         }
     };
+    let values = if has_ended { &[] } else { ValueField::ALL };
     html! {
-        @if !has_ended { (priority(fields.get(PRIORITY))) }
         (input(text::LABELS, LABELS, MAX_LABELS_CHARS))
-        @if !has_ended { (input(text::ASSIGNEE, ASSIGNEE, AgentName::MAX_CHARS)) }
+        @for field in values {
+            @match field {
+                ValueField::Priority => { (priority(fields.get(field.as_str()))) }
+                field => { (input(attributes::field(*field), field.as_str(), AgentName::MAX_CHARS)) }
+            }
+        }
     }
 }
 
@@ -249,7 +252,7 @@ fn priority(chosen: &str) -> Markup {
     html! {
         label {
             span { (attributes::PRIORITY) }
-            select name=(PRIORITY) {
+            select name=(ValueField::Priority.as_str()) {
                 option value="" selected[chosen.is_empty()] { (text::NO_PRIORITY) }
                 @for level in 0..=Priority::MAX {
                     @let level = level.to_string();

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::{
-    AgentName, ClaimProof, Classification, CommentText, Description, Issue, IssueChange, IssueId,
-    IssueRef, Label, Priority, QuestionAnswer, Resolution, Title, WithClaim,
+    AgentName, ClaimProof, Classification, CommentText, Description, FieldValues, Issue,
+    IssueChange, IssueId, IssueRef, Label, QuestionAnswer, Resolution, Title, WithClaim,
 };
 use crate::http::body::{BODY_TIMEOUT, has_media_type, read_body};
 use crate::http::{BearerToken, Principal, Scope, has_own_origin};
@@ -115,20 +115,20 @@ fn respond(issue: &Issue, answer: &impl Serialize) -> Response {
 
 /// An issue to file.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct FileBody {
     agent: AgentName,
     title: Title,
     description: Description,
     classification: Classification,
-    priority: Option<Priority>,
     #[serde(default)]
     labels: Vec<Label>,
-    assignee: Option<AgentName>,
     parent: Option<IssueRef>,
     blocked_by: Option<Vec<IssueRef>>,
     /// Repeats of it file nothing.
     request_id: Option<String>,
+    #[serde(flatten)]
+    values: FieldValues,
 }
 
 /// A new issue.
@@ -154,9 +154,8 @@ pub(super) async fn file(
 ) -> Result<Response, ErrorJson> {
     let FileBody { agent, title, description, classification, request_id, .. } = body;
     let details = IssueChange {
-        priority: body.priority.map(Some),
+        values: body.values.0,
         labels_add: body.labels,
-        assignee: body.assignee.map(Some),
         parent: body.parent.map(Some),
         blocked_by: body.blocked_by,
         ..IssueChange::default()
@@ -177,26 +176,24 @@ pub(super) async fn file(
 
 /// A change of texts, attributes and links. What is absent stays.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct EditBody {
     agent: AgentName,
     title: Option<Title>,
     description: Option<Description>,
     classification: Option<Classification>,
-    #[serde(default, deserialize_with = "removable")]
-    priority: Option<Option<Priority>>,
     #[serde(default)]
     labels_add: Vec<Label>,
     #[serde(default)]
     labels_remove: Vec<Label>,
-    #[serde(default, deserialize_with = "removable")]
-    assignee: Option<Option<AgentName>>,
     #[serde(default, deserialize_with = "removable")]
     parent: Option<Option<IssueRef>>,
     blocked_by: Option<Vec<IssueRef>>,
     comment: Option<CommentText>,
     /// The version that the caller knows; another one refuses the change.
     if_version: Option<String>,
+    #[serde(flatten)]
+    values: FieldValues,
 }
 
 /// Changes an issue.
@@ -210,10 +207,9 @@ pub(super) async fn edit(
         title: body.title,
         description: body.description,
         classification: body.classification,
-        priority: body.priority,
+        values: body.values.0,
         labels_add: body.labels_add,
         labels_remove: body.labels_remove,
-        assignee: body.assignee,
         parent: body.parent,
         blocked_by: body.blocked_by,
         comment: body.comment,

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::components::{self, undirected};
 use super::icons;
-use crate::domain::{IssueId, Label, Parked, Priority, Timestamp};
+use crate::domain::{Due, Estimate, IssueId, Label, Parked, Priority, Timestamp};
 use crate::read_model::{IssueSummary, Progress, ReadView};
 use crate::web::markdown::one_line;
 use crate::web::query::ListQuery;
@@ -40,6 +40,8 @@ impl Chips<'_, '_> {
             }
             @for label in &attributes.labels { (self.label(label)) }
             @if let Some(assignee) = &attributes.assignee { (self.assignee(assignee)) }
+            @if let Some(due) = attributes.due { (self.due(due, issue.status.is_open())) }
+            (estimate(attributes.estimate, self.view.attribute_counts().progress(issue.id)))
             @if let Some(parked) = parked { (self.parked(parked)) }
             @if !blockers.is_empty() {
                 @let query = ListQuery { is_blocked: true, ..self.query.at_page(0) };
@@ -62,9 +64,16 @@ impl Chips<'_, '_> {
         }
     }
 
+    fn due(&self, due: Due, is_open: bool) -> Markup {
+        let is_past = is_open && due.is_past_at(self.now);
+        html! {
+            span.chip.overdue[is_past] { (text::due(&due.to_string(), is_past)) }
+        }
+    }
+
     fn parts(&self, whole: IssueId, progress: Progress) -> Markup {
         let query = ListQuery { parent: Some(whole.into()), ..self.query.at_page(0) };
-        let Progress { ended, total } = progress;
+        let Progress { ended, total, .. } = progress;
         let meaning = relations::ended(ended, total);
         html! {
             a.chip.parts href=(path(&query)) title=(meaning) {
@@ -91,6 +100,14 @@ impl Chips<'_, '_> {
                 @if parked.question.is_some() { (text::QUESTION) } @else { (text::PARKED) }
             }
         }
+    }
+}
+
+/// Renders an estimate, and the sum of those of the parts.
+fn estimate(own: Option<Estimate>, progress: Option<Progress>) -> Markup {
+    let parts = progress.map(|progress| progress.estimate).filter(|sum| *sum > Estimate::default());
+    html! {
+        @if own.is_some() || parts.is_some() { span.chip { (text::estimate(own, parts)) } }
     }
 }
 

@@ -365,7 +365,6 @@ pub mod actions {
     pub const RETURN_REASON: &str = "Why, and what the next agent should know";
     pub const NO_PRIORITY: &str = "none: counts as 2";
     pub const LABELS: &str = "Labels, with spaces between";
-    pub const ASSIGNEE: &str = "Assigned to: the agent that alone may claim it";
     pub const TITLE: &str = "Title";
     pub const DESCRIPTION: &str = "Description, in Markdown";
     pub const OUTCOME: &str = "Outcome";

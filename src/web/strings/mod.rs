@@ -122,7 +122,7 @@ pub mod layout {
 
 /// The attributes of issues, as chips and in filters.
 pub mod attributes {
-    use crate::domain::Priority;
+    use crate::domain::{Estimate, Priority, ValueField};
 
     pub const PRIORITY: &str = "Priority";
     pub const ANY_PRIORITY: &str = "any priority";
@@ -135,6 +135,32 @@ pub mod attributes {
     pub const BLOCKED: &str = "blocked";
     pub const PARKED: &str = "parked";
     pub const QUESTION: &str = "question";
+
+    /// The name of a field.
+    pub fn field(field: ValueField) -> &'static str {
+        match field {
+            ValueField::Priority => PRIORITY,
+            ValueField::Assignee => ASSIGNEE,
+            ValueField::Due => "Due",
+            ValueField::Estimate => "Estimate",
+        }
+    }
+
+    /// `date` is a day or a time.
+    pub fn due(date: &str, is_past: bool) -> String {
+        if is_past { format!("overdue since {date}") } else { format!("due {date}") }
+    }
+
+    /// `parts` is the sum of its parts.
+    pub fn estimate(own: Option<Estimate>, parts: Option<Estimate>) -> String {
+        match (own, parts) {
+            (Some(own), Some(parts)) => format!("estimate {own}, its parts {parts}"),
+            (None, Some(parts)) => format!("estimate of its parts {parts}"),
+            (own, None) => {
+                format!("estimate {}", own.map(|own| own.to_string()).unwrap_or_default())
+            }
+        }
+    }
 
     /// Which texts are labels.
     pub fn label_form(max_chars: usize) -> String {

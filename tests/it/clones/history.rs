@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use agent_issue_tracker::domain::event::LATE_ACTION;
 use agent_issue_tracker::domain::{
-    ActionKind, AgentName, Classification, Command, CommentText, Issue, IssueChange, IssueId,
-    Label, LinkKind, RequiredClaim, Resolution,
+    ActionKind, AgentName, Classification, Command, CommentText, FieldValue, Issue, IssueChange,
+    IssueId, Label, LinkKind, RequiredClaim, Resolution,
 };
 use agent_issue_tracker::store::files::format;
 use agent_issue_tracker::store::{EventPosition, State};
@@ -207,10 +207,7 @@ impl<C: Clones> History<C> {
                 let parked = Some(issue.attributes.parked.is_none().then_some((comment, None)));
                 IssueChange { parked, ..IssueChange::default() }
             }
-            _ => {
-                let priority = Some(Some(self.random.u64(..5).try_into().unwrap()));
-                IssueChange { priority, ..IssueChange::default() }
-            }
+            _ => FieldValue::Priority(Some(self.random.u64(..5).try_into().unwrap())).into(),
         };
         Command::ChangeIssue { issue: id, change: change.into(), agent }
     }

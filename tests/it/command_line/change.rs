@@ -297,8 +297,9 @@ fn titles_may_begin_with_a_dash_and_have_no_quotes() {
     assert_eq!(add(&["-v prints nothing", "-c", "bug"]), "-v prints nothing");
     assert_eq!(add(&["Fix", "the", "login", "-p", "high"]), "Fix the login");
     assert_eq!(add(&["bug", "Login fails"]), "Login fails");
+    assert_eq!(add(&["Call", "due:2026-11-21", "-c", "bug"]), "Call");
     for arguments in
-        [&["add", "Login fails", "On Safari"][..], &["add", "."], &["add", "x", "due:friday"]]
+        [&["add", "Login fails", "On Safari"][..], &["add", "."], &["add", "x", "project:web"]]
     {
         desk.run(arguments).failed(2);
     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, CommentText, Description, ImportedIssue, Issue,
+    AgentName, Classification, Command, CommentText, Description, FieldValue, ImportedIssue, Issue,
     IssueChange, IssueId, IssueRef, LinkKind, Query, Question, QuestionAnswer, Resolution, Status,
-    Timestamp, Title,
+    Timestamp, Title, ValueField,
 };
 use proptest::prelude::*;
 
@@ -65,24 +65,38 @@ fn claim_as_other(classification: Option<Classification>) -> Command {
     Command::GetNextIssue { issue: None, classification, agent: other(), terms: Default::default() }
 }
 
+/// Generates a value of each field that has one value or none.
+pub fn any_value() -> impl Strategy<Value = FieldValue> {
+    let texts = |field: ValueField| match field {
+        ValueField::Priority => prop::sample::select(vec!["0", "1", "2", "3", "4"]),
+        ValueField::Assignee => prop::sample::select(vec!["agent", "other"]),
+        ValueField::Due => {
+            prop::sample::select(vec!["1970-01-01", "2026-02-28", "1970-01-01T00:00:00.080Z"])
+        }
+        ValueField::Estimate => prop::sample::select(vec!["0", "0.5", "3", "1000000"]),
+    };
+    let value = move |field: ValueField| {
+        let value = texts(field).prop_map(move |text| FieldValue::parse(field, text).unwrap());
+        prop_oneof![1 => Just(FieldValue::none(field)), 3 => value]
+    };
+    prop::sample::select(ValueField::ALL).prop_flat_map(value)
+}
+
 /// Generates changes of attributes and links. Parking ends after a short time.
 pub fn any_change() -> impl Strategy<Value = IssueChange> {
     let issue = || (0..12_u32).prop_map(|n| IssueRef::from(number(n)));
     let label =
         || prop::sample::select(vec!["a", "b", "c"]).prop_map(|label| label.parse().unwrap());
     let link = move || (prop::sample::select(LinkKind::ALL), issue());
-    let priority = prop::option::of((0..5_u64).prop_map(|number| number.try_into().unwrap()));
-    let assignee = prop::option::of(prop_oneof![Just(agent()), Just(other())]);
     let until = prop::option::of((0..150_i64).prop_map(at));
     let parked = prop::option::weighted(0.3, until.prop_map(|until| (comment(), until)));
     prop_oneof![
-        2 => priority.prop_map(|priority| IssueChange { priority: Some(priority), ..IssueChange::default() }),
+        4 => any_value().prop_map(IssueChange::from),
         1 => (label(), label()).prop_map(|(added, removed)| IssueChange {
             labels_add: vec![added],
             labels_remove: vec![removed],
             ..IssueChange::default()
         }),
-        1 => assignee.prop_map(|assignee| IssueChange { assignee: Some(assignee), ..IssueChange::default() }),
         4 => link().prop_map(|link| IssueChange { links_add: vec![link], ..IssueChange::default() }),
         1 => link().prop_map(|link| IssueChange { links_remove: vec![link], ..IssueChange::default() }),
         1 => prop::collection::vec(issue(), 0..3)

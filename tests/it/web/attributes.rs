@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_issue_tracker::domain::{AgentName, Classification, IssueChange, IssueRef};
+use agent_issue_tracker::domain::{AgentName, Classification, FieldValue, IssueChange, IssueRef};
 use agent_issue_tracker::store::SqliteStore;
 use agent_issue_tracker::tracker::Tracker;
 use reqwest::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
@@ -331,9 +331,11 @@ fn the_timeline_shows_changed_words_and_values() {
             format!("{}the <end>", "unchanged words ".repeat(20)).try_into().unwrap(),
         ),
         classification: Some(Classification::Feature),
-        priority: Some(Some("0".parse().unwrap())),
+        values: vec![
+            FieldValue::Priority(Some("0".parse().unwrap())),
+            FieldValue::Assignee(Some("dev".try_into().unwrap())),
+        ],
         labels_add: vec!["ui".parse().unwrap()],
-        assignee: Some(Some("dev".try_into().unwrap())),
         blocked_by: Some(vec![id(BLOCKER).parse().unwrap()]),
         parked: Some(Some(("no time".try_into().unwrap(), None))),
         comment: Some("because".try_into().unwrap()),
@@ -384,7 +386,7 @@ fn a_change_without_its_event_names_the_fields() {
 fn the_activity_has_the_values_of_changes() {
     let (directory, _client, port) = serve(&linked());
     let urgent = IssueChange {
-        priority: Some(Some("0".parse().unwrap())),
+        values: vec![FieldValue::Priority(Some("0".parse().unwrap()))],
         labels_remove: vec!["api".parse().unwrap()],
         title: Some("new".try_into().unwrap()),
         ..IssueChange::default()

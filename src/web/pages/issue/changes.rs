@@ -12,8 +12,8 @@ use super::components;
 use crate::activity::{ActivityFilter, newest_first};
 use crate::domain::text::shortened;
 use crate::domain::{
-    ActionKind, Attributes, Change, EventKind, Issue, Label, Link, Parked, Patch, TimelineEntry,
-    Timestamp,
+    ActionKind, Attributes, Change, EventKind, FieldValue, Issue, Label, Link, Parked, Patch,
+    TimelineEntry, Timestamp, ValueField,
 };
 use crate::read_model::ReadView;
 use crate::tracker::{NumberedEvent, Tracker};
@@ -137,20 +137,21 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
         after: &Attributes,
         fields: &mut Vec<(&'static str, Markup)>,
     ) {
-        if before.priority != after.priority {
-            let name = |value: Option<_>| value.map(attributes::short_priority);
-            fields.push((
-                attributes::PRIORITY,
-                replaced(name(before.priority), name(after.priority)),
-            ));
+        for field in ValueField::ALL {
+            let [old, new] = [before, after].map(|values| FieldValue::of(*field, values));
+            if old != new {
+                let name = |value: FieldValue| match value {
+                    FieldValue::Priority(Some(priority)) => {
+                        Some(attributes::short_priority(priority))
+                    }
+                    value => Some(value.to_string()).filter(|text| !text.is_empty()),
+                };
+                fields.push((attributes::field(*field), replaced(name(old), name(new))));
+            }
         }
         if before.labels != after.labels {
             let name = |label: &Label| html! { (label.as_str()) };
             fields.push((attributes::LABELS, exchanged(&before.labels, &after.labels, name)));
-        }
-        if before.assignee != after.assignee {
-            let change = replaced(before.assignee.as_ref(), after.assignee.as_ref());
-            fields.push((attributes::ASSIGNEE, change));
         }
         if before.links != after.links {
             let name = |link: &Link| self.link(link);

@@ -81,7 +81,7 @@ fn group(relation: Relation, ids: &[IssueId], id: IssueId, view: &ReadView) -> M
     html! {
         h3 {
             (text::heading(relation))
-            @if let Some(Progress { ended, total }) = progress {
+            @if let Some(Progress { ended, total, .. }) = progress {
                 " " span.count { (text::done(ended, total)) }
                 " " progress max=(total) value=(ended) aria-label=(text::ended(ended, total)) {}
             }

@@ -1,0 +1,249 @@
+//! The fields of an issue: the table that every face reads.
+//!
+//! [`FIELDS`] names all of them, in the order of `issues.json`. A [`ValueField`] has one value or none; what faces need
+//! to know about it, such as how to parse, show and compare its values, is said here alone. Changes, merges, exports,
+//! searches, options of commands, parameters of tools, forms and pages go through it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::attributes::AttributeValues;
+use super::due::Due;
+use super::estimate::Estimate;
+use super::{AgentName, DomainError, Priority};
+use crate::string_enum::string_enum;
+
+/// The fields of an issue as `issues.json` and field selections call them, in its order, each with its own fields.
+pub const FIELDS: &[(&str, &[&str])] = &[
+    ("id", &[]),
+    ("title", &[]),
+    ("description", &[]),
+    ("classification", &[]),
+    ("createdAt", &[]),
+    ("modifiedAt", &[]),
+    ("status", &[]),
+    ("history", &["timestamp", "agent", "action"]),
+    ("comments", &["timestamp", "agent", "text"]),
+    ("priority", &[]),
+    ("labels", &[]),
+    ("assignee", &[]),
+    ("links", &["kind", "to"]),
+    ("parked", &["reason", "since", "by", "until", "question"]),
+    ("due", &[]),
+    ("estimate", &[]),
+    ("claim", &["agent", "number", "since"]),
+];
+
+string_enum! {
+    /// A field that has one value or none.
+    pub enum ValueField {
+        /// How urgent it is.
+        Priority = "priority",
+        /// The agent that it is for.
+        Assignee = "assignee",
+        /// When it should have ended.
+        Due = "due",
+        /// How much work it is, in the team's own unit.
+        Estimate = "estimate",
+    }
+}
+
+impl ValueField {
+    /// Returns what the field means, without a full stop.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Priority => {
+                "The priority: 0 is first, 4 is last; an issue without one counts as 2"
+            }
+            Self::Assignee => "The agent that the issue is for; no other agent gets it",
+            Self::Due => "The day or the time at which it should have ended",
+            Self::Estimate => "How much work it is, in the team's own unit",
+        }
+    }
+
+    /// Returns what its values are, for the help of commands.
+    pub fn value_name(self) -> &'static str {
+        match self {
+            Self::Priority | Self::Estimate => "NUMBER",
+            Self::Assignee => "NAME",
+            Self::Due => "DATE",
+        }
+    }
+}
+
+/// A [`ValueField`] with its value, or without one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FieldValue {
+    /// See [`ValueField::Priority`].
+    Priority(Option<Priority>),
+    /// See [`ValueField::Assignee`].
+    Assignee(Option<AgentName>),
+    /// See [`ValueField::Due`].
+    Due(Option<Due>),
+    /// See [`ValueField::Estimate`].
+    Estimate(Option<Estimate>),
+}
+
+impl FieldValue {
+    /// Returns the field.
+    pub fn field(&self) -> ValueField {
+        match self {
+            Self::Priority(_) => ValueField::Priority,
+            Self::Assignee(_) => ValueField::Assignee,
+            Self::Due(_) => ValueField::Due,
+            Self::Estimate(_) => ValueField::Estimate,
+        }
+    }
+
+    /// Returns what an issue with these attributes has in a field.
+    pub fn of(field: ValueField, values: &AttributeValues) -> Self {
+        match field {
+            ValueField::Priority => Self::Priority(values.priority),
+            ValueField::Assignee => {
+                // What is no name of an agent was never taken for an assignee.
+                let name = values.assignee.as_deref().map(AgentName::try_from);
+                Self::Assignee(name.and_then(Result::ok))
+            }
+            ValueField::Due => Self::Due(values.due),
+            ValueField::Estimate => Self::Estimate(values.estimate),
+        }
+    }
+
+    /// Returns a field without a value.
+    pub fn none(field: ValueField) -> Self {
+        Self::of(field, &AttributeValues::default())
+    }
+
+    /// Parses a value as people, tools and files write it. A text without a character but spaces is no value.
+    ///
+    /// # Errors
+    ///
+    /// What is expected.
+    pub fn parse(field: ValueField, text: &str) -> Result<Self, DomainError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(Self::none(field));
+        }
+        Ok(match field {
+            ValueField::Priority => Self::Priority(Some(text.parse()?)),
+            ValueField::Assignee => Self::Assignee(Some(text.parse()?)),
+            ValueField::Due => Self::Due(Some(text.parse()?)),
+            ValueField::Estimate => Self::Estimate(Some(text.parse()?)),
+        })
+    }
+
+    /// Returns a number by which searches compare the value: of a due date its end in milliseconds since 1970, of an
+    /// estimate its hundredths. The others have conditions of their own.
+    pub fn rank(&self) -> Option<i64> {
+        match self {
+            Self::Priority(_) | Self::Assignee(_) => None,
+            Self::Due(due) => due.map(|due| due.end().unix_millis()),
+            Self::Estimate(estimate) => {
+                estimate.and_then(|own| i64::try_from(own.hundredths()).ok())
+            }
+        }
+    }
+
+    /// Gives the attributes of an issue this value.
+    pub fn set(&self, values: &mut AttributeValues) {
+        match self {
+            Self::Priority(priority) => values.priority = *priority,
+            Self::Assignee(name) => {
+                values.assignee = name.as_ref().map(|name| name.as_str().to_owned());
+            }
+            Self::Due(due) => values.due = *due,
+            Self::Estimate(estimate) => values.estimate = *estimate,
+        }
+    }
+
+    /// Returns this value, or another one if there is none.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        if self.is_none() { other } else { self }
+    }
+
+    /// Returns true if there is no value.
+    pub fn is_none(&self) -> bool {
+        *self == Self::none(self.field())
+    }
+}
+
+/// Shows the value as [`FieldValue::parse`] takes it, and nothing without one.
+impl fmt::Display for FieldValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Priority(Some(priority)) => priority.fmt(f),
+            Self::Assignee(Some(name)) => f.write_str(name.as_str()),
+            Self::Due(Some(due)) => due.fmt(f),
+            Self::Estimate(Some(estimate)) => estimate.fmt(f),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl AttributeValues {
+    /// Returns the names of the fields that are set, as `issues.json` spells them.
+    pub fn set_fields(&self) -> Vec<&'static str> {
+        self.changed_fields(&Self::default())
+    }
+
+    /// Returns the names of the fields in which two versions differ, as `issues.json` spells them.
+    pub fn changed_fields(&self, other: &Self) -> Vec<&'static str> {
+        let is_changed = |name: &&str| match *name {
+            "labels" => self.labels != other.labels,
+            "links" => self.links != other.links,
+            "parked" => self.parked != other.parked,
+            name => ValueField::from_word(name)
+                .is_some_and(|field| FieldValue::of(field, self) != FieldValue::of(field, other)),
+        };
+        FIELDS.iter().map(|(name, _)| *name).filter(is_changed).collect()
+    }
+
+    /// Takes the value of each field in which this has none from others.
+    pub fn fill_from(&mut self, others: &Self) {
+        for field in ValueField::ALL {
+            FieldValue::of(*field, self).or(FieldValue::of(*field, others)).set(self);
+        }
+    }
+}
+
+/// As in `issues.json`; `null` without a value.
+impl Serialize for FieldValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Priority(priority) => priority.serialize(serializer),
+            Self::Assignee(name) => name.as_ref().map(AgentName::as_str).serialize(serializer),
+            Self::Due(due) => due.serialize(serializer),
+            Self::Estimate(estimate) => estimate.serialize(serializer),
+        }
+    }
+}
+
+/// Values by the names of their fields, as JSON has them: texts or numbers, and `null` or `none` for no value.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FieldValues(pub Vec<FieldValue>);
+
+/// The word that removes a value.
+const NONE: &str = "none";
+
+impl<'de> Deserialize<'de> for FieldValues {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = BTreeMap::<String, serde_json::Value>::deserialize(deserializer)?;
+        let value = |(name, value): (String, serde_json::Value)| {
+            let field: ValueField = name.parse().map_err(|_| format!("unknown field `{name}`"))?;
+            let text = match value {
+                serde_json::Value::Null => String::new(),
+                serde_json::Value::String(text) if text == NONE => String::new(),
+                serde_json::Value::String(text) if text.trim().is_empty() => {
+                    return Err(format!("`{name}` is empty"));
+                }
+                serde_json::Value::String(text) => text,
+                other => other.to_string(),
+            };
+            FieldValue::parse(field, &text).map_err(|error| error.to_string())
+        };
+        given.into_iter().map(value).collect::<Result<_, _>>().map(Self).map_err(de::Error::custom)
+    }
+}

@@ -1,0 +1,25 @@
+//! Work that waits for the writer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use crate::store::StoreError;
+
+/// Work that waits for the thread.
+pub(super) struct Started<T> {
+    pub reply: Receiver<Result<T, StoreError>>,
+    pub is_taken: Arc<AtomicBool>,
+}
+
+impl<T> Started<T> {
+    pub fn recv_timeout(&self, limit: Duration) -> Result<Result<T, StoreError>, RecvTimeoutError> {
+        self.reply.recv_timeout(limit)
+    }
+
+    /// Withdraws the work. Returns false if it has begun.
+    pub fn withdraw(&self) -> bool {
+        !self.is_taken.swap(true, Ordering::AcqRel)
+    }
+}
