@@ -75,20 +75,19 @@ pub(super) async fn run(
             let words = words_of(key, tracker.now()).filter(|word| word.starts_with(begun));
             words.map(|word| (word.to_owned(), String::new())).collect()
         }
-        (None, Kind::Ids) => match begun.starts_with('@') {
-            true => {
-                let rows = context.saved_queries.iter();
-                let rows = rows.map(|(name, query)| (format!("@{name}"), query.clone()));
-                rows.filter(|(name, _)| name.starts_with(begun)).collect()
-            }
-            false => ids(begun, tracker).await?,
-        },
+        (None, Kind::Ids) if begun.starts_with('@') => {
+            let rows = context.saved_queries.iter();
+            let rows = rows.map(|(name, query)| (format!("@{name}"), query.clone()));
+            rows.filter(|(name, _)| name.starts_with(begun)).collect()
+        }
+        (None, Kind::Ids) => ids(begun, tracker).await?,
     };
     let before = &word[..word.len() - begun.len()];
     for (value, title) in rows {
-        match arguments.titles && !title.is_empty() {
-            true => output.line(format_args!("{before}{value}\t{}", sanitize::line(&title)))?,
-            false => output.line(format_args!("{before}{value}"))?,
+        if arguments.titles && !title.is_empty() {
+            output.line(format_args!("{before}{value}\t{}", sanitize::line(&title)))?;
+        } else {
+            output.line(format_args!("{before}{value}"))?;
         }
     }
     Ok(ExitStatus::Done)
@@ -100,9 +99,10 @@ fn last(values: &str) -> &str {
 
 async fn ids(begun: &str, tracker: &Tracker) -> Result<Vec<Row>, StoreError> {
     let Some(range) = IssueRef::begun(begun) else { return Ok(Vec::new()) };
-    let (statuses, condition) = match begun.is_empty() {
-        true => (StatusSet::open(), Condition::default()),
-        false => (StatusSet::ALL, Condition::Id(range)),
+    let (statuses, condition) = if begun.is_empty() {
+        (StatusSet::open(), Condition::default())
+    } else {
+        (StatusSet::ALL, Condition::Id(range))
     };
     let order = Order::LatestActivity;
     let query = Query { statuses, condition, order, take: MAX_OFFERED, ..Query::default() };
