@@ -83,7 +83,7 @@ impl McpServer {
         let diagnostics = Arc::new(Diagnostics::new(tracker.clone(), context.clone()));
         Self {
             feed: ChangeFeed::new(tracker.clone(), Arc::clone(&diagnostics)),
-            tools: ToolRegistry::new(ToolNames::new(options.tool_prefix.clone())),
+            tools: ToolRegistry::new(options.tool_prefix.clone()),
             options: Arc::new(options),
             context,
             subscriptions: Arc::default(),
@@ -134,7 +134,7 @@ impl McpServer {
 
     /// Returns how to write replies to a request.
     pub(super) fn replies(&self, context: &RequestContext<RoleServer>) -> ReplyOptions {
-        let mut replies = ReplyOptions::from(&*self.options);
+        let mut replies = ReplyOptions::new(&self.options, self.tool_names().clone());
         let toolsets = request_context::toolsets(context, self.options.toolsets);
         replies.is_planning = toolsets.contains(Toolset::Planning);
         replies.is_bulk = toolsets.contains(Toolset::Bulk);

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::context::LazyContext;
 use super::options::{McpOptions, Toolsets};
 use super::reply::ReplyOptions;
-use super::tool_names::ToolNames;
 use super::tools::registry::ToolRegistry;
 use super::tools::{Call, CallContext};
 use super::waiting::WaitingClient;
@@ -49,10 +48,11 @@ pub fn call_with(
     waiting: WaitingClient,
 ) -> Call {
     let options = McpOptions { toolsets, ..McpOptions::default() };
+    let tools = ToolRegistry::new(options.tool_prefix.clone());
     let context = CallContext {
         tracker: tracker.clone(),
         read_model: ReadModel::new(tracker.clone()),
-        replies: ReplyOptions::from(&options),
+        replies: ReplyOptions::new(&options, tools.names().clone()),
         options: Arc::new(options),
         server: LazyContext::new(|| unreachable!("no tool in these tests needs it")),
         is_lead: false,
@@ -61,6 +61,5 @@ pub fn call_with(
         person: None,
     };
     let arguments = serde_json::from_value(arguments).unwrap();
-    let tools = ToolRegistry::new(ToolNames::default());
     tools.with(toolsets).call(tool, context, arguments).unwrap()
 }

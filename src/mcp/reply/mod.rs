@@ -200,19 +200,18 @@ pub struct ReplyOptions {
     pub(super) is_bulk: bool,
 }
 
-impl From<&McpOptions> for ReplyOptions {
-    fn from(options: &McpOptions) -> Self {
+impl ReplyOptions {
+    /// Returns the options of a server whose tools have these names.
+    pub fn new(options: &McpOptions, names: ToolNames) -> Self {
         Self {
             format: options.format,
             max_tokens: options.max_reply_tokens,
-            names: ToolNames::new(options.tool_prefix.clone()),
+            names,
             is_planning: options.toolsets.contains(Toolset::Planning),
             is_bulk: options.toolsets.contains(Toolset::Bulk),
         }
     }
-}
 
-impl ReplyOptions {
     /// Writes a reply.
     ///
     /// # Errors
