@@ -12,7 +12,7 @@ use crate::domain::text::shortened;
 use crate::domain::{AgentName, Condition, Issue, Query, Status};
 use crate::hints;
 use crate::read_model::Digest;
-use crate::setup::{HookClient, SessionEvent};
+use crate::setup::{HookClient, HookForm, SessionEvent};
 use crate::span::humanize_duration;
 use crate::tracker::{StoreError, Tracker};
 
@@ -115,8 +115,8 @@ impl HookTexts {
     /// Returns the answer to a hook, in the form that the client understands.
     pub fn answer(self, event: SessionEvent, client: HookClient) -> Option<Value> {
         let Self { greeting, reminder } = self;
-        match (event, client) {
-            (SessionEvent::SessionStart, HookClient::Cursor) => {
+        match (event, client.hooks.form) {
+            (SessionEvent::SessionStart, HookForm::Cursor) => {
                 Some(json!({ "additional_context": greeting }))
             }
             (SessionEvent::SessionStart, _) => {
@@ -124,17 +124,17 @@ impl HookTexts {
                     "hookEventName": client.event(event), "additionalContext": greeting,
                 } });
                 // For Copilot CLI.
-                if client == HookClient::VsCode {
+                if client.hooks.form == HookForm::VsCode {
                     answer["additionalContext"] = json!(greeting);
                 }
                 Some(answer)
             }
-            (SessionEvent::Stop, HookClient::Cursor) => {
+            (SessionEvent::Stop, HookForm::Cursor) => {
                 reminder.map(|text| json!({ "followup_message": text }))
             }
             (SessionEvent::Stop, _) => reminder.map(|text| {
                 let mut answer = block(&text);
-                if client == HookClient::VsCode {
+                if client.hooks.form == HookForm::VsCode {
                     answer["hookSpecificOutput"] = json!({
                         "hookEventName": client.event(event), "decision": "block", "reason": text,
                     });

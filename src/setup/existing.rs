@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::clients::{CLAUDE_CODE, CLIENTS, Client, ConfigLocation, Connection};
+use super::clients::{CLAUDE_CODE, CLIENTS, Client, ConfigLocation, Connection, VSCODE};
 use super::error::SetupError;
 use super::host_env::{HostEnv, is_program};
 use super::server_file::{check, command_line, get_at, store};
@@ -219,7 +219,7 @@ fn invalid(
     };
     let own = wanted.get("type").and_then(Value::as_str);
     // Without a type, Claude Code and opencode assume another transport or none.
-    let is_needed = own.is_some_and(|own| own != "stdio" && client.name != "vscode");
+    let is_needed = own.is_some_and(|own| own != "stdio" && client.name != VSCODE.name);
     let is_other = own.is_some_and(|own| own != "http" && kind.is_some_and(|kind| kind != own));
     if !is_known || is_other || (is_needed && kind.is_none()) {
         let found = kind.map_or("no \"type\"".to_owned(), |kind| format!("\"type\": {kind:?}"));
@@ -276,7 +276,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::setup::clients::{CLAUDE_DESKTOP, CODEX, GEMINI, OPENCODE, VSCODE, ZED};
+    use crate::setup::clients::{CLAUDE_DESKTOP, CODEX, GEMINI, OPENCODE, ZED};
 
     #[test]
     fn entries_that_ait_init_writes_are_valid() {

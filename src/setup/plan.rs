@@ -47,7 +47,7 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
         if request.permissions {
             permissions::grant(&project.root, &project.settings, client.allow_lists, &mut files)?;
         }
-        if let Some(hooks) = client.hooks {
+        if let Some(hooks) = client.hooks_of_init() {
             client_hooks::stage(hooks, &project.root, &mut files, &project.command)?;
         }
     }

@@ -33,7 +33,7 @@ pub fn removal(
     }) {
         server(project, client, &mut files)?;
         permissions::revoke(root, &project.settings, client.allow_lists, &mut files)?;
-        if let Some(hooks) = client.hooks {
+        if let Some(hooks) = client.hooks_of_init() {
             client_hooks::unstage(hooks, root, &mut files)?;
         }
         prompts(root, client, &mut files, &mut notes)?;
