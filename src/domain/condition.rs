@@ -260,7 +260,7 @@ impl Condition {
         self.required_texts().into_iter().map(score).sum()
     }
 
-    /// Returns how many of the texts occur in an issue of which only [some](Self::SomeTexts) have to.
+    /// Returns how many texts of [`SomeTexts`](Self::SomeTexts) an issue contains.
     pub fn relevance(&self, issue: &impl Subject) -> usize {
         let count = |condition: &Self| match condition {
             Self::SomeTexts { texts, .. } => {

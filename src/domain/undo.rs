@@ -14,7 +14,7 @@ use super::{
 /// What undoing changes makes of an issue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Undoing {
-    /// The issue becomes this one. The change itself adds an entry to the history.
+    /// Replaces the issue by this version. The event of the undo adds the history entry.
     Change(Box<Issue>),
     /// The issue was filed by the undone events, and nothing else happened to it: it is rejected.
     Reject,

@@ -178,8 +178,8 @@ pub struct ImportDraft {
 }
 
 impl ImportDraft {
-    /// Returns what sorts issues in the order of the queue: those of other programs, oldest first, then those without a
-    /// time and those of ait.
+    /// Returns the sort key for the order of the queue: issues with a time of filing first, oldest first, then all
+    /// others. Issues that ait exported have no such time and keep their order.
     pub fn queue_key(&self) -> impl Ord + use<> {
         (self.filed.is_none(), self.filed)
     }

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// What a mark begins with. Without a colon, a parser that reads front matter by lines finds no value in it.
 const MARK: &str = "# ait ";
-/// The tools that identify a prompt of ours without a mark.
+/// Tools of the tracker. A file without a mark is one of our prompts if it names one of them.
 const TOOLS: [&str; 4] = ["list_issues", "add_issue", "get_next_issue", "get_next_review_item"];
 
 /// The prompts, by their names.

@@ -125,7 +125,7 @@ pub fn append(text: &str, path: &[&str], item: &Value) -> Result<String, EditErr
     Ok(format!("{mark}{root}"))
 }
 
-/// The text with a member of the outermost object, unless there is one of that name.
+/// Adds a member to the outermost object if it has none of that name.
 ///
 /// # Errors
 ///
@@ -140,7 +140,7 @@ pub fn set_missing(text: &str, name: &str, value: &Value) -> Result<String, Edit
     Ok(format!("{mark}{root}"))
 }
 
-/// The text without a member of the outermost object, if the object has nothing else.
+/// Removes a member of the outermost object if it is the only one.
 ///
 /// # Errors
 ///

@@ -48,7 +48,7 @@ impl PostgresClients {
         self.renewed.lock().unwrap_or_else(PoisonError::into_inner).remove(client);
     }
 
-    /// Returns true if the client was renewed just now for the same time.
+    /// Returns true if the last renewal of the client was for the same time and is too recent to need another one.
     fn is_fresh(&self, client: &ClientId, ttl: Duration) -> bool {
         let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         renewed

@@ -71,8 +71,8 @@ impl Fields {
             .with(ASSIGNEE, issue.attributes.assignee.clone().unwrap_or_default())
     }
 
-    /// Returns these fields of another version of the issue as fields of this one: what the person has left alone is as
-    /// it is now.
+    /// Returns the fields for the current version of the issue: what the person typed, and the current values of the
+    /// fields that the person left alone.
     pub fn rebased(&self, action: Action, issue: &Issue) -> Self {
         match action {
             Action::Attributes => self.rebased_attributes(&Self::of(action, issue)),

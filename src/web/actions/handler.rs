@@ -84,8 +84,8 @@ pub(super) async fn receive(
     Ok(read_body(body, BODY_TIMEOUT).await.map(|body| (person, Fields::parse(&body))))
 }
 
-/// Returns true if a browser sent a form from a page of this server. Forms of a page of any other origin, also of
-/// another port of this machine, carry that origin.
+/// Returns true if a form comes from a page of this server. A browser sends the origin of the page with each form, and
+/// pages on other ports of this machine have other origins.
 fn is_from_own_page(headers: &HeaderMap) -> bool {
     // Absent without TLS, except on this machine.
     let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
