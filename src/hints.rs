@@ -187,7 +187,8 @@ mod tests {
         assert!(for_refusal(&ended, &TOOLS).ends_with("with add_issue"));
         let for_people = for_refusal(&ended, &COMMANDS);
         assert!(for_people.ends_with("with ait add, or open it again with `ait reopen ID -m WHY`"));
-        let (status, required) = (Status::Created, Status::Completed);
+        let status = Status::Created;
+        let required = Status::Completed;
         let not_completed = DomainError::NotClaimable { id, status, required, holder: None };
         let refused = StoreError::Refused(not_completed);
         assert!(for_store(&refused, &TOOLS).ends_with("with get_next_review_item"));

@@ -83,7 +83,8 @@ impl NewIssue {
 
     /// Returns an issue with a new id, and without attributes and links.
     pub fn new(title: Title, description: Description, classification: Classification) -> Self {
-        let (id, details) = (Self::random_id(), IssueChange::default());
+        let id = Self::random_id();
+        let details = IssueChange::default();
         Self { id, title, description, classification, details }
     }
 
@@ -469,7 +470,8 @@ impl Tracker {
             return Ok(found);
         }
         self.store.commit(backup::restoring(&state.issues, &document), self.now()).await?;
-        let (result, difference) = (RestoreResult::Done, Some(difference));
+        let result = RestoreResult::Done;
+        let difference = Some(difference);
         Ok(RestoreOutcome { result, difference, damage: None, kept: Vec::new() })
     }
 

@@ -38,7 +38,8 @@ pub async fn init(
         }
     }
     let program = env::current_exe().context("the path of this program is not known")?;
-    let (pins, directory) = (PortReservations::of_user(), config.project());
+    let pins = PortReservations::of_user();
+    let directory = config.project();
     let port = if command.http { Some(port(config, &pins).await?) } else { None };
     let project = Project { port, ..project(config, working_directory, &program) };
     let is_flag = |database: &Sourced<StoreUrl>| matches!(database.source, Source::Flag(_));

@@ -128,7 +128,8 @@ pub async fn run(mut config: Config) -> Result<()> {
     tracing::info!("store: {} ({})", config.store(), config.store_reason());
     let OpenStore { store, tracker, maintenance } =
         OpenStore::new(&config, StoreOptions::default());
-    let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
+    let metrics = Metrics::new();
+    let shutdown = CancellationToken::new();
     cancel_on_signal(shutdown.clone())?;
     let context = {
         // An upgrade may later put another program at this path.
@@ -146,7 +147,8 @@ pub async fn run(mut config: Config) -> Result<()> {
     drop(app.tracker.watch());
     let keeper = CancellationToken::new();
     tokio::spawn({
-        let (tracker, keeper) = (app.tracker.clone(), keeper.clone());
+        let tracker = app.tracker.clone();
+        let keeper = keeper.clone();
         async move { tracker.watch_leases(keeper).await }
     });
     let _ends_with_this = keeper.drop_guard();
@@ -274,7 +276,8 @@ fn access(config: &Config) -> Result<AccessPolicy> {
             "an option or setting that was ignored may restrict who may use it: correct it and start ait again"
         );
     }
-    let (file, token) = (config.token_file.as_ref(), config.token.as_ref());
+    let file = config.token_file.as_ref();
+    let token = config.token.as_ref();
     let Sourced { value: Address(address), source } = &config.bind;
     if !address.is_loopback() && file.is_none() && token.is_none() {
         bail!(
@@ -342,7 +345,8 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
     let file = http_server::file_of(maintenance.as_ref(), config).await;
     let mut output = Output::stdout();
     let store = maintenance.map_or_else(|| config.store(), |_| file.display().to_string());
-    let (reason, registry) = (config.store_reason(), Registry::for_store(&file));
+    let reason = config.store_reason();
+    let registry = Registry::for_store(&file);
     let unused = match (&config.database, env::current_dir()) {
         (Some(_), _) => Some(config.location.path.clone()).filter(|path| path.is_file()),
         (None, Ok(directory)) => worktree_copy(&file, &directory),
@@ -450,7 +454,8 @@ impl App {
     ) -> Result<()> {
         let ending = CancellationToken::new();
         let http = tokio::spawn({
-            let (app, ending) = (self.clone(), ending.clone());
+            let app = self.clone();
+            let ending = ending.clone();
             // A taken port or unusable tokens must not stop the agent's tracker.
             async move {
                 let unserved = |error| match app.config.http_is_unsafe {
@@ -542,7 +547,8 @@ fn server_context(config: &Config, opened: OpenStore, program: &Path) -> ServerC
         }
         _ => {}
     }
-    let (settings, command) = (config.rows(), shell_words::join(command));
+    let settings = config.rows();
+    let command = shell_words::join(command);
     ServerContext { settings, context, project, command }
 }
 

@@ -244,7 +244,8 @@ fn below_one_another(
     width: Option<usize>,
     output: &Output,
 ) -> Vec<String> {
-    let (ids, mut lines) = (board.short_ids(), Vec::new());
+    let ids = board.short_ids();
+    let mut lines = Vec::new();
     for (column, &most) in board.columns.iter().zip(shown) {
         if !lines.is_empty() {
             lines.push(Line::default());

@@ -65,7 +65,8 @@ fn print(error: &str, details: ErrorDetails) -> anyhow::Result<bool> {
 fn is_stderr_on_stdout() -> bool {
     let inode =
         |file: BorrowedFd<'_>| rustix::fs::fstat(file).map(|stat| (stat.st_dev, stat.st_ino));
-    let (stdout, stderr) = (inode(io::stdout().as_fd()), inode(io::stderr().as_fd()));
+    let stdout = inode(io::stdout().as_fd());
+    let stderr = inode(io::stderr().as_fd());
     stdout.is_ok() && stdout == stderr
 }
 

@@ -134,7 +134,8 @@ fn write_attributes(
             let passed = if attributes.is_parked_at(now) { "" } else { " (over)" };
             format!(" until {}{passed}", local(until, "%Y-%m-%d %H:%M"))
         });
-        let (by, reason) = (sanitize::line(&parked.by), sanitize::line(&parked.reason));
+        let by = sanitize::line(&parked.by);
+        let reason = sanitize::line(&parked.reason);
         match &parked.question {
             Some(question) => {
                 add(format!("asked by {by}: {}", sanitize::line(&question.text)));

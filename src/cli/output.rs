@@ -68,7 +68,8 @@ impl Size {
     /// Returns the size of the terminal on stdout; outside a terminal, the default.
     fn of_stdout() -> Self {
         let Ok(size) = rustix::termios::tcgetwinsize(io::stdout()) else { return Self::USUAL };
-        let (width, height) = (usize::from(size.ws_col), usize::from(size.ws_row));
+        let width = usize::from(size.ws_col);
+        let height = usize::from(size.ws_row);
         if width == 0 || height == 0 { Self::USUAL } else { Self { width, height } }
     }
 }
@@ -88,7 +89,8 @@ impl Output {
     /// Returns the output for a part of the screen, which discards everything.
     pub fn part(&self, width: usize, height: usize, is_coloured: bool) -> Self {
         let out = BufWriter::<Box<dyn Write>>::new(Box::new(io::sink()));
-        let (is_terminal, size) = (self.is_terminal, Size { width, height });
+        let is_terminal = self.is_terminal;
+        let size = Size { width, height };
         Self { out, is_terminal, is_coloured: is_coloured && self.is_coloured, size }
     }
 

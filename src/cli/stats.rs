@@ -34,7 +34,8 @@ pub(super) async fn run(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let (range, now) = (arguments.range, tracker.now());
+    let range = arguments.range;
+    let now = tracker.now();
     let model = ReadModel::new(tracker.clone());
     let stats = model.read(move |view| Stats::of(view.timelines(), range, now)).await?;
     if arguments.format.json {
@@ -78,7 +79,8 @@ fn write_times(name: &str, spreads: &Spreads, output: &mut Output) -> Result<()>
         [("all", spreads.all)].into_iter().chain(kinds)
     {
         let (Some(median_ms), Some(p90_ms)) = (median_ms, p90_ms) else { continue };
-        let (median, p90) = (span::humanize_duration(median_ms), span::humanize_duration(p90_ms));
+        let median = span::humanize_duration(median_ms);
+        let p90 = span::humanize_duration(p90_ms);
         output.line(format_args!("{kind:<11} {count:>6}  median {median}, 90 % within {p90}"))?;
     }
     if spreads.all.count == 0 {

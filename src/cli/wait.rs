@@ -87,7 +87,8 @@ pub(super) async fn run(
         }
         Some(reference) => {
             let before = tracker.get_issue(reference.clone()).await?;
-            let (id, status) = (before.id, before.status);
+            let id = before.id;
+            let status = before.status;
             let find =
                 |issues: &_| IndexedIssues::get(issues, id).filter(|now| now.status != status);
             let found = arguments.wait(tracker, Subset::Around(vec![id]), find).await?;

@@ -257,7 +257,8 @@ impl Settings {
             let known = SETTINGS.iter().filter(|setting| setting.is_in_file());
             let Some(setting) = known.clone().find(|setting| setting.name == key.get()) else {
                 let known: Vec<_> = known.map(|setting| setting.name).chain([QUERIES]).collect();
-                let (key, known) = (key.get().to_owned(), known.join(", "));
+                let key = key.get().to_owned();
+                let known = known.join(", ");
                 return Err(ConfigError::UnknownKey { place: settings.place(line), key, known });
             };
             let texts = value.as_value().and_then(texts).ok_or_else(|| ConfigError::BadValue {
@@ -346,7 +347,8 @@ mod tests {
     #[test]
     fn flag_overrides_environment_overrides_file() {
         let text = "# of the project\nport = 4000\nagent = \"team\"\n";
-        let (none, some) = (|_: &str| None, |name: &str| (name == "PORT").then(|| "5000".into()));
+        let none = |_: &str| None;
+        let some = |name: &str| (name == "PORT").then(|| "5000".into());
         let port = |sources: &Sources<'_>, flag| sources.choose(&PORT, flag).unwrap();
         let chosen = |port, source| Some(Sourced { value: Port(port), source });
         assert_eq!(port(&sources("", &none), None), None);

@@ -25,7 +25,8 @@ pub struct TolerantArguments {
 /// store.
 pub fn parse(line: &[OsString]) -> Result<TolerantArguments, Error> {
     let mut line = line.to_vec();
-    let (mut problems, mut first) = (Vec::new(), None);
+    let mut problems = Vec::new();
+    let mut first = None;
     loop {
         let error = match Arguments::try_parse_from(&line) {
             Ok(arguments) if problems.is_empty() || is_for_agent(&arguments) => {

@@ -66,7 +66,8 @@ impl FromStr for ProjectName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let (max, length) = (Self::MAX_CHARS, text.chars().count());
+        let max = Self::MAX_CHARS;
+        let length = text.chars().count();
         match (1..=max).contains(&length) && !text.contains(char::is_control) {
             true => Ok(Self(text.to_owned())),
             false => Err(format!("{text:?} is not a name: give one line of 1 to {max} characters")),

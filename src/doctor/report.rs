@@ -143,7 +143,8 @@ impl Finding {
     }
 
     fn new(check: Check, verdict: Verdict, reason: impl Into<String>) -> Self {
-        let (details, reason) = (Vec::new(), reason.into());
+        let details = Vec::new();
+        let reason = reason.into();
         Self { check, verdict, reason, details, fix: None, repair: None }
     }
 

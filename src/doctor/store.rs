@@ -246,7 +246,8 @@ fn database(found: &Inspection, context: &CheckContext) -> Finding {
 
 /// Reports an `issues.json` that does not match the database.
 fn strange(standing: &FileStanding, context: &CheckContext) -> Finding {
-    let (check, file) = (Check::Journal, quoted(&context.path));
+    let check = Check::Journal;
+    let file = quoted(&context.path);
     match standing {
         FileStanding::Foreign => Finding::problem(
             check,

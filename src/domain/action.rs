@@ -165,7 +165,9 @@ impl ActionKind {
     /// Counts how often an issue was returned to the queue after a claim. Agents use the count to stop trying. The
     /// return of an unclaimed issue does not count, nor does one after a lapsed claim.
     pub fn returns_in(kinds: impl Iterator<Item = Self>) -> usize {
-        let (mut returns, mut tries, mut latest) = (0, 0, 0);
+        let mut returns = 0;
+        let mut tries = 0;
+        let mut latest = 0;
         for kind in kinds {
             match kind {
                 Self::Claimed | Self::ReviewStarted => (tries, latest) = (tries + 1, 1),

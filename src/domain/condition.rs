@@ -325,7 +325,8 @@ pub struct LoweredTexts {
 impl LoweredTexts {
     /// Returns the texts of an issue.
     pub fn of(issue: &Issue) -> Self {
-        let (texts, ids) = (issue.searchable_texts().collect(), issue.searchable_ids().collect());
+        let texts = issue.searchable_texts().collect();
+        let ids = issue.searchable_ids().collect();
         Self { texts, ids }
     }
 

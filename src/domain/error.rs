@@ -489,7 +489,8 @@ mod tests {
     fn every_refusal_has_its_code() {
         let id = IssueId::NIL;
         let reference = || "3f2a9c1e".to_owned();
-        let (status, required) = (Status::Created, Status::Completed);
+        let status = Status::Created;
+        let required = Status::Completed;
         for (error, code) in [
             (DomainError::Blank { field: "agent", limit: 1 }, "VALIDATION"),
             (DomainError::TooLong { field: "agent", length: 2, limit: 1 }, "VALIDATION"),

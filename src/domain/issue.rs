@@ -183,7 +183,9 @@ pub struct HistoryEntry {
 impl HistoryEntry {
     /// Creates an entry without unknown keys.
     pub fn new(timestamp: Timestamp, agent: impl Into<String>, action: impl Into<String>) -> Self {
-        let (agent, action, unknown_keys) = (agent.into(), action.into(), UnknownKeys::default());
+        let agent = agent.into();
+        let action = action.into();
+        let unknown_keys = UnknownKeys::default();
         Self { timestamp, agent, action, unknown_keys }
     }
 }
@@ -205,7 +207,9 @@ pub struct Comment {
 impl Comment {
     /// Creates a comment without unknown keys.
     pub fn new(timestamp: Timestamp, agent: impl Into<String>, text: impl Into<String>) -> Self {
-        let (agent, text, unknown_keys) = (agent.into(), text.into(), UnknownKeys::default());
+        let agent = agent.into();
+        let text = text.into();
+        let unknown_keys = UnknownKeys::default();
         Self { timestamp, agent, text, unknown_keys }
     }
 }

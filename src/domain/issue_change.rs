@@ -165,7 +165,9 @@ impl IssueChange {
         let added: Vec<Link> =
             values.links.iter().filter(|link| !before.contains(link)).copied().collect();
         links::check(id, &values.links, &added, graph)?;
-        let (what, count, limit) = ("labels", values.labels.len(), Label::MAX_COUNT);
+        let what = "labels";
+        let count = values.labels.len();
+        let limit = Label::MAX_COUNT;
         if count > limit {
             return Err(DomainError::TooMany { id, what, count, limit });
         }

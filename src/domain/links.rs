@@ -73,7 +73,8 @@ fn refuse_form(
     added: &[Link],
     graph: &dyn IssueGraph,
 ) -> Result<(), DomainError> {
-    let (what, limit) = ("links", Link::MAX_COUNT);
+    let what = "links";
+    let limit = Link::MAX_COUNT;
     if links.len() > limit {
         return Err(DomainError::TooMany { id, what, count: links.len(), limit });
     }
@@ -223,7 +224,9 @@ fn refuse_nesting(id: IssueId, parent: IssueId, graph: &dyn IssueGraph) -> Resul
 
 /// Returns how many levels of parts an issue has below it.
 fn height(id: IssueId, graph: &dyn IssueGraph) -> usize {
-    let (mut level, mut seen, mut height) = (vec![id], HashSet::from([id]), 0);
+    let mut level = vec![id];
+    let mut seen = HashSet::from([id]);
+    let mut height = 0;
     loop {
         let parts = level.iter().flat_map(|id| graph.linked_from(LinkKind::Parent, *id));
         level = parts.filter(|part| seen.insert(*part)).collect();

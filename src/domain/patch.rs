@@ -147,7 +147,8 @@ fn change<T: PartialEq + Clone>(before: &T, after: &T) -> Option<Change<T>> {
 fn splice<T: PartialEq + Clone>(before: &[T], after: &[T]) -> Option<Splice<T>> {
     let common = |one: &mut dyn Iterator<Item = (&T, &T)>| one.take_while(|(a, b)| a == b).count();
     let at = common(&mut before.iter().zip(after));
-    let (before, after) = (&before[at..], &after[at..]);
+    let before = &before[at..];
+    let after = &after[at..];
     if before.is_empty() && after.is_empty() {
         return None;
     }

@@ -77,7 +77,8 @@ impl LeftReason {
 pub fn undo(issue: &Issue, events: &[(&Event, bool)], by_person: bool) -> Option<Undone> {
     let wanted = issue.clone();
     let mut walk = Walk { wanted, by_person, left: Vec::new(), is_status_later: false };
-    let (mut after, mut rest) = (issue.clone(), events);
+    let mut after = issue.clone();
+    let mut rest = events;
     while let Some(((event, is_undone), earlier)) = rest.split_last() {
         rest = earlier;
         let before = match &event.kind {

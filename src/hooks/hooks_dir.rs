@@ -79,7 +79,8 @@ impl HooksDir {
     ///
     /// They may not; the text has the line to add to which file instead.
     pub fn check_writable(&self, command: &str) -> Result<()> {
-        let (directory, command) = (self.path.display(), shell_words::quote(command));
+        let directory = self.path.display();
+        let command = shell_words::quote(command);
         match self.blocker {
             None => Ok(()),
             Some(Blocker::Shared) => bail!(

@@ -225,7 +225,8 @@ impl ChangeReport {
     /// A file cannot be changed.
     pub fn apply(&mut self) -> Result<()> {
         for (done, change) in self.changes.iter().enumerate() {
-            let (path, count) = (change.path.display(), self.changes.len());
+            let path = change.path.display();
+            let count = self.changes.len();
             change.apply().with_context(|| {
                 format!(
                     "{path} cannot be changed ({done} of {count} are done); correct that and try again"
@@ -306,7 +307,8 @@ fn is_ours(path: &Path) -> Result<bool> {
 
 /// The script of a hook, for every POSIX shell.
 fn script(hook: Hook, command: &str) -> String {
-    let (name, command) = (hook.as_str(), shell_words::quote(command));
+    let name = hook.as_str();
+    let command = shell_words::quote(command);
     let (on_failure, end) = match hook {
         Hook::PrepareCommitMsg => ("exit $?", "exit 0"),
         // The merge is made already, so ours still runs.

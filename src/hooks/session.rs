@@ -269,7 +269,8 @@ async fn short_digest(agent: Option<&AgentName>, tracker: &Tracker) -> Result<St
     let mut text = String::new();
     let created = Query { statuses: Some(Status::Created).into(), take: 1, ..Query::default() };
     if let Some(first) = tracker.list_issues(created).await?.issues.first() {
-        let (id, age) = (first.id.short(), humanize_duration(now.millis_since(first.created_at)));
+        let id = first.id.short();
+        let age = humanize_duration(now.millis_since(first.created_at));
         text += &format!(" The oldest: {id} {:?} ({age}).", shortened(&first.title, MAX_CHARS));
     }
     let claimed = Status::ALL.iter().copied().filter(|status| status.is_claimed());

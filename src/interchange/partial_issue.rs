@@ -407,7 +407,8 @@ impl<'a> PartialIssue<'a> {
         let is_number = number.starts_with(|first: char| first.is_ascii_digit())
             && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let neighbour = || {
-            let (url, own) = (self.address()?, self.name(Field::Number)?);
+            let url = self.address()?;
+            let own = self.name(Field::Number)?;
             Some(format!("{}{number}", &url[..url.len() - own.len()]))
         };
         // GitHub names a parent by its address in the API.
@@ -462,7 +463,8 @@ impl<'a> PartialIssue<'a> {
 
     /// Returns the address of the issue. It ends in the number; others may be shared by several issues.
     fn address(&self) -> Option<String> {
-        let (url, number) = (self.name(Field::Url)?, self.name(Field::Number)?);
+        let url = self.name(Field::Url)?;
+        let number = self.name(Field::Number)?;
         (url.rsplit('/').next() == Some(&number)).then_some(url)
     }
 
@@ -520,7 +522,8 @@ impl<'a> PartialIssue<'a> {
     /// Returns what no field of the issue keeps of the value at an index.
     fn rest_of(&self, index: usize, kept: &KeptValues<'_>) -> Option<Box<RawValue>> {
         let given = self.values[index];
-        let (value, attributes) = (given.value, kept.attributes);
+        let value = given.value;
+        let attributes = kept.attributes;
         let is_other = match given.field {
             Some(_) if value.is_blank() => false,
             Some(Field::Labels) => return attributes::without_labels(value, &attributes.labels),

@@ -183,7 +183,8 @@ impl Log {
     pub fn reopen_on_hangup(&self) -> io::Result<()> {
         if self.is_file {
             let mut hangups = hangups()?;
-            let (messages, reopening) = (self.messages.clone(), Arc::clone(&self.reopening));
+            let messages = self.messages.clone();
+            let reopening = Arc::clone(&self.reopening);
             tokio::spawn(async move {
                 while hangups.recv().await.is_some() {
                     reopening.store(true, Ordering::Release);

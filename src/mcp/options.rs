@@ -150,7 +150,8 @@ impl FromStr for ToolPrefix {
         if (1..=Self::MAX_CHARS).contains(&text.len()) && text.bytes().all(is_allowed) {
             return Ok(Self(text.to_owned()));
         }
-        let (text, max) = (super::shown(text), Self::MAX_CHARS);
+        let text = super::shown(text);
+        let max = Self::MAX_CHARS;
         Err(format!(
             "{text:?} is not a prefix for tools: use 1 to {max} characters of a-z, 0-9 and _"
         ))

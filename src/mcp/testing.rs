@@ -23,7 +23,8 @@ pub fn tracker(then: impl Fn(bool) + Send + Sync + 'static) -> Tracker {
 
 /// Files an issue.
 pub async fn file_issue(tracker: &Tracker) -> Arc<Issue> {
-    let (title, description) = ("t".try_into().unwrap(), "".try_into().unwrap());
+    let title = "t".try_into().unwrap();
+    let description = "".try_into().unwrap();
     let agent = "a".try_into().unwrap();
     let issue = NewIssue::new(title, description, Classification::Bug);
     tracker.add_issue(issue, agent).await.unwrap().issue

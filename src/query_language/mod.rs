@@ -190,7 +190,8 @@ impl Parser<'_> {
         rest: &mut &[Token<'_>],
         depth: usize,
     ) -> Result<Vec<Vec<Term>>, QueryError> {
-        let (mut alternatives, mut terms) = (Vec::new(), Vec::new());
+        let mut alternatives = Vec::new();
+        let mut terms = Vec::new();
         while let Some(first) = rest.first() {
             match first.kind {
                 Kind::Close => break,

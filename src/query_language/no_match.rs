@@ -35,7 +35,9 @@ impl NoMatch {
             Query { take: 0, skip: 0, ..base.clone() }.with(Condition::all(conditions))
         };
         // More terms never match more. `some` terms match issues, and `none` match nothing.
-        let (mut some, mut none, mut left) = (0, terms.len(), list(first(0)).await?);
+        let mut some = 0;
+        let mut none = terms.len();
+        let mut left = list(first(0)).await?;
         while left.total > 0 && none - some > 1 {
             let middle = usize::midpoint(some, none);
             let page = list(first(middle)).await?;

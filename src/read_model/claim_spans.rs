@@ -82,7 +82,9 @@ impl ReadView<'_> {
 
 /// Returns all claims in the history of an issue, oldest first.
 fn spans_of(position: usize, summary: &IssueSummary) -> Vec<ClaimSpan> {
-    let (mut spans, mut open, mut completed_by) = (Vec::new(), None::<ClaimSpan>, None);
+    let mut spans = Vec::new();
+    let mut open = None::<ClaimSpan>;
+    let mut completed_by = None;
     for action in summary.actions.iter().filter(|action| action.status.is_some()) {
         if let Some(span) = open.take() {
             spans.push(ClaimSpan { until: Some(action.at), end: Some(action.kind), ..span });
@@ -164,7 +166,8 @@ mod tests {
     #[test]
     fn claims_end_with_the_next_status_and_belong_to_their_agents() {
         let mut names = Names::default();
-        let (work, done) = ("Issue claimed for work", "Issue completed");
+        let work = "Issue claimed for work";
+        let done = "Issue completed";
         let history = [
             (1, "dev", work),
             (2, "ann", "Comment added"),

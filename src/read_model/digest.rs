@@ -190,7 +190,8 @@ fn questions(view: &ReadView<'_>) -> Rows {
     let row = |issue: Arc<Issue>| {
         let parked = issue.attributes.parked.as_ref()?;
         let question = shortened(&issue.open_question()?.text, TEXT_CHARS);
-        let (agent, since) = (Some(parked.by.clone()), parked.since);
+        let agent = Some(parked.by.clone());
+        let since = parked.since;
         Some(Row {
             agent,
             since,

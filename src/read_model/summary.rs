@@ -64,7 +64,8 @@ impl IssueSummary {
             let kind = ActionKind::of(&entry.action);
             let status = kind.status_after(before);
             before = status.or(before);
-            let (at, agent) = (entry.timestamp, names.name(&entry.agent));
+            let at = entry.timestamp;
+            let agent = names.name(&entry.agent);
             HistoryAction { at, agent, kind, status }
         });
         let actions: Box<[HistoryAction]> = actions.collect();

@@ -180,7 +180,8 @@ fn transport(client: &'static Client, value: &Value) -> Result<Transport, Invali
         }
         (None, None) => return Err(InvalidEntry::Shape("it has neither a command nor an address")),
         (Some((program, arguments)), None) => {
-            let (program, arguments) = (program.clone(), arguments.to_vec());
+            let program = program.clone();
+            let arguments = arguments.to_vec();
             let text = |name: &str| value[name].as_str().map(str::to_owned);
             let (store, store_by) = store(&arguments, value);
             let connection =

@@ -161,7 +161,8 @@ impl InstalledSetup<'_> {
         for guide in guides {
             let path = self.root.join(guide);
             if !path.exists() {
-                let (file, state) = (guide.to_owned(), SectionState::Absent);
+                let file = guide.to_owned();
+                let state = SectionState::Absent;
                 sections.push(ManagedSection { file, state, text: None });
                 continue;
             }

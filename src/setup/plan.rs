@@ -131,7 +131,8 @@ fn server(
     file.inspect(|text| server_file::check(client, text))?;
     let present = file.inspect(|text| server_file::get(client, text))?;
     if let Some(present) = present.as_ref().filter(|_| !request.force) {
-        let (path, title) = (file.shown.clone(), client.title);
+        let path = file.shown.clone();
+        let title = client.title;
         if !is_tracker(present, &project.command) {
             return Err(SetupError::Foreign { path, name: SERVER, client: title });
         }

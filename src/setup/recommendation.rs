@@ -82,7 +82,8 @@ mod tests {
     #[test]
     fn the_recommended_preset_depends_on_project_files() {
         let directory = tempfile::tempdir().unwrap();
-        let (root, env) = (directory.path(), HostEnv::default());
+        let root = directory.path();
+        let env = HostEnv::default();
         let proposed = |preset| recommend(root, &env, preset, "ait");
         let name = |preset| proposed(preset).preset.name;
         assert_eq!((name(None), proposed(None).clients.len()), ("team", 0));

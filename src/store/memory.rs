@@ -335,12 +335,14 @@ impl IndexedIssues {
     /// Returns the commands that give claims the leases back that they have in another state of the same issues.
     pub(super) fn lost_leases(&self, known: &Self) -> impl Iterator<Item = Command> {
         known.leases().filter_map(|(id, Lease { claim, client })| {
-            let (ours, theirs) = (self.get(id)?, known.get(id)?);
+            let ours = self.get(id)?;
+            let theirs = known.get(id)?;
             let is_lost = self.lease(id).is_none()
                 && ours.claim_number() == *claim
                 && ours.holder() == theirs.holder();
             let agent = AgentName::try_from(ours.holder()?.agent).ok()?;
-            let (from, to) = (client.clone(), client.clone());
+            let from = client.clone();
+            let to = client.clone();
             is_lost.then_some(Command::TakeUpClaim { issue: id, agent, from, to })
         })
     }

@@ -53,7 +53,8 @@ impl<Q: LapseQueue> UnreceivedReply<Q> {
                     Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. }
                 );
                 let issue = outcome.as_ref().filter(|_| is_claim)?;
-                let (entry, reason) = (issue.claim_entry()?, UNDELIVERED_REASON.to_owned());
+                let entry = issue.claim_entry()?;
+                let reason = UNDELIVERED_REASON.to_owned();
                 Some(Command::LapseClaim { issue: issue.id, entry, client: None, reason })
             });
         claims.collect()

@@ -93,7 +93,8 @@ impl Tracker {
             return Ok(Some(claimed));
         }
         let Some(mut waiter) = self.join(kind, agent.clone(), false) else { return Ok(None) };
-        let (mut end, mut renewing) = (pin!(end), pin!(self.renew_waiting(&agent)));
+        let mut end = pin!(end);
+        let mut renewing = pin!(self.renew_waiting(&agent));
         loop {
             let turn = tokio::select! {
                 biased;
@@ -124,7 +125,8 @@ impl Tracker {
             // Damage may hide what is ready.
             return self.damage().await.map_or(Ok(None), Err);
         }
-        let (terms, agent) = (self.terms(self.client_for(agent).await), agent.clone());
+        let terms = self.terms(self.client_for(agent).await);
+        let agent = agent.clone();
         let claim = match kind {
             ClaimKind::Work(classification) => {
                 Command::GetNextIssue { issue: None, classification, agent, terms }
@@ -150,9 +152,9 @@ impl Tracker {
         let text = |issue: Arc<Issue>| {
             let holder =
                 issue.holder().filter(|_| merge::has_late_claim(&issue, agent.as_str()))?;
-            let (id, holder, since) = (issue.id, holder.agent, holder.since);
             Some(format!(
-                "your claim of issue {id} has ended: {holder} claimed it before you, at {since} in another clone"
+                "your claim of issue {} has ended: {} claimed it before you, at {} in another clone",
+                issue.id, holder.agent, holder.since
             ))
         };
         Ok(self.list_issues(query).await?.issues.into_iter().filter_map(text).collect())
@@ -219,7 +221,8 @@ impl Tracker {
         let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
         let waiting = self.store.list(query).await?;
         let around = self.issues_around(waiting.issues.iter().map(|issue| issue.id)).await?;
-        let (policy, now) = (self.claims.review, self.now());
+        let policy = self.claims.review;
+        let now = self.now();
         let reason = |issue: &Arc<Issue>| {
             let obstacle = match kind {
                 ClaimKind::Work(_) => readiness::obstacle(&around, issue, agent, now),

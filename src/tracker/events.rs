@@ -100,7 +100,8 @@ impl fmt::Display for EventNumbers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, range) in self.ranges.iter().enumerate() {
             let comma = if at > 0 { "," } else { "" };
-            let (first, last) = (range.start(), range.end());
+            let first = range.start();
+            let last = range.end();
             write!(f, "{comma}{first}")?;
             if first != last {
                 write!(f, "-{last}")?;
@@ -132,8 +133,10 @@ impl FromStr for EventNumbers {
 impl<'a> LogReader<'a> {
     /// Reads the events after a number, oldest first.
     pub fn after(tracker: &'a Tracker, number: u64) -> Self {
-        let (read, bounds) = (VecDeque::new(), None);
-        let (at, read_size) = (number, FIRST_READ);
+        let read = VecDeque::new();
+        let bounds = None;
+        let at = number;
+        let read_size = FIRST_READ;
         Self { tracker, is_backward: false, at, read_size, read, bounds, is_complete: true }
     }
 
@@ -267,7 +270,8 @@ impl Tracker {
         &self,
         number: u64,
     ) -> Result<(Option<BTreeSet<IssueId>>, u64), StoreError> {
-        let (mut changed, mut log) = (BTreeSet::new(), LogReader::after(self, number));
+        let mut changed = BTreeSet::new();
+        let mut log = LogReader::after(self, number);
         while let Some(read) = log.next().await? {
             changed.insert(read.event.issue);
         }

@@ -172,7 +172,8 @@ impl Tracker {
         };
         for issue in issues.questions().filter(is_due).take(limit) {
             let agent = AgentName::try_from(TRACKER).expect("the name of the tracker is valid");
-            let (issue, answer) = (issue.id.into(), QuestionAnswer::Default);
+            let issue = issue.id.into();
+            let answer = QuestionAnswer::Default;
             let command = Command::AnswerQuestion { issue, answer, agent };
             match self.store.commit(vec![command], now).await {
                 // A person or another process has just answered it.
@@ -186,7 +187,8 @@ impl Tracker {
 
 /// Runs the command with the question as JSON on stdin. Logs failures.
 async fn tell(on_question: QuestionHook, issue: Arc<Issue>) {
-    let (id, command) = (issue.id.short(), &on_question.command);
+    let id = issue.id.short();
+    let command = &on_question.command;
     match run(&on_question, &issue).await {
         Ok(Some(status)) if status.success() => {}
         Ok(Some(status)) => {

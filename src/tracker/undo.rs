@@ -190,7 +190,8 @@ impl Tracker {
     async fn numbered(&self, numbers: &EventNumbers) -> Result<Selected, UndoError> {
         let given = numbers.first();
         let mut log = LogReader::after(self, given.saturating_sub(1));
-        let (mut selected, mut agent) = (BTreeMap::new(), None);
+        let mut selected = BTreeMap::new();
+        let mut agent = None;
         while let Some(read) = log.next().await?
             && read.number() <= numbers.last()
         {
@@ -231,7 +232,8 @@ impl Tracker {
     ) -> Result<Selected, UndoError> {
         let mut selected = BTreeMap::new();
         let mut newer: Option<Arc<Event>> = None;
-        let (mut log, now) = (LogReader::before(self, u64::MAX), self.now());
+        let mut log = LogReader::before(self, u64::MAX);
+        let now = self.now();
         let mut begin = Some(now);
         while let Some(read) = log.next().await? {
             let event = &read.event;
@@ -383,16 +385,19 @@ impl Tracker {
         agent: &AgentName,
         proof: ClaimProof,
     ) -> Result<Vec<Command>, StoreError> {
-        let (required_claim, agent) = (self.claim_requirement(proof), agent.clone());
+        let required_claim = self.claim_requirement(proof);
+        let agent = agent.clone();
         let undoing = match undoing {
             Undoing::Nothing => return Ok(Vec::new()),
             Undoing::Change(wanted) => {
-                let (result, undone) = (Arc::new(Issue::clone(wanted)), undone.to_owned());
+                let result = Arc::new(Issue::clone(wanted));
+                let undone = undone.to_owned();
                 Command::UndoChanges { result, undone, agent, required_claim }
             }
             Undoing::Reject => {
                 let comment = format!("Filing this was undone ({undone}).");
-                let (comment, resolution) = (CommentText::try_from(comment)?, Resolution::Rejected);
+                let comment = CommentText::try_from(comment)?;
+                let resolution = Resolution::Rejected;
                 let issue = issue.id.into();
                 Command::CloseIssue { issue, resolution, comment, agent, required_claim }
             }

@@ -166,7 +166,8 @@ impl Tracker {
             return None;
         }
         state.last_number += 1;
-        let (number, (sender, turns)) = (state.last_number, mpsc::channel(1));
+        let number = state.last_number;
+        let (sender, turns) = mpsc::channel(1);
         state.callers.insert(number, WaitingCall { agent, kind, claims_once, turns: sender });
         if state.server_task.as_ref().is_none_or(JoinHandle::is_finished) {
             let tracker = self.clone();

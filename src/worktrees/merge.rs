@@ -249,7 +249,8 @@ impl PendingMerge<'_> {
             Some(_) => self.abort().await?,
             None => self.lock.set_len(0)?,
         }
-        let (branch, base) = (&self.branch, &self.repository.base);
+        let branch = &self.branch;
+        let base = &self.repository.base;
         if files.is_empty() {
             return Err(NotMerged::conflict(format!(
                 "git does not merge {branch}: {}",
@@ -266,7 +267,8 @@ impl PendingMerge<'_> {
 
     /// Checks that nothing else is going on in the main worktree, and that git knows the author of merges.
     async fn check_main_worktree(&self, store: &[&Path]) -> Result<()> {
-        let (repository, git) = (self.repository, self.repository.git());
+        let repository = self.repository;
+        let git = self.repository.git();
         let root = repository.root.display();
         if let Some(merged) = repository.merge_head().await? {
             if fs::read_to_string(repository.common.join(LOCK))? != merged {
@@ -299,7 +301,9 @@ impl PendingMerge<'_> {
 
     /// Checks that all work on the branch is committed, and that it has none of the files of the tracker.
     async fn check_branch(&self, id: &str, store: &[&Path]) -> Result<()> {
-        let (repository, git, branch) = (self.repository, self.repository.git(), &self.branch);
+        let repository = self.repository;
+        let git = self.repository.git();
+        let branch = &self.branch;
         for worktree in worktrees(&git).await? {
             let path = worktree.path.display();
             if worktree.branch.as_ref() != Some(branch) {

@@ -166,7 +166,8 @@ impl<'a> Given<'a> {
                     true => "it takes none".to_owned(),
                     false => format!("it takes {}", names.join(", ")),
                 };
-                let (prompt, name) = (prompt.name, shown(name));
+                let prompt = prompt.name;
+                let name = shown(name);
                 return Err(refused(format!("{prompt} has no argument {name:?}: {takes}")));
             }
             if !value.is_string() {

@@ -40,7 +40,8 @@ fn render(proposal: &Recommendation) -> String {
     };
     let presets: Vec<_> =
         Preset::all().map(|preset| format!("- {}: {}", preset.name, preset.description)).collect();
-    let (name, presets) = (preset.name, presets.join("\n"));
+    let name = preset.name;
+    let presets = presets.join("\n");
     format!(
         "Help the person set up this project for its coding agents with `{command}`, run in the project \
          directory.\n\n\

@@ -68,7 +68,8 @@ impl Tool for ChangeIssues {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let (handles, now) = (context.query_handles().await, context.tracker.now());
+        let handles = context.query_handles().await;
+        let now = context.tracker.now();
         let name = args.handle.clone();
         let found = blocking(move || handles.find(&name, now)).await;
         let handle = found.ok_or_else(|| {
@@ -203,7 +204,8 @@ impl FromStr for Items {
         let places = list.split(',').map(|part| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |text: &str| text.trim().parse::<usize>().ok().filter(|at| *at < MAX_BULK);
-            let (first, last) = (number(first).ok_or(ITEMS)?, number(last).ok_or(ITEMS)?);
+            let first = number(first).ok_or(ITEMS)?;
+            let last = number(last).ok_or(ITEMS)?;
             match first <= last {
                 true => Ok(first..=last),
                 false => Err(format!("Invalid items: {first}-{last} begins after its end")),

@@ -162,7 +162,8 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
             .with_title(title(T::NAME))
             .with_annotations(annotations.open_world(false));
     let call = move |context: CallContext, mut arguments: JsonObject| {
-        let (schema, name) = (Arc::clone(&schema), full_name.clone());
+        let schema = Arc::clone(&schema);
+        let name = full_name.clone();
         async move {
             let invalid = |reason| Failure::invalid(reason).with_next(T::NAME);
             T::LOOSE.iter().for_each(|loose| arguments::loosen(&mut arguments, loose));
@@ -178,7 +179,8 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
             }
             let args = parsed(arguments)
                 .map_err(|why| invalid(format!("{why}; correct it and call {name} again")))?;
-            let (replies, tracker) = (context.replies.clone(), context.tracker.clone());
+            let replies = context.replies.clone();
+            let tracker = context.tracker.clone();
             let mut success = T::call(context, args).await?;
             if replies.is_bulk {
                 success = success.numbered(&tracker).await;

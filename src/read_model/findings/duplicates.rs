@@ -99,7 +99,8 @@ impl Search<'_> {
     }
 
     fn compare(&mut self, older: usize, newer: usize) {
-        let (one, other) = (self.open[older], self.open[newer]);
+        let one = self.open[older];
+        let other = self.open[newer];
         let common = one.2.description.common(&other.2.description);
         let is_described = one.2.is_described() && other.2.is_described();
         let is_same_title = one.2.title == other.2.title && !one.2.is_placeholder;

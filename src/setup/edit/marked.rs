@@ -64,7 +64,8 @@ impl SectionMarkers {
     pub fn unset(self, text: &str) -> Result<String, EditError> {
         let Some(Span { start, end }) = self.find(text)? else { return Ok(text.to_owned()) };
         let line_end = line_end(text);
-        let (before, after) = (&text[..start], &text[end..]);
+        let before = &text[..start];
+        let after = &text[end..];
         let is_blank = |line: &str| line.is_empty() || line.ends_with('\n');
         let before = before.strip_suffix(line_end).filter(|rest| is_blank(rest)).unwrap_or(before);
         Ok(format!("{before}{}", after.strip_prefix(line_end).unwrap_or(after)))

@@ -278,7 +278,8 @@ fn remove(table: &mut dyn TableLike, path: &[&str]) -> Option<Item> {
         return table.remove(name);
     }
     let inner = table.get_mut(name)?.as_table_like_mut()?;
-    let (removed, is_empty) = (remove(inner, inside), inner.is_empty());
+    let removed = remove(inner, inside);
+    let is_empty = inner.is_empty();
     // A table with a header of its own stays.
     let is_implicit = table.get(name).and_then(Item::as_table).is_some_and(Table::is_implicit);
     if is_empty && is_implicit {

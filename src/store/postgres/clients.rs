@@ -149,7 +149,8 @@ impl Clients for PostgresClients {
 
     fn end(&self, client: &ClientId) {
         self.forget_renewal(client);
-        let (database, name) = (&self.database, client.as_str());
+        let database = &self.database;
+        let name = client.as_str();
         let ended = self.run(database.read(|| async {
             let connection = database.connection().await?;
             Ok(connection.execute_typed(&database.sql.end, &[(&name, Type::TEXT)]).await?)

@@ -252,8 +252,8 @@ async fn matching(
     named: &[Named],
     rare: &[&str],
 ) -> Result<Found, Failure> {
-    let (limits, mut selection) =
-        (Limits::of(query), Selection::with(Dialect::Postgres, named, rare));
+    let limits = Limits::of(query);
+    let mut selection = Selection::with(Dialect::Postgres, named, rare);
     let most = limits.skip.saturating_add(limits.take).max(MAX_COUNTED);
     // The titles of the latest matches are compared.
     let (examined, examined_in) = if query.order == Order::Match {
@@ -292,8 +292,8 @@ async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Fai
         named(client, schema, &query.condition),
         rare(client, schema, &looked_for),
     )?;
-    let (limits, mut selection) =
-        (Limits::of(query), Selection::with(Dialect::Postgres, &named, &[]));
+    let limits = Limits::of(query);
+    let mut selection = Selection::with(Dialect::Postgres, &named, &[]);
     let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
     let others = format!("{} AND {}", limits.matches(), selection.matches(&Condition::all(others)));
     let rare: Vec<_> = rare.into_iter().map(|text| selection.contains(text)).collect();

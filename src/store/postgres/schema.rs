@@ -114,7 +114,9 @@ async fn fill_facts(client: &tokio_postgres::Client, schema: &str) -> Result<(),
         if rows.is_empty() {
             break;
         }
-        let (mut ids, mut active, mut facts) = (Vec::new(), Vec::new(), FactColumns::default());
+        let mut ids = Vec::new();
+        let mut active = Vec::new();
+        let mut facts = FactColumns::default();
         for row in &rows {
             let (id, issue) = read_issue(row)?;
             ids.push(id);

@@ -15,7 +15,8 @@ macro_rules! statements {
         impl Statements {
             /// Fills the name of a schema into the statements.
             pub fn new(schema: &str) -> Self {
-                let (seed, channel) = (advisory_key("issue", schema).to_string(), channel(schema));
+                let seed = advisory_key("issue", schema).to_string();
+                let channel = channel(schema);
                 let fill = |text: &str| {
                     with_numbers(text)
                         .replace("{s}", &quoted(schema))

@@ -84,7 +84,8 @@ async fn listen(
     is_listening: Arc<AtomicBool>,
 ) {
     while let Some(found) = database.upgrade() {
-        let (options, channel) = (Arc::clone(&found.options), sql::channel(found.schema()));
+        let options = Arc::clone(&found.options);
+        let channel = sql::channel(found.schema());
         // The connection does not keep the store alive.
         drop(found);
         let listened = listen_once(&options, &channel, &tell, &is_listening).await;

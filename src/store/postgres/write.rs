@@ -272,8 +272,10 @@ impl Changes {
         let (direct, blockers): (Vec<Uuid>, Vec<Uuid>) =
             (self.waiting.0.iter().copied().collect(), self.waiting.1.iter().copied().collect());
         let waiting = [(&direct as _, Type::UUID_ARRAY), (&blockers as _, Type::UUID_ARRAY)];
-        let (added, search) = (self.added.params(), self.search.params());
-        let (events, changed) = (self.events.params(), self.changed.params());
+        let added = self.added.params();
+        let search = self.search.params();
+        let events = self.events.params();
+        let changed = self.changed.params();
         let change = [&events[..], &changed, &self.texts.params()].concat();
         let removed = [(&self.removed as _, Type::UUID_ARRAY)];
         let unlinked = [(&self.unlinked as _, Type::UUID_ARRAY)];

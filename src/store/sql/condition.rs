@@ -139,7 +139,8 @@ impl Selection {
             }
             Condition::Classification(kind) => format!("(i.kind = {})", *kind as i16),
             Condition::Priority(range) => {
-                let (first, last) = (range.start().get().into(), range.end().get().into());
+                let first = range.start().get().into();
+                let last = range.end().get().into();
                 self.between("i.priority", first, last)
             }
             Condition::Label(Some(label)) => self.has_label(label.as_str()),
@@ -257,7 +258,8 @@ impl Selection {
 
     /// Returns true for issues with a name, in SQLite.
     fn has_name(&mut self, kind: NameKind, name: &str) -> String {
-        let (kind, name) = (kind as i16, self.text(name));
+        let kind = kind as i16;
+        let name = self.text(name);
         format!(
             "(i.key IN (SELECT n.issue FROM names n WHERE n.kind = {kind} AND n.name = {name}))"
         )
@@ -375,7 +377,8 @@ impl Selection {
     }
 
     fn between(&mut self, column: &str, first: i64, last: i64) -> String {
-        let (first, last) = (self.param(Value::Int(first)), self.param(Value::Int(last)));
+        let first = self.param(Value::Int(first));
+        let last = self.param(Value::Int(last));
         format!("({column} BETWEEN {first} AND {last})")
     }
 
@@ -390,14 +393,16 @@ impl Selection {
 
     fn ids(&mut self, column: &str, ids: &RangeInclusive<IssueId>) -> String {
         let (low, high) = bounds(ids);
-        let (low, high) = (self.param(Value::Id(low)), self.param(Value::Id(high)));
+        let low = self.param(Value::Id(low));
+        let high = self.param(Value::Id(high));
         format!("({column} BETWEEN {low} AND {high})")
     }
 
     /// Returns true for issues that are the `end` of a link whose other end has an id in a range.
     fn linked(&mut self, end: &str, kind: LinkKind, ids: &RangeInclusive<IssueId>) -> String {
         let other = if end == "source" { "l.target" } else { "l.source" };
-        let (kind, within) = (kind as i16, self.ids(other, ids));
+        let kind = kind as i16;
+        let within = self.ids(other, ids);
         let linked =
             format!("SELECT l.{end} FROM {{s}}.links l WHERE l.kind = {kind} AND {within}");
         match self.dialect {
@@ -452,7 +457,8 @@ pub(in crate::store) fn seams(text: &str) -> Vec<String> {
     });
     meeting
         .map(|(_, pair)| {
-            let (before, after) = (&pair[0], &pair[1]);
+            let before = &pair[0];
+            let after = &pair[1];
             let end = before[before.len().saturating_sub(2)..].iter();
             end.chain([&' ']).chain(after.iter().take(2)).collect()
         })

@@ -92,7 +92,8 @@ impl Fields {
             if is_changed { self.get(name) } else { current.get(name) }
         };
         let words = |name: &str| label_words(self.get(name)).collect::<Vec<_>>();
-        let (typed, was) = (words(LABELS), words(WAS_LABELS));
+        let typed = words(LABELS);
+        let was = words(WAS_LABELS);
         let mut labels: Vec<_> = label_words(current.get(LABELS)).collect();
         labels.retain(|label| typed.contains(label) || !was.contains(label));
         for label in typed {

@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn a_token_is_valid_for_its_purpose_alone() {
-        let (tokens, others) = (FormTokens::new(), FormTokens::new());
+        let tokens = FormTokens::new();
+        let others = FormTokens::new();
         let purpose = Purpose {
             action: Action::Return,
             is_confirmed: false,

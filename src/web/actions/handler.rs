@@ -135,7 +135,8 @@ impl Submission<'_> {
             return self.confirm();
         }
         let tracker = &self.state.tracker;
-        let (id, cookie) = (self.issue.id, name_cookie(&agent));
+        let id = self.issue.id;
+        let cookie = name_cookie(&agent);
         match change.make(tracker, id.into(), version.to_owned(), agent).await {
             Ok(()) => {
                 let page = format!("{}?done={}", components::issue_path(id), self.action.as_str());
@@ -186,7 +187,8 @@ impl Submission<'_> {
         problem: &str,
         details: &Markup,
     ) -> Response {
-        let (action, issue) = (self.action, &self.issue);
+        let action = self.action;
+        let issue = &self.issue;
         let fields = match issue.version() == self.fields.get(fields::VERSION) {
             true => self.fields.clone(),
             false => self.fields.rebased(action, issue),
@@ -227,7 +229,8 @@ impl Submission<'_> {
     }
 
     fn forms(&self) -> IssueForms {
-        let (tokens, person) = (Arc::clone(&self.tokens), self.person.clone());
+        let tokens = Arc::clone(&self.tokens);
+        let person = self.person.clone();
         IssueForms { tokens, person, done: None }
     }
 

@@ -243,7 +243,8 @@ fn write_link(
     link: &NodeLink,
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
-    let (is_allowed, is_blank) = (has_allowed_scheme(&link.url), is_blank(node));
+    let is_allowed = has_allowed_scheme(&link.url);
+    let is_blank = is_blank(node);
     match (is_allowed, entering) {
         (true, true) => {
             open_link(context, link)?;

@@ -138,7 +138,8 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
 
 /// Renders a card; with its status where cards of several statuses stand together.
 fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients, has_status: bool) -> Markup {
-    let (view, now) = (chips.view, chips.now);
+    let view = chips.view;
+    let now = chips.now;
     let holder = summary.holder();
     let since = holder.map_or_else(|| summary.in_status_since(), |held| held.since);
     let age_ms = now.millis_since(since);
