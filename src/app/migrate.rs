@@ -164,9 +164,10 @@ fn put_moved_aside(path: &Path) -> Result<()> {
 impl StoreName {
     /// Reads the name of a store. Only URLs contain `://`.
     fn of(text: &str, working_directory: &Path) -> Self {
-        match text.contains("://") {
-            true => Self::Database(StoreUrl(text.to_owned())),
-            false => Self::File(working_directory.join(text)),
+        if text.contains("://") {
+            Self::Database(StoreUrl(text.to_owned()))
+        } else {
+            Self::File(working_directory.join(text))
         }
     }
 

@@ -91,12 +91,11 @@ pub fn serves_agent(served: Served) -> bool {
 
 /// Returns the logging options of a server. For a person in a terminal, it logs as commands do.
 pub fn log_options(config: &Config) -> LogOptions {
-    match greets(config) {
-        true => {
-            let filter = Some(GREETING_LOG.to_owned());
-            LogOptions { filter, ..LogOptions::new(LogProfile::Command) }
-        }
-        false => config.log_options(),
+    if greets(config) {
+        let filter = Some(GREETING_LOG.to_owned());
+        LogOptions { filter, ..LogOptions::new(LogProfile::Command) }
+    } else {
+        config.log_options()
     }
 }
 
@@ -458,10 +457,13 @@ impl App {
             let ending = ending.clone();
             // A taken port or unusable tokens must not stop the agent's tracker.
             async move {
-                let unserved = |error| match app.config.http_is_unsafe {
-                    // The invalid setting has been logged as an error.
-                    true => tracing::warn!("web UI unavailable: {error:#}"),
-                    false => tracing::error!("web UI unavailable: {error:#}"),
+                let unserved = |error| {
+                    if app.config.http_is_unsafe {
+                        // The invalid setting has been logged as an error.
+                        tracing::warn!("web UI unavailable: {error:#}");
+                    } else {
+                        tracing::error!("web UI unavailable: {error:#}");
+                    }
                 };
                 let needs_token = access.as_ref().is_ok_and(|access| !access.tokens().is_empty());
                 let process = app.register(ProcessKind::Stdio, needs_token).await;

@@ -93,9 +93,10 @@ impl Board {
             };
             let issues = tracker.issues_around(found.iter().map(|issue| issue.id)).await?;
             let card = |issue: Arc<Issue>| Card {
-                waits: match status.is_claimed() {
-                    true => String::new(),
-                    false => waits(&issue, &issues, now),
+                waits: if status.is_claimed() {
+                    String::new()
+                } else {
+                    waits(&issue, &issues, now)
                 },
                 is_gone: gone.contains(&issue.id),
                 issue,
@@ -173,9 +174,10 @@ pub(super) fn lines(
             below_one_another(board, now, &shown, width, output)
         }
     };
-    let footer = match board.is_empty() {
-        true => no_issues().to_owned(),
-        false => format!("{} closed · {} rejected", board.closed, board.rejected),
+    let footer = if board.is_empty() {
+        no_issues().to_owned()
+    } else {
+        format!("{} closed · {} rejected", board.closed, board.rejected)
     };
     lines.push(String::new());
     lines.push(Line::default().part(FAINT, footer).fitted(output.width(), output));

@@ -137,9 +137,10 @@ pub fn run_for_client(
             } else {
                 client_hooks::write(&status, output)?;
             }
-            match status.are_all(ClientHookState::Installed) {
-                true => ExitStatus::Done,
-                false => ExitStatus::Partly,
+            if status.are_all(ClientHookState::Installed) {
+                ExitStatus::Done
+            } else {
+                ExitStatus::Partly
             }
         }
         Action::Run(_) => ExitStatus::Nothing,

@@ -53,10 +53,8 @@ fn write(stats: &Stats, output: &mut Output) -> Result<()> {
         format!("{} {name}", stats.present.in_status(*status))
     });
     let counted: Vec<_> = counted.collect();
-    let counted = match counted.is_empty() {
-        true => String::new(),
-        false => format!(": {}", counted.join(" · ")),
-    };
+    let counted =
+        if counted.is_empty() { String::new() } else { format!(": {}", counted.join(" · ")) };
     output.line(format_args!("{} open of {}{counted}", stats.open, stats.total))?;
     let Work { filed, completed, closed, rejected, returned } = stats.throughput.total;
     let since = local(stats.begin, "%Y-%m-%d %H:%M");

@@ -124,9 +124,12 @@ impl Cycles {
         self.members.extend(cycle);
         let names: Vec<_> = cycle.iter().map(IssueId::short).collect();
         let is_part = by_id.get(&cycle[1]).and_then(|issue| issue.attributes.parent());
-        self.link.get_or_insert_with(|| match is_part == Some(cycle[0]) {
-            true => format!("{} parent {}", names[1], names[0]),
-            false => format!("{} blocked-by {}", names[0], names[1]),
+        self.link.get_or_insert_with(|| {
+            if is_part == Some(cycle[0]) {
+                format!("{} parent {}", names[1], names[0])
+            } else {
+                format!("{} blocked-by {}", names[0], names[1])
+            }
         });
         self.found.push(names);
     }

@@ -46,9 +46,10 @@ async fn ports(context: &CheckContext, live: &[ProcessEntry]) -> Finding {
     let served = join_all(served.map(async |(entry, port)| Served {
         entry,
         port,
-        answer: match reaches_loopback(entry.address) {
-            true => port_probe::answer(port, PROBE_TIMEOUT).await,
-            false => None,
+        answer: if reaches_loopback(entry.address) {
+            port_probe::answer(port, PROBE_TIMEOUT).await
+        } else {
+            None
         },
     }))
     .await;

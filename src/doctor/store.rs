@@ -176,12 +176,11 @@ fn ids(repeated: &[Repeated]) -> Finding {
         let how = if *are_identical { "identical each time" } else { "with different contents" };
         format!("{id} at lines {}, {how}", lines.join(", "))
     });
-    let fix = match repeated.iter().all(|repeated| repeated.are_identical) {
-        true => "remove all but one of each",
-        false => {
-            "give one of them another id, or remove it; `ait doctor --salvage \
+    let fix = if repeated.iter().all(|repeated| repeated.are_identical) {
+        "remove all but one of each"
+    } else {
+        "give one of them another id, or remove it; `ait doctor --salvage \
              NEW.json` keeps the one with the longer history"
-        }
     };
     Finding::problem(check, reason).about(about).fix(fix)
 }

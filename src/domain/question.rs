@@ -169,9 +169,10 @@ pub(super) fn answer(
         return Err(DomainError::Terminal { id: issue.id, status: issue.status });
     }
     let Some(question) = issue.open_question() else {
-        return match issue.last_is_answer(given, agent) {
-            true => Ok(None),
-            false => Err(DomainError::NoQuestion { id: issue.id }),
+        return if issue.last_is_answer(given, agent) {
+            Ok(None)
+        } else {
+            Err(DomainError::NoQuestion { id: issue.id })
         };
     };
     let text = match given {

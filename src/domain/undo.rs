@@ -94,9 +94,10 @@ pub fn undo(issue: &Issue, events: &[(&Event, bool)], by_person: bool) -> Option
             EventKind::Removed { .. } => return None,
             _ => reverted(event, &after)?,
         };
-        match is_undone {
-            true => walk.undo(&before, &after),
-            false => walk.is_status_later |= before.status != after.status,
+        if *is_undone {
+            walk.undo(&before, &after);
+        } else {
+            walk.is_status_later |= before.status != after.status;
         }
         after = before;
     }
@@ -174,12 +175,12 @@ impl Walk {
         let lost = ("changes before the import", LeftReason::ChangedSince);
         let lost = earlier.iter().any(is_undone).then_some(lost);
         if since.first().is_some_and(is_undone) {
-            let reason = match issue.status.has_ended() {
-                true => LeftReason::Ended,
-                false if since.iter().all(is_undone) => {
-                    return Undone { undoing: Undoing::Reject, left: Vec::from_iter(lost) };
-                }
-                false => LeftReason::ChangedSince,
+            let reason = if issue.status.has_ended() {
+                LeftReason::Ended
+            } else if since.iter().all(is_undone) {
+                return Undone { undoing: Undoing::Reject, left: Vec::from_iter(lost) };
+            } else {
+                LeftReason::ChangedSince
             };
             self.left.push(("filing", reason));
         }
@@ -194,9 +195,10 @@ impl Walk {
         self.keep_answered(issue);
         self.left.sort_unstable_by_key(|(field, _)| *field);
         self.left.dedup_by_key(|(field, _)| *field);
-        let undoing = match self.wanted == *issue {
-            true => Undoing::Nothing,
-            false => Undoing::Change(Box::new(self.wanted)),
+        let undoing = if self.wanted == *issue {
+            Undoing::Nothing
+        } else {
+            Undoing::Change(Box::new(self.wanted))
         };
         Undone { undoing, left: self.left }
     }

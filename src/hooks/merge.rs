@@ -40,9 +40,10 @@ pub(super) async fn comment_on_merge(context: &HookContext<'_>) -> Result<bool> 
         if !seen.insert(issue.id) {
             continue;
         }
-        let text = match is_squash {
-            true => squash_comment(context, &issue, &branch, &target).await?,
-            false => merge_comment(context, &issue, &branch, &target).await?,
+        let text = if is_squash {
+            squash_comment(context, &issue, &branch, &target).await?
+        } else {
+            merge_comment(context, &issue, &branch, &target).await?
         };
         if let Some(text) = text {
             let comment = CommentText::try_from(text)?;

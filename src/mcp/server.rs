@@ -348,9 +348,10 @@ impl ServerHandler for McpServer {
             return Ok(tools);
         }
         // The tools depend on the token.
-        let scope = match request_context::has_token(&context) {
-            true => CacheScope::Private,
-            false => CacheScope::Public,
+        let scope = if request_context::has_token(&context) {
+            CacheScope::Private
+        } else {
+            CacheScope::Public
         };
         Ok(tools.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(scope))
     }

@@ -55,13 +55,12 @@ impl NoMatch {
         let excluding = excluding.map(|term| (term.text.clone(), count));
         let condition = parsed.condition();
         let texts: Vec<_> = condition.texts().into_iter().map(str::to_owned).collect();
-        let nearest = match texts.is_empty() {
-            true => Vec::new(),
-            false => {
-                let some = Condition::SomeTexts { texts, at_least: 1 };
-                let query = Query { take: NEAREST, order: Order::Relevance, ..Query::default() };
-                list(query.with(some)).await?.issues
-            }
+        let nearest = if texts.is_empty() {
+            Vec::new()
+        } else {
+            let some = Condition::SomeTexts { texts, at_least: 1 };
+            let query = Query { take: NEAREST, order: Order::Relevance, ..Query::default() };
+            list(query.with(some)).await?.issues
         };
         Ok(Self { excluding, nearest })
     }

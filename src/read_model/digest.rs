@@ -214,9 +214,10 @@ impl Row {
 
     fn of(summary: &IssueSummary, view: &ReadView<'_>) -> Self {
         let is_end = |kind| matches!(kind, ActionKind::Closed | ActionKind::Rejected);
-        let agent = match summary.status.has_ended() {
-            true => summary.actions.iter().rfind(|action| is_end(action.kind)).map(|end| end.agent),
-            false => summary.holder().map(|claim| claim.agent),
+        let agent = if summary.status.has_ended() {
+            summary.actions.iter().rfind(|action| is_end(action.kind)).map(|end| end.agent)
+        } else {
+            summary.holder().map(|claim| claim.agent)
         };
         let agent = agent.map(|name| shortened(view.names().text(name), TEXT_CHARS));
         let since = match summary.holder() {

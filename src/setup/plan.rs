@@ -169,9 +169,10 @@ fn connection(project: &Project, client: &Client) -> Connection {
     }
     // A server that starts outside the project does not find its store.
     let names_store = project.is_store_named || matches!(client.location, ConfigLocation::User(_));
-    let arguments = match names_store {
-        true => vec!["--file".to_owned(), project.store.display().to_string()],
-        false => Vec::new(),
+    let arguments = if names_store {
+        vec!["--file".to_owned(), project.store.display().to_string()]
+    } else {
+        Vec::new()
     };
     Connection::Command { program: project.command.clone(), arguments }
 }

@@ -153,9 +153,8 @@ pub async fn compare(source: &dyn Store, target: &dyn Store) -> Result<Compared,
     let target = Transfer::of(target).await?;
     let ours = source.state();
     let theirs = target.state();
-    let is_same = |is_same: bool, what: &dyn Fn() -> String| match is_same {
-        true => Ok(()),
-        false => Err(TransferError::Differs(what())),
+    let is_same = |is_same: bool, what: &dyn Fn() -> String| {
+        if is_same { Ok(()) } else { Err(TransferError::Differs(what())) }
     };
     let issues = ours.issues.len();
     let others = theirs.issues.len();

@@ -140,9 +140,10 @@ impl Tracker {
         let mut refused_late = Vec::new();
         loop {
             let ids = attempts.iter().map(|attempt| attempt.id);
-            let subset = match linked.is_empty() {
-                true => Subset::Around(ids.collect()),
-                false => Subset::Linking(ids.chain(linked.iter().copied()).collect()),
+            let subset = if linked.is_empty() {
+                Subset::Around(ids.collect())
+            } else {
+                Subset::Linking(ids.chain(linked.iter().copied()).collect())
             };
             let (accepted, mut outcome) = self.preview(self.store.subset(subset).await?, &attempts);
             if is_dry_run || accepted.is_empty() {

@@ -157,10 +157,7 @@ impl<'a> LogReader<'a> {
     /// Those of [`Tracker::events`].
     pub async fn next(&mut self) -> Result<Option<NumberedEvent>, StoreError> {
         if self.read.is_empty() {
-            match self.is_backward {
-                true => self.read_backward().await?,
-                false => self.read_forward().await?,
-            }
+            if self.is_backward { self.read_backward().await? } else { self.read_forward().await? }
         }
         Ok(if self.is_backward { self.read.pop_back() } else { self.read.pop_front() })
     }

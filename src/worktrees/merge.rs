@@ -293,9 +293,10 @@ impl PendingMerge<'_> {
             return Err(NotMerged::about(files, reason));
         }
         let identity = git.run(&["var", "GIT_COMMITTER_IDENT"]).await?;
-        match identity.status.success() {
-            true => Ok(()),
-            false => Err(NotMerged::conflict(format!("git does not commit: {}", said(&identity)))),
+        if identity.status.success() {
+            Ok(())
+        } else {
+            Err(NotMerged::conflict(format!("git does not commit: {}", said(&identity))))
         }
     }
 

@@ -338,10 +338,11 @@ impl ReplyOptions {
             };
             if rows.is_empty() && !budget::fits(&row, max - 1) {
                 // A row that would never fit must not end the list.
-                row = match is_compact {
+                row = if is_compact {
                     // A character is hardly more than a token.
-                    true => shortened(&row, max / 2),
-                    false => trim::fit(serde_json::from_str(&row)?, max - 1),
+                    shortened(&row, max / 2)
+                } else {
+                    trim::fit(serde_json::from_str(&row)?, max - 1)
                 };
             }
             bytes += row.len() + 1;

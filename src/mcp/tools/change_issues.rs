@@ -185,9 +185,10 @@ impl FromStr for Items {
         if text.starts_with('{') {
             let criteria: Criteria =
                 serde_json::from_str(text).map_err(|error| format!("{ITEMS} ({error})"))?;
-            return match criteria == Criteria::default() {
-                true => Err(format!("{ITEMS} (no criteria are given; \"all\" means every issue)")),
-                false => Ok(Self::Criteria(criteria)),
+            return if criteria == Criteria::default() {
+                Err(format!("{ITEMS} (no criteria are given; \"all\" means every issue)"))
+            } else {
+                Ok(Self::Criteria(criteria))
             };
         }
         // A longer number is the beginning of an id.
@@ -206,9 +207,10 @@ impl FromStr for Items {
             let number = |text: &str| text.trim().parse::<usize>().ok().filter(|at| *at < MAX_BULK);
             let first = number(first).ok_or(ITEMS)?;
             let last = number(last).ok_or(ITEMS)?;
-            match first <= last {
-                true => Ok(first..=last),
-                false => Err(format!("Invalid items: {first}-{last} begins after its end")),
+            if first <= last {
+                Ok(first..=last)
+            } else {
+                Err(format!("Invalid items: {first}-{last} begins after its end"))
             }
         });
         let places: Result<Vec<_>, String> = places.collect();

@@ -53,9 +53,10 @@ fn set_up(
     apply: bool,
 ) -> Result<SetupReport, Failure> {
     let is_named = !named.is_empty();
-    let found = match is_named {
-        true => FoundClient::named(named),
-        false => FoundClient::in_use(&project.root, &project.env),
+    let found = if is_named {
+        FoundClient::named(named)
+    } else {
+        FoundClient::in_use(&project.root, &project.env)
     };
     if found.is_empty() {
         return Err(Failure::invalid(format!(

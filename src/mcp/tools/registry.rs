@@ -208,9 +208,10 @@ fn title(name: &str) -> String {
 fn parsed<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, String> {
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
         let path = error.path().to_string();
-        match path.contains('[') {
-            true => format!("`{path}`: {}", error.inner()),
-            false => error.into_inner().to_string(),
+        if path.contains('[') {
+            format!("`{path}`: {}", error.inner())
+        } else {
+            error.into_inner().to_string()
         }
     })
 }

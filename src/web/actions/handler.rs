@@ -189,9 +189,10 @@ impl Submission<'_> {
     ) -> Response {
         let action = self.action;
         let issue = &self.issue;
-        let fields = match issue.version() == self.fields.get(fields::VERSION) {
-            true => self.fields.clone(),
-            false => self.fields.rebased(action, issue),
+        let fields = if issue.version() == self.fields.get(fields::VERSION) {
+            self.fields.clone()
+        } else {
+            self.fields.rebased(action, issue)
         };
         let content = html! {
             section.action-page {

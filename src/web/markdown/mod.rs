@@ -124,9 +124,10 @@ fn options() -> Options<'static> {
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
     let is_control =
         |character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t');
-    match text.contains(is_control) {
-        true => text.replace(is_control, "\u{fffd}").into(),
-        false => text.into(),
+    if text.contains(is_control) {
+        text.replace(is_control, "\u{fffd}").into()
+    } else {
+        text.into()
     }
 }
 

@@ -75,7 +75,8 @@ fn drawing(graph: &BlockingGraph, view: &IssueView) -> Markup {
                     orient="auto" { path d="M0 0 8 4 0 8z" {} }
             }
             @for (blocker, blocked) in &graph.edges {
-                @let (from, to) = (&graph.nodes[*blocker], &graph.nodes[*blocked]);
+                @let from = &graph.nodes[*blocker];
+                @let to = &graph.nodes[*blocked];
                 path class={ "edge" @if summary(from, view).status.has_ended() { " ended" } }
                     d=(line(places.corner(from), places.corner(to))) marker-end="url(#graph-arrow)" {}
             }
