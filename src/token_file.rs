@@ -57,7 +57,7 @@ impl TokenFile {
     ///
     /// The file is missing or unreadable, or contains anything but tokens.
     pub fn read(path: &Path) -> Result<Self, TokenFileError> {
-        let unreadable = |error: io::Error| match error.kind() {
+        let text = small_file::read(path, MAX_BYTES).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TokenFileError::Missing(path.into()),
             io::ErrorKind::IsADirectory => TokenFileError::Directory(path.into()),
             io::ErrorKind::InvalidInput => TokenFileError::Special(path.into()),
@@ -65,8 +65,7 @@ impl TokenFile {
                 TokenFileError::NoText(path.into())
             }
             _ => TokenFileError::Unreadable { path: path.into(), reason: error.to_string() },
-        };
-        let text = small_file::read(path, MAX_BYTES).map_err(unreadable)?;
+        })?;
         let bad = |bad| TokenFileError::Bad { path: path.into(), bad };
         Ok(Self { tokens: Tokens::parse(&text).map_err(bad)?, warning: warning(path) })
     }

@@ -59,12 +59,11 @@ pub async fn init(
 /// Returns the project around a directory, whose clients start `program`.
 pub(super) fn project(config: &Config, working_directory: &Path, program: &Path) -> Project {
     let env = HostEnv::new(|name| env::var_os(name), env::home_dir());
-    let is_new = |database: &&Sourced<StoreUrl>| !matches!(database.source, Source::File(_));
     Project {
         database: config
             .database
             .as_ref()
-            .filter(is_new)
+            .filter(|database| !matches!(database.source, Source::File(_)))
             .map(|database| database.value.without_password()),
         root: config.location.project(working_directory),
         command: env.command(program),

@@ -67,11 +67,10 @@ fn leave_out(error: &Error, line: &mut Vec<OsString>) -> Option<Problem> {
     // Such as "--port <PORT>".
     let flag = about.split([' ', '=']).next()?.to_owned();
     let name = flag.strip_prefix("--").filter(|name| *name != FILE.name)?.to_owned();
-    let is_it = |argument: &OsString| {
+    let position = line.iter().position(|argument| {
         let argument = argument.to_string_lossy();
         argument == flag.as_str() || argument.starts_with(&format!("{flag}="))
-    };
-    let position = line.iter().position(is_it)?;
+    })?;
     let has_value = line[position] == flag.as_str();
     line.remove(position);
     if has_value

@@ -33,10 +33,9 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let found = match inspect::inspect(&context.path) {
         Ok(found) => found,
         Err(error) => {
-            let skipped = |check: &Check| {
+            let others = CHECKS[1..].iter().map(|check| {
                 Finding::skipped(*check, "the directory of the store cannot be found")
-            };
-            let others = CHECKS[1..].iter().map(skipped);
+            });
             return [unreadable(&error)].into_iter().chain(others).collect();
         }
     };

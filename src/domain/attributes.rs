@@ -41,8 +41,7 @@ impl TryFrom<u64> for Priority {
 
     fn try_from(number: u64) -> Result<Self, DomainError> {
         let valid = u8::try_from(number).ok().filter(|number| *number <= Self::MAX);
-        let invalid = || DomainError::InvalidPriority { given: number.to_string() };
-        valid.map(Self).ok_or_else(invalid)
+        valid.map(Self).ok_or_else(|| DomainError::InvalidPriority { given: number.to_string() })
     }
 }
 

@@ -22,13 +22,12 @@ pub struct NamedLink {
 
 /// Returns the label of a name. A name that is no label becomes one in lower case, with hyphens for spaces.
 pub(crate) fn label_of(name: &str) -> Option<Label> {
-    let changed = || {
+    name.parse().ok().or_else(|| {
         let words = name.to_lowercase();
         let words: Vec<_> = words.split_whitespace().collect();
         // As in `type: bug`.
         words.join("-").replace(":-", ":").parse().ok()
-    };
-    name.parse().ok().or_else(changed)
+    })
 }
 
 /// Returns the labels of names, ascending and not more than an issue can have.

@@ -192,8 +192,7 @@ static FIELDS: LazyLock<HashMap<String, (Field, usize)>> = LazyLock::new(|| {
 
 /// Normalizes a name: lower case, without separators between words and without GitLab's note on the time zone.
 fn plain(name: &str) -> String {
-    let is_separator = |character: char| matches!(character, ' ' | '_' | '-');
-    let plain = name.to_lowercase().replace(is_separator, "");
+    let plain = name.to_lowercase().replace([' ', '_', '-'], "");
     plain.strip_suffix("(utc)").map_or(plain.clone(), str::to_owned)
 }
 

@@ -526,8 +526,7 @@ impl ServerHandler for McpServer {
                 session.subscriptions().add(uri, resource)
             } else {
                 // Before the response, so that no change after it is missed.
-                let notify = || self.begin_to_notify(context.peer.clone());
-                self.notifier.get_or_init(notify).await;
+                self.notifier.get_or_init(|| self.begin_to_notify(context.peer.clone())).await;
                 self.subscriptions.add(uri, resource)
             };
             added.map_err(|reason| ErrorData::invalid_params(reason, None))

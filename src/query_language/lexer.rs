@@ -144,8 +144,7 @@ impl<'a> Lexer<'a> {
 /// Returns true if a saved query can have a name: 1 to 40 characters of `a-z`, `0-9`, `-` and `_`, beginning with a
 /// letter.
 pub fn is_saved_name(name: &str) -> bool {
-    let is_allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
     name.len() <= 40
         && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.bytes().all(is_allowed)
+        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
 }

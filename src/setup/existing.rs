@@ -230,8 +230,7 @@ fn invalid(
         );
         return differs(found, expected);
     }
-    let member = |name: &&str| value.get(*name).is_some();
-    let named = ["url", "httpUrl", "serverUrl"].into_iter().find(member);
+    let named = ["url", "httpUrl", "serverUrl"].into_iter().find(|name| value.get(*name).is_some());
     if let Some(named) = named.filter(|named| !wanted.contains_key(*named) && kind.is_none()) {
         let own = ["url", "httpUrl"].into_iter().find(|name| wanted.contains_key(*name));
         return differs(format!("{named:?}"), format!("{:?}", own.unwrap_or("url")));

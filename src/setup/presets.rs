@@ -50,8 +50,7 @@ impl Preset {
 
     /// The preset of a project, or else the default.
     pub fn of_project(root: &Path) -> Self {
-        let default = || Self::all().next().expect("there are presets");
-        Self::detect(root).unwrap_or_else(default)
+        Self::detect(root).unwrap_or_else(|| Self::all().next().expect("there are presets"))
     }
 
     /// The preset of a project, by the section that it has.

@@ -85,8 +85,7 @@ pub(super) async fn messages(
 ) -> Result<Vec<PromptMessage>, ErrorData> {
     let role = ROLES.into_iter().find(|role| role.name == name).expect("every prompt is known");
     let classification = given.classification()?;
-    let parse = |name: &str| AgentName::try_from(name.to_owned());
-    let agent = given.text(AGENT).map(parse).transpose();
+    let agent = given.text(AGENT).map(|name| AgentName::try_from(name.to_owned())).transpose();
     let agent = agent.map_err(|bad| refused(hints::for_refusal(&bad, &hints::TOOLS)))?;
     let mut tasks = Vec::new();
     if let Some(agent) = agent.as_ref().filter(|agent| agent.as_str() != role.name) {

@@ -310,8 +310,7 @@ impl ReplyOptions {
             text => {
                 let max_tokens = max_tokens.saturating_sub(budget::tokens(&members));
                 let text = text.filter(|text| budget::fits(text, max_tokens));
-                let page = || IssuePages::new(issue, max_tokens, &list_tool).page(*skip);
-                text.unwrap_or_else(page)
+                text.unwrap_or_else(|| IssuePages::new(issue, max_tokens, &list_tool).page(*skip))
             }
         };
         Ok(joined(text, &members))

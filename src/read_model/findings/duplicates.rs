@@ -127,8 +127,7 @@ impl Search<'_> {
         }
         self.titles_left -= 1;
         for index in [older, newer] {
-            let title = || normalized(&self.open[index].1.title);
-            self.titles.entry(index).or_insert_with(title);
+            self.titles.entry(index).or_insert_with(|| normalized(&self.open[index].1.title));
         }
         similarity(&self.titles[&older], &self.titles[&newer]) >= SIMILAR_TITLES
     }

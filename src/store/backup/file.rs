@@ -97,8 +97,7 @@ impl SaveOptions {
         })?;
         fs.sync_directory(directory_of(&target)).map_err(failed)?;
         remove_stale(fs, directory_of(&target));
-        let lost = || failed(io::Error::other("nothing was written"));
-        let about = about.ok_or_else(lost)?;
+        let about = about.ok_or_else(|| failed(io::Error::other("nothing was written")))?;
         Ok(Saved { path: self.path.clone(), length_bytes, about })
     }
 }

@@ -240,8 +240,7 @@ async fn named(
     }
     let statement = NAMED.replace("{s}", schema);
     let rows = client.query_typed(&statement, &[(&names, Type::TEXT_ARRAY)]).await?;
-    let read = |row: &Row| Ok(Named { id: row.try_get(0)?, external: row.try_get(1)? });
-    rows.iter().map(read).collect()
+    rows.iter().map(|row| Ok(Named { id: row.try_get(0)?, external: row.try_get(1)? })).collect()
 }
 
 /// Returns one page of a query, if its texts name some issues.

@@ -111,8 +111,7 @@ pub(super) async fn subset(database: &Database, subset: &Subset) -> Result<State
     let found = match subset {
         Subset::Around(ids) => {
             // The ids that cannot be told apart by their first digits are asked for, too.
-            let range = |id: &IssueId| bounds(&begun(*id));
-            let (low, high): (Vec<_>, Vec<_>) = ids.iter().map(range).unzip();
+            let (low, high): (Vec<_>, Vec<_>) = ids.iter().map(|id| bounds(&begun(*id))).unzip();
             let params: [Param<'_>; 2] = [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY)];
             connection.query_typed(&sql.around, &params).await
         }

@@ -253,8 +253,7 @@ impl Changes {
 
     /// Returns the first sequence number and its nonce, by which the transaction can be found later.
     pub fn mark(&self) -> Option<(i64, i64)> {
-        let first = || Some((*self.events.seq.first()?, *self.events.nonce.first()?));
-        self.written.or_else(first)
+        self.written.or_else(|| Some((*self.events.seq.first()?, *self.events.nonce.first()?)))
     }
 
     /// Returns a change set whose rows are written already, so that only the COMMIT is left.
