@@ -103,7 +103,8 @@ fn write_all<T, O: io::Write>(
     write: impl Fn(T, &mut O) -> io::Result<()>,
 ) -> io::Result<()> {
     out.write_all(b"{\n  \"issues\": [")?;
-    let (mut separator, mut end): (&[u8], &[u8]) = (b"\n    ", b"]");
+    let mut separator: &[u8] = b"\n    ";
+    let mut end: &[u8] = b"]";
     for issue in issues {
         out.write_all(separator)?;
         write(issue?, out)?;

@@ -92,7 +92,8 @@ async fn gone_for(
         let mut gone = HashMap::new();
         let mut noticed = Vec::new();
         for row in &rows {
-            let (name, micros): (&str, Option<i64>) = (row.try_get(0)?, row.try_get(1)?);
+            let name: &str = row.try_get(0)?;
+            let micros: Option<i64> = row.try_get(1)?;
             let is_noticed: bool = row.try_get(2)?;
             if is_noticed {
                 noticed.push(name);

@@ -189,7 +189,8 @@ pub(super) async fn count_matches(
     let rows = client.query_typed(&statement, &params(selection.params())).await?;
     let mut found = [0; Status::ALL.len()];
     for row in rows {
-        let (status, count): (i16, i64) = (row.try_get(0)?, row.try_get(1)?);
+        let status: i16 = row.try_get(0)?;
+        let count: i64 = row.try_get(1)?;
         if let Some(slot) = usize::try_from(status).ok().and_then(|at| found.get_mut(at)) {
             *slot = usize::try_from(count).unwrap_or_default();
         }

@@ -220,6 +220,7 @@ async fn try_number(database: &Database) -> Result<Option<(EventPosition, i64)>,
 /// Reads a row with number and nonce.
 pub(super) fn position(row: Option<&Row>) -> Result<EventPosition, Failure> {
     let Some(row) = row else { return Ok(EventPosition::default()) };
-    let (number, nonce): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    let number: i64 = row.try_get(0)?;
+    let nonce: i64 = row.try_get(1)?;
     Ok(EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() })
 }

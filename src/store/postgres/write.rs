@@ -268,8 +268,8 @@ impl Changes {
         sql: &Statements,
         ends: bool,
     ) -> Result<(), Failure> {
-        let (direct, blockers): (Vec<Uuid>, Vec<Uuid>) =
-            (self.waiting.0.iter().copied().collect(), self.waiting.1.iter().copied().collect());
+        let direct: Vec<Uuid> = self.waiting.0.iter().copied().collect();
+        let blockers: Vec<Uuid> = self.waiting.1.iter().copied().collect();
         let waiting = [(&direct as _, Type::UUID_ARRAY), (&blockers as _, Type::UUID_ARRAY)];
         let added = self.added.params();
         let search = self.search.params();

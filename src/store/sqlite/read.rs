@@ -199,7 +199,8 @@ pub(super) fn slots(connection: &Connection) -> Result<[usize; SLOTS], Failure> 
     let mut statement = connection.prepare_cached("SELECT slot, issues FROM counts")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let (slot, count): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let slot: i64 = row.get(0)?;
+        let count: i64 = row.get(1)?;
         if let Some(slot) = usize::try_from(slot).ok().and_then(|slot| slots.get_mut(slot)) {
             *slot = usize::try_from(count).unwrap_or_default();
         }
@@ -233,7 +234,8 @@ pub(super) fn events(connection: &Connection, after: u64, limit: usize) -> Resul
 }
 
 fn event(row: &Row<'_>) -> Result<NumberedEvent, Failure> {
-    let (number, nonce): (i64, i64) = (row.get(0)?, row.get(1)?);
+    let number: i64 = row.get(0)?;
+    let nonce: i64 = row.get(1)?;
     let position = EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() };
     let body = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
     if checksum(body) != row.get::<_, i64>(3)? {
