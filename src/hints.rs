@@ -27,7 +27,6 @@ pub struct OperationNames {
     force_undo: &'static str,
 }
 
-/// The names of the tools.
 pub const TOOLS: OperationNames = OperationNames {
     list: "list_issues",
     add: "add_issue",
@@ -43,7 +42,6 @@ pub const TOOLS: OperationNames = OperationNames {
     force_undo: "leave it to that agent; a person can undo it with `ait undo --force`",
 };
 
-/// The names of the commands.
 pub const COMMANDS: OperationNames = OperationNames {
     list: "ait list",
     add: "ait add",

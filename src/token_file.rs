@@ -23,7 +23,6 @@ pub enum TokenFileError {
     /// The file does not exist.
     #[error("{} does not exist: create it, for example with `openssl rand -hex 32 > {}`", .0.display(), .0.display())]
     Missing(PathBuf),
-    /// It is a directory.
     #[error("{} is a directory: name the token file in it", .0.display())]
     Directory(PathBuf),
     /// It is a pipe or a device.
@@ -32,7 +31,6 @@ pub enum TokenFileError {
     /// It cannot be read.
     #[error("{} cannot be read: {reason}", .path.display())]
     Unreadable {
-        /// Its path.
         path: PathBuf,
         /// The error of the operating system.
         reason: String,
@@ -43,7 +41,6 @@ pub enum TokenFileError {
     /// Its text is invalid.
     #[error("{}: {bad}", .path.display())]
     Bad {
-        /// Its path.
         path: PathBuf,
         /// The error.
         bad: BadToken,

@@ -38,7 +38,6 @@ pub struct TriageReport<'a> {
 /// A finding with its next step.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReportedFinding<'a> {
-    /// The finding.
     #[serde(flatten)]
     pub finding: &'a Finding,
     /// What to do about it.

@@ -134,10 +134,6 @@ impl ProcessContext {
     }
 
     /// Serves HTTP as soon as a port is available; `None` if the process ends before that.
-    ///
-    /// # Errors
-    ///
-    /// No port can be bound.
     pub async fn serve(
         self,
         app: &App,

@@ -304,10 +304,6 @@ fn tokens(file: Option<&Sourced<FilePath>>, token: Option<&Sourced<Secret>>) -> 
 }
 
 /// Runs one command on the store, and publishes `issues.json` as far as time allows.
-///
-/// # Errors
-///
-/// The command failed.
 pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli::ExitStatus> {
     let options = match command {
         QueueCommand::Import(_) => StoreOptions::for_many_changes(),
@@ -335,10 +331,6 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
 }
 
 /// Shows the state of the store and its live processes.
-///
-/// # Errors
-///
-/// The store cannot be read.
 pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::ExitStatus> {
     let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, StoreOptions::for_cli());
     let file = http_server::file_of(maintenance.as_ref(), config).await;
@@ -359,10 +351,6 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
 }
 
 /// Opens the web UI of the store in the browser.
-///
-/// # Errors
-///
-/// No process serves it.
 pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::ExitStatus> {
     let opened = OpenStore::new(config, StoreOptions::for_cli());
     let issue = match &command.id {

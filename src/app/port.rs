@@ -158,10 +158,6 @@ impl Ports {
     }
 
     /// Binds a port if it is free and not pinned by another project.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`bind_port`](Self::bind_port).
     pub async fn take(&self, port: u16) -> io::Result<Option<Listeners>> {
         if self.pinned_elsewhere(port).await.is_some() { Ok(None) } else { self.bind(port).await }
     }

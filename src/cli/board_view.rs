@@ -58,10 +58,6 @@ pub(super) struct Column {
 
 impl Board {
     /// Reads at most so many cards for each column.
-    ///
-    /// # Errors
-    ///
-    /// The issues cannot be read.
     pub async fn read(
         tracker: &Tracker,
         gone: &BTreeSet<IssueId>,

@@ -22,10 +22,6 @@ const IN_TERMINAL: [&str; 6] = ["lynx", "links", "links2", "elinks", "w3m", "www
 
 /// Opens a URL with the first program of `$BROWSER` that starts, or else in the default browser. Does not wait for a
 /// browser with a window.
-///
-/// # Errors
-///
-/// No program starts.
 pub(super) fn open(url: &str) -> io::Result<()> {
     let configured = env::var("BROWSER").unwrap_or_default();
     let commands = configured.split(':').chain(OPENERS.iter().copied());

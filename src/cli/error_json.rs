@@ -32,19 +32,11 @@ pub fn wants_json(arguments: impl IntoIterator<Item = OsString>) -> bool {
 
 /// Prints the error of a command. Prints nothing if the command has already written to stdout. Returns true if stderr
 /// does not have to say it, too, because it goes to the same place.
-///
-/// # Errors
-///
-/// stdout cannot be written.
 pub fn print_error(error: &anyhow::Error) -> anyhow::Result<bool> {
     print(&render_error(error), details(error))
 }
 
 /// Prints an error of the command line itself, as clap formats it. Returns the same as [`print_error`].
-///
-/// # Errors
-///
-/// stdout cannot be written.
 pub fn print_usage_error(error: &clap::Error) -> anyhow::Result<bool> {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();

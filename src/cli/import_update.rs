@@ -37,10 +37,6 @@ struct Search {
 }
 
 /// Returns the base of each update. There is none if the log no longer has it.
-///
-/// # Errors
-///
-/// Those of reading the log.
 pub(super) async fn bases(
     updates: &[Update],
     tracker: &Tracker,

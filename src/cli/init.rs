@@ -177,10 +177,6 @@ impl Arguments {
 }
 
 /// Writes the store of the project into `ait.toml`, and nothing else.
-///
-/// # Errors
-///
-/// The file cannot be read, edited or written.
 pub fn set_store(
     arguments: &Arguments,
     project: &Project,

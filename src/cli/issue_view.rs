@@ -87,10 +87,8 @@ impl LinkedIssue {
 /// The issues that have links to an issue and decide about the order of work.
 #[derive(Debug, Serialize)]
 pub(super) struct Dependents {
-    /// Its parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<LinkedIssue>,
-    /// The issues that it blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     blocks: Vec<LinkedIssue>,
 }

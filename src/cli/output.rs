@@ -95,10 +95,6 @@ impl Output {
     }
 
     /// Returns what is written to such an output.
-    ///
-    /// # Errors
-    ///
-    /// Those of `write`.
     pub fn captured(mut self, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<String> {
         let text = Rc::new(RefCell::new(Vec::new()));
         self.out = BufWriter::new(Box::new(Captured(Rc::clone(&text))));
@@ -140,20 +136,12 @@ impl Output {
     }
 
     /// Writes a line.
-    ///
-    /// # Errors
-    ///
-    /// stdout cannot be written.
     pub fn line(&mut self, line: impl Display) -> Result<()> {
         Ok(writeln!(self, "{line}")?)
     }
 
     /// Writes a value as JSON: indented on a terminal, else on one line. An object of a damaged store begins with what
     /// is damaged.
-    ///
-    /// # Errors
-    ///
-    /// stdout cannot be written.
     pub fn json(&mut self, value: &impl Serialize) -> Result<()> {
         match said_damage() {
             Some(damaged) => match serde_json::to_value(value)? {
@@ -174,20 +162,12 @@ impl Output {
     }
 
     /// Writes a value as JSON on one line, even on a terminal: one record of many.
-    ///
-    /// # Errors
-    ///
-    /// stdout cannot be written.
     pub fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
         serde_json::to_writer(&mut *self, value)?;
         Ok(self.write_all(b"\n")?)
     }
 
     /// Flushes the output.
-    ///
-    /// # Errors
-    ///
-    /// stdout cannot be written.
     pub fn flush(&mut self) -> Result<()> {
         Ok(self.out.flush()?)
     }

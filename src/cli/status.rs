@@ -143,10 +143,6 @@ pub struct ShownStore<'a> {
 /// Prints the status.
 ///
 /// If the store cannot be read, prints the error and the processes.
-///
-/// # Errors
-///
-/// stdout cannot be written.
 pub async fn run(
     arguments: &Arguments,
     tracker: &Tracker,

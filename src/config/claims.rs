@@ -81,7 +81,6 @@ impl ClaimConfig {
         })
     }
 
-    /// Returns the settings.
     pub fn settings(&self) -> ClaimSettings {
         fn of<T: Copy>(chosen: Option<&Sourced<T>>) -> Option<T> {
             chosen.map(|chosen| chosen.value)

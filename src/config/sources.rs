@@ -27,7 +27,6 @@ pub enum Source {
     Variable(&'static str),
     /// A line of `ait.toml`, counted from 1.
     File(usize),
-    /// The default.
     Default,
 }
 
@@ -45,9 +44,7 @@ impl fmt::Display for Source {
 /// A value with its source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sourced<T> {
-    /// The value.
     pub value: T,
-    /// The source.
     pub source: Source,
 }
 
@@ -67,7 +64,6 @@ pub enum ConfigError {
     UnknownKey {
         /// The file and the line.
         place: String,
-        /// The key.
         key: String,
         /// The known keys.
         known: String,
@@ -113,7 +109,6 @@ struct Given {
 
 /// Chooses settings where an invalid one may be passed over.
 pub(super) struct Chooser<'a, E> {
-    /// The sources.
     pub sources: &'a Sources<'a>,
     /// Gets the name of each invalid setting, and decides whether to go on with its default.
     pub invalid: &'a mut dyn FnMut(&str, ConfigError) -> Result<(), E>,

@@ -104,7 +104,6 @@ pub enum Repair {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// The check.
     pub check: Check,
     /// The result.
     pub verdict: Verdict,

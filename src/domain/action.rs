@@ -17,7 +17,6 @@ pub enum ActionKind {
     Filed,
     /// Claimed it for work.
     Claimed,
-    /// Completed it.
     Completed,
     /// Claimed it for review.
     ReviewStarted,
@@ -31,7 +30,6 @@ pub enum ActionKind {
     Reopened,
     /// Lost the claim, because the answer never reached the agent or the claim was abandoned.
     Lapsed,
-    /// Commented on it.
     Commented,
     /// Changed texts, attributes or links.
     Changed,

@@ -148,7 +148,6 @@ impl LinkKind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// The kind.
     pub kind: LinkKind,
     /// The other issue.
     pub to: IssueId,
@@ -165,7 +164,6 @@ impl Link {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parked {
-    /// The reason.
     pub reason: String,
     /// The time from which on it is parked.
     pub since: Timestamp,
@@ -315,7 +313,6 @@ impl AttributeValues {
         self.links.iter().filter(move |link| link.kind == kind).map(|link| link.to)
     }
 
-    /// Returns the parent.
     pub fn parent(&self) -> Option<IssueId> {
         self.linked(LinkKind::Parent).next()
     }

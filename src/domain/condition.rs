@@ -71,7 +71,6 @@ pub enum Condition {
     Text(String),
     /// At least so many of these lower-case texts occur in it.
     SomeTexts {
-        /// The texts.
         texts: Vec<String>,
         /// How many of them have to occur.
         at_least: usize,
@@ -86,9 +85,7 @@ impl Default for Condition {
 
 /// An issue as a condition sees it. Each form in which issues are kept implements it.
 pub trait Subject {
-    /// Returns the id.
     fn id(&self) -> IssueId;
-    /// Returns the status.
     fn status(&self) -> Status;
     /// Returns the kind of work.
     fn classification(&self) -> Classification;
@@ -98,7 +95,6 @@ pub trait Subject {
     fn modified_at(&self) -> Timestamp;
     /// Returns the time of the last substantive change; see [`Issue::active_at`].
     fn active_at(&self) -> Timestamp;
-    /// Returns the attributes.
     fn attributes(&self) -> &Attributes;
     /// Returns who holds it.
     fn holder(&self) -> Option<&str>;

@@ -69,7 +69,6 @@ impl ErrorCode {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorDetails {
-    /// The code.
     pub code: ErrorCode,
     /// Whether the caller can go on by itself.
     pub recoverable: bool,

@@ -24,9 +24,7 @@ pub struct IssueChange {
     pub classification: Option<Classification>,
     /// The new priority; `Some(None)` removes it.
     pub priority: Option<Option<Priority>>,
-    /// Labels to add.
     pub labels_add: Vec<Label>,
-    /// Labels to remove.
     pub labels_remove: Vec<Label>,
     /// The new assignee; `Some(None)` removes it.
     pub assignee: Option<Option<AgentName>>,
@@ -36,7 +34,6 @@ pub struct IssueChange {
     pub blocked_by: Option<Vec<IssueRef>>,
     /// Links to add. A new parent replaces the old one.
     pub links_add: Vec<(LinkKind, IssueRef)>,
-    /// Links to remove.
     pub links_remove: Vec<(LinkKind, IssueRef)>,
     /// Parks the issue for a reason, perhaps until a time; `Some(None)` unparks it.
     pub parked: Option<Option<(CommentText, Option<Timestamp>)>>,
@@ -104,10 +101,6 @@ impl IssueChange {
     }
 
     /// Returns the attributes of a new issue.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`decide`](Self::decide) on labels and links.
     pub fn attributes_of_new(
         &self,
         id: IssueId,

@@ -8,7 +8,6 @@ use super::{DomainError, Issue, IssueId, IssueRef, Link, LinkKind};
 
 /// The issues among which links are made.
 pub trait IssueGraph {
-    /// Returns an issue.
     fn issue(&self, id: IssueId) -> Option<Arc<Issue>>;
 
     /// Returns the issues that have a link of this kind to an issue, ascending.
@@ -44,10 +43,6 @@ pub fn check(
 }
 
 /// Checks the links of an issue that comes from a file and is new.
-///
-/// # Errors
-///
-/// Those of [`check`].
 pub fn check_new(issue: &Issue, graph: &dyn IssueGraph) -> Result<(), DomainError> {
     let links = &*issue.attributes.links;
     if issue.status.has_ended() {

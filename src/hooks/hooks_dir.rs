@@ -31,10 +31,6 @@ pub enum Blocker {
 
 impl HooksDir {
     /// Finds the directory. Linked worktrees share that of their repository.
-    ///
-    /// # Errors
-    ///
-    /// There is no repository, or git fails.
     pub async fn find(git: &Git) -> Result<Self> {
         // git reads a relative path from the root of the worktree.
         let root = git.try_output(&["rev-parse", "--show-toplevel"]).await?.map(PathBuf::from);

@@ -52,10 +52,8 @@ pub enum HookState {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookStatus {
-    /// The hook.
     #[serde(rename = "name")]
     pub hook: Hook,
-    /// Its state.
     pub state: HookState,
     /// Its file.
     #[serde(rename = "file")]
@@ -101,10 +99,6 @@ pub struct HookChange {
 }
 
 /// Examines the hooks. `command` starts the tracker.
-///
-/// # Errors
-///
-/// A hook cannot be read.
 pub fn status_of_hooks(directory: &HooksDir, command: &str) -> Result<Vec<HookStatus>> {
     let status = |hook: Hook| {
         let mut path = directory.path.join(hook.as_str());
@@ -219,10 +213,6 @@ impl ChangeReport {
     }
 
     /// Makes the changes, until one fails.
-    ///
-    /// # Errors
-    ///
-    /// A file cannot be changed.
     pub fn apply(&mut self) -> Result<()> {
         for (done, change) in self.changes.iter().enumerate() {
             let path = change.path.display();

@@ -98,10 +98,6 @@ pub struct HookTexts {
 
 impl HookTexts {
     /// Reads what the texts say. Without an agent they say nothing about claims.
-    ///
-    /// # Errors
-    ///
-    /// The store fails.
     pub async fn read(tracker: &Tracker, agent: Option<&AgentName>) -> Result<Self, StoreError> {
         let held = held(tracker, agent).await?;
         let damage = tracker.damage().await.map(|damage| hints::for_damage(&damage, &hints::TOOLS));
@@ -147,10 +143,6 @@ impl HookTexts {
 }
 
 /// Ends the claims of an agent whose session ends.
-///
-/// # Errors
-///
-/// The store fails.
 pub async fn end_session(
     tracker: &Tracker,
     agent: Option<&AgentName>,
@@ -166,10 +158,6 @@ pub async fn end_session(
 
 /// Ends the claims that a subagent still holds when it stops. One that may be kept from stopping is reminded of them
 /// instead.
-///
-/// # Errors
-///
-/// The store fails.
 pub async fn end_subagent(
     tracker: &Tracker,
     claims: Vec<ToldClaim>,

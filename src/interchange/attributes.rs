@@ -10,7 +10,6 @@ use crate::domain::{AgentName, IssueId, Label, LinkKind};
 /// A link to an issue that a file names by its id in another program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamedLink {
-    /// The kind.
     pub kind: LinkKind,
     /// The link as the file has it, for messages.
     pub shown: String,

@@ -70,10 +70,6 @@ struct UnknownColumns<'a> {
 }
 
 /// Writes issues.
-///
-/// # Errors
-///
-/// Returns the errors of `out`.
 pub fn write(
     issues: &[Arc<Issue>],
     out: &mut impl io::Write,

@@ -21,13 +21,10 @@ pub(super) const EXTRA: &str = "extra";
 pub enum Field {
     /// The id, here or in another program.
     Id,
-    /// The title.
     Title,
-    /// The description.
     Description,
     /// The kind of work.
     Classification,
-    /// The status.
     Status,
     /// The category of the status in the other program, which tells what a status of its own means.
     StatusCategory,
@@ -55,7 +52,6 @@ pub enum Field {
     Author,
     /// The history, as `ait export` writes it.
     History,
-    /// The comments.
     Comments,
     /// The number of the issue within its project.
     Number,

@@ -174,10 +174,6 @@ fn described(whole: &RawValue) -> String {
 }
 
 /// Writes issues in the format of `issues.json`.
-///
-/// # Errors
-///
-/// Returns the errors of `out`.
 pub fn write(
     issues: &[Arc<Issue>],
     out: &mut impl io::Write,

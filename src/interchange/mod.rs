@@ -51,7 +51,6 @@ string_enum! {
     pub enum FileFormat {
         /// One JSON document.
         Json = "json",
-        /// JSON Lines.
         JsonLines = "jsonl",
         /// Comma-separated values. Semicolons and tabs are also accepted on reading.
         Csv = "csv",
@@ -116,7 +115,6 @@ pub struct FileEntry {
     pub line: usize,
     /// The position in the array, counted from 1, if several entries begin on one line.
     pub item: Option<usize>,
-    /// The content.
     pub content: Content,
 }
 
@@ -159,7 +157,6 @@ pub struct Blamed {
 /// An issue from a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ImportDraft {
-    /// The issue.
     pub issue: ImportedIssue,
     /// The names of the attributes that the file does not state and that were given defaults.
     pub unstated: Vec<&'static str>,
@@ -275,7 +272,6 @@ pub enum Unreadable {
     /// A JSON document has no list at a path.
     #[error("the document has no list `{path}`; it has {found}")]
     NoList {
-        /// The path.
         path: String,
         /// What it has.
         found: String,
@@ -313,10 +309,6 @@ pub fn read(
 }
 
 /// Writes issues, and calls `written` after each.
-///
-/// # Errors
-///
-/// Returns the errors of `out`.
 pub fn write(
     issues: &[Arc<Issue>],
     form: FileFormat,

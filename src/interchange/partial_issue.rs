@@ -34,7 +34,6 @@ const OUR_KEYS: [&str; 9] = [
     "comments",
 ];
 
-/// The fields that are links.
 const LINK_FIELDS: [(Field, LinkKind); 2] =
     [(Field::Parent, LinkKind::Parent), (Field::BlockedBy, LinkKind::BlockedBy)];
 

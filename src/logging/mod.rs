@@ -66,7 +66,6 @@ string_enum! {
 /// The configuration of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogOptions {
-    /// The profile.
     pub profile: LogProfile,
     /// The filter, in the syntax of `RUST_LOG`; `None` or empty for the default.
     pub filter: Option<String>,
@@ -176,10 +175,6 @@ impl Log {
 
     /// Reopens the log file on each SIGHUP, for log rotation. Does nothing if the log is not a file. Must be called
     /// within a Tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// The signal handler cannot be installed.
     pub fn reopen_on_hangup(&self) -> io::Result<()> {
         if self.is_file {
             let mut hangups = hangups()?;

@@ -17,7 +17,6 @@ pub struct McpOptions {
     pub tool_prefix: ToolPrefix,
     /// The form of replies.
     pub format: ReplyFormat,
-    /// The budget of a reply.
     pub max_reply_tokens: ReplyBudget,
     /// The queries that have names.
     pub queries: Arc<SavedQueries>,

@@ -21,7 +21,6 @@ pub fn tracker(then: impl Fn(bool) + Send + Sync + 'static) -> Tracker {
     Tracker::new(Arc::new(TestStore::new(then)))
 }
 
-/// Files an issue.
 pub async fn file_issue(tracker: &Tracker) -> Arc<Issue> {
     let title = "t".try_into().unwrap();
     let description = "".try_into().unwrap();

@@ -20,10 +20,6 @@ pub struct NoMatch {
 
 impl NoMatch {
     /// Finds out why no issue matches `parsed` within `base`. `list` returns a page of the issues that match a query.
-    ///
-    /// # Errors
-    ///
-    /// Those of `list`.
     pub async fn explain<E, F: Future<Output = Result<Page, E>>>(
         parsed: &ParsedQuery,
         base: &Query,

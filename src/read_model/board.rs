@@ -10,7 +10,6 @@ use crate::domain::{Status, Timestamp};
 /// A column of the board.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
-    /// The status.
     pub status: Status,
     /// The number of issues in this status.
     pub total: usize,

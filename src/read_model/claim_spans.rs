@@ -11,7 +11,6 @@ use crate::domain::{ActionKind, Timestamp};
 /// A claim, for work or for review.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClaimSpan {
-    /// The agent.
     pub agent: Name,
     /// The position of the issue.
     pub position: usize,

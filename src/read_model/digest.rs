@@ -68,7 +68,6 @@ pub struct Row {
     pub id: String,
     /// The beginning of the title.
     pub title: String,
-    /// The status.
     pub status: Status,
     /// The agent that holds it, ended it, or asked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +77,6 @@ pub struct Row {
     /// How often it came back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub returns: Option<usize>,
-    /// The question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
 }

@@ -70,20 +70,16 @@ pub enum ClientHookState {
 /// A hook with its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct ClientHook {
-    /// The event.
     pub hook: SessionEvent,
-    /// The state.
     pub state: ClientHookState,
 }
 
 /// The hooks of a client.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ClientHooks {
-    /// The client.
     pub client: HookClient,
     /// The file with the hooks.
     pub file: String,
-    /// The hooks.
     pub hooks: Vec<ClientHook>,
 }
 
@@ -140,10 +136,6 @@ pub fn clients_with_hooks(
 }
 
 /// Plans to install the hooks of a client. What else is in the file stays.
-///
-/// # Errors
-///
-/// The file cannot be read or edited.
 pub fn install_client_hooks(
     client: HookClient,
     root: &Path,
@@ -178,10 +170,6 @@ pub(super) fn stage(
 }
 
 /// Plans to remove the hooks of a client. A file that holds nothing else is deleted.
-///
-/// # Errors
-///
-/// The file cannot be read or edited.
 pub fn remove_client_hooks(
     client: HookClient,
     root: &Path,

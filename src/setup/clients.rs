@@ -20,12 +20,7 @@ use super::session_hooks::{HookForm, Hooks, SessionEvent};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Connection {
     /// It starts the tracker.
-    Command {
-        /// The program.
-        program: String,
-        /// Its arguments.
-        arguments: Vec<String>,
-    },
+    Command { program: String, arguments: Vec<String> },
     /// It connects to this URL.
     Url(String),
 }
@@ -35,7 +30,6 @@ pub enum Connection {
 pub enum Format {
     /// JSON, of the dialect that the client parses.
     Json(Dialect),
-    /// TOML.
     Toml,
 }
 
@@ -53,7 +47,6 @@ pub enum ConfigLocation {
 pub struct Agents {
     /// The directory in the project.
     pub directory: &'static str,
-    /// The form.
     pub form: Form,
     /// Whether it reads the agents of Claude Code, too.
     pub reads_claude: bool,
@@ -64,8 +57,7 @@ pub struct Agents {
 pub struct HookClient {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Its hooks.
-    pub hooks: Hooks,
+    pub hooks: &'static Hooks,
 }
 
 impl HookClient {
@@ -115,7 +107,6 @@ pub struct Client {
     pub of_user: fn(&HostEnv) -> Option<PathBuf>,
     /// The path of the object with the servers: the first of these that exists, else the last.
     pub servers: &'static [&'static [&'static str]],
-    /// The entry of a server.
     pub entry: fn(&Connection) -> ServerEntry,
     /// Whether it connects to URLs.
     pub takes_url: bool,
@@ -139,7 +130,6 @@ pub struct Client {
     marks: &'static [&'static str],
     /// The files in the user's home that show that it is used.
     home_marks: &'static [&'static str],
-    /// Its programs.
     programs: &'static [&'static str],
 }
 
@@ -475,7 +465,6 @@ pub const OPENCODE: Client = Client {
     programs: &["opencode"],
 };
 
-/// Every client.
 pub const CLIENTS: [Client; 8] =
     [CLAUDE_CODE, CURSOR, VSCODE, CODEX, CLAUDE_DESKTOP, GEMINI, ZED, OPENCODE];
 

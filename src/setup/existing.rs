@@ -33,9 +33,7 @@ pub struct ClientEntry {
 pub enum Transport {
     /// It starts the tracker.
     Stdio {
-        /// The program.
         program: String,
-        /// Its arguments.
         arguments: Vec<String>,
         /// The working directory, if the entry names one.
         directory: Option<String>,
@@ -59,7 +57,6 @@ pub enum InvalidEntry {
     Transport {
         /// What it has.
         found: String,
-        /// The client.
         client: &'static str,
         /// What the client needs.
         expected: String,

@@ -73,7 +73,6 @@ pub struct Project {
     pub env: HostEnv,
     /// The command by which clients start the tracker.
     pub command: String,
-    /// The store.
     pub store: PathBuf,
     /// The URL of the database that is to be the store of the project, without its password.
     pub database: Option<String>,

@@ -17,13 +17,10 @@ use super::{PROGRAM, Plan, Project, REPAIR_SUFFIX, SERVER, WORKTREES, is_in_git}
 /// What to set up.
 #[derive(Clone, Debug)]
 pub struct SetupRequest<'a> {
-    /// The project.
     pub project: &'a Project,
-    /// The clients.
     pub clients: Vec<&'static Client>,
     /// Whether the user named the clients; otherwise they were found.
     pub is_named: bool,
-    /// The preset.
     pub preset: &'a Preset,
     /// Whether git is to track the store.
     pub track: bool,

@@ -21,7 +21,6 @@ const FILES: [(&str, &str); 3] = [
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
-    /// Its name.
     #[serde(skip)]
     pub name: &'static str,
     /// What it is for, as text that follows its name.

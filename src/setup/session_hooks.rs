@@ -6,7 +6,6 @@ use crate::string_enum::string_enum;
 string_enum! {
     /// What happens to the session of an agent.
     pub enum SessionEvent {
-        /// It starts.
         SessionStart = "session-start",
         /// The agent wants to stop.
         Stop = "stop",
@@ -16,7 +15,6 @@ string_enum! {
         SubagentFailure = "subagent-failure",
         /// The agent has ended one of its subagents.
         SubagentKill = "subagent-kill",
-        /// It ends.
         SessionEnd = "session-end",
     }
 }

@@ -161,10 +161,6 @@ impl IndexedIssues {
     }
 
     /// Returns the position of the issue that a reference names.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`find`](Self::find).
     pub fn position(&self, reference: &IssueRef) -> Result<usize, DomainError> {
         let mut matching = self.positions.range(reference.range());
         let Some((&first, &position)) = matching.next() else {
@@ -188,10 +184,6 @@ impl IndexedIssues {
     /// Inserts an issue before another one. Appends it if there is no other one, or if that one is unknown.
     ///
     /// The cost grows with the number of issues behind the insertion point.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`push`](Self::push).
     pub fn insert(
         &mut self,
         issue: Issue,

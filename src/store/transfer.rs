@@ -20,10 +20,6 @@ pub trait TransferTarget: Store {
     fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()>;
 
     /// Notes that everything was moved to another store. From then on, this one cannot be opened.
-    ///
-    /// # Errors
-    ///
-    /// The note cannot be written.
     fn say_moved<'a>(&'a self, to: &'a str) -> StoreFuture<'a, ()>;
 }
 

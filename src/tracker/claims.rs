@@ -57,10 +57,6 @@ impl Tracker {
     }
 
     /// Claims the next issue; `None` if there is none. Callers that wait go first.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn claim_next(
         &self,
         kind: ClaimKind,
@@ -79,10 +75,6 @@ impl Tracker {
     ///
     /// Callers of this process that could claim the same issue get it in the order in which they came. If
     /// [`MAX_WAITING`](super::MAX_WAITING) callers wait already, this one does not.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn wait_for_next(
         &self,
         kind: ClaimKind,
@@ -139,10 +131,6 @@ impl Tracker {
     }
 
     /// Says which claims of an agent came too late, as long as the earlier claim in another clone lasts.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::list`](crate::store::Store::list).
     pub async fn lost_claims(&self, agent: &AgentName) -> Result<Vec<String>, StoreError> {
         if !self.joins_clones {
             return Ok(Vec::new());
@@ -161,10 +149,6 @@ impl Tracker {
     }
 
     /// Returns the issue that an agent would claim next.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`](crate::store::Store::subset).
     pub async fn next_claimable(
         &self,
         kind: ClaimKind,
@@ -204,10 +188,6 @@ impl Tracker {
 
     /// Returns how many issues wait for work or review, and why an agent that found none to claim cannot claim the
     /// first of them.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::list`](crate::store::Store::list) and [`Store::subset`](crate::store::Store::subset).
     pub async fn claim_obstacles(
         &self,
         kind: ClaimKind,
@@ -235,20 +215,12 @@ impl Tracker {
     }
 
     /// Returns the issues that an agent holds.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`](crate::store::Store::subset).
     pub async fn held_by(&self, agent: &AgentName) -> Result<Vec<Arc<Issue>>, StoreError> {
         let issues = self.store.subset(Subset::HeldBy(agent.clone())).await?.issues;
         Ok(issues.held_by(agent).filter_map(|id| issues.get(id)).collect())
     }
 
     /// Lets a claim lapse that was never delivered. Does nothing if the issue has moved on since.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn lapse_claim(&self, claimed: &Issue, reason: &str) -> Result<(), StoreError> {
         match self.end_claim(claimed, None, reason).await {
             Err(StoreError::Refused(_)) => Ok(()),

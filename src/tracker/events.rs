@@ -151,10 +151,6 @@ impl<'a> LogReader<'a> {
     }
 
     /// Returns the next event; `None` at the end of the log.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Tracker::events`].
     pub async fn next(&mut self) -> Result<Option<NumberedEvent>, StoreError> {
         if self.read.is_empty() {
             if self.is_backward { self.read_backward().await? } else { self.read_forward().await? }
@@ -216,19 +212,11 @@ pub fn ends_before(event: &Event, since: Timestamp) -> bool {
 
 impl Tracker {
     /// Returns at most `limit` durable events after an event number.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::events`](crate::store::Store::events).
     pub async fn events(&self, after: u64, limit: usize) -> Result<Events, StoreError> {
         self.store.events(after, limit).await
     }
 
     /// Returns the ends of the log.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`events`](Self::events).
     pub async fn log_bounds(&self) -> Result<Bounds, StoreError> {
         let Events { newest, oldest, .. } = self.events(MAX_NUMBER, 0).await?;
         Ok(Bounds { newest, oldest })
@@ -236,10 +224,6 @@ impl Tracker {
 
     /// Returns at most `limit` events after a position that the caller has read; `None` if another log has replaced
     /// that one. Where the log no longer has the event at the position, events after it may be missing.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`events`](Self::events).
     pub async fn events_since(
         &self,
         known: EventPosition,
@@ -259,10 +243,6 @@ impl Tracker {
 
     /// Returns the issues that events after a number changed, with the number of the last of these events. The first
     /// part is `None` if the log no longer has all of them.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`events`](Self::events).
     pub async fn changed_after(
         &self,
         number: u64,

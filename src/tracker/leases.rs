@@ -55,9 +55,7 @@ impl LeaseCheck {
 /// A lease with its issue, for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeaseState {
-    /// The issue.
     pub issue: IssueId,
-    /// The lease.
     pub lease: Lease,
     /// For how long the client has been gone; `None` while it lives.
     pub gone_for: Option<Duration>,
@@ -85,11 +83,6 @@ impl Tracker {
     ///
     /// Where [`watch_leases`](Self::watch_leases) runs, its last check has named the agents with such claims, and the
     /// calls of other agents cost nothing. Claims that a check finds soon after a call are taken up by the check.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`](crate::store::Store::subset) and
-    /// [`Store::commit`](crate::store::Store::commit).
     pub async fn record_call(&self, agent: &AgentName) -> Result<(), StoreError> {
         if matches!(self.claimant, Claimant::Cli) {
             return Ok(());
@@ -111,10 +104,6 @@ impl Tracker {
     ///
     /// Unlike [`record_call`](Self::record_call), it leaves nothing to do later: the server may be killed after the
     /// answer.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`record_call`](Self::record_call).
     pub async fn resume(&self, agent: &AgentName) -> Result<(), StoreError> {
         self.record_call(agent).await?;
         self.take_up(agent).await
@@ -213,20 +202,12 @@ impl Tracker {
     }
 
     /// Returns the state of all claims that live with a client.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::leases`](crate::store::Store::leases).
     pub async fn leases(&self) -> Result<Vec<LeaseState>, StoreError> {
         Ok(self.states_of(self.store.leases().await?).await)
     }
 
     /// Returns which of these issues have a claim whose client is gone, each with the time until the claim lapses, if
     /// it does.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::leases`](crate::store::Store::leases).
     pub async fn gone_claims(&self, issues: &[Arc<Issue>]) -> Result<GoneClaims, StoreError> {
         if !issues.iter().any(|issue| issue.status.is_claimed()) {
             return Ok(GoneClaims::new());

@@ -31,7 +31,6 @@ pub enum UndoSelection {
     Numbers(EventNumbers),
     /// The events of an agent.
     By {
-        /// The agent.
         agent: AgentName,
         /// From when.
         since: Timestamp,
@@ -85,7 +84,6 @@ pub enum UndoError {
     /// The selection has no events.
     #[error("{agent} changed nothing in that time{}", .log_begins.map(|at| format!("; {at}")).unwrap_or_default())]
     NothingBy {
-        /// The agent.
         agent: AgentName,
         /// Where the log begins, if the time begins before that.
         log_begins: Option<LogBegins>,
@@ -103,7 +101,6 @@ pub enum UndoError {
 /// What undoing did to an issue, or would do.
 #[derive(Clone, Debug)]
 pub struct UndoneIssue {
-    /// The issue.
     pub id: IssueId,
     /// Its title; `None` if it is no longer there.
     pub title: Option<String>,
@@ -124,7 +121,6 @@ pub struct UndoOutcome {
     pub count: usize,
     /// Numbers that select the same events again.
     pub numbers: EventNumbers,
-    /// The issues.
     pub issues: Vec<UndoneIssue>,
     /// The numbers of the undo; `None` if nothing was changed, or if they cannot be read.
     pub events: Option<EventNumbers>,

@@ -75,10 +75,6 @@ pub struct PendingMerge<'a> {
 
 impl Repository {
     /// Finds the branch of an issue, and checks that it can be merged. `store` are the files of the store.
-    ///
-    /// # Errors
-    ///
-    /// [`NotMerged`], or git fails.
     pub async fn find_branch(&self, id: &str, store: &[&Path]) -> Result<FoundBranch<'_>> {
         let lock = self.lock()?;
         let branch = branch_of(id);
@@ -105,10 +101,6 @@ impl Repository {
     }
 
     /// Removes the worktree and the merged branch of an issue. Returns what git refuses to remove, a sentence each.
-    ///
-    /// # Errors
-    ///
-    /// git fails.
     pub async fn clean_up(&self, id: &str) -> Result<Vec<String>> {
         let branch = branch_of(id);
         for worktree in worktrees(&self.git()).await? {
@@ -174,10 +166,6 @@ impl Repository {
 
 impl PendingMerge<'_> {
     /// Merges into the files of the main worktree without a commit. Returns the merged tree.
-    ///
-    /// # Errors
-    ///
-    /// [`NotMerged`], or git fails.
     pub async fn try_out(&self) -> Result<String> {
         self.lock.write_all_at(self.tip.as_bytes(), 0)?;
         self.merge("--no-commit").await?;
@@ -185,10 +173,6 @@ impl PendingMerge<'_> {
     }
 
     /// Undoes what [`try_out`](Self::try_out) did, if it is still there.
-    ///
-    /// # Errors
-    ///
-    /// [`NotMerged`], or git fails.
     pub async fn undo(&self, tree: &str) -> Result<()> {
         let git = self.repository.git();
         let is_unchanged = self.repository.merge_head().await?.as_ref() == Some(&self.tip)
@@ -205,10 +189,6 @@ impl PendingMerge<'_> {
     }
 
     /// Merges, and returns the merge commit.
-    ///
-    /// # Errors
-    ///
-    /// [`NotMerged`], or git fails.
     pub async fn commit(&self) -> Result<String> {
         if self.repository.tip(&self.branch).await?.as_ref() != Some(&self.tip) {
             let reason = format!("{} changed during the check: review it again", self.branch);

@@ -48,9 +48,7 @@ struct Worktree {
 /// The worktree of an issue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IssueWorktree {
-    /// Its path.
     pub path: PathBuf,
-    /// Its branch.
     pub branch: String,
     /// Whether the branch is new.
     pub is_new: bool,

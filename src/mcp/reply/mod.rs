@@ -55,13 +55,11 @@ pub enum Reply {
     Issue(WholeIssue),
     /// A page of a list.
     List(List),
-    /// A report.
     Report(Value),
 }
 
 /// One whole issue.
 pub struct WholeIssue {
-    /// The issue.
     pub issue: Arc<Issue>,
     /// Where to begin, as an earlier reply says in `more`; 0 for the beginning.
     pub skip: usize,
@@ -148,7 +146,6 @@ impl List {
 
 /// An issue of a list.
 pub struct ListedIssue {
-    /// The issue.
     pub issue: Arc<Issue>,
     /// Whether the first 8 digits of its id name no other issue.
     pub is_short_id_unique: bool,
@@ -213,10 +210,6 @@ impl ReplyOptions {
     }
 
     /// Writes a reply.
-    ///
-    /// # Errors
-    ///
-    /// The issue cannot be written as JSON.
     pub fn write(&self, reply: &Reply) -> serde_json::Result<String> {
         match reply {
             Reply::Text(text) => Ok(text.clone()),

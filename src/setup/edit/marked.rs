@@ -37,10 +37,6 @@ impl SectionMarkers {
     }
 
     /// The text with a section of these lines: in the place of the present one, else at the end.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`section`](Self::section).
     pub fn set(self, text: &str, lines: &str) -> Result<String, EditError> {
         let line_end = line_end(text);
         let section = format!("{}\n{}\n{}", self.begin, lines.trim_matches('\n'), self.end);
@@ -57,10 +53,6 @@ impl SectionMarkers {
     }
 
     /// The text without the section, and without the blank line before it.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`section`](Self::section).
     pub fn unset(self, text: &str) -> Result<String, EditError> {
         let Some(Span { start, end }) = self.find(text)? else { return Ok(text.to_owned()) };
         let line_end = line_end(text);

@@ -47,10 +47,6 @@ pub struct InvalidSide {
 /// Merges two versions of `issues.json` that were made from `base`. An empty version has no issues.
 ///
 /// The merge depends on the versions alone, so that it is the same in every clone.
-///
-/// # Errors
-///
-/// A version is invalid.
 pub fn merge_files(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<MergedFile, InvalidSide> {
     let base = state_of(base, "the common ancestor:")?;
     let ours = state_of(ours, "our side:")?;

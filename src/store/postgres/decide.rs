@@ -72,10 +72,6 @@ impl Draft {
 
     /// Decides the commands of one caller, each on the state that the one before left: all of them, or none. They are
     /// all claims of any issue, or all something else.
-    ///
-    /// # Errors
-    ///
-    /// The first refusal.
     pub fn decide_all(
         &mut self,
         commands: &[Command],

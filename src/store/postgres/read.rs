@@ -188,7 +188,6 @@ fn numbered(row: &Row) -> Result<NumberedEvent, Failure> {
     Ok(NumberedEvent { position: position(Some(row))?, event: Arc::new(read_event(body)?) })
 }
 
-/// Reads an event.
 pub(super) fn read_event(body: &str) -> Result<crate::domain::Event, Failure> {
     event_format::read(body).ok_or_else(|| Failure::Newer("an event".to_owned()))
 }

@@ -72,10 +72,6 @@ impl<'a> Queue<'a> {
     }
 
     /// Returns the first failure of a read.
-    ///
-    /// # Errors
-    ///
-    /// That failure.
     pub fn check(&self) -> Result<(), Failure> {
         self.failure.borrow_mut().take().map_or(Ok(()), Err)
     }
@@ -113,10 +109,6 @@ impl<'a> Queue<'a> {
 
     /// Returns the issues that some agents could claim next, of each kind and under each policy for reviews, and those
     /// that are parked until a time.
-    ///
-    /// # Errors
-    ///
-    /// The failure of a read.
     pub fn claimable(&self, agents: &[AgentName]) -> Result<Vec<IssueId>, Failure> {
         static DUE: LazyLock<String> = LazyLock::new(|| {
             with_numbers(

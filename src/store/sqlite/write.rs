@@ -88,7 +88,6 @@ fn after(event: &Event, before: Option<&StoredRow>) -> Option<After> {
     Some(After { lease: event.lease_after(&issue, lease), issue })
 }
 
-/// Adds an event.
 pub(super) fn add_event(
     connection: &Connection,
     position: EventPosition,

@@ -122,10 +122,6 @@ pub(super) enum FormChange {
 
 impl FormChange {
     /// Parses the fields of an action on an issue.
-    ///
-    /// # Errors
-    ///
-    /// What the person should correct.
     pub fn parse(action: Action, fields: &Fields, issue: &Issue) -> Result<Self, String> {
         let other = |change| Self::Other(Box::new(change));
         // The person has confirmed whose claim it is. The comment then names that agent.
@@ -174,10 +170,6 @@ impl FormChange {
 }
 
 /// Parses the name of the person.
-///
-/// # Errors
-///
-/// What the person should correct.
 pub(super) fn agent(fields: &Fields) -> Result<AgentName, String> {
     let name = fields.get(AGENT);
     name.parse().map_err(|error| format!("{}: {error}", text::YOUR_NAME))
@@ -226,10 +218,6 @@ fn attributes(fields: &Fields, issue: &Issue) -> Result<IssueChange, String> {
 }
 
 /// Parses the fields of an issue that is to be filed.
-///
-/// # Errors
-///
-/// What the person should correct.
 pub(super) fn new_issue(id: IssueId, fields: &Fields) -> Result<NewIssue, String> {
     let classification = Classification::from_word(fields.get(KIND));
     let details = IssueChange {

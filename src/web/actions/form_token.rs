@@ -23,11 +23,9 @@ pub(in crate::web) struct FormTokens {
 /// What a form may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::web) struct Purpose<'a> {
-    /// The action.
     pub action: Action,
     /// Whether the person has confirmed it.
     pub is_confirmed: bool,
-    /// The issue.
     pub issue: IssueId,
     /// The version of the issue that the form shows.
     pub version: &'a str,

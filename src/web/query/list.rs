@@ -296,7 +296,6 @@ string_enum! {
 /// An order and its direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::web) struct Sorting {
-    /// The order.
     pub key: Order,
     /// Whether it is reversed.
     pub reversed: bool,

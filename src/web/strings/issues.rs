@@ -181,7 +181,6 @@ pub mod issue {
         format!("ait show {short_id}")
     }
 
-    /// The title of the page.
     pub fn page_title(short_id: &str, title: &str) -> String {
         format!("{title} · {short_id}")
     }
