@@ -153,7 +153,7 @@ impl Finding {
         Self { fix: Some(fix.into()), ..self }
     }
 
-    /// Sets the affected items, of which the first are listed.
+    /// Sets the affected items. A report lists the first ones.
     #[must_use]
     pub fn about(self, things: impl IntoIterator<Item = String>) -> Self {
         let mut things = things.into_iter();

@@ -106,7 +106,7 @@ async fn merge_comment(
     Ok(Some(format!("Branch {}{middle}{short}.", branch.name)))
 }
 
-/// The first commit of the target that contains a branch. A pull may bring many merges, each of which has the same
+/// Returns the first commit of the target that contains a branch. A pull may bring many merges; a merge has the same
 /// commit wherever it is pulled.
 async fn merge_commit(context: &HookContext<'_>, branch: &Branch) -> Result<String> {
     let git = &context.git;

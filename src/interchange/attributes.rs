@@ -54,8 +54,8 @@ pub(super) fn without_labels(value: Value<'_>, labels: &[Label]) -> Option<Box<R
     if rest.is_empty() { None } else { to_raw_value(&rest).ok() }
 }
 
-/// Returns the name of the first assignee, if it is that of an agent. Elsewhere a word such as `none` can stand for no
-/// assignee, and an `@` before the name; in an export of ait, everything is a name.
+/// Returns the name of the first assignee, if an agent can have that name. Other programs write `@` before names, and
+/// words such as `none` for no assignee; in an export of ait, everything is a name.
 pub(super) fn assignee_of(value: Value<'_>, is_ours: bool) -> Option<String> {
     let name = match (list(value), value) {
         (Some(list), _) => list.first().and_then(name_of),

@@ -61,9 +61,9 @@ pub enum Field {
     Extra,
 }
 
-/// The names of each field, those of other programs in lower case and without separators. If a file has several of
-/// them, the first one in this order holds the field: usually ait's own, but GitHub's `url` is that of the API, and
-/// Jira's `Parent` is a number.
+/// The names of each field. Names in other programs are in lower case and without separators. If a file has several
+/// names of a field, the first one in this order holds it: usually ait's own, but GitHub's `url` is the address in the
+/// API, and Jira's `Parent` is a number.
 const NAMES: [(Field, &[&str]); 22] = [
     (Field::Id, &ID_NAMES),
     (

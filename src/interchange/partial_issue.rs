@@ -131,11 +131,13 @@ impl<'a> PartialIssue<'a> {
             attributes,
         };
         issue.set_unknown_namesakes_aside();
-        let order = || self.number().unwrap_or_default();
         Ok(ImportDraft {
             issue: issue.try_into()?,
             unstated: unstated.map(|(name, _)| name).collect(),
-            filed: times.created.filter(|_| !self.is_ours).map(|time| (time, order())),
+            filed: times
+                .created
+                .filter(|_| !self.is_ours)
+                .map(|time| (time, self.number().unwrap_or_default())),
             lacks_id: self.lacks_id(),
             named_links: self.named_links(),
             is_blocked: found.is_parked && self.name(Field::Status).is_some_and(is_blocked),
@@ -410,9 +412,12 @@ impl<'a> PartialIssue<'a> {
             let own = self.name(Field::Number)?;
             Some(format!("{}{number}", &url[..url.len() - own.len()]))
         };
-        // GitHub names a parent by its address in the API.
-        let page = || name.replace("https://api.github.com/repos/", "https://github.com/");
-        let url = if is_number { neighbour() } else { Some(page()) };
+        let url = if is_number {
+            neighbour()
+        } else {
+            // GitHub names a parent by its address in the API.
+            Some(name.replace("https://api.github.com/repos/", "https://github.com/"))
+        };
         let by_url = url.filter(|url| url.contains("://"));
         let ids = [
             value::our_id(name),

@@ -179,11 +179,10 @@ fn transport(client: &'static Client, value: &Value) -> Result<Transport, Invali
         (Some((program, arguments)), None) => {
             let program = program.clone();
             let arguments = arguments.to_vec();
-            let text = |name: &str| value[name].as_str().map(str::to_owned);
             let (store, store_by) = store(&arguments, value);
             let connection =
                 Connection::Command { program: program.clone(), arguments: arguments.clone() };
-            let directory = text("cwd");
+            let directory = value["cwd"].as_str().map(str::to_owned);
             (Transport::Stdio { program, arguments, directory, store, store_by }, connection)
         }
         (None, Some((_, url))) => {

@@ -43,7 +43,7 @@ impl<Q: LapseQueue> UnreceivedReply<Q> {
         self.reply.take().expect("a reply is received once")
     }
 
-    /// Takes the commands that lapse the claims of which the caller never learned.
+    /// Takes the commands that let claims lapse, if the caller never learned of them.
     pub fn take_lapses(&mut self) -> Vec<Command> {
         let committed = self.reply.take().and_then(Result::ok).unwrap_or_default();
         let claims =

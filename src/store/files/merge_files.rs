@@ -1,7 +1,7 @@
 //! Merges versions of `issues.json` issue by issue, for git.
 //!
-//! The merge is that of an edit of the file, on the state of a file instead of that of a log. The base of an issue is
-//! its version in the common ancestor. Knows no git and no store.
+//! It merges as an external edit is merged, but into the state of a file instead of a log. The base of an issue is its
+//! version in the common ancestor. Knows no git and no store.
 
 use std::collections::HashMap;
 use std::convert::Infallible;

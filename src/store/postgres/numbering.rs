@@ -31,8 +31,8 @@ const FINISH_WITHIN: Duration = Duration::from_secs(2);
 /// How long to wait for the process that is numbering events.
 const OTHERS_WITHIN: Duration = Duration::from_millis(100);
 
-/// Numbers the events that are visible, and tells the watchers of this process. Returns the position of the newest one;
-/// on a standby that only allows reads, that of the newest event with a number.
+/// Numbers the events that are visible, and tells the watchers of this process. Returns the position of the newest one.
+/// A standby allows only reads: there it returns the newest event that has a number.
 pub(super) async fn number(database: &Database) -> Result<EventPosition, Failure> {
     let position = number_visible(database).await?;
     database.publish(position);

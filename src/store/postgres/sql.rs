@@ -450,7 +450,7 @@ statements! {
     /// Records that the client `$1` has ended.
     end = "INSERT INTO {s}.clients (client, ttl_ms, gone_since, ended) VALUES ($1, 0, clock_timestamp(), true) \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp(), ended = true WHERE NOT clients.ended";
-    /// Records that the clients `$1` are gone, those that are and of which that is not recorded yet.
+    /// Records which of the clients `$1` are gone, if that is not recorded yet.
     notice_gone = "INSERT INTO {s}.clients (client, ttl_ms, gone_since) \
         SELECT name, 0, clock_timestamp() FROM unnest($1::text[]) AS name ORDER BY name \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp() WHERE clients.gone_since IS NULL \
