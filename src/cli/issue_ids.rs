@@ -48,9 +48,10 @@ pub(super) async fn run(
     if let Some(begun) = arguments.begun.strip_prefix('@') {
         let names = context.saved_queries.iter().filter(|(name, _)| name.starts_with(begun));
         for (name, query) in names {
-            match arguments.titles {
-                true => output.line(format_args!("@{name}\t{}", sanitize::line(query)))?,
-                false => output.line(format_args!("@{name}"))?,
+            if arguments.titles {
+                output.line(format_args!("@{name}\t{}", sanitize::line(query)))?;
+            } else {
+                output.line(format_args!("@{name}"))?;
             }
         }
         return Ok(ExitStatus::Done);
@@ -59,9 +60,10 @@ pub(super) async fn run(
         return list_values(kind, &arguments.begun, context, output).await;
     }
     let Some(range) = IssueRef::begun(&arguments.begun) else { return Ok(ExitStatus::Done) };
-    let (statuses, condition) = match arguments.begun.is_empty() {
-        true => (StatusSet::open(), Condition::default()),
-        false => (StatusSet::ALL, Condition::Id(range)),
+    let (statuses, condition) = if arguments.begun.is_empty() {
+        (StatusSet::open(), Condition::default())
+    } else {
+        (StatusSet::ALL, Condition::Id(range))
     };
     let order = Order::LatestActivity;
     let query = Query { statuses, condition, order, take: MAX_OFFERED, ..Query::default() };
@@ -69,9 +71,10 @@ pub(super) async fn run(
     let ids = ShortIds::of(listed.iter().map(|issue| issue.id));
     for issue in &listed {
         let id = ids.short(issue.id);
-        match arguments.titles {
-            true => output.line(format_args!("{id}\t{}", sanitize::line(&issue.title)))?,
-            false => output.line(id)?,
+        if arguments.titles {
+            output.line(format_args!("{id}\t{}", sanitize::line(&issue.title)))?;
+        } else {
+            output.line(id)?;
         }
     }
     Ok(ExitStatus::Done)

@@ -270,7 +270,8 @@ pub(super) async fn run(
     };
     if arguments.format.json || arguments.fields.is_some() {
         let nothing = (page.total == 0).then_some(nothing);
-        let (total, issues) = (page.total, page.issues.iter());
+        let total = page.total;
+        let issues = page.issues.iter();
         match &arguments.fields {
             Some(fields) => {
                 let issues = issues.map(|issue| fields.select(issue)).collect();
@@ -364,7 +365,9 @@ pub(super) fn statuses_of(words: &[String]) -> StatusSet {
 }
 
 fn more(page: &Page, skip: usize, number: usize) -> String {
-    let (first, last, total) = (skip + 1, skip + page.issues.len(), page.total);
+    let first = skip + 1;
+    let last = skip + page.issues.len();
+    let total = page.total;
     let or_more = if page.is_exact { "" } else { " or more" };
     format!(
         "{first} to {last} of {total}{or_more}: --page {} shows more, --limit 0 shows all",

@@ -85,8 +85,7 @@ pub(super) fn confirmation(what: &str, issue: &Issue, rest: &str) -> String {
     let lengths = (4..=TITLE_IN_ROW).rev().step_by(4);
     let mut texts =
         lengths.map(|chars| format!("{} {what}: {}", issue.id.short(), shortened(&title, chars)));
-    let fits = |text: &String| budget::line_fits(text, CONFIRMATION);
-    texts.find(fits).unwrap_or(without_title)
+    texts.find(|text| budget::line_fits(text, CONFIRMATION)).unwrap_or(without_title)
 }
 
 /// Returns the title of an issue as rows show it.
