@@ -76,7 +76,6 @@ fn picked(value: &Value, names: &[&str]) -> Value {
 /// Why a selection is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadSelection {
-    /// It is too long.
     #[error("a selection has at most {MAX_CHARS} characters")]
     TooLong,
     /// It selects nothing.

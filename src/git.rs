@@ -41,7 +41,6 @@ fn base_command(directory: &Path) -> Command {
 /// git in a directory, up to a deadline.
 #[derive(Clone, Debug)]
 pub struct Git {
-    /// The directory.
     pub directory: PathBuf,
     deadline: Instant,
     follows_environment: bool,
@@ -80,20 +79,12 @@ impl Git {
     }
 
     /// Runs a command, and gives its output; `None` if git refuses.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Self::run).
     pub async fn try_output(&self, arguments: &[&str]) -> Result<Option<String>> {
         let output = self.run(arguments).await?;
         Ok(output.status.success().then(|| text(&output)))
     }
 
     /// The branch that is checked out; `None` if the head is detached.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Self::run).
     pub async fn branch(&self) -> Result<Option<String>> {
         self.try_output(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await
     }

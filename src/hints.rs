@@ -27,7 +27,6 @@ pub struct OperationNames {
     force_undo: &'static str,
 }
 
-/// The names of the tools.
 pub const TOOLS: OperationNames = OperationNames {
     list: "list_issues",
     add: "add_issue",
@@ -43,7 +42,6 @@ pub const TOOLS: OperationNames = OperationNames {
     force_undo: "leave it to that agent; a person can undo it with `ait undo --force`",
 };
 
-/// The names of the commands.
 pub const COMMANDS: OperationNames = OperationNames {
     list: "ait list",
     add: "ait add",
@@ -187,7 +185,8 @@ mod tests {
         assert!(for_refusal(&ended, &TOOLS).ends_with("with add_issue"));
         let for_people = for_refusal(&ended, &COMMANDS);
         assert!(for_people.ends_with("with ait add, or open it again with `ait reopen ID -m WHY`"));
-        let (status, required) = (Status::Created, Status::Completed);
+        let status = Status::Created;
+        let required = Status::Completed;
         let not_completed = DomainError::NotClaimable { id, status, required, holder: None };
         let refused = StoreError::Refused(not_completed);
         assert!(for_store(&refused, &TOOLS).ends_with("with get_next_review_item"));

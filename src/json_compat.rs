@@ -31,7 +31,8 @@ pub struct FormatError {
 impl FormatError {
     /// Converts an error of the parser on these bytes.
     pub(crate) fn of(bytes: &[u8], error: &serde_json::Error) -> Self {
-        let (line, column) = (error.line(), error.column());
+        let line = error.line();
+        let column = error.column();
         Self { line, column, problem: problem(error), hint: hint(bytes, error) }
     }
 
@@ -97,7 +98,8 @@ pub(crate) fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
 
 /// Removes the white space between the values of a valid text.
 pub(crate) fn without_white_space(text: &str) -> String {
-    let (mut in_string, mut escaped) = (false, false);
+    let mut in_string = false;
+    let mut escaped = false;
     let mut kept = String::with_capacity(text.len());
     let mut copied = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -116,7 +118,9 @@ pub(crate) fn without_white_space(text: &str) -> String {
 
 /// Estimates how many values a text has: one plus the number of commas and opening brackets.
 pub(crate) fn count_of_values(text: &[u8]) -> usize {
-    let (mut in_string, mut escaped, mut count) = (false, false, 1);
+    let mut in_string = false;
+    let mut escaped = false;
+    let mut count = 1;
     for byte in text {
         if in_string {
             in_string = escaped || *byte != b'"';

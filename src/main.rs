@@ -131,12 +131,13 @@ fn colours(wanted: clap::ColorChoice) -> anstream::ColorChoice {
 fn served(arguments: &Arguments, mut problems: Vec<Problem>) -> ExitCode {
     let is_wrong_usage = !problems.is_empty();
     let has_agent = arguments.served().is_some_and(app::serves_agent);
-    let config = match has_agent {
-        true => working_directory().map(|directory| {
+    let config = if has_agent {
+        working_directory().map(|directory| {
             let environment = |name: &str| env::var_os(name);
             Config::tolerant(arguments, environment, &directory, &mut problems)
-        }),
-        false => config(arguments),
+        })
+    } else {
+        config(arguments)
     };
     // If the settings are invalid, log the reason to stderr.
     let options =

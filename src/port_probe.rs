@@ -25,7 +25,6 @@ pub(crate) struct ProbeResponse {
     pub server: Option<String>,
     /// The file of its store.
     pub store: Option<String>,
-    /// The id of its store.
     pub store_id: Option<StoreId>,
 }
 

@@ -62,7 +62,6 @@ pub struct ProcessEntry {
     pub pid: u32,
     /// How it uses the store.
     pub kind: ProcessKind,
-    /// Its version.
     pub version: String,
     /// Its start time.
     pub started_at: Timestamp,
@@ -129,10 +128,6 @@ impl Registry {
     }
 
     /// Registers a process until the registration is dropped or the process ends.
-    ///
-    /// # Errors
-    ///
-    /// The files cannot be written.
     pub fn register(&self, entry: ProcessEntry) -> io::Result<Registration> {
         let mut last = io::Error::from(io::ErrorKind::WouldBlock);
         for _ in 0..MAX_ATTEMPTS {
@@ -211,10 +206,6 @@ impl Registry {
 
     /// Lists the live processes, oldest first, as far as this user may see them. Removes the files of dead processes
     /// where possible.
-    ///
-    /// # Errors
-    ///
-    /// The directory cannot be read.
     pub fn list_live(&self) -> io::Result<Vec<ProcessEntry>> {
         let live = self.entries(true)?;
         if live.is_empty() {
@@ -224,10 +215,6 @@ impl Registry {
     }
 
     /// Lists the live processes like [`list_live`](Self::list_live), but removes nothing.
-    ///
-    /// # Errors
-    ///
-    /// The directory cannot be read.
     pub fn list_live_readonly(&self) -> io::Result<Vec<ProcessEntry>> {
         self.entries(false)
     }
@@ -275,10 +262,6 @@ impl Registry {
 }
 
 /// Registers a server with web pages among those of the user; `None` if the user has no home directory.
-///
-/// # Errors
-///
-/// The files cannot be written.
 pub fn register_for_user(entry: ProcessEntry) -> io::Result<Option<Registration>> {
     let (Some(own), Some(registry)) = (small_file::state_directory("servers"), Registry::of_user())
     else {
@@ -344,10 +327,6 @@ impl Registration {
     }
 
     /// Records where this process serves its web pages.
-    ///
-    /// # Errors
-    ///
-    /// The files cannot be written.
     pub fn serves(&mut self, port: u16, url: String) -> io::Result<()> {
         self.entry.port = Some(port);
         self.entry.url = Some(url);
@@ -355,10 +334,6 @@ impl Registration {
     }
 
     /// Registers the process again if its files are gone, such as after `git clean`.
-    ///
-    /// # Errors
-    ///
-    /// The files cannot be written.
     pub fn restore(&mut self) -> io::Result<()> {
         if !self.path(LOCK).try_exists()? {
             *self = self.registry.register(self.entry.clone())?;

@@ -69,7 +69,6 @@ pub struct QueryHandles {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueryHandle {
-    /// The name.
     pub name: String,
     /// When it ends.
     pub expires_at: Timestamp,
@@ -86,10 +85,6 @@ impl QueryHandles {
     }
 
     /// Keeps issues under a new name, and forgets the handles that have ended.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be written.
     pub fn keep(&self, ids: Vec<IssueId>, now: Timestamp) -> io::Result<QueryHandle> {
         let no_place = || io::Error::new(io::ErrorKind::NotFound, "the user has no home directory");
         let directory = self.directory.as_deref().ok_or_else(no_place)?;

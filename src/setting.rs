@@ -5,7 +5,6 @@ use serde::Serialize;
 /// A setting in effect.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct EffectiveSetting {
-    /// The name.
     pub name: &'static str,
     /// The value, if set.
     pub value: Option<String>,

@@ -26,10 +26,6 @@ pub struct Shell {
 
 impl Shell {
     /// Starts a command in a process group of its own.
-    ///
-    /// # Errors
-    ///
-    /// The shell cannot be started.
     pub fn spawn(command: Command) -> io::Result<Self> {
         let mut command = tokio::process::Command::from(command);
         Ok(Self { child: command.process_group(0).kill_on_drop(true).spawn()? })

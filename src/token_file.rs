@@ -23,7 +23,6 @@ pub enum TokenFileError {
     /// The file does not exist.
     #[error("{} does not exist: create it, for example with `openssl rand -hex 32 > {}`", .0.display(), .0.display())]
     Missing(PathBuf),
-    /// It is a directory.
     #[error("{} is a directory: name the token file in it", .0.display())]
     Directory(PathBuf),
     /// It is a pipe or a device.
@@ -32,7 +31,6 @@ pub enum TokenFileError {
     /// It cannot be read.
     #[error("{} cannot be read: {reason}", .path.display())]
     Unreadable {
-        /// Its path.
         path: PathBuf,
         /// The error of the operating system.
         reason: String,
@@ -43,7 +41,6 @@ pub enum TokenFileError {
     /// Its text is invalid.
     #[error("{}: {bad}", .path.display())]
     Bad {
-        /// Its path.
         path: PathBuf,
         /// The error.
         bad: BadToken,
@@ -57,7 +54,7 @@ impl TokenFile {
     ///
     /// The file is missing or unreadable, or contains anything but tokens.
     pub fn read(path: &Path) -> Result<Self, TokenFileError> {
-        let unreadable = |error: io::Error| match error.kind() {
+        let text = small_file::read(path, MAX_BYTES).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TokenFileError::Missing(path.into()),
             io::ErrorKind::IsADirectory => TokenFileError::Directory(path.into()),
             io::ErrorKind::InvalidInput => TokenFileError::Special(path.into()),
@@ -65,8 +62,7 @@ impl TokenFile {
                 TokenFileError::NoText(path.into())
             }
             _ => TokenFileError::Unreadable { path: path.into(), reason: error.to_string() },
-        };
-        let text = small_file::read(path, MAX_BYTES).map_err(unreadable)?;
+        })?;
         let bad = |bad| TokenFileError::Bad { path: path.into(), bad };
         Ok(Self { tokens: Tokens::parse(&text).map_err(bad)?, warning: warning(path) })
     }

@@ -65,9 +65,7 @@ const READ_AFTER_CHANGE: Duration = Duration::from_secs(2);
 pub struct NewIssue {
     /// The id that it gets.
     pub id: IssueId,
-    /// The title.
     pub title: Title,
-    /// The description.
     pub description: Description,
     /// The kind of work.
     pub classification: Classification,
@@ -83,7 +81,8 @@ impl NewIssue {
 
     /// Returns an issue with a new id, and without attributes and links.
     pub fn new(title: Title, description: Description, classification: Classification) -> Self {
-        let (id, details) = (Self::random_id(), IssueChange::default());
+        let id = Self::random_id();
+        let details = IssueChange::default();
         Self { id, title, description, classification, details }
     }
 
@@ -97,7 +96,6 @@ impl NewIssue {
 /// An issue to change, and the [version](Issue::version) that it must have.
 #[derive(Clone, Debug)]
 pub struct IssueAtVersion {
-    /// The issue.
     pub issue: IssueRef,
     /// The version that the caller knows. The change is refused if the issue has another one.
     pub version: Option<String>,
@@ -197,10 +195,6 @@ impl Tracker {
     }
 
     /// Adds an issue at the end of the queue.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
     pub async fn add_issue(
         &self,
         issue: NewIssue,
@@ -213,10 +207,6 @@ impl Tracker {
     /// of the change.
     ///
     /// The caller chooses the ids, so that later issues can link to earlier ones.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
     pub async fn add_issues(
         &self,
         issues: Vec<NewIssue>,
@@ -231,10 +221,6 @@ impl Tracker {
     }
 
     /// Changes texts, attributes or links of an issue; its status stays.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
     pub async fn change_issue(
         &self,
         target: IssueAtVersion,
@@ -249,10 +235,6 @@ impl Tracker {
     /// Imports issues from another tracker unchanged, at the end of the queue and in this order: all of them, or none.
     ///
     /// It never overwrites an issue: an id in use is refused.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
     pub async fn import_issues(
         &self,
         issues: impl IntoIterator<Item = ImportedIssue>,
@@ -264,10 +246,6 @@ impl Tracker {
 
     /// Merges changed versions of issues into the current ones, as edits of the file are merged. Each version comes
     /// with the one from which it was made.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
     pub async fn merge_versions(
         &self,
         versions: Vec<(Arc<Issue>, Issue)>,
@@ -280,19 +258,11 @@ impl Tracker {
     }
 
     /// Finds the issues that match a query.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::list`].
     pub async fn list_issues(&self, query: Query) -> Result<Page, StoreError> {
         self.store.list(query).await
     }
 
     /// Completes an open issue, which then waits for review.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
     pub async fn complete_issue(
         &self,
         issue: IssueRef,
@@ -305,10 +275,6 @@ impl Tracker {
     }
 
     /// Returns an open issue to its old place in the queue.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
     pub async fn return_issue(
         &self,
         target: IssueAtVersion,
@@ -321,10 +287,6 @@ impl Tracker {
     }
 
     /// Closes an open issue.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
     pub async fn close_issue(
         &self,
         target: IssueAtVersion,
@@ -340,10 +302,6 @@ impl Tracker {
     }
 
     /// Opens an issue again that has ended. It waits for work, in its old place.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
     pub async fn reopen_issue(
         &self,
         target: IssueAtVersion,
@@ -355,10 +313,6 @@ impl Tracker {
     }
 
     /// Adds a comment to an issue in any status; nothing else changes.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
     pub async fn comment_issue(
         &self,
         issue: IssueRef,
@@ -369,10 +323,6 @@ impl Tracker {
     }
 
     /// Returns issues with those around them; see [`Subset::Around`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`].
     pub async fn issues_around(
         &self,
         ids: impl IntoIterator<Item = IssueId>,
@@ -383,10 +333,6 @@ impl Tracker {
     }
 
     /// Returns issues with everything that they wait for or are parts of; see [`Subset::Linking`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`].
     pub async fn issues_below(
         &self,
         ids: impl IntoIterator<Item = IssueId>,
@@ -396,19 +342,11 @@ impl Tracker {
     }
 
     /// Counts the issues in each status.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::counts`].
     pub async fn counts(&self) -> Result<Counts, StoreError> {
         self.store.counts().await
     }
 
     /// Returns all issues in their current state.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::state`].
     pub async fn state(&self) -> Result<State, StoreError> {
         self.store.state().await
     }
@@ -469,7 +407,8 @@ impl Tracker {
             return Ok(found);
         }
         self.store.commit(backup::restoring(&state.issues, &document), self.now()).await?;
-        let (result, difference) = (RestoreResult::Done, Some(difference));
+        let result = RestoreResult::Done;
+        let difference = Some(difference);
         Ok(RestoreOutcome { result, difference, damage: None, kept: Vec::new() })
     }
 

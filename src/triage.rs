@@ -38,7 +38,6 @@ pub struct TriageReport<'a> {
 /// A finding with its next step.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReportedFinding<'a> {
-    /// The finding.
     #[serde(flatten)]
     pub finding: &'a Finding,
     /// What to do about it.
@@ -92,7 +91,8 @@ impl<'a> TriageReport<'a> {
 fn next_step(finding: &Finding, reader: Reader) -> String {
     let short =
         |at: usize| finding.issues.get(at).map(|issue| issue.id.short()).unwrap_or_default();
-    let (id, other) = (short(0), short(1));
+    let id = short(0);
+    let other = short(1);
     match reader {
         Reader::Agent => for_agent(finding, &id, &other),
         Reader::Person => for_person(finding, &id, &other),
@@ -219,7 +219,8 @@ mod tests {
             title: "t".into(),
             status,
         };
-        let (one, two) = (issue(1, Status::Closed), issue(2, Status::Created));
+        let one = issue(1, Status::Closed);
+        let two = issue(2, Status::Created);
         let findings = FindingKind::ALL.iter().map(|kind| (*kind, vec![one.clone(), two.clone()]));
         let of_one = [FindingKind::ParentState, FindingKind::SelfReviewed];
         let of_one = of_one.into_iter().map(|kind| (kind, vec![two.clone()]));

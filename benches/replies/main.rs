@@ -50,7 +50,8 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
         for format in [ReplyFormat::Json, ReplyFormat::Compact] {
             let max_reply_tokens = budget.to_string().parse().expect("a valid budget");
             let options = McpOptions { format, max_reply_tokens, ..McpOptions::default() };
-            let (options, reply) = (ReplyOptions::from(&options), reply(issues));
+            let options = ReplyOptions::new(&options, Default::default());
+            let reply = reply(issues);
             let write = || options.write(&reply).expect("issues can be written");
             let plain_issues: Vec<&Issue> = issues.iter().map(|issue| &**issue).collect();
             let plain = || serde_json::to_string(&plain_issues).expect("issues can be written");

@@ -19,11 +19,9 @@ pub const MAX_SCANNED: usize = 50_000;
 /// A filter on events. An empty filter accepts all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ActivityFilter {
-    /// The agent.
     pub agent: Option<String>,
     /// The kind, one of [`EventKind::WORDS`].
     pub kind: Option<&'static str>,
-    /// The issue.
     pub issue: Option<IssueId>,
     /// The earliest time.
     pub since: Option<Timestamp>,
@@ -83,10 +81,6 @@ impl ActivityPage {
 }
 
 /// Returns at most `limit` events after a number, oldest first.
-///
-/// # Errors
-///
-/// Returns the errors of [`Tracker::events`].
 pub async fn oldest_first(
     tracker: &Tracker,
     filter: &ActivityFilter,
@@ -115,10 +109,6 @@ pub async fn oldest_first(
 /// Returns at most `limit` events before a number, newest first; `None` starts at the newest event.
 ///
 /// With [`ActivityFilter::since`], reading stops at the first event that is more than a minute older.
-///
-/// # Errors
-///
-/// Returns the errors of [`Tracker::events`].
 pub async fn newest_first(
     tracker: &Tracker,
     filter: &ActivityFilter,
@@ -146,10 +136,6 @@ pub async fn newest_first(
 }
 
 /// Returns the number before the first event at or after a time. Reads backwards to find it.
-///
-/// # Errors
-///
-/// Returns the errors of [`Tracker::events`].
 pub async fn number_before(tracker: &Tracker, since: Timestamp) -> Result<u64, StoreError> {
     let filter = ActivityFilter { since: Some(since), ..ActivityFilter::default() };
     let mut before = None;

@@ -70,7 +70,6 @@ struct Fields<'a> {
     /// The changed attributes; those that are not set are null.
     #[serde(flatten)]
     attributes: Map<String, Value>,
-    /// All unknown keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     other_keys: Option<&'a UnknownKeys>,
 }

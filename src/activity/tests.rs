@@ -56,7 +56,8 @@ struct Window {
 
 impl Window {
     fn open() -> Arc<Self> {
-        let (oldest, newest) = (AtomicU64::new(1), AtomicU64::new(u64::MAX));
+        let oldest = AtomicU64::new(1);
+        let newest = AtomicU64::new(u64::MAX);
         Arc::new(Self { store: MemoryStore::default(), oldest, newest })
     }
 
@@ -118,8 +119,8 @@ impl Store for Window {
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
         async move {
             let all = self.store.events(0, usize::MAX).await?;
-            let (oldest, newest) =
-                (self.oldest.load(Ordering::SeqCst), self.newest.load(Ordering::SeqCst));
+            let oldest = self.oldest.load(Ordering::SeqCst);
+            let newest = self.newest.load(Ordering::SeqCst);
             let is_seen =
                 |event: &NumberedEvent| (oldest..=newest).contains(&event.position.number);
             let seen: Vec<_> = all.events.into_iter().filter(is_seen).collect();
@@ -150,7 +151,8 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
     let agent = AGENTS[pick % AGENTS.len()];
     let issues: Vec<_> = state.issues.issues().collect();
     let Some(issue) = issues.get(pick % issues.len().max(1)) else { return add(number, agent) };
-    let (named, agent_name) = (IssueRef::from(issue.id), agent.try_into().unwrap());
+    let named = IssueRef::from(issue.id);
+    let agent_name = agent.try_into().unwrap();
     let comment = format!("because {number}").try_into().unwrap();
     match kind {
         0 => Command::GetNextIssue {
@@ -237,7 +239,8 @@ fn content(state: &State) -> (Vec<Arc<Issue>>, UnknownKeys, EventPosition) {
 fn filters() -> impl Strategy<Value = ActivityFilter> {
     let agent = prop::option::of(prop::sample::select(&AGENTS[..]));
     let kind = prop::option::of(prop::sample::select(&EventKind::WORDS[..]));
-    let (issue, since) = (prop::option::of(0..60_usize), prop::option::of(0..30_u64));
+    let issue = prop::option::of(0..60_usize);
+    let since = prop::option::of(0..30_u64);
     (agent, kind, issue, since).prop_map(|(agent, kind, issue, since)| ActivityFilter {
         agent: agent.map(str::to_owned),
         kind,
@@ -282,7 +285,8 @@ proptest! {
             let mut expected = all_events(&tracker).await;
             expected.retain(|event| filter.accepts(&event.event));
 
-            let (mut found, mut after) = (Vec::new(), 0);
+            let mut found = Vec::new();
+            let mut after = 0;
             loop {
                 let page = oldest_first(&tracker, &filter, after, limit).await.unwrap();
                 prop_assert!(page.is_last || page.events.len() == limit);
@@ -294,7 +298,8 @@ proptest! {
             }
             prop_assert_eq!(&found, &expected);
 
-            let (mut found, mut before) = (Vec::new(), None);
+            let mut found = Vec::new();
+            let mut before = None;
             loop {
                 let page = newest_first(&tracker, &filter, before, limit).await.unwrap();
                 prop_assert!(page.is_last || page.events.len() == limit);

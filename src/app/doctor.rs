@@ -71,11 +71,12 @@ pub(super) fn context(
     working_directory: &Path,
 ) -> CheckContext {
     let project = project_context(&config.location, working_directory);
-    let (path, reason) = (config.location.path.clone(), config.store_reason());
+    let path = config.location.path.clone();
+    let reason = config.store_reason();
     let OpenStore { store, tracker, maintenance } = opened;
     let now = tracker.now();
-    let (database, settings) =
-        (config.database.as_ref().map(|url| url.value.to_string()), Ok(settings(config)));
+    let database = config.database.as_ref().map(|url| url.value.to_string());
+    let settings = Ok(settings(config));
     CheckContext { path, reason, database, store, maintenance, settings, project, now }
 }
 

@@ -63,10 +63,6 @@ pub async fn hooks(
 
 /// Does the work of a hook that git has called, within the time that git may wait. An error becomes a line on
 /// stderr, so that git goes on.
-///
-/// # Errors
-///
-/// None.
 pub async fn call_hook(
     arguments: &HookCallArguments,
     working_directory: PathBuf,

@@ -71,8 +71,10 @@ impl ProcessContext {
         is_guarded: bool,
     ) -> Self {
         let store = file_of(maintenance, config).await;
-        let (address, project) = (config.bind.value.0, config.project());
-        let (registry, pins) = (Registry::for_store(&store), PortReservations::of_user());
+        let address = config.bind.value.0;
+        let project = config.project();
+        let registry = Registry::for_store(&store);
+        let pins = PortReservations::of_user();
         let wanted = config.port.as_ref().map(|port| port.value.0);
         let is_chosen = config
             .port
@@ -132,10 +134,6 @@ impl ProcessContext {
     }
 
     /// Serves HTTP as soon as a port is available; `None` if the process ends before that.
-    ///
-    /// # Errors
-    ///
-    /// No port can be bound.
     pub async fn serve(
         self,
         app: &App,

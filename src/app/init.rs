@@ -38,7 +38,8 @@ pub async fn init(
         }
     }
     let program = env::current_exe().context("the path of this program is not known")?;
-    let (pins, directory) = (PortReservations::of_user(), config.project());
+    let pins = PortReservations::of_user();
+    let directory = config.project();
     let port = if command.http { Some(port(config, &pins).await?) } else { None };
     let project = Project { port, ..project(config, working_directory, &program) };
     let is_flag = |database: &Sourced<StoreUrl>| matches!(database.source, Source::Flag(_));
@@ -58,12 +59,11 @@ pub async fn init(
 /// Returns the project around a directory, whose clients start `program`.
 pub(super) fn project(config: &Config, working_directory: &Path, program: &Path) -> Project {
     let env = HostEnv::new(|name| env::var_os(name), env::home_dir());
-    let is_new = |database: &&Sourced<StoreUrl>| !matches!(database.source, Source::File(_));
     Project {
         database: config
             .database
             .as_ref()
-            .filter(is_new)
+            .filter(|database| !matches!(database.source, Source::File(_)))
             .map(|database| database.value.without_password()),
         root: config.location.project(working_directory),
         command: env.command(program),

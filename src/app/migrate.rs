@@ -36,8 +36,10 @@ pub async fn migrate(
     working_directory: &Path,
 ) -> Result<cli::ExitStatus> {
     let name = |text: &str| StoreName::of(text, working_directory);
-    let (from, to) = (name(&command.from), name(&command.to));
-    let (source, target) = (from.open(config)?, to.open(config)?);
+    let from = name(&command.from);
+    let to = name(&command.to);
+    let source = from.open(config)?;
+    let target = to.open(config)?;
     if source.id().await == target.id().await {
         bail!("nothing was moved: --from and --to name the same store");
     }
@@ -54,7 +56,8 @@ pub async fn migrate(
     };
     with_progress("moving", moving).await.context(unmoved)?;
     // Both are opened again, so that nothing is compared that is only in memory.
-    let (source, target) = (from.open(config)?, to.open(config)?);
+    let source = from.open(config)?;
+    let target = to.open(config)?;
     let compared = with_progress("comparing", compare(&*source, &*target)).await;
     target.close().await;
     if let StoreName::File(path) = &to {
@@ -161,9 +164,10 @@ fn put_moved_aside(path: &Path) -> Result<()> {
 impl StoreName {
     /// Reads the name of a store. Only URLs contain `://`.
     fn of(text: &str, working_directory: &Path) -> Self {
-        match text.contains("://") {
-            true => Self::Database(StoreUrl(text.to_owned())),
-            false => Self::File(working_directory.join(text)),
+        if text.contains("://") {
+            Self::Database(StoreUrl(text.to_owned()))
+        } else {
+            Self::File(working_directory.join(text))
         }
     }
 

@@ -91,12 +91,11 @@ pub fn serves_agent(served: Served) -> bool {
 
 /// Returns the logging options of a server. For a person in a terminal, it logs as commands do.
 pub fn log_options(config: &Config) -> LogOptions {
-    match greets(config) {
-        true => {
-            let filter = Some(GREETING_LOG.to_owned());
-            LogOptions { filter, ..LogOptions::new(LogProfile::Command) }
-        }
-        false => config.log_options(),
+    if greets(config) {
+        let filter = Some(GREETING_LOG.to_owned());
+        LogOptions { filter, ..LogOptions::new(LogProfile::Command) }
+    } else {
+        config.log_options()
     }
 }
 
@@ -128,7 +127,8 @@ pub async fn run(mut config: Config) -> Result<()> {
     tracing::info!("store: {} ({})", config.store(), config.store_reason());
     let OpenStore { store, tracker, maintenance } =
         OpenStore::new(&config, StoreOptions::default());
-    let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
+    let metrics = Metrics::new();
+    let shutdown = CancellationToken::new();
     cancel_on_signal(shutdown.clone())?;
     let context = {
         // An upgrade may later put another program at this path.
@@ -146,7 +146,8 @@ pub async fn run(mut config: Config) -> Result<()> {
     drop(app.tracker.watch());
     let keeper = CancellationToken::new();
     tokio::spawn({
-        let (tracker, keeper) = (app.tracker.clone(), keeper.clone());
+        let tracker = app.tracker.clone();
+        let keeper = keeper.clone();
         async move { tracker.watch_leases(keeper).await }
     });
     let _ends_with_this = keeper.drop_guard();
@@ -274,7 +275,8 @@ fn access(config: &Config) -> Result<AccessPolicy> {
             "an option or setting that was ignored may restrict who may use it: correct it and start ait again"
         );
     }
-    let (file, token) = (config.token_file.as_ref(), config.token.as_ref());
+    let file = config.token_file.as_ref();
+    let token = config.token.as_ref();
     let Sourced { value: Address(address), source } = &config.bind;
     if !address.is_loopback() && file.is_none() && token.is_none() {
         bail!(
@@ -302,10 +304,6 @@ fn tokens(file: Option<&Sourced<FilePath>>, token: Option<&Sourced<Secret>>) -> 
 }
 
 /// Runs one command on the store, and publishes `issues.json` as far as time allows.
-///
-/// # Errors
-///
-/// The command failed.
 pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli::ExitStatus> {
     let options = match command {
         QueueCommand::Import(_) => StoreOptions::for_many_changes(),
@@ -333,16 +331,13 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
 }
 
 /// Shows the state of the store and its live processes.
-///
-/// # Errors
-///
-/// The store cannot be read.
 pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::ExitStatus> {
     let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, StoreOptions::for_cli());
     let file = http_server::file_of(maintenance.as_ref(), config).await;
     let mut output = Output::stdout();
     let store = maintenance.map_or_else(|| config.store(), |_| file.display().to_string());
-    let (reason, registry) = (config.store_reason(), Registry::for_store(&file));
+    let reason = config.store_reason();
+    let registry = Registry::for_store(&file);
     let unused = match (&config.database, env::current_dir()) {
         (Some(_), _) => Some(config.location.path.clone()).filter(|path| path.is_file()),
         (None, Ok(directory)) => worktree_copy(&file, &directory),
@@ -356,10 +351,6 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
 }
 
 /// Opens the web UI of the store in the browser.
-///
-/// # Errors
-///
-/// No process serves it.
 pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::ExitStatus> {
     let opened = OpenStore::new(config, StoreOptions::for_cli());
     let issue = match &command.id {
@@ -450,13 +441,17 @@ impl App {
     ) -> Result<()> {
         let ending = CancellationToken::new();
         let http = tokio::spawn({
-            let (app, ending) = (self.clone(), ending.clone());
+            let app = self.clone();
+            let ending = ending.clone();
             // A taken port or unusable tokens must not stop the agent's tracker.
             async move {
-                let unserved = |error| match app.config.http_is_unsafe {
-                    // The invalid setting has been logged as an error.
-                    true => tracing::warn!("web UI unavailable: {error:#}"),
-                    false => tracing::error!("web UI unavailable: {error:#}"),
+                let unserved = |error| {
+                    if app.config.http_is_unsafe {
+                        // The invalid setting has been logged as an error.
+                        tracing::warn!("web UI unavailable: {error:#}");
+                    } else {
+                        tracing::error!("web UI unavailable: {error:#}");
+                    }
                 };
                 let needs_token = access.as_ref().is_ok_and(|access| !access.tokens().is_empty());
                 let process = app.register(ProcessKind::Stdio, needs_token).await;
@@ -542,7 +537,8 @@ fn server_context(config: &Config, opened: OpenStore, program: &Path) -> ServerC
         }
         _ => {}
     }
-    let (settings, command) = (config.rows(), shell_words::join(command));
+    let settings = config.rows();
+    let command = shell_words::join(command);
     ServerContext { settings, context, project, command }
 }
 

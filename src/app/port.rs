@@ -158,10 +158,6 @@ impl Ports {
     }
 
     /// Binds a port if it is free and not pinned by another project.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`bind_port`](Self::bind_port).
     pub async fn take(&self, port: u16) -> io::Result<Option<Listeners>> {
         if self.pinned_elsewhere(port).await.is_some() { Ok(None) } else { self.bind(port).await }
     }
@@ -223,7 +219,8 @@ impl Ports {
     }
 
     async fn pinned_elsewhere(&self, port: u16) -> Option<PathBuf> {
-        let (pins, project) = (self.pins.clone(), self.project.clone());
+        let pins = self.pins.clone();
+        let project = self.project.clone();
         spawn_blocking(move || pinned_by_another(&pins, port, &project)).await.ok().flatten()
     }
 }
@@ -290,7 +287,8 @@ mod tests {
 
     #[tokio::test]
     async fn first_free_port_is_bound_and_same_store_processes_stand_by() {
-        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        let directory = TempDir::new().unwrap();
+        let (default_ports, first) = default_ports();
         let stranger = foreign(first).unwrap();
         let one = ports(&directory, "one", &default_ports);
         let BindOutcome::Bound { listener, instead_of } = one.bind_port().await.unwrap() else {
@@ -322,7 +320,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_port_whose_other_loopback_address_is_taken_is_not_free() {
-        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        let directory = TempDir::new().unwrap();
+        let (default_ports, first) = default_ports();
         // Where there is no IPv6, `localhost` means 127.0.0.1 alone.
         let Ok(stranger) = Listener::bind((Ipv6Addr::LOCALHOST, first)) else { return };
         let one = ports(&directory, "one", &default_ports);
@@ -340,7 +339,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_requested_port_has_no_fallback() {
-        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        let directory = TempDir::new().unwrap();
+        let (default_ports, first) = default_ports();
         let wanting = Ports { wanted: Some(first), ..ports(&directory, "one", &default_ports) };
         let stranger = foreign(first).unwrap();
         let BindOutcome::Taken { port, why } = wanting.bind_port().await.unwrap() else { panic!() };
@@ -353,7 +353,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_port_pinned_by_another_project_is_skipped() {
-        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        let directory = TempDir::new().unwrap();
+        let (default_ports, first) = default_ports();
         let [one, other] = ["one", "other"].map(|name| ports(&directory, name, &default_ports));
         let file = one.project.join("ait.toml");
         fs::write(&file, format!("port = {first}\n")).unwrap();
@@ -380,7 +381,8 @@ mod tests {
     /// replaces one.
     #[tokio::test]
     async fn only_processes_with_the_same_access_and_address_take_over() {
-        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        let directory = TempDir::new().unwrap();
+        let (default_ports, first) = default_ports();
         let open = Ports { wanted: Some(first), ..ports(&directory, "one", &default_ports) };
         let guarded = Ports { is_guarded: true, ..open.clone() };
         let listener = foreign(first).unwrap();
@@ -401,7 +403,8 @@ mod tests {
     /// Also where a process would leave HTTP to the other one, and take over after it.
     #[tokio::test]
     async fn process_without_tokens_never_follows_a_server_with_tokens() {
-        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        let directory = TempDir::new().unwrap();
+        let (default_ports, first) = default_ports();
         let open = Ports { defers: true, ..ports(&directory, "one", &default_ports) };
         let guarded = Ports { is_guarded: true, defers: false, ..open.clone() };
         let _listener = foreign(first).unwrap();
@@ -415,7 +418,8 @@ mod tests {
     /// Its files beside the store may have been removed, or it cannot write there.
     #[tokio::test]
     async fn a_server_with_tokens_is_recognized_without_its_entry() {
-        let (directory, (default_ports, first)) = (TempDir::new().unwrap(), default_ports());
+        let directory = TempDir::new().unwrap();
+        let (default_ports, first) = default_ports();
         let id: StoreId = "0".repeat(32).parse().unwrap();
         let named = Ports { store_id: Some(id), ..ports(&directory, "one", &default_ports) };
         let open = Ports { wanted: Some(first), ..named.clone() };

@@ -34,7 +34,8 @@ impl PortReservations {
     pub fn reserve(&self, port: u16, project: &Path) -> io::Result<()> {
         let Some(directory) = &self.directory else { return Ok(()) };
         let file = project.join(FILE_NAME);
-        let (note, text) = (directory.join(port.to_string()), file.as_os_str().as_encoded_bytes());
+        let note = directory.join(port.to_string());
+        let text = file.as_os_str().as_encoded_bytes();
         if small_file::read_bytes(&note, MAX_BYTES).is_ok_and(|known| known == text) {
             return Ok(());
         }

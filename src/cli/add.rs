@@ -127,7 +127,8 @@ fn advise_on_labels(filed: &Issue) {
 /// Names open issues with nearly the same title, which may mean the same.
 async fn name_near_titles(tracker: &Tracker, filed: &Arc<Issue>) {
     for near in tracker.near_titles(std::slice::from_ref(filed)).await {
-        let (short, near) = (filed.id.short(), near.id.short());
+        let short = filed.id.short();
+        let near = near.id.short();
         tracing::info!(
             "an open issue has nearly the same title: {near}; if it means the same, `ait link {short} duplicate-of {near}`"
         );
@@ -141,8 +142,8 @@ async fn file(
     agent: AgentName,
     tracker: &Tracker,
 ) -> Result<Changed> {
-    let (title, description) =
-        (Title::try_from(draft.title)?, Description::try_from(draft.description)?);
+    let title = Title::try_from(draft.title)?;
+    let description = Description::try_from(draft.description)?;
     let issue = NewIssue { details, ..NewIssue::new(title, description, classification) };
     Ok(tracker.add_issue(issue, agent).await?)
 }

@@ -51,7 +51,8 @@ pub(super) struct AttributeFilter {
 /// Parses `0`, `0-1` and `p0-p1`.
 fn priorities(text: &str) -> Result<RangeInclusive<Priority>, String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let (first, last) = (priority(first)?, priority(last)?);
+    let first = priority(first)?;
+    let last = priority(last)?;
     if last < first {
         return Err(format!("the range is empty: use {last}-{first}"));
     }

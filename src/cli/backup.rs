@@ -142,7 +142,8 @@ fn answer(saved: &Saved, json: bool, output: &mut Output) -> Result<ExitStatus> 
         })?;
     } else {
         let name = output.styled(STRONG, path.display());
-        let (issues, bytes) = (issues(about.issues), humanize_bytes(*length_bytes));
+        let issues = issues(about.issues);
+        let bytes = humanize_bytes(*length_bytes);
         output.line(format_args!("saved {issues} in {name} ({bytes})"))?;
     }
     Ok(ExitStatus::Done)

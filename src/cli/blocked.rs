@@ -72,7 +72,7 @@ pub(super) async fn run(
 
 /// Returns issues with the blockers and the parts for which they wait.
 fn blocked(waiting: Vec<Arc<Issue>>, issues: &IndexedIssues) -> Vec<Blocked> {
-    let with_blockers = |issue: Arc<Issue>| {
+    let blocked = waiting.into_iter().map(|issue| {
         let parts = issues.open_parts(issue.id).filter(|_| issues.waits_for_parts(&issue));
         let waits_for = issues.open_blockers(&issue).chain(parts);
         let waits_for = waits_for
@@ -80,8 +80,7 @@ fn blocked(waiting: Vec<Arc<Issue>>, issues: &IndexedIssues) -> Vec<Blocked> {
             .map(|blocker| LinkedIssue::of(&blocker, issues))
             .collect();
         Blocked { issue, waits_for }
-    };
-    let blocked = waiting.into_iter().map(with_blockers);
+    });
     // An issue does not wait for its parts while an agent works on it.
     blocked.filter(|blocked| !blocked.waits_for.is_empty()).collect()
 }

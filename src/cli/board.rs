@@ -189,8 +189,8 @@ impl<'a> BoardUpdates<'a> {
         live.wait(DEBOUNCE).await
     }
 
-    /// Returns the board if it has changed since the last call. The inner error is that of the store, and is returned
-    /// once; if the first read fails, the outer error is returned.
+    /// Returns the board if it has changed since the last call. The outer error is returned if the first read fails. If
+    /// the store fails later, the inner error is returned, once.
     async fn next_board(&mut self) -> Result<Option<Result<Board, StoreError>>> {
         self.newest.mark_unchanged();
         let gone = gone_clients(self.tracker).await;

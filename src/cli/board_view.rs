@@ -58,10 +58,6 @@ pub(super) struct Column {
 
 impl Board {
     /// Reads at most so many cards for each column.
-    ///
-    /// # Errors
-    ///
-    /// The issues cannot be read.
     pub async fn read(
         tracker: &Tracker,
         gone: &BTreeSet<IssueId>,
@@ -93,9 +89,10 @@ impl Board {
             };
             let issues = tracker.issues_around(found.iter().map(|issue| issue.id)).await?;
             let card = |issue: Arc<Issue>| Card {
-                waits: match status.is_claimed() {
-                    true => String::new(),
-                    false => waits(&issue, &issues, now),
+                waits: if status.is_claimed() {
+                    String::new()
+                } else {
+                    waits(&issue, &issues, now)
                 },
                 is_gone: gone.contains(&issue.id),
                 issue,
@@ -173,9 +170,10 @@ pub(super) fn lines(
             below_one_another(board, now, &shown, width, output)
         }
     };
-    let footer = match board.is_empty() {
-        true => no_issues().to_owned(),
-        false => format!("{} closed · {} rejected", board.closed, board.rejected),
+    let footer = if board.is_empty() {
+        no_issues().to_owned()
+    } else {
+        format!("{} closed · {} rejected", board.closed, board.rejected)
     };
     lines.push(String::new());
     lines.push(Line::default().part(FAINT, footer).fitted(output.width(), output));
@@ -244,7 +242,8 @@ fn below_one_another(
     width: Option<usize>,
     output: &Output,
 ) -> Vec<String> {
-    let (ids, mut lines) = (board.short_ids(), Vec::new());
+    let ids = board.short_ids();
+    let mut lines = Vec::new();
     for (column, &most) in board.columns.iter().zip(shown) {
         if !lines.is_empty() {
             lines.push(Line::default());

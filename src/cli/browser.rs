@@ -22,17 +22,14 @@ const IN_TERMINAL: [&str; 6] = ["lynx", "links", "links2", "elinks", "w3m", "www
 
 /// Opens a URL with the first program of `$BROWSER` that starts, or else in the default browser. Does not wait for a
 /// browser with a window.
-///
-/// # Errors
-///
-/// No program starts.
 pub(super) fn open(url: &str) -> io::Result<()> {
     let configured = env::var("BROWSER").unwrap_or_default();
     let commands = configured.split(':').chain(OPENERS.iter().copied());
     let mut words = commands.map(|command| with_url(command, url));
-    match words.any(|words| start(&words).is_ok()) {
-        true => Ok(()),
-        false => Err(io::Error::other("no browser was found: name one in BROWSER")),
+    if words.any(|words| start(&words).is_ok()) {
+        Ok(())
+    } else {
+        Err(io::Error::other("no browser was found: name one in BROWSER"))
     }
 }
 
@@ -54,9 +51,10 @@ fn start(words: &[String]) -> io::Result<()> {
     command.args(arguments);
     let name = Path::new(program).file_name().unwrap_or_default();
     if IN_TERMINAL.iter().any(|browser| name == *browser) {
-        return match command.status()?.success() {
-            true => Ok(()),
-            false => Err(io::Error::other(format!("{program} failed"))),
+        return if command.status()?.success() {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!("{program} failed")))
         };
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)

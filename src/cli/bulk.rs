@@ -166,8 +166,8 @@ pub(super) async fn run(
     }
     let mut ids: Vec<IssueId> = page.issues.iter().map(|issue| issue.id).collect();
     let mut is_whole = true;
-    let (proof, json) =
-        (arguments.caller.proof(context, arguments.force), arguments.caller.format.json);
+    let proof = arguments.caller.proof(context, arguments.force);
+    let json = arguments.caller.format.json;
     if !arguments.yes {
         let preview = tracker.change_many(&ids, &bulk, &agent, proof, true).await?;
         show(&preview, &bulk, true, json, output)?;

@@ -39,7 +39,8 @@ impl Arguments {
 
     /// Returns the client that calls.
     pub fn client(&self) -> HookClient {
-        self.client.as_deref().and_then(HookClient::from_word).unwrap_or(HookClient::ClaudeCode)
+        let named = self.client.as_deref().and_then(|name| name.parse().ok());
+        named.unwrap_or(HookClient::CLAUDE_CODE)
     }
 }
 
@@ -100,7 +101,7 @@ impl Target<'_> {
 
 /// Prints the state of the hooks of a client.
 pub(super) fn write(status: &ClientHooks, output: &mut Output) -> Result<()> {
-    let client = status.client.as_str();
+    let client = status.client.name;
     output.line(format_args!("{} ({client})", sanitize::line(&status.file)))?;
     for (name, state) in status.names() {
         let state = match state {

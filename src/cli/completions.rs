@@ -161,7 +161,8 @@ pub(super) fn script(shell: Shell, line: &Command) -> String {
 /// The list of what a command takes has the placeholder if an id is among them. There, bash must not offer files, and
 /// directly after the command it offers ids only.
 fn bash_line(line: &str) -> String {
-    let (ids, call) = (IDS.0, bash_call(""));
+    let ids = IDS.0;
+    let call = bash_call("");
     if !line.contains(ids) || !line.trim_start().starts_with("opts=") {
         let replace = |line: String, (placeholder, kind): &Completed| {
             line.replace(placeholder, &bash_call(kind))

@@ -18,10 +18,6 @@ use super::{ExitStatus, Output, sanitize};
 pub struct Arguments {}
 
 /// Says where the example is, and how to look at it.
-///
-/// # Errors
-///
-/// stdout cannot be written.
 pub fn tell(path: &Path, output: &mut Output) -> Result<ExitStatus> {
     let path = sanitize::line(&path.display().to_string());
     output.line(format_args!("the example is in {path}"))?;

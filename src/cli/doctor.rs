@@ -188,9 +188,10 @@ fn summary(report: &Report, fixes: bool) -> String {
     parts.push(counted(report.count(Verdict::Problem), "problem", "problems"));
     parts.push(counted(report.count(Verdict::Warning), "warning", "warnings"));
     parts.push(format!("{} skipped", report.count(Verdict::Skipped)));
-    let hint = match report.repairs().is_empty() || fixes {
-        true => "",
-        false => "; `ait doctor --fix` repairs some of them",
+    let hint = if report.repairs().is_empty() || fixes {
+        ""
+    } else {
+        "; `ait doctor --fix` repairs some of them"
     };
     format!("{}{hint}", parts.join(", "))
 }

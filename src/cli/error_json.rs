@@ -32,19 +32,11 @@ pub fn wants_json(arguments: impl IntoIterator<Item = OsString>) -> bool {
 
 /// Prints the error of a command. Prints nothing if the command has already written to stdout. Returns true if stderr
 /// does not have to say it, too, because it goes to the same place.
-///
-/// # Errors
-///
-/// stdout cannot be written.
 pub fn print_error(error: &anyhow::Error) -> anyhow::Result<bool> {
     print(&render_error(error), details(error))
 }
 
 /// Prints an error of the command line itself, as clap formats it. Returns the same as [`print_error`].
-///
-/// # Errors
-///
-/// stdout cannot be written.
 pub fn print_usage_error(error: &clap::Error) -> anyhow::Result<bool> {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
@@ -65,7 +57,8 @@ fn print(error: &str, details: ErrorDetails) -> anyhow::Result<bool> {
 fn is_stderr_on_stdout() -> bool {
     let inode =
         |file: BorrowedFd<'_>| rustix::fs::fstat(file).map(|stat| (stat.st_dev, stat.st_ino));
-    let (stdout, stderr) = (inode(io::stdout().as_fd()), inode(io::stderr().as_fd()));
+    let stdout = inode(io::stdout().as_fd());
+    let stderr = inode(io::stderr().as_fd());
     stdout.is_ok() && stdout == stderr
 }
 

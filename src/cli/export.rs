@@ -109,7 +109,8 @@ pub(super) async fn run(
         return Ok(ExitStatus::Done);
     };
     target.write(&issues, form)?;
-    let (exported, path) = (issues.len(), target.file.display());
+    let exported = issues.len();
+    let path = target.file.display();
     if arguments.format.json {
         output.json(&Answer { exported, format: form.as_str(), file: path.to_string() })?;
     } else {

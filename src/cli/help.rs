@@ -53,10 +53,6 @@ pub fn wanted(line: &[OsString]) -> Option<Help> {
 }
 
 /// Prints a help; `line` is the whole command line definition.
-///
-/// # Errors
-///
-/// stdout cannot be written.
 pub fn print(help: Help, line: Command, output: &mut Output) -> Result<ExitStatus> {
     match help {
         Help::Short => output.write_all(SHORT.as_bytes())?,

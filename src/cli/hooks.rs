@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use clap::builder::TypedValueParser;
 use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -63,7 +64,7 @@ pub struct ChangeArguments {
     dry_run: bool,
 
     /// The hooks of this client, instead of those of git
-    #[arg(long, value_name = "NAME", value_parser = one_of::<HookClient>(HookClient::words()))]
+    #[arg(long, value_name = "NAME", value_parser = client())]
     client: Option<HookClient>,
 
     /// Also replace or remove a hook of ours that was edited
@@ -78,7 +79,7 @@ pub struct ChangeArguments {
 #[derive(Clone, Debug, Args)]
 pub struct StatusArguments {
     /// Only the hooks of this client
-    #[arg(long, value_name = "NAME", value_parser = one_of::<HookClient>(HookClient::words()))]
+    #[arg(long, value_name = "NAME", value_parser = client())]
     client: Option<HookClient>,
 
     #[command(flatten)]
@@ -136,15 +137,21 @@ pub fn run_for_client(
             } else {
                 client_hooks::write(&status, output)?;
             }
-            match status.are_all(ClientHookState::Installed) {
-                true => ExitStatus::Done,
-                false => ExitStatus::Partly,
+            if status.are_all(ClientHookState::Installed) {
+                ExitStatus::Done
+            } else {
+                ExitStatus::Partly
             }
         }
         Action::Run(_) => ExitStatus::Nothing,
     };
     output.flush()?;
     Ok(ending)
+}
+
+/// Parses the name of a client with hooks.
+fn client() -> impl TypedValueParser<Value = HookClient> {
+    one_of(HookClient::all().map(|client| client.name))
 }
 
 /// The state of the hooks of git and of clients.

@@ -89,7 +89,8 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
-    let (file, name) = (&arguments.source, shown(&arguments.source));
+    let file = &arguments.source;
+    let name = shown(&arguments.source);
     let options = ReadOptions {
         now: tracker.now(),
         mapping: Mapping::new(&arguments.map, &arguments.ignore, &arguments.map_value),

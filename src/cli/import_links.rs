@@ -41,7 +41,8 @@ pub(super) fn resolve_links(entries: &mut [FileEntry], stored: &IndexedIssues) {
                 let _ = planned.push(outline(draft.issue.issue()));
             }
             Err(refusal) => {
-                let (id, title) = (Some(issue.id.to_string()), Some(issue.title.clone()));
+                let id = Some(issue.id.to_string());
+                let title = Some(issue.title.clone());
                 let reason = hints::for_refusal(&refusal, &hints::COMMANDS);
                 entries[at].content = Content::Refused { id, title, reason, blamed: None };
             }

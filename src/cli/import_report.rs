@@ -40,10 +40,7 @@ pub(super) enum ImportOutcome {
         reason: String,
     },
     /// It is rightly left out.
-    Skipped {
-        /// The reason.
-        reason: String,
-    },
+    Skipped { reason: String },
 }
 
 /// The outcomes of the entries of a file, in its order.

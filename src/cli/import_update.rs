@@ -37,10 +37,6 @@ struct Search {
 }
 
 /// Returns the base of each update. There is none if the log no longer has it.
-///
-/// # Errors
-///
-/// Those of reading the log.
 pub(super) async fn bases(
     updates: &[Update],
     tracker: &Tracker,
@@ -169,7 +165,7 @@ fn unparked(issue: &Issue) -> Attributes {
     AttributeValues { parked: None, ..attributes }.into()
 }
 
-/// Returns the version of the file, where what the file does not state is as it is here.
+/// Returns the issue as the file has it. Fields that the file does not state keep the values that they have here.
 fn stated(update: &Update, base: Option<&Issue>) -> Issue {
     let Update { ours, draft, .. } = update;
     let mut theirs = Issue::clone(draft.issue.issue());

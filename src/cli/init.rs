@@ -155,11 +155,10 @@ pub fn run(
 /// Names the clients on the machine that the project does not use.
 fn others_on_machine(found: &[FoundClient], project: &Project) -> Option<String> {
     let is_of_project = found.iter().any(|found| found.is_of_project);
-    let is_other = |client: &&Client| {
+    let others = CLIENTS.iter().filter(|_| is_of_project).filter(|client| {
         found.iter().all(|found| found.client.name != client.name)
             && client.trace_on_machine(&project.env).is_some()
-    };
-    let others = CLIENTS.iter().filter(|_| is_of_project).filter(is_other);
+    });
     let others: Vec<_> = others.map(|client| format!("--client {}", client.name)).collect();
     (!others.is_empty()).then(|| {
         format!(
@@ -178,10 +177,6 @@ impl Arguments {
 }
 
 /// Writes the store of the project into `ait.toml`, and nothing else.
-///
-/// # Errors
-///
-/// The file cannot be read, edited or written.
 pub fn set_store(
     arguments: &Arguments,
     project: &Project,

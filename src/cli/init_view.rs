@@ -46,7 +46,8 @@ pub(super) fn write(
 
 fn write_change(change: &FileChange, output: &mut Output) -> Result<()> {
     let shown = output.styled(STRONG, sanitize::line(&change.shown));
-    let (before, after) = (change.before.as_deref(), change.after.as_deref().unwrap_or_default());
+    let before = change.before.as_deref();
+    let after = change.after.as_deref().unwrap_or_default();
     let count = after.lines().count();
     let mut agents = CLIENTS.iter().filter_map(|client| client.agents);
     let is_prompt = agents.any(|agents| change.shown.starts_with(agents.directory));

@@ -88,10 +88,8 @@ impl LinkedIssue {
 /// The issues that have links to an issue and decide about the order of work.
 #[derive(Debug, Serialize)]
 pub(super) struct Dependents {
-    /// Its parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<LinkedIssue>,
-    /// The issues that it blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     blocks: Vec<LinkedIssue>,
 }
@@ -112,7 +110,8 @@ fn linked_from(kind: LinkKind, id: IssueId, issues: &IndexedIssues) -> Vec<Linke
 
 /// Says why an issue is parked, or what it waits for.
 fn parked_lines(parked: &Parked, is_over: bool) -> Vec<String> {
-    let (by, reason) = (sanitize::line(&parked.by), sanitize::line(&parked.reason));
+    let by = sanitize::line(&parked.by);
+    let reason = sanitize::line(&parked.reason);
     let Some(question) = &parked.question else {
         let until = parked.until.map(|until| {
             let passed = if is_over { " (over)" } else { "" };

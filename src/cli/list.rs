@@ -12,12 +12,12 @@ use serde::Serialize;
 use super::attribute_filter::AttributeFilter;
 use super::issue_view::words;
 use super::options::{Format, agent_name, classification, issues_at, time_arg, with_terms};
-use super::output::{FAINT, STRONG, of_classification, of_status};
+use super::output::{FAINT, STRONG, local, of_classification, of_status};
 use super::short_ids::ShortIds;
 use super::table::{self, Cell, Column};
 use super::{CommandContext, ExitStatus, Output, no_issues, sanitize};
 use crate::domain::{
-    AgentName, Classification, Condition, Issue, IssueId, Label, Order, Page, Query, Status,
+    AgentName, Classification, Condition, Due, Issue, IssueId, Label, Order, Page, Query, Status,
     StatusSet, Timestamp,
 };
 use crate::field_selection::FieldSelection;
@@ -270,7 +270,8 @@ pub(super) async fn run(
     };
     if arguments.format.json || arguments.fields.is_some() {
         let nothing = (page.total == 0).then_some(nothing);
-        let (total, issues) = (page.total, page.issues.iter());
+        let total = page.total;
+        let issues = page.issues.iter();
         match &arguments.fields {
             Some(fields) => {
                 let issues = issues.map(|issue| fields.select(issue)).collect();
@@ -364,7 +365,9 @@ pub(super) fn statuses_of(words: &[String]) -> StatusSet {
 }
 
 fn more(page: &Page, skip: usize, number: usize) -> String {
-    let (first, last, total) = (skip + 1, skip + page.issues.len(), page.total);
+    let first = skip + 1;
+    let last = skip + page.issues.len();
+    let total = page.total;
     let or_more = if page.is_exact { "" } else { " or more" };
     format!(
         "{first} to {last} of {total}{or_more}: --page {} shows more, --limit 0 shows all",
@@ -372,7 +375,7 @@ fn more(page: &Page, skip: usize, number: usize) -> String {
     )
 }
 
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [Column; 10] = [
     Column { name: "ID", from_width: 0, at_most: 36 },
     Column { name: "STATUS", from_width: 0, at_most: 11 },
     Column { name: "WAITS", from_width: 50, at_most: 15 },
@@ -380,6 +383,7 @@ const COLUMNS: [Column; 9] = [
     Column { name: "KIND", from_width: 100, at_most: 11 },
     Column { name: "HELD BY", from_width: 60, at_most: 20 },
     Column { name: "CHANGED", from_width: 90, at_most: 8 },
+    Column { name: "DUE", from_width: 100, at_most: 16 },
     Column { name: "LABELS", from_width: 120, at_most: 24 },
     Column { name: "TITLE", from_width: 0, at_most: usize::MAX },
 ];
@@ -404,12 +408,23 @@ pub(super) fn table(
             Cell::new(issue.classification.as_str(), of_classification(issue.classification)),
             Cell::new(holder, Style::new()),
             Cell::new(span::humanize_duration(now.millis_since(issue.modified_at)), FAINT),
+            due(issue, now),
             Cell::new(labels.join(","), FAINT),
             Cell::new(sanitize::line(&issue.title), Style::new()),
         ]
     };
     let rows: Vec<_> = listed.iter().map(row).collect();
     table::rows(output, COLUMNS, &rows)
+}
+
+fn due(issue: &Issue, now: Timestamp) -> Cell {
+    let Some(due) = issue.attributes.due else { return Cell::new("", FAINT) };
+    let is_late = issue.status.is_open() && due.is_past_at(now);
+    let shown = match due {
+        Due::Day(_) => due.to_string(),
+        Due::Time(time) => local(time, "%Y-%m-%d %H:%M"),
+    };
+    Cell::new(shown, if is_late { STRONG } else { FAINT })
 }
 
 /// Says why an issue waits, in words; empty if it does not.

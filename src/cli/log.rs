@@ -199,7 +199,8 @@ impl Log<'_> {
         output: &mut Output,
     ) -> Result<EventPosition> {
         let Bounds { newest, oldest } = self.tracker.log_bounds().await?;
-        let (mut after, mut left) = (after, most.unwrap_or(usize::MAX));
+        let mut after = after;
+        let mut left = most.unwrap_or(usize::MAX);
         if after > newest.number {
             tracing::warn!("there is no event {after}: the latest is {}", newest.number);
         } else if oldest > after.saturating_add(1) && after > 0 {

@@ -58,9 +58,7 @@ pub struct Resolved {
 /// An issue in which both sides changed the same fields.
 #[derive(Debug, Serialize)]
 pub struct FieldConflict {
-    /// The issue.
     pub issue: IssueId,
-    /// The fields.
     pub fields: Vec<&'static str>,
 }
 
@@ -79,10 +77,6 @@ impl FieldConflict {
 }
 
 /// Prints what was resolved.
-///
-/// # Errors
-///
-/// The output cannot be written.
 pub fn report(
     arguments: &ResolveArguments,
     resolved: Option<&Resolved>,

@@ -84,10 +84,6 @@ struct Report<'a> {
 }
 
 /// Prints what was moved `from` one store `to` another, and how it was verified.
-///
-/// # Errors
-///
-/// The output cannot be written.
 pub fn report(
     arguments: &Arguments,
     (from, to): (&str, &str),

@@ -47,8 +47,9 @@ async fn why_none(
     let nothing = why_nothing(tracker, kind, agent).await?;
     let held = tracker.held_by(agent).await?;
     let held: Vec<_> = held.iter().map(|issue| issue.id.short()).collect();
-    Ok(match held.is_empty() {
-        true => nothing,
-        false => format!("{nothing}\n{agent} holds {}: `ait show ID`", held.join(", ")),
+    Ok(if held.is_empty() {
+        nothing
+    } else {
+        format!("{nothing}\n{agent} holds {}: `ait show ID`", held.join(", "))
     })
 }

@@ -49,10 +49,6 @@ struct Opened<'a> {
 
 /// Opens the web UI, or the page of an issue, at `served`, if known; otherwise on a port, where it is expected to show
 /// the store named `store`.
-///
-/// # Errors
-///
-/// No tracker responds there.
 pub async fn run(
     arguments: &Arguments,
     issue: Option<IssueId>,

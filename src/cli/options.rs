@@ -122,7 +122,7 @@ impl ClaimArgs {
 /// How long a claim of the command line lasts.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct TtlArgs {
-    /// Let your claims lapse when this agent has run no command with --ttl for so long [default: they last]
+    /// Let your claims lapse this long after your last command with --ttl [default: they last]
     #[arg(long, value_name = "TIME", value_parser = ttl)]
     ttl: Option<Duration>,
 }

@@ -68,7 +68,8 @@ impl Size {
     /// Returns the size of the terminal on stdout; outside a terminal, the default.
     fn of_stdout() -> Self {
         let Ok(size) = rustix::termios::tcgetwinsize(io::stdout()) else { return Self::USUAL };
-        let (width, height) = (usize::from(size.ws_col), usize::from(size.ws_row));
+        let width = usize::from(size.ws_col);
+        let height = usize::from(size.ws_row);
         if width == 0 || height == 0 { Self::USUAL } else { Self { width, height } }
     }
 }
@@ -88,15 +89,12 @@ impl Output {
     /// Returns the output for a part of the screen, which discards everything.
     pub fn part(&self, width: usize, height: usize, is_coloured: bool) -> Self {
         let out = BufWriter::<Box<dyn Write>>::new(Box::new(io::sink()));
-        let (is_terminal, size) = (self.is_terminal, Size { width, height });
+        let is_terminal = self.is_terminal;
+        let size = Size { width, height };
         Self { out, is_terminal, is_coloured: is_coloured && self.is_coloured, size }
     }
 
     /// Returns what is written to such an output.
-    ///
-    /// # Errors
-    ///
-    /// Those of `write`.
     pub fn captured(mut self, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<String> {
         let text = Rc::new(RefCell::new(Vec::new()));
         self.out = BufWriter::new(Box::new(Captured(Rc::clone(&text))));
@@ -138,20 +136,12 @@ impl Output {
     }
 
     /// Writes a line.
-    ///
-    /// # Errors
-    ///
-    /// stdout cannot be written.
     pub fn line(&mut self, line: impl Display) -> Result<()> {
         Ok(writeln!(self, "{line}")?)
     }
 
     /// Writes a value as JSON: indented on a terminal, else on one line. An object of a damaged store begins with what
     /// is damaged.
-    ///
-    /// # Errors
-    ///
-    /// stdout cannot be written.
     pub fn json(&mut self, value: &impl Serialize) -> Result<()> {
         match said_damage() {
             Some(damaged) => match serde_json::to_value(value)? {
@@ -172,20 +162,12 @@ impl Output {
     }
 
     /// Writes a value as JSON on one line, even on a terminal: one record of many.
-    ///
-    /// # Errors
-    ///
-    /// stdout cannot be written.
     pub fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
         serde_json::to_writer(&mut *self, value)?;
         Ok(self.write_all(b"\n")?)
     }
 
     /// Flushes the output.
-    ///
-    /// # Errors
-    ///
-    /// stdout cannot be written.
     pub fn flush(&mut self) -> Result<()> {
         Ok(self.out.flush()?)
     }

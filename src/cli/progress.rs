@@ -55,7 +55,8 @@ pub async fn with_progress<T>(what: &str, work: impl Future<Output = T>) -> T {
     if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
         return done;
     }
-    let (begun, mut line) = (Instant::now(), StatusLine::new());
+    let begun = Instant::now();
+    let mut line = StatusLine::new();
     let mut seconds = interval(Duration::from_secs(1));
     loop {
         tokio::select! {

@@ -58,7 +58,8 @@ pub(super) async fn run(
     let own = ready(Some(agent.as_str().to_owned()), 0, usize::MAX).await?;
     let own_shown = own.issues.into_iter().skip(skip).take(take);
     let mut issues: Vec<Arc<Issue>> = own_shown.collect();
-    let (skip, take) = (skip.saturating_sub(own.total), take.saturating_sub(issues.len()));
+    let skip = skip.saturating_sub(own.total);
+    let take = take.saturating_sub(issues.len());
     let others = ready(None, skip, take).await?;
     issues.extend(others.issues);
     let page =

@@ -34,7 +34,8 @@ pub(super) async fn run(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let (range, now) = (arguments.range, tracker.now());
+    let range = arguments.range;
+    let now = tracker.now();
     let model = ReadModel::new(tracker.clone());
     let stats = model.read(move |view| Stats::of(view.timelines(), range, now)).await?;
     if arguments.format.json {
@@ -52,10 +53,8 @@ fn write(stats: &Stats, output: &mut Output) -> Result<()> {
         format!("{} {name}", stats.present.in_status(*status))
     });
     let counted: Vec<_> = counted.collect();
-    let counted = match counted.is_empty() {
-        true => String::new(),
-        false => format!(": {}", counted.join(" · ")),
-    };
+    let counted =
+        if counted.is_empty() { String::new() } else { format!(": {}", counted.join(" · ")) };
     output.line(format_args!("{} open of {}{counted}", stats.open, stats.total))?;
     let Work { filed, completed, closed, rejected, returned } = stats.throughput.total;
     let since = local(stats.begin, "%Y-%m-%d %H:%M");
@@ -78,7 +77,8 @@ fn write_times(name: &str, spreads: &Spreads, output: &mut Output) -> Result<()>
         [("all", spreads.all)].into_iter().chain(kinds)
     {
         let (Some(median_ms), Some(p90_ms)) = (median_ms, p90_ms) else { continue };
-        let (median, p90) = (span::humanize_duration(median_ms), span::humanize_duration(p90_ms));
+        let median = span::humanize_duration(median_ms);
+        let p90 = span::humanize_duration(p90_ms);
         output.line(format_args!("{kind:<11} {count:>6}  median {median}, 90 % within {p90}"))?;
     }
     if spreads.all.count == 0 {

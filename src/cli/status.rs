@@ -94,12 +94,11 @@ impl LeasedClaim {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let gone_for_ms = state.gone_for.map(ms);
         let graces: Vec<u64> = processes.iter().filter_map(|entry| entry.claim_grace_ms).collect();
-        let lapses_in_ms = match graces.is_empty() {
-            true => state.lapses_in.map(ms),
-            false => {
-                let shortest = graces.into_iter().filter(|grace| *grace > 0).min();
-                gone_for_ms.zip(shortest).map(|(gone, grace)| grace.saturating_sub(gone))
-            }
+        let lapses_in_ms = if graces.is_empty() {
+            state.lapses_in.map(ms)
+        } else {
+            let shortest = graces.into_iter().filter(|grace| *grace > 0).min();
+            gone_for_ms.zip(shortest).map(|(gone, grace)| grace.saturating_sub(gone))
         };
         Some(Self {
             id: issue.id,
@@ -144,10 +143,6 @@ pub struct ShownStore<'a> {
 /// Prints the status.
 ///
 /// If the store cannot be read, prints the error and the processes.
-///
-/// # Errors
-///
-/// stdout cannot be written.
 pub async fn run(
     arguments: &Arguments,
     tracker: &Tracker,

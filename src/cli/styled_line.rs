@@ -67,9 +67,11 @@ impl Line {
 
     /// Renders a range of the bytes of the text.
     fn part_of(&self, range: Range<usize>, output: &Output) -> String {
-        let (mut line, mut begin) = (String::new(), 0);
+        let mut line = String::new();
+        let mut begin = 0;
         for (text, style) in &self.0 {
-            let (from, to) = (range.start.max(begin), range.end.min(begin + text.len()));
+            let from = range.start.max(begin);
+            let to = range.end.min(begin + text.len());
             if from < to {
                 line.push_str(&output.styled(*style, &text[from - begin..to - begin]));
             }
@@ -106,7 +108,9 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
 
 /// Breaks a text into rows of whole words. The rows after the first are narrower by their indentation.
 fn rows(text: &str, width: usize, indent: usize) -> impl Iterator<Item = Range<usize>> {
-    let (mut rows, mut row, mut at) = (Vec::new(), 0..0, 0);
+    let mut rows = Vec::new();
+    let mut row = 0..0;
+    let mut at = 0;
     for word in text.split(' ') {
         let end = at + word.len();
         let room = if rows.is_empty() { width } else { width.saturating_sub(indent) };

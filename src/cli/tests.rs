@@ -49,7 +49,8 @@ struct CommandLine {
 }
 
 async fn file(tracker: &Tracker) -> Arc<Issue> {
-    let (title, text) = ("t".try_into().unwrap(), "".try_into().unwrap());
+    let title = "t".try_into().unwrap();
+    let text = "".try_into().unwrap();
     let issue = NewIssue::new(title, text, Classification::Bug);
     tracker.add_issue(issue, "b".try_into().unwrap()).await.unwrap().issue
 }
@@ -95,7 +96,8 @@ async fn a_command_succeeds_if_nothing_can_be_read_after_its_commit() {
         let words = words.replace("ID", &issue.id.short()).replace("OTHER", &other.id.short());
         let words = format!("ait {words} -a b{format}");
         let command = CommandLine::parse_from(words.split(' ')).command;
-        let (saved_queries, newest) = (SavedQueries::default(), tracker.watch());
+        let saved_queries = SavedQueries::default();
+        let newest = tracker.watch();
         let before = *newest.borrow();
         store.set_reads(reads);
         let begun = Instant::now();

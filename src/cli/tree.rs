@@ -168,11 +168,12 @@ impl Builder<'_> {
         self.left = left;
         let below = self.below(issue);
         let is_new = self.seen.insert(issue.id);
-        let omitted = match is_new {
-            _ if below.is_empty() => None,
-            false => Some(Omitted::Repeated),
-            true if depth == MAX_DEPTH => Some(Omitted::TooDeep),
-            true => None,
+        let omitted = if below.is_empty() {
+            None
+        } else if !is_new {
+            Some(Omitted::Repeated)
+        } else {
+            (depth == MAX_DEPTH).then_some(Omitted::TooDeep)
         };
         let children = if omitted.is_some() { Vec::new() } else { below };
         let children = children

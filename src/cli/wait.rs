@@ -87,7 +87,8 @@ pub(super) async fn run(
         }
         Some(reference) => {
             let before = tracker.get_issue(reference.clone()).await?;
-            let (id, status) = (before.id, before.status);
+            let id = before.id;
+            let status = before.status;
             let find =
                 |issues: &_| IndexedIssues::get(issues, id).filter(|now| now.status != status);
             let found = arguments.wait(tracker, Subset::Around(vec![id]), find).await?;
@@ -95,9 +96,10 @@ pub(super) async fn run(
         }
         None => {
             let agent = arguments.caller.agent(context)?;
-            let kind = match arguments.review {
-                true => ClaimKind::Review,
-                false => ClaimKind::Work(arguments.classification),
+            let kind = if arguments.review {
+                ClaimKind::Review
+            } else {
+                ClaimKind::Work(arguments.classification)
             };
             let find = |issues: &_| tracker.next_in(issues, kind, &agent);
             let subset = Subset::Claimable(vec![agent.clone()]);
@@ -154,9 +156,10 @@ impl Arguments {
             (!questions.is_empty()).then_some(questions)
         };
         let Some(questions) = self.wait(tracker, Subset::Questions, find).await? else {
-            match self.caller.format.json {
-                true => output.json(&None::<()>)?,
-                false => tracing::info!("{NO_QUESTIONS}"),
+            if self.caller.format.json {
+                output.json(&None::<()>)?;
+            } else {
+                tracing::info!("{NO_QUESTIONS}");
             }
             return Ok(ExitStatus::Nothing);
         };

@@ -25,9 +25,10 @@ pub fn greet(welcome: &Welcome<'_>) {
     let counted = counted.map(|status| format!("{} {}", counts.in_status(*status), words(*status)));
     let counted: Vec<_> = counted.collect();
     let issues = if counted.is_empty() { no_issues().to_owned() } else { counted.join(" · ") };
-    let set_up = match has_client {
-        true => "",
-        false => "\nno MCP client is set up for this project yet: run `ait init`",
+    let set_up = if has_client {
+        ""
+    } else {
+        "\nno MCP client is set up for this project yet: run `ait init`"
     };
     // The log writes it, so that it stays in order with warnings.
     tracing::info!("pages   {page}\nstore   {store}\nissues  {issues}{set_up}\nCtrl-C to stop");

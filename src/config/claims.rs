@@ -81,7 +81,6 @@ impl ClaimConfig {
         })
     }
 
-    /// Returns the settings.
     pub fn settings(&self) -> ClaimSettings {
         fn of<T: Copy>(chosen: Option<&Sourced<T>>) -> Option<T> {
             chosen.map(|chosen| chosen.value)
@@ -103,8 +102,7 @@ impl ClaimConfig {
     /// Returns the settings for display.
     pub(super) fn rows(&self) -> [(Setting, Option<(String, Source)>); 6] {
         let or_default = |setting: Setting, chosen: Option<(String, Source)>| {
-            let default = || (setting.default.to_owned(), Source::Default);
-            (setting, Some(chosen.unwrap_or_else(default)))
+            (setting, Some(chosen.unwrap_or_else(|| (setting.default.to_owned(), Source::Default))))
         };
         [
             or_default(CLAIMS, values::chosen(self.claims.as_ref())),

@@ -19,7 +19,6 @@ pub struct McpConfig {
     pub tool_prefix: Option<Sourced<ToolPrefix>>,
     /// The form of replies.
     pub replies: Sourced<ReplyFormat>,
-    /// The budget of replies.
     pub max_reply_tokens: Sourced<ReplyBudget>,
     /// For how long query handles are kept.
     pub handle_lifetime: Sourced<HandleLifetime>,

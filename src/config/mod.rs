@@ -420,7 +420,8 @@ impl Config {
         let hosts = self.hosts.value.iter().map(ToString::to_string).collect();
         let origins = self.origins.value.iter().map(ToString::to_string).collect();
         let user = whoami::username().ok();
-        let (name, port) = (self.project_name(), DEFAULT_PORT.to_string());
+        let name = self.project_name();
+        let port = DEFAULT_PORT.to_string();
         let keep_events = KEEP_EVENTS.default.to_owned();
         let rows = [
             (STORE, values::chosen(self.database.as_ref())),
@@ -569,7 +570,8 @@ mod tests {
             ("AIT_ALLOW_ORIGIN", true),
         ] {
             let environment = |name: &str| (name == variable).then(|| "no such value".into());
-            let (mut problems, directory) = (Vec::new(), Path::new("/nowhere"));
+            let mut problems = Vec::new();
+            let directory = Path::new("/nowhere");
             let config = Config::tolerant(&arguments, environment, directory, &mut problems);
             assert_eq!(problems.len(), 1, "{variable}");
             assert_eq!(config.http_is_unsafe, http_is_unsafe, "{variable}");
@@ -577,7 +579,8 @@ mod tests {
             assert!(config.port.is_none() && config.bind.value.0.is_loopback());
             assert!(!config.network_file_system.value.eq(&NetworkFileSystem::Allow));
         }
-        let (mut problems, directory) = (Vec::new(), Path::new("/nowhere"));
+        let mut problems = Vec::new();
+        let directory = Path::new("/nowhere");
         let config = Config::tolerant(&arguments, |_| None, directory, &mut problems);
         assert_eq!((problems, config.keep_events), (vec![], None));
     }

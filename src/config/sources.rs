@@ -27,7 +27,6 @@ pub enum Source {
     Variable(&'static str),
     /// A line of `ait.toml`, counted from 1.
     File(usize),
-    /// The default.
     Default,
 }
 
@@ -45,9 +44,7 @@ impl fmt::Display for Source {
 /// A value with its source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sourced<T> {
-    /// The value.
     pub value: T,
-    /// The source.
     pub source: Source,
 }
 
@@ -67,7 +64,6 @@ pub enum ConfigError {
     UnknownKey {
         /// The file and the line.
         place: String,
-        /// The key.
         key: String,
         /// The known keys.
         known: String,
@@ -113,7 +109,6 @@ struct Given {
 
 /// Chooses settings where an invalid one may be passed over.
 pub(super) struct Chooser<'a, E> {
-    /// The sources.
     pub sources: &'a Sources<'a>,
     /// Gets the name of each invalid setting, and decides whether to go on with its default.
     pub invalid: &'a mut dyn FnMut(&str, ConfigError) -> Result<(), E>,
@@ -257,7 +252,8 @@ impl Settings {
             let known = SETTINGS.iter().filter(|setting| setting.is_in_file());
             let Some(setting) = known.clone().find(|setting| setting.name == key.get()) else {
                 let known: Vec<_> = known.map(|setting| setting.name).chain([QUERIES]).collect();
-                let (key, known) = (key.get().to_owned(), known.join(", "));
+                let key = key.get().to_owned();
+                let known = known.join(", ");
                 return Err(ConfigError::UnknownKey { place: settings.place(line), key, known });
             };
             let texts = value.as_value().and_then(texts).ok_or_else(|| ConfigError::BadValue {
@@ -346,7 +342,8 @@ mod tests {
     #[test]
     fn flag_overrides_environment_overrides_file() {
         let text = "# of the project\nport = 4000\nagent = \"team\"\n";
-        let (none, some) = (|_: &str| None, |name: &str| (name == "PORT").then(|| "5000".into()));
+        let none = |_: &str| None;
+        let some = |name: &str| (name == "PORT").then(|| "5000".into());
         let port = |sources: &Sources<'_>, flag| sources.choose(&PORT, flag).unwrap();
         let chosen = |port, source| Some(Sourced { value: Port(port), source });
         assert_eq!(port(&sources("", &none), None), None);

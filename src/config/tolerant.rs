@@ -25,7 +25,8 @@ pub struct TolerantArguments {
 /// store.
 pub fn parse(line: &[OsString]) -> Result<TolerantArguments, Error> {
     let mut line = line.to_vec();
-    let (mut problems, mut first) = (Vec::new(), None);
+    let mut problems = Vec::new();
+    let mut first = None;
     loop {
         let error = match Arguments::try_parse_from(&line) {
             Ok(arguments) if problems.is_empty() || is_for_agent(&arguments) => {
@@ -66,11 +67,10 @@ fn leave_out(error: &Error, line: &mut Vec<OsString>) -> Option<Problem> {
     // Such as "--port <PORT>".
     let flag = about.split([' ', '=']).next()?.to_owned();
     let name = flag.strip_prefix("--").filter(|name| *name != FILE.name)?.to_owned();
-    let is_it = |argument: &OsString| {
+    let position = line.iter().position(|argument| {
         let argument = argument.to_string_lossy();
         argument == flag.as_str() || argument.starts_with(&format!("{flag}="))
-    };
-    let position = line.iter().position(is_it)?;
+    })?;
     let has_value = line[position] == flag.as_str();
     line.remove(position);
     if has_value

@@ -66,10 +66,12 @@ impl FromStr for ProjectName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let (max, length) = (Self::MAX_CHARS, text.chars().count());
-        match (1..=max).contains(&length) && !text.contains(char::is_control) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(format!("{text:?} is not a name: give one line of 1 to {max} characters")),
+        let max = Self::MAX_CHARS;
+        let length = text.chars().count();
+        if (1..=max).contains(&length) && !text.contains(char::is_control) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(format!("{text:?} is not a name: give one line of 1 to {max} characters"))
         }
     }
 }
@@ -94,13 +96,14 @@ impl FromStr for RepositoryUrl {
         let is_host =
             rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_alphanumeric()));
         // Without a name, a password, a query or a fragment, which do not belong into links.
-        match is_host && text.chars().all(is_plain) && text.len() <= Self::MAX_CHARS {
-            true => Ok(Self(text.to_owned())),
-            false => Err(format!(
+        if is_host && text.chars().all(is_plain) && text.len() <= Self::MAX_CHARS {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(format!(
                 "{text:?} is not the address of a repository: give one such as https://github.com/acme/shop, of at \
                  most {} characters and without ?, # and @",
                 Self::MAX_CHARS
-            )),
+            ))
         }
     }
 }
@@ -269,10 +272,7 @@ impl FromStr for Period {
 
 impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.is_zero() {
-            true => f.write_str("0"),
-            false => humantime::format_duration(self.0).fmt(f),
-        }
+        if self.0.is_zero() { f.write_str("0") } else { humantime::format_duration(self.0).fmt(f) }
     }
 }
 

@@ -24,7 +24,6 @@ pub struct Settings {
     pub address: IpAddr,
     /// Where the address is set.
     pub address_by: String,
-    /// The file with the tokens.
     pub token_file: Option<PathBuf>,
     /// The token if there is no token file, and where it is set.
     pub token: Option<(String, String)>,

@@ -15,7 +15,7 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let clients = setup::clients_with_hooks(&project.root, &project.machine, &command);
     let findings: Vec<_> = clients.map(finding).collect();
     if findings.is_empty() {
-        let install = install(HookClient::ClaudeCode);
+        let install = install(HookClient::CLAUDE_CODE);
         let reason = format!("no client has hooks here ({install} does that)");
         return vec![Finding::skipped(check, reason)];
     }
@@ -23,7 +23,7 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
 }
 
 fn install(client: HookClient) -> String {
-    format!("`ait hooks install --client {}`", client.as_str())
+    format!("`ait hooks install --client {}`", client.name)
 }
 
 fn finding(hooks: Result<ClientHooks, (HookClient, SetupError)>) -> Finding {
@@ -31,12 +31,12 @@ fn finding(hooks: Result<ClientHooks, (HookClient, SetupError)>) -> Finding {
     let hooks = match hooks {
         Ok(hooks) => hooks,
         Err((client, error)) => {
-            let reason = format!("the hooks of {} cannot be read: {error}", client.as_str());
+            let reason = format!("the hooks of {} cannot be read: {error}", client.name);
             return Finding::warning(check, reason).fix("correct the file");
         }
     };
     if hooks.are_all(ClientHookState::Installed) {
-        return Finding::ok(check, format!("{} has them ({})", hooks.client.as_str(), hooks.file));
+        return Finding::ok(check, format!("{} has them ({})", hooks.client.name, hooks.file));
     }
     let what = hooks.names_not(ClientHookState::Installed).map(|(name, state)| match state {
         ClientHookState::Missing => format!("{name} is missing"),

@@ -212,12 +212,10 @@ fn foreign(entry: &ClientEntry, program: &str, arguments: &[String]) -> Option<D
         describe(entry),
         entry.name
     );
-    let fix = match entry.is_written {
-        true => format!(
-            "rename it; then `ait init --client {}` adds the entry of ait",
-            entry.client.name
-        ),
-        false => fix_of(entry),
+    let fix = if entry.is_written {
+        format!("rename it; then `ait init --client {}` adds the entry of ait", entry.client.name)
+    } else {
+        fix_of(entry)
     };
     Some(Defect::warning(what, fix))
 }

@@ -96,10 +96,6 @@ impl Conflict {
     }
 
     /// Tells git that the conflict is resolved.
-    ///
-    /// # Errors
-    ///
-    /// git refuses.
     pub fn stage(&self) -> Result<(), ConflictError> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let added = git(directory_of(&self.path), &["add", "--", &name]);

@@ -141,7 +141,8 @@ fn worktrees(root: &Path) -> Vec<PathBuf> {
 /// Returns the files in a worktree, breadth first. Nested repositories, hidden directories and third-party
 /// directories are skipped.
 fn inside(root: &Path) -> Vec<PathBuf> {
-    let (mut found, mut directories) = (Vec::new(), VecDeque::from([(root.to_owned(), 0)]));
+    let mut found = Vec::new();
+    let mut directories = VecDeque::from([(root.to_owned(), 0)]);
     let mut seen = 0;
     while let Some((directory, depth)) = directories.pop_front() {
         for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
@@ -149,7 +150,8 @@ fn inside(root: &Path) -> Vec<PathBuf> {
             if seen > MAX_ENTRIES {
                 return found;
             }
-            let (path, name) = (entry.path(), entry.file_name());
+            let path = entry.path();
+            let name = entry.file_name();
             let name = name.to_string_lossy();
             match entry.file_type() {
                 Ok(kind) if kind.is_file() => found.push(path),

@@ -39,7 +39,8 @@ fn ignored(context: &CheckContext) -> Vec<Finding> {
     if super::files::repository(directory_of(&paths.issues)).is_none() {
         return vec![Finding::skipped(check, "the store is not in a git repository")];
     }
-    let (directory, names) = (directory_of(&paths.issues), names(&paths));
+    let directory = directory_of(&paths.issues);
+    let names = names(&paths);
     if names.is_empty() {
         return vec![Finding::ok(check, "there are no machine-local files yet")];
     }

@@ -68,7 +68,8 @@ fn faults(issue: &Issue) -> Vec<HistoryFault> {
         if matches!(kind, ActionKind::Commented | ActionKind::Changed | ActionKind::Answered) {
             continue;
         }
-        let (at, next) = (entry.timestamp, kind.status_after(known));
+        let at = entry.timestamp;
+        let next = kind.status_after(known);
         if let (Some(before), Some(after)) = (known, next)
             && !kind.can_lead(before, after)
         {
@@ -84,7 +85,8 @@ fn faults(issue: &Issue) -> Vec<HistoryFault> {
 
 fn check_histories(issues: &[Arc<Issue>]) -> Finding {
     let check = Check::Histories;
-    let (mut about, mut wrong_status) = (Vec::new(), None);
+    let mut about = Vec::new();
+    let mut wrong_status = None;
     for issue in issues {
         for fault in faults(issue) {
             let id = issue.id.short();
@@ -146,8 +148,8 @@ fn claims(issues: &[Arc<Issue>], gone: usize, now: Timestamp) -> Finding {
     };
     let first = first.id.short();
     let about = old.iter().map(|(issue, holder)| {
-        let (id, since) =
-            (issue.id.short(), span::humanize_duration(now.millis_since(holder.since)));
+        let id = issue.id.short();
+        let since = span::humanize_duration(now.millis_since(holder.since));
         format!("{id} {} by {} for {since}: {}", issue.status, holder.agent, issue.title)
     });
     let count = counted(old.len(), "claim is", "claims are");
@@ -234,8 +236,10 @@ mod tests {
 
     #[test]
     fn only_impossible_transitions_are_reported() {
-        let (filed, claimed) = ("Issue filed", "Issue claimed for work");
-        let (closed, returned) = ("Issue closed", "Issue returned to created status");
+        let filed = "Issue filed";
+        let claimed = "Issue claimed for work";
+        let closed = "Issue closed";
+        let returned = "Issue returned to created status";
         for (status, actions, expected) in [
             ("created", &[filed][..], 0),
             ("closed", &[], 0),

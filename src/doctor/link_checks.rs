@@ -15,7 +15,8 @@ use super::{Check, Finding};
 pub(super) fn links(issues: &[Arc<Issue>], store: &IndexedIssues) -> Finding {
     let check = Check::Links;
     let by_id: HashMap<IssueId, &Issue> = issues.iter().map(|issue| (issue.id, &**issue)).collect();
-    let (mut about, mut fixes) = (Vec::new(), Vec::new());
+    let mut about = Vec::new();
+    let mut fixes = Vec::new();
     let cycles = Cycles::of(issues, &by_id, store);
     about.extend(cycles.found.iter().map(|cycle| cycle.join(" waits for ")));
     if let Some(link) = &cycles.link {
@@ -40,7 +41,8 @@ pub(super) fn links(issues: &[Arc<Issue>], store: &IndexedIssues) -> Finding {
         parent.status.has_ended().then_some((part, parent))
     });
     for (at, (part, parent)) in parts.enumerate() {
-        let (id, whole) = (part.id.short(), parent.id.short());
+        let id = part.id.short();
+        let whole = parent.id.short();
         if at == 0 {
             let unlink = format!("ait unlink {id} parent {whole}");
             fixes.push(format!("finish the part, or make it an issue of its own: `{unlink}`"));
@@ -122,9 +124,12 @@ impl Cycles {
         self.members.extend(cycle);
         let names: Vec<_> = cycle.iter().map(IssueId::short).collect();
         let is_part = by_id.get(&cycle[1]).and_then(|issue| issue.attributes.parent());
-        self.link.get_or_insert_with(|| match is_part == Some(cycle[0]) {
-            true => format!("{} parent {}", names[1], names[0]),
-            false => format!("{} blocked-by {}", names[0], names[1]),
+        self.link.get_or_insert_with(|| {
+            if is_part == Some(cycle[0]) {
+                format!("{} parent {}", names[1], names[0])
+            } else {
+                format!("{} blocked-by {}", names[0], names[1])
+            }
         });
         self.found.push(names);
     }

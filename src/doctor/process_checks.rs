@@ -28,8 +28,8 @@ pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
         }
         Err(_) => Vec::new(),
     };
-    let (ports, processes) =
-        (ports(context, &live).await, processes(&live, env!("CARGO_PKG_VERSION")));
+    let ports = ports(context, &live).await;
+    let processes = processes(&live, env!("CARGO_PKG_VERSION"));
     vec![ports, processes]
 }
 
@@ -46,9 +46,10 @@ async fn ports(context: &CheckContext, live: &[ProcessEntry]) -> Finding {
     let served = join_all(served.map(async |(entry, port)| Served {
         entry,
         port,
-        answer: match reaches_loopback(entry.address) {
-            true => port_probe::answer(port, PROBE_TIMEOUT).await,
-            false => None,
+        answer: if reaches_loopback(entry.address) {
+            port_probe::answer(port, PROBE_TIMEOUT).await
+        } else {
+            None
         },
     }))
     .await;
@@ -76,7 +77,8 @@ fn silent(served: &[Served<'_>], id: StoreId) -> Option<Finding> {
         let is_ours = server.answer.as_ref().is_some_and(|answer| answer.store_id == Some(id));
         reaches_loopback(server.entry.address) && !server.entry.is_guarded && !is_ours
     })?;
-    let (pid, port) = (strange.entry.pid, strange.port);
+    let pid = strange.entry.pid;
+    let port = strange.port;
     let reason = match &strange.answer {
         None => format!("process {pid} serves port {port}, but nothing answers there"),
         Some(_) => format!("process {pid} serves port {port}, but another program answers there"),
@@ -127,8 +129,8 @@ fn finding_of(served: &[Served<'_>], context: &CheckContext) -> Finding {
                     Finding::ok(check, format!("no process serves HTTP; port {port} is free"))
                 }
                 None => {
-                    let (first, last) =
-                        (settings.default_ports.start(), settings.default_ports.end());
+                    let first = settings.default_ports.start();
+                    let last = settings.default_ports.end();
                     Finding::problem(check, format!("all ports from {first} to {last} are taken"))
                         .fix("stop a program on one of them, or choose another port with --port")
                 }
@@ -152,7 +154,9 @@ fn reaches_loopback(address: Option<IpAddr>) -> bool {
 
 fn processes(live: &[ProcessEntry], own: &str) -> Finding {
     let check = Check::Processes;
-    let (own_version, mut about, mut is_older) = (Version::parse(own).ok(), Vec::new(), false);
+    let own_version = Version::parse(own).ok();
+    let mut about = Vec::new();
+    let mut is_older = false;
     for entry in live {
         let other = Version::parse(&entry.version).ok();
         let how = match other.as_ref().zip(own_version.as_ref()).map(|(other, own)| other.cmp(own))
@@ -163,7 +167,9 @@ fn processes(live: &[ProcessEntry], own: &str) -> Finding {
             None => "another version",
         };
         is_older |= how == "newer";
-        let (pid, kind, version) = (entry.pid, entry.kind.as_str(), &entry.version);
+        let pid = entry.pid;
+        let kind = entry.kind.as_str();
+        let version = &entry.version;
         about.push(format!("process {pid} ({kind}) runs {version}, {how} than this {own}"));
     }
     if about.is_empty() {

@@ -17,7 +17,9 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
 
 fn upkeep(context: &CheckContext) -> InstalledSetup<'_> {
     let project = &context.project;
-    let (root, machine, is_store_named) = (&project.root, &project.machine, project.is_named);
+    let root = &project.root;
+    let machine = &project.machine;
+    let is_store_named = project.is_named;
     InstalledSetup { root, env: machine, store: &context.path, is_store_named }
 }
 

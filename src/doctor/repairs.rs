@@ -21,7 +21,6 @@ use crate::store::sqlite::salvage as salvaging;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Repaired {
-    /// The repair.
     pub repair: Repair,
     /// Whether it succeeded.
     pub done: bool,

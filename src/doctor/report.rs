@@ -104,7 +104,6 @@ pub enum Repair {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// The check.
     pub check: Check,
     /// The result.
     pub verdict: Verdict,
@@ -143,7 +142,8 @@ impl Finding {
     }
 
     fn new(check: Check, verdict: Verdict, reason: impl Into<String>) -> Self {
-        let (details, reason) = (Vec::new(), reason.into());
+        let details = Vec::new();
+        let reason = reason.into();
         Self { check, verdict, reason, details, fix: None, repair: None }
     }
 
@@ -153,7 +153,7 @@ impl Finding {
         Self { fix: Some(fix.into()), ..self }
     }
 
-    /// Sets the affected items, of which the first are listed.
+    /// Sets the affected items. A report lists the first ones.
     #[must_use]
     pub fn about(self, things: impl IntoIterator<Item = String>) -> Self {
         let mut things = things.into_iter();

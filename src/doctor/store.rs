@@ -33,10 +33,9 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let found = match inspect::inspect(&context.path) {
         Ok(found) => found,
         Err(error) => {
-            let skipped = |check: &Check| {
+            let others = CHECKS[1..].iter().map(|check| {
                 Finding::skipped(*check, "the directory of the store cannot be found")
-            };
-            let others = CHECKS[1..].iter().map(skipped);
+            });
             return [unreadable(&error)].into_iter().chain(others).collect();
         }
     };
@@ -176,12 +175,11 @@ fn ids(repeated: &[Repeated]) -> Finding {
         let how = if *are_identical { "identical each time" } else { "with different contents" };
         format!("{id} at lines {}, {how}", lines.join(", "))
     });
-    let fix = match repeated.iter().all(|repeated| repeated.are_identical) {
-        true => "remove all but one of each",
-        false => {
-            "give one of them another id, or remove it; `ait doctor --salvage \
+    let fix = if repeated.iter().all(|repeated| repeated.are_identical) {
+        "remove all but one of each"
+    } else {
+        "give one of them another id, or remove it; `ait doctor --salvage \
              NEW.json` keeps the one with the longer history"
-        }
     };
     Finding::problem(check, reason).about(about).fix(fix)
 }
@@ -246,7 +244,8 @@ fn database(found: &Inspection, context: &CheckContext) -> Finding {
 
 /// Reports an `issues.json` that does not match the database.
 fn strange(standing: &FileStanding, context: &CheckContext) -> Finding {
-    let (check, file) = (Check::Journal, quoted(&context.path));
+    let check = Check::Journal;
+    let file = quoted(&context.path);
     match standing {
         FileStanding::Foreign => Finding::problem(
             check,

@@ -17,7 +17,6 @@ pub enum ActionKind {
     Filed,
     /// Claimed it for work.
     Claimed,
-    /// Completed it.
     Completed,
     /// Claimed it for review.
     ReviewStarted,
@@ -31,7 +30,6 @@ pub enum ActionKind {
     Reopened,
     /// Lost the claim, because the answer never reached the agent or the claim was abandoned.
     Lapsed,
-    /// Commented on it.
     Commented,
     /// Changed texts, attributes or links.
     Changed,
@@ -165,7 +163,9 @@ impl ActionKind {
     /// Counts how often an issue was returned to the queue after a claim. Agents use the count to stop trying. The
     /// return of an unclaimed issue does not count, nor does one after a lapsed claim.
     pub fn returns_in(kinds: impl Iterator<Item = Self>) -> usize {
-        let (mut returns, mut tries, mut latest) = (0, 0, 0);
+        let mut returns = 0;
+        let mut tries = 0;
+        let mut latest = 0;
         for kind in kinds {
             match kind {
                 Self::Claimed | Self::ReviewStarted => (tries, latest) = (tries + 1, 1),

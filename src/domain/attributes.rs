@@ -41,8 +41,7 @@ impl TryFrom<u64> for Priority {
 
     fn try_from(number: u64) -> Result<Self, DomainError> {
         let valid = u8::try_from(number).ok().filter(|number| *number <= Self::MAX);
-        let invalid = || DomainError::InvalidPriority { given: number.to_string() };
-        valid.map(Self).ok_or_else(invalid)
+        valid.map(Self).ok_or_else(|| DomainError::InvalidPriority { given: number.to_string() })
     }
 }
 
@@ -149,7 +148,6 @@ impl LinkKind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// The kind.
     pub kind: LinkKind,
     /// The other issue.
     pub to: IssueId,
@@ -166,7 +164,6 @@ impl Link {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parked {
-    /// The reason.
     pub reason: String,
     /// The time from which on it is parked.
     pub since: Timestamp,
@@ -326,7 +323,6 @@ impl AttributeValues {
         self.links.iter().filter(move |link| link.kind == kind).map(|link| link.to)
     }
 
-    /// Returns the parent.
     pub fn parent(&self) -> Option<IssueId> {
         self.linked(LinkKind::Parent).next()
     }

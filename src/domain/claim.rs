@@ -41,7 +41,6 @@ impl fmt::Display for ClientId {
 pub struct Lease {
     /// The number of the claim.
     pub claim: usize,
-    /// The client.
     pub client: ClientId,
 }
 

@@ -17,9 +17,7 @@ pub enum Command {
     AddIssue {
         /// The id of the new issue. It must be unused.
         id: IssueId,
-        /// The title.
         title: Title,
-        /// The description.
         description: Description,
         /// The kind of work.
         classification: Classification,
@@ -43,19 +41,16 @@ pub enum Command {
         classification: Option<Classification>,
         /// The agent that claims the issue.
         agent: AgentName,
-        /// The terms of the claim.
         terms: ClaimTerms,
     },
     /// Claim the next completed issue for review.
     GetNextReviewItem {
         /// The agent that claims the issue.
         agent: AgentName,
-        /// The terms of the claim.
         terms: ClaimTerms,
     },
     /// Return an open issue to the queue.
     ReturnIssue {
-        /// The issue.
         issue: IssueRef,
         /// The reason, and what the next agent should know.
         comment: CommentText,
@@ -66,7 +61,6 @@ pub enum Command {
     },
     /// Hand an open issue over for review.
     CompleteIssue {
-        /// The issue.
         issue: IssueRef,
         /// What was done, and where.
         comment: CommentText,
@@ -77,7 +71,6 @@ pub enum Command {
     },
     /// Close or reject an open issue.
     CloseIssue {
-        /// The issue.
         issue: IssueRef,
         /// Whether the issue is closed or rejected.
         resolution: Resolution,
@@ -90,7 +83,6 @@ pub enum Command {
     },
     /// Open an issue again that has ended. Only people do that.
     ReopenIssue {
-        /// The issue.
         issue: IssueRef,
         /// The reason.
         comment: CommentText,
@@ -99,7 +91,6 @@ pub enum Command {
     },
     /// Change texts, attributes or links of an issue. Its status stays.
     ChangeIssue {
-        /// The issue.
         issue: IssueRef,
         /// What to change.
         change: Box<IssueChange>,
@@ -119,18 +110,14 @@ pub enum Command {
     },
     /// Add a comment to an issue without changing its status.
     CommentIssue {
-        /// The issue.
         issue: IssueRef,
-        /// The text of the comment.
         comment: CommentText,
         /// The author of the comment.
         agent: AgentName,
     },
     /// Ask people a question about an issue. Its claim ends, and it is parked until the answer.
     AskHuman {
-        /// The issue.
         issue: IssueRef,
-        /// The question.
         question: Question,
         /// The agent that asks.
         agent: AgentName,
@@ -139,36 +126,30 @@ pub enum Command {
     },
     /// Answer the open question of an issue, and unpark it.
     AnswerQuestion {
-        /// The issue.
         issue: IssueRef,
-        /// The answer.
         answer: QuestionAnswer,
         /// Who answers.
         agent: AgentName,
     },
     /// Refuse this commit if an issue has another version. Changes nothing itself.
     RequireVersion {
-        /// The issue.
         issue: IssueRef,
         /// The version that the caller knows.
         version: String,
     },
     /// End a claim without its agent: its client is gone, or its caller never learned of it.
     LapseClaim {
-        /// The issue.
         issue: IssueId,
         /// The position of the claim's entry in the history. A later claim is left alone.
         entry: usize,
         /// The client whose lease ends; `None` for a claim without one. A claim that another client took up is left
         /// alone.
         client: Option<ClientId>,
-        /// The reason.
         reason: String,
     },
     /// Continue a claim with another client, because its own one is gone and the agent is back. If both clients are the
     /// same, give a claim the lease back that it has lost.
     TakeUpClaim {
-        /// The issue.
         issue: IssueId,
         /// The agent, which must hold the issue.
         agent: AgentName,
@@ -179,7 +160,6 @@ pub enum Command {
     },
     /// Park an issue that agents tried too often: one that waits for work, and was claimed and came back so often.
     ParkAfterAttempts {
-        /// The issue.
         issue: IssueRef,
         /// How often it may come back.
         limit: NonZeroUsize,
@@ -195,7 +175,6 @@ pub enum Command {
     },
     /// Add an issue that exists only in `issues.json` or in a backup.
     InsertIssue {
-        /// The issue.
         issue: Arc<Issue>,
         /// The issue to insert it before; `None` appends it.
         next: Option<IssueId>,
@@ -211,7 +190,6 @@ pub enum Command {
     },
     /// Remove an issue that a restored backup does not contain.
     RemoveIssue {
-        /// The issue.
         issue: IssueId,
         /// The issue that follows it; `None` for the last one.
         next: Option<IssueId>,

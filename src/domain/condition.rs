@@ -73,7 +73,6 @@ pub enum Condition {
     Text(String),
     /// At least so many of these lower-case texts occur in it.
     SomeTexts {
-        /// The texts.
         texts: Vec<String>,
         /// How many of them have to occur.
         at_least: usize,
@@ -88,9 +87,7 @@ impl Default for Condition {
 
 /// An issue as a condition sees it. Each form in which issues are kept implements it.
 pub trait Subject {
-    /// Returns the id.
     fn id(&self) -> IssueId;
-    /// Returns the status.
     fn status(&self) -> Status;
     /// Returns the kind of work.
     fn classification(&self) -> Classification;
@@ -100,7 +97,6 @@ pub trait Subject {
     fn modified_at(&self) -> Timestamp;
     /// Returns the time of the last substantive change; see [`Issue::active_at`].
     fn active_at(&self) -> Timestamp;
-    /// Returns the attributes.
     fn attributes(&self) -> &Attributes;
     /// Returns who holds it.
     fn holder(&self) -> Option<&str>;
@@ -265,7 +261,7 @@ impl Condition {
         self.required_texts().into_iter().map(score).sum()
     }
 
-    /// Returns how many of the texts occur in an issue of which only [some](Self::SomeTexts) have to.
+    /// Returns how many texts of [`SomeTexts`](Self::SomeTexts) an issue contains.
     pub fn relevance(&self, issue: &impl Subject) -> usize {
         let count = |condition: &Self| match condition {
             Self::SomeTexts { texts, .. } => {
@@ -330,7 +326,8 @@ pub struct LoweredTexts {
 impl LoweredTexts {
     /// Returns the texts of an issue.
     pub fn of(issue: &Issue) -> Self {
-        let (texts, ids) = (issue.searchable_texts().collect(), issue.searchable_ids().collect());
+        let texts = issue.searchable_texts().collect();
+        let ids = issue.searchable_ids().collect();
         Self { texts, ids }
     }
 

@@ -62,21 +62,16 @@ pub enum DomainError {
     /// The issue waits for the answer to another question.
     #[error("issue {id} waits for an answer already: {question}")]
     AlreadyAsked {
-        /// The issue.
         id: IssueId,
         /// The open question, shortened.
         question: String,
     },
     /// The issue has no open question: none was asked, or it has been answered.
     #[error("issue {id} has no open question")]
-    NoQuestion {
-        /// The issue.
-        id: IssueId,
-    },
+    NoQuestion { id: IssueId },
     /// A question has no option with this number.
     #[error("{}", no_option_text(*id, *given, *count))]
     NoSuchOption {
-        /// The issue.
         id: IssueId,
         /// The given number.
         given: usize,
@@ -94,7 +89,6 @@ pub enum DomainError {
     /// An issue would get too many of something.
     #[error("issue {id} would have {count} {what}: at most {limit} are allowed")]
     TooMany {
-        /// The issue.
         id: IssueId,
         /// What there would be too many of.
         what: &'static str,
@@ -113,9 +107,7 @@ pub enum DomainError {
     /// An issue would be a part of a part of a part, too deep.
     #[error("issue {id} would be {depth} levels deep: at most {limit} are allowed")]
     TooDeep {
-        /// The issue.
         id: IssueId,
-        /// Its depth.
         depth: usize,
         /// The maximum.
         limit: usize,
@@ -123,7 +115,6 @@ pub enum DomainError {
     /// An issue cannot be closed while its parts are open.
     #[error("issue {id} has open parts ({}): end them first, or close it as rejected", listed(parts, *count))]
     OpenParts {
-        /// The issue.
         id: IssueId,
         /// The first of its open parts.
         parts: Vec<IssueId>,
@@ -133,23 +124,18 @@ pub enum DomainError {
     /// The issue cannot be claimed yet.
     #[error("issue {id} cannot be claimed now: {reason}")]
     NotReady {
-        /// The issue.
         id: IssueId,
         /// What it waits for.
         reason: String,
     },
     /// A change names nothing, or what it sets is already so.
     #[error("nothing would change in issue {id}")]
-    NothingToChange {
-        /// The issue.
-        id: IssueId,
-    },
+    NothingToChange { id: IssueId },
     /// The issue has changed since the caller read it.
     #[error(
         "issue {id} has changed since version {given}: {changes}; its version is {version} now, and nothing was changed"
     )]
     VersionChanged {
-        /// The issue.
         id: IssueId,
         /// The version that the caller knew, shortened.
         given: String,
@@ -208,14 +194,10 @@ pub enum DomainError {
     },
     /// The id of a new issue is already in use.
     #[error("issue {id} already exists")]
-    IdTaken {
-        /// The id.
-        id: IssueId,
-    },
+    IdTaken { id: IssueId },
     /// The issue has ended.
     #[error("issue {id} is {status}, which is final")]
     Terminal {
-        /// The issue.
         id: IssueId,
         /// The status in which it ended.
         status: Status,
@@ -223,9 +205,7 @@ pub enum DomainError {
     /// The issue is not in the status that a claim requires.
     #[error("issue {id} is {status}, not {required}{}", held_by(holder.as_deref()))]
     NotClaimable {
-        /// The issue.
         id: IssueId,
-        /// Its status.
         status: Status,
         /// The status that the claim requires.
         required: Status,
@@ -234,10 +214,7 @@ pub enum DomainError {
     },
     /// An event of the log cannot follow the current version of its issue.
     #[error("an event does not follow from the current state of issue {id}")]
-    DoesNotFollow {
-        /// The issue.
-        id: IssueId,
-    },
+    DoesNotFollow { id: IssueId },
     /// A living client of another session holds claims under this name.
     #[error("{agent:?} is at work in another session: use the name {free:?}")]
     NameInUse {
@@ -249,7 +226,6 @@ pub enum DomainError {
     /// The caller holds the issue, and gave another number than that of its claim.
     #[error("issue {id} is yours, with claim {number}, not {given}")]
     OtherClaim {
-        /// The issue.
         id: IssueId,
         /// The number that the caller gave.
         given: usize,
@@ -259,7 +235,6 @@ pub enum DomainError {
     /// The caller does not hold the claim that it needs.
     #[error("{}", not_owned_text(*id, *given, *number, holder.as_ref(), *ended, *status, *is_late))]
     NotOwned {
-        /// The issue.
         id: IssueId,
         /// The number of the claim that the caller gave.
         given: Option<usize>,
@@ -277,9 +252,7 @@ pub enum DomainError {
     /// Only the agent that reviews the issue may close it.
     #[error("issue {id} is {status}{}, and an agent closes only what it reviews", held_by(holder.as_deref()))]
     NeedsReview {
-        /// The issue.
         id: IssueId,
-        /// Its status.
         status: Status,
         /// The agent that holds it.
         holder: Option<String>,
@@ -287,35 +260,25 @@ pub enum DomainError {
     /// Another agent has completed the issue, and it waits for review.
     #[error("issue {id} was completed by {}, and waits for review", shortened(author, 60))]
     AlreadyCompleted {
-        /// The issue.
         id: IssueId,
         /// The agent that completed it.
         author: String,
     },
     /// The issue has not ended, so there is nothing to open again.
     #[error("issue {id} is {status}: only an issue that is closed or rejected can be opened again")]
-    StillOpen {
-        /// The issue.
-        id: IssueId,
-        /// Its status.
-        status: Status,
-    },
+    StillOpen { id: IssueId, status: Status },
     /// The agent holds as many issues as it may.
     #[error(
         "{agent} holds {limit} issues, which is the most that max-claims allows: complete or return one first"
     )]
     TooManyClaims {
-        /// The agent.
         agent: String,
         /// The maximum.
         limit: usize,
     },
     /// The claim has already ended, or a later claim has replaced it.
     #[error("the claim of issue {id} has already ended: nothing to do")]
-    ClaimEnded {
-        /// The issue.
-        id: IssueId,
-    },
+    ClaimEnded { id: IssueId },
 }
 
 impl DomainError {
@@ -509,7 +472,8 @@ mod tests {
     fn every_refusal_has_its_code() {
         let id = IssueId::NIL;
         let reference = || "3f2a9c1e".to_owned();
-        let (status, required) = (Status::Created, Status::Completed);
+        let status = Status::Created;
+        let required = Status::Completed;
         for (error, code) in [
             (DomainError::Blank { field: "agent", limit: 1 }, "VALIDATION"),
             (DomainError::TooLong { field: "agent", length: 2, limit: 1 }, "VALIDATION"),

@@ -69,7 +69,6 @@ impl ErrorCode {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorDetails {
-    /// The code.
     pub code: ErrorCode,
     /// Whether the caller can go on by itself.
     pub recoverable: bool,
@@ -84,7 +83,8 @@ pub struct ErrorDetails {
 impl ErrorDetails {
     /// Returns the details of a code, with the operation to call next.
     pub fn new(code: ErrorCode, next: Option<&'static str>) -> Self {
-        let (recoverable, retry_after_ms) = (code.is_recoverable(), code.retry_after_ms());
+        let recoverable = code.is_recoverable();
+        let retry_after_ms = code.retry_after_ms();
         Self { code, recoverable, retry_after_ms, next: next.map(Cow::Borrowed) }
     }
 }

@@ -82,7 +82,8 @@ impl Sub for Estimate {
 
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (units, rest) = (self.0 / UNIT, self.0 % UNIT);
+        let units = self.0 / UNIT;
+        let rest = self.0 % UNIT;
         match rest {
             0 => write!(f, "{units}"),
             rest if rest % 10 == 0 => write!(f, "{units}.{}", rest / 10),

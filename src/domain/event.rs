@@ -14,7 +14,6 @@ pub struct Event {
     pub issue: IssueId,
     /// The time.
     pub at: Timestamp,
-    /// The agent.
     pub agent: String,
     /// What changed.
     pub kind: EventKind,
@@ -46,13 +45,10 @@ impl Before {
 pub enum EventKind {
     /// A new issue was filed.
     Filed {
-        /// The title.
         title: String,
-        /// The description.
         description: String,
         /// The kind of work.
         classification: Classification,
-        /// The attributes.
         attributes: Attributes,
     },
     /// An issue was imported with its history. The import itself adds no history entry.
@@ -98,10 +94,7 @@ pub enum EventKind {
         to: ClientId,
     },
     /// A claim ended without its agent. The issue waits where it waited before the claim.
-    Lapsed {
-        /// The reason.
-        reason: String,
-    },
+    Lapsed { reason: String },
     /// The issue was returned to the queue.
     Returned {
         /// The reason.

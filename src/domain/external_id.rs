@@ -25,8 +25,7 @@ impl Issue {
 
 /// Returns true if a key has ids or numbers of other programs.
 fn is_name_of_id(key: &str) -> bool {
-    let is_separator = |character: char| matches!(character, ' ' | '_' | '-');
-    let name = key.to_lowercase().replace(is_separator, "");
+    let name = key.to_lowercase().replace([' ', '_', '-'], "");
     ID_NAMES.iter().chain(&NUMBER_NAMES).any(|known| *known == name)
 }
 

@@ -173,7 +173,8 @@ impl IssueRef {
         let branch = branch.to_ascii_lowercase();
         let mut found: Vec<Self> = Vec::new();
         for (at, _) in branch.match_indices(BEFORE_ID) {
-            let (before, rest) = (&branch[..at], &branch[at + BEFORE_ID.len()..]);
+            let before = &branch[..at];
+            let rest = &branch[at + BEFORE_ID.len()..];
             let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
             let whole = rest.get(..WHOLE_CHARS).filter(|id| IssueId::parse(id).is_some());
             let id = whole.unwrap_or(&rest[..digits]);
@@ -211,7 +212,8 @@ impl IssueRef {
     fn read(given: &str) -> Option<Self> {
         let text = given.trim().to_ascii_lowercase();
         let hyphenated = text.contains('-');
-        let (mut digits, mut first) = (0usize, 0u128);
+        let mut digits = 0usize;
+        let mut first = 0u128;
         for (position, character) in text.chars().enumerate() {
             let hyphen_place = hyphenated && matches!(position, 8 | 13 | 18 | 23);
             match character.to_digit(16) {

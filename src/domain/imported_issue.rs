@@ -20,7 +20,6 @@ impl ImportedIssue {
     /// The maximum size of the JSON of an issue. It leaves room for the metadata of the import in one log record.
     pub const MAX_JSON_BYTES: usize = 15 * 1024 * 1024;
 
-    /// Returns the issue.
     pub fn issue(&self) -> &Arc<Issue> {
         &self.issue
     }

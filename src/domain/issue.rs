@@ -75,11 +75,9 @@ string_enum! {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Issue {
-    /// The id.
     pub id: IssueId,
     /// The title, a single line.
     pub title: String,
-    /// The description.
     pub description: String,
     /// The kind of work.
     pub classification: Classification,
@@ -87,7 +85,6 @@ pub struct Issue {
     pub created_at: Timestamp,
     /// The time of the last change.
     pub modified_at: Timestamp,
-    /// The status.
     pub status: Status,
     /// The history, oldest first.
     pub history: Vec<HistoryEntry>,
@@ -96,7 +93,6 @@ pub struct Issue {
     /// Priority, labels, assignee, links, and whether it is parked.
     #[serde(flatten)]
     pub attributes: Attributes,
-    /// The unknown keys.
     #[serde(flatten)]
     pub unknown_keys: UnknownKeys,
 }
@@ -171,11 +167,9 @@ impl Issue {
 pub struct HistoryEntry {
     /// The time.
     pub timestamp: Timestamp,
-    /// The agent.
     pub agent: String,
     /// The action, as a short phrase in the past tense.
     pub action: String,
-    /// The unknown keys.
     #[serde(flatten)]
     pub unknown_keys: UnknownKeys,
 }
@@ -183,7 +177,9 @@ pub struct HistoryEntry {
 impl HistoryEntry {
     /// Creates an entry without unknown keys.
     pub fn new(timestamp: Timestamp, agent: impl Into<String>, action: impl Into<String>) -> Self {
-        let (agent, action, unknown_keys) = (agent.into(), action.into(), UnknownKeys::default());
+        let agent = agent.into();
+        let action = action.into();
+        let unknown_keys = UnknownKeys::default();
         Self { timestamp, agent, action, unknown_keys }
     }
 }
@@ -195,9 +191,7 @@ pub struct Comment {
     pub timestamp: Timestamp,
     /// The author.
     pub agent: String,
-    /// The text.
     pub text: String,
-    /// The unknown keys.
     #[serde(flatten)]
     pub unknown_keys: UnknownKeys,
 }
@@ -205,7 +199,9 @@ pub struct Comment {
 impl Comment {
     /// Creates a comment without unknown keys.
     pub fn new(timestamp: Timestamp, agent: impl Into<String>, text: impl Into<String>) -> Self {
-        let (agent, text, unknown_keys) = (agent.into(), text.into(), UnknownKeys::default());
+        let agent = agent.into();
+        let text = text.into();
+        let unknown_keys = UnknownKeys::default();
         Self { timestamp, agent, text, unknown_keys }
     }
 }

@@ -24,9 +24,7 @@ pub struct IssueChange {
     pub classification: Option<Classification>,
     /// The fields that get another value, or none.
     pub values: Vec<FieldValue>,
-    /// Labels to add.
     pub labels_add: Vec<Label>,
-    /// Labels to remove.
     pub labels_remove: Vec<Label>,
     /// The new parent; `Some(None)` removes it.
     pub parent: Option<Option<IssueRef>>,
@@ -34,7 +32,6 @@ pub struct IssueChange {
     pub blocked_by: Option<Vec<IssueRef>>,
     /// Links to add. A new parent replaces the old one.
     pub links_add: Vec<(LinkKind, IssueRef)>,
-    /// Links to remove.
     pub links_remove: Vec<(LinkKind, IssueRef)>,
     /// Parks the issue for a reason, perhaps until a time; `Some(None)` unparks it.
     pub parked: Option<Option<(CommentText, Option<Timestamp>)>>,
@@ -108,10 +105,6 @@ impl IssueChange {
     }
 
     /// Returns the attributes of a new issue.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`decide`](Self::decide) on labels and links.
     pub fn attributes_of_new(
         &self,
         id: IssueId,
@@ -166,7 +159,9 @@ impl IssueChange {
         let added: Vec<Link> =
             values.links.iter().filter(|link| !before.contains(link)).copied().collect();
         links::check(id, &values.links, &added, graph)?;
-        let (what, count, limit) = ("labels", values.labels.len(), Label::MAX_COUNT);
+        let what = "labels";
+        let count = values.labels.len();
+        let limit = Label::MAX_COUNT;
         if count > limit {
             return Err(DomainError::TooMany { id, what, count, limit });
         }

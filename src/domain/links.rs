@@ -8,7 +8,6 @@ use super::{DomainError, Issue, IssueId, IssueRef, Link, LinkKind};
 
 /// The issues among which links are made.
 pub trait IssueGraph {
-    /// Returns an issue.
     fn issue(&self, id: IssueId) -> Option<Arc<Issue>>;
 
     /// Returns the issues that have a link of this kind to an issue, ascending.
@@ -44,10 +43,6 @@ pub fn check(
 }
 
 /// Checks the links of an issue that comes from a file and is new.
-///
-/// # Errors
-///
-/// Those of [`check`].
 pub fn check_new(issue: &Issue, graph: &dyn IssueGraph) -> Result<(), DomainError> {
     let links = &*issue.attributes.links;
     if issue.status.has_ended() {
@@ -73,7 +68,8 @@ fn refuse_form(
     added: &[Link],
     graph: &dyn IssueGraph,
 ) -> Result<(), DomainError> {
-    let (what, limit) = ("links", Link::MAX_COUNT);
+    let what = "links";
+    let limit = Link::MAX_COUNT;
     if links.len() > limit {
         return Err(DomainError::TooMany { id, what, count: links.len(), limit });
     }
@@ -223,7 +219,9 @@ fn refuse_nesting(id: IssueId, parent: IssueId, graph: &dyn IssueGraph) -> Resul
 
 /// Returns how many levels of parts an issue has below it.
 fn height(id: IssueId, graph: &dyn IssueGraph) -> usize {
-    let (mut level, mut seen, mut height) = (vec![id], HashSet::from([id]), 0);
+    let mut level = vec![id];
+    let mut seen = HashSet::from([id]);
+    let mut height = 0;
     loop {
         let parts = level.iter().flat_map(|id| graph.linked_from(LinkKind::Parent, *id));
         level = parts.filter(|part| seen.insert(*part)).collect();

@@ -274,7 +274,8 @@ fn merged_attributes(
     field: &mut impl FnMut(&'static str, Option<bool>) -> bool,
 ) -> Attributes {
     let base = base.map(|base| &*base.attributes);
-    let (ours, theirs) = (&*ours.attributes, &*theirs.attributes);
+    let ours = &*ours.attributes;
+    let theirs = &*theirs.attributes;
     if ours == theirs || base == Some(theirs) {
         return Attributes::from(ours.clone());
     }

@@ -32,13 +32,10 @@ pub struct Splice<T> {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Patch {
-    /// The title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<Change<String>>,
-    /// The description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Change<String>>,
-    /// The classification.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classification: Option<Change<Classification>>,
     /// The time at which the issue was filed.
@@ -47,16 +44,12 @@ pub struct Patch {
     /// The time of the last change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified_at: Option<Change<Timestamp>>,
-    /// The status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Change<Status>>,
-    /// The history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Splice<HistoryEntry>>,
-    /// The comments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comments: Option<Splice<Comment>>,
-    /// The attributes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attributes: Option<Change<Attributes>>,
     /// All unknown keys, before and after.
@@ -147,7 +140,8 @@ fn change<T: PartialEq + Clone>(before: &T, after: &T) -> Option<Change<T>> {
 fn splice<T: PartialEq + Clone>(before: &[T], after: &[T]) -> Option<Splice<T>> {
     let common = |one: &mut dyn Iterator<Item = (&T, &T)>| one.take_while(|(a, b)| a == b).count();
     let at = common(&mut before.iter().zip(after));
-    let (before, after) = (&before[at..], &after[at..]);
+    let before = &before[at..];
+    let after = &after[at..];
     if before.is_empty() && after.is_empty() {
         return None;
     }

@@ -13,7 +13,6 @@ pub struct Query {
     pub classification: Option<Classification>,
     /// What else the issue must be like.
     pub condition: Condition,
-    /// The order.
     pub order: Order,
     /// Whether to reverse the order.
     pub reversed: bool,

@@ -52,7 +52,8 @@ impl Question {
     ///
     /// A text is blank or too long, or there are too many options.
     pub fn new(text: &str, options: &[String]) -> Result<Self, DomainError> {
-        let (count, limit) = (options.len(), Self::MAX_OPTIONS);
+        let count = options.len();
+        let limit = Self::MAX_OPTIONS;
         if count > limit {
             return Err(DomainError::TooManyOptions { count, limit });
         }
@@ -168,16 +169,19 @@ pub(super) fn answer(
         return Err(DomainError::Terminal { id: issue.id, status: issue.status });
     }
     let Some(question) = issue.open_question() else {
-        return match issue.last_is_answer(given, agent) {
-            true => Ok(None),
-            false => Err(DomainError::NoQuestion { id: issue.id }),
+        return if issue.last_is_answer(given, agent) {
+            Ok(None)
+        } else {
+            Err(DomainError::NoQuestion { id: issue.id })
         };
     };
     let text = match given {
         QuestionAnswer::Text(text) => text.as_str().to_owned(),
         QuestionAnswer::Option(number) => {
             let option = number.checked_sub(1).and_then(|at| question.options.get(at));
-            let (id, given, count) = (issue.id, *number, question.options.len());
+            let id = issue.id;
+            let given = *number;
+            let count = question.options.len();
             option.ok_or(DomainError::NoSuchOption { id, given, count })?.clone()
         }
         QuestionAnswer::Default => match &question.default {
@@ -240,13 +244,15 @@ impl Issue {
         const SHOWN_CHARS: usize = 200;
         let timeline = self.timeline();
         let last = timeline.iter().rposition(|entry| entry.kind() == ActionKind::Answered)?;
-        let (earlier, answered) = (&timeline[..last], timeline[last]);
+        let earlier = &timeline[..last];
+        let answered = timeline[last];
         let asked = earlier.iter().rfind(|entry| entry.kind() == ActionKind::Asked)?;
         let on_one_line = |text: &str| {
             let words: Vec<_> = text.split_whitespace().collect();
             shortened(&words.join(" "), SHOWN_CHARS)
         };
-        let (question, answer) = (on_one_line(asked.comment?), on_one_line(answered.comment?));
+        let question = on_one_line(asked.comment?);
+        let answer = on_one_line(answered.comment?);
         Some(format!("asked: {question}; answered by {}: {answer}", answered.agent))
     }
 

@@ -41,8 +41,8 @@ pub fn is_free<G: IssueGraph + ?Sized>(
         && whole_that_holds_back(graph, &issue.attributes, is_parked).is_none()
 }
 
-/// Returns the nearest open issue of which one with these attributes is a part, directly or not, and that is blocked or
-/// meets `is_parked`: its parts wait with it. A blocker that is a part of it, too, holds no part back.
+/// Returns the nearest whole of an issue with these attributes that holds its parts back: a whole that is open, and is
+/// blocked or meets `is_parked`. A blocker that is a part of the whole, too, holds no part back.
 pub fn whole_that_holds_back<G: IssueGraph + ?Sized>(
     graph: &G,
     attributes: &Attributes,
@@ -59,7 +59,7 @@ pub fn whole_that_holds_back<G: IssueGraph + ?Sized>(
     wholes_above(graph, attributes.parent()).find(holds_back)
 }
 
-/// Returns an issue, and those of which it is a part. Edits by hand can make a cycle, so there are not endlessly many.
+/// Returns the parent and the wholes above it. Edits by hand can make a cycle, so their number is limited.
 fn wholes_above<G: IssueGraph + ?Sized>(
     graph: &G,
     parent: Option<IssueId>,
@@ -84,8 +84,8 @@ pub fn parts_below<G: IssueGraph + ?Sized>(graph: &G, id: IssueId) -> Vec<IssueI
     found.split_off(1)
 }
 
-/// Returns the issues that may begin or cease to be free because an issue changed: what it blocks, the parts of that
-/// and of itself, and the wholes of which it was or is a part. `graph` has the issue as it is now, or lacks it.
+/// Returns the issues that may become free, or stop being free, because an issue changed: the issues that it blocks,
+/// their parts and its own, and its wholes before and after. `graph` has the issue as it is now, or lacks it.
 pub fn affected_by<G: IssueGraph + ?Sized>(
     graph: &G,
     before: Option<&Issue>,

@@ -50,7 +50,8 @@ pub fn file(
             (issue.id, agent.as_str(), EventKind::Imported { issue, next: None })
         }
         Command::InsertIssue { issue, next, agent } => {
-            let (id, mut issue) = (issue.id, issue.clone());
+            let id = issue.id;
+            let mut issue = issue.clone();
             if agent == HAND_EDIT && links::check_new(&issue, graph).is_err() {
                 // The rest of the edit is taken over without its links.
                 let attributes = issue.attributes.with_links(&[]);

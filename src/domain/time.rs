@@ -163,7 +163,8 @@ mod tests {
     fn fast_and_general_time_parsers_agree() {
         for date in ["0000-01-01", "1970-01-01", "2024-02-29", "2026-02-28", "9999-12-31"] {
             for time in ["00:00:00.000", "09:30:07.123", "23:59:59.999", "23:59:60.500"] {
-                let (written, other) = (format!("{date}T{time}Z"), format!("{date}T{time}+00:00"));
+                let written = format!("{date}T{time}Z");
+                let other = format!("{date}T{time}+00:00");
                 let time = Timestamp::parse(&written).unwrap();
                 assert_eq!(Some(time), Timestamp::parse(&other), "{written}");
                 assert_eq!(time.to_string(), written);

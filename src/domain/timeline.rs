@@ -9,11 +9,9 @@ use super::{ActionKind, Comment, Event, HistoryEntry, Issue, Status, Timestamp};
 pub struct TimelineEntry<'a> {
     /// The time.
     pub at: Timestamp,
-    /// The agent.
     pub agent: &'a str,
     /// The action; `None` for a comment alone.
     pub action: Option<&'a str>,
-    /// The comment.
     pub comment: Option<&'a str>,
 }
 

@@ -14,7 +14,7 @@ use super::{
 /// What undoing changes makes of an issue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Undoing {
-    /// The issue becomes this one. The change itself adds an entry to the history.
+    /// Replaces the issue by this version. The event of the undo adds the history entry.
     Change(Box<Issue>),
     /// The issue was filed by the undone events, and nothing else happened to it: it is rejected.
     Reject,
@@ -77,7 +77,8 @@ impl LeftReason {
 pub fn undo(issue: &Issue, events: &[(&Event, bool)], by_person: bool) -> Option<Undone> {
     let wanted = issue.clone();
     let mut walk = Walk { wanted, by_person, left: Vec::new(), is_status_later: false };
-    let (mut after, mut rest) = (issue.clone(), events);
+    let mut after = issue.clone();
+    let mut rest = events;
     while let Some(((event, is_undone), earlier)) = rest.split_last() {
         rest = earlier;
         let before = match &event.kind {
@@ -93,9 +94,10 @@ pub fn undo(issue: &Issue, events: &[(&Event, bool)], by_person: bool) -> Option
             EventKind::Removed { .. } => return None,
             _ => reverted(event, &after)?,
         };
-        match is_undone {
-            true => walk.undo(&before, &after),
-            false => walk.is_status_later |= before.status != after.status,
+        if *is_undone {
+            walk.undo(&before, &after);
+        } else {
+            walk.is_status_later |= before.status != after.status;
         }
         after = before;
     }
@@ -173,12 +175,12 @@ impl Walk {
         let lost = ("changes before the import", LeftReason::ChangedSince);
         let lost = earlier.iter().any(is_undone).then_some(lost);
         if since.first().is_some_and(is_undone) {
-            let reason = match issue.status.has_ended() {
-                true => LeftReason::Ended,
-                false if since.iter().all(is_undone) => {
-                    return Undone { undoing: Undoing::Reject, left: Vec::from_iter(lost) };
-                }
-                false => LeftReason::ChangedSince,
+            let reason = if issue.status.has_ended() {
+                LeftReason::Ended
+            } else if since.iter().all(is_undone) {
+                return Undone { undoing: Undoing::Reject, left: Vec::from_iter(lost) };
+            } else {
+                LeftReason::ChangedSince
             };
             self.left.push(("filing", reason));
         }
@@ -193,9 +195,10 @@ impl Walk {
         self.keep_answered(issue);
         self.left.sort_unstable_by_key(|(field, _)| *field);
         self.left.dedup_by_key(|(field, _)| *field);
-        let undoing = match self.wanted == *issue {
-            true => Undoing::Nothing,
-            false => Undoing::Change(Box::new(self.wanted)),
+        let undoing = if self.wanted == *issue {
+            Undoing::Nothing
+        } else {
+            Undoing::Change(Box::new(self.wanted))
         };
         Undone { undoing, left: self.left }
     }

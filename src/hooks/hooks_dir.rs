@@ -31,10 +31,6 @@ pub enum Blocker {
 
 impl HooksDir {
     /// Finds the directory. Linked worktrees share that of their repository.
-    ///
-    /// # Errors
-    ///
-    /// There is no repository, or git fails.
     pub async fn find(git: &Git) -> Result<Self> {
         // git reads a relative path from the root of the worktree.
         let root = git.try_output(&["rev-parse", "--show-toplevel"]).await?.map(PathBuf::from);
@@ -79,7 +75,8 @@ impl HooksDir {
     ///
     /// They may not; the text has the line to add to which file instead.
     pub fn check_writable(&self, command: &str) -> Result<()> {
-        let (directory, command) = (self.path.display(), shell_words::quote(command));
+        let directory = self.path.display();
+        let command = shell_words::quote(command);
         match self.blocker {
             None => Ok(()),
             Some(Blocker::Shared) => bail!(

@@ -52,10 +52,8 @@ pub enum HookState {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookStatus {
-    /// The hook.
     #[serde(rename = "name")]
     pub hook: Hook,
-    /// Its state.
     pub state: HookState,
     /// Its file.
     #[serde(rename = "file")]
@@ -101,10 +99,6 @@ pub struct HookChange {
 }
 
 /// Examines the hooks. `command` starts the tracker.
-///
-/// # Errors
-///
-/// A hook cannot be read.
 pub fn status_of_hooks(directory: &HooksDir, command: &str) -> Result<Vec<HookStatus>> {
     let status = |hook: Hook| {
         let mut path = directory.path.join(hook.as_str());
@@ -219,13 +213,10 @@ impl ChangeReport {
     }
 
     /// Makes the changes, until one fails.
-    ///
-    /// # Errors
-    ///
-    /// A file cannot be changed.
     pub fn apply(&mut self) -> Result<()> {
         for (done, change) in self.changes.iter().enumerate() {
-            let (path, count) = (change.path.display(), self.changes.len());
+            let path = change.path.display();
+            let count = self.changes.len();
             change.apply().with_context(|| {
                 format!(
                     "{path} cannot be changed ({done} of {count} are done); correct that and try again"
@@ -306,7 +297,8 @@ fn is_ours(path: &Path) -> Result<bool> {
 
 /// The script of a hook, for every POSIX shell.
 fn script(hook: Hook, command: &str) -> String {
-    let (name, command) = (hook.as_str(), shell_words::quote(command));
+    let name = hook.as_str();
+    let command = shell_words::quote(command);
     let (on_failure, end) = match hook {
         Hook::PrepareCommitMsg => ("exit $?", "exit 0"),
         // The merge is made already, so ours still runs.

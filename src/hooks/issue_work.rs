@@ -27,7 +27,6 @@ pub struct IssueWork {
 /// A branch of an issue.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct IssueBranch {
-    /// The name.
     pub name: String,
     /// The newest commits that the checked-out branch lacks, each with its subject.
     pub commits: Vec<String>,

@@ -40,9 +40,10 @@ pub(super) async fn comment_on_merge(context: &HookContext<'_>) -> Result<bool> 
         if !seen.insert(issue.id) {
             continue;
         }
-        let text = match is_squash {
-            true => squash_comment(context, &issue, &branch, &target).await?,
-            false => merge_comment(context, &issue, &branch, &target).await?,
+        let text = if is_squash {
+            squash_comment(context, &issue, &branch, &target).await?
+        } else {
+            merge_comment(context, &issue, &branch, &target).await?
         };
         if let Some(text) = text {
             let comment = CommentText::try_from(text)?;
@@ -105,7 +106,7 @@ async fn merge_comment(
     Ok(Some(format!("Branch {}{middle}{short}.", branch.name)))
 }
 
-/// The first commit of the target that contains a branch. A pull may bring many merges, each of which has the same
+/// Returns the first commit of the target that contains a branch. A pull may bring many merges; a merge has the same
 /// commit wherever it is pulled.
 async fn merge_commit(context: &HookContext<'_>, branch: &Branch) -> Result<String> {
     let git = &context.git;

@@ -75,10 +75,6 @@ pub struct HookContext<'a> {
 }
 
 /// Does the work of a hook, and returns true if the store has changed. In doubt it does nothing.
-///
-/// # Errors
-///
-/// git or the store fails.
 pub async fn call(hook: Hook, context: &HookContext<'_>) -> Result<bool> {
     match hook {
         Hook::PrepareCommitMsg => message::name_issue(context).await.map(|()| false),

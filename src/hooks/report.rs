@@ -21,7 +21,6 @@ pub struct StatusReport {
     /// Why hooks cannot be installed there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The hooks.
     pub hooks: Vec<HookStatus>,
 }
 
@@ -35,10 +34,6 @@ pub enum Operation {
 }
 
 /// Examines the hooks. `command` starts the tracker.
-///
-/// # Errors
-///
-/// A hook cannot be read.
 pub fn status(directory: &HooksDir, command: &str) -> Result<StatusReport> {
     let mut hooks = status_of_hooks(directory, command)?;
     for hook in &mut hooks {

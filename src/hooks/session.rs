@@ -12,7 +12,7 @@ use crate::domain::text::shortened;
 use crate::domain::{AgentName, Condition, Issue, Query, Status};
 use crate::hints;
 use crate::read_model::Digest;
-use crate::setup::{HookClient, SessionEvent};
+use crate::setup::{HookClient, HookForm, SessionEvent};
 use crate::span::humanize_duration;
 use crate::tracker::{StoreError, Tracker};
 
@@ -98,10 +98,6 @@ pub struct HookTexts {
 
 impl HookTexts {
     /// Reads what the texts say. Without an agent they say nothing about claims.
-    ///
-    /// # Errors
-    ///
-    /// The store fails.
     pub async fn read(tracker: &Tracker, agent: Option<&AgentName>) -> Result<Self, StoreError> {
         let held = held(tracker, agent).await?;
         let damage = tracker.damage().await.map(|damage| hints::for_damage(&damage, &hints::TOOLS));
@@ -115,8 +111,8 @@ impl HookTexts {
     /// Returns the answer to a hook, in the form that the client understands.
     pub fn answer(self, event: SessionEvent, client: HookClient) -> Option<Value> {
         let Self { greeting, reminder } = self;
-        match (event, client) {
-            (SessionEvent::SessionStart, HookClient::Cursor) => {
+        match (event, client.hooks.form) {
+            (SessionEvent::SessionStart, HookForm::Cursor) => {
                 Some(json!({ "additional_context": greeting }))
             }
             (SessionEvent::SessionStart, _) => {
@@ -124,17 +120,17 @@ impl HookTexts {
                     "hookEventName": client.event(event), "additionalContext": greeting,
                 } });
                 // For Copilot CLI.
-                if client == HookClient::VsCode {
+                if client.hooks.form == HookForm::VsCode {
                     answer["additionalContext"] = json!(greeting);
                 }
                 Some(answer)
             }
-            (SessionEvent::Stop, HookClient::Cursor) => {
+            (SessionEvent::Stop, HookForm::Cursor) => {
                 reminder.map(|text| json!({ "followup_message": text }))
             }
             (SessionEvent::Stop, _) => reminder.map(|text| {
                 let mut answer = block(&text);
-                if client == HookClient::VsCode {
+                if client.hooks.form == HookForm::VsCode {
                     answer["hookSpecificOutput"] = json!({
                         "hookEventName": client.event(event), "decision": "block", "reason": text,
                     });
@@ -147,10 +143,6 @@ impl HookTexts {
 }
 
 /// Ends the claims of an agent whose session ends.
-///
-/// # Errors
-///
-/// The store fails.
 pub async fn end_session(
     tracker: &Tracker,
     agent: Option<&AgentName>,
@@ -166,10 +158,6 @@ pub async fn end_session(
 
 /// Ends the claims that a subagent still holds when it stops. One that may be kept from stopping is reminded of them
 /// instead.
-///
-/// # Errors
-///
-/// The store fails.
 pub async fn end_subagent(
     tracker: &Tracker,
     claims: Vec<ToldClaim>,
@@ -269,7 +257,8 @@ async fn short_digest(agent: Option<&AgentName>, tracker: &Tracker) -> Result<St
     let mut text = String::new();
     let created = Query { statuses: Some(Status::Created).into(), take: 1, ..Query::default() };
     if let Some(first) = tracker.list_issues(created).await?.issues.first() {
-        let (id, age) = (first.id.short(), humanize_duration(now.millis_since(first.created_at)));
+        let id = first.id.short();
+        let age = humanize_duration(now.millis_since(first.created_at));
         text += &format!(" The oldest: {id} {:?} ({age}).", shortened(&first.title, MAX_CHARS));
     }
     let claimed = Status::ALL.iter().copied().filter(|status| status.is_claimed());

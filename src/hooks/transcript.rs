@@ -23,7 +23,6 @@ const MAX_DEPTH: usize = 32;
 /// A claim that a transcript tells of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ToldClaim {
-    /// The issue.
     pub issue: IssueId,
     /// The name under which the agent claimed it.
     pub agent: String,
@@ -32,10 +31,6 @@ pub struct ToldClaim {
 }
 
 /// Reads the claims from the transcript in a file.
-///
-/// # Errors
-///
-/// The file cannot be read.
 pub fn claims_of(path: &Path) -> io::Result<Vec<ToldClaim>> {
     claims_in(BufReader::new(File::open(path)?.take(MAX_BYTES)))
 }

@@ -125,8 +125,7 @@ impl FromStr for AllowedHost {
     type Err = BadHost;
 
     fn from_str(text: &str) -> Result<Self, BadHost> {
-        let bad = || BadHost(text.to_owned());
-        let authority = host_of(text.trim()).ok_or_else(bad)?;
+        let authority = host_of(text.trim()).ok_or_else(|| BadHost(text.to_owned()))?;
         Ok(Self { name: authority.host().to_ascii_lowercase(), port: authority.port_u16() })
     }
 }

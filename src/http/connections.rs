@@ -99,7 +99,8 @@ pub async fn serve(
         is_failing = false;
         let stream = prepare(stream, limits);
         if let Ok(slot) = Arc::clone(&slots).try_acquire_owned() {
-            let (routes, shutdown) = (routes.clone(), shutdown.clone());
+            let routes = routes.clone();
+            let shutdown = shutdown.clone();
             connections.spawn(async move {
                 connection(stream, caller, routes, limits, shutdown).await;
                 drop(slot);

@@ -44,11 +44,6 @@ impl Listeners {
         }
     }
 
-    /// Returns the port.
-    ///
-    /// # Errors
-    ///
-    /// The system does not know it.
     pub fn port(&self) -> io::Result<u16> {
         Ok(self.first.local_addr()?.port())
     }

@@ -10,7 +10,6 @@ use crate::domain::{AgentName, IssueId, Label, LinkKind};
 /// A link to an issue that a file names by its id in another program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamedLink {
-    /// The kind.
     pub kind: LinkKind,
     /// The link as the file has it, for messages.
     pub shown: String,
@@ -22,13 +21,12 @@ pub struct NamedLink {
 
 /// Returns the label of a name. A name that is no label becomes one in lower case, with hyphens for spaces.
 pub(crate) fn label_of(name: &str) -> Option<Label> {
-    let changed = || {
+    name.parse().ok().or_else(|| {
         let words = name.to_lowercase();
         let words: Vec<_> = words.split_whitespace().collect();
         // As in `type: bug`.
         words.join("-").replace(":-", ":").parse().ok()
-    };
-    name.parse().ok().or_else(changed)
+    })
 }
 
 /// Returns the labels of names, ascending and not more than an issue can have.
@@ -56,8 +54,8 @@ pub(super) fn without_labels(value: Value<'_>, labels: &[Label]) -> Option<Box<R
     if rest.is_empty() { None } else { to_raw_value(&rest).ok() }
 }
 
-/// Returns the name of the first assignee, if it is that of an agent. Elsewhere a word such as `none` can stand for no
-/// assignee, and an `@` before the name; in an export of ait, everything is a name.
+/// Returns the name of the first assignee, if an agent can have that name. Other programs write `@` before names, and
+/// words such as `none` for no assignee; in an export of ait, everything is a name.
 pub(super) fn assignee_of(value: Value<'_>, is_ours: bool) -> Option<String> {
     let name = match (list(value), value) {
         (Some(list), _) => list.first().and_then(name_of),

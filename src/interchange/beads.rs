@@ -127,11 +127,10 @@ impl Bead {
 
     /// Returns the items of a list, also of one in a text.
     fn list(&self, key: &str) -> Vec<Json> {
-        let names = || {
+        self.get(key).ok().flatten().unwrap_or_else(|| {
             let names = self.0.get(key).map(|json| Value::Json(json).names());
             names.into_iter().flatten().map(Json::from).collect()
-        };
-        self.get(key).ok().flatten().unwrap_or_else(names)
+        })
     }
 
     fn draft(&self, now: Timestamp) -> Result<ImportDraft, Fault> {

@@ -73,10 +73,6 @@ struct UnknownColumns<'a> {
 }
 
 /// Writes issues.
-///
-/// # Errors
-///
-/// Returns the errors of `out`.
 pub fn write(
     issues: &[Arc<Issue>],
     out: &mut impl io::Write,
@@ -232,7 +228,8 @@ fn entries(
     options: &ReadOptions,
 ) -> Vec<FileEntry> {
     let mut entries = Vec::new();
-    let (mut line, mut counted_to) = (1, 0);
+    let mut line = 1;
+    let mut counted_to = 0;
     for row in reader.records() {
         let Ok(row) = row else {
             unreachable!("text in memory, of rows of any length, can be read");
@@ -263,7 +260,8 @@ fn entries(
 
 /// Returns true if the last cell begins with a quotation mark that is never closed (RFC 4180, 2.5 to 2.7).
 fn is_left_open(text: &str, separator: u8) -> bool {
-    let (mut is_open, mut begins) = (false, true);
+    let mut is_open = false;
+    let mut begins = true;
     let mut bytes = text.bytes().peekable();
     while let Some(byte) = bytes.next() {
         match byte {
@@ -299,7 +297,8 @@ impl Header {
             let times = [Field::CreatedAt, Field::ModifiedAt, Field::ClosedAt];
             times.iter().any(|field| *meaning == Meaning::Field(*field))
         };
-        let (mut reader, mut row) = (reader(text, separator), StringRecord::new());
+        let mut reader = reader(text, separator);
+        let mut row = StringRecord::new();
         while self.meanings.iter().any(is_time) && reader.read_record(&mut row).ok()? {
             let cells = row.iter().zip(&self.meanings).filter(|(_, meaning)| is_time(meaning));
             if let Some(order) = cells.map(|(cell, _)| cell).find_map(times::order_of) {
@@ -320,7 +319,8 @@ impl Header {
         let values = given.collect();
         let issue =
             PartialIssue { values, is_ours: self.is_ours, key: CSV_KEY, keeps_names: false };
-        let (cells, columns) = (row.len(), self.names.len());
+        let cells = row.len();
+        let columns = self.names.len();
         let draft = if cells > columns {
             let reason = format!(
                 "the row has {cells} cells and the header {columns}: enclose texts with separators in \
@@ -484,8 +484,8 @@ mod tests {
 
     #[test]
     fn edited_cells_change_the_links() {
-        let (one, two) =
-            ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002");
+        let one = "00000000-0000-0000-0000-000000000001";
+        let two = "00000000-0000-0000-0000-000000000002";
         let header = "id,title,description,classification,status,parent,blocked_by,createdAt,modifiedAt,history,comments,extra\n";
         let row = |parent: &str, blockers: &str| {
             let extra = format!(

@@ -44,7 +44,8 @@ pub fn differences(kept: &Issue, draft: &ImportDraft) -> Vec<String> {
     let attributes = kept.attributes.changed_fields(&parked).into_iter();
     let is_given = |name: &&str| is_stated(EXTRA) || given.attributes.set_fields().contains(name);
     names.extend(attributes.filter(is_given).map(str::to_owned));
-    let (kept, given) = (&kept.unknown_keys, &given.unknown_keys);
+    let kept = &kept.unknown_keys;
+    let given = &given.unknown_keys;
     names.extend(if is_stated(EXTRA) {
         different_keys(kept, given)
     } else {
@@ -88,7 +89,8 @@ fn different_keys(kept: &UnknownKeys, given: &UnknownKeys) -> Vec<String> {
 
 /// Compares the given values only, and only their content: a value of a CSV file equals that of a JSON object.
 fn different_values(kept: &UnknownKeys, given: &UnknownKeys) -> Vec<String> {
-    let (kept, given) = (common_values(kept), common_values(given));
+    let kept = common_values(kept);
+    let given = common_values(given);
     let differs = |(name, (_, value)): &(&String, &(String, String))| {
         kept.get(*name).is_none_or(|(_, kept)| kept != value)
     };

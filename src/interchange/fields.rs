@@ -21,13 +21,10 @@ pub(super) const EXTRA: &str = "extra";
 pub enum Field {
     /// The id, here or in another program.
     Id,
-    /// The title.
     Title,
-    /// The description.
     Description,
     /// The kind of work.
     Classification,
-    /// The status.
     Status,
     /// The category of the status in the other program, which tells what a status of its own means.
     StatusCategory,
@@ -59,7 +56,6 @@ pub enum Field {
     Author,
     /// The history, as `ait export` writes it.
     History,
-    /// The comments.
     Comments,
     /// The number of the issue within its project.
     Number,
@@ -69,9 +65,9 @@ pub enum Field {
     Extra,
 }
 
-/// The names of each field, those of other programs in lower case and without separators. If a file has several of
-/// them, the first one in this order holds the field: usually ait's own, but GitHub's `url` is that of the API, and
-/// Jira's `Parent` is a number.
+/// The names of each field. Names in other programs are in lower case and without separators. If a file has several
+/// names of a field, the first one in this order holds it: usually ait's own, but GitHub's `url` is the address in the
+/// API, and Jira's `Parent` is a number.
 const NAMES: [(Field, &[&str]); 24] = [
     (Field::Id, &ID_NAMES),
     (
@@ -213,8 +209,7 @@ static FIELDS: LazyLock<HashMap<String, (Field, usize)>> = LazyLock::new(|| {
 
 /// Normalizes a name: lower case, without separators between words and without GitLab's note on the time zone.
 fn plain(name: &str) -> String {
-    let is_separator = |character: char| matches!(character, ' ' | '_' | '-');
-    let plain = name.to_lowercase().replace(is_separator, "");
+    let plain = name.to_lowercase().replace([' ', '_', '-'], "");
     plain.strip_suffix("(utc)").map_or(plain.clone(), str::to_owned)
 }
 

@@ -58,8 +58,7 @@ pub fn read(
     let content = |object: &IndexMap<String, Json>, text: &str| {
         let name = |key: &str| object.get(key).and_then(Json::as_str).map(str::to_owned);
         let id = name("id");
-        let is_page = |id: &String| PAGES.iter().any(|page| id.starts_with(page));
-        if id.as_ref().is_some_and(is_page) {
+        if id.as_ref().is_some_and(|id| PAGES.iter().any(|page| id.starts_with(page))) {
             let reason = "documents and decisions of Backlog.md are no work".to_owned();
             return Content::Skipped { id, title: name("title"), reason };
         }

@@ -28,7 +28,8 @@ pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<FileEntry>, Unreada
     let bytes = mended.as_deref().unwrap_or(text.as_bytes());
     let items = parse(bytes, options)?;
     json_object::check_keys(items.iter().map(Item::text), &options.mapping)?;
-    let (mut line, mut counted_to) = (1, 0);
+    let mut line = 1;
+    let mut counted_to = 0;
     let read = |item: &Item<'_>| {
         // The entries are consecutive slices of the document.
         let at = item.origin.get().as_ptr() as usize - bytes.as_ptr() as usize;
@@ -173,10 +174,6 @@ fn described(whole: &RawValue) -> String {
 }
 
 /// Writes issues in the format of `issues.json`.
-///
-/// # Errors
-///
-/// Returns the errors of `out`.
 pub fn write(
     issues: &[Arc<Issue>],
     out: &mut impl io::Write,

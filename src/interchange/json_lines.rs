@@ -62,10 +62,6 @@ fn content(line: &str, is_last: bool, options: &ReadOptions) -> Content {
 }
 
 /// Writes issues.
-///
-/// # Errors
-///
-/// Returns the errors of `out`.
 pub fn write(
     issues: &[Arc<Issue>],
     out: &mut impl io::Write,

@@ -52,7 +52,6 @@ string_enum! {
     pub enum FileFormat {
         /// One JSON document.
         Json = "json",
-        /// JSON Lines.
         JsonLines = "jsonl",
         /// Comma-separated values. Semicolons and tabs are also accepted on reading.
         Csv = "csv",
@@ -117,7 +116,6 @@ pub struct FileEntry {
     pub line: usize,
     /// The position in the array, counted from 1, if several entries begin on one line.
     pub item: Option<usize>,
-    /// The content.
     pub content: Content,
 }
 
@@ -160,7 +158,6 @@ pub struct Blamed {
 /// An issue from a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ImportDraft {
-    /// The issue.
     pub issue: ImportedIssue,
     /// The names of the attributes that the file does not state and that were given defaults.
     pub unstated: Vec<&'static str>,
@@ -179,8 +176,8 @@ pub struct ImportDraft {
 }
 
 impl ImportDraft {
-    /// Returns what sorts issues in the order of the queue: those of other programs, oldest first, then those without a
-    /// time and those of ait.
+    /// Returns the sort key for the order of the queue: issues with a time of filing first, oldest first, then all
+    /// others. Issues that ait exported have no such time and keep their order.
     pub fn queue_key(&self) -> impl Ord + use<> {
         (self.filed.is_none(), self.filed)
     }
@@ -276,7 +273,6 @@ pub enum Unreadable {
     /// A JSON document has no list at a path.
     #[error("the document has no list `{path}`; it has {found}")]
     NoList {
-        /// The path.
         path: String,
         /// What it has.
         found: String,
@@ -314,10 +310,6 @@ pub fn read(
 }
 
 /// Writes issues, and calls `written` after each.
-///
-/// # Errors
-///
-/// Returns the errors of `out`.
 pub fn write(
     issues: &[Arc<Issue>],
     form: FileFormat,

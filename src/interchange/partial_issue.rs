@@ -34,7 +34,6 @@ const OUR_KEYS: [&str; 9] = [
     "comments",
 ];
 
-/// The fields that are links.
 const LINK_FIELDS: [(Field, LinkKind); 2] =
     [(Field::Parent, LinkKind::Parent), (Field::BlockedBy, LinkKind::BlockedBy)];
 
@@ -132,11 +131,13 @@ impl<'a> PartialIssue<'a> {
             attributes,
         };
         issue.set_unknown_namesakes_aside();
-        let order = || self.number().unwrap_or_default();
         Ok(ImportDraft {
             issue: issue.try_into()?,
             unstated: unstated.map(|(name, _)| name).collect(),
-            filed: times.created.filter(|_| !self.is_ours).map(|time| (time, order())),
+            filed: times
+                .created
+                .filter(|_| !self.is_ours)
+                .map(|time| (time, self.number().unwrap_or_default())),
             lacks_id: self.lacks_id(),
             named_links: self.named_links(),
             is_blocked: found.is_parked && self.name(Field::Status).is_some_and(is_blocked),
@@ -382,12 +383,16 @@ impl<'a> PartialIssue<'a> {
         let is_number = number.starts_with(|first: char| first.is_ascii_digit())
             && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let neighbour = || {
-            let (url, own) = (self.address()?, self.name(Field::Number)?);
+            let url = self.address()?;
+            let own = self.name(Field::Number)?;
             Some(format!("{}{number}", &url[..url.len() - own.len()]))
         };
-        // GitHub names a parent by its address in the API.
-        let page = || name.replace("https://api.github.com/repos/", "https://github.com/");
-        let url = if is_number { neighbour() } else { Some(page()) };
+        let url = if is_number {
+            neighbour()
+        } else {
+            // GitHub names a parent by its address in the API.
+            Some(name.replace("https://api.github.com/repos/", "https://github.com/"))
+        };
         let by_url = url.filter(|url| url.contains("://"));
         let ids = [
             value::our_id(name),
@@ -437,7 +442,8 @@ impl<'a> PartialIssue<'a> {
 
     /// Returns the address of the issue. It ends in the number; others may be shared by several issues.
     fn address(&self) -> Option<String> {
-        let (url, number) = (self.name(Field::Url)?, self.name(Field::Number)?);
+        let url = self.name(Field::Url)?;
+        let number = self.name(Field::Number)?;
         (url.rsplit('/').next() == Some(&number)).then_some(url)
     }
 
@@ -495,7 +501,8 @@ impl<'a> PartialIssue<'a> {
     /// Returns what no field of the issue keeps of the value at an index.
     fn rest_of(&self, index: usize, kept: &KeptValues<'_>) -> Option<Box<RawValue>> {
         let given = self.values[index];
-        let (value, attributes) = (given.value, kept.attributes);
+        let value = given.value;
+        let attributes = kept.attributes;
         let is_other = match given.field {
             Some(_) if value.is_blank() => false,
             Some(Field::Labels) => return attributes::without_labels(value, &attributes.labels),

@@ -181,7 +181,8 @@ impl Date {
         } else if is_word(second) || between.starts_with('.') {
             Self::Known { year: year(third)?, month: month(second)?, day: number(first)? }
         } else {
-            let (first, second) = (number(first)?, number(second)?);
+            let first = number(first)?;
+            let second = number(second)?;
             Self::Numbers { first, second, year: year(third)? }
         };
         Some((date, &rest[third.len()..]))

@@ -66,7 +66,6 @@ string_enum! {
 /// The configuration of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogOptions {
-    /// The profile.
     pub profile: LogProfile,
     /// The filter, in the syntax of `RUST_LOG`; `None` or empty for the default.
     pub filter: Option<String>,
@@ -176,14 +175,11 @@ impl Log {
 
     /// Reopens the log file on each SIGHUP, for log rotation. Does nothing if the log is not a file. Must be called
     /// within a Tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// The signal handler cannot be installed.
     pub fn reopen_on_hangup(&self) -> io::Result<()> {
         if self.is_file {
             let mut hangups = hangups()?;
-            let (messages, reopening) = (self.messages.clone(), Arc::clone(&self.reopening));
+            let messages = self.messages.clone();
+            let reopening = Arc::clone(&self.reopening);
             tokio::spawn(async move {
                 while hangups.recv().await.is_some() {
                     reopening.store(true, Ordering::Release);

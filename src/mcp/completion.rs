@@ -18,7 +18,8 @@ pub(super) async fn complete(
     server: &McpServer,
     request: &CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
-    let (name, typed) = (&request.argument.name, request.argument.value.trim());
+    let name = &request.argument.name;
+    let typed = request.argument.value.trim();
     let unknown = |known: &str| {
         let name = shown(name);
         ErrorData::invalid_params(format!("no argument {name:?}: there is {known}"), None)

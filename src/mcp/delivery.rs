@@ -45,7 +45,8 @@ pub(super) struct Delivery {
 /// Returns the two ends of the delivery of one response. The caller also counts as disconnected once `ended` is
 /// cancelled.
 pub(super) fn delivery(ended: &CancellationToken) -> (Caller, Delivery) {
-    let (disconnected, claim) = (ended.child_token(), Slot::default());
+    let disconnected = ended.child_token();
+    let claim = Slot::default();
     let caller = Caller { disconnected: disconnected.clone(), claim: claim.clone() };
     (caller, Delivery { disconnected, claim })
 }

@@ -17,7 +17,6 @@ pub struct McpOptions {
     pub tool_prefix: ToolPrefix,
     /// The form of replies.
     pub format: ReplyFormat,
-    /// The budget of a reply.
     pub max_reply_tokens: ReplyBudget,
     /// The queries that have names.
     pub queries: Arc<SavedQueries>,
@@ -150,7 +149,8 @@ impl FromStr for ToolPrefix {
         if (1..=Self::MAX_CHARS).contains(&text.len()) && text.bytes().all(is_allowed) {
             return Ok(Self(text.to_owned()));
         }
-        let (text, max) = (super::shown(text), Self::MAX_CHARS);
+        let text = super::shown(text);
+        let max = Self::MAX_CHARS;
         Err(format!(
             "{text:?} is not a prefix for tools: use 1 to {max} characters of a-z, 0-9 and _"
         ))

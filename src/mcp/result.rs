@@ -115,10 +115,6 @@ impl Success {
     }
 
     /// The call reports something.
-    ///
-    /// # Errors
-    ///
-    /// The report cannot be written as JSON.
     pub fn report(report: impl Serialize) -> Result<Self, Failure> {
         let report = serde_json::to_value(report).map_err(Failure::not_json)?;
         Ok(Self::done(Reply::Report(report)))

@@ -122,9 +122,12 @@ mod tests {
                 let (caller, delivery) = delivery(&CancellationToken::new());
                 let delivery = Mutex::new(Some(delivery));
                 let cancels = cancelled.clone();
-                let tracker = tracker(move |_| match is_cancelled {
-                    true => cancels.cancel(),
-                    false => drop(delivery.lock().unwrap().take()),
+                let tracker = tracker(move |_| {
+                    if is_cancelled {
+                        cancels.cancel();
+                    } else {
+                        drop(delivery.lock().unwrap().take());
+                    }
                 });
                 file(&tracker, tool).await;
                 let call = claim(&tracker, tool);

@@ -83,7 +83,7 @@ impl McpServer {
         let diagnostics = Arc::new(Diagnostics::new(tracker.clone(), context.clone()));
         Self {
             feed: ChangeFeed::new(tracker.clone(), Arc::clone(&diagnostics)),
-            tools: ToolRegistry::new(ToolNames::new(options.tool_prefix.clone())),
+            tools: ToolRegistry::new(options.tool_prefix.clone()),
             options: Arc::new(options),
             context,
             subscriptions: Arc::default(),
@@ -134,7 +134,7 @@ impl McpServer {
 
     /// Returns how to write replies to a request.
     pub(super) fn replies(&self, context: &RequestContext<RoleServer>) -> ReplyOptions {
-        let mut replies = ReplyOptions::from(&*self.options);
+        let mut replies = ReplyOptions::new(&self.options, self.tool_names().clone());
         let toolsets = request_context::toolsets(context, self.options.toolsets);
         replies.is_planning = toolsets.contains(Toolset::Planning);
         replies.is_bulk = toolsets.contains(Toolset::Bulk);
@@ -348,9 +348,10 @@ impl ServerHandler for McpServer {
             return Ok(tools);
         }
         // The tools depend on the token.
-        let scope = match request_context::has_token(&context) {
-            true => CacheScope::Private,
-            false => CacheScope::Public,
+        let scope = if request_context::has_token(&context) {
+            CacheScope::Private
+        } else {
+            CacheScope::Public
         };
         Ok(tools.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(scope))
     }
@@ -525,8 +526,7 @@ impl ServerHandler for McpServer {
                 session.subscriptions().add(uri, resource)
             } else {
                 // Before the response, so that no change after it is missed.
-                let notify = || self.begin_to_notify(context.peer.clone());
-                self.notifier.get_or_init(notify).await;
+                self.notifier.get_or_init(|| self.begin_to_notify(context.peer.clone())).await;
                 self.subscriptions.add(uri, resource)
             };
             added.map_err(|reason| ErrorData::invalid_params(reason, None))

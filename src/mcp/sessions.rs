@@ -179,7 +179,8 @@ impl McpSession {
         let number = state.next_number();
         let request = Request { session: self.key, id, cancelled: cancelled.clone() };
         state.in_flight.insert(number, request);
-        let (sessions, _connection) = (Arc::clone(&self.sessions), self.connect());
+        let sessions = Arc::clone(&self.sessions);
+        let _connection = self.connect();
         InFlight { sessions, number, cancelled, _connection }
     }
 
@@ -206,10 +207,11 @@ impl McpSession {
         let (sender, requests) = unbounded();
         let listening = state.listening(self.key);
         listening.streams.push((number, sender));
-        let (subscriptions, ended) =
-            (Arc::clone(&listening.subscriptions), listening.ended.clone());
+        let subscriptions = Arc::clone(&listening.subscriptions);
+        let ended = listening.ended.clone();
         self.sessions.metrics.sessions_listening(state.listening.len());
-        let (session, _connection) = (self.clone(), self.connect());
+        let session = self.clone();
+        let _connection = self.connect();
         (OpenStream { session, number, subscriptions, ended, _connection }, requests)
     }
 }
@@ -372,7 +374,8 @@ mod tests {
     fn idle_sessions_with_subscriptions_are_bounded() {
         let sessions = sessions();
         let session = || sessions.find(&sessions.begin(false)).unwrap();
-        let (streaming, idle) = (session(), session());
+        let streaming = session();
+        let idle = session();
         let stream = streaming.open_stream().0;
         idle.subscriptions();
         for _ in 0..MAX_LISTENING {
@@ -389,7 +392,8 @@ mod tests {
     fn the_newest_open_stream_of_a_session_gets_the_notifications() {
         let sessions = sessions();
         let session = sessions.find(&sessions.begin(false)).unwrap();
-        let (first, second) = (session.open_stream().0, session.open_stream().0);
+        let first = session.open_stream().0;
+        let second = session.open_stream().0;
         assert!(!first.is_newest() && second.is_newest());
         drop(second);
         assert!(first.is_newest());

@@ -465,7 +465,8 @@ mod tests {
             waiting["params"]["arguments"]["wait_seconds"] = 600.into();
             client.send(&[waiting]).await;
             let issue = only_issue(&client.tracker).await.id;
-            let (comment, agent) = ("again".try_into().unwrap(), "a".try_into().unwrap());
+            let comment = "again".try_into().unwrap();
+            let agent = "a".try_into().unwrap();
             let proof = ClaimProof::default();
             client.tracker.return_issue(issue.into(), comment, agent, proof).await.unwrap();
             for _ in 0..round % 9 {

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::context::LazyContext;
 use super::options::{McpOptions, Toolsets};
 use super::reply::ReplyOptions;
-use super::tool_names::ToolNames;
 use super::tools::registry::ToolRegistry;
 use super::tools::{Call, CallContext};
 use super::waiting::WaitingClient;
@@ -22,9 +21,9 @@ pub fn tracker(then: impl Fn(bool) + Send + Sync + 'static) -> Tracker {
     Tracker::new(Arc::new(TestStore::new(then)))
 }
 
-/// Files an issue.
 pub async fn file_issue(tracker: &Tracker) -> Arc<Issue> {
-    let (title, description) = ("t".try_into().unwrap(), "".try_into().unwrap());
+    let title = "t".try_into().unwrap();
+    let description = "".try_into().unwrap();
     let agent = "a".try_into().unwrap();
     let issue = NewIssue::new(title, description, Classification::Bug);
     tracker.add_issue(issue, agent).await.unwrap().issue
@@ -49,10 +48,11 @@ pub fn call_with(
     waiting: WaitingClient,
 ) -> Call {
     let options = McpOptions { toolsets, ..McpOptions::default() };
+    let tools = ToolRegistry::new(options.tool_prefix.clone());
     let context = CallContext {
         tracker: tracker.clone(),
         read_model: ReadModel::new(tracker.clone()),
-        replies: ReplyOptions::from(&options),
+        replies: ReplyOptions::new(&options, tools.names().clone()),
         options: Arc::new(options),
         server: LazyContext::new(|| unreachable!("no tool in these tests needs it")),
         is_lead: false,
@@ -61,6 +61,5 @@ pub fn call_with(
         person: None,
     };
     let arguments = serde_json::from_value(arguments).unwrap();
-    let tools = ToolRegistry::new(ToolNames::default());
     tools.with(toolsets).call(tool, context, arguments).unwrap()
 }

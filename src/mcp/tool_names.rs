@@ -2,41 +2,17 @@
 
 use super::options::ToolPrefix;
 
-/// The names of all tools, without the prefix.
-pub(super) const ALL: [&str; 22] = [
-    "add_issue",
-    "list_issues",
-    "get_next_issue",
-    "return_issue",
-    "complete_issue",
-    "get_next_review_item",
-    "close_issue",
-    "update_issue",
-    "ask_human",
-    "add_issues",
-    "link_issues",
-    "query_issues",
-    "change_issues",
-    "undo_change",
-    "find_problems",
-    "get_digest",
-    "get_context",
-    "init_project",
-    "run_doctor",
-    "configure_hooks",
-    "manage_memory",
-    "get_config",
-];
-
 /// The names of the tools of a server, with its prefix.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ToolNames {
+pub struct ToolNames {
     prefix: ToolPrefix,
+    /// The names without the prefix.
+    tools: &'static [&'static str],
 }
 
 impl ToolNames {
-    pub fn new(prefix: ToolPrefix) -> Self {
-        Self { prefix }
+    pub fn new(prefix: ToolPrefix, tools: &'static [&'static str]) -> Self {
+        Self { prefix, tools }
     }
 
     /// Returns the full name of a tool.
@@ -57,7 +33,7 @@ impl ToolNames {
             let end =
                 rest[start..].find(|c| !is_name(c)).map_or(rest.len(), |length| start + length);
             result += &rest[..start];
-            if ALL.contains(&&rest[start..end]) {
+            if self.tools.contains(&&rest[start..end]) {
                 result += prefix;
             }
             result += &rest[start..end];
@@ -73,7 +49,8 @@ mod tests {
 
     #[test]
     fn names_in_a_text_get_the_prefix() {
-        let names = ToolNames::new("team_".parse().unwrap());
+        let names =
+            ToolNames::new("team_".parse().unwrap(), &["list_issues", "close_issue", "get_config"]);
         let text =
             "call list_issues, or `close_issue`; not my_list_issues or list_issues2: get_config";
         let expected = "call team_list_issues, or `team_close_issue`; not my_list_issues or list_issues2: team_get_config";

@@ -142,7 +142,8 @@ mod tests {
             *deeds.lock().unwrap().turns.entry(agent).or_default() += 1;
             if let Some(issue) = wait(waits, &store, server.clone(), agent).await {
                 deeds.lock().unwrap().claims.push((issue, agent, Instant::now()));
-                let (done, proof) = ("done".try_into().unwrap(), ClaimProof::default());
+                let done = "done".try_into().unwrap();
+                let proof = ClaimProof::default();
                 store.complete_issue(issue.into(), done, name(agent), proof).await.unwrap();
             }
         }
@@ -158,7 +159,8 @@ mod tests {
             let shutdown = CancellationToken::new();
             let tracker = Tracker::new(store.clone()).for_claimant(Claimant::Name);
             tokio::spawn({
-                let (tracker, end) = (tracker.clone(), shutdown.clone());
+                let tracker = tracker.clone();
+                let end = shutdown.clone();
                 async move { tracker.watch_leases(end).await }
             });
             running.send_replace(Some((tracker, shutdown.clone())));

@@ -330,7 +330,8 @@ fn priorities(value: &str) -> Option<Condition> {
         return None;
     }
     let priority = |number: usize| Priority::try_from(number as u64).ok();
-    let (first, last) = (*numbers.start(), (*numbers.end()).min(Priority::MAX.into()));
+    let first = *numbers.start();
+    let last = (*numbers.end()).min(Priority::MAX.into());
     // Nothing is beyond the last one.
     let range = priority(first).zip(priority(last)).filter(|_| first <= last);
     Some(

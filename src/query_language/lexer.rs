@@ -62,9 +62,10 @@ impl<'a> Lexer<'a> {
                 ')' => return Err(self.error(self.at, "there is no parenthesis to close")),
                 '"' => {
                     let phrase = self.quoted(self.at)?;
-                    match phrase.trim().is_empty() {
-                        true => self.at += phrase.len() + 2,
-                        false => self.push(Kind::Phrase(phrase), phrase.len() + 2),
+                    if phrase.trim().is_empty() {
+                        self.at += phrase.len() + 2;
+                    } else {
+                        self.push(Kind::Phrase(phrase), phrase.len() + 2);
                     }
                 }
                 '-' if rest[1..].starts_with(|next: char| !next.is_whitespace() && next != '-') => {
@@ -111,10 +112,8 @@ impl<'a> Lexer<'a> {
         };
         let begin = self.at + name.len() + 1;
         let is_quoted = self.text[begin..].starts_with('"');
-        let (value, quotes) = match is_quoted {
-            true => (self.quoted(begin)?, 2),
-            false => (&word[name.len() + 1..], 0),
-        };
+        let (value, quotes) =
+            if is_quoted { (self.quoted(begin)?, 2) } else { (&word[name.len() + 1..], 0) };
         self.push(Kind::Pair { key, value }, name.len() + 1 + value.len() + quotes);
         Ok(())
     }
@@ -145,8 +144,7 @@ impl<'a> Lexer<'a> {
 /// Returns true if a saved query can have a name: 1 to 40 characters of `a-z`, `0-9`, `-` and `_`, beginning with a
 /// letter.
 pub fn is_saved_name(name: &str) -> bool {
-    let is_allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
     name.len() <= 40
         && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.bytes().all(is_allowed)
+        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
 }

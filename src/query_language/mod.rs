@@ -45,7 +45,6 @@ pub struct ParsedQuery {
 /// A condition with the text that it was parsed from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Term {
-    /// The text.
     pub text: String,
     /// What it means.
     pub condition: Condition,
@@ -81,10 +80,6 @@ impl ParsedQuery {
 
     /// Parses a query strictly: all words of a long text must occur, and an invalid term is an error. Bulk changes use
     /// it.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first mistake.
     pub fn exact(text: &str, saved: &SavedQueries, now: Timestamp) -> Result<Self, QueryError> {
         refuse_long(text)?;
         let mut parser = Parser { saved, now, order: None, terms: 0, within: Vec::new() };
@@ -190,7 +185,8 @@ impl Parser<'_> {
         rest: &mut &[Token<'_>],
         depth: usize,
     ) -> Result<Vec<Vec<Term>>, QueryError> {
-        let (mut alternatives, mut terms) = (Vec::new(), Vec::new());
+        let mut alternatives = Vec::new();
+        let mut terms = Vec::new();
         while let Some(first) = rest.first() {
             match first.kind {
                 Kind::Close => break,

@@ -20,10 +20,6 @@ pub struct NoMatch {
 
 impl NoMatch {
     /// Finds out why no issue matches `parsed` within `base`. `list` returns a page of the issues that match a query.
-    ///
-    /// # Errors
-    ///
-    /// Those of `list`.
     pub async fn explain<E, F: Future<Output = Result<Page, E>>>(
         parsed: &ParsedQuery,
         base: &Query,
@@ -35,7 +31,9 @@ impl NoMatch {
             Query { take: 0, skip: 0, ..base.clone() }.with(Condition::all(conditions))
         };
         // More terms never match more. `some` terms match issues, and `none` match nothing.
-        let (mut some, mut none, mut left) = (0, terms.len(), list(first(0)).await?);
+        let mut some = 0;
+        let mut none = terms.len();
+        let mut left = list(first(0)).await?;
         while left.total > 0 && none - some > 1 {
             let middle = usize::midpoint(some, none);
             let page = list(first(middle)).await?;
@@ -53,13 +51,12 @@ impl NoMatch {
         let excluding = excluding.map(|term| (term.text.clone(), count));
         let condition = parsed.condition();
         let texts: Vec<_> = condition.texts().into_iter().map(str::to_owned).collect();
-        let nearest = match texts.is_empty() {
-            true => Vec::new(),
-            false => {
-                let some = Condition::SomeTexts { texts, at_least: 1 };
-                let query = Query { take: NEAREST, order: Order::Relevance, ..Query::default() };
-                list(query.with(some)).await?.issues
-            }
+        let nearest = if texts.is_empty() {
+            Vec::new()
+        } else {
+            let some = Condition::SomeTexts { texts, at_least: 1 };
+            let query = Query { take: NEAREST, order: Order::Relevance, ..Query::default() };
+            list(query.with(some)).await?.issues
         };
         Ok(Self { excluding, nearest })
     }

@@ -29,7 +29,9 @@ fn text(text: &str) -> Condition {
 
 #[test]
 fn terms_are_joined_negated_and_grouped() {
-    let (a, b, c) = (|| text("a"), || text("b"), || text("c"));
+    let a = || text("a");
+    let b = || text("b");
+    let c = || text("c");
     let not = |condition| Condition::Not(Box::new(condition));
     for (query, expected) in [
         ("", Condition::default()),

@@ -10,7 +10,6 @@ use crate::domain::{Status, Timestamp};
 /// A column of the board.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
-    /// The status.
     pub status: Status,
     /// The number of issues in this status.
     pub total: usize,
@@ -42,7 +41,8 @@ impl ReadView<'_> {
             let is_parked = |at: usize| {
                 self.index.attributes.is_parked(at) && summary(at).is_open_and_parked_at(now)
             };
-            let (found, most) = (found.into_iter(), most(status));
+            let found = found.into_iter();
+            let most = most(status);
             let cards = if status.has_ended() {
                 first(found.rev(), most, |at| (Reverse(rows[at].modified_at), Reverse(at)))
             } else if status.is_claimed() {

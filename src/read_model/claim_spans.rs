@@ -11,7 +11,6 @@ use crate::domain::{ActionKind, Timestamp};
 /// A claim, for work or for review.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClaimSpan {
-    /// The agent.
     pub agent: Name,
     /// The position of the issue.
     pub position: usize,
@@ -82,7 +81,9 @@ impl ReadView<'_> {
 
 /// Returns all claims in the history of an issue, oldest first.
 fn spans_of(position: usize, summary: &IssueSummary) -> Vec<ClaimSpan> {
-    let (mut spans, mut open, mut completed_by) = (Vec::new(), None::<ClaimSpan>, None);
+    let mut spans = Vec::new();
+    let mut open = None::<ClaimSpan>;
+    let mut completed_by = None;
     for action in summary.actions.iter().filter(|action| action.status.is_some()) {
         if let Some(span) = open.take() {
             spans.push(ClaimSpan { until: Some(action.at), end: Some(action.kind), ..span });
@@ -164,7 +165,8 @@ mod tests {
     #[test]
     fn claims_end_with_the_next_status_and_belong_to_their_agents() {
         let mut names = Names::default();
-        let (work, done) = ("Issue claimed for work", "Issue completed");
+        let work = "Issue claimed for work";
+        let done = "Issue completed";
         let history = [
             (1, "dev", work),
             (2, "ann", "Comment added"),

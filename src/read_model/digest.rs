@@ -68,7 +68,6 @@ pub struct Row {
     pub id: String,
     /// The beginning of the title.
     pub title: String,
-    /// The status.
     pub status: Status,
     /// The agent that holds it, ended it, or asked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +77,6 @@ pub struct Row {
     /// How often it came back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub returns: Option<usize>,
-    /// The question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
 }
@@ -190,7 +188,8 @@ fn questions(view: &ReadView<'_>) -> Rows {
     let row = |issue: Arc<Issue>| {
         let parked = issue.attributes.parked.as_ref()?;
         let question = shortened(&issue.open_question()?.text, TEXT_CHARS);
-        let (agent, since) = (Some(parked.by.clone()), parked.since);
+        let agent = Some(parked.by.clone());
+        let since = parked.since;
         Some(Row {
             agent,
             since,
@@ -213,9 +212,10 @@ impl Row {
 
     fn of(summary: &IssueSummary, view: &ReadView<'_>) -> Self {
         let is_end = |kind| matches!(kind, ActionKind::Closed | ActionKind::Rejected);
-        let agent = match summary.status.has_ended() {
-            true => summary.actions.iter().rfind(|action| is_end(action.kind)).map(|end| end.agent),
-            false => summary.holder().map(|claim| claim.agent),
+        let agent = if summary.status.has_ended() {
+            summary.actions.iter().rfind(|action| is_end(action.kind)).map(|end| end.agent)
+        } else {
+            summary.holder().map(|claim| claim.agent)
         };
         let agent = agent.map(|name| shortened(view.names().text(name), TEXT_CHARS));
         let since = match summary.holder() {

@@ -48,7 +48,6 @@ string_enum! {
 /// Something that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
-    /// The kind.
     pub kind: FindingKind,
     /// The issues: first the one to act on. Empty if the finding is about the whole queue.
     pub issues: Vec<FoundIssue>,
@@ -62,11 +61,8 @@ pub struct Finding {
 /// An issue of a finding.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FoundIssue {
-    /// The id.
     pub id: IssueId,
-    /// The title.
     pub title: Box<str>,
-    /// The status.
     pub status: Status,
 }
 

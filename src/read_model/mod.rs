@@ -101,11 +101,6 @@ impl ReadModel {
 
     /// Runs a closure on a view of the current issues, on a blocking thread. Reads leave one core for changes, if there
     /// are several.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`Tracker::state`].
-    ///
     /// # Panics
     ///
     /// Panics if `visit` panics.

@@ -8,7 +8,6 @@ use crate::domain::{Issue, IssueGraph, IssueId, IssueRef, LinkKind};
 pub enum Relation {
     /// The whole that it is a part of.
     Parent,
-    /// Its parts.
     Parts,
     /// It waits for them.
     BlockedBy,

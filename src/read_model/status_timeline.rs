@@ -89,10 +89,12 @@ mod tests {
 
     #[test]
     fn status_timeline_starts_at_filing_and_ends_in_current_status() {
-        let (file, claim, back) =
-            ("Issue filed", "Issue claimed for work", "Issue returned to created status");
-        let (review, lapse, edit) =
-            ("Issue claimed for review", "Claim lapsed", "Issue edited by hand");
+        let file = "Issue filed";
+        let claim = "Issue claimed for work";
+        let back = "Issue returned to created status";
+        let review = "Issue claimed for review";
+        let lapse = "Claim lapsed";
+        let edit = "Issue edited by hand";
         for (status, history, expected) in [
             ("created", &[(2, file)][..], &[(2, "created")][..]),
             ("created", &[], &[(1, "created")]),

@@ -8,13 +8,10 @@ use crate::domain::{ActionKind, Attributes, Classification, Issue, IssueId, Stat
 /// The parts of an issue that are needed to show and count it.
 #[derive(Clone, Debug)]
 pub struct IssueSummary {
-    /// The id.
     pub id: IssueId,
-    /// The title.
     pub title: Box<str>,
     /// The kind of work.
     pub classification: Classification,
-    /// The status.
     pub status: Status,
     /// The time at which the issue was filed.
     pub created_at: Timestamp,
@@ -39,9 +36,7 @@ pub struct IssueSummary {
 pub struct HistoryAction {
     /// The time.
     pub at: Timestamp,
-    /// The agent.
     pub agent: Name,
-    /// The kind of action.
     pub kind: ActionKind,
     /// The status after the entry, if the history determines it.
     pub status: Option<Status>,
@@ -50,7 +45,6 @@ pub struct HistoryAction {
 /// The holder of a claimed issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClaimInfo {
-    /// The agent.
     pub agent: Name,
     /// The time of the claim.
     pub since: Timestamp,
@@ -64,7 +58,8 @@ impl IssueSummary {
             let kind = ActionKind::of(&entry.action);
             let status = kind.status_after(before);
             before = status.or(before);
-            let (at, agent) = (entry.timestamp, names.name(&entry.agent));
+            let at = entry.timestamp;
+            let agent = names.name(&entry.agent);
             HistoryAction { at, agent, kind, status }
         });
         let actions: Box<[HistoryAction]> = actions.collect();

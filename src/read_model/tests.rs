@@ -81,18 +81,22 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
     let command = match happening {
         Happening::Filed(word, other) => filed(id, word, other, agent(word)),
         Happening::Claimed(index) => {
-            let (agent, terms) = (agent(index), Default::default());
+            let agent = agent(index);
+            let terms = Default::default();
             Command::GetNextIssue { issue: None, classification: None, agent, terms }
         }
         Happening::Reviewed(index) => {
-            let (agent, terms) = (agent(index), Default::default());
+            let agent = agent(index);
+            let terms = Default::default();
             Command::GetNextReviewItem { agent, terms }
         }
         Happening::Returned(index, word)
         | Happening::Completed(index, word)
         | Happening::Closed(index, word) => {
             let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
-            let (comment, agent, required_claim) = (comment(word), agent(word), Default::default());
+            let comment = comment(word);
+            let agent = agent(word);
+            let required_claim = Default::default();
             let resolution = Resolution::Closed;
             match happening {
                 Happening::Returned(..) => {
@@ -108,7 +112,8 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
             let claimed: Vec<_> =
                 issues.iter().filter(|issue| issue.claim_entry().is_some()).collect();
             let Some(claimed) = claimed.get(index % claimed.len().max(1)) else { return };
-            let (entry, reason) = (claimed.claim_entry().unwrap(), "unheard".to_owned());
+            let entry = claimed.claim_entry().unwrap();
+            let reason = "unheard".to_owned();
             Command::LapseClaim { issue: claimed.id, entry, reason, client: None }
         }
         Happening::Edited(index, word) => {
@@ -159,7 +164,8 @@ proptest! {
         happenings in prop::collection::vec(happening(), 0..60),
         most in 0..5_usize,
     ) {
-        let (mut state, mut index) = (State::default(), Projection::default());
+        let mut state = State::default();
+        let mut index = Projection::default();
         for (number, happening) in happenings.into_iter().enumerate() {
             happen(&mut state, happening, number);
             index.follow(&state.issues);

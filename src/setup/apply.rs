@@ -121,7 +121,8 @@ mod tests {
     use super::*;
 
     fn change(path: PathBuf, before: Option<&str>, after: Option<&str>) -> FileChange {
-        let (before, after) = (before.map(str::to_owned), after.map(str::to_owned));
+        let before = before.map(str::to_owned);
+        let after = after.map(str::to_owned);
         FileChange { shown: "it".to_owned(), path, before, after, copy_to: None }
     }
 

@@ -8,139 +8,51 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::edit::json::Dialect;
+use super::clients::HookClient;
 use super::edit::{EditError, json};
 use super::host_env::is_program;
+use super::session_hooks::{HookForm, SessionEvent};
 use super::staged_file::StagedFiles;
 use super::{HostEnv, Plan, SetupError};
-use crate::string_enum::string_enum;
 
 /// The word before the event in a command of ours.
 const COMMAND: &str = "hook";
 /// What follows the command, so that a machine without `ait` does not disturb the client.
 const ALWAYS: &str = "|| true";
 
-string_enum! {
-    /// A client with hooks.
-    ///
-    /// Claude Code (<https://code.claude.com/docs/en/hooks>), Gemini CLI
-    /// (<https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md>) and Codex
-    /// (<https://developers.openai.com/codex/hooks>) have a list of groups for each event, and each group has a list of
-    /// commands; they understand the same answers. Cursor (<https://cursor.com/docs/agent/hooks>) and VS Code
-    /// (<https://code.visualstudio.com/docs/copilot/customization/hooks>) have a list of commands for each event, and
-    /// answers of their own. Copilot CLI (<https://docs.github.com/en/copilot/reference/hooks-reference>) reads the
-    /// file of VS Code and understands its names.
-    pub enum HookClient {
-        /// Claude Code.
-        ClaudeCode = "claude-code",
-        /// Codex.
-        Codex = "codex",
-        /// Cursor.
-        Cursor = "cursor",
-        /// Gemini CLI.
-        Gemini = "gemini",
-        /// VS Code, and Copilot CLI. VS Code has no hook for the end of a session, and Copilot CLI has called its own
-        /// after each turn (<https://github.com/github/copilot-cli/issues/2491>).
-        VsCode = "vscode",
+/// Returns the events that a client has, each with the path of its list in the file.
+fn events(client: HookClient) -> impl Iterator<Item = (SessionEvent, [&'static str; 2])> {
+    client.hooks.events.iter().map(|(event, name)| (*event, ["hooks", *name]))
+}
+
+/// Returns the command of a hook.
+fn command(client: HookClient, program: &str, event: SessionEvent) -> String {
+    let program = shell_words::quote(program);
+    let event = event.as_str();
+    match client.hooks.form {
+        HookForm::Groups => format!("{program} {COMMAND} {event} {ALWAYS}"),
+        HookForm::Cursor | HookForm::VsCode => {
+            format!("{program} {COMMAND} {event} --client {} {ALWAYS}", client.name)
+        }
     }
 }
 
-impl HookClient {
-    /// The file with the hooks, in the project.
-    fn file(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => ".claude/settings.json",
-            Self::Codex => ".codex/hooks.json",
-            Self::Cursor => ".cursor/hooks.json",
-            Self::Gemini => ".gemini/settings.json",
-            Self::VsCode => ".github/hooks/ait.json",
+/// Returns the item for the command of an event in its list.
+fn item(form: HookForm, command: &str, event: SessionEvent) -> Value {
+    let hooks = json!([{ "type": "command", "command": command }]);
+    match form {
+        HookForm::Cursor => json!({ "command": command }),
+        HookForm::VsCode => hooks[0].clone(),
+        HookForm::Groups if event == SessionEvent::SubagentKill => {
+            json!({ "matcher": "TaskStop", "hooks": hooks })
         }
-    }
-
-    fn dialect(self) -> Dialect {
-        match self {
-            Self::Gemini => Dialect::Comments,
-            _ => Dialect::Strict,
-        }
-    }
-
-    /// The name of an event in this client; `None` if it has none.
-    pub fn event(self, event: SessionEvent) -> Option<&'static str> {
-        match (self, event) {
-            (Self::Cursor, SessionEvent::SessionStart) => Some("sessionStart"),
-            (Self::Cursor, SessionEvent::Stop) => Some("stop"),
-            (Self::Cursor, SessionEvent::SessionEnd) => Some("sessionEnd"),
-            (Self::Gemini, SessionEvent::Stop) => Some("AfterAgent"),
-            (Self::VsCode, SessionEvent::SessionEnd) => None,
-            (Self::ClaudeCode, SessionEvent::SubagentFailure) => Some("StopFailure"),
-            (Self::ClaudeCode, SessionEvent::SubagentKill) => Some("PostToolUse"),
-            (Self::ClaudeCode | Self::Codex, SessionEvent::SubagentStop) => Some("SubagentStop"),
-            (_, event) if event.is_of_subagent() => None,
-            (_, SessionEvent::SessionStart) => Some("SessionStart"),
-            (_, SessionEvent::Stop) => Some("Stop"),
-            (_, _) => Some("SessionEnd"),
-        }
-    }
-
-    /// The events that it has, each with the path of its list in the file.
-    fn events(self) -> impl Iterator<Item = (SessionEvent, [&'static str; 2])> {
-        let events = SessionEvent::ALL.iter().copied();
-        events.filter_map(move |event| Some((event, ["hooks", self.event(event)?])))
-    }
-
-    /// The command of a hook.
-    fn command(self, program: &str, event: SessionEvent) -> String {
-        let (program, event) = (shell_words::quote(program), event.as_str());
-        match self {
-            Self::Cursor | Self::VsCode => {
-                format!("{program} {COMMAND} {event} --client {} {ALWAYS}", self.as_str())
-            }
-            _ => format!("{program} {COMMAND} {event} {ALWAYS}"),
-        }
-    }
-
-    /// The item for the command of an event in its list.
-    fn item(self, command: &str, event: SessionEvent) -> Value {
-        let hooks = json!([{ "type": "command", "command": command }]);
-        match self {
-            Self::Cursor => json!({ "command": command }),
-            Self::VsCode => hooks[0].clone(),
-            _ if event == SessionEvent::SubagentKill => {
-                json!({ "matcher": "TaskStop", "hooks": hooks })
-            }
-            _ => json!({ "hooks": hooks }),
-        }
-    }
-
-    /// A member of the file that the client demands.
-    fn version(self) -> Option<(&'static str, Value)> {
-        matches!(self, Self::Cursor | Self::VsCode).then(|| ("version", json!(1)))
+        HookForm::Groups => json!({ "hooks": hooks }),
     }
 }
 
-string_enum! {
-    /// What happens to the session of an agent.
-    pub enum SessionEvent {
-        /// It starts.
-        SessionStart = "session-start",
-        /// The agent wants to stop.
-        Stop = "stop",
-        /// A subagent of it wants to stop. Only clients that tell the transcript of the subagent have it here.
-        SubagentStop = "subagent-stop",
-        /// A subagent of it has ended because its model failed.
-        SubagentFailure = "subagent-failure",
-        /// The agent has ended one of its subagents.
-        SubagentKill = "subagent-kill",
-        /// It ends.
-        SessionEnd = "session-end",
-    }
-}
-
-impl SessionEvent {
-    /// Returns true if a subagent stops or has ended.
-    pub fn is_of_subagent(self) -> bool {
-        matches!(self, Self::SubagentStop | Self::SubagentFailure | Self::SubagentKill)
-    }
+/// Returns a member of the file that the client demands.
+fn version(form: HookForm) -> Option<(&'static str, Value)> {
+    matches!(form, HookForm::Cursor | HookForm::VsCode).then(|| ("version", json!(1)))
 }
 
 /// The state of a hook.
@@ -158,20 +70,16 @@ pub enum ClientHookState {
 /// A hook with its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct ClientHook {
-    /// The event.
     pub hook: SessionEvent,
-    /// The state.
     pub state: ClientHookState,
 }
 
 /// The hooks of a client.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ClientHooks {
-    /// The client.
     pub client: HookClient,
     /// The file with the hooks.
     pub file: String,
-    /// The hooks.
     pub hooks: Vec<ClientHook>,
 }
 
@@ -207,10 +115,10 @@ pub fn client_hooks(
     program: &str,
 ) -> Result<ClientHooks, SetupError> {
     let mut files = StagedFiles::new(root, env, false);
-    let file = files.file(&root.join(client.file()), Some(root))?;
+    let file = files.file(&root.join(client.hooks.file), Some(root))?;
     let state = |event| file.inspect(|text| state(text, client, event, program));
     let hook = |(hook, _)| Ok(ClientHook { hook, state: state(hook)? });
-    let hooks = client.events().map(hook).collect::<Result<_, SetupError>>()?;
+    let hooks = events(client).map(hook).collect::<Result<_, SetupError>>()?;
     Ok(ClientHooks { client, file: file.shown.clone(), hooks })
 }
 
@@ -220,8 +128,7 @@ pub fn clients_with_hooks(
     env: &HostEnv,
     program: &str,
 ) -> impl Iterator<Item = Result<ClientHooks, (HookClient, SetupError)>> {
-    let clients = HookClient::ALL.iter().copied();
-    let hooks = clients.map(move |client| {
+    let hooks = HookClient::all().map(move |client| {
         client_hooks(client, root, env, program).map_err(|error| (client, error))
     });
     let are_none = |hooks: &ClientHooks| hooks.are_all(ClientHookState::Missing);
@@ -229,10 +136,6 @@ pub fn clients_with_hooks(
 }
 
 /// Plans to install the hooks of a client. What else is in the file stays.
-///
-/// # Errors
-///
-/// The file cannot be read or edited.
 pub fn install_client_hooks(
     client: HookClient,
     root: &Path,
@@ -251,13 +154,13 @@ pub(super) fn stage(
     files: &mut StagedFiles<'_>,
     program: &str,
 ) -> Result<(), SetupError> {
-    let file = files.file(&root.join(client.file()), Some(root))?;
-    file.inspect(|text| json::check(text, client.dialect()))?;
-    if let Some((name, version)) = client.version() {
+    let file = files.file(&root.join(client.hooks.file), Some(root))?;
+    file.inspect(|text| json::check(text, client.hooks.dialect))?;
+    if let Some((name, version)) = version(client.hooks.form) {
         file.edit(|text| json::set_missing(text, name, &version))?;
     }
-    for (event, path) in client.events() {
-        let item = client.item(&client.command(program, event), event);
+    for (event, path) in events(client) {
+        let item = item(client.hooks.form, &command(client, program, event), event);
         if file.inspect(|text| state(text, client, event, program))? != ClientHookState::Installed {
             file.edit(|text| json::remove_items(text, &path, &|one| is_ours(one, event)))?;
             file.edit(|text| json::append(text, &path, &item))?;
@@ -267,10 +170,6 @@ pub(super) fn stage(
 }
 
 /// Plans to remove the hooks of a client. A file that holds nothing else is deleted.
-///
-/// # Errors
-///
-/// The file cannot be read or edited.
 pub fn remove_client_hooks(
     client: HookClient,
     root: &Path,
@@ -287,13 +186,13 @@ pub(super) fn unstage(
     root: &Path,
     files: &mut StagedFiles<'_>,
 ) -> Result<(), SetupError> {
-    let file = files.file(&root.join(client.file()), Some(root))?;
+    let file = files.file(&root.join(client.hooks.file), Some(root))?;
     file.remove_from(|text| {
         let mut rest = text.to_owned();
-        for (event, path) in client.events() {
+        for (event, path) in events(client) {
             rest = json::remove_items(&rest, &path, &|item| is_ours(item, event))?;
         }
-        match client.version() {
+        match version(client.hooks.form) {
             Some((name, version)) if rest != text => json::unset_last(&rest, name, &version),
             _ => Ok(rest),
         }
@@ -310,7 +209,7 @@ fn state(
     let items = json::get(text, &["hooks", name])?;
     let items = items.iter().filter_map(Value::as_array).flatten();
     let ours: Vec<_> = items.filter(|item| is_ours(item, event)).collect();
-    let wanted = client.command(program, event);
+    let wanted = command(client, program, event);
     Ok(match ours[..] {
         [] => ClientHookState::Missing,
         [item] if commands(item).eq([wanted.as_str()]) => ClientHookState::Installed,

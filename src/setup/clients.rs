@@ -2,28 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::SERVER;
-use super::client_hooks::HookClient;
 use super::consent::{self, Consent};
 use super::edit::ServerEntry;
 use super::edit::json::Dialect;
 use super::host_env::HostEnv;
 use super::permissions::{self, AllowList};
 use super::prompts::Form;
+use super::session_hooks::{HookForm, Hooks, SessionEvent};
 
 /// How a client reaches the tracker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Connection {
     /// It starts the tracker.
-    Command {
-        /// The program.
-        program: String,
-        /// Its arguments.
-        arguments: Vec<String>,
-    },
+    Command { program: String, arguments: Vec<String> },
     /// It connects to this URL.
     Url(String),
 }
@@ -33,7 +30,6 @@ pub enum Connection {
 pub enum Format {
     /// JSON, of the dialect that the client parses.
     Json(Dialect),
-    /// TOML.
     Toml,
 }
 
@@ -51,10 +47,49 @@ pub enum ConfigLocation {
 pub struct Agents {
     /// The directory in the project.
     pub directory: &'static str,
-    /// The form.
     pub form: Form,
     /// Whether it reads the agents of Claude Code, too.
     pub reads_claude: bool,
+}
+
+/// A client with hooks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HookClient {
+    /// Its name on the command line.
+    pub name: &'static str,
+    pub hooks: &'static Hooks,
+}
+
+impl HookClient {
+    /// Claude Code. A hook that does not name its client is answered as this one.
+    pub const CLAUDE_CODE: Self = Self { name: CLAUDE_CODE.name, hooks: &CLAUDE_HOOKS };
+
+    /// Returns every client with hooks.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        CLIENTS.iter().filter_map(|client| Some(Self { name: client.name, hooks: client.hooks? }))
+    }
+
+    /// Returns the name of an event in this client; `None` if it has none.
+    pub fn event(self, event: SessionEvent) -> Option<&'static str> {
+        self.hooks.events.iter().find(|(one, _)| *one == event).map(|(_, name)| *name)
+    }
+}
+
+impl FromStr for HookClient {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::all().find(|client| client.name == name).ok_or_else(|| {
+            let names: Vec<_> = Self::all().map(|client| client.name).collect();
+            format!("{name:?} is neither {}", names.join(" nor "))
+        })
+    }
+}
+
+impl Serialize for HookClient {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
 }
 
 /// A client.
@@ -72,7 +107,6 @@ pub struct Client {
     pub of_user: fn(&HostEnv) -> Option<PathBuf>,
     /// The path of the object with the servers: the first of these that exists, else the last.
     pub servers: &'static [&'static [&'static str]],
-    /// The entry of a server.
     pub entry: fn(&Connection) -> ServerEntry,
     /// Whether it connects to URLs.
     pub takes_url: bool,
@@ -82,8 +116,8 @@ pub struct Client {
     pub allow_lists: &'static [AllowList],
     /// Whether a person has allowed the server of a project.
     pub consent: fn(&Path, &HostEnv) -> Consent,
-    /// Its hooks, if they were tried with it.
-    pub hooks: Option<HookClient>,
+    /// Its hooks, if it has any.
+    pub hooks: Option<&'static Hooks>,
     /// Where it reads agents, if it does.
     pub agents: Option<Agents>,
     /// The file of the project with the instructions that it reads, if it does.
@@ -96,14 +130,29 @@ pub struct Client {
     marks: &'static [&'static str],
     /// The files in the user's home that show that it is used.
     home_marks: &'static [&'static str],
-    /// Its programs.
     programs: &'static [&'static str],
 }
+
+const CLAUDE_HOOKS: Hooks = Hooks {
+    file: ".claude/settings.json",
+    dialect: Dialect::Strict,
+    events: &[
+        (SessionEvent::SessionStart, "SessionStart"),
+        (SessionEvent::Stop, "Stop"),
+        (SessionEvent::SubagentStop, "SubagentStop"),
+        (SessionEvent::SubagentFailure, "StopFailure"),
+        (SessionEvent::SubagentKill, "PostToolUse"),
+        (SessionEvent::SessionEnd, "SessionEnd"),
+    ],
+    form: HookForm::Groups,
+    are_tried: true,
+};
 
 /// Claude Code: `.mcp.json` at the project's root (<https://code.claude.com/docs/en/mcp>), which it parses with
 /// `JSON.parse`; agents in `.claude/agents/` (<https://code.claude.com/docs/en/sub-agents>), instructions in
 /// `CLAUDE.md` (<https://code.claude.com/docs/en/memory>), what it may do in `.claude/settings.json`
-/// (<https://code.claude.com/docs/en/permissions>, <https://code.claude.com/docs/en/settings>).
+/// (<https://code.claude.com/docs/en/permissions>, <https://code.claude.com/docs/en/settings>), hooks there, too
+/// (<https://code.claude.com/docs/en/hooks>).
 pub const CLAUDE_CODE: Client = Client {
     name: "claude-code",
     title: "Claude Code",
@@ -130,7 +179,7 @@ pub const CLAUDE_CODE: Client = Client {
         },
     ],
     consent: consent::of_claude,
-    hooks: Some(HookClient::ClaudeCode),
+    hooks: Some(&CLAUDE_HOOKS),
     agents: Some(Agents { directory: ".claude/agents", form: Form::Claude, reads_claude: false }),
     guide: Some("CLAUDE.md"),
     before_guide: &[],
@@ -143,7 +192,7 @@ pub const CLAUDE_CODE: Client = Client {
 /// Cursor: `.cursor/mcp.json` in the project (<https://cursor.com/docs/mcp>), agents in `.cursor/agents/`
 /// and in `.claude/agents/` (<https://cursor.com/docs/agent/subagents>), instructions in `AGENTS.md`
 /// (<https://cursor.com/docs/rules>). Its lists of what it may do would replace those of the user
-/// (<https://cursor.com/docs/reference/permissions>).
+/// (<https://cursor.com/docs/reference/permissions>). Hooks: <https://cursor.com/docs/agent/hooks>.
 pub const CURSOR: Client = Client {
     name: "cursor",
     title: "Cursor",
@@ -159,7 +208,17 @@ pub const CURSOR: Client = Client {
     granted: ServerEntry::new,
     allow_lists: &[],
     consent: |_, _| Consent::Unknown,
-    hooks: None,
+    hooks: Some(&Hooks {
+        file: ".cursor/hooks.json",
+        dialect: Dialect::Strict,
+        events: &[
+            (SessionEvent::SessionStart, "sessionStart"),
+            (SessionEvent::Stop, "stop"),
+            (SessionEvent::SessionEnd, "sessionEnd"),
+        ],
+        form: HookForm::Cursor,
+        are_tried: false,
+    }),
     agents: Some(Agents { directory: ".cursor/agents", form: Form::Cursor, reads_claude: true }),
     guide: Some("AGENTS.md"),
     before_guide: &[],
@@ -174,7 +233,10 @@ pub const CURSOR: Client = Client {
 /// and in `.claude/agents/` (<https://code.visualstudio.com/docs/agent-customization/custom-agents>),
 /// instructions in `AGENTS.md`
 /// (<https://code.visualstudio.com/docs/agent-customization/custom-instructions>). The user alone allows tools
-/// (<https://code.visualstudio.com/docs/agents/approvals>).
+/// (<https://code.visualstudio.com/docs/agents/approvals>). It has no hook for the end of a session
+/// (<https://code.visualstudio.com/docs/copilot/customization/hooks>). Copilot CLI reads the same file and understands
+/// its names (<https://docs.github.com/en/copilot/reference/hooks-reference>); it has called its own hook for the end
+/// after each turn (<https://github.com/github/copilot-cli/issues/2491>).
 pub const VSCODE: Client = Client {
     name: "vscode",
     title: "VS Code",
@@ -190,7 +252,13 @@ pub const VSCODE: Client = Client {
     granted: ServerEntry::new,
     allow_lists: &[],
     consent: |_, _| Consent::Unknown,
-    hooks: None,
+    hooks: Some(&Hooks {
+        file: ".github/hooks/ait.json",
+        dialect: Dialect::Strict,
+        events: &[(SessionEvent::SessionStart, "SessionStart"), (SessionEvent::Stop, "Stop")],
+        form: HookForm::VsCode,
+        are_tried: false,
+    }),
     agents: Some(Agents { directory: ".github/agents", form: Form::VsCode, reads_claude: true }),
     guide: Some("AGENTS.md"),
     before_guide: &[],
@@ -204,7 +272,8 @@ pub const VSCODE: Client = Client {
 /// (<https://developers.openai.com/codex/mcp>, <https://developers.openai.com/codex/config-basic>), agents
 /// in `.codex/agents/` (<https://developers.openai.com/codex/subagents>), instructions in `AGENTS.md`
 /// (<https://developers.openai.com/codex/guides/agents-md>). The tools of a server have an approval mode, and the
-/// sandbox has roots, relative to the file (<https://developers.openai.com/codex/config-reference>).
+/// sandbox has roots, relative to the file (<https://developers.openai.com/codex/config-reference>). Hooks:
+/// <https://developers.openai.com/codex/hooks>.
 pub const CODEX: Client = Client {
     name: "codex",
     title: "Codex",
@@ -224,7 +293,18 @@ pub const CODEX: Client = Client {
         items: permissions::git_directory,
     }],
     consent: consent::of_codex,
-    hooks: Some(HookClient::Codex),
+    hooks: Some(&Hooks {
+        file: ".codex/hooks.json",
+        dialect: Dialect::Strict,
+        events: &[
+            (SessionEvent::SessionStart, "SessionStart"),
+            (SessionEvent::Stop, "Stop"),
+            (SessionEvent::SubagentStop, "SubagentStop"),
+            (SessionEvent::SessionEnd, "SessionEnd"),
+        ],
+        form: HookForm::Groups,
+        are_tried: true,
+    }),
     agents: Some(Agents { directory: ".codex/agents", form: Form::Codex, reads_claude: false }),
     guide: Some("AGENTS.md"),
     before_guide: &[],
@@ -269,7 +349,8 @@ pub const CLAUDE_DESKTOP: Client = Client {
 /// before `JSON.parse`; agents in `.gemini/agents/` (<https://geminicli.com/docs/core/subagents>), which cannot start
 /// others, so that the user starts the prompt instead; instructions in `GEMINI.md`
 /// (<https://geminicli.com/docs/cli/gemini-md>). It asks nothing about the tools of a server with `trust`; rules for
-/// commands belong to the user.
+/// commands belong to the user. Hooks:
+/// <https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md>.
 pub const GEMINI: Client = Client {
     name: "gemini",
     title: "Gemini CLI",
@@ -285,7 +366,17 @@ pub const GEMINI: Client = Client {
     granted: || members(json!({ "trust": true })),
     allow_lists: &[],
     consent: |_, _| Consent::Unknown,
-    hooks: None,
+    hooks: Some(&Hooks {
+        file: ".gemini/settings.json",
+        dialect: Dialect::Comments,
+        events: &[
+            (SessionEvent::SessionStart, "SessionStart"),
+            (SessionEvent::Stop, "AfterAgent"),
+            (SessionEvent::SessionEnd, "SessionEnd"),
+        ],
+        form: HookForm::Groups,
+        are_tried: false,
+    }),
     agents: Some(Agents { directory: ".gemini/agents", form: Form::Gemini, reads_claude: false }),
     guide: Some("GEMINI.md"),
     before_guide: &[],
@@ -374,7 +465,6 @@ pub const OPENCODE: Client = Client {
     programs: &["opencode"],
 };
 
-/// Every client.
 pub const CLIENTS: [Client; 8] =
     [CLAUDE_CODE, CURSOR, VSCODE, CODEX, CLAUDE_DESKTOP, GEMINI, ZED, OPENCODE];
 
@@ -387,6 +477,12 @@ impl Client {
     /// Finds a client by its name on the command line.
     pub fn named(name: &str) -> Option<&'static Self> {
         CLIENTS.iter().find(|client| client.name == name)
+    }
+
+    /// Returns its hooks if `ait init` installs them.
+    pub fn hooks_of_init(&self) -> Option<HookClient> {
+        let hooks = self.hooks.filter(|hooks| hooks.are_tried)?;
+        Some(HookClient { name: self.name, hooks })
     }
 
     /// Returns true if the word is its name or the name of its program.

@@ -50,8 +50,7 @@ pub(super) fn of_claude(root: &Path, env: &HostEnv) -> Consent {
         settings["enableAllProjectMcpServers"] == true
             || names_server(settings, "enabledMcpjsonServers")
     };
-    let is_refused = |settings: &Value| names_server(settings, "disabledMcpjsonServers");
-    if settings.iter().flatten().any(is_refused) {
+    if settings.iter().flatten().any(|settings| names_server(settings, "disabledMcpjsonServers")) {
         return Consent::Missing(
             "it was told not to use the server: run `claude mcp reset-project-choices`, and allow it at the next start",
         );

@@ -20,10 +20,7 @@ pub enum SetupError {
     #[error(
         "where {client} has its servers is not known on this system: leave it out with --client"
     )]
-    NoPlace {
-        /// The client.
-        client: &'static str,
-    },
+    NoPlace { client: &'static str },
     /// A file cannot be read.
     #[error(
         "{path} cannot be read ({cause}): make it readable, or name other clients with --client; nothing was written"
@@ -52,7 +49,6 @@ pub enum SetupError {
     Foreign {
         /// The file.
         path: String,
-        /// The name.
         name: &'static str,
         /// The client that reads the file.
         client: &'static str,
@@ -65,7 +61,6 @@ pub enum SetupError {
     OtherProject {
         /// The file.
         path: String,
-        /// The name.
         name: &'static str,
         /// The store of the other project.
         store: String,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::clients::{CLAUDE_CODE, CLIENTS, Client, ConfigLocation, Connection};
+use super::clients::{CLAUDE_CODE, CLIENTS, Client, ConfigLocation, Connection, VSCODE};
 use super::error::SetupError;
 use super::host_env::{HostEnv, is_program};
 use super::server_file::{check, command_line, get_at, store};
@@ -33,9 +33,7 @@ pub struct ClientEntry {
 pub enum Transport {
     /// It starts the tracker.
     Stdio {
-        /// The program.
         program: String,
-        /// Its arguments.
         arguments: Vec<String>,
         /// The working directory, if the entry names one.
         directory: Option<String>,
@@ -59,7 +57,6 @@ pub enum InvalidEntry {
     Transport {
         /// What it has.
         found: String,
-        /// The client.
         client: &'static str,
         /// What the client needs.
         expected: String,
@@ -180,12 +177,12 @@ fn transport(client: &'static Client, value: &Value) -> Result<Transport, Invali
         }
         (None, None) => return Err(InvalidEntry::Shape("it has neither a command nor an address")),
         (Some((program, arguments)), None) => {
-            let (program, arguments) = (program.clone(), arguments.to_vec());
-            let text = |name: &str| value[name].as_str().map(str::to_owned);
+            let program = program.clone();
+            let arguments = arguments.to_vec();
             let (store, store_by) = store(&arguments, value);
             let connection =
                 Connection::Command { program: program.clone(), arguments: arguments.clone() };
-            let directory = text("cwd");
+            let directory = value["cwd"].as_str().map(str::to_owned);
             (Transport::Stdio { program, arguments, directory, store, store_by }, connection)
         }
         (None, Some((_, url))) => {
@@ -219,7 +216,7 @@ fn invalid(
     };
     let own = wanted.get("type").and_then(Value::as_str);
     // Without a type, Claude Code and opencode assume another transport or none.
-    let is_needed = own.is_some_and(|own| own != "stdio" && client.name != "vscode");
+    let is_needed = own.is_some_and(|own| own != "stdio" && client.name != VSCODE.name);
     let is_other = own.is_some_and(|own| own != "http" && kind.is_some_and(|kind| kind != own));
     if !is_known || is_other || (is_needed && kind.is_none()) {
         let found = kind.map_or("no \"type\"".to_owned(), |kind| format!("\"type\": {kind:?}"));
@@ -229,8 +226,7 @@ fn invalid(
         );
         return differs(found, expected);
     }
-    let member = |name: &&str| value.get(*name).is_some();
-    let named = ["url", "httpUrl", "serverUrl"].into_iter().find(member);
+    let named = ["url", "httpUrl", "serverUrl"].into_iter().find(|name| value.get(*name).is_some());
     if let Some(named) = named.filter(|named| !wanted.contains_key(*named) && kind.is_none()) {
         let own = ["url", "httpUrl"].into_iter().find(|name| wanted.contains_key(*name));
         return differs(format!("{named:?}"), format!("{:?}", own.unwrap_or("url")));
@@ -276,7 +272,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::setup::clients::{CLAUDE_DESKTOP, CODEX, GEMINI, OPENCODE, VSCODE, ZED};
+    use crate::setup::clients::{CLAUDE_DESKTOP, CODEX, GEMINI, OPENCODE, ZED};
 
     #[test]
     fn entries_that_ait_init_writes_are_valid() {

@@ -7,7 +7,6 @@ use super::{CLIENTS, Client, HostEnv};
 /// A client to set up.
 #[derive(Clone, Debug)]
 pub struct FoundClient {
-    /// The client.
     pub client: &'static Client,
     /// What shows that it is in use; `None` if the user named it.
     pub why: Option<String>,

@@ -73,9 +73,10 @@ impl HostEnv {
     pub fn command(&self, program: &Path) -> String {
         let real = |path: &Path| path.canonicalize().ok();
         let called = self.program(super::PROGRAM);
-        match called.is_some_and(|called| real(&called) == real(program)) {
-            true => super::PROGRAM.to_owned(),
-            false => program.display().to_string(),
+        if called.is_some_and(|called| real(&called) == real(program)) {
+            super::PROGRAM.to_owned()
+        } else {
+            program.display().to_string()
         }
     }
 }

@@ -21,7 +21,6 @@ pub struct InstalledSetup<'a> {
     pub root: &'a Path,
     /// The user's home and programs.
     pub env: &'a HostEnv,
-    /// The store.
     pub store: &'a Path,
     /// Whether the store was named.
     pub is_store_named: bool,
@@ -32,7 +31,6 @@ pub struct InstalledSetup<'a> {
 pub struct ManagedSection {
     /// The file as the user reads it.
     pub file: String,
-    /// Its state.
     pub state: SectionState,
     /// Its text now.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,10 +72,6 @@ impl<'a> InstalledSetup<'a> {
 
 impl InstalledSetup<'_> {
     /// Compares the files with what this version would write.
-    ///
-    /// # Errors
-    ///
-    /// A file cannot be read or edited.
     pub fn compare(&self) -> Result<SetupStatus, SetupError> {
         let mut state = SetupStatus::default();
         let mut files = StagedFiles::new(self.root, self.env, false);
@@ -92,10 +86,6 @@ impl InstalledSetup<'_> {
 
     /// Returns the sections of some of the [`guides`](super::guides), and the changes that bring those that exist up
     /// to date.
-    ///
-    /// # Errors
-    ///
-    /// A file cannot be read or edited.
     pub fn sections(
         &self,
         guides: impl IntoIterator<Item = &'static str>,
@@ -111,10 +101,6 @@ impl InstalledSetup<'_> {
     }
 
     /// Adds the patterns that `.gitignore` lacks for the files beside the store; `None` if it has all.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read or edited.
     pub fn ignore(&self) -> Result<Option<FileChange>, SetupError> {
         let directory = self.store.parent().unwrap_or(self.root);
         let patterns = patterns(directory, self.store, false, true);
@@ -161,7 +147,8 @@ impl InstalledSetup<'_> {
         for guide in guides {
             let path = self.root.join(guide);
             if !path.exists() {
-                let (file, state) = (guide.to_owned(), SectionState::Absent);
+                let file = guide.to_owned();
+                let state = SectionState::Absent;
                 sections.push(ManagedSection { file, state, text: None });
                 continue;
             }

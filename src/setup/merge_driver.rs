@@ -42,10 +42,6 @@ pub fn registration(command: &str) -> String {
 }
 
 /// Returns what the configuration of a clone has as the driver, if it has one.
-///
-/// # Errors
-///
-/// git cannot be run.
 pub fn registered(directory: &Path) -> io::Result<Option<String>> {
     let output = git::command(directory).args(["config", "--get", KEY]).output()?;
     let value = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
@@ -77,10 +73,6 @@ pub fn register(directory: &Path, command: &str) -> io::Result<()> {
 }
 
 /// Removes the driver from the configuration of a clone.
-///
-/// # Errors
-///
-/// Those of [`register`].
 pub fn unregister(directory: &Path) -> io::Result<()> {
     config(directory, &["--remove-section", "merge.ait"])
 }

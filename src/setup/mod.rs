@@ -25,6 +25,7 @@ mod recommendation;
 mod removal;
 mod report;
 mod server_file;
+mod session_hooks;
 mod staged_file;
 mod store_setting;
 
@@ -33,10 +34,10 @@ use std::process::Stdio;
 
 pub use apply::{Applied, ApplyError, apply};
 pub use client_hooks::{
-    ClientHook, ClientHookState, ClientHooks, HookClient, SessionEvent, client_hooks,
-    clients_with_hooks, install_client_hooks, remove_client_hooks,
+    ClientHook, ClientHookState, ClientHooks, client_hooks, clients_with_hooks,
+    install_client_hooks, remove_client_hooks,
 };
-pub use clients::{CLIENTS, Client, Connection, guides};
+pub use clients::{CLIENTS, Client, Connection, HookClient, guides};
 pub use consent::Consent;
 pub use error::SetupError;
 pub use existing::{ClientEntry, Damaged, InvalidEntry, Transport, entries};
@@ -48,6 +49,7 @@ pub use presets::Preset;
 pub use recommendation::{Recommendation, recommend};
 pub use removal::removal;
 pub use report::{ChangeReport, SetupReport, next_steps, steps_after_removal};
+pub use session_hooks::{HookForm, Hooks, SessionEvent};
 pub use staged_file::FileChange;
 pub use store_setting::plan_store;
 
@@ -71,7 +73,6 @@ pub struct Project {
     pub env: HostEnv,
     /// The command by which clients start the tracker.
     pub command: String,
-    /// The store.
     pub store: PathBuf,
     /// The URL of the database that is to be the store of the project, without its password.
     pub database: Option<String>,

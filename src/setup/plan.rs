@@ -17,13 +17,10 @@ use super::{PROGRAM, Plan, Project, REPAIR_SUFFIX, SERVER, WORKTREES, is_in_git}
 /// What to set up.
 #[derive(Clone, Debug)]
 pub struct SetupRequest<'a> {
-    /// The project.
     pub project: &'a Project,
-    /// The clients.
     pub clients: Vec<&'static Client>,
     /// Whether the user named the clients; otherwise they were found.
     pub is_named: bool,
-    /// The preset.
     pub preset: &'a Preset,
     /// Whether git is to track the store.
     pub track: bool,
@@ -47,7 +44,7 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
         if request.permissions {
             permissions::grant(&project.root, &project.settings, client.allow_lists, &mut files)?;
         }
-        if let Some(hooks) = client.hooks {
+        if let Some(hooks) = client.hooks_of_init() {
             client_hooks::stage(hooks, &project.root, &mut files, &project.command)?;
         }
     }
@@ -131,7 +128,8 @@ fn server(
     file.inspect(|text| server_file::check(client, text))?;
     let present = file.inspect(|text| server_file::get(client, text))?;
     if let Some(present) = present.as_ref().filter(|_| !request.force) {
-        let (path, title) = (file.shown.clone(), client.title);
+        let path = file.shown.clone();
+        let title = client.title;
         if !is_tracker(present, &project.command) {
             return Err(SetupError::Foreign { path, name: SERVER, client: title });
         }
@@ -168,9 +166,10 @@ fn connection(project: &Project, client: &Client) -> Connection {
     }
     // A server that starts outside the project does not find its store.
     let names_store = project.is_store_named || matches!(client.location, ConfigLocation::User(_));
-    let arguments = match names_store {
-        true => vec!["--file".to_owned(), project.store.display().to_string()],
-        false => Vec::new(),
+    let arguments = if names_store {
+        vec!["--file".to_owned(), project.store.display().to_string()]
+    } else {
+        Vec::new()
     };
     Connection::Command { program: project.command.clone(), arguments }
 }

@@ -21,7 +21,6 @@ const FILES: [(&str, &str); 3] = [
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
-    /// Its name.
     #[serde(skip)]
     pub name: &'static str,
     /// What it is for, as text that follows its name.
@@ -50,8 +49,7 @@ impl Preset {
 
     /// The preset of a project, or else the default.
     pub fn of_project(root: &Path) -> Self {
-        let default = || Self::all().next().expect("there are presets");
-        Self::detect(root).unwrap_or_else(default)
+        Self::detect(root).unwrap_or_else(|| Self::all().next().expect("there are presets"))
     }
 
     /// The preset of a project, by the section that it has.

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// What a mark begins with. Without a colon, a parser that reads front matter by lines finds no value in it.
 const MARK: &str = "# ait ";
-/// The tools that identify a prompt of ours without a mark.
+/// Tools of the tracker. A file without a mark is one of our prompts if it names one of them.
 const TOOLS: [&str; 4] = ["list_issues", "add_issue", "get_next_issue", "get_next_review_item"];
 
 /// The prompts, by their names.
@@ -117,7 +117,8 @@ impl PromptState {
     /// Compares a text with what this version writes, whatever the line ends.
     pub fn of(text: &str, wanted: &str) -> Self {
         let text = text.replace("\r\n", "\n");
-        let ((mark, bare), (_, wanted)) = (unmarked(&text), unmarked(wanted));
+        let (mark, bare) = unmarked(&text);
+        let (_, wanted) = unmarked(wanted);
         match mark {
             _ if bare == wanted => Self::Same,
             Some((version, written)) if written == hash(&bare) => Self::Unedited(version),
@@ -219,7 +220,8 @@ mod tests {
             let mark = format!("{MARK}{version} {}\n---\n", hash(text));
             text.replacen("---\n", &mark, 2).replacen(&mark, "---\n", 1)
         };
-        let (old, new) = ("---\nname: a\n---\nold\n", "---\nname: a\n---\nnew\n");
+        let old = "---\nname: a\n---\nold\n";
+        let new = "---\nname: a\n---\nnew\n";
         let wanted = by("1.1.0", new);
         assert_eq!(wanted.matches(MARK).count(), 1, "{wanted}");
         let unedited = |version| PromptState::Unedited(Version::parse(version).unwrap());

@@ -14,7 +14,6 @@ const OWNERS: [&str; 4] =
 /// A recommendation.
 #[derive(Clone, Debug)]
 pub struct Recommendation {
-    /// The project.
     pub project: PathBuf,
     /// The clients in use.
     pub clients: Vec<FoundClient>,
@@ -22,7 +21,6 @@ pub struct Recommendation {
     pub is_in_git: bool,
     /// Whether `ait init` has set it up before.
     pub is_set_up: bool,
-    /// The preset.
     pub preset: Preset,
     /// The reason, as text that follows "because".
     pub why: String,
@@ -82,7 +80,8 @@ mod tests {
     #[test]
     fn the_recommended_preset_depends_on_project_files() {
         let directory = tempfile::tempdir().unwrap();
-        let (root, env) = (directory.path(), HostEnv::default());
+        let root = directory.path();
+        let env = HostEnv::default();
         let proposed = |preset| recommend(root, &env, preset, "ait");
         let name = |preset| proposed(preset).preset.name;
         assert_eq!((name(None), proposed(None).clients.len()), ("team", 0));

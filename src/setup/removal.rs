@@ -16,10 +16,6 @@ use super::{Plan, Project, is_in_git};
 /// Plans to remove what is ours: the server entries and unedited prompts of `clients`, or, if that is empty, those of
 /// all clients and what the clients share. A file that holds nothing else is deleted. Links are followed out of the
 /// project only if `force` is set. A file that its client refuses for a comment or a trailing comma is edited, too.
-///
-/// # Errors
-///
-/// A file cannot be read or edited.
 pub fn removal(
     project: &Project,
     clients: &[&'static Client],
@@ -33,7 +29,7 @@ pub fn removal(
     }) {
         server(project, client, &mut files)?;
         permissions::revoke(root, &project.settings, client.allow_lists, &mut files)?;
-        if let Some(hooks) = client.hooks {
+        if let Some(hooks) = client.hooks_of_init() {
             client_hooks::unstage(hooks, root, &mut files)?;
         }
         prompts(root, client, &mut files, &mut notes)?;

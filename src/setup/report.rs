@@ -76,7 +76,7 @@ pub fn steps_after_removal(project: &Project, has_hooks: bool, is_written: bool)
     for hooks in clients_with_hooks(&project.root, &project.env, &project.command).flatten() {
         steps.push(format!(
             "The client's hooks stay; to remove them, too: ait hooks remove --client {}",
-            hooks.client.as_str()
+            hooks.client.name
         ));
     }
     steps

@@ -8,10 +8,6 @@ use super::staged_file::StagedFiles;
 use super::{HostEnv, Plan};
 
 /// Plans that a project uses a database, or its file if there is none.
-///
-/// # Errors
-///
-/// The settings cannot be read or edited.
 pub fn plan_store(
     settings: &Path,
     env: &HostEnv,

@@ -16,18 +16,10 @@ use crate::domain::ClientId;
 pub trait Clients: Send + Sync {
     /// Registers this process as a client. It lives until it [ends](Self::end), or until the process ends, however that
     /// happens and however long it is silent.
-    ///
-    /// # Errors
-    ///
-    /// The registry cannot be written.
     fn begin_process(&self) -> io::Result<ClientId>;
 
     /// Records that a client lives, and will for `ttl` without another renewal. A client that [ended](Self::end) stays
     /// gone.
-    ///
-    /// # Errors
-    ///
-    /// The registry cannot be written.
     fn renew(&self, client: &ClientId, ttl: Duration) -> io::Result<()>;
 
     /// Records that a client has ended.

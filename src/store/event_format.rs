@@ -147,7 +147,9 @@ impl<'a> Fields<'a> {
             }
             _ => return None,
         };
-        let (issue, at, agent) = (self.issue, self.at, self.agent);
+        let issue = self.issue;
+        let at = self.at;
+        let agent = self.agent;
         Some(Event { issue, at, agent, kind, before, lease: self.lease })
     }
 }

@@ -26,9 +26,7 @@ impl fmt::Display for EventPosition {
 /// An event with its position in the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NumberedEvent {
-    /// The position of the event.
     pub position: EventPosition,
-    /// The event.
     pub event: Arc<Event>,
 }
 

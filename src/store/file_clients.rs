@@ -50,7 +50,8 @@ impl BootTime {
             id.unwrap_or_default().trim().to_owned()
         });
         let now = clock_gettime(ClockId::Monotonic);
-        let (seconds, nanos) = (now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs());
+        let seconds = now.tv_sec.unsigned_abs();
+        let nanos = now.tv_nsec.unsigned_abs();
         Self { boot: BOOT.clone(), ms: seconds * 1_000 + nanos / 1_000_000 }
     }
 
@@ -129,7 +130,8 @@ impl FileClients {
 
     /// Writes a small file whole.
     fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
-        let (text, temp) = (serde_json::to_vec(value)?, temp_beside(path));
+        let text = serde_json::to_vec(value)?;
+        let temp = temp_beside(path);
         fs::create_dir_all(path.parent().unwrap_or(path))?;
         fs::write(&temp, text)?;
         // The rename makes it appear whole. It needs no sync: after a power cut it is worthless.
@@ -203,7 +205,8 @@ impl Clients for FileClients {
         if ended.contains(client) {
             return Ok(());
         }
-        let (now, path) = ((self.clock)(), self.path(client)?);
+        let now = (self.clock)();
+        let path = self.path(client)?;
         // A client that calls often need not be written each time.
         let ttl_ms = |ttl: Duration| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
         if no_follow()
@@ -327,7 +330,8 @@ mod tests {
         }
 
         fn process_of_boot(&self, boot: &'static str) -> FileClients {
-            let (path, now_ms) = (self.directory.path().join("clients"), Arc::clone(&self.now_ms));
+            let path = self.directory.path().join("clients");
+            let now_ms = Arc::clone(&self.now_ms);
             let now =
                 move || BootTime { boot: boot.to_owned(), ms: now_ms.load(Ordering::Relaxed) };
             FileClients::with_clock(move || Ok(path.clone()), Arc::new(now))
@@ -345,7 +349,8 @@ mod tests {
     #[test]
     fn a_process_lives_until_its_lock_is_released() {
         let sample = Sample::new();
-        let (one, other) = (sample.process(), sample.process());
+        let one = sample.process();
+        let other = sample.process();
         let client = one.begin_process().unwrap();
         sample.pass(1_000_000);
         assert_eq!(one.gone_for(&client).unwrap(), None);
@@ -360,7 +365,8 @@ mod tests {
     #[test]
     fn a_living_process_restores_its_removed_file() {
         let sample = Sample::new();
-        let (one, other) = (sample.process(), sample.process());
+        let one = sample.process();
+        let other = sample.process();
         let client = one.begin_process().unwrap();
         fs::remove_dir_all(sample.directory.path().join("clients")).unwrap();
         assert_eq!(seconds(other.gone_for(&client).unwrap()), Some(0));
@@ -381,7 +387,8 @@ mod tests {
     #[test]
     fn a_renewed_client_lives_for_its_time_and_can_come_back() {
         let sample = Sample::new();
-        let (one, other) = (sample.process(), sample.process());
+        let one = sample.process();
+        let other = sample.process();
         let client = ClientId::new("session-1");
         one.renew(&client, TTL).unwrap();
         sample.pass(11);
@@ -404,7 +411,8 @@ mod tests {
     #[test]
     fn an_ended_session_stays_gone_whatever_call_comes_late() {
         let sample = Sample::new();
-        let (server, other) = (sample.process(), sample.process());
+        let server = sample.process();
+        let other = sample.process();
         let client = ClientId::new("session-1");
         server.renew(&client, TTL).unwrap();
         server.end(&client);
@@ -430,7 +438,8 @@ mod tests {
     fn new_clients_are_not_forgotten_while_they_are_noted() {
         const CLIENTS: usize = 2_000;
         let sample = Sample::new();
-        let (one, other) = (sample.process(), sample.process());
+        let one = sample.process();
+        let other = sample.process();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -474,7 +483,8 @@ mod tests {
         let sample = Sample::new();
         let one = sample.process();
         let living = one.begin_process().unwrap();
-        let (needed, gone) = (ClientId::new("session-1"), ClientId::new("session-2"));
+        let needed = ClientId::new("session-1");
+        let gone = ClientId::new("session-2");
         for client in [&needed, &gone] {
             one.renew(client, TTL).unwrap();
         }

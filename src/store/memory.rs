@@ -161,10 +161,6 @@ impl IndexedIssues {
     }
 
     /// Returns the position of the issue that a reference names.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`find`](Self::find).
     pub fn position(&self, reference: &IssueRef) -> Result<usize, DomainError> {
         let mut matching = self.positions.range(reference.range());
         let Some((&first, &position)) = matching.next() else {
@@ -188,10 +184,6 @@ impl IndexedIssues {
     /// Inserts an issue before another one. Appends it if there is no other one, or if that one is unknown.
     ///
     /// The cost grows with the number of issues behind the insertion point.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`push`](Self::push).
     pub fn insert(
         &mut self,
         issue: Issue,
@@ -335,12 +327,14 @@ impl IndexedIssues {
     /// Returns the commands that give claims the leases back that they have in another state of the same issues.
     pub(super) fn lost_leases(&self, known: &Self) -> impl Iterator<Item = Command> {
         known.leases().filter_map(|(id, Lease { claim, client })| {
-            let (ours, theirs) = (self.get(id)?, known.get(id)?);
+            let ours = self.get(id)?;
+            let theirs = known.get(id)?;
             let is_lost = self.lease(id).is_none()
                 && ours.claim_number() == *claim
                 && ours.holder() == theirs.holder();
             let agent = AgentName::try_from(ours.holder()?.agent).ok()?;
-            let (from, to) = (client.clone(), client.clone());
+            let from = client.clone();
+            let to = client.clone();
             is_lost.then_some(Command::TakeUpClaim { issue: id, agent, from, to })
         })
     }

@@ -89,7 +89,8 @@ impl TransferTarget for MemoryStore {
 
     fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
         async move {
-            let (mut events, mut after) = (VecDeque::new(), transfer.base());
+            let mut events = VecDeque::new();
+            let mut after = transfer.base();
             while let Some(page) = transfer.next_page(&mut after).await? {
                 events.extend(page);
             }

@@ -113,49 +113,25 @@ pub trait Store: Send + Sync {
     fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>>;
 
     /// Returns one page of the issues that match a query.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unreadable`].
     fn list(&self, query: Query) -> StoreFuture<'_, Page>;
 
     /// Counts the issues in each status.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unreadable`].
     fn counts(&self) -> StoreFuture<'_, Counts>;
 
     /// Returns all issues as of one event number. Includes every change that was answered before the call. A store in
     /// a database reads all of them the first time; use [`subset`](Self::subset) where that suffices.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unreadable`].
     fn state(&self) -> StoreFuture<'_, State>;
 
     /// Returns a subset of the issues as of one moment. Includes every change that was answered before the call. For
     /// the issues of the subset, the result equals that of [`state`](Self::state); other issues, their counts and
     /// positions may be missing.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unreadable`].
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State>;
 
     /// Returns the claims that live with a client.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unreadable`].
     fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>>;
 
     /// Returns the durable events after an event number, oldest first, at most `limit` of them. Events survive
     /// restarts for as long as the store keeps them.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unreadable`].
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events>;
 
     /// Returns a receiver for the position of the newest durable event of any process. The first call makes the store

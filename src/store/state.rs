@@ -10,7 +10,6 @@ use crate::domain::{
 /// The content of `issues.json`.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
-    /// The issues.
     pub issues: IndexedIssues,
     /// The top-level keys that this version does not know.
     pub unknown_keys: UnknownKeys,
@@ -19,11 +18,9 @@ pub struct Document {
 /// The state of a store after an event. The cost of a clone does not depend on its size.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// The issues.
     pub issues: IndexedIssues,
     /// The top-level keys that this version does not know.
     pub unknown_keys: UnknownKeys,
-    /// The position of the event.
     pub position: EventPosition,
 }
 
@@ -45,10 +42,6 @@ impl State {
     /// Decides a command on this state. Returns `None` if nothing has to change: a claim finds no issue, or the
     /// [named](Self::unchanged_outcome) issue already is as the command wants it. The state stays the same until the
     /// event is [applied](Self::apply).
-    ///
-    /// # Errors
-    ///
-    /// The refusals of [`decide`].
     pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Option<Event>, DomainError> {
         decide(command, now, &self.issues, &self.unknown_keys)
     }

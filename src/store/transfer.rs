@@ -20,10 +20,6 @@ pub trait TransferTarget: Store {
     fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()>;
 
     /// Notes that everything was moved to another store. From then on, this one cannot be opened.
-    ///
-    /// # Errors
-    ///
-    /// The note cannot be written.
     fn say_moved<'a>(&'a self, to: &'a str) -> StoreFuture<'a, ()>;
 }
 
@@ -149,13 +145,15 @@ impl<'a> Transfer<'a> {
 ///
 /// [`TransferError::Differs`] names the first difference; the errors of the stores.
 pub async fn compare(source: &dyn Store, target: &dyn Store) -> Result<Compared, TransferError> {
-    let (source, target) = (Transfer::of(source).await?, Transfer::of(target).await?);
-    let (ours, theirs) = (source.state(), target.state());
-    let is_same = |is_same: bool, what: &dyn Fn() -> String| match is_same {
-        true => Ok(()),
-        false => Err(TransferError::Differs(what())),
+    let source = Transfer::of(source).await?;
+    let target = Transfer::of(target).await?;
+    let ours = source.state();
+    let theirs = target.state();
+    let is_same = |is_same: bool, what: &dyn Fn() -> String| {
+        if is_same { Ok(()) } else { Err(TransferError::Differs(what())) }
     };
-    let (issues, others) = (ours.issues.len(), theirs.issues.len());
+    let issues = ours.issues.len();
+    let others = theirs.issues.len();
     is_same(issues == others, &|| format!("{issues} issues, then {others}"))?;
     for (one, other) in ours.issues.issues().zip(theirs.issues.issues()) {
         let bytes = serde_json::to_vec(&*one).ok();
@@ -165,13 +163,16 @@ pub async fn compare(source: &dyn Store, target: &dyn Store) -> Result<Compared,
     is_same(ours.unknown_keys == theirs.unknown_keys, &|| "the other top-level keys".to_owned())?;
     let leases = source.leases();
     is_same(leases == target.leases(), &|| "the leases of claims".to_owned())?;
-    let (base, newest) = (source.base(), ours.position.number);
+    let base = source.base();
+    let newest = ours.position.number;
     let range = (target.base(), theirs.position.number);
     is_same((base, newest) == range, &|| {
         format!("events {} to {newest}, then {} to {}", base + 1, range.0 + 1, range.1)
     })?;
-    let (mut one, mut other) = (base, base);
-    let (mut left, mut right) = (Vec::new().into_iter(), Vec::new().into_iter());
+    let mut one = base;
+    let mut other = base;
+    let mut left = Vec::new().into_iter();
+    let mut right = Vec::new().into_iter();
     for number in base + 1..=newest {
         if left.len() == 0 {
             left = source.next_page(&mut one).await?.unwrap_or_default().into_iter();
@@ -179,7 +180,8 @@ pub async fn compare(source: &dyn Store, target: &dyn Store) -> Result<Compared,
         if right.len() == 0 {
             right = target.next_page(&mut other).await?.unwrap_or_default().into_iter();
         }
-        let (one, other) = (left.next().map(stored), right.next().map(stored));
+        let one = left.next().map(stored);
+        let other = right.next().map(stored);
         is_same(one.is_some() && one == other, &|| format!("event {number}"))?;
     }
     Ok(Compared { issues, leases: leases.len(), oldest: base + 1, newest })

@@ -43,7 +43,7 @@ impl<Q: LapseQueue> UnreceivedReply<Q> {
         self.reply.take().expect("a reply is received once")
     }
 
-    /// Takes the commands that lapse the claims of which the caller never learned.
+    /// Takes the commands that let claims lapse, if the caller never learned of them.
     pub fn take_lapses(&mut self) -> Vec<Command> {
         let committed = self.reply.take().and_then(Result::ok).unwrap_or_default();
         let claims =
@@ -53,7 +53,8 @@ impl<Q: LapseQueue> UnreceivedReply<Q> {
                     Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. }
                 );
                 let issue = outcome.as_ref().filter(|_| is_claim)?;
-                let (entry, reason) = (issue.claim_entry()?, UNDELIVERED_REASON.to_owned());
+                let entry = issue.claim_entry()?;
+                let reason = UNDELIVERED_REASON.to_owned();
                 Some(Command::LapseClaim { issue: issue.id, entry, client: None, reason })
             });
         claims.collect()

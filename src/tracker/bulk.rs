@@ -112,8 +112,10 @@ impl Tracker {
                 ));
             }
             Some(BulkEnd::Close(resolution, comment)) => {
-                let (comment, agent) = (comment.clone(), agent.clone());
-                let (resolution, required_claim) = (*resolution, self.claim_requirement(proof));
+                let comment = comment.clone();
+                let agent = agent.clone();
+                let resolution = *resolution;
+                let required_claim = self.claim_requirement(proof);
                 let issue = id.into();
                 commands.push(Command::CloseIssue {
                     issue,
@@ -138,9 +140,10 @@ impl Tracker {
         let mut refused_late = Vec::new();
         loop {
             let ids = attempts.iter().map(|attempt| attempt.id);
-            let subset = match linked.is_empty() {
-                true => Subset::Around(ids.collect()),
-                false => Subset::Linking(ids.chain(linked.iter().copied()).collect()),
+            let subset = if linked.is_empty() {
+                Subset::Around(ids.collect())
+            } else {
+                Subset::Linking(ids.chain(linked.iter().copied()).collect())
             };
             let (accepted, mut outcome) = self.preview(self.store.subset(subset).await?, &attempts);
             if is_dry_run || accepted.is_empty() {
@@ -174,10 +177,12 @@ impl Tracker {
 
     /// Decides each attempt on the state that the ones before it leave. Returns those that are not refused.
     fn preview(&self, mut state: State, attempts: &[Attempt]) -> (Vec<Attempt>, BulkOutcome) {
-        let (mut accepted, mut outcome) = (Vec::new(), BulkOutcome::default());
+        let mut accepted = Vec::new();
+        let mut outcome = BulkOutcome::default();
         let mut open: Vec<&Attempt> = attempts.iter().collect();
         loop {
-            let (count, mut with_open_parts) = (accepted.len(), Vec::new());
+            let count = accepted.len();
+            let mut with_open_parts = Vec::new();
             for attempt in open {
                 let id = attempt.id;
                 match self.attempt_changes(&state, attempt) {
@@ -210,7 +215,9 @@ impl Tracker {
         state: &State,
         attempt: &Attempt,
     ) -> Result<Option<(State, Attempt)>, DomainError> {
-        let (mut after, mut commands, mut is_change) = (state.clone(), Vec::new(), false);
+        let mut after = state.clone();
+        let mut commands = Vec::new();
+        let mut is_change = false;
         for command in &attempt.commands {
             match self.decide_and_apply(&mut after, command) {
                 Ok(changes) => {

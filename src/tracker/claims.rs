@@ -57,10 +57,6 @@ impl Tracker {
     }
 
     /// Claims the next issue; `None` if there is none. Callers that wait go first.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn claim_next(
         &self,
         kind: ClaimKind,
@@ -79,10 +75,6 @@ impl Tracker {
     ///
     /// Callers of this process that could claim the same issue get it in the order in which they came. If
     /// [`MAX_WAITING`](super::MAX_WAITING) callers wait already, this one does not.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn wait_for_next(
         &self,
         kind: ClaimKind,
@@ -93,7 +85,8 @@ impl Tracker {
             return Ok(Some(claimed));
         }
         let Some(mut waiter) = self.join(kind, agent.clone(), false) else { return Ok(None) };
-        let (mut end, mut renewing) = (pin!(end), pin!(self.renew_waiting(&agent)));
+        let mut end = pin!(end);
+        let mut renewing = pin!(self.renew_waiting(&agent));
         loop {
             let turn = tokio::select! {
                 biased;
@@ -124,7 +117,8 @@ impl Tracker {
             // Damage may hide what is ready.
             return self.damage().await.map_or(Ok(None), Err);
         }
-        let (terms, agent) = (self.terms(self.client_for(agent).await), agent.clone());
+        let terms = self.terms(self.client_for(agent).await);
+        let agent = agent.clone();
         let claim = match kind {
             ClaimKind::Work(classification) => {
                 Command::GetNextIssue { issue: None, classification, agent, terms }
@@ -137,10 +131,6 @@ impl Tracker {
     }
 
     /// Says which claims of an agent came too late, as long as the earlier claim in another clone lasts.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::list`](crate::store::Store::list).
     pub async fn lost_claims(&self, agent: &AgentName) -> Result<Vec<String>, StoreError> {
         if !self.joins_clones {
             return Ok(Vec::new());
@@ -150,19 +140,15 @@ impl Tracker {
         let text = |issue: Arc<Issue>| {
             let holder =
                 issue.holder().filter(|_| merge::has_late_claim(&issue, agent.as_str()))?;
-            let (id, holder, since) = (issue.id, holder.agent, holder.since);
             Some(format!(
-                "your claim of issue {id} has ended: {holder} claimed it before you, at {since} in another clone"
+                "your claim of issue {} has ended: {} claimed it before you, at {} in another clone",
+                issue.id, holder.agent, holder.since
             ))
         };
         Ok(self.list_issues(query).await?.issues.into_iter().filter_map(text).collect())
     }
 
     /// Returns the issue that an agent would claim next.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`](crate::store::Store::subset).
     pub async fn next_claimable(
         &self,
         kind: ClaimKind,
@@ -202,10 +188,6 @@ impl Tracker {
 
     /// Returns how many issues wait for work or review, and why an agent that found none to claim cannot claim the
     /// first of them.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::list`](crate::store::Store::list) and [`Store::subset`](crate::store::Store::subset).
     pub async fn claim_obstacles(
         &self,
         kind: ClaimKind,
@@ -219,7 +201,8 @@ impl Tracker {
         let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
         let waiting = self.store.list(query).await?;
         let around = self.issues_around(waiting.issues.iter().map(|issue| issue.id)).await?;
-        let (policy, now) = (self.claims.review, self.now());
+        let policy = self.claims.review;
+        let now = self.now();
         let reason = |issue: &Arc<Issue>| {
             let obstacle = match kind {
                 ClaimKind::Work(_) => readiness::obstacle(&around, issue, agent, now),
@@ -232,20 +215,12 @@ impl Tracker {
     }
 
     /// Returns the issues that an agent holds.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`](crate::store::Store::subset).
     pub async fn held_by(&self, agent: &AgentName) -> Result<Vec<Arc<Issue>>, StoreError> {
         let issues = self.store.subset(Subset::HeldBy(agent.clone())).await?.issues;
         Ok(issues.held_by(agent).filter_map(|id| issues.get(id)).collect())
     }
 
     /// Lets a claim lapse that was never delivered. Does nothing if the issue has moved on since.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn lapse_claim(&self, claimed: &Issue, reason: &str) -> Result<(), StoreError> {
         match self.end_claim(claimed, None, reason).await {
             Err(StoreError::Refused(_)) => Ok(()),

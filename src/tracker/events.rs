@@ -100,7 +100,8 @@ impl fmt::Display for EventNumbers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, range) in self.ranges.iter().enumerate() {
             let comma = if at > 0 { "," } else { "" };
-            let (first, last) = (range.start(), range.end());
+            let first = range.start();
+            let last = range.end();
             write!(f, "{comma}{first}")?;
             if first != last {
                 write!(f, "-{last}")?;
@@ -132,8 +133,10 @@ impl FromStr for EventNumbers {
 impl<'a> LogReader<'a> {
     /// Reads the events after a number, oldest first.
     pub fn after(tracker: &'a Tracker, number: u64) -> Self {
-        let (read, bounds) = (VecDeque::new(), None);
-        let (at, read_size) = (number, FIRST_READ);
+        let read = VecDeque::new();
+        let bounds = None;
+        let at = number;
+        let read_size = FIRST_READ;
         Self { tracker, is_backward: false, at, read_size, read, bounds, is_complete: true }
     }
 
@@ -148,16 +151,9 @@ impl<'a> LogReader<'a> {
     }
 
     /// Returns the next event; `None` at the end of the log.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Tracker::events`].
     pub async fn next(&mut self) -> Result<Option<NumberedEvent>, StoreError> {
         if self.read.is_empty() {
-            match self.is_backward {
-                true => self.read_backward().await?,
-                false => self.read_forward().await?,
-            }
+            if self.is_backward { self.read_backward().await? } else { self.read_forward().await? }
         }
         Ok(if self.is_backward { self.read.pop_back() } else { self.read.pop_front() })
     }
@@ -216,19 +212,11 @@ pub fn ends_before(event: &Event, since: Timestamp) -> bool {
 
 impl Tracker {
     /// Returns at most `limit` durable events after an event number.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::events`](crate::store::Store::events).
     pub async fn events(&self, after: u64, limit: usize) -> Result<Events, StoreError> {
         self.store.events(after, limit).await
     }
 
     /// Returns the ends of the log.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`events`](Self::events).
     pub async fn log_bounds(&self) -> Result<Bounds, StoreError> {
         let Events { newest, oldest, .. } = self.events(MAX_NUMBER, 0).await?;
         Ok(Bounds { newest, oldest })
@@ -236,10 +224,6 @@ impl Tracker {
 
     /// Returns at most `limit` events after a position that the caller has read; `None` if another log has replaced
     /// that one. Where the log no longer has the event at the position, events after it may be missing.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`events`](Self::events).
     pub async fn events_since(
         &self,
         known: EventPosition,
@@ -259,15 +243,12 @@ impl Tracker {
 
     /// Returns the issues that events after a number changed, with the number of the last of these events. The first
     /// part is `None` if the log no longer has all of them.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`events`](Self::events).
     pub async fn changed_after(
         &self,
         number: u64,
     ) -> Result<(Option<BTreeSet<IssueId>>, u64), StoreError> {
-        let (mut changed, mut log) = (BTreeSet::new(), LogReader::after(self, number));
+        let mut changed = BTreeSet::new();
+        let mut log = LogReader::after(self, number);
         while let Some(read) = log.next().await? {
             changed.insert(read.event.issue);
         }

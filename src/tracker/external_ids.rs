@@ -42,10 +42,6 @@ fn is_unknown<T>(found: &Result<T, DomainError>) -> bool {
 
 impl Tracker {
     /// Finds one issue, also by the id or number that it has in another tracker.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::get`](crate::store::Store::get).
     pub async fn get_issue(&self, issue: IssueRef) -> Result<Arc<Issue>, StoreError> {
         let found = self.store.get(issue.clone()).await;
         let Some(name) = issue.external() else { return found };

@@ -55,9 +55,7 @@ impl LeaseCheck {
 /// A lease with its issue, for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeaseState {
-    /// The issue.
     pub issue: IssueId,
-    /// The lease.
     pub lease: Lease,
     /// For how long the client has been gone; `None` while it lives.
     pub gone_for: Option<Duration>,
@@ -85,11 +83,6 @@ impl Tracker {
     ///
     /// Where [`watch_leases`](Self::watch_leases) runs, its last check has named the agents with such claims, and the
     /// calls of other agents cost nothing. Claims that a check finds soon after a call are taken up by the check.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`](crate::store::Store::subset) and
-    /// [`Store::commit`](crate::store::Store::commit).
     pub async fn record_call(&self, agent: &AgentName) -> Result<(), StoreError> {
         if matches!(self.claimant, Claimant::Cli) {
             return Ok(());
@@ -111,10 +104,6 @@ impl Tracker {
     ///
     /// Unlike [`record_call`](Self::record_call), it leaves nothing to do later: the server may be killed after the
     /// answer.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`record_call`](Self::record_call).
     pub async fn resume(&self, agent: &AgentName) -> Result<(), StoreError> {
         self.record_call(agent).await?;
         self.take_up(agent).await
@@ -154,7 +143,9 @@ impl Tracker {
             if gone_for.is_none() {
                 continue;
             }
-            let (agent, from, to) = (agent.clone(), lease.client, to.clone());
+            let agent = agent.clone();
+            let from = lease.client;
+            let to = to.clone();
             let command = Command::TakeUpClaim { issue, agent, from, to };
             match self.store.commit(vec![command], self.now()).await {
                 // The claim has just ended, or another client took it up.
@@ -186,7 +177,8 @@ impl Tracker {
         let others = held.filter(|(_, lease)| Some(&lease.client) != own).collect();
         let others = self.states_of(others).await;
         if others.iter().any(|state| state.gone_for.is_none()) {
-            let (agent, tag) = (agent.as_str().to_owned(), xxh3_64(session.as_bytes()) as u16);
+            let agent = agent.as_str().to_owned();
+            let tag = xxh3_64(session.as_bytes()) as u16;
             let free = format!("{agent}-{tag:04x}");
             return Err(DomainError::NameInUse { agent, free }.into());
         }
@@ -210,20 +202,12 @@ impl Tracker {
     }
 
     /// Returns the state of all claims that live with a client.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::leases`](crate::store::Store::leases).
     pub async fn leases(&self) -> Result<Vec<LeaseState>, StoreError> {
         Ok(self.states_of(self.store.leases().await?).await)
     }
 
     /// Returns which of these issues have a claim whose client is gone, each with the time until the claim lapses, if
     /// it does.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::leases`](crate::store::Store::leases).
     pub async fn gone_claims(&self, issues: &[Arc<Issue>]) -> Result<GoneClaims, StoreError> {
         if !issues.iter().any(|issue| issue.status.is_claimed()) {
             return Ok(GoneClaims::new());
@@ -284,7 +268,8 @@ impl Tracker {
         let reason = self.lapse_reason(&lease, gone_for.unwrap_or_default());
         match self.end_claim(&claimed, Some(lease.client), &reason).await {
             Ok(()) => {
-                let (id, holder) = (issue.short(), claimed.holder());
+                let id = issue.short();
+                let holder = claimed.holder();
                 let agent = holder.map(|holder| holder.agent).unwrap_or_default();
                 tracing::info!("the claim of {id} by {agent} lapsed: {reason}");
                 Ok(true)
@@ -313,7 +298,8 @@ impl Tracker {
         reason: &str,
     ) -> Result<(), StoreError> {
         let Some(entry) = claimed.claim_entry() else { return Ok(()) };
-        let (issue, reason) = (claimed.id, reason.to_owned());
+        let issue = claimed.id;
+        let reason = reason.to_owned();
         let lapse = Command::LapseClaim { issue, entry, client, reason };
         self.store.commit(vec![lapse], self.now()).await.map(drop)
     }
@@ -324,7 +310,8 @@ impl Tracker {
     /// After a pause in which this process was stopped, nothing lapses until clients have had the grace period to come
     /// back.
     pub async fn watch_leases(&self, end: CancellationToken) {
-        let (mut suspends, mut renewed) = (SuspendDetector::begin(Instant::now()), None::<Instant>);
+        let mut suspends = SuspendDetector::begin(Instant::now());
+        let mut renewed = None::<Instant>;
         let look_every = self.store.clients().look_every();
         while end.run_until_cancelled(sleep(look_every)).await.is_some() {
             if let Err(error) = self.answer_by_default(usize::MAX).await {
@@ -418,7 +405,8 @@ mod tests {
         let tracker = Tracker::new(Arc::new(MemoryStore::default()));
         let client = ClientId::new("session-1");
         let agent: AgentName = "dev".try_into().unwrap();
-        let (title, description) = ("t".try_into().unwrap(), "".try_into().unwrap());
+        let title = "t".try_into().unwrap();
+        let description = "".try_into().unwrap();
         let issue = NewIssue::new(title, description, Classification::Bug);
         tracker.add_issue(issue, agent.clone()).await.unwrap();
         let session = tracker.for_claimant(Claimant::Session(client.clone()));

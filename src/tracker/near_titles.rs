@@ -38,8 +38,7 @@ impl Tracker {
                 ..Query::default()
             };
             for found in self.list_issues(query).await?.issues {
-                let is_known = |known: &Arc<Issue>| known.id == found.id;
-                let is_new = !filed.iter().chain(&near).any(is_known);
+                let is_new = !filed.iter().chain(&near).any(|known| known.id == found.id);
                 if is_new && are_near(&new.title, &found.title) {
                     near.push(found);
                 }

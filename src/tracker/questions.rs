@@ -35,11 +35,9 @@ pub struct QuestionHook {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenQuestion {
-    /// The issue.
     pub id: IssueId,
     /// The title of the issue.
     pub title: String,
-    /// The question.
     pub question: String,
     /// The answers to choose from.
     pub options: Vec<String>,
@@ -79,10 +77,6 @@ impl OpenQuestion {
 
 impl Tracker {
     /// Returns the open questions, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`](crate::store::Store::subset).
     pub async fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
         Ok(OpenQuestion::all_in(&self.store.subset(Subset::Questions).await?.issues))
     }
@@ -95,10 +89,6 @@ impl Tracker {
     /// Asks people a question about an open issue. A claim of the issue ends, and it is parked until the answer.
     ///
     /// Returns after the command for new questions has ended.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn ask_human(
         &self,
         issue: IssueRef,
@@ -122,10 +112,6 @@ impl Tracker {
     }
 
     /// Answers the open question of an issue, and unparks it.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn answer_question(
         &self,
         target: IssueAtVersion,
@@ -138,10 +124,6 @@ impl Tracker {
 
     /// Answers the open question of an issue for a person, and claims the issue again for the agent that asked, in one
     /// step: no other agent gets it in between. An agent that may claim nothing more gets the answer alone.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn answer_and_claim(
         &self,
         issue: IssueId,
@@ -158,11 +140,6 @@ impl Tracker {
     }
 
     /// Gives the default answers that are due, to at most `limit` questions.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`](crate::store::Store::subset) and
-    /// [`Store::commit`](crate::store::Store::commit).
     pub async fn answer_by_default(&self, limit: usize) -> Result<(), StoreError> {
         let issues = self.store.subset(Subset::Questions).await?.issues;
         let now = self.now();
@@ -172,7 +149,8 @@ impl Tracker {
         };
         for issue in issues.questions().filter(is_due).take(limit) {
             let agent = AgentName::try_from(TRACKER).expect("the name of the tracker is valid");
-            let (issue, answer) = (issue.id.into(), QuestionAnswer::Default);
+            let issue = issue.id.into();
+            let answer = QuestionAnswer::Default;
             let command = Command::AnswerQuestion { issue, answer, agent };
             match self.store.commit(vec![command], now).await {
                 // A person or another process has just answered it.
@@ -186,7 +164,8 @@ impl Tracker {
 
 /// Runs the command with the question as JSON on stdin. Logs failures.
 async fn tell(on_question: QuestionHook, issue: Arc<Issue>) {
-    let (id, command) = (issue.id.short(), &on_question.command);
+    let id = issue.id.short();
+    let command = &on_question.command;
     match run(&on_question, &issue).await {
         Ok(Some(status)) if status.success() => {}
         Ok(Some(status)) => {

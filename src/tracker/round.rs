@@ -24,10 +24,6 @@ pub struct Round {
 
 impl Tracker {
     /// Counts the issues of the queue.
-    ///
-    /// # Errors
-    ///
-    /// The issues cannot be read.
     pub async fn round(&self) -> Result<Round, StoreError> {
         let now = self.now();
         let counts = self.counts().await?;

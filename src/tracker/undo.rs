@@ -31,7 +31,6 @@ pub enum UndoSelection {
     Numbers(EventNumbers),
     /// The events of an agent.
     By {
-        /// The agent.
         agent: AgentName,
         /// From when.
         since: Timestamp,
@@ -85,7 +84,6 @@ pub enum UndoError {
     /// The selection has no events.
     #[error("{agent} changed nothing in that time{}", .log_begins.map(|at| format!("; {at}")).unwrap_or_default())]
     NothingBy {
-        /// The agent.
         agent: AgentName,
         /// Where the log begins, if the time begins before that.
         log_begins: Option<LogBegins>,
@@ -103,7 +101,6 @@ pub enum UndoError {
 /// What undoing did to an issue, or would do.
 #[derive(Clone, Debug)]
 pub struct UndoneIssue {
-    /// The issue.
     pub id: IssueId,
     /// Its title; `None` if it is no longer there.
     pub title: Option<String>,
@@ -124,7 +121,6 @@ pub struct UndoOutcome {
     pub count: usize,
     /// Numbers that select the same events again.
     pub numbers: EventNumbers,
-    /// The issues.
     pub issues: Vec<UndoneIssue>,
     /// The numbers of the undo; `None` if nothing was changed, or if they cannot be read.
     pub events: Option<EventNumbers>,
@@ -190,7 +186,8 @@ impl Tracker {
     async fn numbered(&self, numbers: &EventNumbers) -> Result<Selected, UndoError> {
         let given = numbers.first();
         let mut log = LogReader::after(self, given.saturating_sub(1));
-        let (mut selected, mut agent) = (BTreeMap::new(), None);
+        let mut selected = BTreeMap::new();
+        let mut agent = None;
         while let Some(read) = log.next().await?
             && read.number() <= numbers.last()
         {
@@ -231,7 +228,8 @@ impl Tracker {
     ) -> Result<Selected, UndoError> {
         let mut selected = BTreeMap::new();
         let mut newer: Option<Arc<Event>> = None;
-        let (mut log, now) = (LogReader::before(self, u64::MAX), self.now());
+        let mut log = LogReader::before(self, u64::MAX);
+        let now = self.now();
         let mut begin = Some(now);
         while let Some(read) = log.next().await? {
             let event = &read.event;
@@ -383,16 +381,19 @@ impl Tracker {
         agent: &AgentName,
         proof: ClaimProof,
     ) -> Result<Vec<Command>, StoreError> {
-        let (required_claim, agent) = (self.claim_requirement(proof), agent.clone());
+        let required_claim = self.claim_requirement(proof);
+        let agent = agent.clone();
         let undoing = match undoing {
             Undoing::Nothing => return Ok(Vec::new()),
             Undoing::Change(wanted) => {
-                let (result, undone) = (Arc::new(Issue::clone(wanted)), undone.to_owned());
+                let result = Arc::new(Issue::clone(wanted));
+                let undone = undone.to_owned();
                 Command::UndoChanges { result, undone, agent, required_claim }
             }
             Undoing::Reject => {
                 let comment = format!("Filing this was undone ({undone}).");
-                let (comment, resolution) = (CommentText::try_from(comment)?, Resolution::Rejected);
+                let comment = CommentText::try_from(comment)?;
+                let resolution = Resolution::Rejected;
                 let issue = issue.id.into();
                 Command::CloseIssue { issue, resolution, comment, agent, required_claim }
             }

@@ -111,10 +111,6 @@ impl WaitList {
 
 impl Tracker {
     /// Waits until `find` finds something in a subset of the issues, and returns it. Claims nothing.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::subset`](crate::store::Store::subset).
     pub async fn wait_until<T>(
         &self,
         subset: Subset,
@@ -124,10 +120,6 @@ impl Tracker {
     }
 
     /// Waits until `find` finds something. It is called at once, after each change, and once a second.
-    ///
-    /// # Errors
-    ///
-    /// Those of `find`.
     pub async fn wait_for<T>(
         &self,
         find: impl AsyncFn() -> Result<Option<T>, StoreError>,
@@ -166,7 +158,8 @@ impl Tracker {
             return None;
         }
         state.last_number += 1;
-        let (number, (sender, turns)) = (state.last_number, mpsc::channel(1));
+        let number = state.last_number;
+        let (sender, turns) = mpsc::channel(1);
         state.callers.insert(number, WaitingCall { agent, kind, claims_once, turns: sender });
         if state.server_task.as_ref().is_none_or(JoinHandle::is_finished) {
             let tracker = self.clone();

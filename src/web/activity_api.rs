@@ -125,7 +125,8 @@ pub(super) async fn activity(
 /// Returns as many events of a page as fit into a response, at least one, and the number of the last event read.
 fn records(page: &ActivityPage, issues: &IndexedIssues) -> (Vec<Box<RawValue>>, u64) {
     let mut records = Vec::new();
-    let (mut size_bytes, mut last) = (0, page.reached);
+    let mut size_bytes = 0;
+    let mut last = page.reached;
     for event in &page.events {
         let issue = issues.get(event.event.issue);
         let title = issue.as_ref().map(|issue| issue.title.as_str());

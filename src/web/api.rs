@@ -128,10 +128,9 @@ pub(super) async fn agents(
 ) -> Result<Response, ErrorJson> {
     Parameters::of_request(query.as_deref(), &[])?;
     let json = state.read_model.read(move |view| {
-        let id = |at: usize| view.summaries()[at].id;
         let agents = view.agents().into_iter().take(MAX_AGENTS).map(|agent| ListedAgent {
             name: view.names().text(agent.name),
-            holds: agent.holds.iter().copied().map(id).collect(),
+            holds: agent.holds.iter().copied().map(|at| view.summaries()[at].id).collect(),
             last_activity: agent.last.0.at,
         });
         let list = AgentList { agents: agents.collect() };

@@ -22,7 +22,8 @@ pub fn precise_duration(span_ms: u64) -> String {
     let largest = units.iter().position(|(unit_ms, _)| span_ms >= *unit_ms);
     let largest = largest.unwrap_or(units.len() - 1);
     let (unit_ms, unit) = units[largest];
-    let (whole, rest_ms) = (span_ms / unit_ms, span_ms % unit_ms);
+    let whole = span_ms / unit_ms;
+    let rest_ms = span_ms % unit_ms;
     // Hours do not matter beside a hundred days, nor seconds beside ten minutes.
     let precise_below = if unit_ms == MINUTE_MS { 10 } else { 100 };
     match units.get(largest + 1).map(|&(unit_ms, unit)| (rest_ms / unit_ms, unit)) {

@@ -63,7 +63,8 @@ impl Health {
     /// Examines the store, for at most `probe_within`.
     async fn report(&self, tracker: &Tracker) -> Report {
         let WebOptions { trial_every, probe_within, .. } = self.options;
-        let (last_trial, examined) = (Arc::clone(&self.last_trial), tracker.clone());
+        let last_trial = Arc::clone(&self.last_trial);
+        let examined = tracker.clone();
         let found = tokio::time::timeout(probe_within, async {
             let mut last_trial = last_trial.lock_owned().await;
             // A separate task, which goes on after the timeout.

@@ -15,9 +15,7 @@ pub(super) struct Listing {
     pub number: usize,
     /// How many issues a page has.
     size: usize,
-    /// The order.
     pub order: Sorting,
-    /// The search.
     pub search: ParsedQuery,
     /// Why no issue matches the search.
     pub nothing: Option<NoMatch>,

@@ -112,7 +112,8 @@ impl<'a> Lowered<'a> {
 
     /// Returns the place of whole characters in the original that a place stands for.
     fn origin(&self, place: Range<usize>) -> Range<usize> {
-        let (mut begin, mut end) = (self.original_at(place.start), self.original_at(place.end));
+        let mut begin = self.original_at(place.start);
+        let mut end = self.original_at(place.end);
         while !self.original.is_char_boundary(begin) {
             begin -= 1;
         }

@@ -188,9 +188,10 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
 async fn lead_to_wall(request: Request, next: Next) -> Response {
     let is_page = !request.uri().path().starts_with("/api/");
     let mut pairs = request.uri().query().unwrap_or_default().split('&');
-    match is_page && pairs.any(|pair| pair.split('=').next() == Some("wall")) {
-        true => Redirect::to("/wall").into_response(),
-        false => next.run(request).await,
+    if is_page && pairs.any(|pair| pair.split('=').next() == Some("wall")) {
+        Redirect::to("/wall").into_response()
+    } else {
+        next.run(request).await
     }
 }
 

@@ -65,7 +65,6 @@ impl Project {
         }
     }
 
-    /// Returns all icons.
     pub fn icons(&self) -> impl Iterator<Item = &Asset> {
         iter::once(&self.icon).chain(&self.badged)
     }

@@ -85,7 +85,8 @@ pub(super) struct ServedProject {
 /// Returns the projects of the user, by name. Of several servers of one store it has this one, or else the oldest.
 pub(super) async fn served(registry: Registry) -> Vec<ServedProject> {
     let entries = spawn_blocking(move || registry.list_live().unwrap_or_default()).await;
-    let (mut entries, mut stores) = (entries.unwrap_or_default(), HashSet::new());
+    let mut entries = entries.unwrap_or_default();
+    let mut stores = HashSet::new();
     entries.sort_by_key(|entry| !is_own(entry));
     entries.retain(|entry| entry.url.is_some() && stores.insert(entry.store.clone()));
     entries.sort_by_cached_key(|entry| entry.project.as_ref().map(|name| name.to_lowercase()));
@@ -118,7 +119,8 @@ pub(super) async fn project(
     State(state): State<WebState>,
     request: HeaderMap,
 ) -> Result<Response, ErrorJson> {
-    let (now, project) = (state.tracker.now(), state.project.clone());
+    let now = state.tracker.now();
+    let project = state.project.clone();
     let json = state.read_model.read(move |view| {
         let numbers = ProjectNumbers::of(&project.name, view, now);
         serde_json::to_vec(&numbers).expect("numbers can always be serialized")

@@ -23,10 +23,6 @@ pub struct CheckResult {
 }
 
 /// Runs a check in a directory, and passes its output on to stderr. If this is dropped, the check is killed.
-///
-/// # Errors
-///
-/// The shell cannot be started.
 pub async fn run_check(command: &str, directory: &Path) -> io::Result<CheckResult> {
     let (reader, writer) = io::pipe()?;
     let mut shell = shell::command(command, directory);

@@ -75,10 +75,6 @@ pub struct PendingMerge<'a> {
 
 impl Repository {
     /// Finds the branch of an issue, and checks that it can be merged. `store` are the files of the store.
-    ///
-    /// # Errors
-    ///
-    /// [`NotMerged`], or git fails.
     pub async fn find_branch(&self, id: &str, store: &[&Path]) -> Result<FoundBranch<'_>> {
         let lock = self.lock()?;
         let branch = branch_of(id);
@@ -105,10 +101,6 @@ impl Repository {
     }
 
     /// Removes the worktree and the merged branch of an issue. Returns what git refuses to remove, a sentence each.
-    ///
-    /// # Errors
-    ///
-    /// git fails.
     pub async fn clean_up(&self, id: &str) -> Result<Vec<String>> {
         let branch = branch_of(id);
         for worktree in worktrees(&self.git()).await? {
@@ -174,10 +166,6 @@ impl Repository {
 
 impl PendingMerge<'_> {
     /// Merges into the files of the main worktree without a commit. Returns the merged tree.
-    ///
-    /// # Errors
-    ///
-    /// [`NotMerged`], or git fails.
     pub async fn try_out(&self) -> Result<String> {
         self.lock.write_all_at(self.tip.as_bytes(), 0)?;
         self.merge("--no-commit").await?;
@@ -185,10 +173,6 @@ impl PendingMerge<'_> {
     }
 
     /// Undoes what [`try_out`](Self::try_out) did, if it is still there.
-    ///
-    /// # Errors
-    ///
-    /// [`NotMerged`], or git fails.
     pub async fn undo(&self, tree: &str) -> Result<()> {
         let git = self.repository.git();
         let is_unchanged = self.repository.merge_head().await?.as_ref() == Some(&self.tip)
@@ -205,10 +189,6 @@ impl PendingMerge<'_> {
     }
 
     /// Merges, and returns the merge commit.
-    ///
-    /// # Errors
-    ///
-    /// [`NotMerged`], or git fails.
     pub async fn commit(&self) -> Result<String> {
         if self.repository.tip(&self.branch).await?.as_ref() != Some(&self.tip) {
             let reason = format!("{} changed during the check: review it again", self.branch);
@@ -249,7 +229,8 @@ impl PendingMerge<'_> {
             Some(_) => self.abort().await?,
             None => self.lock.set_len(0)?,
         }
-        let (branch, base) = (&self.branch, &self.repository.base);
+        let branch = &self.branch;
+        let base = &self.repository.base;
         if files.is_empty() {
             return Err(NotMerged::conflict(format!(
                 "git does not merge {branch}: {}",
@@ -266,7 +247,8 @@ impl PendingMerge<'_> {
 
     /// Checks that nothing else is going on in the main worktree, and that git knows the author of merges.
     async fn check_main_worktree(&self, store: &[&Path]) -> Result<()> {
-        let (repository, git) = (self.repository, self.repository.git());
+        let repository = self.repository;
+        let git = self.repository.git();
         let root = repository.root.display();
         if let Some(merged) = repository.merge_head().await? {
             if fs::read_to_string(repository.common.join(LOCK))? != merged {
@@ -291,15 +273,18 @@ impl PendingMerge<'_> {
             return Err(NotMerged::about(files, reason));
         }
         let identity = git.run(&["var", "GIT_COMMITTER_IDENT"]).await?;
-        match identity.status.success() {
-            true => Ok(()),
-            false => Err(NotMerged::conflict(format!("git does not commit: {}", said(&identity)))),
+        if identity.status.success() {
+            Ok(())
+        } else {
+            Err(NotMerged::conflict(format!("git does not commit: {}", said(&identity))))
         }
     }
 
     /// Checks that all work on the branch is committed, and that it has none of the files of the tracker.
     async fn check_branch(&self, id: &str, store: &[&Path]) -> Result<()> {
-        let (repository, git, branch) = (self.repository, self.repository.git(), &self.branch);
+        let repository = self.repository;
+        let git = self.repository.git();
+        let branch = &self.branch;
         for worktree in worktrees(&git).await? {
             let path = worktree.path.display();
             if worktree.branch.as_ref() != Some(branch) {

@@ -48,9 +48,7 @@ struct Worktree {
 /// The worktree of an issue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IssueWorktree {
-    /// Its path.
     pub path: PathBuf,
-    /// Its branch.
     pub branch: String,
     /// Whether the branch is new.
     pub is_new: bool,
@@ -126,7 +124,8 @@ impl Repository {
             }
         };
         let tip = self.tip(&branch).await?.with_context(|| format!("{branch} is gone"))?;
-        let (commits, behind) = (self.count("HEAD", &tip).await?, self.count(&tip, "HEAD").await?);
+        let commits = self.count("HEAD", &tip).await?;
+        let behind = self.count(&tip, "HEAD").await?;
         let uncommitted = changed_files(&self.git_in(&path), "--untracked-files=normal").await?;
         let uncommitted = uncommitted.into_iter().map(|(_, file)| file).collect();
         Ok(IssueWorktree { path, branch, is_new, commits, behind, uncommitted })

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 /// The limit for code without the tests in the same file. A file of more than 400 lines should be one idea.
 const MAX_FILE_LINES: usize = 600;
-const MAX_FUNCTION_LINES: usize = 70;
 const MAX_COMMENT_COLUMNS: usize = 120;
+/// The width to which rustfmt formats.
+const MAX_CODE_COLUMNS: usize = 100;
 
 /// Returns every Rust file below a directory, with its path from the root and its text.
 fn sources(below: &str) -> Vec<(String, String)> {
@@ -40,41 +41,87 @@ fn all_sources() -> Vec<(String, String)> {
     ["src", "tests", "benches"].into_iter().flat_map(sources).collect()
 }
 
-/// Returns the functions that are too long, in code formatted by rustfmt: from the line with `fn` to the closing
-/// brace of the same indentation.
-fn long_functions(text: &str) -> Vec<String> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut long = Vec::new();
-    for (start, line) in lines.iter().enumerate() {
-        let code = line.trim_start();
-        let is_function = code.split("fn ").next().is_some_and(|before| {
-            code.contains("fn ")
-                && before.split(' ').all(|word| {
-                    matches!(word, "" | "pub" | "async" | "const") || word.starts_with("pub(")
-                })
-        });
-        // A declaration in a trait has no body.
-        let declared = lines[start..].iter().find(|line| line.ends_with([';', '{']));
-        if !is_function || declared.is_none_or(|line| line.ends_with(';')) {
-            continue;
-        }
-        let close = format!("{}}}", &line[..line.len() - code.len()]);
-        let length = lines[start..].iter().position(|line| *line == close).map_or(0, |end| end + 1);
-        if length > MAX_FUNCTION_LINES {
-            long.push(format!("{code} ({length} lines)"));
-        }
-    }
-    long
-}
-
 #[test]
-fn files_and_functions_stay_short() {
+fn files_stay_short() {
     for (name, text) in all_sources() {
         let lines = code_of(&text).lines().count();
         assert!(lines <= MAX_FILE_LINES, "{name} has {lines} lines: split it");
-        let long = long_functions(&text);
-        assert!(long.is_empty(), "{name}: split {long:?}");
     }
+}
+
+/// Returns the patterns of statements that are two in one: `let (a, b) = (x, y);`.
+fn tuple_lets(text: &str) -> Vec<&str> {
+    let values = |at: usize| {
+        let (pattern, value) = text[at..].split_once(" =")?;
+        let value = value.trim_start();
+        let mut depth = 0;
+        let end = value.find(|letter| {
+            depth += i32::from(letter == '(') - i32::from(letter == ')');
+            depth == 0
+        })?;
+        (value[end..].starts_with(");") && !pattern.contains(';')).then_some(pattern)
+    };
+    text.match_indices("let (").filter_map(|(at, _)| values(at)).collect()
+}
+
+/// Returns the arms of matches on a bool, for which `if` is there.
+fn bool_arms(text: &str) -> Vec<&str> {
+    let is_bool = |line: &&str| {
+        let pattern = line.split("=>").next().unwrap_or_default();
+        line.contains("=>") && matches!(pattern.split(' ').next(), Some("true" | "false"))
+    };
+    text.lines().map(str::trim_start).filter(is_bool).collect()
+}
+
+/// Returns the closures that have a name although only the next line uses it, as the argument of a method, and has room
+/// for them.
+fn needless_names(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (at, pair) in lines.windows(2).enumerate() {
+        let closure = pair[0].trim_start().strip_prefix("let ").and_then(|code| {
+            let (name, closure) = code.strip_suffix(';')?.split_once(" = ")?;
+            (closure.starts_with('|') && !closure.ends_with('{')).then_some((name, closure))
+        });
+        let Some((name, closure)) = closure else { continue };
+        let argument = format!("({name})");
+        let Some((method, _)) = pair[1].split_once(&argument) else { continue };
+        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let is_method = method.trim_end_matches(is_word).ends_with('.');
+        let indent = pair[0].len() - pair[0].trim_start().len();
+        let block = lines[at + 1..]
+            .iter()
+            .take_while(|line| line.is_empty() || line.len() - line.trim_start().len() >= indent);
+        let uses = block
+            .flat_map(|line| line.split(|letter| !is_word(letter)))
+            .filter(|word| *word == name);
+        let has_room = pair[1].len() - name.len() + closure.len() <= MAX_CODE_COLUMNS;
+        if is_method && has_room && uses.count() == 1 {
+            found.push(pair[0]);
+        }
+    }
+    found
+}
+
+#[test]
+fn statements_stand_alone_and_names_help() {
+    for (name, text) in sources("src") {
+        let lets = tuple_lets(&text);
+        assert!(lets.is_empty(), "{name}: write two statements instead of {lets:#?}");
+        let arms = bool_arms(&text);
+        assert!(arms.is_empty(), "{name}: write `if` instead of {arms:#?}");
+        let names = needless_names(&text);
+        assert!(names.is_empty(), "{name}: write where they are used: {names:#?}");
+    }
+    assert_eq!(tuple_lets("let (a, b) =\n    (f(x), y);"), ["let (a, b)"]);
+    assert!(
+        tuple_lets("let (a, b) = (f)(x).pair();\nlet (Some(a), b) = (x, y) else {};").is_empty()
+    );
+    assert_eq!(bool_arms("    true if x => 1,\n    Some(true) => 2,"), ["true if x => 1,"]);
+    let once = "{\n    let is = |one| one > 1;\n    all.any(is)\n}\nfn is() {}";
+    assert_eq!(needless_names(once), ["    let is = |one| one > 1;"]);
+    assert!(needless_names(&once.replace("any(is)", "any(is) && is(2)")).is_empty());
+    assert!(needless_names(&once.replace("all.any(is)", "any(is)")).is_empty());
 }
 
 /// Returns the lines of a file that are comments.
@@ -113,14 +160,6 @@ fn comments_say_who_acts() {
     }
     let text = "let nobody = 1;\n    // Somebody's issue.\n/// A body.";
     assert_eq!(vague_comments(text), ["    // Somebody's issue."]);
-}
-
-#[test]
-fn function_length_check_finds_long_functions() {
-    let body = "        let x = 1;\n".repeat(MAX_FUNCTION_LINES);
-    let text = format!("impl X {{\n    pub(crate) async fn f(&self) {{\n{body}    }}\n}}\n");
-    assert_eq!(long_functions(&text).len(), 1);
-    assert!(long_functions(&text.replacen("        let x = 1;\n", "", 2)).is_empty());
 }
 
 /// Names that are forbidden in modules that only read.

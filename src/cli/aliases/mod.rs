@@ -214,7 +214,8 @@ fn split<'a>(word: &'a str, command: &Command) -> (&'a str, Option<&'a str>) {
 
 /// Returns where the words are that belong to no option.
 fn positionals(words: &[String], command: &Command) -> Vec<usize> {
-    let (mut found, mut at) = (Vec::new(), 1);
+    let mut found = Vec::new();
+    let mut at = 1;
     while let Some(word) = words.get(at) {
         if word == "--" {
             break;

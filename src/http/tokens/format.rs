@@ -81,7 +81,9 @@ pub(super) fn parse(text: &str) -> Result<Tokens, BadToken> {
         let bad = |problem| BadToken { line: Some(number), problem };
         return Ok(Tokens([default_token(secret).map_err(bad)?].into()));
     }
-    let (mut tokens, mut names, mut secrets) = (Vec::new(), HashMap::new(), HashMap::new());
+    let mut tokens = Vec::new();
+    let mut names = HashMap::new();
+    let mut secrets = HashMap::new();
     for (number, line) in lines {
         let bad = |problem| BadToken { line: Some(number), problem };
         let token = token(line).map_err(bad)?;
@@ -148,7 +150,8 @@ mod tests {
 
     #[test]
     fn tokens_are_parsed_from_lines() {
-        let (one, two) = ("0123456789abcdef", "~!@#$%^&*()_+:\"'\\");
+        let one = "0123456789abcdef";
+        let two = "~!@#$%^&*()_+:\"'\\";
         let alone = [("default".to_owned(), Scope::ReadWrite)];
         for text in [
             one.to_owned(),

@@ -263,9 +263,10 @@ mod tests {
                 let note = move || noted.store(true, Ordering::SeqCst);
                 let response = on_delivery(response, note).await;
                 assert!(!delivered.load(Ordering::SeqCst), "{text}");
-                match is_taken {
-                    true => drop(to_bytes(response.into_body(), usize::MAX).await.unwrap()),
-                    false => drop(response),
+                if is_taken {
+                    drop(to_bytes(response.into_body(), usize::MAX).await.unwrap());
+                } else {
+                    drop(response);
                 }
                 assert_eq!(delivered.load(Ordering::SeqCst), is_taken, "{text}");
                 assert_eq!(Arc::strong_count(&delivered), 1, "{text}");

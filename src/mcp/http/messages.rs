@@ -17,7 +17,6 @@ use crate::mcp::message;
 /// What the endpoint needs to know of a message.
 #[derive(Default)]
 pub(super) struct Message {
-    /// The id of a request.
     pub id: Option<RequestId>,
     /// The request that a notification cancels.
     pub cancels: Option<RequestId>,

@@ -150,7 +150,8 @@ mod tests {
     /// Posts a message on a connection of its own.
     async fn post(port: u16, session: &str, message: &Value) -> TcpStream {
         let mut connection = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-        let (body, session) = (message.to_string(), format!("Mcp-Session-Id: {session}\r\n"));
+        let body = message.to_string();
+        let session = format!("Mcp-Session-Id: {session}\r\n");
         let session = if session.len() > 20 { &*session } else { "" };
         let request = format!(
             "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n\

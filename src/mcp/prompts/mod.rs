@@ -162,11 +162,13 @@ impl<'a> Given<'a> {
         for (name, value) in given {
             let names: Vec<_> = prompt.arguments.iter().map(|argument| argument.name).collect();
             if !names.contains(&name.as_str()) {
-                let takes = match names.is_empty() {
-                    true => "it takes none".to_owned(),
-                    false => format!("it takes {}", names.join(", ")),
+                let takes = if names.is_empty() {
+                    "it takes none".to_owned()
+                } else {
+                    format!("it takes {}", names.join(", "))
                 };
-                let (prompt, name) = (prompt.name, shown(name));
+                let prompt = prompt.name;
+                let name = shown(name);
                 return Err(refused(format!("{prompt} has no argument {name:?}: {takes}")));
             }
             if !value.is_string() {

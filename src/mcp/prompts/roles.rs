@@ -85,8 +85,7 @@ pub(super) async fn messages(
 ) -> Result<Vec<PromptMessage>, ErrorData> {
     let role = ROLES.into_iter().find(|role| role.name == name).expect("every prompt is known");
     let classification = given.classification()?;
-    let parse = |name: &str| AgentName::try_from(name.to_owned());
-    let agent = given.text(AGENT).map(parse).transpose();
+    let agent = given.text(AGENT).map(|name| AgentName::try_from(name.to_owned())).transpose();
     let agent = agent.map_err(|bad| refused(hints::for_refusal(&bad, &hints::TOOLS)))?;
     let mut tasks = Vec::new();
     if let Some(agent) = agent.as_ref().filter(|agent| agent.as_str() != role.name) {
@@ -117,7 +116,8 @@ pub(super) async fn messages(
         };
         let issue = tracker.get_issue(reference).await.map_err(failed)?;
         if classification.is_some_and(|wanted| wanted != issue.classification) {
-            let (id, kind) = (issue.id.short(), issue.classification);
+            let id = issue.id.short();
+            let kind = issue.classification;
             let reason =
                 format!("issue {id} has the classification {kind}: leave the classification out");
             return Err(refused(reason));
@@ -193,7 +193,8 @@ fn one_issue(
     now: Timestamp,
     agent: Option<&AgentName>,
 ) -> String {
-    let (id, status) = (issue.id.short(), issue.status);
+    let id = issue.id.short();
+    let status = issue.status;
     let about = format!(
         "Your task is issue `{id}` alone (whole below; `list_issues {{\"issue_id\":\"{id}\"}}` shows it again)."
     );
@@ -237,7 +238,9 @@ fn held(issue: &Issue, agent: Option<&AgentName>, role: &Role) -> String {
     let Some(holder) = issue.holder() else {
         return format!("It is {}, but its holder is unknown: ask the person.", issue.status);
     };
-    let (who, since, status) = (crate::mcp::shown(holder.agent), holder.since, issue.status);
+    let who = crate::mcp::shown(holder.agent);
+    let since = holder.since;
+    let status = issue.status;
     let resume = "do not claim, continue with section 2";
     if agent.is_some_and(|agent| agent.as_str() == holder.agent) {
         return format!("You already hold it, since {since}: {resume}.");

@@ -18,29 +18,29 @@ pub(super) async fn text(server: &McpServer, preset: Option<Preset>) -> Result<S
 
 fn render(proposal: &Recommendation) -> String {
     let Recommendation { project, clients, is_in_git, is_set_up, preset, why, command } = proposal;
-    let clients = match clients.is_empty() {
-        true => {
-            "- no client was found: name one with `--client NAME`, such as claude-code".to_owned()
-        }
-        false => {
-            let lines = clients.iter().map(|FoundClient { client, why, .. }| {
-                let why = why.as_deref().unwrap_or("named");
-                format!("- {} (`{}`): {why}", client.title, client.name)
-            });
-            lines.collect::<Vec<_>>().join("\n")
-        }
+    let clients = if clients.is_empty() {
+        "- no client was found: name one with `--client NAME`, such as claude-code".to_owned()
+    } else {
+        let lines = clients.iter().map(|FoundClient { client, why, .. }| {
+            let why = why.as_deref().unwrap_or("named");
+            format!("- {} (`{}`): {why}", client.title, client.name)
+        });
+        lines.collect::<Vec<_>>().join("\n")
     };
-    let git = match is_in_git {
-        true => "It is in git.",
-        false => "It is not in git, which workers need for their branches: run `git init` first.",
+    let git = if *is_in_git {
+        "It is in git."
+    } else {
+        "It is not in git, which workers need for their branches: run `git init` first."
     };
-    let so_far = match is_set_up {
-        true => "It was set up before; running the command again brings it up to date.",
-        false => "It was not set up before.",
+    let so_far = if *is_set_up {
+        "It was set up before; running the command again brings it up to date."
+    } else {
+        "It was not set up before."
     };
     let presets: Vec<_> =
         Preset::all().map(|preset| format!("- {}: {}", preset.name, preset.description)).collect();
-    let (name, presets) = (preset.name, presets.join("\n"));
+    let name = preset.name;
+    let presets = presets.join("\n");
     format!(
         "Help the person set up this project for its coding agents with `{command}`, run in the project \
          directory.\n\n\

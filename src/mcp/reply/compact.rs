@@ -36,7 +36,7 @@ pub(super) fn row(listed: &ListedIssue, now: Timestamp) -> String {
 /// Says what is special about an issue, such as ` [p0, ui, parked]`; nothing for most issues.
 fn marks(listed: &ListedIssue, now: Timestamp) -> String {
     let attributes = &listed.issue.attributes;
-    let values = ValueField::ALL.iter().filter_map(|field| {
+    let mut values = ValueField::ALL.iter().filter_map(|field| {
         Some(match FieldValue::of(*field, attributes) {
             FieldValue::Priority(priority) => format!("p{}", priority?),
             FieldValue::Assignee(name) => format!("for {}", on_one_line(name?.as_str())),
@@ -44,13 +44,16 @@ fn marks(listed: &ListedIssue, now: Timestamp) -> String {
             FieldValue::Estimate(estimate) => format!("estimate {}", estimate?),
         })
     });
+    // Agents know the labels behind the priority.
+    let priority = attributes.priority.and_then(|_| values.next());
     let labels = attributes.labels.iter().map(ToString::to_string);
     let blocked = listed.is_blocked.then(|| "blocked".to_owned());
     let parts = listed.waits_for_parts.then(|| "parts".to_owned());
     let parked = attributes.is_parked_at(now).then(|| "parked".to_owned());
     let gone = listed.gone.map(|gone| gone.to_string());
     let claim = listed.claim.map(|number| format!("claim {number}"));
-    let marks = claim.into_iter().chain(values).chain(labels).chain(blocked).chain(parts);
+    let marks =
+        claim.into_iter().chain(priority).chain(labels).chain(values).chain(blocked).chain(parts);
     let marks = marks.chain(parked).chain(gone);
     match marks.collect::<Vec<_>>().join(", ") {
         marks if marks.is_empty() => marks,
@@ -85,8 +88,7 @@ pub(super) fn confirmation(what: &str, issue: &Issue, rest: &str) -> String {
     let lengths = (4..=TITLE_IN_ROW).rev().step_by(4);
     let mut texts =
         lengths.map(|chars| format!("{} {what}: {}", issue.id.short(), shortened(&title, chars)));
-    let fits = |text: &String| budget::line_fits(text, CONFIRMATION);
-    texts.find(fits).unwrap_or(without_title)
+    texts.find(|text| budget::line_fits(text, CONFIRMATION)).unwrap_or(without_title)
 }
 
 /// Returns the title of an issue as rows show it.

@@ -89,7 +89,8 @@ impl<'a> IssuePages<'a> {
         let heads = std::iter::once((IssueText::Description, DESCRIPTION_HEAD))
             .chain(comments.clone().take(NEWEST).map(|part| (part, TEXT_HEAD)))
             .chain(actions.clone().take(NEWEST).map(|part| (part, TEXT_HEAD)));
-        let (mut order, mut rests) = (Vec::new(), Vec::new());
+        let mut order = Vec::new();
+        let mut rests = Vec::new();
         for (part, chars) in heads {
             let (head, rest) = self.whole(part).split(self.text(part), chars);
             order.push(head);
@@ -114,7 +115,9 @@ impl<'a> IssuePages<'a> {
         let left = total.saturating_sub(skip);
         let head = self.head(skip == 0);
         let mut page = None;
-        let (mut fits, mut exceeds, mut count) = (0, left + 1, self.max_tokens.min(left));
+        let mut fits = 0;
+        let mut exceeds = left + 1;
+        let mut count = self.max_tokens.min(left);
         while fits + 1 < exceeds {
             let json = self.render(&head, skip, count);
             if budget::fits(&json, self.max_tokens) {
@@ -142,7 +145,8 @@ impl<'a> IssuePages<'a> {
             set("modifiedAt", json!(modified_at));
             set("status", json!(status));
             if let Some(holder) = self.issue.holder() {
-                let (number, agent) = (self.issue.claim_number(), self.agent(holder.agent));
+                let number = self.issue.claim_number();
+                let agent = self.agent(holder.agent);
                 set("claim", json!({ "agent": agent, "number": number, "since": holder.since }));
             }
             set("returns", json!(self.issue.returns()));
@@ -160,7 +164,8 @@ impl<'a> IssuePages<'a> {
     /// Writes a page of `count` positions from `skip` on.
     fn render(&self, head: &Map<String, Value>, skip: usize, count: usize) -> String {
         let mut page = head.clone();
-        let (mut history, mut comments) = (Vec::new(), Vec::new());
+        let mut history = Vec::new();
+        let mut comments = Vec::new();
         for chunk in self.shown(skip, count) {
             let text = &self.text(chunk.part)[chunk.bytes.clone()];
             let entry = |at: Timestamp, agent: &str, key: &str| {
@@ -233,7 +238,8 @@ impl<'a> IssuePages<'a> {
     fn extent(&self, chunk: &Chunk) -> Option<String> {
         let text = self.text(chunk.part);
         (chunk.bytes != (0..text.len())).then(|| {
-            let (from, to) = (chunk.from, chunk.from + chunk.chars);
+            let from = chunk.from;
+            let to = chunk.from + chunk.chars;
             format!("characters {from} to {to} of {}", text.chars().count())
         })
     }
@@ -242,7 +248,9 @@ impl<'a> IssuePages<'a> {
     fn left_out(&self, end: usize) -> Option<String> {
         let first = self.chunks.partition_point(|chunk| chunk.end() <= end);
         let left = &self.chunks[first..];
-        let (mut characters, mut comments, mut entries) = (0, 0, 0);
+        let mut characters = 0;
+        let mut comments = 0;
+        let mut entries = 0;
         for chunk in left {
             characters += chunk.chars - end.saturating_sub(chunk.position).min(chunk.chars);
             let is_whole = chunk.from == 0 && chunk.position >= end;
@@ -277,7 +285,8 @@ impl Chunk {
         let cut = inner.char_indices().nth(chars).map_or(inner.len(), |(cut, _)| cut);
         let middle = self.bytes.start + cut;
         let head = Self { bytes: self.bytes.start..middle, chars, ..self.clone() };
-        let (from, position) = (self.from + chars, self.position + chars);
+        let from = self.from + chars;
+        let position = self.position + chars;
         let rest = self.chars - chars;
         (head, Some(Self { bytes: middle..self.bytes.end, from, chars: rest, position, ..self }))
     }

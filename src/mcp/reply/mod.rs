@@ -55,13 +55,11 @@ pub enum Reply {
     Issue(WholeIssue),
     /// A page of a list.
     List(List),
-    /// A report.
     Report(Value),
 }
 
 /// One whole issue.
 pub struct WholeIssue {
-    /// The issue.
     pub issue: Arc<Issue>,
     /// Where to begin, as an earlier reply says in `more`; 0 for the beginning.
     pub skip: usize,
@@ -148,7 +146,6 @@ impl List {
 
 /// An issue of a list.
 pub struct ListedIssue {
-    /// The issue.
     pub issue: Arc<Issue>,
     /// Whether the first 8 digits of its id name no other issue.
     pub is_short_id_unique: bool,
@@ -200,24 +197,19 @@ pub struct ReplyOptions {
     pub(super) is_bulk: bool,
 }
 
-impl From<&McpOptions> for ReplyOptions {
-    fn from(options: &McpOptions) -> Self {
+impl ReplyOptions {
+    /// Returns the options of a server whose tools have these names.
+    pub fn new(options: &McpOptions, names: ToolNames) -> Self {
         Self {
             format: options.format,
             max_tokens: options.max_reply_tokens,
-            names: ToolNames::new(options.tool_prefix.clone()),
+            names,
             is_planning: options.toolsets.contains(Toolset::Planning),
             is_bulk: options.toolsets.contains(Toolset::Bulk),
         }
     }
-}
 
-impl ReplyOptions {
     /// Writes a reply.
-    ///
-    /// # Errors
-    ///
-    /// The issue cannot be written as JSON.
     pub fn write(&self, reply: &Reply) -> serde_json::Result<String> {
         match reply {
             Reply::Text(text) => Ok(text.clone()),
@@ -311,8 +303,7 @@ impl ReplyOptions {
             text => {
                 let max_tokens = max_tokens.saturating_sub(budget::tokens(&members));
                 let text = text.filter(|text| budget::fits(text, max_tokens));
-                let page = || IssuePages::new(issue, max_tokens, &list_tool).page(*skip);
-                text.unwrap_or_else(page)
+                text.unwrap_or_else(|| IssuePages::new(issue, max_tokens, &list_tool).page(*skip))
             }
         };
         Ok(joined(text, &members))
@@ -339,10 +330,11 @@ impl ReplyOptions {
             };
             if rows.is_empty() && !budget::fits(&row, max - 1) {
                 // A row that would never fit must not end the list.
-                row = match is_compact {
+                row = if is_compact {
                     // A character is hardly more than a token.
-                    true => shortened(&row, max / 2),
-                    false => trim::fit(serde_json::from_str(&row)?, max - 1),
+                    shortened(&row, max / 2)
+                } else {
+                    trim::fit(serde_json::from_str(&row)?, max - 1)
                 };
             }
             bytes += row.len() + 1;

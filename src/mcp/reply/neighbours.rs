@@ -17,9 +17,7 @@ const TITLE_CHARS: usize = 80;
 /// The issues around an issue.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
-    /// Its parts.
     pub parts: Vec<Arc<Issue>>,
-    /// The issues that it blocks.
     pub blocks: Vec<Arc<Issue>>,
     /// Its blockers that were rejected: what it waited for will not be done.
     pub rejected_blockers: Vec<IssueId>,

@@ -69,7 +69,9 @@ proptest! {
     ) {
         let unknown = if has_unknown { json!({"labels": ["ü", "b"]}) } else { json!({}) };
         let issue = issue(&description, &comments, &history, unknown);
-        let (mut skip, mut texts, mut budgets) = (Some(0), BTreeMap::new(), budgets.iter().cycle());
+        let mut skip = Some(0);
+        let mut texts = BTreeMap::new();
+        let mut budgets = budgets.iter().cycle();
         while let Some(at) = skip {
             let max = *budgets.next().unwrap();
             let text = IssuePages::new(&issue, max, "list_issues").page(at);
@@ -326,7 +328,8 @@ fn held_issues_that_do_not_fit_are_left_to_list_issues() {
 
 /// An issue as no tool can file it: names of 100,000 characters, and 10,000 comments and history entries.
 fn monster(name: &str) -> Issue {
-    let (none, some) = (vec![String::new(); 10_000], vec!["Issue claimed for work".to_owned()]);
+    let none = vec![String::new(); 10_000];
+    let some = vec!["Issue claimed for work".to_owned()];
     let mut issue = issue("", &none, &[none.clone(), some].concat(), json!({}));
     issue.status = Status::InProgress;
     issue.title = name.repeat(100_000);
@@ -371,7 +374,8 @@ fn names_of_control_characters_leave_room_for_the_issue() {
     issue.status = Status::InProgress;
     issue.title = "\u{1}".repeat(100_000);
     issue.history[0].agent = issue.title.clone();
-    let (mut skip, mut description) = (Some(0), String::new());
+    let mut skip = Some(0);
+    let mut description = String::new();
     while let Some(at) = skip {
         let text = IssuePages::new(&issue, 1_000, "list_issues").page(at);
         assert!(budget::fits(&text, 1_000), "{text}");

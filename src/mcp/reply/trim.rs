@@ -11,7 +11,8 @@ const SHORT: usize = 40;
 /// Returns a report as JSON of at most `max_tokens`. Halves what is longest, a text or a list, until it fits; the key
 /// `left_out` then says so.
 pub(super) fn fit(mut report: Value, max_tokens: usize) -> String {
-    let (mut entries, mut characters) = (0, 0);
+    let mut entries = 0;
+    let mut characters = 0;
     loop {
         let text = report.to_string();
         if budget::fits(&text, max_tokens) {

@@ -11,7 +11,8 @@ pub(in crate::mcp) fn yaml(settings: &[EffectiveSetting]) -> String {
     // Strings of JSON are strings of YAML, too.
     let mut text = format!("version: {}\nsettings:\n", json!(VERSION));
     for EffectiveSetting { name, value, source } in settings {
-        let (value, source) = (json!(value), json!(source));
+        let value = json!(value);
+        let source = json!(source);
         text += &format!("  {name}:\n    value: {value}\n    source: {source}\n");
     }
     text

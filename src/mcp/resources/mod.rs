@@ -295,7 +295,8 @@ pub(super) async fn read(
 
 /// Returns what a saved query finds.
 async fn saved_query(server: &McpServer, name: &str) -> Result<List, ReadError> {
-    let (queries, now) = (server.saved_queries(), server.tracker().now());
+    let queries = server.saved_queries();
+    let now = server.tracker().now();
     if !queries.contains_key(name) {
         let known: Vec<_> = queries.keys().map(String::as_str).collect();
         let known = match &known[..] {

@@ -92,7 +92,8 @@ fn reference(text: &str, at: usize, ids: &[IssueId]) -> Result<IssueRef, Failure
     };
     let position = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     position.filter(|position| *position < at).map(|position| ids[position].into()).ok_or_else(|| {
-        let (text, entry) = (crate::mcp::shown(text), at + 1);
+        let text = crate::mcp::shown(text);
+        let entry = at + 1;
         Failure::invalid(format!(
             "{text:?} in entry {entry} must be an id, or # and the number of an earlier entry; nothing was filed"
         ))

@@ -163,7 +163,8 @@ impl Asked {
             answered => answered?,
         };
         let answer = issue.comments.last().map_or("", |comment| &comment.text);
-        let (id, status) = (issue.id, issue.status);
+        let id = issue.id;
+        let status = issue.status;
         if !issue.is_held_by(agent) {
             let text = format!("Issue {id} answered: {answer}\n\nIts status is {status}.");
             return Ok(Success { events, ..said(text) });

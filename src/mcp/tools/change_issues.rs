@@ -66,7 +66,8 @@ impl Tool for ChangeIssues {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let (handles, now) = (context.query_handles().await, context.tracker.now());
+        let handles = context.query_handles().await;
+        let now = context.tracker.now();
         let name = args.handle.clone();
         let found = blocking(move || handles.find(&name, now)).await;
         let handle = found.ok_or_else(|| {
@@ -181,9 +182,10 @@ impl FromStr for Items {
         if text.starts_with('{') {
             let criteria: Criteria =
                 serde_json::from_str(text).map_err(|error| format!("{ITEMS} ({error})"))?;
-            return match criteria == Criteria::default() {
-                true => Err(format!("{ITEMS} (no criteria are given; \"all\" means every issue)")),
-                false => Ok(Self::Criteria(criteria)),
+            return if criteria == Criteria::default() {
+                Err(format!("{ITEMS} (no criteria are given; \"all\" means every issue)"))
+            } else {
+                Ok(Self::Criteria(criteria))
             };
         }
         // A longer number is the beginning of an id.
@@ -200,10 +202,12 @@ impl FromStr for Items {
         let places = list.split(',').map(|part| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |text: &str| text.trim().parse::<usize>().ok().filter(|at| *at < MAX_BULK);
-            let (first, last) = (number(first).ok_or(ITEMS)?, number(last).ok_or(ITEMS)?);
-            match first <= last {
-                true => Ok(first..=last),
-                false => Err(format!("Invalid items: {first}-{last} begins after its end")),
+            let first = number(first).ok_or(ITEMS)?;
+            let last = number(last).ok_or(ITEMS)?;
+            if first <= last {
+                Ok(first..=last)
+            } else {
+                Err(format!("Invalid items: {first}-{last} begins after its end"))
             }
         });
         let places: Result<Vec<_>, String> = places.collect();

@@ -39,9 +39,10 @@ impl Tool for GetConfig {
         let yaml = config::yaml(&settings);
         let is_yaml = matches!(args.format.unwrap_or_default(), Format::Yaml);
         // JSON is YAML, too, and a report is cut to the budget.
-        Ok(Success::done(match is_yaml && context.replies.fits(&yaml) {
-            true => Reply::Text(yaml),
-            false => Reply::Report(config::json(&settings)),
+        Ok(Success::done(if is_yaml && context.replies.fits(&yaml) {
+            Reply::Text(yaml)
+        } else {
+            Reply::Report(config::json(&settings))
         }))
     }
 }

@@ -37,7 +37,8 @@ impl Tool for InitProject {
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let project = context.server.get().await.project;
         let clients = named_clients(args.client.as_deref().unwrap_or_default())?;
-        let (preset, apply) = (args.preset, args.apply.unwrap_or(false));
+        let preset = args.preset;
+        let apply = args.apply.unwrap_or(false);
         let preset = preset.as_deref().and_then(Preset::named);
         let report = blocking(move || set_up(&project, preset, &clients, apply)).await?;
         planned::report(report, Self::NAME, &context)
@@ -52,9 +53,10 @@ fn set_up(
     apply: bool,
 ) -> Result<SetupReport, Failure> {
     let is_named = !named.is_empty();
-    let found = match is_named {
-        true => FoundClient::named(named),
-        false => FoundClient::in_use(&project.root, &project.env),
+    let found = if is_named {
+        FoundClient::named(named)
+    } else {
+        FoundClient::in_use(&project.root, &project.env)
     };
     if found.is_empty() {
         return Err(Failure::invalid(format!(
@@ -92,7 +94,8 @@ fn set_up(
 fn named_clients(names: &[String]) -> Result<Vec<&'static Client>, Failure> {
     let client = |name: &String| {
         Client::named(name).ok_or_else(|| {
-            let (name, names) = (shown(name), Client::names());
+            let name = shown(name);
+            let names = Client::names();
             Failure::invalid(format!("{name:?} is not a client that init_project knows: {names}"))
         })
     };

@@ -121,9 +121,10 @@ pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, St
     let skip = Some(query.skip);
     let page = context.tracker.list_issues(query).await?;
     // Only compact rows have short ids, and say what is blocked.
-    let all = match context.replies.is_compact() {
-        true => Some(tracker.issues_around(page.issues.iter().map(|issue| issue.id)).await?),
-        false => None,
+    let all = if context.replies.is_compact() {
+        Some(tracker.issues_around(page.issues.iter().map(|issue| issue.id)).await?)
+    } else {
+        None
     };
     let gone = tracker.gone_claims(&page.issues).await?;
     let listed = page.issues.into_iter().map(|issue| {

@@ -113,8 +113,7 @@ impl SectionQuery {
     }
 
     fn notes(&self, sections: &[ManagedSection]) -> Vec<String> {
-        let is_present = |section: &ManagedSection| section.state != SectionState::Absent;
-        if sections.iter().any(is_present) {
+        if sections.iter().any(|section| section.state != SectionState::Absent) {
             return Vec::new();
         }
         let files: Vec<_> = sections.iter().map(|section| section.file.as_str()).collect();

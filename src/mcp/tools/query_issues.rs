@@ -50,7 +50,8 @@ impl Tool for QueryIssues {
             let why = NoMatch::explain(&parsed, &base, |query| context.tracker.list_issues(query));
             return Success::report(json!({ "count": 0, "nothing": why.await?.to_string() }));
         }
-        let (handles, now) = (context.query_handles().await, context.tracker.now());
+        let handles = context.query_handles().await;
+        let now = context.tracker.now();
         let ids = page.issues.iter().map(|issue| issue.id).collect();
         let kept = blocking(move || handles.keep(ids, now)).await;
         let handle = kept.map_err(|error| {

@@ -14,11 +14,47 @@ use super::{
     query_issues, return_issue, run_doctor, undo_change, update_issue,
 };
 use crate::domain::IssueRef;
-use crate::mcp::options::{Toolset, Toolsets};
+use crate::mcp::options::{ToolPrefix, Toolset, Toolsets};
 use crate::mcp::result::Failure;
 use crate::mcp::tool_names::ToolNames;
 use crate::mcp::{arguments, schema};
 use crate::tracker::StoreError;
+
+/// Lists the tools, in the order of `tools/list`.
+macro_rules! tools {
+    ($($tool:ty),+ $(,)?) => {
+        /// The names of all tools, without the prefix.
+        const NAMES: &[&str] = &[$(<$tool as Tool>::NAME),+];
+
+        fn entries(names: &ToolNames, toolsets: Toolsets) -> impl Iterator<Item = ToolEntry> {
+            [$(entry::<$tool>),+].into_iter().map(move |entry| entry(names, toolsets))
+        }
+    };
+}
+tools! {
+    add_issue::AddIssue,
+    list_issues::ListIssues,
+    get_next_issue::GetNextIssue,
+    return_issue::ReturnIssue,
+    complete_issue::CompleteIssue,
+    get_next_review_item::GetNextReviewItem,
+    close_issue::CloseIssue,
+    update_issue::UpdateIssue,
+    ask_human::AskHuman,
+    add_issues::AddIssues,
+    link_issues::LinkIssues,
+    query_issues::QueryIssues,
+    change_issues::ChangeIssues,
+    undo_change::UndoChange,
+    find_problems::FindProblems,
+    get_digest::GetDigest,
+    get_context::GetContext,
+    init_project::InitProject,
+    run_doctor::RunDoctor,
+    configure_hooks::ConfigureHooks,
+    manage_memory::ManageMemory,
+    get_config::GetConfig,
+}
 
 /// A registered tool.
 struct ToolEntry {
@@ -38,7 +74,8 @@ pub(in crate::mcp) struct ToolRegistry {
 }
 
 impl ToolRegistry {
-    pub fn new(names: ToolNames) -> Self {
+    pub fn new(prefix: ToolPrefix) -> Self {
+        let names = ToolNames::new(prefix, NAMES);
         Self { names, sets: Arc::new([const { OnceLock::new() }; Toolsets::COUNT]) }
     }
 
@@ -58,31 +95,8 @@ pub(in crate::mcp) struct ToolSelection(Vec<ToolEntry>);
 
 impl ToolSelection {
     fn new(names: &ToolNames, toolsets: Toolsets) -> Self {
-        let all = vec![
-            entry::<add_issue::AddIssue>(names, toolsets),
-            entry::<list_issues::ListIssues>(names, toolsets),
-            entry::<get_next_issue::GetNextIssue>(names, toolsets),
-            entry::<return_issue::ReturnIssue>(names, toolsets),
-            entry::<complete_issue::CompleteIssue>(names, toolsets),
-            entry::<get_next_review_item::GetNextReviewItem>(names, toolsets),
-            entry::<close_issue::CloseIssue>(names, toolsets),
-            entry::<update_issue::UpdateIssue>(names, toolsets),
-            entry::<ask_human::AskHuman>(names, toolsets),
-            entry::<add_issues::AddIssues>(names, toolsets),
-            entry::<link_issues::LinkIssues>(names, toolsets),
-            entry::<query_issues::QueryIssues>(names, toolsets),
-            entry::<change_issues::ChangeIssues>(names, toolsets),
-            entry::<undo_change::UndoChange>(names, toolsets),
-            entry::<find_problems::FindProblems>(names, toolsets),
-            entry::<get_digest::GetDigest>(names, toolsets),
-            entry::<get_context::GetContext>(names, toolsets),
-            entry::<init_project::InitProject>(names, toolsets),
-            entry::<run_doctor::RunDoctor>(names, toolsets),
-            entry::<configure_hooks::ConfigureHooks>(names, toolsets),
-            entry::<manage_memory::ManageMemory>(names, toolsets),
-            entry::<get_config::GetConfig>(names, toolsets),
-        ];
-        Self(all.into_iter().filter(|entry| toolsets.contains(entry.toolset)).collect())
+        let all = entries(names, toolsets);
+        Self(all.filter(|entry| toolsets.contains(entry.toolset)).collect())
     }
 
     /// Returns the definitions that clients get; those of read-only tools alone for a client that may only read.
@@ -148,7 +162,8 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
             .with_title(title(T::NAME))
             .with_annotations(annotations.open_world(false));
     let call = move |context: CallContext, mut arguments: JsonObject| {
-        let (schema, name) = (Arc::clone(&schema), full_name.clone());
+        let schema = Arc::clone(&schema);
+        let name = full_name.clone();
         async move {
             let invalid = |reason| Failure::invalid(reason).with_next(T::NAME);
             T::LOOSE.iter().for_each(|loose| arguments::loosen(&mut arguments, loose));
@@ -164,7 +179,8 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
             }
             let args = parsed(arguments)
                 .map_err(|why| invalid(format!("{why}; correct it and call {name} again")))?;
-            let (replies, tracker) = (context.replies.clone(), context.tracker.clone());
+            let replies = context.replies.clone();
+            let tracker = context.tracker.clone();
             let mut success = T::call(context, args).await?;
             if replies.is_bulk {
                 success = success.numbered(&tracker).await;
@@ -192,9 +208,10 @@ fn title(name: &str) -> String {
 fn parsed<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, String> {
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
         let path = error.path().to_string();
-        match path.contains('[') {
-            true => format!("`{path}`: {}", error.inner()),
-            false => error.into_inner().to_string(),
+        if path.contains('[') {
+            format!("`{path}`: {}", error.inner())
+        } else {
+            error.into_inner().to_string()
         }
     })
 }
@@ -204,13 +221,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::mcp::tool_names;
 
     #[test]
-    fn every_tool_has_a_name_of_its_own_that_texts_can_mention() {
-        let registry = ToolRegistry::new(ToolNames::default());
-        let names: Vec<_> = registry.with(Toolsets::ALL).0.iter().map(|entry| entry.name).collect();
-        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
-        assert_eq!(names, tool_names::ALL);
+    fn every_tool_has_a_name_of_its_own_that_gets_the_prefix_in_texts() {
+        assert_eq!(NAMES.iter().collect::<BTreeSet<_>>().len(), NAMES.len());
+        let registry = ToolRegistry::new("team_".parse().unwrap());
+        let listed = registry.with(Toolsets::ALL).names();
+        assert_eq!(registry.names().in_text(&NAMES.join(", ")), listed);
     }
 }

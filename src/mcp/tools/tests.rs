@@ -51,14 +51,16 @@ fn changes(id: &str, other: &str) -> Vec<(&'static str, Value, Status, Status)> 
 
 /// Files two issues, and brings the first one into a status. Returns their ids.
 async fn prepare(tracker: &Tracker, status: Status) -> [String; 2] {
-    let (first, other) = (file_issue(tracker).await.id, file_issue(tracker).await.id);
+    let first = file_issue(tracker).await.id;
+    let other = file_issue(tracker).await.id;
     let agent = AgentName::try_from("b").unwrap();
     match status {
         Status::InProgress => {
             tracker.claim_issue(first.into(), agent).await.unwrap();
         }
         Status::Completed => {
-            let (comment, proof) = ("done".try_into().unwrap(), ClaimProof::default());
+            let comment = "done".try_into().unwrap();
+            let proof = ClaimProof::default();
             tracker.complete_issue(first.into(), comment, agent, proof).await.unwrap();
         }
         _ => {}
@@ -99,7 +101,8 @@ async fn a_bulk_change_stands_if_its_numbers_cannot_be_read() {
         let id = file_issue(&tracker).await.id;
         let classification = Some(Classification::Feature);
         let change = IssueChange { classification, ..IssueChange::default() };
-        let (bulk, agent) = (BulkChange { change, end: None }, "b".try_into().unwrap());
+        let bulk = BulkChange { change, end: None };
+        let agent = "b".try_into().unwrap();
         store.set_reads(reads);
         let proof = ClaimProof::default();
         let outcome = tracker.change_many(&[id], &bulk, &agent, proof, false).await.unwrap();
@@ -114,7 +117,8 @@ async fn a_claim_lapses_if_its_caller_goes_during_the_reads_after_it() {
     let tracker = Tracker::new(Arc::clone(&store) as Arc<dyn Store>);
     let [id, _] = prepare(&tracker, Status::Created).await;
     store.set_reads(Reads::StallAfterCommit);
-    let (arguments, waiting) = (json!({ "agent": "b" }), WaitingClient::default());
+    let arguments = json!({ "agent": "b" });
+    let waiting = WaitingClient::default();
     let call = call_with(Toolsets::ALL, &tracker, "get_next_issue", arguments, waiting);
     assert!(tokio::time::timeout(Duration::from_secs(1), call).await.is_err());
     store.set_reads(Reads::Work);

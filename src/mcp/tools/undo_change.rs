@@ -76,8 +76,7 @@ fn time(name: &str, text: &str, now: Timestamp) -> Result<Timestamp, Failure> {
 }
 
 fn report(outcome: &UndoOutcome, is_dry_run: bool) -> Value {
-    let is_undone = |issue: &&UndoneIssue| !issue.undone.is_empty();
-    let undone = outcome.issues.iter().filter(is_undone);
+    let undone = outcome.issues.iter().filter(|issue| !issue.undone.is_empty());
     let left =
         outcome.issues.iter().filter(|issue| !issue.left.is_empty() || issue.refused.is_some());
     let name = |issue: &UndoneIssue| {

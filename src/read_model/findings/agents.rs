@@ -20,7 +20,8 @@ pub(super) fn overloaded<'a>(input: &'a FindingInput<'a>) -> Hits<'a> {
         agents.filter(|(_, held)| held.len() >= MANY_CLAIMS).map(|((name, _), mut issues)| {
             let count = issues.len();
             issues.truncate(MAX_ISSUES);
-            let (issue, others) = (issues.first().copied(), issues.split_off(1));
+            let issue = issues.first().copied();
+            let others = issues.split_off(1);
             Hit { weight: count as u64, issue, others, why: Why::Holds(name, count) }
         });
     Box::new(hits)

@@ -99,7 +99,8 @@ impl Search<'_> {
     }
 
     fn compare(&mut self, older: usize, newer: usize) {
-        let (one, other) = (self.open[older], self.open[newer]);
+        let one = self.open[older];
+        let other = self.open[newer];
         let common = one.2.description.common(&other.2.description);
         let is_described = one.2.is_described() && other.2.is_described();
         let is_same_title = one.2.title == other.2.title && !one.2.is_placeholder;
@@ -126,8 +127,7 @@ impl Search<'_> {
         }
         self.titles_left -= 1;
         for index in [older, newer] {
-            let title = || normalized(&self.open[index].1.title);
-            self.titles.entry(index).or_insert_with(title);
+            self.titles.entry(index).or_insert_with(|| normalized(&self.open[index].1.title));
         }
         similarity(&self.titles[&older], &self.titles[&newer]) >= SIMILAR_TITLES
     }

@@ -208,7 +208,8 @@ impl ReadView<'_> {
     }
 
     fn search(&self, _search: MutexGuard<'_, ()>, now: Timestamp) -> Arc<Findings> {
-        let (cache, revision) = (&self.index.findings, self.issues.revision());
+        let cache = &self.index.findings;
+        let revision = self.issues.revision();
         // Another reader may have searched meanwhile.
         if let Some(findings) = cache.current(revision, now) {
             return findings;

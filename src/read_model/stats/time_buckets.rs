@@ -107,7 +107,8 @@ mod tests {
     #[test]
     fn bucket_sizes_fit_the_range_and_the_age_of_the_store() {
         let minute = |text: &str| ms(&format!("{}:00Z", text.replace(' ', "T")));
-        let (hour, day) = (60, 24 * 60);
+        let hour = 60;
+        let day = 24 * 60;
         for (range, oldest, begin, bucket, buckets, point, points) in [
             (Range::Day, "2025-01-01 00:00", "2026-03-17 10:00", hour, 25, 30, 50),
             (Range::Week, "2025-01-01 00:00", "2026-03-11 00:00", day, 8, 3 * hour, 61),

@@ -93,7 +93,6 @@ impl Work {
 pub struct Bucket {
     /// The start of the span.
     pub begin: Timestamp,
-    /// The work.
     #[serde(flatten)]
     pub work: Work,
 }
@@ -150,11 +149,8 @@ fn rank(percent: usize, count: usize) -> usize {
 pub struct Spreads {
     /// All issues.
     pub all: Percentiles,
-    /// Bugs.
     pub bug: Percentiles,
-    /// Improvements.
     pub improvement: Percentiles,
-    /// Features.
     pub feature: Percentiles,
 }
 

@@ -14,10 +14,6 @@ pub fn data_directory(directory: &str) -> String {
 }
 
 /// Adds patterns to those of the section.
-///
-/// # Errors
-///
-/// Those of [`set`].
 pub fn add(text: &str, patterns: &[String]) -> Result<String, EditError> {
     let section = NUMBER_SIGN.section(text)?.unwrap_or_default();
     let mut all: Vec<String> = section.lines().map(str::to_owned).collect();

@@ -13,7 +13,6 @@ use super::{EditError, ServerEntry, no_list, split_mark, stale};
 pub enum Dialect {
     /// Nothing.
     Strict,
-    /// Comments.
     Comments,
     /// Comments and trailing commas.
     TrailingCommas,
@@ -34,10 +33,6 @@ const READ: ParseOptions = ParseOptions {
 };
 
 /// Checks that a text is blank, or JSON of a dialect.
-///
-/// # Errors
-///
-/// It is not.
 pub fn check(text: &str, dialect: Dialect) -> Result<(), EditError> {
     let options = ParseOptions {
         allow_comments: dialect != Dialect::Strict,
@@ -62,10 +57,6 @@ pub fn get(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
 }
 
 /// The text with an entry at a path. A present entry gets our transport and keeps its other members.
-///
-/// # Errors
-///
-/// Those of [`get`].
 pub fn set(text: &str, path: &[&str], entry: &ServerEntry) -> Result<String, EditError> {
     let (name, above) = path.split_last().expect("a path has a name");
     let (mark, text) = split_mark(text);
@@ -87,10 +78,6 @@ pub fn parsed(text: &str) -> Option<Value> {
 }
 
 /// The text with those of the items in the list at a path that it lacks.
-///
-/// # Errors
-///
-/// Those of [`append`].
 pub fn append_missing(text: &str, path: &[&str], items: &[String]) -> Result<String, EditError> {
     let present = get(text, path)?.unwrap_or_default();
     let present = present.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -125,11 +112,7 @@ pub fn append(text: &str, path: &[&str], item: &Value) -> Result<String, EditErr
     Ok(format!("{mark}{root}"))
 }
 
-/// The text with a member of the outermost object, unless there is one of that name.
-///
-/// # Errors
-///
-/// Those of [`get`].
+/// Adds a member to the outermost object if it has none of that name.
 pub fn set_missing(text: &str, name: &str, value: &Value) -> Result<String, EditError> {
     let (mark, text) = split_mark(text);
     let root = parse(text)?;
@@ -140,11 +123,7 @@ pub fn set_missing(text: &str, name: &str, value: &Value) -> Result<String, Edit
     Ok(format!("{mark}{root}"))
 }
 
-/// The text without a member of the outermost object, if the object has nothing else.
-///
-/// # Errors
-///
-/// Those of [`get`].
+/// Removes a member of the outermost object if it is the only one.
 pub fn unset_last(text: &str, name: &str, value: &Value) -> Result<String, EditError> {
     let root = parse(split_mark(text).1)?;
     let members = root.object_value().map(|object| object.properties().len());
@@ -156,10 +135,6 @@ pub fn unset_last(text: &str, name: &str, value: &Value) -> Result<String, EditE
 
 /// The text without some items of the list at a path, without the list if it is empty then, and without the objects
 /// around it that are empty then.
-///
-/// # Errors
-///
-/// Those of [`append`].
 pub fn remove_items(
     text: &str,
     path: &[&str],
@@ -187,10 +162,6 @@ pub fn remove_items(
 }
 
 /// The text without the entry at a path, and without the objects around it that are empty then.
-///
-/// # Errors
-///
-/// Those of [`get`].
 pub fn unset(text: &str, path: &[&str]) -> Result<String, EditError> {
     let (name, above) = path.split_last().expect("a path has a name");
     let (mark, body) = split_mark(text);

@@ -37,10 +37,6 @@ impl SectionMarkers {
     }
 
     /// The text with a section of these lines: in the place of the present one, else at the end.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`section`](Self::section).
     pub fn set(self, text: &str, lines: &str) -> Result<String, EditError> {
         let line_end = line_end(text);
         let section = format!("{}\n{}\n{}", self.begin, lines.trim_matches('\n'), self.end);
@@ -57,14 +53,11 @@ impl SectionMarkers {
     }
 
     /// The text without the section, and without the blank line before it.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`section`](Self::section).
     pub fn unset(self, text: &str) -> Result<String, EditError> {
         let Some(Span { start, end }) = self.find(text)? else { return Ok(text.to_owned()) };
         let line_end = line_end(text);
-        let (before, after) = (&text[..start], &text[end..]);
+        let before = &text[..start];
+        let after = &text[end..];
         let is_blank = |line: &str| line.is_empty() || line.ends_with('\n');
         let before = before.strip_suffix(line_end).filter(|rest| is_blank(rest)).unwrap_or(before);
         Ok(format!("{before}{}", after.strip_prefix(line_end).unwrap_or(after)))

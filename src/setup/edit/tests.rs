@@ -50,7 +50,8 @@ fn json_edits_preserve_all_other_content() {
             if is_blank(text) || !text.contains('{') { json!({}) } else { said(text) };
         expected["mcpServers"]["issues"] = Value::Object(command());
         assert_eq!(said(&edited), expected, "{text:?}");
-        let (mut at, mut lost) = (0, String::new());
+        let mut at = 0;
+        let mut lost = String::new();
         // Each line that had something on it is still there, in the same order, but for commas and braces.
         for line in text.lines().flat_map(|line| line.split(['{', '}', ','])) {
             match edited[at..].find(line.trim()) {

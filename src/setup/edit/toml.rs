@@ -25,10 +25,6 @@ pub fn get(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
 }
 
 /// The text with an entry at a path. A present entry gets our transport and keeps its other members.
-///
-/// # Errors
-///
-/// Those of [`get`].
 pub fn set(text: &str, path: &[&str], entry: &ServerEntry) -> Result<String, EditError> {
     edited(text, |document| {
         let (name, above) = path.split_last().expect("a path has a name");
@@ -67,10 +63,6 @@ pub fn set(text: &str, path: &[&str], entry: &ServerEntry) -> Result<String, Edi
 }
 
 /// The text without the entry at a path, and without the tables around it that are empty then and have no header.
-///
-/// # Errors
-///
-/// The text is not TOML.
 pub fn unset(text: &str, path: &[&str]) -> Result<String, EditError> {
     edited(text, |document| {
         let removed = remove(document.as_table_mut(), path);
@@ -108,10 +100,6 @@ pub fn append_missing(text: &str, path: &[&str], items: &[String]) -> Result<Str
 
 /// The text without some items of the list at a path, without the list if it is empty then, and without the table
 /// around it that is empty then.
-///
-/// # Errors
-///
-/// Those of [`append_missing`].
 pub fn remove_items(
     text: &str,
     path: &[&str],
@@ -138,10 +126,6 @@ pub fn remove_items(
 }
 
 /// The text with a setting of ours at its top level.
-///
-/// # Errors
-///
-/// The text is not TOML.
 pub fn set_setting(text: &str, key: &str, value: &Value) -> Result<String, EditError> {
     edited(text, |document| {
         if document.get(key).map(value_of).as_ref() == Some(value) {
@@ -165,29 +149,17 @@ pub fn set_setting(text: &str, key: &str, value: &Value) -> Result<String, EditE
 }
 
 /// The text with a setting, unless it has it already.
-///
-/// # Errors
-///
-/// The text is not TOML.
 pub fn set_missing_setting(text: &str, key: &str, value: &Value) -> Result<String, EditError> {
     let document = parse(split_mark(text).1)?;
     if document.contains_key(key) { Ok(text.to_owned()) } else { set_setting(text, key, value) }
 }
 
 /// The text without our settings.
-///
-/// # Errors
-///
-/// The text is not TOML.
 pub fn unset_settings(text: &str) -> Result<String, EditError> {
     unset_those(text, |_, _| true)
 }
 
 /// The text without a setting, if it is ours and has this value.
-///
-/// # Errors
-///
-/// The text is not TOML.
 pub fn unset_setting(text: &str, key: &str, value: &Value) -> Result<String, EditError> {
     unset_those(text, |name, item| name == key && value_of(item) == *value)
 }
@@ -278,7 +250,8 @@ fn remove(table: &mut dyn TableLike, path: &[&str]) -> Option<Item> {
         return table.remove(name);
     }
     let inner = table.get_mut(name)?.as_table_like_mut()?;
-    let (removed, is_empty) = (remove(inner, inside), inner.is_empty());
+    let removed = remove(inner, inside);
+    let is_empty = inner.is_empty();
     // A table with a header of its own stays.
     let is_implicit = table.get(name).and_then(Item::as_table).is_some_and(Table::is_implicit);
     if is_empty && is_implicit {

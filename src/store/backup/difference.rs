@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn a_different_order_is_a_difference_without_loss() {
-        let (one, other) = ([(1, 1, "a"), (2, 1, "b")], [(2, 1, "b"), (1, 1, "a")]);
+        let one = [(1, 1, "a"), (2, 1, "b")];
+        let other = [(2, 1, "b"), (1, 1, "a")];
         let found = Difference::between(&document(&one), &document(&other));
         assert!(!found.is_none() && !found.loses());
     }

@@ -43,7 +43,6 @@ pub struct Saved {
     pub path: PathBuf,
     /// The size in bytes.
     pub length_bytes: u64,
-    /// The metadata of the backup.
     pub about: BackupMetadata,
 }
 
@@ -58,10 +57,6 @@ impl SaveOptions {
     }
 
     /// Writes a backup through another file system.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`save`](Self::save).
     pub fn save_with(
         &self,
         fs: &dyn FileSystem,
@@ -97,8 +92,7 @@ impl SaveOptions {
         })?;
         fs.sync_directory(directory_of(&target)).map_err(failed)?;
         remove_stale(fs, directory_of(&target));
-        let lost = || failed(io::Error::other("nothing was written"));
-        let about = about.ok_or_else(lost)?;
+        let about = about.ok_or_else(|| failed(io::Error::other("nothing was written")))?;
         Ok(Saved { path: self.path.clone(), length_bytes, about })
     }
 }
@@ -114,10 +108,6 @@ fn remove_stale(fs: &dyn FileSystem, directory: &Path) {
 }
 
 /// Writes a backup to `out`.
-///
-/// # Errors
-///
-/// Those of `out`.
 pub fn write(
     content: &BackupContent,
     now: Timestamp,

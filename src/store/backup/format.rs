@@ -83,10 +83,6 @@ pub fn forget(keys: &mut UnknownKeys) {
 }
 
 /// Writes a backup. Returns its metadata with the checksum.
-///
-/// # Errors
-///
-/// Those of `out`.
 pub fn write(
     document: &Document,
     about: BackupMetadata,

@@ -71,14 +71,16 @@ const RESTORE_AGENT: &str = "restore";
 
 /// Returns the commands that change issues into those of a document. They must be run in this order.
 pub fn restoring(issues: &IndexedIssues, document: &Document) -> Vec<Command> {
-    let (agent, mut commands) = (RESTORE_AGENT.to_owned(), Vec::new());
+    let agent = RESTORE_AGENT.to_owned();
+    let mut commands = Vec::new();
     let wanted: Vec<_> = document.issues.issues().collect();
     let mut ours: Vec<_> = issues.issues().map(|issue| issue.id).collect();
     let is_wanted = |id| document.issues.get(id).is_some();
     let mut next = None;
     for id in ours.clone().into_iter().rev() {
         if !is_wanted(id) {
-            let (issue, agent) = (id, agent.clone());
+            let issue = id;
+            let agent = agent.clone();
             commands.push(Command::RemoveIssue { issue, next, agent });
         } else {
             next = Some(id);
@@ -99,7 +101,8 @@ pub fn restoring(issues: &IndexedIssues, document: &Document) -> Vec<Command> {
     let mut next_that_stays =
         wanted.iter().map(|issue| issue.id).filter(|id| stays.contains(id)).peekable();
     for issue in &wanted {
-        let (issue, agent) = (Arc::clone(issue), agent.clone());
+        let issue = Arc::clone(issue);
+        let agent = agent.clone();
         commands.push(if next_that_stays.next_if_eq(&issue.id).is_some() {
             Command::ReplaceIssue { issue, agent }
         } else {
@@ -122,7 +125,9 @@ impl RestoreOutcome {
             OverwritePolicy::Nothing if difference.loses() => RestoreResult::Refused,
             OverwritePolicy::Nothing | OverwritePolicy::Everything => return None,
         };
-        let (difference, damage, kept) = (Some(difference), None, Vec::new());
+        let difference = Some(difference);
+        let damage = None;
+        let kept = Vec::new();
         Some(Self { result, difference, damage, kept })
     }
 
@@ -133,7 +138,9 @@ impl RestoreOutcome {
             OverwritePolicy::Nothing => RestoreResult::Refused,
             OverwritePolicy::Everything => return None,
         };
-        let (difference, damage, kept) = (None, Some(damage), Vec::new());
+        let difference = None;
+        let damage = Some(damage);
+        let kept = Vec::new();
         Some(Self { result, difference, damage, kept })
     }
 

@@ -63,30 +63,18 @@ fn parse_repaired(bytes: &[u8], error: serde_json::Error) -> Result<Document, Fo
 pub const CLOSE: &[u8] = b"\n}\n";
 
 /// Writes a document.
-///
-/// # Errors
-///
-/// Those of `out`.
 pub fn write(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
     write_open(document, out)?;
     out.write_all(CLOSE)
 }
 
 /// Writes a document without its end, so that another key can follow.
-///
-/// # Errors
-///
-/// Those of `out`.
 pub fn write_open(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
     let issues = document.issues.issues();
     write_all(issues.map(Ok), &document.unknown_keys, out, |issue, out| write_issue(&issue, out))
 }
 
 /// Writes a document of issues that are [texts](issue_text).
-///
-/// # Errors
-///
-/// Those of `texts` and of `out`.
 pub fn write_texts(
     texts: impl Iterator<Item = io::Result<String>>,
     unknown_keys: &UnknownKeys,
@@ -103,7 +91,8 @@ fn write_all<T, O: io::Write>(
     write: impl Fn(T, &mut O) -> io::Result<()>,
 ) -> io::Result<()> {
     out.write_all(b"{\n  \"issues\": [")?;
-    let (mut separator, mut end): (&[u8], &[u8]) = (b"\n    ", b"]");
+    let mut separator: &[u8] = b"\n    ";
+    let mut end: &[u8] = b"]";
     for issue in issues {
         out.write_all(separator)?;
         write(issue?, out)?;

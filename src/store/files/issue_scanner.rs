@@ -25,7 +25,6 @@ pub(in crate::store) struct FoundIssue {
 /// An id that several issues of a file share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RepeatedId {
-    /// The id.
     pub id: IssueId,
     /// The lines in which the issues begin, counted from 1.
     pub lines: Vec<usize>,

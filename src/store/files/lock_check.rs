@@ -27,7 +27,6 @@ pub const NETWORK_RISK: &str =
 /// The problem of an `issues.json` that is a mount point.
 pub const OWN_MOUNT: &str = "is mounted by itself, so it cannot be replaced, and the database beside it is on another \
      file system";
-/// The way out of it.
 pub const OWN_MOUNT_WAY_OUT: &str = "mount its directory instead";
 /// The problem of locks that do not exclude.
 pub const LOCKS_NOTHING: &str = "a lock that one process holds is given to others, too";

@@ -1,7 +1,7 @@
 //! Merges versions of `issues.json` issue by issue, for git.
 //!
-//! The merge is that of an edit of the file, on the state of a file instead of that of a log. The base of an issue is
-//! its version in the common ancestor. Knows no git and no store.
+//! It merges as an external edit is merged, but into the state of a file instead of a log. The base of an issue is its
+//! version in the common ancestor. Knows no git and no store.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -47,10 +47,6 @@ pub struct InvalidSide {
 /// Merges two versions of `issues.json` that were made from `base`. An empty version has no issues.
 ///
 /// The merge depends on the versions alone, so that it is the same in every clone.
-///
-/// # Errors
-///
-/// A version is invalid.
 pub fn merge_files(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<MergedFile, InvalidSide> {
     let base = state_of(base, "the common ancestor:")?;
     let ours = state_of(ours, "our side:")?;

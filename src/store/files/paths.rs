@@ -60,7 +60,6 @@ impl StorePaths {
         self.directory.join("log")
     }
 
-    /// The database.
     pub fn database(&self) -> PathBuf {
         self.directory.join("queue.db")
     }

@@ -21,7 +21,6 @@ pub(in crate::store) struct PublishedNote {
     pub event: String,
     /// XXH3-128 of the file, as 32 hex digits.
     pub content: String,
-    /// The fingerprint of the file.
     pub fingerprint: FileFingerprint,
     /// How long writing the file took, in milliseconds; `None` for a merged edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]

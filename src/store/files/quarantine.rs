@@ -42,10 +42,6 @@ pub(in crate::store) fn move_to(
 }
 
 /// Writes a durable copy of some bytes to quarantine and returns its path.
-///
-/// # Errors
-///
-/// The copy cannot be written.
 pub(in crate::store) fn copy_to(
     fs: &dyn FileSystem,
     paths: &StorePaths,

@@ -17,7 +17,6 @@ const SYNC_EVERY_BYTES: u64 = 256 * 1024;
 
 /// The result of writing a file.
 pub struct RenderedFile {
-    /// The fingerprint of the file.
     pub fingerprint: FileFingerprint,
     /// The XXH3-128 of the content.
     pub hash: u128,
@@ -37,10 +36,6 @@ pub struct Sink<'a> {
 
 impl Sink<'_> {
     /// Writes all bytes.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system.
     pub fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         io::Write::write_all(self, bytes)
     }

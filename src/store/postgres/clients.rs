@@ -48,7 +48,7 @@ impl PostgresClients {
         self.renewed.lock().unwrap_or_else(PoisonError::into_inner).remove(client);
     }
 
-    /// Returns true if the client was renewed just now for the same time.
+    /// Returns true if the last renewal of the client was for the same time and is too recent to need another one.
     fn is_fresh(&self, client: &ClientId, ttl: Duration) -> bool {
         let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         renewed
@@ -92,7 +92,8 @@ async fn gone_for(
         let mut gone = HashMap::new();
         let mut noticed = Vec::new();
         for row in &rows {
-            let (name, micros): (&str, Option<i64>) = (row.try_get(0)?, row.try_get(1)?);
+            let name: &str = row.try_get(0)?;
+            let micros: Option<i64> = row.try_get(1)?;
             let is_noticed: bool = row.try_get(2)?;
             if is_noticed {
                 noticed.push(name);
@@ -149,7 +150,8 @@ impl Clients for PostgresClients {
 
     fn end(&self, client: &ClientId) {
         self.forget_renewal(client);
-        let (database, name) = (&self.database, client.as_str());
+        let database = &self.database;
+        let name = client.as_str();
         let ended = self.run(database.read(|| async {
             let connection = database.connection().await?;
             Ok(connection.execute_typed(&database.sql.end, &[(&name, Type::TEXT)]).await?)

@@ -82,7 +82,7 @@ pub(super) struct Connections {
     pool: Pool,
     /// The host, the port and the database.
     place: String,
-    /// The value of [`MARK`] by which a session of the server is recognised as that of its connection alone.
+    /// The value of [`MARK`] in each session of this pool. A session without it belongs to a pooler.
     mark: String,
     /// Whether a pooler is known to be between this process and the server.
     is_pooled: AtomicBool,

@@ -65,12 +65,12 @@ impl Database {
     pub async fn ready(&self) -> Result<&Connections, Failure> {
         let connections = self.connections().await?;
         if !self.is_migrated.initialized() {
-            let (is_migrated, schema) = (Arc::clone(&self.is_migrated), self.schema().to_owned());
+            let is_migrated = Arc::clone(&self.is_migrated);
+            let schema = self.schema().to_owned();
             let of_task = Arc::clone(connections);
             // It goes on when its caller waits no more, however long it takes.
             let migration = tokio::spawn(async move {
-                let migrate = || schema::migrate(&of_task, &schema);
-                is_migrated.get_or_try_init(migrate).await.copied()
+                is_migrated.get_or_try_init(|| schema::migrate(&of_task, &schema)).await.copied()
             });
             let failed = |error| Failure::Other(format!("the migration failed: {error}"));
             migration.await.map_err(failed)??;

@@ -72,18 +72,17 @@ impl Draft {
 
     /// Decides the commands of one caller, each on the state that the one before left: all of them, or none. They are
     /// all claims of any issue, or all something else.
-    ///
-    /// # Errors
-    ///
-    /// The first refusal.
     pub fn decide_all(
         &mut self,
         commands: &[Command],
         now: Timestamp,
     ) -> Result<Committed, DomainError> {
-        let (claims, named) = (self.claims.clone(), self.named.clone());
-        let (count, after) = (self.events.len(), self.after.clone());
-        let (removed, placed) = (self.removed.clone(), self.placed.clone());
+        let claims = self.claims.clone();
+        let named = self.named.clone();
+        let count = self.events.len();
+        let after = self.after.clone();
+        let removed = self.removed.clone();
+        let placed = self.placed.clone();
         let outcomes: Result<Vec<_>, _> =
             commands.iter().map(|command| self.decide(command, now)).collect();
         if outcomes.is_err() {

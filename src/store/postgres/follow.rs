@@ -76,7 +76,8 @@ async fn follow(database: &Database, state: &mut State) -> Result<bool, Failure>
 
 /// Reads the whole store as of the newest numbered event.
 async fn load(database: &Database) -> Result<State, Failure> {
-    let (session, sql) = (database.begin_read().await?, &database.sql);
+    let session = database.begin_read().await?;
+    let sql = &database.sql;
     let from = database.horizon.unnumbered();
     let unnumbered = [(&from as _, Type::INT8)];
     let (newest, unnumbered, keys) = tokio::try_join!(
@@ -103,7 +104,8 @@ async fn load(database: &Database) -> Result<State, Failure> {
 async fn read_all(client: &Client, sql: &Statements) -> Result<State, Failure> {
     let none: [(&(dyn ToSql + Sync), Type); 0] = [];
     let mut rows = pin!(client.query_typed_raw(&sql.all, none).await?);
-    let (mut builder, mut leases) = (IndexedIssuesBuilder::default(), Vec::new());
+    let mut builder = IndexedIssuesBuilder::default();
+    let mut leases = Vec::new();
     while let Some(row) = rows.next().await {
         let row = StoredRow::read(&row?)?;
         leases.extend(row.lease.map(|lease| (row.issue.id, lease)));

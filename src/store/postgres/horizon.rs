@@ -2,9 +2,9 @@
 //!
 //! A claimed issue leaves the index of those that are ready, and a numbered event that of those without a number. While
 //! some transaction is open for long, the server cannot remove the old entries, and a scan from the beginning of the
-//! index passes over all of them. So a process remembers the first ready issue and the first event without a number. A
-//! row that became ready, or was added, before these places since then was written by a transaction that had not ended
-//! at the check, and is found by that.
+//! index passes over all of them. So a process remembers the first ready issue and the first event without a number, and
+//! starts its scans there. Rows can appear before that place later. The transaction that wrote such a row had not ended
+//! at the check, so a second scan finds them by their transaction (`written_in`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

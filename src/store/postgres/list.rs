@@ -189,7 +189,8 @@ pub(super) async fn count_matches(
     let rows = client.query_typed(&statement, &params(selection.params())).await?;
     let mut found = [0; Status::ALL.len()];
     for row in rows {
-        let (status, count): (i16, i64) = (row.try_get(0)?, row.try_get(1)?);
+        let status: i16 = row.try_get(0)?;
+        let count: i64 = row.try_get(1)?;
         if let Some(slot) = usize::try_from(status).ok().and_then(|at| found.get_mut(at)) {
             *slot = usize::try_from(count).unwrap_or_default();
         }
@@ -240,8 +241,7 @@ async fn named(
     }
     let statement = NAMED.replace("{s}", schema);
     let rows = client.query_typed(&statement, &[(&names, Type::TEXT_ARRAY)]).await?;
-    let read = |row: &Row| Ok(Named { id: row.try_get(0)?, external: row.try_get(1)? });
-    rows.iter().map(read).collect()
+    rows.iter().map(|row| Ok(Named { id: row.try_get(0)?, external: row.try_get(1)? })).collect()
 }
 
 /// Returns one page of a query, if its texts name some issues.
@@ -252,8 +252,8 @@ async fn matching(
     named: &[Named],
     rare: &[&str],
 ) -> Result<Found, Failure> {
-    let (limits, mut selection) =
-        (Limits::of(query), Selection::with(Dialect::Postgres, named, rare));
+    let limits = Limits::of(query);
+    let mut selection = Selection::with(Dialect::Postgres, named, rare);
     let most = limits.skip.saturating_add(limits.take).max(MAX_COUNTED);
     // The titles of the latest matches are compared.
     let (examined, examined_in) = if query.order == Order::Match {
@@ -292,8 +292,8 @@ async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Fai
         named(client, schema, &query.condition),
         rare(client, schema, &looked_for),
     )?;
-    let (limits, mut selection) =
-        (Limits::of(query), Selection::with(Dialect::Postgres, &named, &[]));
+    let limits = Limits::of(query);
+    let mut selection = Selection::with(Dialect::Postgres, &named, &[]);
     let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
     let others = format!("{} AND {}", limits.matches(), selection.matches(&Condition::all(others)));
     let rare: Vec<_> = rare.into_iter().map(|text| selection.contains(text)).collect();

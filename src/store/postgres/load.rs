@@ -79,7 +79,8 @@ pub(super) async fn read(
     needs: &Needs,
     events: usize,
 ) -> Result<Loaded, Failure> {
-    let (mut loaded, sql) = (Loaded::default(), &database.sql);
+    let mut loaded = Loaded::default();
+    let sql = &database.sql;
     // One after the other on the server, so each sees what was committed before the locks of those before it were free.
     let named = read_named(client, sql, needs);
     let keys = lock_keys(client, sql, needs);
@@ -111,7 +112,8 @@ async fn read_named(
     if !needs.names_issues() {
         return Ok(Vec::new());
     }
-    let ((low, high), exact) = (needs.ranges(), needs.exact());
+    let (low, high) = needs.ranges();
+    let exact = needs.exact();
     let ranges: [Param<'_>; 2] = [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY)];
     let with_exact: [Param<'_>; 3] =
         [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY), (&exact, Type::UUID_ARRAY)];
@@ -184,15 +186,18 @@ async fn read_candidates(
     database: &Database,
     needs: &Needs,
 ) -> Result<Vec<Row>, Failure> {
-    let (sql, ready) = (&database.sql, database.horizon.ready());
+    let sql = &database.sql;
+    let ready = database.horizon.ready();
     let total: usize = needs.work.values().flat_map(|agents| agents.values()).sum();
     let mut reads: Vec<BoxFuture<'_, Result<Vec<Row>, Failure>>> = Vec::new();
     for (kind, agents) in &needs.work {
         let names: Vec<String> = agents.keys().cloned().collect();
         let claims: Vec<i64> = agents.values().map(|count| *count as i64).collect();
         // Claims of any kind may take issues of this one.
-        let (count, is_alone) = (total as i64, needs.work.len() == 1);
-        let (kind, now) = (*kind, needs.now_ms);
+        let count = total as i64;
+        let is_alone = needs.work.len() == 1;
+        let kind = *kind;
+        let now = needs.now_ms;
         reads.push(
             async move {
                 let mut params: Vec<Param<'_>> = ready.params().into();
@@ -227,7 +232,8 @@ async fn read_reviews(
     needs: &Needs,
 ) -> Result<Vec<Row>, Failure> {
     let (names, filers): (Vec<String>, Vec<String>) = needs.reviewers.iter().cloned().unzip();
-    let (count, now) = (needs.reviews as i64, needs.now_ms);
+    let count = needs.reviews as i64;
+    let now = needs.now_ms;
     let params: [Param<'_>; 4] = [
         (&names, Type::TEXT_ARRAY),
         (&filers, Type::TEXT_ARRAY),

@@ -31,8 +31,8 @@ const FINISH_WITHIN: Duration = Duration::from_secs(2);
 /// How long to wait for the process that is numbering events.
 const OTHERS_WITHIN: Duration = Duration::from_millis(100);
 
-/// Numbers the events that are visible, and tells the watchers of this process. Returns the position of the newest one;
-/// on a standby that only allows reads, that of the newest event with a number.
+/// Numbers the events that are visible, and tells the watchers of this process. Returns the position of the newest one.
+/// A standby allows only reads: there it returns the newest event that has a number.
 pub(super) async fn number(database: &Database) -> Result<EventPosition, Failure> {
     let position = number_visible(database).await?;
     database.publish(position);
@@ -40,7 +40,8 @@ pub(super) async fn number(database: &Database) -> Result<EventPosition, Failure
 }
 
 async fn number_visible(database: &Database) -> Result<EventPosition, Failure> {
-    let (connection, sql) = (database.connection().await?, &database.sql);
+    let connection = database.connection().await?;
+    let sql = &database.sql;
     let from = database.horizon.unnumbered();
     let from = [(&from as _, Type::INT8)];
     let (unnumbered, newest) = tokio::try_join!(
@@ -70,7 +71,8 @@ async fn number_all(database: &Database) -> Result<EventPosition, Failure> {
 
 /// Numbers events once. Returns the position of the newest one, and how many it has numbered.
 async fn number_some(database: &Database) -> Result<(EventPosition, i64), Failure> {
-    let (session, sql) = (database.session().await?, &database.sql);
+    let session = database.session().await?;
+    let sql = &database.sql;
     let key = vec![advisory_key("number", database.schema())];
     let key: [Param<'_>; 1] = [(&key, Type::INT8_ARRAY)];
     let (_, _, numbered) = tokio::try_join!(
@@ -170,7 +172,8 @@ async fn look_for_ready(database: &Database) -> Result<(), Failure> {
 
 /// Numbers the events and tells of them, unless another process does that for all. Returns true if this process did it.
 async fn announce(database: &Database, seq: i64) -> Result<bool, Failure> {
-    let (sql, ours) = (&database.sql, [(&seq as _, Type::INT8)]);
+    let sql = &database.sql;
+    let ours = [(&seq as _, Type::INT8)];
     loop {
         let connection = database.connection().await?;
         let newest = run(&connection, sql, &sql.newest_and_ours, &ours).await?;
@@ -195,7 +198,8 @@ async fn announce(database: &Database, seq: i64) -> Result<bool, Failure> {
 
 /// Numbers the events, unless another process is doing that.
 async fn try_number(database: &Database) -> Result<Option<(EventPosition, i64)>, Failure> {
-    let (session, sql) = (database.session().await?, &database.sql);
+    let session = database.session().await?;
+    let sql = &database.sql;
     let key = advisory_key("number", database.schema());
     let key: [Param<'_>; 1] = [(&key, Type::INT8)];
     let (_, is_ours) = tokio::try_join!(
@@ -216,6 +220,7 @@ async fn try_number(database: &Database) -> Result<Option<(EventPosition, i64)>,
 /// Reads a row with number and nonce.
 pub(super) fn position(row: Option<&Row>) -> Result<EventPosition, Failure> {
     let Some(row) = row else { return Ok(EventPosition::default()) };
-    let (number, nonce): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    let number: i64 = row.try_get(0)?;
+    let nonce: i64 = row.try_get(1)?;
     Ok(EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() })
 }

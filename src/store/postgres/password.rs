@@ -28,12 +28,11 @@ pub(super) fn with_password(options: &PostgresOptions, mut config: Config) -> Co
 }
 
 fn in_file(options: &PostgresOptions, config: &Config) -> Option<Password> {
-    let of_user = || Some(PathBuf::from(env::var_os("HOME")?).join(".pgpass"));
     let path = options
         .password_file
         .clone()
         .or_else(|| env::var_os("PGPASSFILE").map(PathBuf::from))
-        .or_else(of_user)?;
+        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".pgpass")))?;
     let text = fs::read_to_string(&path).ok()?;
     if is_readable_by_others(&path) {
         tracing::warn!("{} is ignored: others may read it (chmod 600)", path.display());

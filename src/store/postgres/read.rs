@@ -24,7 +24,8 @@ use crate::store::{Events, NumberedEvent, State, Subset, event_format};
 /// Returns the issue that a reference names.
 pub(super) async fn get(database: &Database, reference: &IssueRef) -> Result<Arc<Issue>, Failure> {
     let (low, high) = bounds(&reference.range());
-    let (low, high) = (vec![low], vec![high]);
+    let low = vec![low];
+    let high = vec![high];
     let params: [Param<'_>; 2] = [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY)];
     let rows = database.connection().await?.query_typed(&database.sql.get, &params).await?;
     match &rows[..] {
@@ -33,7 +34,8 @@ pub(super) async fn get(database: &Database, reference: &IssueRef) -> Result<Arc
         several => {
             let ids = several.iter().map(|row| IssueId::from(row.get::<_, Uuid>(0)));
             let candidates = ids.take(DomainError::MAX_CANDIDATES).collect();
-            let (reference, count) = (reference.to_string(), several.len());
+            let reference = reference.to_string();
+            let count = several.len();
             Err(DomainError::AmbiguousReference { reference, candidates, count }.into())
         }
     }
@@ -41,7 +43,8 @@ pub(super) async fn get(database: &Database, reference: &IssueRef) -> Result<Arc
 
 /// Returns one page of the issues that match a query.
 pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Failure> {
-    let (connection, schema) = (database.connection().await?, database.quoted_schema());
+    let connection = database.connection().await?;
+    let schema = database.quoted_schema();
     // Without texts, all titles fit equally well.
     let has_no_texts = query.order == Order::Match && query.condition.required_texts().is_empty();
     let latest = Query { order: Order::LatestActivity, ..query.clone() };
@@ -101,14 +104,14 @@ pub(super) async fn counts(database: &Database) -> Result<Counts, Failure> {
 
 /// Returns a subset of the issues.
 pub(super) async fn subset(database: &Database, subset: &Subset) -> Result<State, Failure> {
-    let (connection, sql) = (database.connection().await?, &database.sql);
+    let connection = database.connection().await?;
+    let sql = &database.sql;
     // Before the issues, so that a watcher of this position is told of everything that they lack.
     let newest = connection.query_typed_opt(&sql.newest, &[]).await?;
     let found = match subset {
         Subset::Around(ids) => {
             // The ids that cannot be told apart by their first digits are asked for, too.
-            let range = |id: &IssueId| bounds(&begun(*id));
-            let (low, high): (Vec<_>, Vec<_>) = ids.iter().map(range).unzip();
+            let (low, high): (Vec<_>, Vec<_>) = ids.iter().map(|id| bounds(&begun(*id))).unzip();
             let params: [Param<'_>; 2] = [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY)];
             connection.query_typed(&sql.around, &params).await
         }
@@ -185,7 +188,6 @@ fn numbered(row: &Row) -> Result<NumberedEvent, Failure> {
     Ok(NumberedEvent { position: position(Some(row))?, event: Arc::new(read_event(body)?) })
 }
 
-/// Reads an event.
 pub(super) fn read_event(body: &str) -> Result<crate::domain::Event, Failure> {
     event_format::read(body).ok_or_else(|| Failure::Newer("an event".to_owned()))
 }

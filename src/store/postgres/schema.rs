@@ -114,7 +114,9 @@ async fn fill_facts(client: &tokio_postgres::Client, schema: &str) -> Result<(),
         if rows.is_empty() {
             break;
         }
-        let (mut ids, mut active, mut facts) = (Vec::new(), Vec::new(), FactColumns::default());
+        let mut ids = Vec::new();
+        let mut active = Vec::new();
+        let mut facts = FactColumns::default();
         for row in &rows {
             let (id, issue) = read_issue(row)?;
             ids.push(id);
@@ -153,7 +155,8 @@ async fn fill_authors(client: &tokio_postgres::Client, schema: &str) -> Result<(
 
 /// Reads an issue from its id and its text.
 fn read_issue(row: &Row) -> Result<(Uuid, Issue), Failure> {
-    let (id, body): (Uuid, &str) = (row.try_get(0)?, row.try_get(1)?);
+    let id: Uuid = row.try_get(0)?;
+    let body: &str = row.try_get(1)?;
     let issue = serde_json::from_str(body).map_err(|error| {
         Failure::Other(format!("the text of the issue {id} cannot be read: {error}"))
     })?;

@@ -1,7 +1,8 @@
-//! The statements. `{s}` stands for the quoted name of the schema, the only thing that is ever put into their text, and
-//! `{schema}` for the name as a text.
+//! The statements. `{s}` stands for the quoted name of the schema and `{schema}` for the name as a text. Besides these,
+//! only the numbers of statuses, classifications and links are put into their text.
 
 use crate::store::sql::condition::{held_back, waits_itself};
+use crate::store::sql::numbers::with_numbers;
 
 /// Defines the statements with the name of the schema filled in.
 macro_rules! statements {
@@ -14,9 +15,11 @@ macro_rules! statements {
         impl Statements {
             /// Fills the name of a schema into the statements.
             pub fn new(schema: &str) -> Self {
-                let (seed, channel) = (advisory_key("issue", schema).to_string(), channel(schema));
+                let seed = advisory_key("issue", schema).to_string();
+                let channel = channel(schema);
                 let fill = |text: &str| {
-                    text.replace("{s}", &quoted(schema))
+                    with_numbers(text)
+                        .replace("{s}", &quoted(schema))
                         .replace("{schema}", schema)
                         .replace("{seed}", &seed)
                         .replace("{channel}", &channel)
@@ -79,10 +82,11 @@ macro_rules! alike {
 /// statement began, so that its place may be another one.
 ///
 /// A claim takes the advisory lock of an issue before that of its row, and keeps both. So no claim waits for another.
-/// Transactions that edit and claim may wait for each other: the server ends one of them, which is tried again. The
-/// limit of the search is never reached: with one the server expects to need few issues, and reads an index in its
-/// order. The sum keeps it from looking a row up by its status. A statement that has waited does not lock all that
-/// was claimed meanwhile: the first such issue is returned as one that changed, and ends it.
+/// Transactions that edit and claim may wait for each other: the server ends one of them, which is tried again.
+///
+/// The limit of the search is too high to matter. It is there for the planner, which then expects to need few rows and
+/// reads an index in its order. `status + 0` keeps the planner from an index on the status. A statement that had to wait
+/// does not lock all issues that were claimed meanwhile: it returns the first of them as changed, and ends.
 macro_rules! take {
     ($condition:expr, $order:literal, $limit:literal, $status:literal) => {
         concat!(
@@ -129,14 +133,17 @@ macro_rules! taken {
 /// The condition for an issue that was parked until a time or an earlier one.
 macro_rules! due {
     ($now:literal) => {
-        concat!("parked_until IS NOT NULL AND status < 4 AND parked AND parked_until <= ", $now)
+        concat!(
+            "parked_until IS NOT NULL AND status < {ended} AND parked AND parked_until <= ",
+            $now
+        )
     };
 }
 
 /// The condition for ready issues without an assignee.
 macro_rules! ready {
     () => {
-        "i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NULL"
+        "i.status = {created} AND NOT i.waits AND NOT i.parked AND i.assignee IS NULL"
     };
     // Those that were not ready before a moment but come before the first one of that moment ($1, $2). The sums keep
     // the server from reading the index of the order, which has the old entries. That `written_in` is above 0, which it
@@ -171,28 +178,28 @@ macro_rules! claim_work {
             "SELECT m.* FROM unnest($4::text[], $5::bigint[]) AS a(agent, n) CROSS JOIN LATERAL (",
             take!(
                 concat!(
-                    "i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NOT NULL \
+                    "i.status = {created} AND NOT i.waits AND NOT i.parked AND i.assignee IS NOT NULL \
                      AND i.assignee = a.agent",
                     unparked!("$8"),
                     $condition
                 ),
                 "i.priority, i.position",
                 "a.n",
-                "0"
+                "{created}"
             ),
             ") m UNION ALL SELECT * FROM (SELECT * FROM (",
             take!(
                 concat!(ready!(again), unparked!("$8"), $condition),
                 "i.priority + 0, i.position",
                 "$6",
-                "0"
+                "{created}"
             ),
             ") again UNION ALL SELECT * FROM (",
             take!(
                 concat!(ready!(first), unparked!("$8"), $condition),
                 "i.priority, i.position",
                 "$6",
-                "0"
+                "{created}"
             ),
             ") first LIMIT $6) shared"
         )
@@ -203,8 +210,8 @@ macro_rules! claim_work {
 macro_rules! waiting {
     () => {
         "WITH RECURSIVE down(id) AS ((SELECT unnest($1::uuid[]) UNION SELECT source FROM {s}.links \
-         WHERE target = ANY($2) AND kind = 1) UNION SELECT l.source FROM down JOIN {s}.links l \
-         ON l.target = down.id AND l.kind = 0) "
+         WHERE target = ANY($2) AND kind = {blocked_by}) UNION SELECT l.source FROM down JOIN {s}.links l \
+         ON l.target = down.id AND l.kind = {parent}) "
     };
 }
 
@@ -218,9 +225,9 @@ statements! {
     /// these, and the wholes of the blockers. Also reads the issues whose first digits are those of one of these.
     around = concat!(
         "WITH RECURSIVE named AS MATERIALIZED ", named!(), ", up(id) AS (SELECT id FROM named UNION \
-         SELECT l.target FROM up JOIN {s}.links l ON l.source = up.id AND l.kind = 0), near(id) AS ( \
-         SELECT l.target FROM {s}.links l JOIN up ON l.source = up.id WHERE l.kind IN (1, 3) UNION \
-         SELECT l.target FROM near JOIN {s}.links l ON l.source = near.id AND l.kind = 0) \
+         SELECT l.target FROM up JOIN {s}.links l ON l.source = up.id AND l.kind = {parent}), near(id) AS ( \
+         SELECT l.target FROM {s}.links l JOIN up ON l.source = up.id WHERE l.kind IN ({blocked_by}, {duplicate_of}) UNION \
+         SELECT l.target FROM near JOIN {s}.links l ON l.source = near.id AND l.kind = {parent}) \
          SELECT ", columns!(), " ", from_issues!(), " \
          WHERE i.id IN (", alike!("SELECT id FROM up UNION SELECT id FROM near UNION \
          SELECT l.target FROM {s}.links l JOIN named ON l.source = named.id UNION \
@@ -231,10 +238,10 @@ statements! {
     closure = concat!(
         "WITH RECURSIVE seeds AS MATERIALIZED (SELECT unnest($3::uuid[]) AS id UNION SELECT id FROM ", named!(), " s), \
          walk(id) AS (SELECT id FROM seeds UNION SELECT n.id FROM walk w CROSS JOIN LATERAL ( \
-         SELECT l.target FROM {s}.links l WHERE l.source = w.id AND l.kind IN (0, 1) UNION ALL \
-         SELECT l.source FROM {s}.links l WHERE l.target = w.id AND l.kind = 0) AS n(id)) \
+         SELECT l.target FROM {s}.links l WHERE l.source = w.id AND l.kind IN ({parent}, {blocked_by}) UNION ALL \
+         SELECT l.source FROM {s}.links l WHERE l.target = w.id AND l.kind = {parent}) AS n(id)) \
          SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN (", alike!("SELECT id FROM walk UNION \
-         SELECT l.source FROM {s}.links l JOIN seeds ON l.target = seeds.id WHERE l.kind = 1"), ")"
+         SELECT l.source FROM {s}.links l JOIN seeds ON l.target = seeds.id WHERE l.kind = {blocked_by}"), ")"
     );
     /// Reads what the agents `$1` hold.
     held = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.holder IS NOT NULL AND i.holder = ANY($1)");
@@ -249,9 +256,9 @@ statements! {
         "SELECT r.* FROM unnest($1::text[], $2::text[]) AS a(agent, filer) CROSS JOIN LATERAL (",
         take!(
             concat!(
-                "i.status = 2 AND NOT i.parked AND NOT i.authors && ARRAY[a.agent, a.filer]", unparked!("$4")
+                "i.status = {completed} AND NOT i.parked AND NOT i.authors && ARRAY[a.agent, a.filer]", unparked!("$4")
             ),
-            "i.priority, i.position", "$3", "2"
+            "i.priority, i.position", "$3", "{completed}"
         ),
         ") r"
     );
@@ -351,7 +358,7 @@ statements! {
         sums AS (SELECT array_agg((coalesce((SELECT totals[slot + 1] FROM newest), 0) \
         + (SELECT count(*) FROM next WHERE slot_after = slot) \
         - (SELECT count(*) FROM next WHERE slot_before = slot))::integer ORDER BY slot) AS totals \
-        FROM generate_series(0, 17) AS slot), \
+        FROM generate_series(0, {last_slot}) AS slot), \
         late AS (SELECT n.issue, f.seq, n.number - f.number AS place FROM next n CROSS JOIN LATERAL (SELECT seq, number \
         FROM {s}.events f WHERE f.seq > n.seq AND f.number IS NOT NULL AND f.filed ORDER BY f.number DESC LIMIT 1) f \
         WHERE n.filed), \
@@ -397,7 +404,7 @@ statements! {
         ORDER BY number DESC LIMIT 1) newest), 0)::bigint \
         + (SELECT count(*) FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 AND slot_after = slot) \
         - (SELECT count(*) FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 AND slot_before = slot) \
-        FROM generate_series(0, 17) AS slot ORDER BY slot";
+        FROM generate_series(0, {last_slot}) AS slot ORDER BY slot";
 
     /// Returns true if there is an event or an issue.
     has_content = "SELECT EXISTS (SELECT FROM {s}.events WHERE number IS NOT NULL OR body IS NOT NULL) \
@@ -405,8 +412,9 @@ statements! {
     /// Adds events that have their numbers already.
     add_numbered = "INSERT INTO {s}.events (seq, number, nonce, issue, body) \
         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::uuid[], $5::text[])";
-    /// Sets how many issues there are in each slot after the event `$1`.
+    /// Says to which store the queue was moved.
     say_moved = "UPDATE {s}.meta SET moved_to = $1";
+    /// Sets how many issues there are in each slot after the event `$1`.
     set_totals = "UPDATE {s}.events SET totals = $2 WHERE number = $1";
 
     /// Reads the issues in ranges.
@@ -416,17 +424,17 @@ statements! {
     /// Reads what the agents `$4` could claim, and what was parked until a time: its parts may be ready.
     claimable = concat!(
         "WITH agents AS MATERIALIZED (SELECT unnest($4::text[]) AS agent), \
-         first AS (SELECT c.id FROM agents CROSS JOIN generate_series(0, 2) AS k CROSS JOIN LATERAL ( \
-         SELECT i.id FROM {s}.issues i WHERE i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NOT NULL \
+         first AS (SELECT c.id FROM agents CROSS JOIN generate_series(0, {last_kind}) AS k CROSS JOIN LATERAL ( \
+         SELECT i.id FROM {s}.issues i WHERE i.status = {created} AND NOT i.waits AND NOT i.parked AND i.assignee IS NOT NULL \
          AND i.assignee = agent AND i.kind = k ORDER BY i.priority, i.position LIMIT 1) c \
-         UNION SELECT c.id FROM generate_series(0, 2) AS k CROSS JOIN LATERAL ((SELECT i.id FROM {s}.issues i WHERE ",
+         UNION SELECT c.id FROM generate_series(0, {last_kind}) AS k CROSS JOIN LATERAL ((SELECT i.id FROM {s}.issues i WHERE ",
         ready!(again), " AND i.kind = k ORDER BY i.priority + 0, i.position LIMIT 1) UNION ALL ( \
          SELECT i.id FROM {s}.issues i WHERE ", ready!(first), " AND i.kind = k ORDER BY i.priority, i.position LIMIT 1)) c \
-         UNION (SELECT i.id FROM {s}.issues i WHERE i.status = 2 AND NOT i.parked ORDER BY i.priority, i.position LIMIT 1) \
+         UNION (SELECT i.id FROM {s}.issues i WHERE i.status = {completed} AND NOT i.parked ORDER BY i.priority, i.position LIMIT 1) \
          UNION SELECT c.id FROM agents CROSS JOIN (VALUES (''), (E'\\x02')) AS m(mark) CROSS JOIN LATERAL ( \
-         SELECT i.id FROM {s}.issues i WHERE i.status = 2 AND NOT i.parked \
+         SELECT i.id FROM {s}.issues i WHERE i.status = {completed} AND NOT i.parked \
          AND NOT i.authors && ARRAY[agent, mark || agent] ORDER BY i.priority, i.position LIMIT 1) c \
-         UNION (SELECT i.id FROM {s}.issues i WHERE i.parked_until IS NOT NULL AND i.status < 4 \
+         UNION (SELECT i.id FROM {s}.issues i WHERE i.parked_until IS NOT NULL AND i.status < {ended} \
          ORDER BY i.parked_until LIMIT 1000)) \
          SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN (SELECT id FROM first)"
     );
@@ -442,7 +450,7 @@ statements! {
     /// Records that the client `$1` has ended.
     end = "INSERT INTO {s}.clients (client, ttl_ms, gone_since, ended) VALUES ($1, 0, clock_timestamp(), true) \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp(), ended = true WHERE NOT clients.ended";
-    /// Records that the clients `$1` are gone, those that are and of which that is not recorded yet.
+    /// Records which of the clients `$1` are gone, if that is not recorded yet.
     notice_gone = "INSERT INTO {s}.clients (client, ttl_ms, gone_since) \
         SELECT name, 0, clock_timestamp() FROM unnest($1::text[]) AS name ORDER BY name \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp() WHERE clients.gone_since IS NULL \

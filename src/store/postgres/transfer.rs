@@ -58,7 +58,8 @@ pub(super) async fn say_moved(database: &Database, to: &str) -> Result<(), Failu
 
 /// Begins the transaction on an empty schema.
 async fn begin(database: &Database) -> Result<PooledConnection, Failure> {
-    let (session, sql) = (database.session().await?, &database.sql);
+    let session = database.session().await?;
+    let sql = &database.sql;
     session.batch_execute(&BEGIN.replace("{s}", &database.quoted_schema())).await?;
     let found = session.query_typed_one(&sql.has_content, &[]).await?;
     if found.try_get(0)? {
@@ -90,7 +91,10 @@ async fn add_rows(
     rows: Vec<(EventPosition, Option<Uuid>, Option<String>)>,
 ) -> Result<(), Failure> {
     let seq = reserve(session, &database.sql, rows.len()).await?;
-    let (mut number, mut nonce, mut issue, mut body) = (vec![], vec![], vec![], vec![]);
+    let mut number = vec![];
+    let mut nonce = vec![];
+    let mut issue = vec![];
+    let mut body = vec![];
     for (position, id, text) in rows {
         number.push(position.number.cast_signed());
         nonce.push(position.hash.cast_signed());
@@ -114,9 +118,11 @@ async fn finish(
     database: &Database,
     transfer: &Transfer<'_>,
 ) -> Result<(), Failure> {
-    let (state, sql) = (transfer.state(), &database.sql);
+    let state = transfer.state();
+    let sql = &database.sql;
     let mut issues = state.issues.issues();
-    let (mut totals, mut waiting) = (vec![0_i32; SLOTS], Changes::default());
+    let mut totals = vec![0_i32; SLOTS];
+    let mut waiting = Changes::default();
     loop {
         let chunk: Vec<_> = issues.by_ref().take(ISSUES_AT_ONCE).collect();
         if chunk.is_empty() {

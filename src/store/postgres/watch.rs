@@ -84,7 +84,8 @@ async fn listen(
     is_listening: Arc<AtomicBool>,
 ) {
     while let Some(found) = database.upgrade() {
-        let (options, channel) = (Arc::clone(&found.options), sql::channel(found.schema()));
+        let options = Arc::clone(&found.options);
+        let channel = sql::channel(found.schema());
         // The connection does not keep the store alive.
         drop(found);
         let listened = listen_once(&options, &channel, &tell, &is_listening).await;
@@ -141,6 +142,7 @@ async fn listen_once(
 /// Reads the number and the nonce of the newest event, as the statement that numbers events tells them.
 fn told_position(payload: &str) -> Option<EventPosition> {
     let (number, nonce) = payload.split_once(' ')?;
-    let (number, nonce): (u64, i64) = (number.parse().ok()?, nonce.parse().ok()?);
+    let number: u64 = number.parse().ok()?;
+    let nonce: i64 = nonce.parse().ok()?;
     Some(EventPosition { number, hash: nonce.cast_unsigned() })
 }

@@ -253,8 +253,7 @@ impl Changes {
 
     /// Returns the first sequence number and its nonce, by which the transaction can be found later.
     pub fn mark(&self) -> Option<(i64, i64)> {
-        let first = || Some((*self.events.seq.first()?, *self.events.nonce.first()?));
-        self.written.or_else(first)
+        self.written.or_else(|| Some((*self.events.seq.first()?, *self.events.nonce.first()?)))
     }
 
     /// Returns a change set whose rows are written already, so that only the COMMIT is left.
@@ -269,11 +268,13 @@ impl Changes {
         sql: &Statements,
         ends: bool,
     ) -> Result<(), Failure> {
-        let (direct, blockers): (Vec<Uuid>, Vec<Uuid>) =
-            (self.waiting.0.iter().copied().collect(), self.waiting.1.iter().copied().collect());
+        let direct: Vec<Uuid> = self.waiting.0.iter().copied().collect();
+        let blockers: Vec<Uuid> = self.waiting.1.iter().copied().collect();
         let waiting = [(&direct as _, Type::UUID_ARRAY), (&blockers as _, Type::UUID_ARRAY)];
-        let (added, search) = (self.added.params(), self.search.params());
-        let (events, changed) = (self.events.params(), self.changed.params());
+        let added = self.added.params();
+        let search = self.search.params();
+        let events = self.events.params();
+        let changed = self.changed.params();
         let change = [&events[..], &changed, &self.texts.params()].concat();
         let removed = [(&self.removed as _, Type::UUID_ARRAY)];
         let unlinked = [(&self.unlinked as _, Type::UUID_ARRAY)];

@@ -81,7 +81,8 @@ impl LapseQueue for LapsesOfRequest {
         for command in commands {
             let (reply, _) = oneshot::channel();
             // If the issue has changed since, the claim stays as that change left it.
-            let (commands, now) = (vec![command], self.now);
+            let commands = vec![command];
+            let now = self.now;
             let request = Request { commands, now, since: Instant::now(), reply };
             if writer.try_send(request).is_err() {
                 tracing::warn!("failed to return a claim whose caller is gone");
@@ -133,7 +134,8 @@ impl WriterHandle {
             Queue::Closed => Err(StoreError::Closed),
             Queue::Idle => {
                 let (sender, requests) = mpsc::channel(MAX_QUEUED);
-                let (database, ended) = (Arc::clone(&self.database), self.ended.clone());
+                let database = Arc::clone(&self.database);
+                let ended = self.ended.clone();
                 ended.send_replace(false);
                 numbering::spawn(&database);
                 let answers = sender.downgrade();
@@ -343,11 +345,13 @@ async fn decide_in_steps(
     client: &ClientWrapper,
     request: &Request,
 ) -> Result<Decided, Failure> {
-    let (sql, schema) = (&database.sql, database.schema());
+    let sql = &database.sql;
+    let schema = database.schema();
     let mut all = Needs::default();
     request.commands.iter().for_each(|command| all.add(command, request.now));
     load::begin_alone(client, sql, &all.advisory_keys(schema)).await?;
-    let (mut committed, mut unwritten) = (Committed::default(), None::<Changes>);
+    let mut committed = Committed::default();
+    let mut unwritten = None::<Changes>;
     let mut written = Changes::default();
     for command in &request.commands {
         if let Some(changes) = unwritten.take() {
@@ -418,7 +422,9 @@ async fn resolve(database: &Database, seq: i64, nonce: i64, why: &str) -> Result
 }
 
 async fn try_resolve(database: &Database, seq: i64, nonce: i64) -> Result<bool, Failure> {
-    let (session, sql, key) = (database.session().await?, &database.sql, [(&seq as _, Type::INT8)]);
+    let session = database.session().await?;
+    let sql = &database.sql;
+    let key = [(&seq as _, Type::INT8)];
     // Its time limits end a wait for the other transaction also on the server.
     session.batch_execute(BEGIN).await?;
     session.execute_typed(&sql.burn, &key).await?;

@@ -19,10 +19,6 @@ pub(in crate::store) trait MergeTarget {
     fn issue(&self, id: IssueId) -> Option<Arc<Issue>>;
 
     /// Decides a command and applies its event.
-    ///
-    /// # Errors
-    ///
-    /// The refusal.
     fn decide(&mut self, command: &Command, now: Timestamp) -> Result<(), DomainError>;
 }
 

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
+use super::numbers::with_numbers;
 use super::rows::{storable, value_mark};
 use crate::domain::condition::IdName;
 use crate::domain::{Condition, IssueId, LinkKind, Timestamp, ValueField};
@@ -16,13 +17,13 @@ macro_rules! held_back {
         concat!(
             "EXISTS (WITH RECURSIVE up(id) AS (SELECT l.target FROM {s}.links l WHERE l.source = ",
             $issue,
-            " AND l.kind = 0 UNION SELECT l.target FROM up JOIN {s}.links l ON l.source = up.id AND l.kind = 0) \
-             SELECT 1 FROM up JOIN {s}.issues a ON a.id = up.id WHERE a.status < 4 AND (",
+            " AND l.kind = {parent} UNION SELECT l.target FROM up JOIN {s}.links l ON l.source = up.id AND l.kind = {parent}) \
+             SELECT 1 FROM up JOIN {s}.issues a ON a.id = up.id WHERE a.status < {ended} AND (",
             $parked,
             " OR EXISTS (SELECT 1 FROM {s}.links b JOIN {s}.issues o ON o.id = b.target \
-             WHERE b.source = a.id AND b.kind = 1 AND o.status < 4 AND NOT EXISTS ( \
-             WITH RECURSIVE above(id) AS (SELECT l.target FROM {s}.links l WHERE l.source = o.id AND l.kind = 0 \
-             UNION SELECT l.target FROM above JOIN {s}.links l ON l.source = above.id AND l.kind = 0) \
+             WHERE b.source = a.id AND b.kind = {blocked_by} AND o.status < {ended} AND NOT EXISTS ( \
+             WITH RECURSIVE above(id) AS (SELECT l.target FROM {s}.links l WHERE l.source = o.id AND l.kind = {parent} \
+             UNION SELECT l.target FROM above JOIN {s}.links l ON l.source = above.id AND l.kind = {parent}) \
              SELECT 1 FROM above WHERE above.id = a.id))))"
         )
     };
@@ -38,10 +39,10 @@ macro_rules! waits_itself {
         concat!(
             "EXISTS (SELECT 1 FROM {s}.links l JOIN {s}.issues o ON o.id = l.target WHERE l.source = ",
             $issue,
-            " AND l.kind = 1 AND o.status < 4) OR EXISTS (SELECT 1 FROM {s}.links l JOIN {s}.issues o ON o.id = l.source \
+            " AND l.kind = {blocked_by} AND o.status < {ended}) OR EXISTS (SELECT 1 FROM {s}.links l JOIN {s}.issues o ON o.id = l.source \
              WHERE l.target = ",
             $issue,
-            " AND l.kind = 0 AND o.status < 4)"
+            " AND l.kind = {parent} AND o.status < {ended})"
         )
     };
 }
@@ -50,7 +51,8 @@ macro_rules! waits_itself {
 const WAITS_ITSELF: &str = waits_itself!("i.id");
 
 /// The condition for an issue `i` that has parts.
-const HAS_PART: &str = "EXISTS (SELECT 1 FROM {s}.links l WHERE l.target = i.id AND l.kind = 0)";
+const HAS_PART: &str =
+    "EXISTS (SELECT 1 FROM {s}.links l WHERE l.target = i.id AND l.kind = {parent})";
 
 #[cfg(feature = "postgres")]
 pub(in crate::store) use {held_back, waits_itself};
@@ -137,7 +139,8 @@ impl Selection {
             }
             Condition::Classification(kind) => format!("(i.kind = {})", *kind as i16),
             Condition::Priority(range) => {
-                let (first, last) = (range.start().get().into(), range.end().get().into());
+                let first = range.start().get().into();
+                let last = range.end().get().into();
                 self.between("i.priority", first, last)
             }
             Condition::Label(Some(label)) => self.has_label(label.as_str()),
@@ -176,20 +179,23 @@ impl Selection {
                 // A claim unparks what was parked until a time, and only then its parts are shown as ready.
                 let whole_is_parked = self.parked(*now).replace("i.", "a.");
                 let held_back = HELD_BACK.replace("{parked}", &whole_is_parked);
-                format!(
-                    "(i.status = 0 AND NOT {} AND (NOT i.waits OR NOT ({WAITS_ITSELF} OR {held_back})))",
+                with_numbers(&format!(
+                    "(i.status = {{created}} AND NOT {} AND (NOT i.waits OR NOT ({WAITS_ITSELF} OR {held_back})))",
                     self.parked(*now)
-                )
+                ))
             }
-            Condition::Blocked => format!(
-                "(i.status < 4 AND EXISTS (SELECT 1 FROM {{s}}.links l JOIN {{s}}.issues o ON o.id = l.target \
-                 WHERE l.source = i.id AND l.kind = {} AND o.status < 4))",
-                LinkKind::BlockedBy as i16
+            Condition::Blocked => with_numbers(
+                "(i.status < {ended} AND EXISTS (SELECT 1 FROM {s}.links l JOIN {s}.issues o ON o.id = l.target \
+                 WHERE l.source = i.id AND l.kind = {blocked_by} AND o.status < {ended}))",
             ),
-            Condition::Waits => format!("(i.status < 4 AND ({WAITS_ITSELF}))"),
-            Condition::Whole => HAS_PART.to_owned(),
+            Condition::Waits => {
+                with_numbers(&format!("(i.status < {{ended}} AND ({WAITS_ITSELF}))"))
+            }
+            Condition::Whole => with_numbers(HAS_PART),
             Condition::External(id) => self.has_external_id(id),
-            Condition::Parked(now) => format!("(i.status < 4 AND {})", self.parked(*now)),
+            Condition::Parked(now) => {
+                with_numbers(&format!("(i.status < {{ended}} AND {})", self.parked(*now)))
+            }
             Condition::Text(text) => self.contains(text),
             Condition::SomeTexts { texts, at_least } => {
                 let at_least = i64::try_from(*at_least).unwrap_or(i64::MAX);
@@ -269,7 +275,8 @@ impl Selection {
 
     /// Returns true for issues with a name, in SQLite.
     fn has_name(&mut self, kind: NameKind, name: &str) -> String {
-        let (kind, name) = (kind as i16, self.text(name));
+        let kind = kind as i16;
+        let name = self.text(name);
         format!(
             "(i.key IN (SELECT n.issue FROM names n WHERE n.kind = {kind} AND n.name = {name}))"
         )
@@ -387,7 +394,8 @@ impl Selection {
     }
 
     fn between(&mut self, column: &str, first: i64, last: i64) -> String {
-        let (first, last) = (self.param(Value::Int(first)), self.param(Value::Int(last)));
+        let first = self.param(Value::Int(first));
+        let last = self.param(Value::Int(last));
         format!("({column} BETWEEN {first} AND {last})")
     }
 
@@ -402,14 +410,16 @@ impl Selection {
 
     fn ids(&mut self, column: &str, ids: &RangeInclusive<IssueId>) -> String {
         let (low, high) = bounds(ids);
-        let (low, high) = (self.param(Value::Id(low)), self.param(Value::Id(high)));
+        let low = self.param(Value::Id(low));
+        let high = self.param(Value::Id(high));
         format!("({column} BETWEEN {low} AND {high})")
     }
 
     /// Returns true for issues that are the `end` of a link whose other end has an id in a range.
     fn linked(&mut self, end: &str, kind: LinkKind, ids: &RangeInclusive<IssueId>) -> String {
         let other = if end == "source" { "l.target" } else { "l.source" };
-        let (kind, within) = (kind as i16, self.ids(other, ids));
+        let kind = kind as i16;
+        let within = self.ids(other, ids);
         let linked =
             format!("SELECT l.{end} FROM {{s}}.links l WHERE l.kind = {kind} AND {within}");
         match self.dialect {
@@ -464,7 +474,8 @@ pub(in crate::store) fn seams(text: &str) -> Vec<String> {
     });
     meeting
         .map(|(_, pair)| {
-            let (before, after) = (&pair[0], &pair[1]);
+            let before = &pair[0];
+            let after = &pair[1];
             let end = before[before.len().saturating_sub(2)..].iter();
             end.chain([&' ']).chain(after.iter().take(2)).collect()
         })

@@ -442,10 +442,6 @@ impl Database {
     }
 
     /// Checks the whole database. Returns what is damaged in it, or in the file without which there is none yet.
-    ///
-    /// # Errors
-    ///
-    /// The store cannot be examined.
     pub fn examine(&self) -> Result<Option<StoreError>, StoreError> {
         match self.read(check) {
             Ok(_) => Ok(self.damage()),

@@ -212,7 +212,8 @@ fn compare(
     let issues = &theirs.issues;
     let mut comparison = Comparison::default();
     // The added issues before the next known one, and how many issues are known.
-    let (mut waiting, mut shared): (Vec<Arc<Issue>>, usize) = (Vec::new(), 0);
+    let mut waiting: Vec<Arc<Issue>> = Vec::new();
+    let mut shared: usize = 0;
     for position in 0..issues.len() {
         let Some(id) = issues.id_at(position) else { continue };
         let known: Option<i64> = connection

@@ -166,10 +166,6 @@ pub fn used_bytes(paths: &StorePaths) -> u64 {
 }
 
 /// Examines the store of a file.
-///
-/// # Errors
-///
-/// Those of [`paths_of`].
 pub fn inspect(path: &Path) -> Result<Inspection, OpenError> {
     let begun = Instant::now();
     let fs = &RealFileSystem;

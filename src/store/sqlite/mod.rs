@@ -103,8 +103,9 @@ impl SqliteStore {
         let schedule = Arc::new(Schedule::default());
         let handle = Arc::new(OnceLock::<WeakWriter>::new());
         let writer = {
-            let (database, schedule, handle) =
-                (Arc::clone(&database), Arc::clone(&schedule), Arc::clone(&handle));
+            let database = Arc::clone(&database);
+            let schedule = Arc::clone(&schedule);
+            let handle = Arc::clone(&handle);
             WriterHandle::new(Arc::clone(&database), newest.clone(), move || {
                 database.has_changed.store(true, Ordering::Relaxed);
                 if schedule.changed()

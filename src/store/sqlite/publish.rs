@@ -192,9 +192,8 @@ fn try_publish(
         if is_published(database, &paths, position) && !has_leftovers(fs, &paths) {
             return Ok(Publication::UpToDate);
         }
-        let failed = |source| write_error(&paths.publish_lock(), &source);
-        let publishing =
-            lock_at(fs, &paths.publish_lock(), &paths.issues, false).map_err(failed)?;
+        let publishing = lock_at(fs, &paths.publish_lock(), &paths.issues, false)
+            .map_err(|source| write_error(&paths.publish_lock(), &source))?;
         let Some(_publishing) = publishing else { return Ok(Publication::Busy) };
         writer.run_within(limit, merge_leftovers)?;
         let position = database.read(newest).map_err(Failure::of_read)?.unwrap_or_default();

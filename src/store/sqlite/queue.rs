@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
@@ -15,6 +15,7 @@ use crate::domain::{
     IssueRef, Lease, LinkKind, ReviewPolicy, Timestamp,
 };
 use crate::store::sql::condition::{NameKind, bounds};
+use crate::store::sql::numbers::with_numbers;
 use crate::store::sql::rows::{filer_mark, storable};
 
 /// The columns of [`StoredRow::read`].
@@ -71,10 +72,6 @@ impl<'a> Queue<'a> {
     }
 
     /// Returns the first failure of a read.
-    ///
-    /// # Errors
-    ///
-    /// That failure.
     pub fn check(&self) -> Result<(), Failure> {
         self.failure.borrow_mut().take().map_or(Ok(()), Err)
     }
@@ -112,28 +109,29 @@ impl<'a> Queue<'a> {
 
     /// Returns the issues that some agents could claim next, of each kind and under each policy for reviews, and those
     /// that are parked until a time.
-    ///
-    /// # Errors
-    ///
-    /// The failure of a read.
     pub fn claimable(&self, agents: &[AgentName]) -> Result<Vec<IssueId>, Failure> {
-        const DUE: &str = "SELECT id FROM issues INDEXED BY issues_due WHERE parked = 1 \
-            AND parked_until IS NOT NULL AND status < 4 ORDER BY parked_until LIMIT 1000";
+        static DUE: LazyLock<String> = LazyLock::new(|| {
+            with_numbers(
+                "SELECT id FROM issues INDEXED BY issues_due WHERE parked = 1 \
+            AND parked_until IS NOT NULL AND status < {ended} ORDER BY parked_until LIMIT 1000",
+            )
+        });
         /// Nothing is parked for longer.
         const EVER: i64 = i64::MAX;
         let author = NameKind::Author as i16;
         let kinds = || Classification::ALL.iter().map(|kind| *kind as i16);
-        let mut found = ids(self.connection, DUE, [])?;
-        found
-            .extend(kinds().filter_map(|kind| self.first(NEXT_READY_OF_KIND, [EVER, kind.into()])));
-        found.extend(self.first(NEXT_REVIEW, [EVER]));
+        let mut found = ids(self.connection, &DUE, [])?;
+        found.extend(
+            kinds().filter_map(|kind| self.first(&NEXT_READY_OF_KIND, [EVER, kind.into()])),
+        );
+        found.extend(self.first(&NEXT_REVIEW, [EVER]));
         for agent in agents {
             let agent = storable(agent.as_str());
-            let assigned = |kind| self.first(NEXT_ASSIGNED_OF_KIND, params![EVER, agent, kind]);
+            let assigned = |kind| self.first(&NEXT_ASSIGNED_OF_KIND, params![EVER, agent, kind]);
             found.extend(kinds().filter_map(assigned));
             for other in [agent.clone(), filer_mark(&agent)] {
                 let others = params![EVER, author, agent, other];
-                found.extend(self.first(NEXT_REVIEW_OF_OTHERS, others));
+                found.extend(self.first(&NEXT_REVIEW_OF_OTHERS, others));
             }
         }
         self.check()?;
@@ -143,9 +141,13 @@ impl<'a> Queue<'a> {
     /// Shows the issues whose parking has ended as not parked, so that claims find them with all others, and decides
     /// again whether their parts wait. Their texts stay.
     fn unpark(&self, now: Timestamp) -> Result<(), Failure> {
-        const DUE: &str = "SELECT id FROM issues INDEXED BY issues_due WHERE parked = 1 \
-            AND parked_until IS NOT NULL AND parked_until <= ?1 AND status < 4";
-        let due = ids(self.connection, DUE, [now.unix_millis()])?;
+        static DUE: LazyLock<String> = LazyLock::new(|| {
+            with_numbers(
+                "SELECT id FROM issues INDEXED BY issues_due WHERE parked = 1 \
+            AND parked_until IS NOT NULL AND parked_until <= ?1 AND status < {ended}",
+            )
+        });
+        let due = ids(self.connection, &DUE, [now.unix_millis()])?;
         for id in due {
             let mut update =
                 self.connection.prepare_cached("UPDATE issues SET parked = 0 WHERE id = ?1")?;
@@ -230,40 +232,46 @@ impl IssueGraph for Queue<'_> {
     }
 
     fn is_open(&self, id: IssueId) -> bool {
-        self.first("SELECT id FROM issues WHERE id = ?1 AND status < 4", [Uuid::from(id)]).is_some()
+        static OPEN: LazyLock<String> = LazyLock::new(|| {
+            with_numbers("SELECT id FROM issues WHERE id = ?1 AND status < {ended}")
+        });
+        self.first(&OPEN, [Uuid::from(id)]).is_some()
     }
 }
 
 /// A search in the order of claims. `$condition` names one index, so that statistics cannot lead to another one.
 macro_rules! next {
     ($condition:literal) => {
-        concat!(
-            "SELECT i.id FROM issues i INDEXED BY ",
-            $condition,
-            " AND (i.parked_until IS NULL OR i.parked_until <= ?1) ORDER BY i.priority, i.position LIMIT 1"
-        )
+        LazyLock::new(|| {
+            with_numbers(concat!(
+                "SELECT i.id FROM issues i INDEXED BY ",
+                $condition,
+                " AND (i.parked_until IS NULL OR i.parked_until <= ?1) ORDER BY i.priority, i.position LIMIT 1"
+            ))
+        })
     };
 }
 
-const NEXT_ASSIGNED: &str = next!(
-    "issues_assigned WHERE i.status = 0 AND i.waits = 0 AND i.parked = 0 AND i.assignee IS NOT NULL \
+static NEXT_ASSIGNED: LazyLock<String> = next!(
+    "issues_assigned WHERE i.status = {created} AND i.waits = 0 AND i.parked = 0 AND i.assignee IS NOT NULL \
      AND i.assignee = ?2"
 );
-const NEXT_ASSIGNED_OF_KIND: &str = next!(
-    "issues_assigned WHERE i.status = 0 AND i.waits = 0 AND i.parked = 0 AND i.assignee IS NOT NULL \
+static NEXT_ASSIGNED_OF_KIND: LazyLock<String> = next!(
+    "issues_assigned WHERE i.status = {created} AND i.waits = 0 AND i.parked = 0 AND i.assignee IS NOT NULL \
      AND i.assignee = ?2 AND i.kind = ?3"
 );
-const NEXT_READY: &str = next!(
-    "issues_ready WHERE i.status = 0 AND i.waits = 0 AND i.parked = 0 AND i.assignee IS NULL"
+static NEXT_READY: LazyLock<String> = next!(
+    "issues_ready WHERE i.status = {created} AND i.waits = 0 AND i.parked = 0 AND i.assignee IS NULL"
 );
-const NEXT_READY_OF_KIND: &str = next!(
-    "issues_ready_of_kind WHERE i.status = 0 AND i.waits = 0 AND i.parked = 0 AND i.assignee IS NULL \
+static NEXT_READY_OF_KIND: LazyLock<String> = next!(
+    "issues_ready_of_kind WHERE i.status = {created} AND i.waits = 0 AND i.parked = 0 AND i.assignee IS NULL \
      AND i.kind = ?2"
 );
-const NEXT_REVIEW: &str = next!("issues_reviews WHERE i.status = 2 AND i.parked = 0");
+static NEXT_REVIEW: LazyLock<String> =
+    next!("issues_reviews WHERE i.status = {completed} AND i.parked = 0");
 /// The names are those that no author may have.
-const NEXT_REVIEW_OF_OTHERS: &str = next!(
-    "issues_reviews WHERE i.status = 2 AND i.parked = 0 AND NOT EXISTS (SELECT 1 FROM names n \
+static NEXT_REVIEW_OF_OTHERS: LazyLock<String> = next!(
+    "issues_reviews WHERE i.status = {completed} AND i.parked = 0 AND NOT EXISTS (SELECT 1 FROM names n \
      WHERE n.issue = i.key AND n.kind = ?2 AND n.name IN (?3, ?4))"
 );
 
@@ -279,11 +287,11 @@ impl IssueQueue for Queue<'_> {
         let now = now.unix_millis();
         let found = match classification.map(|kind| kind as i16) {
             None => self
-                .first(NEXT_ASSIGNED, params![now, agent])
-                .or_else(|| self.first(NEXT_READY, [now])),
+                .first(&NEXT_ASSIGNED, params![now, agent])
+                .or_else(|| self.first(&NEXT_READY, [now])),
             Some(kind) => self
-                .first(NEXT_ASSIGNED_OF_KIND, params![now, agent, kind])
-                .or_else(|| self.first(NEXT_READY_OF_KIND, params![now, kind])),
+                .first(&NEXT_ASSIGNED_OF_KIND, params![now, agent, kind])
+                .or_else(|| self.first(&NEXT_READY_OF_KIND, params![now, kind])),
         };
         self.issue(found?)
     }
@@ -299,10 +307,10 @@ impl IssueQueue for Queue<'_> {
         let now = now.unix_millis();
         let of_others = |filer: &str| {
             let author = NameKind::Author as i16;
-            self.first(NEXT_REVIEW_OF_OTHERS, params![now, author, agent, filer])
+            self.first(&NEXT_REVIEW_OF_OTHERS, params![now, author, agent, filer])
         };
         let found = match policy {
-            ReviewPolicy::Anyone => self.first(NEXT_REVIEW, [now]),
+            ReviewPolicy::Anyone => self.first(&NEXT_REVIEW, [now]),
             ReviewPolicy::NotAuthor => of_others(&agent),
             ReviewPolicy::Uninvolved => of_others(&filer_mark(&agent)),
         };
@@ -334,15 +342,15 @@ mod tests {
         for statistics in ["", "ANALYZE"] {
             connection.execute_batch(statistics).unwrap();
             for statement in [
-                NEXT_ASSIGNED,
-                NEXT_ASSIGNED_OF_KIND,
-                NEXT_READY,
-                NEXT_READY_OF_KIND,
-                NEXT_REVIEW,
-                NEXT_REVIEW_OF_OTHERS,
+                &NEXT_ASSIGNED,
+                &NEXT_ASSIGNED_OF_KIND,
+                &NEXT_READY,
+                &NEXT_READY_OF_KIND,
+                &NEXT_REVIEW,
+                &NEXT_REVIEW_OF_OTHERS,
             ] {
                 let plan = plan(&connection, statement);
-                assert!(!plan.contains("TEMP B-TREE"), "{statement}: {plan}");
+                assert!(!plan.contains("TEMP B-TREE"), "{}: {plan}", **statement);
             }
         }
         // Control: without its index, a claim sorts what is ready.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
@@ -15,24 +15,33 @@ use crate::domain::{ClientId, Counts, Issue, IssueId, IssueRef, Lease};
 use crate::store::memory::IndexedIssuesBuilder;
 use crate::store::sql;
 use crate::store::sql::condition::bounds;
+use crate::store::sql::numbers::with_numbers;
 use crate::store::sql::rows::{SLOTS, storable};
 use crate::store::{EventPosition, Events, NumberedEvent, State, Subset, event_format};
 
 /// The issues `?1`, and those that they are linked with or wait with: their wholes, the blockers of all these, and the
 /// wholes of the blockers.
-const AROUND: &str = "WITH RECURSIVE named(id) AS (SELECT i.id FROM rarray(?1) n JOIN issues i ON i.id = n.value), \
+static AROUND: LazyLock<String> = LazyLock::new(|| {
+    with_numbers(
+        "WITH RECURSIVE named(id) AS (SELECT i.id FROM rarray(?1) n JOIN issues i ON i.id = n.value), \
     up(id) AS (SELECT id FROM named UNION \
-    SELECT l.target FROM up JOIN links l ON l.source = up.id AND l.kind = 0), \
-    near(id) AS (SELECT l.target FROM up JOIN links l ON l.source = up.id AND l.kind IN (1, 3) UNION \
-    SELECT l.target FROM near JOIN links l ON l.source = near.id AND l.kind = 0) \
+    SELECT l.target FROM up JOIN links l ON l.source = up.id AND l.kind = {parent}), \
+    near(id) AS (SELECT l.target FROM up JOIN links l ON l.source = up.id AND l.kind IN ({blocked_by}, {duplicate_of}) UNION \
+    SELECT l.target FROM near JOIN links l ON l.source = near.id AND l.kind = {parent}) \
     SELECT id FROM up UNION SELECT id FROM near UNION \
     SELECT l.target FROM named JOIN links l ON l.source = named.id UNION \
-    SELECT l.source FROM named JOIN links l ON l.target = named.id";
+    SELECT l.source FROM named JOIN links l ON l.target = named.id",
+    )
+});
 /// The issues `?1`, and everything that they wait for or are parts of, directly or not.
-const LINKING: &str = "WITH RECURSIVE seeds(id) AS (SELECT value FROM rarray(?1)), walk(id) AS (SELECT id FROM seeds \
-    UNION SELECT l.target FROM walk w JOIN links l ON l.source = w.id AND l.kind IN (0, 1) \
-    UNION SELECT l.source FROM walk w JOIN links l ON l.target = w.id AND l.kind = 0) \
-    SELECT id FROM walk UNION SELECT l.source FROM seeds JOIN links l ON l.target = seeds.id AND l.kind = 1";
+static LINKING: LazyLock<String> = LazyLock::new(|| {
+    with_numbers(
+        "WITH RECURSIVE seeds(id) AS (SELECT value FROM rarray(?1)), walk(id) AS (SELECT id FROM seeds \
+    UNION SELECT l.target FROM walk w JOIN links l ON l.source = w.id AND l.kind IN ({parent}, {blocked_by}) \
+    UNION SELECT l.source FROM walk w JOIN links l ON l.target = w.id AND l.kind = {parent}) \
+    SELECT id FROM walk UNION SELECT l.source FROM seeds JOIN links l ON l.target = seeds.id AND l.kind = {blocked_by}",
+    )
+});
 
 const THESE: &str = "SELECT value FROM rarray(?1)";
 const QUESTIONS: &str = "SELECT i.id FROM issues i WHERE i.question = 1";
@@ -133,8 +142,8 @@ pub(super) fn text_faults(connection: &Connection) -> Result<Vec<String>, Failur
 /// Returns a subset of the issues.
 pub(super) fn subset(connection: &Connection, subset: &Subset) -> Result<State, Failure> {
     let found = match subset {
-        Subset::Around(ids) => alike(connection, AROUND, &begun(connection, ids)?)?,
-        Subset::Linking(ids) => alike(connection, LINKING, ids)?,
+        Subset::Around(ids) => alike(connection, &AROUND, &begun(connection, ids)?)?,
+        Subset::Linking(ids) => alike(connection, &LINKING, ids)?,
         Subset::Claimable(agents) => {
             let ids = Queue::new(connection).claimable(agents)?;
             rows(connection, THESE, &[&ids_of(&ids)])?
@@ -190,7 +199,8 @@ pub(super) fn slots(connection: &Connection) -> Result<[usize; SLOTS], Failure> 
     let mut statement = connection.prepare_cached("SELECT slot, issues FROM counts")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let (slot, count): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let slot: i64 = row.get(0)?;
+        let count: i64 = row.get(1)?;
         if let Some(slot) = usize::try_from(slot).ok().and_then(|slot| slots.get_mut(slot)) {
             *slot = usize::try_from(count).unwrap_or_default();
         }
@@ -224,7 +234,8 @@ pub(super) fn events(connection: &Connection, after: u64, limit: usize) -> Resul
 }
 
 fn event(row: &Row<'_>) -> Result<NumberedEvent, Failure> {
-    let (number, nonce): (i64, i64) = (row.get(0)?, row.get(1)?);
+    let number: i64 = row.get(0)?;
+    let nonce: i64 = row.get(1)?;
     let position = EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() };
     let body = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
     if checksum(body) != row.get::<_, i64>(3)? {

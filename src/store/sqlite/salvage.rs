@@ -183,7 +183,9 @@ impl Rows {
         let mut places = HashMap::new();
         const PLACES: &str = "SELECT key, id, position FROM issues WHERE key BETWEEN ?1 AND ?2";
         self.is_damaged |= !scan(connection, PLACES, (1, high), &mut |row| {
-            let (key, id, place): (i64, Uuid, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let key: i64 = row.get(0)?;
+            let id: Uuid = row.get(1)?;
+            let place: i64 = row.get(2)?;
             places.insert(key, (IssueId::from(id), place));
             Ok(())
         });

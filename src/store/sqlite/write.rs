@@ -88,7 +88,6 @@ fn after(event: &Event, before: Option<&StoredRow>) -> Option<After> {
     Some(After { lease: event.lease_after(&issue, lease), issue })
 }
 
-/// Adds an event.
 pub(super) fn add_event(
     connection: &Connection,
     position: EventPosition,
@@ -125,7 +124,9 @@ pub(super) fn forget_events(connection: &Connection, keep: KeepEvents) -> Result
     let mut bytes = 0;
     let mut is_more = true;
     while let Some(row) = rows.next()? {
-        let (number, length, at): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let number: i64 = row.get(0)?;
+        let length: i64 = row.get(1)?;
+        let at: i64 = row.get(2)?;
         // The newest event has the number from which the next one goes on.
         if number == newest || !keep.is_exceeded(total, at) {
             is_more = false;
@@ -145,7 +146,8 @@ pub(super) fn forget_events(connection: &Connection, keep: KeepEvents) -> Result
 pub(super) fn newest(connection: &Connection) -> Result<EventPosition, Failure> {
     const NEWEST: &str = "SELECT number, nonce FROM events ORDER BY number DESC LIMIT 1";
     let read = |row: &rusqlite::Row<'_>| {
-        let (number, nonce): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let number: i64 = row.get(0)?;
+        let nonce: i64 = row.get(1)?;
         Ok(EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() })
     };
     let newest = connection.prepare_cached(NEWEST)?.query_row([], read).optional()?;

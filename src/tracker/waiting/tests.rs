@@ -28,7 +28,8 @@ fn name(name: &str) -> AgentName {
 }
 
 async fn file(tracker: &Tracker, kind: Classification, details: IssueChange) -> IssueId {
-    let (title, description) = ("t".try_into().unwrap(), "".try_into().unwrap());
+    let title = "t".try_into().unwrap();
+    let description = "".try_into().unwrap();
     let issue = NewIssue { details, ..NewIssue::new(title, description, kind) };
     let filed = tracker.add_issue(issue, name("filer")).await;
     filed.unwrap().issue.id
@@ -59,7 +60,9 @@ impl Callers {
 
     /// Starts a caller.
     fn start(&self, agent: &str, kind: ClaimKind) -> JoinHandle<()> {
-        let (tracker, got, agent) = (self.tracker.clone(), self.got.0.clone(), agent.to_owned());
+        let tracker = self.tracker.clone();
+        let got = self.got.0.clone();
+        let agent = agent.to_owned();
         tokio::spawn(async move {
             let claimed = tracker.wait_for_next(kind, name(&agent), pending()).await;
             got.send((agent, claimed.unwrap().unwrap().issue.id)).unwrap();

@@ -70,8 +70,8 @@ impl Fields {
         })
     }
 
-    /// Returns these fields of another version of the issue as fields of this one: what the person has left alone is as
-    /// it is now.
+    /// Returns the fields for the current version of the issue: what the person typed, and the current values of the
+    /// fields that the person left alone.
     pub fn rebased(&self, action: Action, issue: &Issue) -> Self {
         match action {
             Action::Attributes => self.rebased_attributes(&Self::of(action, issue)),
@@ -117,10 +117,6 @@ pub(super) enum FormChange {
 
 impl FormChange {
     /// Parses the fields of an action on an issue.
-    ///
-    /// # Errors
-    ///
-    /// What the person should correct.
     pub fn parse(action: Action, fields: &Fields, issue: &Issue) -> Result<Self, String> {
         let other = |change| Self::Other(Box::new(change));
         // The person has confirmed whose claim it is. The comment then names that agent.
@@ -169,10 +165,6 @@ impl FormChange {
 }
 
 /// Parses the name of the person.
-///
-/// # Errors
-///
-/// What the person should correct.
 pub(super) fn agent(fields: &Fields) -> Result<AgentName, String> {
     let name = fields.get(AGENT);
     name.parse().map_err(|error| format!("{}: {error}", text::YOUR_NAME))
@@ -218,10 +210,6 @@ fn attributes(fields: &Fields, issue: &Issue) -> Result<IssueChange, String> {
 }
 
 /// Parses the fields of an issue that is to be filed.
-///
-/// # Errors
-///
-/// What the person should correct.
 pub(super) fn new_issue(id: IssueId, fields: &Fields) -> Result<NewIssue, String> {
     let classification = Classification::from_word(fields.get(KIND));
     let details = IssueChange {

@@ -23,11 +23,9 @@ pub(in crate::web) struct FormTokens {
 /// What a form may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::web) struct Purpose<'a> {
-    /// The action.
     pub action: Action,
     /// Whether the person has confirmed it.
     pub is_confirmed: bool,
-    /// The issue.
     pub issue: IssueId,
     /// The version of the issue that the form shows.
     pub version: &'a str,
@@ -70,7 +68,8 @@ mod tests {
 
     #[test]
     fn a_token_is_valid_for_its_purpose_alone() {
-        let (tokens, others) = (FormTokens::new(), FormTokens::new());
+        let tokens = FormTokens::new();
+        let others = FormTokens::new();
         let purpose = Purpose {
             action: Action::Return,
             is_confirmed: false,

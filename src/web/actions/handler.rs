@@ -84,8 +84,8 @@ pub(super) async fn receive(
     Ok(read_body(body, BODY_TIMEOUT).await.map(|body| (person, Fields::parse(&body))))
 }
 
-/// Returns true if a browser sent a form from a page of this server. Forms of a page of any other origin, also of
-/// another port of this machine, carry that origin.
+/// Returns true if a form comes from a page of this server. A browser sends the origin of the page with each form, and
+/// pages on other ports of this machine have other origins.
 fn is_from_own_page(headers: &HeaderMap) -> bool {
     // Absent without TLS, except on this machine.
     let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
@@ -135,7 +135,8 @@ impl Submission<'_> {
             return self.confirm();
         }
         let tracker = &self.state.tracker;
-        let (id, cookie) = (self.issue.id, name_cookie(&agent));
+        let id = self.issue.id;
+        let cookie = name_cookie(&agent);
         match change.make(tracker, id.into(), version.to_owned(), agent).await {
             Ok(()) => {
                 let page = format!("{}?done={}", components::issue_path(id), self.action.as_str());
@@ -186,10 +187,12 @@ impl Submission<'_> {
         problem: &str,
         details: &Markup,
     ) -> Response {
-        let (action, issue) = (self.action, &self.issue);
-        let fields = match issue.version() == self.fields.get(fields::VERSION) {
-            true => self.fields.clone(),
-            false => self.fields.rebased(action, issue),
+        let action = self.action;
+        let issue = &self.issue;
+        let fields = if issue.version() == self.fields.get(fields::VERSION) {
+            self.fields.clone()
+        } else {
+            self.fields.rebased(action, issue)
         };
         let content = html! {
             section.action-page {
@@ -227,7 +230,8 @@ impl Submission<'_> {
     }
 
     fn forms(&self) -> IssueForms {
-        let (tokens, person) = (Arc::clone(&self.tokens), self.person.clone());
+        let tokens = Arc::clone(&self.tokens);
+        let person = self.person.clone();
         IssueForms { tokens, person, done: None }
     }
 

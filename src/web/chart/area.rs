@@ -73,7 +73,8 @@ impl Area<'_> {
             let mut path = String::new();
             for (index, (position, &value)) in forward.chain(backward).enumerate() {
                 let letter = if index == 0 { 'M' } else { 'L' };
-                let (x, y) = (short(position * STRETCHED), short(height(value)));
+                let x = short(position * STRETCHED);
+                let y = short(height(value));
                 // Writing into a string does not fail.
                 let _ = write!(path, "{letter}{x} {y}");
             }

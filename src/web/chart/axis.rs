@@ -26,7 +26,8 @@ const MONDAY_MS: i64 = 4 * DAY_MS;
 
 /// Returns ticks at round times (UTC) between two times.
 pub(in crate::web) fn time_ticks(begin: Timestamp, end: Timestamp) -> Vec<Tick> {
-    let (begin_ms, end_ms) = (begin.unix_millis(), end.unix_millis());
+    let begin_ms = begin.unix_millis();
+    let end_ms = end.unix_millis();
     let length_ms = (end_ms - begin_ms).max(1);
     let mut steps = PARTS_OF_DAY_MS.into_iter().chain(DAYS_MS);
     let step_ms = steps.find(|step_ms| length_ms / step_ms < MAX_TICKS);
@@ -55,7 +56,8 @@ fn months(begin: Timestamp, end: Timestamp) -> Vec<(i64, Unit)> {
         let date = DateTime::<Utc>::from(time);
         i64::from(date.year()) * 12 + i64::from(date.month0())
     };
-    let (first, last) = (month_of(begin), month_of(end));
+    let first = month_of(begin);
+    let last = month_of(end);
     let years = std::iter::successors(Some(12), |months| Some(months * 10));
     let years = years.flat_map(|months| [1, 2, 5].map(|digit| months * digit));
     let mut steps = [1, 2, 3, 6].into_iter().chain(years);
@@ -63,7 +65,8 @@ fn months(begin: Timestamp, end: Timestamp) -> Vec<(i64, Unit)> {
     let unit = if step < 12 { Unit::Month } else { Unit::Year };
     let months = ((first + step - 1).div_euclid(step)..).map(|index| index * step);
     let starts = months.take_while(|month| *month <= last).filter_map(|month| {
-        let (year, month) = (month.div_euclid(12), month.rem_euclid(12));
+        let year = month.div_euclid(12);
+        let month = month.rem_euclid(12);
         let date = NaiveDate::from_ymd_opt(year as i32, month as u32 + 1, 1)?;
         Some(date.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_millis())
     });

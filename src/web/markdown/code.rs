@@ -38,7 +38,9 @@ pub(super) fn write_block(out: &mut impl Write, info: &str, text: &str) -> fmt::
     if lines > MAX_LINES {
         out.write_str("</details>")?;
     }
-    let (name, copied, word) = (strings::COPY_CODE, strings::COPIED, strings::COPY);
+    let name = strings::COPY_CODE;
+    let copied = strings::COPIED;
+    let word = strings::COPY;
     writeln!(
         out,
         "<button class=\"copy\" type=\"button\" hidden=\"\" aria-label=\"{name}\" data-copied=\"{copied}\">{word}</button></div>"

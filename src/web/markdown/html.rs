@@ -155,9 +155,10 @@ fn write_code(context: &mut HtmlWriter<'_, '_, '_>, node: Node<'_>, code: &str) 
     let issue = mentions(code).next().and_then(whole);
     let other = references::in_code(code, &before.unwrap_or_default()).map(Named::Reference);
     let named = [issue, other].into_iter().flatten();
-    let link = match is_in_link(node) {
-        true => None,
-        false => named.into_iter().find_map(|named| context.user.link(named)),
+    let link = if is_in_link(node) {
+        None
+    } else {
+        named.into_iter().find_map(|named| context.user.link(named))
     };
     context.write_str("<code>")?;
     match link {
@@ -243,7 +244,8 @@ fn write_link(
     link: &NodeLink,
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
-    let (is_allowed, is_blank) = (has_allowed_scheme(&link.url), is_blank(node));
+    let is_allowed = has_allowed_scheme(&link.url);
+    let is_blank = is_blank(node);
     match (is_allowed, entering) {
         (true, true) => {
             open_link(context, link)?;

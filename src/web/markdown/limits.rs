@@ -11,7 +11,8 @@ const MAX_CELLS: usize = 10_000;
 
 /// Returns true if the lines of a text stay within the limits, as far as that is visible before parsing.
 pub(super) fn has_bounded_source(text: &str) -> bool {
-    let (mut columns, mut cells) = (0, 0);
+    let mut columns = 0;
+    let mut cells = 0;
     for line in text.lines() {
         if depth_of(line) > MAX_DEPTH {
             return false;

@@ -30,7 +30,8 @@ impl Links<'_> {
 /// Returns the places in a text that may name issues, in order. Parts of longer words, paths and addresses do not.
 pub(super) fn mentions(text: &str) -> impl Iterator<Item = (Range<usize>, IssueRef)> {
     words(text).filter_map(|word| {
-        let (before, after) = (&text[..word.start], &text[word.end..]);
+        let before = &text[..word.start];
+        let after = &text[word.end..];
         let (before, begin) = match before.strip_suffix('#') {
             Some(before) => (before, word.start - 1),
             None => (before, word.start),

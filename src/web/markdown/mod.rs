@@ -70,13 +70,16 @@ fn plain_with_note(text: &str, note: &str) -> Markup {
 }
 
 fn try_render(text: &str, links: &Links<'_>) -> Option<Markup> {
-    let (text, options, arena) = (printable(text), options(), Arena::new());
+    let text = printable(text);
+    let options = options();
+    let arena = Arena::new();
     let document = parsed(&arena, &text, &options)?;
     let (html, written) = html::write(document, &options, links)?;
     // Entities may stand for control characters.
     let html = printable(&html).into_owned();
     let cells = text.matches('|').count().min(MAX_SMALL_CELLS);
-    let (blocks, lines) = (written.blocks.min(MAX_BLOCKS), written.lines.min(MAX_LINES));
+    let blocks = written.blocks.min(MAX_BLOCKS);
+    let lines = written.lines.min(MAX_LINES);
     let extra_bytes = MAX_MENTION_BYTES * written.mentions
         + MAX_CELL_BYTES * cells
         + MAX_BLOCK_BYTES * blocks
@@ -121,9 +124,10 @@ fn options() -> Options<'static> {
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
     let is_control =
         |character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t');
-    match text.contains(is_control) {
-        true => text.replace(is_control, "\u{fffd}").into(),
-        false => text.into(),
+    if text.contains(is_control) {
+        text.replace(is_control, "\u{fffd}").into()
+    } else {
+        text.into()
     }
 }
 

@@ -22,9 +22,10 @@ pub(in crate::web) fn one_line(text: &str, max_chars: usize) -> String {
         line if line.is_empty() => joined(&source),
         line => line,
     };
-    match end.is_some() && line.chars().count() <= max_chars {
-        true => format!("{line}…"),
-        false => shortened(&line, max_chars),
+    if end.is_some() && line.chars().count() <= max_chars {
+        format!("{line}…")
+    } else {
+        shortened(&line, max_chars)
     }
 }
 

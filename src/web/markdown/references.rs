@@ -29,7 +29,8 @@ pub(super) fn references(text: &str) -> impl Iterator<Item = (Range<usize>, Refe
     text.split(is_end).filter(|word| !word.is_empty()).filter_map(move |word| {
         let word = word.trim_end_matches(['.', '/', '-']);
         let begin = word.as_ptr() as usize - start;
-        let (before, after) = (&text[..begin], &text[begin + word.len()..]);
+        let before = &text[..begin];
+        let after = &text[begin + word.len()..];
         // A part of an address or of a longer name.
         if before.ends_with([':', '@', '#', '=', '~', '$', '\\', '?', '&'])
             || after.starts_with(['@', '\\', '='])

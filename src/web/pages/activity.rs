@@ -117,7 +117,8 @@ fn rows(view: &ActivityView) -> Markup {
     let mut changes = ChangeWriter::new(view.view, false);
     html! {
         @for (number, group) in groups.iter().enumerate() {
-            @let (first, last) = (&group[0], &group[group.len() - 1]);
+            @let first = &group[0];
+            @let last = &group[group.len() - 1];
             @let newer = number.checked_sub(1).and_then(|number| groups[number].last());
             @let gap_ms = newer.map_or(0, |newer| newer.event.at.millis_since(first.event.at));
             @if gap_ms >= MIN_GAP_MS {

@@ -157,7 +157,8 @@ impl Attention {
         for rows in [&mut asked, &mut others] {
             rows.sort_by_key(|(parked, summary)| (parked.since, summary.id));
         }
-        let (asked_count, others_count) = (asked.len(), others.len());
+        let asked_count = asked.len();
+        let others_count = others.len();
         asked.truncate(MAX_OF_KIND);
         others.truncate(MAX_OF_KIND);
         let asked = asked.into_iter().filter_map(|(parked, summary)| {

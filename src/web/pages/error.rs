@@ -130,7 +130,8 @@ impl WebError {
 
 impl From<InvalidParameter> for WebError {
     fn from(invalid: InvalidParameter) -> Self {
-        let (name, given) = (repeatable(&invalid.name), repeatable(&invalid.given));
+        let name = repeatable(&invalid.name);
+        let given = repeatable(&invalid.given);
         let text = strings::invalid_parameter(&name, &given, &invalid.expected);
         let code = ErrorCode::Validation;
         Self::new(StatusCode::BAD_REQUEST, code, strings::INVALID_PARAMETER, text)

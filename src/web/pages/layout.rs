@@ -118,10 +118,8 @@ impl Layout<'_> {
     }
 
     fn tab_title(&self, project: &Project) -> String {
-        let title = match self.is_damaged {
-            true => layout::damaged(self.title),
-            false => self.title.to_owned(),
-        };
+        let title =
+            if self.is_damaged { layout::damaged(self.title) } else { self.title.to_owned() };
         let project = undirected(&project.name);
         if self.is_of_issue {
             return layout::tab_of_issue(self.attention, &title, &project);

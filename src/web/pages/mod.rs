@@ -86,12 +86,15 @@ type PageResult = Result<Response, ErrorPage>;
 /// Shows the list of issues.
 pub(super) async fn issues(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let query = ListQuery::parse(query.as_deref())?;
-    let (saved, has_actions) = (Arc::clone(&state.project.queries), state.project.has_actions);
+    let saved = Arc::clone(&state.project.queries);
+    let has_actions = state.project.has_actions;
     // Probed before the issues are read, so that the page cannot miss a change that comes in between.
     let probe = state.streams.probe().await;
     let listing = Listing::find(&state, &query, list::PAGE_SIZE).await?;
     page_since(&state, Tab::Issues, probe, move |view, context| {
-        let (query, listing, saved) = (&query, &listing, &saved);
+        let query = &query;
+        let listing = &listing;
+        let saved = &saved;
         let list = ListView { query, listing, saved, view, context };
         Ok(Page {
             title: strings::ISSUES.to_owned(),
@@ -110,7 +113,8 @@ pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQue
     let query = BoardQuery::parse(query.as_deref())?;
     let has_actions = state.project.has_actions;
     page(&state, Tab::Board, move |view, context| {
-        let (gone, now) = (&context.gone, context.now);
+        let gone = &context.gone;
+        let now = context.now;
         let content = board::content(&BoardView { query: &query, view, gone, now, has_actions });
         Ok(Page { title: strings::board::TITLE.to_owned(), content, ..Page::default() })
     })
@@ -147,7 +151,8 @@ pub(super) async fn agent(
     page(&state, Tab::Agents, move |view, context| {
         let agent = view.names().find(&asked).and_then(|name| view.agent(name));
         let agent = &agent.ok_or_else(|| WebError::unknown_agent(&asked))?;
-        let (gone, now) = (&context.gone, context.now);
+        let gone = &context.gone;
+        let now = context.now;
         let content = AgentView { agent, view, gone, period, now }.content();
         Ok(Page { title: undirected(&asked), content, ..Page::default() })
     })
@@ -210,7 +215,8 @@ pub(super) async fn triage(State(state): State<WebState>, RawQuery(query): RawQu
 /// Shows the projects of the user; an error if this server does not list them.
 pub(super) async fn projects(State(state): State<WebState>) -> PageResult {
     let registry = state.projects.clone().ok_or_else(WebError::not_found)?;
-    let (served, project) = (served(registry).await, Arc::clone(&state.project));
+    let served = served(registry).await;
+    let project = Arc::clone(&state.project);
     let damaged = state.tracker.damage().await;
     let damaged = damaged.map(|damage| hints::for_store(&damage, &hints::COMMANDS));
     page(&state, None, move |view, context| {
@@ -243,7 +249,9 @@ pub(super) async fn issue(
     let forms = forms.map(|(tokens, person)| IssueForms { tokens, person, done });
     let project = Arc::clone(&state.project);
     page_since(&state, Tab::Issues, probe, move |view, context| {
-        let (gone, now, repository) = (&context.gone, context.now, project.repository.as_ref());
+        let gone = &context.gone;
+        let now = context.now;
+        let repository = project.repository.as_ref();
         let found = Found::of(issue, view);
         let view =
             IssueView { found, changes, mentions, gone, view, now, repository, is_full, forms };
@@ -277,7 +285,9 @@ async fn page_since(
     probe: StoreProbe,
     render: impl FnOnce(&ReadView<'_>, &PageContext) -> Result<Page, WebError> + Send + 'static,
 ) -> PageResult {
-    let (now, project, tab) = (state.tracker.now(), Arc::clone(&state.project), tab.into());
+    let now = state.tracker.now();
+    let project = Arc::clone(&state.project);
+    let tab = tab.into();
     let store = state.store.get_or_init(|| state.tracker.store_id()).await.to_string();
     let clients = state.clients.gone(&state.tracker).await;
     let waiting = state.tracker.waiting_for_work();

@@ -206,12 +206,11 @@ impl ListQuery {
 /// Parses a selection of fields.
 fn fields(parameters: &Parameters) -> Result<Option<FieldSelection>, InvalidParameter> {
     let Some(given) = parameters.all("fields").last() else { return Ok(None) };
-    let bad = |error: BadSelection| InvalidParameter {
+    given.parse().map(Some).map_err(|error: BadSelection| InvalidParameter {
         name: "fields".to_owned(),
         given: given.to_owned(),
         expected: error.to_string(),
-    };
-    given.parse().map(Some).map_err(bad)
+    })
 }
 
 /// Parses a parameter that can only be switched on.
@@ -297,7 +296,6 @@ string_enum! {
 /// An order and its direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::web) struct Sorting {
-    /// The order.
     pub key: Order,
     /// Whether it is reversed.
     pub reversed: bool,

@@ -145,7 +145,7 @@ pub mod issue {
     pub const COPIED: &str = "Id copied.";
     pub const COPIED_OTHER: &str = "Copied.";
     pub const COPY_BRANCH: &str = "Copy branch";
-    pub const COPY_COMMAND: &str = "Copy ait show";
+    pub const COPY_COMMAND: &str = "Copy command";
     pub const COPY_MARKDOWN: &str = "Copy Markdown";
     pub const MENTIONED: &str = "Mentioned in";
     pub const SEARCH_MENTIONS: &str = "Search for texts that name this issue";
@@ -181,7 +181,6 @@ pub mod issue {
         format!("ait show {short_id}")
     }
 
-    /// The title of the page.
     pub fn page_title(short_id: &str, title: &str) -> String {
         format!("{title} · {short_id}")
     }

@@ -149,10 +149,6 @@ pub trait FileSystem: Send + Sync {
     fn fingerprint(&self, path: &Path) -> io::Result<Option<FileFingerprint>>;
 
     /// Returns the fingerprint of an open file.
-    ///
-    /// # Errors
-    ///
-    /// I/O errors.
     fn fingerprint_of(&self, file: &File) -> io::Result<FileFingerprint>;
 
     /// Opens a file for reading and, if permitted, for writing. Returns `None` if it does not exist. Follows no
@@ -174,10 +170,6 @@ pub trait FileSystem: Send + Sync {
     fn create(&self, path: &Path, model: &Path) -> io::Result<Arc<File>>;
 
     /// Reads at most `limit` bytes from an offset. Reads fewer only at the end of the file.
-    ///
-    /// # Errors
-    ///
-    /// I/O errors.
     fn read_at(&self, file: &File, offset: u64, limit: usize) -> io::Result<Vec<u8>>;
 
     /// Writes bytes at an offset, in one call if the system accepts them at once.
@@ -217,17 +209,9 @@ pub trait FileSystem: Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Lists the names in a directory. A missing directory has none.
-    ///
-    /// # Errors
-    ///
-    /// The directory cannot be read.
     fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
 
     /// Creates a directory and its missing parents.
-    ///
-    /// # Errors
-    ///
-    /// The directory cannot be created.
     fn create_directory(&self, directory: &Path) -> io::Result<()>;
 
     /// Makes the entries of a directory durable.
@@ -242,10 +226,6 @@ pub trait FileSystem: Send + Sync {
 }
 
 /// Reads a whole file. Returns `None` if it does not exist.
-///
-/// # Errors
-///
-/// Those of [`FileSystem::open`] and [`FileSystem::read_at`].
 pub fn read_file(fs: &dyn FileSystem, path: &Path) -> io::Result<Option<Vec<u8>>> {
     fs.open(path)?.map(|file| fs.read_at(&file, 0, TO_THE_END)).transpose()
 }
@@ -286,10 +266,6 @@ pub fn open_or_create(fs: &dyn FileSystem, path: &Path, model: &Path) -> io::Res
 
 /// Takes the lock on the file at a path, and creates the file if it does not exist. Returns `None` if `waits` is
 /// false and another process holds the lock.
-///
-/// # Errors
-///
-/// Those of [`open_or_create`] and [`FileSystem::lock`].
 pub fn lock_at(
     fs: &dyn FileSystem,
     path: &Path,

@@ -77,7 +77,8 @@ impl FileSystem for RealFileSystem {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).mode(0o666).open(path)?;
         if let Ok(model) = fs::metadata(model) {
-            let (made, owner) = (file.metadata()?, (Some(model.uid()), Some(model.gid())));
+            let made = file.metadata()?;
+            let owner = (Some(model.uid()), Some(model.gid()));
             if (Some(made.uid()), Some(made.gid())) != owner {
                 // Only root may change the owner. Other users may still be able to change the group.
                 let _ = fchown(&file, owner.0, owner.1).or_else(|_| fchown(&file, None, owner.1));

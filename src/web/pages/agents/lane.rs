@@ -31,7 +31,8 @@ pub(super) struct ClaimTimeline {
 impl ClaimTimeline {
     /// Creates the lanes of a period that ends now.
     pub fn new(period: Period, now: Timestamp) -> Self {
-        let (step_ms, length_ms) = (STEP_MS.cast_signed(), period.length_ms());
+        let step_ms = STEP_MS.cast_signed();
+        let length_ms = period.length_ms();
         let end_ms =
             now.unix_millis().div_euclid(step_ms).saturating_add(1).saturating_mul(step_ms);
         Self { begin_ms: end_ms.saturating_sub(length_ms.cast_signed()), length_ms, now }

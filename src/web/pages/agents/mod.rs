@@ -119,7 +119,8 @@ pub(super) fn content(
     let agents = view.agents();
     let page = page.clamp(1, agents.len().div_ceil(PAGE_SIZE).max(1));
     let lane = ClaimTimeline::new(period, now);
-    let (mut work, asked) = (view.work_since(lane.begin()), questions_by_agent(view));
+    let mut work = view.work_since(lane.begin());
+    let asked = questions_by_agent(view);
     html! {
         h1.unseen { (text::TITLE) }
         @if agents.is_empty() {
@@ -248,7 +249,8 @@ fn questions_by_agent(view: &ReadView) -> HashMap<String, Questions> {
     let mut asked: HashMap<String, Questions> = HashMap::new();
     for issue in view.questions() {
         if let Some(parked) = &issue.attributes.parked {
-            let (agent, since) = (parked.by.clone(), parked.since);
+            let agent = parked.by.clone();
+            let since = parked.since;
             asked.entry(agent).or_default().push((since, issue));
         }
     }

@@ -31,10 +31,14 @@ pub(super) struct BoardView<'a, 'b> {
 /// Renders the page.
 pub(super) fn content(board: &BoardView) -> Markup {
     let BoardView { query, view, now, .. } = *board;
-    let max_cards = |status: Status| match status.has_ended() {
-        true => MAX_ENDED,
-        false if query.has_lanes => usize::MAX,
-        false => MAX_CARDS,
+    let max_cards = |status: Status| {
+        if status.has_ended() {
+            MAX_ENDED
+        } else if query.has_lanes {
+            usize::MAX
+        } else {
+            MAX_CARDS
+        }
     };
     let columns = view.board(now, max_cards, |summary| query.shows(summary, view));
     let (ended, open): (Vec<_>, Vec<_>) =
@@ -138,7 +142,8 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
 
 /// Renders a card; with its status where cards of several statuses stand together.
 fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients, has_status: bool) -> Markup {
-    let (view, now) = (chips.view, chips.now);
+    let view = chips.view;
+    let now = chips.now;
     let holder = summary.holder();
     let since = holder.map_or_else(|| summary.in_status_since(), |held| held.since);
     let age_ms = now.millis_since(since);

@@ -161,7 +161,8 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
             let mut reason = |parked: &Option<Parked>| {
                 parked.as_ref().map(|parked| self.shortened(&printable(&parked.reason)))
             };
-            let (before, after) = (reason(&before.parked), reason(&after.parked));
+            let before = reason(&before.parked);
+            let after = reason(&after.parked);
             fields.push((strings::issue::PARKED, replaced(before, after)));
         }
     }
@@ -178,7 +179,8 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
 
     /// Renders the words that differ, with some text around them.
     fn words(&mut self, Change { before, after }: &Change<String>) -> Markup {
-        let (before, after) = (printable(before), printable(after));
+        let before = printable(before);
+        let after = printable(after);
         let hunks = hunks(&before, &after, self.deadline);
         let last = hunks.len() - 1;
         html! {

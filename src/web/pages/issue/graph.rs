@@ -75,7 +75,8 @@ fn drawing(graph: &BlockingGraph, view: &IssueView) -> Markup {
                     orient="auto" { path d="M0 0 8 4 0 8z" {} }
             }
             @for (blocker, blocked) in &graph.edges {
-                @let (from, to) = (&graph.nodes[*blocker], &graph.nodes[*blocked]);
+                @let from = &graph.nodes[*blocker];
+                @let to = &graph.nodes[*blocked];
                 path class={ "edge" @if summary(from, view).status.has_ended() { " ended" } }
                     d=(line(places.corner(from), places.corner(to))) marker-end="url(#graph-arrow)" {}
             }
@@ -86,7 +87,9 @@ fn drawing(graph: &BlockingGraph, view: &IssueView) -> Markup {
 
 /// Returns the path from the right side of one box to the left side of another one.
 fn line((x, y): (usize, usize), (to_x, to_y): (usize, usize)) -> String {
-    let (x, y, to_y) = (x + WIDTH, y + HEIGHT / 2, to_y + HEIGHT / 2);
+    let x = x + WIDTH;
+    let y = y + HEIGHT / 2;
+    let to_y = to_y + HEIGHT / 2;
     let bend = COLUMN_GAP / 2;
     format!("M{x} {y}C{} {y} {} {to_y} {to_x} {to_y}", x + bend, to_x.saturating_sub(bend))
 }

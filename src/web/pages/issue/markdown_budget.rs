@@ -38,7 +38,8 @@ impl<'a, 'b> MarkdownBudget<'a, 'b> {
         let left_chars = if view.is_full { FULL_CHARS } else { DEFAULT_CHARS };
         let left_mentions = Cell::new(MAX_MENTIONS[usize::from(view.is_full)]);
         let id = view.found.issue.id;
-        let (is_full, repository) = (view.is_full, view.repository);
+        let is_full = view.is_full;
+        let repository = view.repository;
         Self { id, is_full, left_chars, left_mentions, view: view.view, repository }
     }
 

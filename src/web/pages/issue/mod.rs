@@ -104,7 +104,8 @@ pub(super) fn content(view: &IssueView) -> Markup {
 }
 
 fn heading(view: &IssueView) -> Markup {
-    let (issue, now) = (&view.found.issue, view.now);
+    let issue = &view.found.issue;
+    let now = view.now;
     let chips = Chips { view: view.view, now, query: ListQuery::default() };
     let returns = issue.returns();
     html! {
@@ -211,9 +212,11 @@ mod tests {
         issues.push(issue.clone()).unwrap();
         let mut projection = Projection::default();
         let view = &ReadView::of(&mut projection, issues);
-        let (changes, mentions) = (Changes::default(), Mentions::default());
+        let changes = Changes::default();
+        let mentions = Mentions::default();
         let gone = &GoneClients::default();
-        let (repository, forms) = (None, None);
+        let repository = None;
+        let forms = None;
         content(&IssueView {
             found,
             changes,

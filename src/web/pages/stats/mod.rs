@@ -67,7 +67,8 @@ pub(super) fn content(stats: &Stats) -> Markup {
 }
 
 fn headlines(stats: &Stats) -> Markup {
-    let (throughput, lead) = (stats.throughput.total, stats.lead.all);
+    let throughput = stats.throughput.total;
+    let lead = stats.lead.all;
     let hint = |hint: &str| if lead.count > 0 { hint } else { text::NO_LEAD }.to_owned();
     let waiting = text::waiting(stats.present.in_status(Status::Created));
     let tiles = [

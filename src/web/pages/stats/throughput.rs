@@ -33,7 +33,8 @@ pub(super) fn section(stats: &Stats) -> Markup {
 }
 
 fn picture(stats: &Stats) -> Markup {
-    let (buckets, total) = (&stats.throughput.buckets, &stats.throughput.total);
+    let buckets = &stats.throughput.buckets;
+    let total = &stats.throughput.total;
     let rows = text::THROUGHPUT_ROWS.iter().zip(CLASSES).map(|((name, count), class)| BarRow {
         class,
         name,
