@@ -83,7 +83,7 @@ fn each_field_goes_through_every_face() {
         let change = json!({ "issue_id": one, "agent": "a", name: stored[1] });
         client.call("update_issue", change.clone()).ok();
         client.call("update_issue", change).refusal();
-        run(path, &["undo", "--yes"]).ok();
+        run(path, &["undo", "--agent", "a"]).ok();
         let again: Value =
             serde_json::from_str(&run(path, &["show", &one, "--json"]).ok()).unwrap();
         assert_eq!(again[name], stored[0], "{again}");

@@ -1,10 +1,10 @@
 //! Where index scans start: all entries before were claimed or numbered when this process last checked.
 //!
-//! A claimed issue leaves the index of those that are ready, and a numbered event that of those without a number. While
-//! some transaction is open for long, the server cannot remove the old entries, and a scan from the beginning of the
-//! index passes over all of them. So a process remembers the first ready issue and the first event without a number, and
-//! starts its scans there. Rows can appear before that place later. The transaction that wrote such a row had not ended
-//! at the check, so a second scan finds them by their transaction (`written_in`).
+//! A claimed issue leaves the index of those that are ready, and a numbered event that of those without a number.
+//! While some transaction is open for long, the server cannot remove the old entries, and a scan from the beginning of
+//! the index passes over all of them. So a process remembers the first ready issue and the first event without a
+//! number, and starts its scans there. Rows can appear before that place later. The transaction that wrote such a row
+//! had not ended at the check, so a second scan finds them by their transaction (`written_in`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -11,8 +11,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::{
-    AgentName, ClaimProof, Classification, CommentText, Description, FieldValues, Issue,
-    IssueChange, IssueId, IssueRef, Label, QuestionAnswer, Resolution, Title, WithClaim,
+    AgentName, ClaimProof, Classification, CommentText, Description, Due, Estimate, FieldValue,
+    Issue, IssueChange, IssueId, IssueRef, Label, Priority, QuestionAnswer, Resolution, Title,
+    WithClaim,
 };
 use crate::http::body::{BODY_TIMEOUT, has_media_type, read_body};
 use crate::http::{BearerToken, Principal, Scope, has_own_origin};
@@ -113,9 +114,25 @@ fn respond(issue: &Issue, answer: &impl Serialize) -> Response {
     (headers, json).into_response()
 }
 
+/// Returns the fields of a body that have one value or none. They stand in it by hand, because serde names an unknown
+/// member, and the place of an error, only in a struct of its own.
+macro_rules! values {
+    ($body:ident) => {
+        [
+            $body.priority.map(FieldValue::Priority),
+            $body.assignee.map(FieldValue::Assignee),
+            $body.due.map(FieldValue::Due),
+            $body.estimate.map(FieldValue::Estimate),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    };
+}
+
 /// An issue to file.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct FileBody {
     agent: AgentName,
     title: Title,
@@ -127,8 +144,14 @@ pub(super) struct FileBody {
     blocked_by: Option<Vec<IssueRef>>,
     /// Repeats of it file nothing.
     request_id: Option<String>,
-    #[serde(flatten)]
-    values: FieldValues,
+    #[serde(default, deserialize_with = "removable")]
+    priority: Option<Option<Priority>>,
+    #[serde(default, deserialize_with = "removable")]
+    assignee: Option<Option<AgentName>>,
+    #[serde(default, deserialize_with = "removable")]
+    due: Option<Option<Due>>,
+    #[serde(default, deserialize_with = "removable")]
+    estimate: Option<Option<Estimate>>,
 }
 
 /// A new issue.
@@ -154,7 +177,7 @@ pub(super) async fn file(
 ) -> Result<Response, ErrorJson> {
     let FileBody { agent, title, description, classification, request_id, .. } = body;
     let details = IssueChange {
-        values: body.values.0,
+        values: values!(body),
         labels_add: body.labels,
         parent: body.parent.map(Some),
         blocked_by: body.blocked_by,
@@ -176,7 +199,7 @@ pub(super) async fn file(
 
 /// A change of texts, attributes and links. What is absent stays.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct EditBody {
     agent: AgentName,
     title: Option<Title>,
@@ -192,8 +215,14 @@ pub(super) struct EditBody {
     comment: Option<CommentText>,
     /// The version that the caller knows; another one refuses the change.
     if_version: Option<String>,
-    #[serde(flatten)]
-    values: FieldValues,
+    #[serde(default, deserialize_with = "removable")]
+    priority: Option<Option<Priority>>,
+    #[serde(default, deserialize_with = "removable")]
+    assignee: Option<Option<AgentName>>,
+    #[serde(default, deserialize_with = "removable")]
+    due: Option<Option<Due>>,
+    #[serde(default, deserialize_with = "removable")]
+    estimate: Option<Option<Estimate>>,
 }
 
 /// Changes an issue.
@@ -207,7 +236,7 @@ pub(super) async fn edit(
         title: body.title,
         description: body.description,
         classification: body.classification,
-        values: body.values.0,
+        values: values!(body),
         labels_add: body.labels_add,
         labels_remove: body.labels_remove,
         parent: body.parent,
