@@ -150,8 +150,8 @@ impl Needs {
         self.named.iter().filter(|(low, high)| low == high).map(|(low, _)| *low).collect()
     }
 
-    /// Returns the keys of the advisory locks. They serialise what row locks do not: adding links, because two links may
-    /// form a cycle together, and counting the claims of one agent.
+    /// Returns the keys of the advisory locks. They serialise what row locks do not: adding links, because two links
+    /// may form a cycle together, and counting the claims of one agent.
     pub fn advisory_keys(&self, schema: &str) -> Vec<i64> {
         let links = self.adds_links.then(|| advisory_key("links", schema));
         let agent = |agent: &String| advisory_key(&format!("claims of {agent}"), schema);

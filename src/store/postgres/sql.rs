@@ -85,8 +85,8 @@ macro_rules! alike {
 /// Transactions that edit and claim may wait for each other: the server ends one of them, which is tried again.
 ///
 /// The limit of the search is too high to matter. It is there for the planner, which then expects to need few rows and
-/// reads an index in its order. `status + 0` keeps the planner from an index on the status. A statement that had to wait
-/// does not lock all issues that were claimed meanwhile: it returns the first of them as changed, and ends.
+/// reads an index in its order. `status + 0` keeps the planner from an index on the status. A statement that had to
+/// wait does not lock all issues that were claimed meanwhile: it returns the first of them as changed, and ends.
 macro_rules! take {
     ($condition:expr, $order:literal, $limit:literal, $status:literal) => {
         concat!(
