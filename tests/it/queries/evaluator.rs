@@ -56,6 +56,16 @@ fn issue(n: usize, time: &impl Fn(i64) -> String) -> Value {
     if n % 5 == 1 {
         issue["assignee"] = json!(AGENTS[n % 3]);
     }
+    match n % 7 {
+        0 => issue["due"] = json!(&time(filed)[..10]),
+        1 => issue["due"] = json!(time(filed - 900)),
+        // Another program's, which is no date.
+        2 => issue["due"] = json!("soon"),
+        _ => {}
+    }
+    if n % 4 == 1 {
+        issue["estimate"] = json!(f64::from(u32::try_from(n % 5).unwrap()) / 2.0);
+    }
     let mut links = Vec::new();
     if n > 20 && n.is_multiple_of(9) {
         links.push(json!({"kind": "parent", "to": id(n % 20)}));
@@ -179,6 +189,13 @@ fn is_parked(issue: &Value) -> bool {
     issue["parked"].is_object() && issue["parked"]["until"].is_null()
 }
 
+/// Returns the last moment at which an issue is in time, in milliseconds since 1970.
+fn due(issue: &Value) -> Option<i64> {
+    let text = issue["due"].as_str()?;
+    let time = if text.len() == 10 { format!("{text}T23:59:59.999Z") } else { text.to_owned() };
+    Some(chrono::DateTime::parse_from_rfc3339(&time).ok()?.timestamp_millis())
+}
+
 fn priority(issue: &Value) -> u64 {
     issue["priority"].as_u64().unwrap_or(2)
 }
@@ -296,6 +313,23 @@ fn number_and_time_terms(now: i64) -> Terms {
         );
         add(&format!("claims:{text}"), Box::new(move |issue, _| range.contains(&claims(issue))));
     }
+    let estimate = |issue: &Value| issue["estimate"].as_f64();
+    add("estimate:none", Box::new(move |issue, _| estimate(issue).is_none()));
+    add("estimate:<1", Box::new(move |issue, _| estimate(issue).is_some_and(|own| own < 1.0)));
+    add(
+        "estimate:0.5..1.5",
+        Box::new(move |issue, _| estimate(issue).is_some_and(|own| (0.5..=1.5).contains(&own))),
+    );
+    add("due:none", Box::new(|issue, _| due(issue).is_none()));
+    add(
+        "is:overdue",
+        Box::new(move |issue, _| is_open(issue) && due(issue).is_some_and(|due| due < now)),
+    );
+    add("due:<2d", Box::new(move |issue, _| due(issue).is_some_and(|due| due < now + 2 * DAY_MS)));
+    add(
+        "due:>=-20d",
+        Box::new(move |issue, _| due(issue).is_some_and(|due| due >= now - 20 * DAY_MS)),
+    );
     for days in [7, 20] {
         let then = now - days * DAY_MS;
         let at = |key: &'static str| move |issue: &Value| millis(&issue[key]);
