@@ -9,7 +9,7 @@ string_enum! {
         Answer = "answer",
         /// Add a comment.
         Comment = "comment",
-        /// Set priority, labels and assignee.
+        /// Set labels, priority, assignee, due date or estimate.
         Attributes = "attributes",
         /// Keep the issue from being claimed.
         Park = "park",

@@ -10,7 +10,7 @@ use super::form_token::{FormTokens, Purpose};
 use super::person::Person;
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, CommentText, Issue, Label, Priority, Question, Status, ValueField};
-use crate::web::pages::components::issue_path;
+use crate::web::pages::components::{issue_path, undirected};
 use crate::web::strings::actions as text;
 use crate::web::strings::attributes;
 
@@ -27,6 +27,8 @@ pub(in crate::web) struct IssueForms {
     pub person: Person,
     /// The action that the person has just taken.
     pub done: Option<Action>,
+    /// Open issues with nearly the title of the one that the person has just filed.
+    pub near: Vec<Arc<Issue>>,
 }
 
 /// Returns the path to which the form of an action is sent.
@@ -55,6 +57,12 @@ impl IssueForms {
     pub fn notice(&self) -> Markup {
         html! {
             @if let Some(done) = self.done { p #done.notice role="status" { (text::done(done)) } }
+            @for near in &self.near {
+                p.notice {
+                    (text::NEAR) " "
+                    a href=(issue_path(near.id)) dir="auto" { (undirected(&near.title)) }
+                }
+            }
         }
     }
 

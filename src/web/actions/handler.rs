@@ -232,7 +232,7 @@ impl Submission<'_> {
     fn forms(&self) -> IssueForms {
         let tokens = Arc::clone(&self.tokens);
         let person = self.person.clone();
-        IssueForms { tokens, person, done: None }
+        IssueForms { tokens, person, done: None, near: Vec::new() }
     }
 
     fn page(&self, status: StatusCode, title: &str, content: &Markup) -> Response {

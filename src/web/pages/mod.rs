@@ -246,7 +246,11 @@ pub(super) async fn issue(
     let changes = Changes::read(&state.tracker, &issue, is_full).await;
     let mentions = Mentions::find(&state.tracker, &issue).await;
     let forms = state.form_tokens.clone().zip(person);
-    let forms = forms.map(|(tokens, person)| IssueForms { tokens, person, done });
+    let near = match done {
+        Some(Action::File) => state.tracker.near_titles(std::slice::from_ref(&issue)).await,
+        _ => Vec::new(),
+    };
+    let forms = forms.map(|(tokens, person)| IssueForms { tokens, person, done, near });
     let project = Arc::clone(&state.project);
     page_since(&state, Tab::Issues, probe, move |view, context| {
         let gone = &context.gone;

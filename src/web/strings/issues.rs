@@ -408,7 +408,7 @@ pub mod actions {
         match action {
             Action::Answer => "Answer",
             Action::Comment => "Add comment",
-            Action::Attributes => "Set priority, labels and assignee",
+            Action::Attributes => "Set labels, priority, assignee, due date or estimate",
             Action::Park => "Park",
             Action::Unpark => "Unpark",
             Action::Return => "Return to the queue",
@@ -418,12 +418,16 @@ pub mod actions {
         }
     }
 
+    /// Before the title of another issue.
+    pub const NEAR: &str =
+        "An open issue has nearly the same title; close one of the two if they mean the same:";
+
     /// What an action did.
     pub fn done(action: Action) -> &'static str {
         match action {
             Action::Answer => "The answer is saved. Agents can claim the issue again.",
             Action::Comment => "The comment is saved.",
-            Action::Attributes => "Priority, labels and assignee are saved.",
+            Action::Attributes => "Labels, priority, assignee, due date and estimate are saved.",
             Action::Park => "The issue is parked: agents cannot claim it.",
             Action::Unpark => "The issue is no longer parked.",
             Action::Return => "The issue is back in the queue.",

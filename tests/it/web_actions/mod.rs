@@ -214,6 +214,7 @@ fn people_file_assign_and_end_issues() {
     assert!(get(port, "/").body.contains("href=\"/new\""));
     let form = filing(port).with("title", "Too <slow>").with("text", "one\r\ntwo");
     let form = form.with("priority", "1").with("labels", "ui perf").with("assignee", "dev");
+    let form = form.with("due", "2026-11-21").with("estimate", "2.5");
     let location = form.done();
     let id = location.strip_prefix("/issues/").unwrap().strip_suffix("?done=file").unwrap();
     let filed = issue(path, id);
@@ -223,7 +224,15 @@ fn people_file_assign_and_end_issues() {
     );
     assert_eq!((&filed["priority"], &filed["labels"]), (&json!(1), &json!(["perf", "ui"])));
     assert_eq!((&filed["assignee"], &filed["classification"]), (&json!("dev"), &json!("bug")));
+    assert_eq!((&filed["due"], &filed["estimate"]), (&json!("2026-11-21"), &json!(2.5)));
     assert_eq!(filed["history"][0]["agent"], "Ann");
+    let near =
+        filing(port).with("title", "Too <slow>!").with("text", "x").with("agent", "Ann").done();
+    let near = get(port, &near).body;
+    assert!(
+        near.contains("nearly the same title") && near.contains("Too &lt;slow&gt;</a>"),
+        "{near}"
+    );
     assert!(get(port, &location).body.contains("The issue is filed."));
     // Sending the same form again files nothing; the page returns it with a new token.
     let again = form.send();
