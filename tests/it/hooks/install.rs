@@ -228,7 +228,7 @@ fn install_mends_what_lefthook_replaced() {
     fs::rename(&hook, desk.hooks().join("prepare-commit-msg.old")).unwrap();
     desk.write_hook(&hook, of_lefthook);
     assert_eq!(desk.states().0[0], "resynced");
-    desk.run("ait", &desk.project(), &["add", "an issue", "-a", "a"]).ok();
+    desk.run("ait", &desk.project(), &["add", "Login fails", "-a", "a"]).ok();
     let examined = desk.ait(&["doctor"]).out;
     assert!(
         examined.contains("lefthook has put its own git hooks in the place of those of ait"),
