@@ -138,9 +138,18 @@ const becomeFresh = () => {
 
 // --- Loading the page again ----------------------------------------------------------------------
 
-/** Shows the error above the page and leaves the page as it was. */
+/** Takes over the title and the icon, which count what needs attention. */
+const showTitle = (young) => {
+  notify(document.title, young.title);
+  document.title = young.title;
+  const icon = (page) => page.querySelector("link[rel=icon]");
+  if (icon(young) && icon(document).href !== icon(young).href) icon(document).replaceWith(document.importNode(icon(young)));
+};
+
+/** Shows the error above the page, in its title and in its icon, and leaves the page as it was. */
 const showTrouble = (young) => {
-  const text = young.querySelector(".error-text")?.textContent ?? "";
+  showTitle(young);
+  const reason = young.querySelector(".error-text");
   let trouble = main.querySelector("#trouble, .error-text");
   if (!trouble) {
     trouble = document.createElement("p");
@@ -148,15 +157,7 @@ const showTrouble = (young) => {
     trouble.setAttribute("role", "alert");
     main.prepend(trouble);
   }
-  if (trouble.textContent !== text) trouble.textContent = text;
-};
-
-/** Takes over the title and the icon, which count what needs attention. */
-const showTitle = (young) => {
-  notify(document.title, young.title);
-  document.title = young.title;
-  const icon = (page) => page.querySelector("link[rel=icon]");
-  if (icon(young) && icon(document).href !== icon(young).href) icon(document).replaceWith(document.importNode(icon(young)));
+  if (trouble.textContent !== reason?.textContent) trouble.replaceChildren(...(reason?.childNodes ?? []));
 };
 
 const takeOver = (young) => {
@@ -234,7 +235,7 @@ const refresh = async (isNews) => {
       if (!hasFailed) location.reload();
     } else if (document.hidden) {
       // The content is updated when the page becomes visible, so that its changes are highlighted then.
-      if (status < 400) showTitle(young);
+      if (status < 400 || status >= 500) showTitle(young);
     } else if (status >= 500) {
       showTrouble(young);
       hasFailed = true;
