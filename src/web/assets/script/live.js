@@ -1,7 +1,11 @@
 // Keeps an open page up to date, and says whether it is.
 
-/** The time between two loads of a page: twice as long as the last one took, within these limits. */
-const [MIN_REST_MS, MAX_REST_MS] = [50, 500];
+/** The least time between an update of the page and the next load. */
+const MIN_REST_MS = 50;
+/** A page waits so many times as long as its last update took, so that its reader can scroll and type. */
+const RESTS = 4;
+/** How long an update may wait for its frame. A page that has just been hidden shows none. */
+const FRAME_MS = 100;
 /** How long a page may take to load. */
 const PATIENCE_MS = 15_000;
 /** How long a page may lag behind the newest version before it counts as stale. */
@@ -193,9 +197,13 @@ const hold = (young) => {
 const load = async () => {
   const signal = AbortSignal.timeout(PATIENCE_MS);
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal });
-  const young = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (!young.getElementById("main")) throw new Error(`no page but ${answer.status}`);
-  return [young, answer.status];
+  return [await answer.text(), answer.status];
+};
+
+const parse = (text, status) => {
+  const young = new DOMParser().parseFromString(text, "text/html");
+  if (!young.getElementById("main")) throw new Error(`no page but ${status}`);
+  return young;
 };
 
 /** Returns true if a page is of another store, or of another version of the program. */
@@ -211,11 +219,21 @@ const isHeld = () => isPaused || (scrollY > HOLD_PX && Boolean(main.querySelecto
 let isLoading = false;
 /** Whether a change was announced while the page was loading. */
 let isAgain = false;
-let lastLoad = -Infinity;
+/** When the page may load again. */
+let restEnd = -Infinity;
 /** When the page took over a newer one. A page in the background loads for its title only. */
 let shownAt = performance.now();
-let rest = MIN_REST_MS;
 let secondTry;
+
+/** Waits until the browser has painted an update, which is a large part of the work, and begins the rest. */
+const takeRest = async (since) => {
+  await new Promise((done) => {
+    requestAnimationFrame(() => setTimeout(done));
+    setTimeout(done, FRAME_MS);
+  });
+  const now = performance.now();
+  restEnd = now + Math.max(MIN_REST_MS, RESTS * (now - since));
+};
 
 /** Reloads the page and takes over what has changed. */
 const refresh = async (isNews) => {
@@ -223,12 +241,12 @@ const refresh = async (isNews) => {
   isLoading = true;
   clearTimeout(secondTry);
   try {
-    const wait = rest - (performance.now() - lastLoad);
+    const wait = restEnd - performance.now();
     if (wait > 0) await new Promise((done) => setTimeout(done, wait));
     isAgain = false;
-    lastLoad = performance.now();
-    const [young, status] = await load();
-    rest = Math.min(MAX_REST_MS, Math.max(MIN_REST_MS, 2 * (performance.now() - lastLoad)));
+    const [text, status] = await load();
+    const since = performance.now();
+    const young = parse(text, status);
     if (status < 500 && isForeign(young)) {
       // A page with a form that its reader has begun stays as it is.
       hasFailed = stays(main);
@@ -243,13 +261,14 @@ const refresh = async (isNews) => {
       const hasChanged = isHeld() ? hold(young) : takeOver(young);
       if (!isAgain) {
         newest = young.getElementById("main").dataset.version ?? newest;
-        const since = freshAt;
+        const fresh = freshAt;
         becomeFresh();
         // A held page still shows its old content.
-        if (isHeld()) freshAt = since;
+        if (isHeld()) freshAt = fresh;
       }
       if (hasChanged && isNews) say(document.body.dataset.changed, true);
     }
+    await takeRest(since);
   } catch {
     // If the server is down, the stream notices, and reconnects when the server is back.
     hasFailed = !document.hidden;
