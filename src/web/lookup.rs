@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use strsim::levenshtein;
+use indexmap::IndexSet;
 
 use super::WebState;
 use super::pages::error::WebError;
 use crate::domain::{DomainError, Issue, IssueRef};
-use crate::read_model::{FoundIssue, IssueSummary, ReadView};
+use crate::read_model::{FoundIssue, ReadView};
 use crate::tracker::StoreError;
 
 /// The most suggestions.
 const MAX_SUGGESTIONS: usize = 5;
+/// The fewest digits for suggestions. Fewer are similar to too many ids.
+const MIN_SIMILAR_DIGITS: usize = 4;
 
 /// Finds an issue by its id, by the start of its id, or by its id in another tracker.
 ///
@@ -34,17 +36,15 @@ pub(super) async fn find(state: &WebState, asked: &str) -> Result<Arc<Issue>, We
 
 /// Returns the error for what a path names, with the issues that may have been meant.
 fn refused(asked: &str, refusal: DomainError, view: &ReadView) -> WebError {
-    let links = || {
-        let all = view.summaries().iter().map(|summary| &**summary);
-        suggestions(asked, all).into_iter().map(FoundIssue::from).collect()
-    };
     match refusal {
-        DomainError::UnknownIssue { .. } => WebError::unknown_issue(asked, links()),
+        DomainError::UnknownIssue { .. } => {
+            WebError::unknown_issue(asked, suggestions(asked, view))
+        }
         DomainError::AmbiguousReference { candidates, count, .. } => {
             let candidates = candidates.into_iter().filter_map(|id| view.summary(id));
             WebError::ambiguous(asked, count, candidates.map(FoundIssue::from).collect())
         }
-        _ => WebError::not_an_id(asked, links()),
+        _ => WebError::not_an_id(asked, suggestions(asked, view)),
     }
 }
 
@@ -69,74 +69,81 @@ impl Found {
     }
 }
 
-/// Returns the issues with the most similar ids, the most similar first.
+/// Returns the issues whose ids start as a path does, or would but for one slip.
+fn suggestions(asked: &str, view: &ReadView) -> Vec<FoundIssue> {
+    let mut found = IndexSet::new();
+    for range in meant(asked).iter().filter_map(|text| IssueRef::begun(text)) {
+        found.extend(view.issues().positions(&range).take(MAX_SUGGESTIONS));
+    }
+    let found = found.into_iter().take(MAX_SUGGESTIONS);
+    found.map(|position| FoundIssue::from(&*view.summaries()[position])).collect()
+}
+
+/// Returns the starts of ids that a path may mean, the likeliest first: the path as it is, with two digits exchanged,
+/// with one digit replaced or added, and with one left out.
 ///
-/// Compares the first 8 digits only, because people and agents refer to issues by them.
-fn suggestions<'a>(
-    asked: &str,
-    summaries: impl Iterator<Item = &'a IssueSummary>,
-) -> Vec<&'a IssueSummary> {
+/// They are looked up, instead of comparing the path with each id, whose number has no limit. Only the first 8 digits
+/// count, because people and agents refer to issues by them.
+fn meant(asked: &str) -> Vec<String> {
     let is_digit = |character: &char| !character.is_whitespace() && *character != '-';
-    let asked: String = asked.chars().filter(is_digit).take(IssueRef::MIN_DIGITS).collect();
-    let asked = asked.to_ascii_lowercase();
-    let length = asked.len();
-    // Random ids differ in nearly every digit, so half of the digits would be no similarity.
-    let max_distance = length / 3;
-    let mut nearest: Vec<(usize, &IssueSummary)> = Vec::new();
-    if !asked.is_ascii() || max_distance == 0 {
+    let digits: Vec<char> = asked.chars().filter(is_digit).take(IssueRef::MIN_DIGITS).collect();
+    if digits.len() < MIN_SIMILAR_DIGITS {
         return Vec::new();
     }
-    for summary in summaries {
-        let distance = levenshtein(&asked, &summary.id.short()[..length]);
-        let is_nearer = |(other, _): &(usize, &IssueSummary)| *other <= distance;
-        let rank = nearest.partition_point(is_nearer);
-        if distance <= max_distance && rank < MAX_SUGGESTIONS {
-            nearest.insert(rank, (distance, summary));
-            nearest.truncate(MAX_SUGGESTIONS);
+    let mut meant = vec![digits.clone()];
+    for at in 1..digits.len() {
+        let mut exchanged = digits.clone();
+        exchanged.swap(at - 1, at);
+        meant.push(exchanged);
+    }
+    for at in 0..digits.len() {
+        for digit in "0123456789abcdef".chars() {
+            let mut replaced = digits.clone();
+            replaced[at] = digit;
+            let mut added = digits.clone();
+            added.insert(at, digit);
+            added.truncate(IssueRef::MIN_DIGITS);
+            meant.extend([replaced, added]);
         }
     }
-    nearest.into_iter().map(|(_, summary)| summary).collect()
+    for at in 0..digits.len() {
+        let mut without = digits.clone();
+        without.remove(at);
+        meant.push(without);
+    }
+    meant.into_iter().map(String::from_iter).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Attributes, Classification, IssueId, Status, Timestamp};
 
-    fn summary(short: &str) -> IssueSummary {
-        let time = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
-        IssueSummary {
-            id: IssueId::parse(&format!("{short}-7d54-4b0a-9e6f-2c8b1d5a4e73")).unwrap(),
-            title: short.into(),
-            classification: Classification::Bug,
-            status: Status::Created,
-            created_at: time,
-            modified_at: time,
-            comments: 0,
-            actions: Box::default(),
-            last_words: None,
-            attributes: Attributes::default(),
-            active_at: time,
-            facts: None,
-        }
+    #[test]
+    fn one_slip_in_an_id_is_meant() {
+        let ids = [
+            "3f2a9c1e", // as it is
+            "3f2ac91e", // two digits exchanged
+            "3f2ba9c1", // a missing digit
+            "3f2a9c1d", // a wrong digit
+            "3f2a91e",  // one digit too much
+        ];
+        let meant = meant("3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73");
+        let rank = |id: &&str| meant.iter().position(|text| text == id);
+        let ranks: Vec<_> =
+            ids.iter().map(|id| rank(id).unwrap_or_else(|| panic!("{id}"))).collect();
+        assert!(ranks.is_sorted() && ranks[0] == 0, "{ranks:?}");
+        assert_eq!(rank(&"3f2a9cff"), None, "two slips");
     }
 
     #[test]
-    fn similar_ids_are_suggested_in_order_of_similarity() {
-        let ids = [
-            "3f2a9c1e", "3f2a9c11", "00000000", "3f2a9d11", "4f2a9c1e", "3f2a9c1f", "2f2a9c1e",
-            "f2a9c1e0",
-        ];
-        let summaries = ids.map(summary);
-        let suggested = |asked: &str| -> Vec<String> {
-            suggestions(asked, summaries.iter()).iter().map(|summary| summary.id.short()).collect()
-        };
-        assert_eq!(suggested("3f2a9c1d")[..2], ["3f2a9c1e", "3f2a9c11"]);
-        assert_eq!(suggested("3F2A9C1D-7d54-4b0a-9e6f-2c8b1d5a4e73").len(), MAX_SUGGESTIONS);
-        assert_eq!(suggested("3f2a9c").len(), MAX_SUGGESTIONS);
-        assert_eq!(suggested("00000010"), ["00000000"]);
-        for odd in ["", "ab", "login-bug", "äöüäöüäöü", "-- -- --", "99999999"] {
-            assert!(suggested(odd).is_empty(), "{odd}: {:?}", suggested(odd));
+    fn the_number_of_lookups_has_a_limit() {
+        for asked in
+            ["3f2a9c1e", "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", &"äö\u{202e}".repeat(1_000)]
+        {
+            assert!(meant(asked).len() < 300, "{asked}");
+        }
+        for short in ["", "abc", "-- -- --"] {
+            assert!(meant(short).is_empty(), "{short}");
         }
     }
 }

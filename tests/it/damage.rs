@@ -334,6 +334,7 @@ fn every_page_says_damage_first() {
             let title = between(&page, "<title>", "</title>");
             assert!(title.contains("! ") && title.contains("Damaged: "), "{title}");
             assert!(!EMPTY.iter().any(|empty| page.body.contains(empty)), "{of}");
+            assert!(!main.contains("`ait "), "{of}");
         }
     }
     let server = pages(scene.intact.path(), state.path());

@@ -106,7 +106,9 @@ impl NewIssueForm<'_> {
         let content = html! {
             section.action-page {
                 h1 { (text::label(Action::File)) }
-                @if let Some(problem) = problem { p.notice.bad role="alert" dir="auto" { (problem) } }
+                @if let Some(problem) = problem {
+                    p.notice.bad role="alert" dir="auto" { (components::with_code(&problem)) }
+                }
                 (self.form(id))
             }
         };

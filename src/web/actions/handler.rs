@@ -197,7 +197,7 @@ impl Submission<'_> {
         let content = html! {
             section.action-page {
                 h1 { (title) }
-                p.notice.bad role="alert" dir="auto" { (problem) }
+                p.notice.bad role="alert" dir="auto" { (components::with_code(problem)) }
                 (details)
                 @if action == Action::Answer {
                     (questions::of_issue(issue, self.state.tracker.now(), None, |text| markdown::render(text, &Links::NONE)))

@@ -136,7 +136,7 @@ pub(in crate::web) fn issue_path(id: IssueId) -> String {
 }
 
 /// Renders what stands between backquotes as code.
-pub(super) fn with_code(line: &str) -> Markup {
+pub(in crate::web) fn with_code(line: &str) -> Markup {
     html! {
         @for (at, part) in line.split('`').enumerate() {
             @if at % 2 == 1 { code { (part) } } @else { (part) }

@@ -216,7 +216,7 @@ fn content(error: &WebError) -> Markup {
         section.error {
             p.error-code aria-hidden="true" { (error.status.as_u16()) }
             h1 { (error.title) }
-            p.error-text dir="auto" { (error.text) }
+            p.error-text dir="auto" { (components::with_code(&error.text)) }
             @if error.status.is_server_error() { p { (strings::UNREADABLE_ADVICE) } }
             @if !error.links.is_empty() {
                 h2 { (error.offer) }

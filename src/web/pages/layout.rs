@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::components::undirected;
+use super::components::{undirected, with_code};
 use super::{dialogs, icons};
 use crate::domain::Timestamp;
 use crate::web::assets::{APPEARANCE, SCRIPT, STYLE, WORKER};
@@ -90,7 +90,7 @@ impl Layout<'_> {
                         data-version=[self.version] data-store=[self.store]
                     {
                         @if let Some(trouble) = self.trouble {
-                            p #trouble.notice.bad role="alert" { (trouble) }
+                            p #trouble.notice.bad role="alert" { (with_code(trouble)) }
                         }
                         (content)
                     }

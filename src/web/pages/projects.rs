@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::components::undirected;
+use super::components::{undirected, with_code};
 use crate::domain::Status;
 use crate::web::projects::{ProjectNumbers, ServedProject};
 use crate::web::strings::projects as text;
@@ -42,7 +42,7 @@ fn row(project: &ServedProject, own: &ProjectNumbers) -> Markup {
                 @if let Some(store) = &entry.store { span.store { bdi { (undirected(store)) } } }
             }
             @if let Some(damaged) = numbers.and_then(|numbers| numbers.damaged.as_ref()) {
-                td role="cell" colspan="6" dir="auto" { (undirected(damaged)) }
+                td role="cell" colspan="6" dir="auto" { (with_code(&undirected(damaged))) }
             } @else if let Some(numbers) = numbers {
                 @for (name, count, path) in cells(numbers) {
                     td.number role="cell" data-name=(name) {

@@ -16,6 +16,10 @@ const RUN_MS = 120_000;
 const SHOWN_MS = 5_000;
 const SCROLLED_PX = 600;
 const AHEAD_MS = 2_000;
+/** How long each update keeps the page busy, how many rests are measured, and in how many changes at most. */
+const BUSY_MS = 100;
+const RESTS = 4;
+const MAX_CHANGES = 2_000;
 
 const [binary] = process.argv.slice(2);
 /** Issues whose ids have a common prefix, as in some imports. */
@@ -218,6 +222,34 @@ async function leaving(visit, session) {
   await visit.page.click('#pause');
 }
 
+/** However many changes there are, the page is busy with updates for at most a fifth of the time. */
+async function resting(visit, session) {
+  await begin(visit, '/');
+  await visit.inPage((busy_ms) => {
+    window.parsed = [];
+    window.rests = [];
+    const { parseFromString } = DOMParser.prototype;
+    DOMParser.prototype.parseFromString = function parse(...given) {
+      const end = performance.now() + busy_ms;
+      while (performance.now() < end);
+      window.parsed.push(performance.now());
+      return parseFromString.apply(this, given);
+    };
+    const { fetch } = window;
+    window.fetch = (...given) => {
+      if (window.parsed.length > window.rests.length) window.rests.push(performance.now() - window.parsed.at(-1));
+      return fetch(...given);
+    };
+  }, BUSY_MS);
+  for (let number = 0; (await visit.inPage(() => window.rests.length)) < RESTS; number += 1) {
+    check.ok(number < MAX_CHANGES, 'the page does not load again');
+    await file(session, `Change ${number} of many`);
+  }
+  const rests = await visit.inPage(() => window.rests);
+  // Timers are exact to a millisecond.
+  check.ok(Math.min(...rests) >= 4 * BUSY_MS - 1, `rested for ${rests} ms`);
+}
+
 await run('live', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/live.mjs /path/to/ait');
   const server = await site(binary, stored);
@@ -231,6 +263,7 @@ await run('live', RUN_MS, async () => {
     [pausing, 'no-preference'],
     [leaving, 'no-preference'],
     [twins, 'no-preference'],
+    [resting, 'no-preference'],
   ];
   for (const [part, motion] of parts) {
     const visit = await chromium.visit(server.origin, { motion });

@@ -33,6 +33,11 @@ const indicator = () => {
   const [shown, said] = ['live', 'said'].map((id) => document.getElementById(id));
   return { role: said.getAttribute('role'), text: shown.textContent.trim(), said: said.textContent };
 };
+/** Returns the title and the number in the icon, which other tabs see. */
+const inTheTab = async () => {
+  const icon = await (await fetch(document.querySelector('link[rel=icon]').href)).text();
+  return `${document.title} [${/>(\d\+?)</.exec(icon)?.[1] ?? ''}]`;
+};
 const isSaid = (text) => document.getElementById('said').textContent === text;
 
 async function outage(visit, server, session, title) {
@@ -81,8 +86,10 @@ async function halfSaved(visit, server) {
   await visit.until('the error', isShown);
   check.ok(await visit.inPage(isInState, 'stale'), 'a page that cannot be loaded is not live');
   check.ok((await visit.page.$$('[id^="i-"]')).length > 0, 'the issues stay readable');
+  check.match(await visit.inPage(inTheTab), /^1! Damaged: .* \[1\]$/);
   writeFileSync(file, whole);
   await visit.until('no error', () => document.getElementById('trouble') === null);
+  check.ok(!(await visit.page.title()).includes('Damaged'));
   const { name, value } = await visit.inPage(() => {
     const { name, value } = document.activeElement;
     return { name, value };

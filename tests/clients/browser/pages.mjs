@@ -22,6 +22,7 @@ export const PAGES = {
   '/stats': 200,
   '/stats?range=24h': 200,
   '/stats?range=all': 200,
+  '/triage': 200,
   '/nowhere': 404,
   '/agents/nobody': 404,
   // Almost the id of an issue: the page suggests similar ids.
@@ -39,5 +40,6 @@ export const EMPTY = {
   '/agents': 200,
   '/activity': 200,
   '/stats': 200,
+  '/triage': 200,
   '/issues/00000000': 404,
 };

@@ -16,7 +16,18 @@ const RUN_MS = 120_000;
 const SETTINGS = '[queries]\nunfinished = "is:open"\n';
 
 const [binary] = process.argv.slice(2);
-const stored = [...issues(12), issue(12, { title: 'A zebra & <b>', status: 'in_progress' })];
+/** More issues than a page of the list has, all changed after the one that is meant, whose title has both words. */
+const MENTIONS = 60;
+const mentions = Array.from({ length: MENTIONS }, (_, number) =>
+  issue(100 + number, { description: 'The cache of a page.' }),
+);
+const stored = [
+  ...issues(12),
+  issue(12, { title: 'A zebra & <b>', status: 'in_progress' }),
+  ...mentions,
+  issue(200, { title: 'Subpage cached' }),
+  issue(201, { title: 'Old cache of the page', minutes: 10_000 }),
+];
 
 const path = (visit) => new URL(visit.page.url()).pathname + new URL(visit.page.url()).search;
 const isOpen = (visit, id) => visit.inPage((name) => document.getElementById(name).open, id);
@@ -157,6 +168,22 @@ async function thePalette(visit) {
   check.equal(await isOpen(visit, 'palette'), false);
 }
 
+/** The palette searches all issues, in the order of the list. */
+async function ranking(visit) {
+  const isListed = (row) => document.querySelector('tbody tr')?.id === row;
+  for (const text of ['page cache', 'cache page']) {
+    await visit.open(`/?${new URLSearchParams({ q: text })}`);
+    check.ok(await visit.inPage(isListed, elementOf(idOf(201))), `the list ranks for ${text}`);
+    const listed = await visit.page.$$eval('tbody tr[id^="i-"]', (rows) => rows.slice(0, 8).map(({ id }) => id.slice(2, 10)));
+    await togglePalette(visit);
+    await visit.page.keyboard.type(text);
+    await chooses(visit, 'Old cache of the page');
+    const offered = await visit.page.$$eval('#palette [role=option] code', (ids) => ids.map((id) => id.textContent));
+    check.deepEqual(offered, listed);
+    await togglePalette(visit);
+  }
+}
+
 await run('shortcuts', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/shortcuts.mjs /path/to/ait');
   const server = await site(binary, stored, SETTINGS);
@@ -165,7 +192,7 @@ await run('shortcuts', RUN_MS, async () => {
   const chromium = await Chromium.start();
   for (const options of [{}, { size: PHONE, scheme: 'dark' }]) {
     const visit = await chromium.visit(server.origin, options);
-    for (const part of [places, entries, events, searching, helping, thePalette]) {
+    for (const part of [places, entries, events, searching, helping, thePalette, ranking]) {
       await part(visit);
       visit.checkProblems();
     }

@@ -81,7 +81,8 @@ fn unknown_ids_get_suggestions() {
     let (_directory, _client, port) = serve(&three());
     for (asked, suggested) in [
         ("00000009", vec![id(1), id(2), id(3)]),
-        ("00000012-0000-4000-8000-000000000000", vec![id(2), id(1), id(3)]),
+        ("00000012-0000-4000-8000-000000000000", vec![id(1), id(2)]),
+        ("00000020", vec![id(2), id(1), id(3)]),
         ("0000000", vec![id(1), id(2), id(3)]),
         ("ffffffff", vec![]),
         ("login", vec![]),

@@ -1,7 +1,11 @@
 // Keeps an open page up to date, and says whether it is.
 
-/** The time between two loads of a page: twice as long as the last one took, within these limits. */
-const [MIN_REST_MS, MAX_REST_MS] = [50, 500];
+/** The least time between an update of the page and the next load. */
+const MIN_REST_MS = 50;
+/** A page waits so many times as long as its last update took, so that its reader can scroll and type. */
+const RESTS = 4;
+/** How long an update may wait for its frame. A page that has just been hidden shows none. */
+const FRAME_MS = 100;
 /** How long a page may take to load. */
 const PATIENCE_MS = 15_000;
 /** How long a page may lag behind the newest version before it counts as stale. */
@@ -138,9 +142,18 @@ const becomeFresh = () => {
 
 // --- Loading the page again ----------------------------------------------------------------------
 
-/** Shows the error above the page and leaves the page as it was. */
+/** Takes over the title and the icon, which count what needs attention. */
+const showTitle = (young) => {
+  notify(document.title, young.title);
+  document.title = young.title;
+  const icon = (page) => page.querySelector("link[rel=icon]");
+  if (icon(young) && icon(document).href !== icon(young).href) icon(document).replaceWith(document.importNode(icon(young)));
+};
+
+/** Shows the error above the page, in its title and in its icon, and leaves the page as it was. */
 const showTrouble = (young) => {
-  const text = young.querySelector(".error-text")?.textContent ?? "";
+  showTitle(young);
+  const reason = young.querySelector(".error-text");
   let trouble = main.querySelector("#trouble, .error-text");
   if (!trouble) {
     trouble = document.createElement("p");
@@ -148,15 +161,7 @@ const showTrouble = (young) => {
     trouble.setAttribute("role", "alert");
     main.prepend(trouble);
   }
-  if (trouble.textContent !== text) trouble.textContent = text;
-};
-
-/** Takes over the title and the icon, which count what needs attention. */
-const showTitle = (young) => {
-  notify(document.title, young.title);
-  document.title = young.title;
-  const icon = (page) => page.querySelector("link[rel=icon]");
-  if (icon(young) && icon(document).href !== icon(young).href) icon(document).replaceWith(document.importNode(icon(young)));
+  if (trouble.textContent !== reason?.textContent) trouble.replaceChildren(...(reason?.childNodes ?? []));
 };
 
 const takeOver = (young) => {
@@ -192,9 +197,13 @@ const hold = (young) => {
 const load = async () => {
   const signal = AbortSignal.timeout(PATIENCE_MS);
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal });
-  const young = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (!young.getElementById("main")) throw new Error(`no page but ${answer.status}`);
-  return [young, answer.status];
+  return [await answer.text(), answer.status];
+};
+
+const parse = (text, status) => {
+  const young = new DOMParser().parseFromString(text, "text/html");
+  if (!young.getElementById("main")) throw new Error(`no page but ${status}`);
+  return young;
 };
 
 /** Returns true if a page is of another store, or of another version of the program. */
@@ -210,11 +219,21 @@ const isHeld = () => isPaused || (scrollY > HOLD_PX && Boolean(main.querySelecto
 let isLoading = false;
 /** Whether a change was announced while the page was loading. */
 let isAgain = false;
-let lastLoad = -Infinity;
+/** When the page may load again. */
+let restEnd = -Infinity;
 /** When the page took over a newer one. A page in the background loads for its title only. */
 let shownAt = performance.now();
-let rest = MIN_REST_MS;
 let secondTry;
+
+/** Waits until the browser has painted an update, which is a large part of the work, and begins the rest. */
+const takeRest = async (since) => {
+  await new Promise((done) => {
+    requestAnimationFrame(() => setTimeout(done));
+    setTimeout(done, FRAME_MS);
+  });
+  const now = performance.now();
+  restEnd = now + Math.max(MIN_REST_MS, RESTS * (now - since));
+};
 
 /** Reloads the page and takes over what has changed. */
 const refresh = async (isNews) => {
@@ -222,19 +241,19 @@ const refresh = async (isNews) => {
   isLoading = true;
   clearTimeout(secondTry);
   try {
-    const wait = rest - (performance.now() - lastLoad);
+    const wait = restEnd - performance.now();
     if (wait > 0) await new Promise((done) => setTimeout(done, wait));
     isAgain = false;
-    lastLoad = performance.now();
-    const [young, status] = await load();
-    rest = Math.min(MAX_REST_MS, Math.max(MIN_REST_MS, 2 * (performance.now() - lastLoad)));
+    const [text, status] = await load();
+    const since = performance.now();
+    const young = parse(text, status);
     if (status < 500 && isForeign(young)) {
       // A page with a form that its reader has begun stays as it is.
       hasFailed = stays(main);
       if (!hasFailed) location.reload();
     } else if (document.hidden) {
       // The content is updated when the page becomes visible, so that its changes are highlighted then.
-      if (status < 400) showTitle(young);
+      if (status < 400 || status >= 500) showTitle(young);
     } else if (status >= 500) {
       showTrouble(young);
       hasFailed = true;
@@ -242,13 +261,14 @@ const refresh = async (isNews) => {
       const hasChanged = isHeld() ? hold(young) : takeOver(young);
       if (!isAgain) {
         newest = young.getElementById("main").dataset.version ?? newest;
-        const since = freshAt;
+        const fresh = freshAt;
         becomeFresh();
         // A held page still shows its old content.
-        if (isHeld()) freshAt = since;
+        if (isHeld()) freshAt = fresh;
       }
       if (hasChanged && isNews) say(document.body.dataset.changed, true);
     }
+    await takeRest(since);
   } catch {
     // If the server is down, the stream notices, and reconnects when the server is back.
     hasFailed = !document.hidden;

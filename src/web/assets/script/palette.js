@@ -53,9 +53,9 @@ const findIssues = async (text, signal) => {
   const { issues } = await answer.json();
   const all = issues.map(({ id, title, status }) => (
     { kind: status.replace("_", " "), name: title, href: `/issues/${id}`, uuid: id, id: id.slice(0, 8) }));
-  // Issues with the text in the id or the title come first: readers mean them most often.
-  const named = all.filter((one) => isNamed(one, text));
-  return [...named, ...all.filter((one) => !named.includes(one))].slice(0, MAX_ISSUES);
+  // The list ranks by the words in titles. An issue whose id was typed comes before those that mention it.
+  const isMeant = ({ uuid }) => uuid.startsWith(text.toLowerCase());
+  return [...all.filter(isMeant), ...all.filter((one) => !isMeant(one))].slice(0, MAX_ISSUES);
 };
 
 const choose = (option) => {
