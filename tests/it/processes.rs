@@ -196,8 +196,9 @@ fn repeated_removal_loses_no_acknowledged_change() {
     let filed: Vec<String> = filed.into_iter().flatten().collect();
     let issues = stored_issues(path);
     let kept: HashSet<_> = issues.iter().map(|issue| issue["id"].as_str().unwrap()).collect();
-    let lost = filed.iter().filter(|id| !kept.contains(id.as_str())).count();
-    assert_eq!(lost, 0, "of {} confirmed changes", filed.len());
+    let lost: Vec<_> = filed.iter().filter(|id| !kept.contains(id.as_str())).collect();
+    let logs: Vec<_> = clients.iter().map(|client| client.log().text()).collect();
+    assert!(lost.is_empty(), "of {} confirmed changes {lost:?}: {logs:#?}", filed.len());
     assert!(!filed.is_empty(), "no change was confirmed");
 }
 

@@ -91,7 +91,7 @@ pub(super) struct Opened {
     /// The log of SQLite, which has what is committed.
     pub log: File,
     /// The file of the database.
-    file: Option<FileFingerprint>,
+    pub file: Option<FileFingerprint>,
 }
 
 impl Database {

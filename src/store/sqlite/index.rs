@@ -2,7 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::database::{Database, Opened};
 use super::error::Failure;
+use super::transaction::transact;
+use super::write::forget_events;
 
 /// How many issues are indexed at once.
 pub(super) const FEW: usize = 32;
@@ -26,4 +29,17 @@ pub(super) fn extend(connection: &Connection, most: usize) -> Result<bool, Failu
         connection.prepare_cached("DELETE FROM unindexed WHERE key = ?1")?.execute([key])?;
     }
     Ok(keys.len() < most)
+}
+
+/// Indexes some issues, and removes some old events. Returns true if nothing is left, and `None` after a failure.
+pub(super) fn tidy(database: &Database, opened: &Opened) -> Option<bool> {
+    let turn = database.take_turn(opened).ok()?;
+    let keep = database.options.keep_events;
+    let done = transact(&opened.connection, |connection| {
+        let is_indexed = extend(connection, FEW)?;
+        let is_more = forget_events(connection, keep)?;
+        Ok(is_indexed && !is_more)
+    });
+    drop(turn);
+    done.ok()
 }

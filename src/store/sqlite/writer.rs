@@ -19,7 +19,8 @@ use super::error::Failure;
 use super::index;
 use super::started::Started;
 use super::transaction::{decide_all, transact};
-use super::write::{forget_events, newest};
+use super::watch::publish;
+use super::write::newest;
 use crate::domain::{Command, Timestamp};
 use crate::store::writer_reply::{
     LapseQueue, MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, UnreceivedReply, WriterReply, queue_is_full,
@@ -247,6 +248,7 @@ impl WriterHandle {
                     database: Arc::clone(&self.0.database),
                     handle: self.downgrade(),
                     opened: None,
+                    former: Vec::new(),
                     checkpointer: None,
                 };
                 let has_ended = self.0.has_ended.clone();
@@ -323,6 +325,8 @@ struct Writer {
     database: Arc<Database>,
     handle: WeakWriter,
     opened: Option<Opened>,
+    /// What was closed after a failure while it was in its place. Its files may be about to be removed, one by one.
+    former: Vec<Opened>,
     checkpointer: Option<SyncSender<()>>,
 }
 
@@ -446,10 +450,21 @@ impl Writer {
 
     /// Closes the database, and keeps what it had if it is not in its place any more.
     fn close(&mut self) {
-        if let Some(opened) = self.opened.take()
-            && !self.database.is_in_place(&opened)
-        {
+        let Some(opened) = self.opened.take() else { return };
+        if self.database.is_in_place(&opened) {
+            self.former.push(opened);
+        } else {
             self.database.rescue(&opened.connection);
+        }
+    }
+
+    /// Closes what was closed after a failure, and keeps what it had if the database in its place is another one now.
+    fn compare_former(&mut self) {
+        for former in std::mem::take(&mut self.former) {
+            let now = self.opened.as_ref().and_then(|opened| opened.file);
+            if !former.file.zip(now).is_some_and(|(before, now)| before.is_same_file(&now)) {
+                self.database.rescue(&former.connection);
+            }
         }
     }
 
@@ -505,6 +520,8 @@ impl Writer {
                 self.close();
                 continue;
             }
+            self.compare_former();
+            let Some(opened) = &self.opened else { continue };
             database.refuse_without_log(opened)?;
             database.save_again(opened)?;
             let before = opened.connection.total_changes();
@@ -573,27 +590,8 @@ impl Writer {
 
     /// Brings the index of searches nearer to what there is. Returns true if nothing is left.
     fn tidy(&mut self) -> Option<bool> {
-        let opened = self.opened.as_ref()?;
-        let turn = self.database.take_turn(opened).ok()?;
-        let keep = self.database.options.keep_events;
-        let indexed = transact(&opened.connection, |connection| {
-            let is_indexed = index::extend(connection, index::FEW)?;
-            let is_more = forget_events(connection, keep)?;
-            Ok(is_indexed && !is_more)
-        });
-        drop(turn);
+        let indexed = index::tidy(&self.database, self.opened.as_ref()?);
         self.checkpoint();
-        indexed.ok()
+        indexed
     }
-}
-
-/// Says that there are events up to this one.
-fn publish(newest: &watch::Sender<EventPosition>, position: EventPosition) {
-    newest.send_if_modified(|known| {
-        let is_newer = *known != position && position.number >= known.number;
-        if is_newer {
-            *known = position;
-        }
-        is_newer
-    });
 }
