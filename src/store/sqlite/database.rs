@@ -20,7 +20,7 @@ use crate::domain::{Command, Timestamp};
 use crate::store::files::StoreOptions;
 use crate::store::files::fs::{FileFingerprint, FileLock, FileSystem, no_follow, open_or_create};
 use crate::store::files::lock_check::{LockCheck, write_error};
-use crate::store::files::open::{IssuesFile, OpenError, paths_of, read_issues};
+use crate::store::files::open::{IssuesFile, paths_of, read_issues};
 use crate::store::files::paths::StorePaths;
 use crate::store::files::publish::refuse_links;
 use crate::store::files::published_note::{KnownFile, PublishedNote};
@@ -143,13 +143,26 @@ impl Database {
         if is_new && lock(&self.rescued).is_empty() {
             refuse_if_lost(fs, &paths)?;
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let connection = connect(&path, flags)?;
+        // Known before SQLite opens it, so that what takes its place from now on is noticed. A later look could find
+        // the other file, and changes would go into one that was removed.
+        match fs.create(&path, &path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
+            _ => {}
+        }
+        let file = fs.fingerprint(&path)?;
+        let connection = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         if version(&connection)? != VERSION {
             // SQLite refuses to change this mode while another process does, and does not wait.
             let turn_taken = self.lock_check.lock(fs, &paths, &paths.turn_lock(), &turn);
             let _turn = turn_taken.map_err(Failure::Store)?;
             connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+            // A read opens the log of SQLite. In place of a removed database it would be that of another one.
+            version(&connection)?;
+            let found = fs.fingerprint(&path)?.zip(file);
+            if !found.is_some_and(|(found, file)| found.is_same_file(&file)) {
+                let why = "the files of the store are being replaced".to_owned();
+                return Err(Failure::Store(StoreError::Busy(why)));
+            }
             connection.execute_batch("BEGIN IMMEDIATE")?;
             // Another process may have made it meanwhile.
             let found = if version(&connection)? == 0 { self.fill(&connection)? } else { None };
@@ -169,7 +182,6 @@ impl Database {
         // A read opens the log of SQLite.
         version(&connection)?;
         let log = no_follow().read(true).open(paths.database_log())?;
-        let file = fs.fingerprint(&path)?;
         self.check_if_small(&connection, file)?;
         let turn_file = fs.fingerprint_of(&turn)?;
         Ok(Opened { connection, paths, turn, turn_file, log, file })
@@ -441,18 +453,6 @@ impl Database {
         }
     }
 
-    /// Checks the whole database. Returns what is damaged in it, or in the file without which there is none yet.
-    pub fn examine(&self) -> Result<Option<StoreError>, StoreError> {
-        match self.read(check) {
-            Ok(_) => Ok(self.damage()),
-            Err(Failure::Open(error @ OpenError::Format { .. })) => Ok(Some(error.into())),
-            Err(failure) => {
-                let error = self.located(failure.of_read());
-                if error.is_damage() { Ok(Some(error)) } else { Err(error) }
-            }
-        }
-    }
-
     /// Makes a database with a state in a new file, which must not exist.
     pub fn create(
         &self,
@@ -516,7 +516,7 @@ pub(super) fn loss(paths: &StorePaths, note: Option<&PublishedNote>) -> Option<S
 }
 
 /// Checks that SQLite finds the database sound, and that each issue is what was written.
-fn check(connection: &Connection) -> Result<(), Failure> {
+pub(super) fn check(connection: &Connection) -> Result<(), Failure> {
     let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if found != "ok" {
         return Err(Failure::Damaged(format!("the database is damaged: {found}")));

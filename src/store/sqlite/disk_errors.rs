@@ -1,12 +1,13 @@
-//! What follows an error of the disk.
+//! What follows an error of the disk, and whether the database is damaged.
 
 use std::io;
 use std::sync::atomic::Ordering;
 
-use super::database::{Database, Opened};
+use super::database::{Database, Opened, check};
 use super::error::Failure;
 use crate::store::StoreError;
 use crate::store::files::lock_check::write_error;
+use crate::store::files::open::OpenError;
 use crate::store::files::paths::{StorePaths, trial};
 use crate::store::files::published_note::random;
 
@@ -69,6 +70,18 @@ impl Database {
              them again",
             opened.paths.database_log().display()
         )))
+    }
+
+    /// Checks the whole database. Returns what is damaged in it, or in the file without which there is none yet.
+    pub fn examine(&self) -> Result<Option<StoreError>, StoreError> {
+        match self.read(check) {
+            Ok(_) => Ok(self.damage()),
+            Err(Failure::Open(error @ OpenError::Format { .. })) => Ok(Some(error.into())),
+            Err(failure) => {
+                let error = self.located(failure.of_read());
+                if error.is_damage() { Ok(Some(error)) } else { Err(error) }
+            }
+        }
     }
 
     /// Names the database in the error of a system call.

@@ -94,14 +94,3 @@ fn begin(database: &Database, wake: std::sync::mpsc::SyncSender<()>) -> Option<R
     watcher.watch(directory.parent()?.parent()?, RecursiveMode::NonRecursive).ok()?;
     Some(watcher)
 }
-
-/// Says that there are events up to this one.
-pub(super) fn publish(newest: &watch::Sender<EventPosition>, position: EventPosition) {
-    newest.send_if_modified(|known| {
-        let is_newer = *known != position && position.number >= known.number;
-        if is_newer {
-            *known = position;
-        }
-        is_newer
-    });
-}

@@ -17,9 +17,8 @@ use super::database::{Database, Opened};
 use super::edits;
 use super::error::Failure;
 use super::index;
-use super::started::Started;
+use super::started::{Started, publish};
 use super::transaction::{decide_all, transact};
-use super::watch::publish;
 use super::write::newest;
 use crate::domain::{Command, Timestamp};
 use crate::store::writer_reply::{
