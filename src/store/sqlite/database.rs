@@ -158,8 +158,7 @@ impl Database {
             connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
             // A read opens the log of SQLite. In place of a removed database it would be that of another one.
             version(&connection)?;
-            let found = fs.fingerprint(&path)?.zip(file);
-            if !found.is_some_and(|(found, file)| found.is_same_file(&file)) {
+            if !self.is_at(&path, file) {
                 let why = "the files of the store are being replaced".to_owned();
                 return Err(Failure::Store(StoreError::Busy(why)));
             }
@@ -195,15 +194,16 @@ impl Database {
 
     /// Returns true if an open database and its lock still are those in their places.
     pub fn is_in_place(&self, opened: &Opened) -> bool {
-        let is_at = |path: &Path, file: Option<FileFingerprint>| {
-            let found = self.fs.fingerprint(path).ok().flatten();
-            found.zip(file).is_some_and(|(found, file)| found.is_same_file(&file))
-        };
         self.paths().is_ok_and(|paths| {
             paths == opened.paths
-                && is_at(&paths.database(), opened.file)
-                && is_at(&paths.turn_lock(), Some(opened.turn_file))
+                && self.is_at(&paths.database(), opened.file)
+                && self.is_at(&paths.turn_lock(), Some(opened.turn_file))
         })
+    }
+
+    fn is_at(&self, path: &Path, file: Option<FileFingerprint>) -> bool {
+        let found = self.fs.fingerprint(path).ok().flatten();
+        found.zip(file).is_some_and(|(found, file)| found.is_same_file(&file))
     }
 
     /// Keeps what a database had that was removed or replaced, to be merged.
