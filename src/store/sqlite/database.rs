@@ -158,7 +158,7 @@ impl Database {
             connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
             // A read opens the log of SQLite. In place of a removed database it would be that of another one.
             version(&connection)?;
-            if !self.is_at(&path, file) {
+            if !self.is_at(&path, file)? {
                 let why = "the files of the store are being replaced".to_owned();
                 return Err(Failure::Store(StoreError::Busy(why)));
             }
@@ -194,16 +194,20 @@ impl Database {
 
     /// Returns true if an open database and its lock still are those in their places.
     pub fn is_in_place(&self, opened: &Opened) -> bool {
-        self.paths().is_ok_and(|paths| {
-            paths == opened.paths
-                && self.is_at(&paths.database(), opened.file)
-                && self.is_at(&paths.turn_lock(), Some(opened.turn_file))
-        })
+        let look = || {
+            let paths = self.paths()?;
+            Ok::<_, Failure>(
+                paths == opened.paths
+                    && self.is_at(&paths.database(), opened.file)?
+                    && self.is_at(&paths.turn_lock(), Some(opened.turn_file))?,
+            )
+        };
+        look().unwrap_or(false)
     }
 
-    fn is_at(&self, path: &Path, file: Option<FileFingerprint>) -> bool {
-        let found = self.fs.fingerprint(path).ok().flatten();
-        found.zip(file).is_some_and(|(found, file)| found.is_same_file(&file))
+    fn is_at(&self, path: &Path, file: Option<FileFingerprint>) -> io::Result<bool> {
+        let found = self.fs.fingerprint(path)?;
+        Ok(found.zip(file).is_some_and(|(found, file)| found.is_same_file(&file)))
     }
 
     /// Keeps what a database had that was removed or replaced, to be merged.
