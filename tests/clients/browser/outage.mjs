@@ -84,7 +84,8 @@ async function halfSaved(visit, server) {
   writeFileSync(file, whole.subarray(0, whole.length / 2));
   const isShown = () => document.getElementById('trouble')?.textContent.includes('issues.json');
   await visit.until('the error', isShown);
-  check.ok(await visit.inPage(isInState, 'stale'), 'a page that cannot be loaded is not live');
+  // The state follows when the browser has painted the error.
+  await visit.until('not live', isInState, ['stale']);
   check.ok((await visit.page.$$('[id^="i-"]')).length > 0, 'the issues stay readable');
   check.match(await visit.inPage(inTheTab), /^1! Damaged: .* \[1\]$/);
   writeFileSync(file, whole);
