@@ -38,9 +38,10 @@ pub use self::undo::{LogBegins, UndoError, UndoOutcome, UndoSelection, UndoneIss
 pub use self::waiting::MAX_WAITING;
 use self::waiting::WaitList;
 use crate::domain::{
-    AgentName, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, Classification, Command,
-    CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Page,
-    Query, RequiredClaim, Resolution, ReviewPolicy, Timestamp, Title,
+    AgentName, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, Classification,
+    Classifications, Command, CommentText, Counts, Description, DomainError, ImportedIssue, Issue,
+    IssueChange, IssueId, IssueRef, Page, Query, RequiredClaim, Resolution, ReviewPolicy,
+    Timestamp, Title,
 };
 pub use crate::store::Maintenance;
 use crate::store::backup::Difference;
@@ -158,6 +159,7 @@ pub struct Tracker {
     /// The tasks that let undelivered claims lapse.
     lapsing: TaskTracker,
     claims: Arc<ClaimSettings>,
+    classifications: Arc<Classifications>,
     claimant: Claimant,
     on_question: Option<QuestionHook>,
     /// Whether git carries the queue between clones, so that an earlier claim can turn up later.
@@ -175,6 +177,7 @@ impl Tracker {
             store,
             lapsing: TaskTracker::new(),
             claims: Arc::default(),
+            classifications: Arc::default(),
             claimant: Claimant::default(),
             on_question: None,
             joins_clones: false,
@@ -187,6 +190,16 @@ impl Tracker {
     /// Returns a tracker of a queue that git may carry between clones.
     pub fn with_clones(self, joins_clones: bool) -> Self {
         Self { joins_clones, ..self }
+    }
+
+    /// Returns a tracker of a project that uses these kinds of work.
+    pub fn with_classifications(self, classifications: Classifications) -> Self {
+        Self { classifications: Arc::new(classifications), ..self }
+    }
+
+    /// Returns the kinds of work that new issues can have.
+    pub fn classifications(&self) -> &Arc<Classifications> {
+        &self.classifications
     }
 
     /// Returns the time for new changes.
@@ -476,6 +489,11 @@ impl Tracker {
 
     /// Commits commands of one agent, all or none.
     async fn commit(&self, mut commands: Vec<Command>) -> Result<Committed, StoreError> {
+        let mut given = commands.iter().filter_map(Command::classification);
+        if let Some(given) = given.find(|kind| !self.classifications.contains(*kind)) {
+            let used = self.classifications.to_string();
+            return Err(DomainError::UnusedClassification { given, used }.into());
+        }
         self.resolve_external(commands.iter_mut().flat_map(Command::references_mut)).await?;
         if let Some(agent) = commands.iter().find_map(Command::agent) {
             self.record_call(agent).await?;

@@ -210,6 +210,7 @@ impl OpenStore {
         let tracker = opened
             .tracker
             .with_claim_settings(config.claims.settings())
+            .with_classifications(config.classifications())
             .with_question_command(on_question)
             .with_clones(opened.maintenance.is_some());
         Self { tracker, ..opened }

@@ -8,7 +8,7 @@ use clap::Args;
 use super::aliases::is_noun;
 use super::attribute_args::NewAttributes;
 use super::editor::{self, EditedText};
-use super::options::{CallerArgs, WrongUsage, classification, text_or_stdin};
+use super::options::{CallerArgs, WrongUsage, classification, fitting, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{AgentName, Classification, Description, Issue, IssueChange, Title};
@@ -30,16 +30,9 @@ pub struct Arguments {
     #[arg(required_unless_present = "edit")]
     title: Vec<String>,
 
-    /// The kind of work
-    #[arg(
-        short,
-        long,
-        value_name = "KIND",
-        value_parser = classification(),
-        ignore_case = true,
-        default_value = Classification::Improvement.as_str()
-    )]
-    classification: Classification,
+    /// The kind of work [default: improvement]
+    #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
+    classification: Option<Classification>,
 
     /// The description; - reads it from stdin
     #[arg(short, long, value_name = "TEXT")]
@@ -73,7 +66,9 @@ pub(super) async fn run(
     let change = arguments.attributes.change();
     let edited = arguments.edit.then(|| editor::edited(&draft, NOTHING)).transpose()?;
     let draft = edited.as_ref().map_or(draft, |edited| edited.draft.clone());
-    let filed = match file(draft, arguments.classification, change, agent, tracker).await {
+    let usual = tracker.classifications().usual();
+    let classification = arguments.classification.map_or(usual, |kind| fitting(kind, tracker));
+    let filed = match file(draft, classification, change, agent, tracker).await {
         Ok(filed) => filed,
         Err(error) => {
             return Err(match edited {
@@ -83,7 +78,7 @@ pub(super) async fn run(
         }
     };
     let ended = print_changed(&filed, arguments.caller.format.json, tracker, output).await;
-    advise_on_labels(&filed.issue);
+    advise_on_labels(&filed.issue, tracker);
     name_near_titles(tracker, &filed.issue).await;
     ended
 }
@@ -109,14 +104,16 @@ fn title(words: &[String]) -> Result<String> {
 }
 
 /// Tells a user who names the kind of work in a label, as in other trackers, how to name it.
-fn advise_on_labels(filed: &Issue) {
+fn advise_on_labels(filed: &Issue, tracker: &Tracker) {
     let kind = filed.classification;
     let mut labels = filed
         .attributes
         .labels
         .iter()
         .filter_map(|label| Classification::from_word(label.as_str()));
-    if let Some(label) = labels.find(|label| *label != kind) {
+    let is_other =
+        |label: &Classification| *label != kind && tracker.classifications().contains(*label);
+    if let Some(label) = labels.find(is_other) {
         tracing::info!(
             "the label {label} is not the kind of work, which is {kind}: `ait edit {} -c {label}` changes that",
             filed.id.short()

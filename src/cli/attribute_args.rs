@@ -4,12 +4,13 @@ use anyhow::Result;
 use chrono::Local;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use super::options::{WrongUsage, classification, issue_ref, with_command_hints};
+use super::options::{WrongUsage, classification, fitting, issue_ref, with_command_hints};
 use crate::domain::{
     Classification, FieldValue, IssueChange, IssueRef, Label, LinkKind, Priority, ValueField,
 };
 use crate::interchange::attributes::label_of;
 use crate::time_arg;
+use crate::tracker::Tracker;
 
 /// The word that removes a value.
 const NONE: &str = "none";
@@ -46,9 +47,9 @@ pub(super) struct ChangedAttributes {
 
 impl ChangedAttributes {
     /// Returns the change that the options describe.
-    pub fn change(&self) -> Result<IssueChange> {
+    pub fn change(&self, tracker: &Tracker) -> Result<IssueChange> {
         let mut change = IssueChange {
-            classification: self.classification,
+            classification: self.classification.map(|kind| fitting(kind, tracker)),
             values: self.values.0.clone(),
             parent: self.parent.clone().map(|OrNone(parent)| parent),
             ..IssueChange::default()

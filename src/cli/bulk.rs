@@ -18,7 +18,7 @@ use crate::domain::{
 };
 use crate::hints::{self, COMMANDS, ENDS_FOR_AGENTS};
 use crate::query_language::{NoMatch, ParsedQuery};
-use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK};
+use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK, Tracker};
 
 /// How many issues are shown before the change.
 const SHOWN: usize = 20;
@@ -85,10 +85,10 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    fn change(&self) -> Result<BulkChange> {
+    fn change(&self, tracker: &Tracker) -> Result<BulkChange> {
         let text = self.message.as_deref().map(|text| text_or_stdin(text, "the message"));
         let comment = text.transpose()?.map(CommentText::try_from).transpose()?;
-        let mut change = self.attributes.change()?;
+        let mut change = self.attributes.change(tracker)?;
         let needs_reason = self.park || self.return_them || self.close || self.reject;
         let reason = match comment {
             None if needs_reason => {
@@ -147,7 +147,7 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let CommandContext { tracker, saved_queries, .. } = *context;
     let agent = arguments.caller.agent(context)?;
-    let bulk = arguments.change()?;
+    let bulk = arguments.change(context.tracker)?;
     let text = arguments.query.join(" ");
     let parsed = ParsedQuery::exact(&text, saved_queries, tracker.now())?;
     if parsed.is_empty() || ALL_WORDS.contains(&&*text.to_lowercase()) {

@@ -48,8 +48,8 @@ pub struct Arguments {
 
 impl Arguments {
     /// Returns the change that the options other than `--edit` describe.
-    fn change(&self) -> Result<IssueChange> {
-        let mut change = self.attributes.change()?;
+    fn change(&self, tracker: &Tracker) -> Result<IssueChange> {
+        let mut change = self.attributes.change(tracker)?;
         change.title = self.title.clone().map(Title::try_from).transpose()?;
         if let Some(text) = &self.description {
             let text = text_or_stdin(text, "the description")?;
@@ -66,7 +66,7 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
-    let change = arguments.change()?;
+    let change = arguments.change(context.tracker)?;
     if arguments.edit && arguments.ids.len() > 1 {
         return Err(WrongUsage("--edit opens one issue: name one").into());
     }

@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::list::{ALL, statuses, statuses_of};
-use super::options::{Format, WrongUsage, classification, one_of};
+use super::options::{Format, WrongUsage, classification, fitting, one_of};
 use super::progress::Progress;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{Classification, Issue, Query};
@@ -98,7 +98,7 @@ pub(super) async fn run(
     }
     let query = Query {
         statuses: statuses_of(&arguments.status),
-        classification: arguments.classification,
+        classification: arguments.classification.map(|kind| fitting(kind, context.tracker)),
         take: usize::MAX,
         ..Query::default()
     };

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
@@ -95,6 +96,7 @@ pub(super) async fn run(
         now: tracker.now(),
         mapping: Mapping::new(&arguments.map, &arguments.ignore, &arguments.map_value),
         items: arguments.items.clone(),
+        classifications: Arc::clone(tracker.classifications()),
         date_order: usual_date_order(),
     };
     let (form, entries) = if file.is_dir() {

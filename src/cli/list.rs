@@ -11,7 +11,9 @@ use serde::Serialize;
 
 use super::attribute_filter::AttributeFilter;
 use super::issue_view::words;
-use super::options::{Format, agent_name, classification, issues_at, time_arg, with_terms};
+use super::options::{
+    Format, agent_name, classification, fitting, issues_at, time_arg, with_terms,
+};
 use super::output::{FAINT, STRONG, local, of_classification, of_status};
 use super::short_ids::ShortIds;
 use super::table::{self, Cell, Column};
@@ -202,6 +204,7 @@ impl Arguments {
     /// Returns the query of the options alone.
     fn options_query(
         &self,
+        tracker: &Tracker,
         parsed: &ParsedQuery,
         parent: Option<IssueId>,
         now: Timestamp,
@@ -212,7 +215,7 @@ impl Arguments {
         let attributes = self.attributes.condition(parent, now);
         Query {
             statuses: self.statuses(parsed),
-            classification: self.classification,
+            classification: self.classification.map(|kind| fitting(kind, tracker)),
             condition: Condition::all([holder, agent, Some(attributes)].into_iter().flatten()),
             order: Order::LatestActivity,
             ..Query::default()
@@ -254,7 +257,7 @@ pub(super) async fn run(
         (None, _) => None,
     };
     let (skip, take) = arguments.paging.range(output);
-    let base = Query { skip, take, ..arguments.options_query(&parsed, parent, now) };
+    let base = Query { skip, take, ..arguments.options_query(tracker, &parsed, parent, now) };
     let query = arguments.narrow(base.clone(), &parsed);
     let page = match &past {
         Some(issues) => issues.list(&query),

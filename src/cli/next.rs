@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{ClaimNextArgs, classification};
+use super::options::{ClaimNextArgs, classification, fitting};
 use super::ready::why_nothing;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{AgentName, Classification};
@@ -33,7 +33,7 @@ pub(super) async fn run(
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let kind = arguments.classification;
+    let kind = arguments.classification.map(|kind| fitting(kind, context.tracker));
     let why = async |tracker: &Tracker, agent: &AgentName| why_none(tracker, kind, agent).await;
     arguments.claim.run(ClaimKind::Work(kind), why, context, output).await
 }

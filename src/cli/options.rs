@@ -9,15 +9,18 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use chrono::Local;
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::print_issue::print_claimed;
 use super::progress::with_progress;
 use super::signals::until_end;
 use super::{CommandContext, ExitStatus, Output};
 use crate::activity::state_at;
-use crate::domain::{AgentName, ClaimProof, Classification, DomainError, IssueRef, Timestamp};
+use crate::domain::{
+    AgentName, ClaimProof, Classification, Classifications, DomainError, IssueRef, Timestamp,
+};
 use crate::hints::{self, COMMANDS};
+use crate::interchange::words;
 use crate::query_language::{is_excluding, key_help};
 use crate::time_arg::TimeArg;
 use crate::tracker::{Changed, ClaimKind, Claimant, IndexedIssues, Tracker};
@@ -170,9 +173,19 @@ pub(super) fn one_of<T: FromStr<Err = String> + Clone + Send + Sync + 'static>(
     PossibleValuesParser::new(words).try_map(|word| word.to_lowercase().parse::<T>())
 }
 
-/// Parses a classification.
+/// Parses a classification. The help has those that a project usually uses.
 pub(super) fn classification() -> impl TypedValueParser<Value = Classification> {
-    one_of(Classification::words())
+    let usual = Classifications::default();
+    let words = Classification::ALL
+        .iter()
+        .map(move |kind| PossibleValue::new(kind.as_str()).hide(!usual.contains(*kind)));
+    PossibleValuesParser::new(words).try_map(|word| word.to_lowercase().parse())
+}
+
+/// Returns what a kind of work is called in a project that does not use it, if that is clear.
+pub(super) fn fitting(kind: Classification, tracker: &Tracker) -> Classification {
+    let near = words::classification_of(kind.as_str(), tracker.classifications());
+    near.ok().flatten().unwrap_or(kind)
 }
 
 /// How `ait next` and `ait review` claim.

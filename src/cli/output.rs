@@ -218,7 +218,7 @@ pub(super) fn of_status(status: Status) -> Style {
 pub(super) fn of_classification(classification: Classification) -> Style {
     match classification {
         Classification::Bug => AnsiColor::Red.on_default(),
-        Classification::Improvement | Classification::Feature => Style::new(),
+        _ => Style::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::list::{self, Paging};
-use super::options::{CallerArgs, classification};
+use super::options::{CallerArgs, classification, fitting};
 use super::{CommandContext, ExitStatus, Output, no_issues, sanitize};
 use crate::domain::{
     AgentName, Classification, Condition, Issue, IssueId, Order, Page, Query, Status,
@@ -40,13 +40,14 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
+    let classification = arguments.classification.map(|kind| fitting(kind, tracker));
     let now = tracker.now();
     let (skip, take) = arguments.paging.range(output);
     let ready = |assignee: Option<String>, skip, take| {
         let condition = Condition::Assignee(assignee).and(Condition::Ready(now));
         tracker.list_issues(Query {
             statuses: Some(Status::Created).into(),
-            classification: arguments.classification,
+            classification,
             condition,
             order: Order::Priority,
             skip,
@@ -65,7 +66,7 @@ pub(super) async fn run(
     let page =
         Page { total: own.total + others.total, is_exact: others.is_exact, issues, counts: None };
     let nothing = match page.total {
-        0 => why_nothing(tracker, arguments.classification, &agent).await?,
+        0 => why_nothing(tracker, classification, &agent).await?,
         _ => String::new(),
     };
     let around = tracker.issues_around(page.issues.iter().map(|issue| issue.id)).await?;

@@ -7,7 +7,7 @@ use super::issue_view::words;
 use super::options::{Format, one_of};
 use super::output::{FAINT, local, of_status};
 use super::{ExitStatus, Output};
-use crate::domain::{Classification, Status};
+use crate::domain::Status;
 use crate::read_model::ReadModel;
 use crate::read_model::stats::{Percentiles, Range, Spreads, Stats, Work};
 use crate::span;
@@ -72,7 +72,7 @@ fn write_times(name: &str, spreads: &Spreads, output: &mut Output) -> Result<()>
     output.line("")?;
     let name = output.styled(FAINT, name);
     output.line(name)?;
-    let kinds = Classification::ALL.iter().map(|kind| (kind.as_str(), spreads.of_kind(*kind)));
+    let kinds = spreads.kinds().map(|(kind, spread)| (kind.as_str(), spread));
     for (kind, Percentiles { count, median_ms, p90_ms }) in
         [("all", spreads.all)].into_iter().chain(kinds)
     {

@@ -10,7 +10,7 @@ use clap::Args;
 use tokio::time::timeout;
 
 use super::issue_view::words;
-use super::options::{CallerArgs, classification, issue_ref, time_span};
+use super::options::{CallerArgs, classification, fitting, issue_ref, time_span};
 use super::print_issue::print_line;
 use super::progress::with_progress;
 use super::questions::{NO_QUESTIONS, print as print_questions};
@@ -99,7 +99,7 @@ pub(super) async fn run(
             let kind = if arguments.review {
                 ClaimKind::Review
             } else {
-                ClaimKind::Work(arguments.classification)
+                ClaimKind::Work(arguments.classification.map(|kind| fitting(kind, tracker)))
             };
             let find = |issues: &_| tracker.next_in(issues, kind, &agent);
             let subset = Subset::Claimable(vec![agent.clone()]);

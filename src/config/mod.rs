@@ -22,16 +22,16 @@ use crate::cli::{
     GenerateCommand, HooksArguments, InitArguments, MigrateArguments, OpenArguments, QueueCommand,
     ResolveArguments, StatusArguments,
 };
-use crate::domain::AgentName;
+use crate::domain::{AgentName, Classification, Classifications};
 use crate::http::{AccessPolicy, AllowedHost, AllowedOrigin};
 use crate::logging::{LogFormat, LogOptions, LogProfile};
 use crate::mcp::options::McpOptions;
 use crate::query_language::SavedQueries;
 use crate::setting::EffectiveSetting;
 use settings::{
-    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, CHECK, FILE, KEEP_EVENTS, LOG, LOG_FILE, LOG_FORMAT,
-    NAME, NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PROJECTS, REPOSITORY_URL, STORE, STORE_PASSWORD,
-    TOKEN, TOKEN_FILE, WEB_ACTIONS,
+    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, CHECK, CLASSIFICATIONS, FILE, KEEP_EVENTS, LOG,
+    LOG_FILE, LOG_FORMAT, NAME, NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PROJECTS, REPOSITORY_URL,
+    STORE, STORE_PASSWORD, TOKEN, TOKEN_FILE, WEB_ACTIONS,
 };
 use sources::Chooser;
 
@@ -213,6 +213,8 @@ pub struct Config {
     pub web_actions: Sourced<Switch>,
     /// Whether a page lists the other projects of the user.
     pub projects: Sourced<Switch>,
+    /// The kinds of work.
+    pub classifications: Sourced<Vec<Classification>>,
     /// The settings of the MCP server.
     pub mcp: McpConfig,
     /// The settings of claims.
@@ -340,6 +342,8 @@ impl Config {
             token: chooser.choose(&TOKEN, None)?,
             web_actions: chooser.choose(&WEB_ACTIONS, serve.web_actions)?.unwrap_or_default(),
             projects: chooser.choose(&PROJECTS, serve.projects)?.unwrap_or_default(),
+            classifications: chooser
+                .valid(&CLASSIFICATIONS, sources.list(&CLASSIFICATIONS, Vec::new()))?,
             claims: ClaimConfig::collect(&mut chooser, serve.claims)?,
             on_question: chooser.choose(&ON_QUESTION, None)?,
             check: chooser.choose(&CHECK, None)?,
@@ -393,6 +397,11 @@ impl Config {
     /// Returns the allowed hosts and origins of the web UI. Tokens are separate.
     pub fn access(&self) -> AccessPolicy {
         AccessPolicy::new(self.hosts.value.clone(), self.origins.value.clone())
+    }
+
+    /// Returns the kinds of work of new issues.
+    pub fn classifications(&self) -> Classifications {
+        self.classifications.value.iter().copied().collect()
     }
 
     /// Returns the options of the MCP server.

@@ -214,6 +214,15 @@ pub const KEEP_EVENTS: Setting = Setting {
     help: "How much of the event log to keep: a size such as 500MB, or a time such as 30d",
 };
 
+/// The kinds of work.
+pub const CLASSIFICATIONS: Setting = Setting {
+    name: "classifications",
+    variable: "AIT_CLASSIFICATIONS",
+    places: SettingScope::FileOnly,
+    default: "bug, improvement, feature",
+    help: "The kinds of work of new issues, in the order in which a lead hands them out",
+};
+
 /// The toolsets of the MCP server.
 pub const TOOLSETS: Setting = Setting {
     name: "toolsets",
@@ -332,7 +341,7 @@ pub const CHECK: Setting = Setting {
 };
 
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 32] = [
+pub const SETTINGS: [Setting; 33] = [
     FILE,
     STORE,
     STORE_PASSWORD,
@@ -349,6 +358,7 @@ pub const SETTINGS: [Setting; 32] = [
     TOKEN,
     WEB_ACTIONS,
     PROJECTS,
+    CLASSIFICATIONS,
     TOOLSETS,
     TOOL_PREFIX,
     REPLIES,
@@ -368,7 +378,8 @@ pub const SETTINGS: [Setting; 32] = [
 ];
 
 /// The settings that do not affect who may use HTTP, and those whose defaults allow the least.
-pub(super) const HARMLESS: [&str; 19] = [
+pub(super) const HARMLESS: [&str; 20] = [
+    CLASSIFICATIONS.name,
     WEB_ACTIONS.name,
     PROJECTS.name,
     NAME.name,

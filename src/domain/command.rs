@@ -266,6 +266,15 @@ impl Command {
         }
     }
 
+    /// Returns the kind of work that it gives an issue.
+    pub fn classification(&self) -> Option<Classification> {
+        match self {
+            Self::AddIssue { classification, .. } => Some(*classification),
+            Self::ChangeIssue { change, .. } => change.classification,
+            _ => None,
+        }
+    }
+
     /// Returns the references of the caller to issues.
     pub fn references_mut(&mut self) -> impl Iterator<Item = &mut IssueRef> {
         let (named, change) = match self {

@@ -1,7 +1,7 @@
 //! The reasons why the rules refuse a command.
 
 use super::text::shortened;
-use super::{ActionKind, ErrorCode, IssueId, IssueRef, Status, Timestamp};
+use super::{ActionKind, Classification, ErrorCode, IssueId, IssueRef, Status, Timestamp};
 
 /// A refusal by the rules. The text says what is wrong; each interface adds which operation to call instead.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -276,6 +276,13 @@ pub enum DomainError {
         /// The maximum.
         limit: usize,
     },
+    /// The project does not use a kind of work.
+    #[error("classification must be one of {used}, not {given}")]
+    UnusedClassification {
+        given: Classification,
+        /// The kinds that the project uses.
+        used: String,
+    },
     /// The claim has already ended, or a later claim has replaced it.
     #[error("the claim of issue {id} has already ended: nothing to do")]
     ClaimEnded { id: IssueId },
@@ -301,6 +308,7 @@ impl DomainError {
             | Self::NothingToChange { .. }
             | Self::TooManyOptions { .. }
             | Self::NoSuchOption { .. }
+            | Self::UnusedClassification { .. }
             | Self::InvalidReference { .. } => ErrorCode::Validation,
             Self::UnknownIssue { .. } => ErrorCode::NotFound,
             Self::AmbiguousReference { .. } => ErrorCode::Ambiguous,
@@ -366,6 +374,7 @@ impl DomainError {
             | Self::NotRoundTrippable { .. }
             | Self::InvalidReference { .. }
             | Self::AmbiguousReference { .. }
+            | Self::UnusedClassification { .. }
             | Self::TooManyClaims { .. } => None,
         }
     }

@@ -9,7 +9,7 @@ use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{ActionKind, AgentName, Attributes, IssueId, Timestamp, UnknownKeys};
+use super::{ActionKind, AgentName, Attributes, Classification, IssueId, Timestamp, UnknownKeys};
 use crate::string_enum::string_enum;
 
 string_enum! {
@@ -53,18 +53,6 @@ impl Status {
     /// Returns true if an agent holds an issue in this status.
     pub fn is_claimed(self) -> bool {
         matches!(self, Self::InProgress | Self::InReview)
-    }
-}
-
-string_enum! {
-    /// The kind of work. PostgreSQL stores the number of the variant: a new one needs a migration of the counts.
-    pub enum Classification {
-        /// A defect.
-        Bug = "bug",
-        /// An improvement of something that exists.
-        Improvement = "improvement",
-        /// Something new.
-        Feature = "feature",
     }
 }
 

@@ -7,6 +7,7 @@
 pub mod action;
 mod attributes;
 mod claim;
+mod classification;
 pub mod command;
 pub mod condition;
 mod decide;
@@ -42,6 +43,7 @@ pub use claim::{
     Claim, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, ClaimTerms, ClientId, Lease,
     RequiredClaim, ReviewPolicy, WithClaim,
 };
+pub use classification::{Classification, Classifications};
 pub use command::{Command, CommandTarget, Resolution};
 pub use condition::{Condition, Subject};
 pub use decide::{IssueQueue, decide};
@@ -53,7 +55,7 @@ pub use event::{Before, Event, EventKind, HAND_EDIT};
 pub use fields::{FieldValue, FieldValues, ValueField};
 pub use id::{IssueId, IssueRef};
 pub use imported_issue::ImportedIssue;
-pub use issue::{Classification, Comment, HistoryEntry, Holder, Issue, Status};
+pub use issue::{Comment, HistoryEntry, Holder, Issue, Status};
 pub use issue_change::IssueChange;
 pub use links::IssueGraph;
 pub use merge::{Merged, merge};

@@ -4,12 +4,13 @@
 //! |---|---|
 //! | `id` | the id is derived from it, so it is the same in each import |
 //! | `description`, `design`, `acceptance_criteria`, `notes` | the description, with headings for the last three |
-//! | `issue_type` | `bug` is a bug, `feature` and `epic` are features, everything else is an improvement |
+//! | `issue_type` | the classification of that name, else `bug`, `feature`, or an improvement |
 //! | `status` | that of the word, as in every file; in progress only with an `assignee` |
 //! | `created_by`, `closed_at`, `close_reason` | history entries, and a comment |
 //! | `assignee` | the assignee, or the holder of an issue in progress |
 //! | `comments` | comments |
 //! | `priority`, `labels` | priority, labels |
+//! | `due_at`, `estimated_minutes` | due, estimate in minutes |
 //! | `deferred`, `defer_until`, `blocked` without an open blocker | parked |
 //! | `dependencies`, `deps`, `parent` | links, if the other issue is imported, too |
 //! | everything else, and everything that the above represents less exactly | kept under the unknown key `beads` |
@@ -27,12 +28,12 @@ use super::fields::{Field, Meaning};
 use super::given::{Fault, Given};
 use super::value::{Value, name_of};
 use super::words::{self, FoundStatus};
-use super::{Content, ImportDraft, NamedLink, Remarks, Values, defaults, times};
+use super::{Content, ImportDraft, NamedLink, ReadOptions, Remarks, Values, defaults, times};
 use crate::domain::event::{CLAIM_ACTION, CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
 use crate::domain::external_id::BEADS_KEY;
 use crate::domain::{
-    AttributeValues, Classification, Comment, EventKind, HistoryEntry, Issue, LinkKind, Parked,
-    Status, Timestamp, UnknownKeys,
+    AttributeValues, Classification, Classifications, Comment, Due, EventKind, HistoryEntry, Issue,
+    LinkKind, Parked, Status, Timestamp, UnknownKeys,
 };
 use crate::json_compat;
 
@@ -42,7 +43,9 @@ const NOBODY: &str = "beads";
 const CARRIED: [&str; 7] =
     ["_type", "title", "description", "design", "acceptance_criteria", "notes", "comments"];
 /// The other keys that have a meaning.
-const UNDERSTOOD: [&str; 20] = [
+const UNDERSTOOD: [&str; 22] = [
+    "due_at",
+    "estimated_minutes",
     "id",
     "status",
     "issue_type",
@@ -90,14 +93,14 @@ const LINKS: [(LinkKind, &[&str]); 4] = [
 struct Bead(Values);
 
 /// Reads a beads object. The error says why it is refused.
-pub(super) fn read(values: Values, now: Timestamp) -> Result<Content, Fault> {
+pub(super) fn read(values: Values, options: &ReadOptions) -> Result<Content, Fault> {
     let bead = Bead(values);
     if bead.text("status")?.as_deref() == Some("tombstone") {
         let id = bead.text("id")?;
         let title = bead.text("title")?;
         return Ok(Content::Skipped { id, title, reason: "it was deleted in beads".to_owned() });
     }
-    bead.draft(now).map(Content::Issue)
+    bead.draft(options).map(Content::Issue)
 }
 
 impl Bead {
@@ -133,7 +136,7 @@ impl Bead {
         })
     }
 
-    fn draft(&self, now: Timestamp) -> Result<ImportDraft, Fault> {
+    fn draft(&self, options: &ReadOptions) -> Result<ImportDraft, Fault> {
         self.refuse_no_work()?;
         let id = self.text("id")?.ok_or_else(|| Fault::of("it has no id".to_owned()))?;
         let assignee =
@@ -143,7 +146,7 @@ impl Bead {
         let status = if is_held { found.status } else { defaults::status(found.status, &[]) };
         let created = self.time("created_at")?;
         let updated = self.time("updated_at")?;
-        let created_at = created.or(updated).unwrap_or(now);
+        let created_at = created.or(updated).unwrap_or(options.now);
         let changed_at = updated.unwrap_or(created_at);
         let mut remarks = Remarks::default();
         let named_links = self.links(&id, &mut remarks)?;
@@ -154,11 +157,7 @@ impl Bead {
             id: defaults::id("beads", &[&id]),
             title: words::title_of(&self.text("title")?.unwrap_or_default()),
             description: self.description()?,
-            classification: match self.text("issue_type")?.as_deref() {
-                Some("bug") => Classification::Bug,
-                Some("feature" | "epic") => Classification::Feature,
-                _ => Classification::Improvement,
-            },
+            classification: self.classification(&options.classifications)?,
             created_at,
             modified_at: changed_at,
             status,
@@ -257,7 +256,29 @@ impl Bead {
             remarks.keep("priority");
         }
         let parked = self.parked(found, since)?.filter(|_| found.status == Status::Created);
-        Ok(AttributeValues { priority: number, labels, parked, ..AttributeValues::default() })
+        let minutes = self.0.get("estimated_minutes").and_then(|json| Value::Json(json).name());
+        let estimate = minutes.as_deref().and_then(|minutes| minutes.parse().ok());
+        if minutes.is_some() && estimate.is_none() {
+            remarks.keep("estimated_minutes");
+        }
+        let due = self.time("due_at")?.map(Due::of_time);
+        Ok(AttributeValues {
+            priority: number,
+            labels,
+            parked,
+            due,
+            estimate,
+            ..AttributeValues::default()
+        })
+    }
+
+    fn classification(&self, used: &Classifications) -> Result<Classification, Fault> {
+        let word = self.text("issue_type")?.unwrap_or_default();
+        Ok(match Classification::from_word(&word) {
+            Some(kind) if used.contains(kind) => kind,
+            Some(Classification::Epic) => used.fitting(Classification::Feature),
+            _ => used.usual(),
+        })
     }
 
     /// Returns why an issue waits until another time. Without a time of its own, each import would give another one.

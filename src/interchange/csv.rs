@@ -364,8 +364,7 @@ mod tests {
     /// Returns the entries as drafts.
     fn drafts(text: &str) -> Vec<crate::interchange::ImportDraft> {
         let now = Timestamp::from_unix_millis(0);
-        let options =
-            ReadOptions { now, mapping: Default::default(), items: None, date_order: None };
+        let options = ReadOptions::at(now);
         let draft = |entry: FileEntry| match entry.content {
             Content::Issue(draft) => draft,
             other => panic!("{other:?}\n{text}"),
@@ -511,8 +510,7 @@ mod tests {
             [("SHOP-1", "no id of ait"), (&*format!("\"{one},{two}\""), "at most one parent")]
         {
             let now = Timestamp::from_unix_millis(0);
-            let options =
-                ReadOptions { now, mapping: Default::default(), items: None, date_order: None };
+            let options = ReadOptions::at(now);
             let entries = read(&row(parent, ""), &options).unwrap();
             let Content::Refused { reason: told, .. } = &entries[0].content else { panic!() };
             assert!(told.contains(reason), "{told}");

@@ -88,8 +88,7 @@ mod tests {
     #[test]
     fn lines_of_several_chunks_keep_their_order_and_numbers() {
         let now = Timestamp::from_unix_millis(0);
-        let options =
-            ReadOptions { now, mapping: Default::default(), items: None, date_order: None };
+        let options = ReadOptions::at(now);
         let text = "é".repeat(CHUNK_BYTES / 4);
         for end in ["", "\n", "\n\n"] {
             let line = |number: usize| format!("{{\"title\":\"{number} {text}\"}}");

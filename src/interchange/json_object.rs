@@ -61,7 +61,7 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Content {
     if is_of_beads(&values) {
         values.values_mut().for_each(strip);
         let [id, title] = names(&values);
-        return beads::read(values, options.now).unwrap_or_else(|fault| fault.refused(id, title));
+        return beads::read(values, options).unwrap_or_else(|fault| fault.refused(id, title));
     }
     read_partial(values, options)
 }

@@ -43,7 +43,7 @@ pub use self::attributes::NamedLink;
 use self::fields::{Field, Mapping};
 pub use self::times::DateOrder;
 pub use self::value::name_of;
-use crate::domain::{ImportedIssue, Issue, Timestamp};
+use crate::domain::{Classifications, ImportedIssue, Issue, Timestamp};
 use crate::json_compat::{self, FormatError};
 use crate::string_enum::string_enum;
 
@@ -105,8 +105,23 @@ pub struct ReadOptions {
     pub mapping: Mapping,
     /// The path of the list of issues in a JSON document, its keys separated by dots, if the user names one.
     pub items: Option<String>,
+    /// The kinds of work that the project uses.
+    pub classifications: Arc<Classifications>,
     /// The usual order of day and month in dates whose order the file does not show.
     pub date_order: Option<DateOrder>,
+}
+
+impl ReadOptions {
+    /// Returns the options of a reader of which nothing else is known.
+    pub fn at(now: Timestamp) -> Self {
+        Self {
+            now,
+            mapping: Mapping::default(),
+            items: None,
+            classifications: Arc::default(),
+            date_order: None,
+        }
+    }
 }
 
 /// One entry of a file.

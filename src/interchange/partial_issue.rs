@@ -14,11 +14,11 @@ use super::value::{self, Value};
 use super::words::{self, FoundStatus};
 use super::{Content, ImportDraft, ReadOptions, Remarks, comments, defaults};
 use crate::domain::event::{CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
-use crate::domain::text::shortened;
 use crate::domain::{
     AttributeValues, Attributes, Classification, Comment, HistoryEntry, Issue, IssueId, Link,
     LinkKind, Parked, Priority, Status, Timestamp, UnknownKeys,
 };
+use crate::domain::{Classifications, text::shortened};
 
 const SHOWN_CHARS: usize = 60;
 /// The keys of an issue, which cannot keep other values.
@@ -86,7 +86,7 @@ impl<'a> PartialIssue<'a> {
         let title = if is_exact { title } else { words::title_of(&title) };
         let mut remarks = Remarks::default();
         let times = self.times(options)?;
-        let classification = self.classification()?;
+        let classification = self.classification(&options.classifications)?;
         let status = self.status(&times, &mut remarks)?;
         let history: Option<Vec<HistoryEntry>> = self.json(Field::History)?;
         let created_at = times.created.or(times.modified).or(times.closed).unwrap_or(options.now);
@@ -121,7 +121,7 @@ impl<'a> PartialIssue<'a> {
             id: our_id.unwrap_or_else(|| self.derived_id(&title, &description)),
             title,
             description,
-            classification: classification.unwrap_or(Classification::Improvement),
+            classification: classification.unwrap_or(options.classifications.usual()),
             created_at,
             modified_at,
             status,
@@ -199,19 +199,18 @@ impl<'a> PartialIssue<'a> {
         Ok(times)
     }
 
-    fn classification(&self) -> Result<Option<Classification>, Fault> {
+    fn classification(&self, used: &Classifications) -> Result<Option<Classification>, Fault> {
         if let Some(given) = self.filled(Field::Classification) {
-            let kind = given.value.name().map(|name| words::classification_of(&name));
-            let kind = kind.and_then(Result::ok).ok_or_else(|| {
-                let words = Classification::words();
-                given.unknown_word(Field::Classification, words)
-            })?;
+            let kind = given.value.name().map(|name| words::classification_of(&name, used));
+            let kind = kind
+                .and_then(Result::ok)
+                .ok_or_else(|| given.unknown_word(Field::Classification, used.words()))?;
             if kind.is_some() {
                 return Ok(kind);
             }
         }
         let labels: Vec<_> = self.of(Field::Labels).flat_map(|given| given.value.names()).collect();
-        Ok(words::classification_of_labels(&labels))
+        Ok(words::classification_of_labels(&labels, used))
     }
 
     /// Returns the status: that of the word, or else of its category. A resolution can make a closed issue a rejected

@@ -3,7 +3,7 @@
 //! Words are compared without case, spaces, punctuation and emojis, so `In Progress`, `in-progress` and `IN_PROGRESS`
 //! are one word.
 
-use crate::domain::{Classification, Priority, Status};
+use crate::domain::{Classification, Classifications, Priority, Status};
 
 /// A status, and whether the issue waits for something that the file does not name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -138,26 +138,35 @@ pub(super) fn means_nothing(text: &str) -> bool {
     text.chars().all(is_dash) || has(NO_VALUE_WORDS, &squeezed(text))
 }
 
-/// Returns the classification of a word; `Ok(None)` for the name of an object, and an error for another word.
-pub(crate) fn classification_of(text: &str) -> Result<Option<Classification>, ()> {
+/// Returns the classification of a word in a project that uses some; `Ok(None)` for the name of an object, and an error
+/// for another word.
+pub(crate) fn classification_of(
+    text: &str,
+    used: &Classifications,
+) -> Result<Option<Classification>, ()> {
     let word = squeezed(text);
     if has(OBJECTS, &word) {
         return Ok(None);
     }
-    let ours = Classification::from_word(&word);
-    ours.or_else(|| found(&CLASSIFICATIONS, &word)).map(Some).ok_or(())
+    let ours = Classification::from_word(&word).filter(|kind| used.contains(*kind));
+    let near = || found(&CLASSIFICATIONS, &word).map(|kind| used.fitting(kind));
+    ours.or_else(near).map(Some).ok_or(())
 }
 
-/// Returns the classification that the labels give; a bug goes before a feature. Prefixes such as `type:` and `kind/`
-/// are ignored.
-pub(super) fn classification_of_labels(labels: &[String]) -> Option<Classification> {
+/// Returns the classification that the labels give; a bug goes before a feature, and that before others. Prefixes such
+/// as `type:` and `kind/` are ignored.
+pub(super) fn classification_of_labels(
+    labels: &[String],
+    used: &Classifications,
+) -> Option<Classification> {
     use Classification::{Bug, Feature, Improvement};
     let of_label = |label: &String| {
         let name = label.rsplit([':', '/']).next().unwrap_or(label);
-        classification_of(name).ok().flatten()
+        classification_of(name, used).ok().flatten()
     };
     let found: Vec<_> = labels.iter().filter_map(of_label).collect();
-    [Bug, Feature, Improvement].into_iter().find(|kind| found.contains(kind))
+    let first = [Bug, Feature, Improvement].into_iter().chain(used.iter());
+    first.into_iter().find(|kind| found.contains(kind))
 }
 
 /// Returns the status of a word.
@@ -291,10 +300,16 @@ mod tests {
         }
         assert_eq!(status_of_category("Completed"), Some(Closed.into()));
         assert_eq!(status_of_category("indeterminate"), Some(InProgress.into()));
-        assert_eq!(classification_of(" Bug"), Ok(Some(Classification::Bug)));
-        assert_eq!(classification_of("User story"), Ok(Some(Classification::Feature)));
-        assert_eq!(classification_of("ISSUE"), Ok(None));
-        assert_eq!(classification_of("idea"), Err(()));
+        let usual = Classifications::default();
+        assert_eq!(classification_of(" Bug", &usual), Ok(Some(Classification::Bug)));
+        assert_eq!(classification_of("User story", &usual), Ok(Some(Classification::Feature)));
+        assert_eq!(classification_of("ISSUE", &usual), Ok(None));
+        assert_eq!(classification_of("idea", &usual), Err(()));
+        assert_eq!(classification_of("chore", &usual), Ok(Some(Classification::Improvement)));
+        assert_eq!(classification_of("security", &usual), Err(()));
+        let own = [Classification::Chore, Classification::Bug].into_iter().collect();
+        assert_eq!(classification_of("chore", &own), Ok(Some(Classification::Chore)));
+        assert_eq!(classification_of("User story", &own), Ok(Some(Classification::Chore)));
         assert_eq!(title_of(" a \r\n b\u{2028}\n"), "a b");
     }
 
@@ -302,7 +317,7 @@ mod tests {
     fn labels_give_the_classification() {
         let of = |labels: &[&str]| {
             let labels: Vec<_> = labels.iter().map(|label| (*label).to_owned()).collect();
-            classification_of_labels(&labels)
+            classification_of_labels(&labels, &Classifications::default())
         };
         assert_eq!(of(&["ui", "kind/feature", "🐛 Bug"]), Some(Classification::Bug));
         assert_eq!(of(&["type: enhancement"]), Some(Classification::Feature));

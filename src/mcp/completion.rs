@@ -5,7 +5,7 @@ use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, ErrorDa
 use super::prompts::{self, Hint, Mode};
 use super::resources::{ISSUE_TEMPLATE, QUERY_TEMPLATE};
 use super::{McpServer, shown};
-use crate::domain::{Classification, Condition, IssueRef, Order, Query};
+use crate::domain::{Condition, IssueRef, Order, Query};
 use crate::hints;
 use crate::setup::Preset;
 
@@ -58,7 +58,7 @@ pub(super) async fn complete(
     };
     let (total, values) = match hint {
         Hint::Text => (Some(0), Vec::new()),
-        Hint::Classification => matching(&mut Classification::words()),
+        Hint::Classification => matching(&mut server.tracker().classifications().words()),
         Hint::Mode => matching(&mut Mode::words()),
         Hint::Preset => matching(&mut Preset::names()),
         Hint::SavedQuery => matching(&mut server.saved_queries().keys().map(String::as_str)),

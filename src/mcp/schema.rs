@@ -12,20 +12,23 @@ use serde_json::Value;
 
 use super::options::Toolsets;
 use crate::domain::{
-    AgentName, Classification, CommentText, Description, FieldValues, IssueRef, Label, LinkKind,
-    Priority, Resolution, Status, Title, ValueField,
+    AgentName, Classification, Classifications, CommentText, Description, FieldValues, IssueRef,
+    Label, LinkKind, Priority, Resolution, Status, Title, ValueField,
 };
 use crate::read_model::FindingKind;
 
 /// The keyword that names the toolset of a parameter. Schemas for clients do not have it.
 const TOOLSET: &str = "toolset";
+/// The keyword with what a parameter can be besides a kind of work. Schemas for clients have all its words instead.
+const KIND: &str = "kind";
 
-/// Returns the schema of a tool's arguments, with the parameters of these toolsets.
-pub(super) fn of<T: JsonSchema>(toolsets: Toolsets) -> JsonObject {
+/// Returns the schema of a tool's arguments, with the parameters of these toolsets, in a project that uses these kinds
+/// of work.
+pub(super) fn of<T: JsonSchema>(toolsets: Toolsets, kinds: &Classifications) -> JsonObject {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    Plain.transform(&mut schema);
+    Plain { kinds }.transform(&mut schema);
     // The doc comment of the Rust type; the tool has a description of its own.
     schema.remove("description");
     let Value::Object(mut schema) = schema.to_value() else { return JsonObject::new() };
@@ -38,12 +41,19 @@ pub(super) fn of<T: JsonSchema>(toolsets: Toolsets) -> JsonObject {
     schema
 }
 
-/// Removes noise from a schema.
-struct Plain;
+/// Removes noise from a schema, and gives it the kinds of work.
+struct Plain<'a> {
+    kinds: &'a Classifications,
+}
 
-impl Transform for Plain {
+impl Transform for Plain<'_> {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
+        if let Some(Value::Array(others)) = schema.get(KIND) {
+            let words = self.kinds.words().map(Value::from).chain(others.clone()).collect();
+            schema.insert("enum".to_owned(), Value::Array(words));
+            schema.remove(KIND);
+        }
         for noise in ["$schema", "title", "format", "additionalProperties"] {
             // A property with that name is a subschema, not a keyword.
             if schema.get(noise).is_some_and(|value| value.is_string() || value.is_boolean()) {
@@ -93,7 +103,7 @@ string_schema! {
     AgentName = any_string(),
     IssueRef = any_string(),
     Status = one_of(Self::ALL, Self::as_str),
-    Classification = one_of(Self::ALL, Self::as_str),
+    Classification = kind_or(&[]),
     Resolution = one_of(Self::ALL, Self::as_str),
     Label = any_string(),
     LinkKind = one_of(Self::ALL, Self::as_str),
@@ -120,6 +130,11 @@ impl JsonSchema for FieldValues {
 /// Returns the schema of any string.
 pub(super) fn any_string() -> Schema {
     json_schema!({ "type": "string" })
+}
+
+/// Returns the schema of a kind of work, or one of some other words.
+pub(super) fn kind_or(others: &[&str]) -> Schema {
+    json_schema!({ "type": "string", (KIND): others })
 }
 
 /// Returns the schema of a string that is one of some words.

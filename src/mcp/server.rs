@@ -83,7 +83,10 @@ impl McpServer {
         let diagnostics = Arc::new(Diagnostics::new(tracker.clone(), context.clone()));
         Self {
             feed: ChangeFeed::new(tracker.clone(), Arc::clone(&diagnostics)),
-            tools: ToolRegistry::new(options.tool_prefix.clone()),
+            tools: ToolRegistry::new(
+                options.tool_prefix.clone(),
+                Arc::clone(tracker.classifications()),
+            ),
             options: Arc::new(options),
             context,
             subscriptions: Arc::default(),

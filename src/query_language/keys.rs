@@ -40,7 +40,7 @@ const KEYS: [Key; 21] = [
         parse: |value, _| {
             any_word(value, |word| Classification::from_word(word).map(Condition::Classification))
         },
-        expected: "use bug, improvement or feature",
+        expected: "use a kind of work such as bug, improvement or feature",
     },
     Key {
         name: "label",

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::{StoreError, Tracker};
-use crate::domain::{Classification, Condition, Query, Status, StatusSet};
+use crate::domain::{Condition, Query, Status, StatusSet};
 
 /// The numbers of a queue.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -39,8 +39,8 @@ impl Tracker {
             parked: self.count(open.clone().with(is_parked)).await?,
             questions: self.questions().await?.len(),
         };
-        for kind in Classification::ALL {
-            let open = Query { classification: Some(*kind), ..open.clone() };
+        for kind in self.classifications().iter() {
+            let open = Query { classification: Some(kind), ..open.clone() };
             round.open.insert(kind.as_str(), self.count(open.clone()).await?);
             let ready = self.count(open.with(Condition::Ready(now))).await?;
             round.ready.insert(kind.as_str(), ready);

@@ -37,7 +37,7 @@ fn broken_contents() -> Vec<(&'static str, String, &'static [&'static str])> {
             with("status", "open".into()),
             &["line 10", "unknown variant `open`", "in_review"],
         ),
-        ("an unknown classification", with("classification", "chore".into()), &["line 7", "chore"]),
+        ("an unknown classification", with("classification", "wish".into()), &["line 7", "wish"]),
         ("a wrong type", with("title", 5.into()), &["line 5", "expected a string"]),
         ("an invalid time", with("createdAt", "soon".into()), &["line 8", "soon", "Z"]),
         ("an invalid id", with("id", "17".into()), &["line 4", "a UUID"]),

@@ -17,6 +17,7 @@ mod bulk;
 mod call_log;
 mod claim_model;
 mod claims;
+mod classifications;
 mod cli;
 mod cli_interchange;
 mod clients;

@@ -150,7 +150,7 @@ fn invalid_prompt_arguments_are_refused_naming_valid_ones() {
         ("developr", json!({}), "team-lead, developer"),
         ("developer", json!({ "issue": "x" }), "it takes classification, issue_id, agent"),
         ("health_check", json!({ "issue_id": "x" }), "it takes none"),
-        ("developer", json!({ "classification": "bugs" }), "bug, improvement or feature"),
+        ("developer", json!({ "classification": "bugs" }), "bug, improvement, feature"),
         (
             "developer",
             json!({ "classification": "bug", "issue_id": feature }),

@@ -15,7 +15,7 @@ use clap::{Arg, Command};
 pub(super) use self::phrases::is_id;
 use super::options::ME;
 use super::unknown_command::{self, line_error};
-use crate::domain::{AgentName, Classification, Status};
+use crate::domain::{AgentName, Classification, Classifications, Status};
 use crate::interchange::words;
 use crate::query_language::is_excluding;
 use crate::setup::CLIENTS;
@@ -152,10 +152,15 @@ fn in_our_words(mut words: Vec<String>, definition: &Command) -> Result<Vec<Stri
     }
 }
 
+/// Returns the kind of work that a word without an option means. Others, such as `task` and `docs`, mean more.
+fn kind_of(word: &str) -> Option<Classification> {
+    Classification::from_word(word).filter(|kind| Classifications::default().contains(*kind))
+}
+
 /// Makes an option of a kind of work: `ait next bug`.
 fn of_kind(mut words: Vec<String>, command: &Command) -> Vec<String> {
     if let [at] = positionals(&words, command)[..]
-        && let Some(kind) = Classification::from_word(&words[at])
+        && let Some(kind) = kind_of(&words[at])
     {
         words.splice(at..=at, ["--classification".to_owned(), kind.to_string()]);
     }
@@ -293,12 +298,12 @@ fn value(option: &Arg, given: &str) -> String {
             None if one == "opened" => "open".to_owned(),
             None => one.to_owned(),
         }),
-        Some("classification") => match words::classification_of(given)
-            .or_else(|()| words::classification_of(given.trim_end_matches('s')))
-        {
-            Ok(Some(kind)) => kind.to_string(),
-            _ => given.to_owned(),
-        },
+        Some("classification") => {
+            let all = Classification::ALL.iter().copied().collect();
+            let found = words::classification_of(given, &all)
+                .or_else(|()| words::classification_of(given.trim_end_matches('s'), &all));
+            found.ok().flatten().map_or_else(|| given.to_owned(), |kind| kind.to_string())
+        }
         Some("priority") => match words::priority_of(given) {
             Some(priority) if given.chars().all(char::is_alphabetic) => priority.to_string(),
             _ => given.to_owned(),
@@ -404,7 +409,7 @@ const FOREIGN: &str = "project proj wait scheduled until recur depends rec miles
 /// Returns the option that a word of a list means, if it means any.
 fn list_option(word: &str) -> Option<Result<String, Error>> {
     let word = word.to_lowercase();
-    let kind = Classification::from_word(word.strip_suffix('s').unwrap_or(&word));
+    let kind = kind_of(word.strip_suffix('s').unwrap_or(&word));
     let refuse = |text: String| Err(line_error(text, ErrorKind::InvalidValue));
     Some(match &*word {
         "open" | "all" | "any" => Ok(format!("--status {word}")),
@@ -471,7 +476,7 @@ fn with_kind(mut words: Vec<String>, places: &[usize]) -> Vec<String> {
     let is_title = words[title].contains(char::is_whitespace);
     if words[0] == "add" && is_title && is_noun(&words[kind]) {
         let given = words.remove(kind);
-        if let Some(kind) = Classification::from_word(&given) {
+        if let Some(kind) = kind_of(&given) {
             words.extend(["--classification".to_owned(), kind.to_string()]);
         }
     }

@@ -6,7 +6,7 @@ use clap::Command;
 
 use super::{defined, is_option, split, status_of, takes_next, value};
 use crate::cli::options::ME;
-use crate::domain::Status;
+use crate::domain::{Classifications, Status};
 use crate::interchange::words;
 
 /// Options, the commands where they are known (none: all that have what stands for them), and what stands for them. `$`
@@ -189,7 +189,8 @@ fn without_first_of_two_messages(mut words: Vec<String>) -> Vec<String> {
 fn meaning(option: &str, given: Option<&str>, command: &Command) -> Option<(Vec<String>, bool)> {
     if option == "-t" && command.get_name() == "add" {
         let given = given?.to_owned();
-        let is_kind = matches!(words::classification_of(&given), Ok(Some(_)));
+        let is_kind =
+            matches!(words::classification_of(&given, &Classifications::default()), Ok(Some(_)));
         let kind = is_kind.then(|| "--classification".to_owned());
         return Some((kind.into_iter().chain([given]).collect(), true));
     }

@@ -15,7 +15,7 @@ use self::roles::ROLES;
 use super::reply::ReplyOptions;
 use super::tool_names::ToolNames;
 use super::{McpServer, shown};
-use crate::domain::Classification;
+use crate::domain::{Classification, Classifications};
 use crate::setup::Preset;
 use crate::string_enum::string_enum;
 
@@ -184,15 +184,12 @@ impl<'a> Given<'a> {
         (!value.is_empty()).then_some(value)
     }
 
-    fn classification(&self) -> Result<Option<Classification>, ErrorData> {
+    fn classification(&self, used: &Classifications) -> Result<Option<Classification>, ErrorData> {
         let Some(word) = self.text(CLASSIFICATION) else { return Ok(None) };
-        let known = Classification::from_word(word).ok_or_else(|| {
-            refused(format!(
-                "classification must be bug, improvement or feature, not {:?}",
-                shown(word)
-            ))
-        });
-        known.map(Some)
+        let known = Classification::from_word(word).filter(|kind| used.contains(*kind));
+        let wrong =
+            || refused(format!("classification must be one of {used}, not {:?}", shown(word)));
+        known.map(Some).ok_or_else(wrong)
     }
 
     fn mode(&self) -> Result<Mode, ErrorData> {

@@ -84,7 +84,7 @@ pub(super) async fn messages(
     replies: &ReplyOptions,
 ) -> Result<Vec<PromptMessage>, ErrorData> {
     let role = ROLES.into_iter().find(|role| role.name == name).expect("every prompt is known");
-    let classification = given.classification()?;
+    let classification = given.classification(server.tracker().classifications())?;
     let agent = given.text(AGENT).map(|name| AgentName::try_from(name.to_owned())).transpose();
     let agent = agent.map_err(|bad| refused(hints::for_refusal(&bad, &hints::TOOLS)))?;
     let mut tasks = Vec::new();

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::domain::{Classification, Issue, Page, Query, Status, StatusSet, Timestamp};
+use crate::domain::{Issue, Page, Query, Status, StatusSet, Timestamp};
 use crate::mcp::reply::IssueRow;
 use crate::tracker::{StoreError, Tracker};
 
@@ -30,7 +30,7 @@ pub(super) async fn overview(tracker: &Tracker) -> Result<Value, StoreError> {
         .map(|status| (status.to_string(), counts.in_status(*status).into()))
         .collect();
     let mut waiting = Map::new();
-    for &classification in Classification::ALL {
+    for classification in tracker.classifications().iter() {
         let page = head(Some(Status::Created).into(), Some(classification)).await?;
         waiting.insert(classification.to_string(), queue(&page, IssueRow::from));
     }

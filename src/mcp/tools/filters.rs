@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::domain::{Classification, Status, StatusSet};
 use crate::field_selection::FieldSelection;
-use crate::mcp::schema::{any_string, one_of_words, string_schema};
+use crate::mcp::schema::{any_string, kind_or, one_of_words, string_schema};
 
 const ANY: &str = "any";
 /// As commands and searches say it.
@@ -68,7 +68,6 @@ string_schema! {
     StatusFilter = one_of_words(
         [ANY, OPEN].into_iter().chain(Status::words())
     ),
-    ClassificationFilter =
-        one_of_words(Classification::words().chain([ANY])),
+    ClassificationFilter = kind_or(&[ANY]),
     Fields = any_string(),
 }

@@ -13,6 +13,7 @@ use super::{
     get_next_issue, get_next_review_item, init_project, link_issues, list_issues, manage_memory,
     query_issues, return_issue, run_doctor, undo_change, update_issue,
 };
+use crate::domain::Classifications;
 use crate::domain::IssueRef;
 use crate::mcp::options::{ToolPrefix, Toolset, Toolsets};
 use crate::mcp::result::Failure;
@@ -26,8 +27,12 @@ macro_rules! tools {
         /// The names of all tools, without the prefix.
         const NAMES: &[&str] = &[$(<$tool as Tool>::NAME),+];
 
-        fn entries(names: &ToolNames, toolsets: Toolsets) -> impl Iterator<Item = ToolEntry> {
-            [$(entry::<$tool>),+].into_iter().map(move |entry| entry(names, toolsets))
+        fn entries(
+            names: &ToolNames,
+            toolsets: Toolsets,
+            kinds: &Classifications,
+        ) -> impl Iterator<Item = ToolEntry> {
+            [$(entry::<$tool>),+].into_iter().map(move |entry| entry(names, toolsets, kinds))
         }
     };
 }
@@ -69,14 +74,15 @@ struct ToolEntry {
 #[derive(Clone)]
 pub(in crate::mcp) struct ToolRegistry {
     names: ToolNames,
+    kinds: Arc<Classifications>,
     /// The tools of each set, made when a client first has it.
     sets: Arc<[OnceLock<ToolSelection>; Toolsets::COUNT]>,
 }
 
 impl ToolRegistry {
-    pub fn new(prefix: ToolPrefix) -> Self {
+    pub fn new(prefix: ToolPrefix, kinds: Arc<Classifications>) -> Self {
         let names = ToolNames::new(prefix, NAMES);
-        Self { names, sets: Arc::new([const { OnceLock::new() }; Toolsets::COUNT]) }
+        Self { names, kinds, sets: Arc::new([const { OnceLock::new() }; Toolsets::COUNT]) }
     }
 
     /// Returns the names of the tools.
@@ -86,7 +92,8 @@ impl ToolRegistry {
 
     /// Returns the tools of some toolsets.
     pub fn with(&self, toolsets: Toolsets) -> &ToolSelection {
-        self.sets[toolsets.index()].get_or_init(|| ToolSelection::new(&self.names, toolsets))
+        self.sets[toolsets.index()]
+            .get_or_init(|| ToolSelection::new(&self.names, toolsets, &self.kinds))
     }
 }
 
@@ -94,8 +101,8 @@ impl ToolRegistry {
 pub(in crate::mcp) struct ToolSelection(Vec<ToolEntry>);
 
 impl ToolSelection {
-    fn new(names: &ToolNames, toolsets: Toolsets) -> Self {
-        let all = entries(names, toolsets);
+    fn new(names: &ToolNames, toolsets: Toolsets, kinds: &Classifications) -> Self {
+        let all = entries(names, toolsets, kinds);
         Self(all.filter(|entry| toolsets.contains(entry.toolset)).collect())
     }
 
@@ -148,8 +155,8 @@ impl ToolSelection {
     }
 }
 
-fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
-    let schema = Arc::new(schema::of::<T::Args>(toolsets));
+fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets, kinds: &Classifications) -> ToolEntry {
+    let schema = Arc::new(schema::of::<T::Args>(toolsets, kinds));
     // Only what differs from the defaults of the protocol.
     let annotations = match (T::READ_ONLY, T::DESTRUCTIVE) {
         (true, _) => ToolAnnotations::new().read_only(true),
@@ -225,7 +232,7 @@ mod tests {
     #[test]
     fn every_tool_has_a_name_of_its_own_that_gets_the_prefix_in_texts() {
         assert_eq!(NAMES.iter().collect::<BTreeSet<_>>().len(), NAMES.len());
-        let registry = ToolRegistry::new("team_".parse().unwrap());
+        let registry = ToolRegistry::new("team_".parse().unwrap(), Arc::default());
         let listed = registry.with(Toolsets::ALL).names();
         assert_eq!(registry.names().in_text(&NAMES.join(", ")), listed);
     }

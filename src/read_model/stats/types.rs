@@ -1,8 +1,9 @@
 //! The values that make up the statistics.
 
+use indexmap::IndexMap;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::domain::{Classification, Status, Timestamp};
+use crate::domain::{Classification, Classifications, Status, Timestamp};
 
 /// The number of statuses.
 pub(super) const STATUSES: usize = Status::ALL.len();
@@ -145,34 +146,30 @@ fn rank(percent: usize, count: usize) -> usize {
 }
 
 /// Distributions of durations, for all issues and by kind of work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Spreads {
     /// All issues.
     pub all: Percentiles,
-    pub bug: Percentiles,
-    pub improvement: Percentiles,
-    pub feature: Percentiles,
+    /// The issues of each kind that there usually is or that has any.
+    #[serde(flatten)]
+    kinds: IndexMap<Classification, Percentiles>,
 }
 
 impl Spreads {
     pub(super) fn of(times_ms: [Vec<u64>; Classification::ALL.len()]) -> Self {
+        let usual = Classifications::default();
         let mut all = times_ms.concat();
-        let [mut bug, mut improvement, mut feature] = times_ms;
+        let kinds = Classification::ALL.iter().copied().zip(times_ms);
+        let kinds = kinds.filter(|(kind, times_ms)| usual.contains(*kind) || !times_ms.is_empty());
         Self {
             all: Percentiles::of(&mut all),
-            bug: Percentiles::of(&mut bug),
-            improvement: Percentiles::of(&mut improvement),
-            feature: Percentiles::of(&mut feature),
+            kinds: kinds.map(|(kind, mut times)| (kind, Percentiles::of(&mut times))).collect(),
         }
     }
 
-    /// Returns the distribution for a kind of work.
-    pub fn of_kind(&self, classification: Classification) -> Percentiles {
-        match classification {
-            Classification::Bug => self.bug,
-            Classification::Improvement => self.improvement,
-            Classification::Feature => self.feature,
-        }
+    /// Returns the distribution for each kind of work.
+    pub fn kinds(&self) -> impl Iterator<Item = (Classification, Percentiles)> {
+        self.kinds.iter().map(|(kind, spread)| (*kind, *spread))
     }
 }
 

@@ -5,9 +5,7 @@ use tokio_postgres::{Client, Row};
 
 use super::connection::{Param, params};
 use super::error::Failure;
-use crate::domain::{
-    Classification, Condition, Counts, MatchCounts, Order, Query, Status, StatusSet,
-};
+use crate::domain::{Condition, Counts, MatchCounts, Order, Query, Status, StatusSet};
 use crate::store::sql;
 use crate::store::sql::condition::{
     Dialect, Named, Selection, Value, external_names, is_one_of, seams,
@@ -16,10 +14,8 @@ use crate::store::sql::condition::{
 /// One page of the issues with some statuses and classifications. Each combination with a priority is one range of an
 /// index, so only as many rows are read as the page needs.
 const PAGE: &str = "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.body FROM ( \
-    SELECT o.id FROM unnest($1::smallint[]) AS s(status) CROSS JOIN unnest($2::smallint[]) AS k(kind) {ranges} \
-    CROSS JOIN LATERAL (SELECT i.id, i.position, i.priority, i.modified {sorted_by} FROM {s}.issues i {join} \
-    WHERE i.status = s.status AND i.kind = k.kind {condition} ORDER BY {order} {limit}) o \
-    ORDER BY {outer} OFFSET $3 LIMIT $4) page \
+    SELECT o.id FROM unnest($1::smallint[]) AS s(status) {ranges} CROSS JOIN LATERAL (SELECT i.id, i.position, i.priority, i.modified {sorted_by} FROM {s}.issues i {join} \
+    WHERE i.status = s.status {condition} ORDER BY {order} {limit}) o ORDER BY {outer} OFFSET $2 LIMIT $3) page \
     JOIN {s}.issues i ON i.id = page.id JOIN {s}.issue_texts t ON t.id = i.id {join} ORDER BY {order}";
 
 /// One page of the issues that match, each with the number of all that match. Without a page, one row has the number.
@@ -92,38 +88,32 @@ fn sorted_by(query: &Query) -> &'static str {
     }
 }
 
-/// The statuses, the classifications, and the range of the page.
+/// The statuses, the classification, and the range of the page.
 struct Limits {
     statuses: Vec<i16>,
-    kinds: Vec<i16>,
+    kind: Option<i16>,
     skip: i64,
     take: i64,
 }
 
 impl Limits {
     fn of(query: &Query) -> Self {
-        let kinds = match &query.classification {
-            Some(kind) => std::slice::from_ref(kind),
-            None => Classification::ALL,
-        };
         let clamp = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         Self {
             statuses: query.statuses.iter().map(|status| status as i16).collect(),
-            kinds: kinds.iter().map(|kind| *kind as i16).collect(),
+            kind: query.classification.map(|kind| kind as i16),
             skip: clamp(query.skip),
             take: clamp(query.take),
         }
     }
 
-    /// Returns true for issues with the statuses and the classifications.
+    /// Returns true for issues with the statuses and the classification.
     fn matches(&self) -> String {
         let mut all = Vec::new();
         if self.statuses.len() < Status::ALL.len() {
             all.push(is_one_of("i.status", self.statuses.iter().copied()));
         }
-        if self.kinds.len() < Classification::ALL.len() {
-            all.push(is_one_of("i.kind", self.kinds.iter().copied()));
-        }
+        all.extend(self.kind.map(|kind| format!("i.kind = {kind}")));
         if all.is_empty() { "true".to_owned() } else { all.join(" AND ") }
     }
 }
@@ -138,22 +128,22 @@ pub(super) async fn page(
     let join = search_joined(sorted_by) + &texts_joined(sorted_by);
     let by_priority = matches!(query.order, Order::Filed | Order::Priority);
     let ranges = if by_priority { "CROSS JOIN generate_series(0, 4) AS p(priority)" } else { "" };
-    let condition = if by_priority { "AND i.priority = p.priority" } else { "" };
+    let limits = Limits::of(query);
+    let of_kind = limits.kind.map(|kind| format!("AND i.kind = {kind}")).unwrap_or_default();
+    let of_range = if by_priority { "AND i.priority = p.priority" } else { "" };
     let outer = order(query, "o", "o", "o");
     let statement = PAGE
         .replace("{ranges}", ranges)
-        .replace("{condition}", condition)
+        .replace("{condition}", &format!("{of_kind} {of_range}"))
         .replace("{sorted_by}", sorted_by)
         .replace("{join}", &join)
-        .replace("{limit}", if sorted_by.is_empty() { "LIMIT $5" } else { "" })
+        .replace("{limit}", if sorted_by.is_empty() { "LIMIT $4" } else { "" })
         .replace("{outer}", &outer)
         .replace("{order}", &order(query, "i", "f", "h"))
         .replace("{s}", schema);
-    let limits = Limits::of(query);
     let needed = limits.skip.saturating_add(limits.take);
     let mut params: Vec<Param<'_>> = vec![
         (&limits.statuses, Type::INT2_ARRAY),
-        (&limits.kinds, Type::INT2_ARRAY),
         (&limits.skip, Type::INT8),
         (&limits.take, Type::INT8),
     ];

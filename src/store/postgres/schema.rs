@@ -14,7 +14,7 @@ use crate::domain::Issue;
 use crate::store::sql::rows::{IssueRow, SEPARATOR};
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
@@ -25,6 +25,7 @@ const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0008.sql"),
     include_str!("migrations/0009.sql"),
     include_str!("migrations/0010.sql"),
+    include_str!("migrations/0011.sql"),
 ];
 
 /// How long it may take to look which version a schema has.

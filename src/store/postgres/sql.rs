@@ -355,10 +355,10 @@ statements! {
         coalesce((SELECT number FROM newest), 0) + row_number() OVER (ORDER BY seq) AS number FROM ( \
         SELECT * FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 \
         ORDER BY seq LIMIT $2::bigint) e), \
-        sums AS (SELECT array_agg((coalesce((SELECT totals[slot + 1] FROM newest), 0) \
-        + (SELECT count(*) FROM next WHERE slot_after = slot) \
-        - (SELECT count(*) FROM next WHERE slot_before = slot))::integer ORDER BY slot) AS totals \
-        FROM generate_series(0, {last_slot}) AS slot), \
+        moves AS (SELECT slot, sum(moved) AS moved FROM (SELECT slot_after AS slot, 1 AS moved FROM next \
+        UNION ALL SELECT slot_before, -1 FROM next) m GROUP BY slot), \
+        sums AS (SELECT array_agg((coalesce((SELECT totals[slot + 1] FROM newest), 0) + coalesce(moved, 0))::integer \
+        ORDER BY slot) AS totals FROM generate_series(0, {last_slot}) AS slot LEFT JOIN moves USING (slot)), \
         late AS (SELECT n.issue, f.seq, n.number - f.number AS place FROM next n CROSS JOIN LATERAL (SELECT seq, number \
         FROM {s}.events f WHERE f.seq > n.seq AND f.number IS NOT NULL AND f.filed ORDER BY f.number DESC LIMIT 1) f \
         WHERE n.filed), \
@@ -400,11 +400,14 @@ statements! {
     unnumbered = "SELECT body FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 \
         ORDER BY seq DESC";
     /// Counts the issues in each slot.
-    counts = "SELECT coalesce((SELECT totals[slot + 1] FROM (SELECT totals FROM {s}.events WHERE number IS NOT NULL \
-        ORDER BY number DESC LIMIT 1) newest), 0)::bigint \
-        + (SELECT count(*) FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 AND slot_after = slot) \
-        - (SELECT count(*) FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 AND slot_before = slot) \
-        FROM generate_series(0, {last_slot}) AS slot ORDER BY slot";
+    counts = "WITH newest AS MATERIALIZED (SELECT totals FROM {s}.events WHERE number IS NOT NULL \
+        ORDER BY number DESC LIMIT 1), \
+        next AS MATERIALIZED (SELECT slot_before, slot_after FROM {s}.events \
+        WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1), \
+        moves AS (SELECT slot, sum(moved) AS moved FROM (SELECT slot_after AS slot, 1 AS moved FROM next \
+        UNION ALL SELECT slot_before, -1 FROM next) m GROUP BY slot) \
+        SELECT coalesce((SELECT totals[slot + 1] FROM newest), 0)::bigint + coalesce(moved, 0)::bigint \
+        FROM generate_series(0, {last_slot}) AS slot LEFT JOIN moves USING (slot) ORDER BY slot";
 
     /// Returns true if there is an event or an issue.
     has_content = "SELECT EXISTS (SELECT FROM {s}.events WHERE number IS NOT NULL OR body IS NOT NULL) \

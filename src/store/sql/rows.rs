@@ -6,23 +6,28 @@ use crate::domain::{
 
 /// What separates several texts in one value. No name contains it.
 pub(in crate::store) const SEPARATOR: &str = "\u{1}";
-/// How many slots there are for the issues of a status.
-const SLOTS_OF_STATUS: usize = Classification::ALL.len();
+/// The number of the first classifications. Theirs are the first slots of all statuses; the others came later.
+const FIRST: usize = 3;
 /// How many slots there are.
-pub(in crate::store) const SLOTS: usize = Status::ALL.len() * SLOTS_OF_STATUS;
+pub(in crate::store) const SLOTS: usize = Status::ALL.len() * Classification::ALL.len();
+
+/// Returns the number of the slot of the issues with a status and a classification.
+const fn slot_of(status: Status, kind: Classification) -> usize {
+    if (kind as usize) < FIRST {
+        return status as usize * FIRST + kind as usize;
+    }
+    kind as usize * Status::ALL.len() + status as usize
+}
 
 /// Returns the number of the slot of an issue: its status and its classification.
 pub(in crate::store) fn slot(issue: &Issue) -> i16 {
-    issue.status as i16 * SLOTS_OF_STATUS as i16 + issue.classification as i16
+    slot_of(issue.status, issue.classification) as i16
 }
 
 /// Returns how many issues of a classification, or of all, are in each status, by the numbers in all slots.
 pub(in crate::store) fn counts(slots: &[usize], kind: Option<Classification>) -> Counts {
-    Counts::of(|status| {
-        let slots = slots.iter().skip(status as usize * SLOTS_OF_STATUS).take(SLOTS_OF_STATUS);
-        let is_wanted = |at: usize| kind.is_none_or(|kind| kind as usize == at);
-        slots.enumerate().filter(|(at, _)| is_wanted(*at)).map(|(_, count)| count).sum()
-    })
+    let kinds = kind.as_ref().map_or(Classification::ALL, std::slice::from_ref);
+    Counts::of(|status| kinds.iter().filter_map(|kind| slots.get(slot_of(status, *kind))).sum())
 }
 
 /// Returns a text that every database can store and compare: without the character NUL.
@@ -141,6 +146,7 @@ impl SearchRow {
 
 #[cfg(test)]
 mod tests {
+    use super::{SLOTS, slot_of};
     use crate::domain::{Classification, LinkKind, Status};
 
     /// The numbers are in every database, so they must stay.
@@ -150,9 +156,18 @@ mod tests {
         for (number, word) in (0..).zip(statuses) {
             assert_eq!(Status::from_word(word).unwrap() as i16, number);
         }
-        for (number, word) in (0..).zip(["bug", "improvement", "feature"]) {
+        let kinds = "bug improvement feature task chore docs test refactor performance security research spike question \
+            story epic";
+        for (number, word) in (0..).zip(kinds.split(' ')) {
             assert_eq!(Classification::from_word(word).unwrap() as i16, number);
         }
+        let mut slots: Vec<_> = Status::ALL
+            .iter()
+            .flat_map(|status| Classification::ALL.iter().map(|kind| slot_of(*status, *kind)))
+            .collect();
+        assert_eq!(slot_of(Status::Rejected, Classification::Feature), 17);
+        slots.sort_unstable();
+        assert_eq!(slots, (0..SLOTS).collect::<Vec<_>>());
         for (number, word) in (0..).zip(["parent", "blocked_by", "related", "duplicate_of"]) {
             assert_eq!(LinkKind::from_word(word).unwrap() as i16, number);
         }

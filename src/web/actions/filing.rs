@@ -14,7 +14,7 @@ use super::form_token::{FormTokens, Purpose};
 use super::forms;
 use super::handler::receive;
 use super::person::{ActingPerson, Person, name_cookie};
-use crate::domain::{Classification, DomainError, IssueId, Title};
+use crate::domain::{DomainError, IssueId, Title};
 use crate::hints;
 use crate::tracker::{NewIssue, StoreError};
 use crate::web::WebState;
@@ -133,8 +133,8 @@ impl NewIssueForm<'_> {
                 label {
                     span { (strings::KIND) }
                     select name=(fields::KIND) {
-                        @for kind in Classification::ALL {
-                            option value=(kind) selected[chosen == kind.as_str()] { (strings::classification(*kind)) }
+                        @for kind in self.state.tracker.classifications().words() {
+                            option value=(kind) selected[chosen == kind] { (kind) }
                         }
                     }
                 }

@@ -24,6 +24,7 @@ const SPRITE: &str = concat!(
     r#"<symbol id="status-rejected" viewBox="0 0 16 16"><g fill="none" stroke="currentColor" stroke-width="2"><circle cx="8" cy="8" r="6"/><path d="m3.9 12.1 8.2-8.2"/></g></symbol>"#,
     r#"<symbol id="kind-bug" viewBox="0 0 16 16"><g fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"><ellipse cx="8" cy="9.5" rx="3.2" ry="4"/><path d="M6 4.8a2 2 0 0 1 4 0M2 9.5h2.6M11.4 9.5H14M2.8 5.4l2.3 1.7M13.2 5.4l-2.3 1.7M2.8 13.8l2.4-1.6M13.2 13.8l-2.4-1.6"/></g></symbol>"#,
     r#"<symbol id="kind-improvement" viewBox="0 0 16 16"><path d="M8 13.5v-11M3.5 7 8 2.5 12.5 7" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></symbol>"#,
+    r#"<symbol id="kind-other" viewBox="0 0 16 16"><rect x="3" y="3" width="10" height="10" rx="2.5" fill="none" stroke="currentColor" stroke-width="1.8"/></symbol>"#,
     r#"<symbol id="kind-feature" viewBox="0 0 16 16"><path d="M8 2.5v11M2.5 8h11" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"/></symbol>"#,
     r#"<symbol id="comment" viewBox="0 0 16 16"><path d="M2.5 3h11v8h-6L4.5 13.5V11h-2z" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linejoin="round"/></symbol>"#,
     r#"<symbol id="return" viewBox="0 0 16 16"><path d="M6 3 3 6l3 3M3.4 6H10a3.5 3.5 0 0 1 0 7H7" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round"/></symbol>"#,
@@ -51,7 +52,13 @@ pub(super) fn status(status: Status) -> Markup {
 
 /// Renders the icon of a classification.
 pub(super) fn kind(kind: Classification) -> Markup {
-    html! { svg.icon aria-hidden="true" focusable="false" { use href={ "#kind-" (kind) } {} } }
+    let name = match kind {
+        Classification::Bug | Classification::Improvement | Classification::Feature => {
+            kind.as_str()
+        }
+        _ => "other",
+    };
+    html! { svg.icon aria-hidden="true" focusable="false" { use href={ "#kind-" (name) } {} } }
 }
 
 /// Renders one of the other icons: `comment`, `return`, `clock`, `edit`, `blocked`,

@@ -40,7 +40,7 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
         div.bar {
             (saved(view))
             (statuses(view))
-            (filters(view.query, view.view, view.saved))
+            (filters(view.query, view.view, view.saved, &view.context.kinds))
         }
         @match view.listing {
             Err(mistake) => {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::components;
 use crate::domain::text::shortened;
-use crate::domain::{Classification, Label, Priority, Status};
+use crate::domain::{Classification, Classifications, Label, Priority, Status};
 use crate::query_language::{SavedQueries, known_keys};
 use crate::read_model::ReadView;
 use crate::web::query::ListQuery;
@@ -17,7 +17,12 @@ const MAX_TERMS: usize = 20;
 const MAX_TERM_CHARS: usize = 80;
 
 /// Renders the search and the other filters. It offers only filters that can find something.
-pub(super) fn filters(query: &ListQuery, view: &ReadView, saved: &SavedQueries) -> Markup {
+pub(super) fn filters(
+    query: &ListQuery,
+    view: &ReadView,
+    saved: &SavedQueries,
+    kinds: &Classifications,
+) -> Markup {
     let hidden = ["status", "label", "parent", "sort", "dir", "fields"];
     html! {
         form #filters.filters method="get" action="/" autocomplete="off" role="search" aria-label=(text::FILTERS) {
@@ -29,13 +34,11 @@ pub(super) fn filters(query: &ListQuery, view: &ReadView, saved: &SavedQueries) 
                 input type="search" name="q" value=(query.search) placeholder=(text::SEARCH_HINT) list="terms"
                     maxlength="1000" autocomplete="off" spellcheck="false";
             }
-            (terms(view, saved))
+            (terms(view, saved, kinds))
             details #more-filters.more-filters {
                 summary { (text::MORE_FILTERS) }
                 div {
-                    (choice(strings::KIND, "classification", text::ANY_KIND, Classification::ALL.iter().map(|&kind| {
-                        (kind.to_string(), strings::classification(kind).to_owned(), query.classification == Some(kind))
-                    })))
+                    (of_kind(kinds, query.classification))
                     (components::agent_filter(view, query.agent.as_deref()))
                     (attribute_filters(query, view))
                 }
@@ -48,7 +51,7 @@ pub(super) fn filters(query: &ListQuery, view: &ReadView, saved: &SavedQueries) 
 
 /// Renders what the search box offers: saved queries, and the terms of the query language. The script completes the
 /// last word with them.
-fn terms(view: &ReadView, saved: &SavedQueries) -> Markup {
+fn terms(view: &ReadView, saved: &SavedQueries, kinds: &Classifications) -> Markup {
     let of = |key: &'static str| move |value: &str| format!("{key}:{value}");
     // As a value it means that there is none.
     let is_none = |name: &str| name.eq_ignore_ascii_case("none");
@@ -56,7 +59,7 @@ fn terms(view: &ReadView, saved: &SavedQueries) -> Markup {
     let labels = labels.labels(MAX_TERMS).into_iter().map(Label::as_str);
     let labels = labels.filter(|label| !is_none(label)).map(of("label"));
     let statuses = Status::ALL.iter().map(|status| of("status")(status.as_str()));
-    let kinds = Classification::ALL.iter().map(|kind| of("kind")(kind.as_str()));
+    let kinds = kinds.words().map(of("kind"));
     // A name with spaces would need quotes.
     let agents = view.recent_agents(MAX_TERMS);
     let agents = agents.into_iter().filter(|name| !name.contains([' ', '"', ',']));
@@ -70,6 +73,14 @@ fn terms(view: &ReadView, saved: &SavedQueries) -> Markup {
             @for (key, expected) in known_keys() { option value={ (key) ":" } label=(expected) {} }
         }
     }
+}
+
+/// Renders the choice of a kind of work: those that the project uses, and the chosen one.
+pub(super) fn of_kind(used: &Classifications, chosen: Option<Classification>) -> Markup {
+    let other = chosen.filter(|kind| !used.contains(*kind));
+    let kinds = used.iter().chain(other);
+    let options = kinds.map(|kind| (kind.to_string(), kind.to_string(), chosen == Some(kind)));
+    choice(strings::KIND, "classification", text::ANY_KIND, options)
 }
 
 /// Renders a choice in the form. An option is its value, its name and whether it is chosen.
@@ -169,7 +180,7 @@ fn without_each(query: &ListQuery, view: &ReadView) -> Vec<(Markup, ListQuery)> 
         chosen.push((html! { (label) }, query.without_label(label)));
     }
     if let Some(kind) = query.classification {
-        let name = html! { (strings::classification(kind)) };
+        let name = html! { (kind) };
         chosen.push((name, ListQuery { classification: None, ..base.clone() }));
     }
     if !query.priorities.is_empty() {

@@ -51,7 +51,7 @@ use super::lookup::{Found, find};
 use super::projects::{ProjectNumbers, served};
 use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, finding_kind, stats_range};
 use super::strings;
-use crate::domain::{StatusSet, Timestamp};
+use crate::domain::{Classifications, StatusSet, Timestamp};
 use crate::hints;
 use crate::read_model::ReadView;
 use crate::read_model::stats::Stats;
@@ -61,6 +61,8 @@ struct PageContext {
     now: Timestamp,
     gone: GoneClients,
     attention: Attention,
+    /// The kinds of work that the project uses.
+    kinds: Arc<Classifications>,
 }
 
 /// A page without its layout.
@@ -115,7 +117,14 @@ pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQue
     page(&state, Tab::Board, move |view, context| {
         let gone = &context.gone;
         let now = context.now;
-        let content = board::content(&BoardView { query: &query, view, gone, now, has_actions });
+        let content = board::content(&BoardView {
+            query: &query,
+            view,
+            gone,
+            now,
+            has_actions,
+            kinds: &context.kinds,
+        });
         Ok(Page { title: strings::board::TITLE.to_owned(), content, ..Page::default() })
     })
     .await
@@ -295,6 +304,7 @@ async fn page_since(
     let store = state.store.get_or_init(|| state.tracker.store_id()).await.to_string();
     let clients = state.clients.gone(&state.tracker).await;
     let waiting = state.tracker.waiting_for_work();
+    let kinds = Arc::clone(state.tracker.classifications());
     let rendered = state.read_model.read(move |view| {
         let gone = GoneClients::of(view, &clients);
         let counts = view.counts();
@@ -302,7 +312,7 @@ async fn page_since(
             return Err(damage.into());
         }
         let attention = Attention::of(view, &gone, &waiting, probe.damage.as_ref(), now);
-        let context = PageContext { now, gone, attention };
+        let context = PageContext { now, gone, attention, kinds };
         let page = render(view, &context)?;
         let layout = Layout {
             title: &page.title,

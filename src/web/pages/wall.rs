@@ -19,7 +19,7 @@ const MAX_ROWS: usize = 12;
 
 /// Renders the page.
 pub(super) fn content(view: &ReadView<'_>, context: &PageContext) -> Markup {
-    let PageContext { now, gone, attention } = context;
+    let PageContext { now, gone, attention, .. } = context;
     html! {
         h1.unseen { (text::TITLE) }
         div.wall {

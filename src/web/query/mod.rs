@@ -94,6 +94,6 @@ pub(super) fn finding_kind(
     parameters.get("kind", known, FindingKind::from_word)
 }
 
-fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }

@@ -11,7 +11,7 @@ pub use self::issues::{
 };
 pub use self::overviews::{activity, agents, board, projects, stats, triage, wall};
 use super::format::{self, DAY_MS, HOUR_MS, WEEK_MS};
-use crate::domain::{Classification, Status};
+use crate::domain::Status;
 use crate::span::humanize_duration as duration;
 
 /// The language, as a BCP 47 tag.
@@ -36,14 +36,6 @@ pub fn status(status: Status) -> &'static str {
         Status::InReview => "in review",
         Status::Closed => "closed",
         Status::Rejected => "rejected",
-    }
-}
-
-pub fn classification(classification: Classification) -> &'static str {
-    match classification {
-        Classification::Bug => "bug",
-        Classification::Improvement => "improvement",
-        Classification::Feature => "feature",
     }
 }
 

@@ -351,12 +351,10 @@ pub mod stats {
         }
     }
 
-    pub fn classification(classification: Classification) -> &'static str {
-        match classification {
-            Classification::Bug => "Bug",
-            Classification::Improvement => "Improvement",
-            Classification::Feature => "Feature",
-        }
+    pub fn classification(classification: Classification) -> String {
+        let word = classification.as_str();
+        let (first, rest) = word.split_at(1);
+        first.to_uppercase() + rest
     }
 
     pub fn covers(begin: &str) -> String {

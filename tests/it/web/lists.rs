@@ -183,7 +183,7 @@ fn errors_name_the_valid_parameters_and_values() {
     let (_directory, _client, port) = serve(&one_of_each());
     for (query, expected) in [
         ("status=done", "in_progress"),
-        ("classification=task", "improvement"),
+        ("classification=wish", "improvement"),
         ("sort=size", "activity"),
         ("dir=up", "desc"),
         ("page=0", "1, 2, 3"),

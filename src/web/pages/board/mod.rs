@@ -9,7 +9,7 @@ pub(super) use self::query::BoardQuery;
 use super::chips::Chips;
 use super::gone_clients::GoneClients;
 use super::{components, icons, questions};
-use crate::domain::{Status, StatusSet, Timestamp};
+use crate::domain::{Classifications, Status, StatusSet, Timestamp};
 use crate::read_model::{Column, FindingKind, IssueSummary, ReadView};
 use crate::web::query::ListQuery;
 use crate::web::strings::{self, board as text};
@@ -26,6 +26,8 @@ pub(super) struct BoardView<'a, 'b> {
     pub gone: &'a GoneClients,
     pub now: Timestamp,
     pub has_actions: bool,
+    /// The kinds of work that the project uses.
+    pub kinds: &'a Classifications,
 }
 
 /// Renders the page.
@@ -48,7 +50,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
     html! {
         h1.unseen { (text::TITLE) }
         (questions::of_all(view, now, board.has_actions))
-        (query.controls(view))
+        (query.controls(view, board.kinds))
         @if is_empty { p.notice { (text::NO_MATCH) } }
         @if view.summaries().is_empty() {
             section.notice {

@@ -4,10 +4,10 @@ use form_urlencoded::Serializer;
 use maud::{Markup, html};
 
 use super::super::{components, list_filters};
-use crate::domain::{Classification, Label, Priority, StatusSet};
+use crate::domain::{Classification, Classifications, Label, Priority, StatusSet};
 use crate::read_model::{IssueSummary, ReadView};
-use crate::web::query::{InvalidParameter, ListQuery, Parameters};
-use crate::web::strings::{self, attributes, board as text, list};
+use crate::web::query::{InvalidParameter, ListQuery, Parameters, joined};
+use crate::web::strings::{self, attributes, board as text};
 
 /// How many labels the form offers: those of the most issues.
 const MAX_LABELS: usize = 100;
@@ -30,8 +30,7 @@ impl BoardQuery {
     /// Parses the query string.
     pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
         let parameters = Parameters::of_page(query);
-        let kinds =
-            || Classification::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
+        let kinds = || joined(Classification::words());
         let priorities = || format!("0 … {}", Priority::MAX);
         let labels = || attributes::label_form(Label::MAX_CHARS);
         let lanes = |text: &str| (text == AGENT).then_some(());
@@ -80,13 +79,13 @@ impl BoardQuery {
     }
 
     /// Renders the filters and the choice of lanes.
-    pub fn controls(&self, view: &ReadView) -> Markup {
+    pub fn controls(&self, view: &ReadView, kinds: &Classifications) -> Markup {
         let other = Self { has_lanes: !self.has_lanes, ..self.clone() };
         html! {
             div.board-bar {
                 details #board-filters open[!self.is_unfiltered()] {
                     summary { (text::FILTERS) }
-                    (self.form(view))
+                    (self.form(view, kinds))
                 }
                 p {
                     a href=(other.path()) {
@@ -98,7 +97,7 @@ impl BoardQuery {
         }
     }
 
-    fn form(&self, view: &ReadView) -> Markup {
+    fn form(&self, view: &ReadView, kinds: &Classifications) -> Markup {
         let mut labels = view.attribute_counts().labels(MAX_LABELS);
         labels.extend(self.label.as_ref().filter(|label| !labels.contains(label)));
         let numbers =
@@ -110,10 +109,7 @@ impl BoardQuery {
             {
                 @if self.has_lanes { input type="hidden" name="lanes" value=(AGENT); }
                 (components::agent_filter(view, self.agent.as_deref()))
-                (list_filters::choice(strings::KIND, "classification", list::ANY_KIND,
-                    Classification::ALL.iter().map(|&kind| {
-                        (kind.to_string(), strings::classification(kind).to_owned(), self.classification == Some(kind))
-                    })))
+                (list_filters::of_kind(kinds, self.classification))
                 @if view.attribute_counts().has_priorities() || self.priority.is_some() {
                     (list_filters::choice(attributes::PRIORITY, "priority", attributes::ANY_PRIORITY,
                         numbers.map(|priority| {

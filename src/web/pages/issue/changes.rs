@@ -12,8 +12,8 @@ use super::components;
 use crate::activity::{ActivityFilter, newest_first};
 use crate::domain::text::shortened;
 use crate::domain::{
-    ActionKind, Attributes, Change, EventKind, FieldValue, Issue, Label, Link, Parked, Patch,
-    TimelineEntry, Timestamp, ValueField,
+    ActionKind, Attributes, Change, Classification, EventKind, FieldValue, Issue, Label, Link,
+    Parked, Patch, TimelineEntry, Timestamp, ValueField,
 };
 use crate::read_model::ReadView;
 use crate::tracker::{NumberedEvent, Tracker};
@@ -119,7 +119,7 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
 
     fn values(&mut self, patch: &Patch, fields: &mut Vec<(&'static str, Markup)>) {
         if let Some(Change { before, after }) = &patch.classification {
-            let name = |kind| Some(strings::classification(kind));
+            let name = |kind: Classification| Some(kind.as_str());
             fields.push((strings::KIND, replaced(name(*before), name(*after))));
         }
         if let Some(Change { before, after }) = &patch.status {

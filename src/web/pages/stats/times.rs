@@ -3,7 +3,6 @@
 use maud::{Markup, html};
 
 use super::{duration, nothing};
-use crate::domain::Classification;
 use crate::read_model::stats::{Percentiles, Spreads};
 use crate::web::chart::{self, Caption, Dot, Row};
 use crate::web::format;
@@ -11,9 +10,9 @@ use crate::web::strings::{self, stats as text};
 
 /// Renders the section of one measure.
 pub(super) fn section(id: &str, spreads: &Spreads, texts: &text::Times) -> Markup {
-    let kinds = Classification::ALL.iter();
-    let kinds = kinds.map(|&kind| (text::classification(kind), spreads.of_kind(kind)));
-    let rows: Vec<_> = [(strings::ALL, spreads.all)].into_iter().chain(kinds).collect();
+    let kinds = spreads.kinds().map(|(kind, spread)| (text::classification(kind), spread));
+    let all = (strings::ALL.to_owned(), spreads.all);
+    let rows: Vec<_> = [all].into_iter().chain(kinds).collect();
     let longest = rows.iter().filter_map(|(_, spread)| spread.p90_ms).max();
     let chart = match longest {
         None => nothing(texts.nothing),
@@ -28,7 +27,12 @@ pub(super) fn section(id: &str, spreads: &Spreads, texts: &text::Times) -> Marku
     super::section(id, texts.heading, texts.about, &chart)
 }
 
-fn picture(id: &str, rows: &[(&str, Percentiles)], longest_ms: u64, texts: &text::Times) -> Markup {
+fn picture(
+    id: &str,
+    rows: &[(String, Percentiles)],
+    longest_ms: u64,
+    texts: &text::Times,
+) -> Markup {
     let points = |spread: &Percentiles| {
         let [median, p90] = [spread.median_ms?, spread.p90_ms?];
         let hint = |name: &str, ms: u64| text::pair(name, &format::precise_duration(ms));
@@ -56,8 +60,8 @@ fn picture(id: &str, rows: &[(&str, Percentiles)], longest_ms: u64, texts: &text
     chart::dots(caption, &dots, longest_ms)
 }
 
-fn table(id: &str, rows: &[(&str, Percentiles)], texts: &text::Times) -> Markup {
-    let row = |(name, spread): &(&str, Percentiles)| {
+fn table(id: &str, rows: &[(String, Percentiles)], texts: &text::Times) -> Markup {
+    let row = |(name, spread): &(String, Percentiles)| {
         let count = format::number(spread.count as u64);
         ((*name).to_owned(), vec![count, duration(spread.median_ms), duration(spread.p90_ms)])
     };
