@@ -7,6 +7,7 @@ mod claims;
 mod clients;
 mod events;
 pub mod external_ids;
+mod known;
 mod leases;
 mod near_titles;
 mod questions;

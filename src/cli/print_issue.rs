@@ -130,6 +130,13 @@ pub(super) async fn print_claimed(
         let around = tracker.issues_around([issue.id].into_iter().chain(linked));
         let around = read_after_change(around).await;
         write_whole(issue, &around.unwrap_or_default(), tracker.now(), output)?;
+        let known = tracker.known(issue).await;
+        if !known.is_empty() {
+            output.line("\nKnown from closed issues:")?;
+            known
+                .iter()
+                .try_for_each(|line| output.line(format_args!("  {}", sanitize::line(line))))?;
+        }
         print_number(claimed, tracker, output).await?;
     } else {
         tracing::info!("{nothing}");

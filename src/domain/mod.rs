@@ -22,6 +22,7 @@ pub mod id;
 pub mod imported_issue;
 pub mod issue;
 pub mod issue_change;
+pub mod lessons;
 pub mod links;
 pub mod merge;
 pub mod patch;

@@ -43,6 +43,7 @@ mod held_locks;
 mod hooks;
 mod http_sessions;
 mod init;
+mod known;
 mod lease_conformance;
 mod lease_kills;
 mod leases;

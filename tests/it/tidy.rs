@@ -290,3 +290,26 @@ fn visible_texts_are_in_the_strings_module() {
     let code = "html! { p.a-b class=\"x y\" { \"Two words\" } h1 { \"Word\" } b { \"lower\" } }";
     assert_eq!(readable_literals(code), ["Two words", "Word"]);
 }
+
+/// What a field has beyond its entry in the table is in few places. Everything else asks the table.
+#[test]
+fn fields_are_named_in_few_places() {
+    for (name, variant, places) in [("due", "Due", 10), ("estimate", "Estimate", 9)] {
+        let words = [
+            format!("\"{name}\""),
+            format!("ValueField::{variant}"),
+            format!("FieldValue::{variant}"),
+        ];
+        // The words of other programs, and what people type.
+        let is_ours = |file: &str| {
+            !file.starts_with("src/interchange") && !file.starts_with("src/cli/aliases")
+        };
+        let mut files: Vec<_> = sources("src")
+            .into_iter()
+            .filter(|(file, text)| is_ours(file) && words.iter().any(|word| text.contains(word)))
+            .map(|(file, _)| file)
+            .collect();
+        files.sort();
+        assert_eq!(files.len(), places, "{name}: {files:#?}");
+    }
+}

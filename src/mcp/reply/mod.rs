@@ -75,6 +75,8 @@ pub struct WholeIssue {
     pub gone: Option<GoneClient>,
     /// Which claims its agent has lost.
     pub lost_claims: Vec<String>,
+    /// What was learned in closed issues near it, a line each.
+    pub known: Vec<String>,
 }
 
 impl WholeIssue {
@@ -96,6 +98,7 @@ impl WholeIssue {
             neighbours,
             gone: None,
             lost_claims,
+            known: Vec::new(),
         }
     }
 }
@@ -259,8 +262,17 @@ impl ReplyOptions {
     }
 
     fn issue(&self, whole: &WholeIssue) -> serde_json::Result<String> {
-        let WholeIssue { issue, skip, is_claim, change, fields, neighbours, gone, lost_claims } =
-            whole;
+        let WholeIssue {
+            issue,
+            skip,
+            is_claim,
+            change,
+            fields,
+            neighbours,
+            gone,
+            lost_claims,
+            known,
+        } = whole;
         let list_tool = self.names.full("list_issues");
         if let Some(fields) = fields {
             let number = is_claim.then(|| issue.claim_number());
@@ -288,6 +300,9 @@ impl ReplyOptions {
             }
             if !lost_claims.is_empty() {
                 members.insert("lost_claims".to_owned(), serde_json::json!(lost_claims));
+            }
+            if !known.is_empty() {
+                members.insert("known".to_owned(), serde_json::json!(known));
             }
             if let Some(change) = change {
                 members.insert("change".to_owned(), change.to_string().into());

@@ -148,7 +148,9 @@ impl CallContext {
             None => None,
         };
         let lost_claims = lost_claims.unwrap_or_default();
-        let whole = WholeIssue { neighbours, lost_claims, ..WholeIssue::claimed(issue, fields) };
+        let known = self.tracker.known(&issue).await;
+        let whole =
+            WholeIssue { neighbours, lost_claims, known, ..WholeIssue::claimed(issue, fields) };
         Success { claim, events, ..Success::done(Reply::Issue(whole)) }
     }
 }

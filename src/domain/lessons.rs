@@ -1,0 +1,133 @@
+//! What the texts of an issue tell those who work on others: the files that they name, and what was learned there.
+
+use std::collections::BTreeSet;
+
+use super::text::shortened;
+use super::{ActionKind, Issue};
+
+/// The endings of files that are named without a folder.
+const ENDINGS: &str = "c cc cfg conf cpp cs css csv ex go graphql h hpp html ini java js json jsx kt lua md mjs php pl proto \
+    ps1 py rb rs scala scss sh sql svelte swift tf toml ts tsx txt vue xml yaml yml zig";
+/// The longest ending of a file in a folder, in bytes.
+const MAX_ENDING: usize = 8;
+/// How many files are read from a text at most.
+const MAX_FILES: usize = 8;
+/// The longest lesson, in characters.
+const MAX_CHARS: usize = 140;
+/// The shortest one that says something, in characters.
+const MIN_CHARS: usize = 12;
+/// Words with which people say what the next one must know.
+const TELLING: &str = "always avoid aware because before breaks careful caution caveat decided decision depends except expects \
+    fails gotcha however instead keep must needs never note once only otherwise pitfall remember requires since trap unless \
+    unlike watch without";
+/// What only says how far the work is.
+const ROUTINE: &str = "branch committed merged pushed rebased tests";
+
+/// Returns the files that a text names, as they are named: with a folder, or with the ending of a source file.
+pub fn files_in(text: &str) -> BTreeSet<String> {
+    let is_part = |one: char| one.is_alphanumeric() || "._-/@+".contains(one);
+    let words = text.split(|one: char| !is_part(one));
+    let names =
+        words.map(|word| word.trim_start_matches("./").trim_matches(['.', '-', '/', '@', '+']));
+    names.filter(|name| is_file(name)).map(str::to_owned).take(MAX_FILES).collect()
+}
+
+fn is_file(name: &str) -> bool {
+    let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
+    let Some((stem, ending)) = file.rsplit_once('.') else { return false };
+    let is_ending = ending.len() <= MAX_ENDING
+        && ending.starts_with(|one: char| one.is_ascii_alphabetic())
+        && ending.bytes().all(|one| one.is_ascii_alphanumeric());
+    let is_source = || ENDINGS.split(' ').any(|one| one.eq_ignore_ascii_case(ending));
+    !stem.is_empty() && is_ending && !name.contains("//") && (!folder.is_empty() || is_source())
+}
+
+/// Returns what was learned in a closed issue about one of some files, or about its subject if there are none: the most
+/// telling sentence of those who handed it in or reviewed it.
+pub fn lesson(issue: &Issue, files: &BTreeSet<String>) -> Option<String> {
+    let ends = [ActionKind::Completed, ActionKind::Closed];
+    let ends = issue.timeline().into_iter().filter(|entry| ends.contains(&entry.kind()));
+    let comments: Vec<_> = ends.filter_map(|entry| entry.comment).collect();
+    let mut best: Option<(i32, &str)> = None;
+    for sentence in comments.iter().rev().flat_map(|comment| sentences(comment)) {
+        let rank = rank(sentence, files);
+        if best.is_none_or(|(known, _)| rank > known) {
+            best = Some((rank, sentence));
+        }
+    }
+    let (rank, sentence) = best?;
+    (rank > 0).then(|| shortened(sentence, MAX_CHARS))
+}
+
+/// Returns how much a sentence tells others; nothing worth to be told for 0 and below.
+fn rank(sentence: &str, files: &BTreeSet<String>) -> i32 {
+    let lower = sentence.to_lowercase();
+    let has = |words: &str| {
+        super::titles::words(&lower).filter(|word| words.split(' ').any(|one| one == *word)).count()
+    };
+    let names = files.iter().any(|file| names_file(&lower, file));
+    let telling = has(TELLING).min(3) as i32;
+    let routine = has(ROUTINE).min(2) as i32;
+    4 * i32::from(names) + 2 * telling - 2 * routine
+}
+
+/// Returns true if a text in lower case names a file, by its whole name or by the name alone.
+fn names_file(lower: &str, file: &str) -> bool {
+    let file = file.to_lowercase();
+    let name = file.rsplit('/').next().unwrap_or(&file);
+    lower.contains(name)
+}
+
+/// Returns the sentences of a text that are long enough to say something.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .flat_map(|line| line.split_inclusive(". ").flat_map(|part| part.split_inclusive("; ")))
+        .map(|part| part.trim_matches(|one: char| one.is_whitespace() || "-*#>;".contains(one)))
+        .filter(|part| part.chars().count() >= MIN_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn issue(handed_in: &str) -> Issue {
+        let time = |minute: u32| format!("2026-03-18T10:{minute:02}:00.000Z");
+        let entry = |minute, action: &str| serde_json::json!({ "timestamp": time(minute), "agent": "dev-1", "action": action });
+        serde_json::from_value(serde_json::json!({
+            "id": "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", "title": "t", "description": "",
+            "classification": "bug", "createdAt": time(0), "modifiedAt": time(2), "status": "closed",
+            "history": [
+                entry(0, "Issue created"), entry(1, "Claimed"), entry(2, "Marked as completed"),
+            ],
+            "comments": [{ "timestamp": time(2), "agent": "dev-1", "text": handed_in }],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn files_are_what_looks_like_a_path() {
+        let text = "In `src/store/mod.rs` and ./kit/text.py (see README.md:12), not in 1.2.3, e.g. example.com, \
+            https://example.com/a, and/or, etc. But docs/x.adoc, and Makefile are not all.";
+        let found: Vec<_> = files_in(text).into_iter().collect();
+        assert_eq!(found, ["README.md", "docs/x.adoc", "kit/text.py", "src/store/mod.rs"]);
+        assert!(files_in("").is_empty());
+    }
+
+    #[test]
+    fn a_lesson_is_the_most_telling_sentence() {
+        let files = BTreeSet::from(["kit/text.py".to_owned()]);
+        let of = |text: &str| lesson(&issue(text), &files);
+        let text = "Branch issue-3f2a9c1e, tests pass. In kit/text.py slug('') must stay ''. Reviewed twice.";
+        assert_eq!(of(text).as_deref(), Some("In kit/text.py slug('') must stay ''."));
+        assert_eq!(
+            of("- text.py: the cache is filled twice\n- done").unwrap(),
+            "text.py: the cache is filled twice"
+        );
+        assert_eq!(of("Beware: amounts are Decimal.").unwrap(), "Beware: amounts are Decimal.");
+        for nothing in ["Done on branch issue-3f2a9c1e, tests pass.", "Fixed.", ""] {
+            assert_eq!(of(nothing), None, "{nothing}");
+        }
+        let long = of(&format!("text.py {}", "x".repeat(1000))).unwrap();
+        assert!(long.chars().count() <= MAX_CHARS + 1, "{long}");
+    }
+}
