@@ -333,7 +333,7 @@ mod tests {
             (PLAIN.replace(r#""title":"T""#, r#""title":"T","title":"U""#), "duplicate field `title`"),
             (PLAIN.replace(r#""title":"T""#, r#""title":"T","x":1,"x":2"#), "duplicate field `x`"),
             (PLAIN.replace("in_progress", "started"), "unknown variant `started`"),
-            (PLAIN.replace("\"bug\"", "\"task\""), "unknown variant `task`"),
+            (PLAIN.replace("\"bug\"", "\"wish\""), "unknown variant `wish`"),
             (PLAIN.replace("\"T\"", "7"), "expected a string"),
             (PLAIN.replace("2026-01-31T09:30:00.000Z", "today"), "expected a time"),
             ("[]".to_owned(), "expected an issue"),

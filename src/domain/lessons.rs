@@ -17,7 +17,7 @@ const MAX_CHARS: usize = 140;
 /// The shortest one that says something, in characters.
 const MIN_CHARS: usize = 12;
 /// Words with which people say what the next one must know.
-const TELLING: &str = "always avoid aware because before breaks careful caution caveat decided decision depends except expects \
+const TELLING: &str = "always avoid aware because before beware breaks careful caution caveat decided decision depends except expects \
     fails gotcha however instead keep must needs never note once only otherwise pitfall remember requires since trap unless \
     unlike watch without";
 /// What only says how far the work is.
@@ -89,6 +89,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::event::{CLAIM_ACTION, COMPLETE_ACTION, FILE_ACTION};
 
     fn issue(handed_in: &str) -> Issue {
         let time = |minute: u32| format!("2026-03-18T10:{minute:02}:00.000Z");
@@ -97,7 +98,7 @@ mod tests {
             "id": "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", "title": "t", "description": "",
             "classification": "bug", "createdAt": time(0), "modifiedAt": time(2), "status": "closed",
             "history": [
-                entry(0, "Issue created"), entry(1, "Claimed"), entry(2, "Marked as completed"),
+                entry(0, FILE_ACTION), entry(1, CLAIM_ACTION), entry(2, COMPLETE_ACTION),
             ],
             "comments": [{ "timestamp": time(2), "agent": "dev-1", "text": handed_in }],
         }))

@@ -184,7 +184,7 @@ fn mistakes_name_the_place_and_what_was_expected() {
         ("status:done", 1, "status:done is invalid: use open, created"),
         ("status:closed,opn", 1, "or several with commas; did you mean open?"),
         ("a sort:prioritty", 3, "with -asc or -desc behind it; did you mean priority?"),
-        ("kind:", 1, "use bug, improvement or feature"),
+        ("kind:", 1, "use a kind of work such as bug, improvement or feature"),
         ("label:ü", 1, "use a label"),
         ("priority:high", 1, "use 0 (first) to 4 (last)"),
         ("a holder:", 3, "use the name of an agent, or none"),

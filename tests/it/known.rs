@@ -117,7 +117,7 @@ fn links_and_titles_lead_to_what_is_known() {
         "Safari: login fails",
         "Login page",
     ]
-    .map(|title| file(title));
+    .map(&mut file);
     let [design, login, exporter, again, page] = ids;
     close(&mut client, &design, "Decided: one CSV for each table, because reports join them.");
     close(&mut client, &login, "Never keep the session in localStorage.");

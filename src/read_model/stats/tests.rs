@@ -64,7 +64,8 @@ fn stats_of_an_empty_store_are_zero() {
         let stats = stats(&[], range);
         assert_eq!((stats.total, stats.open, stats.present), (0, 0, PerStatus::default()));
         assert!(stats.flow.points.iter().all(|point| point.counts.total() == 0));
-        assert_eq!((stats.lead, stats.cycle), Default::default());
+        let spreads = [stats.lead, stats.cycle];
+        assert!(spreads.iter().all(|spread| spread.all.count == 0 && spread.kinds().count() == 3));
         assert_eq!(stats.throughput.total, Work::default());
         assert!(stats.ages.iter().all(|band| band.counts.total() == 0));
     }

@@ -372,7 +372,7 @@ mod tests {
     fn errors_name_the_invalid_list_parameter() {
         for (query, parameter, expected) in [
             ("status=done", "status", "in_progress"),
-            ("classification=task", "classification", "improvement"),
+            ("classification=wish", "classification", "improvement"),
             ("sort=size", "sort", "activity"),
             ("dir=up", "dir", "desc"),
             ("page=0", "page", "1"),
