@@ -69,6 +69,8 @@ pub enum Condition {
     Whole,
     /// It has this id in another tracker, in lower case.
     External(String),
+    /// It is closed and about one of these [subjects](super::lessons::subjects).
+    Tells(BTreeSet<String>),
     /// This lower-case text occurs in it; see [`Subject::contains`].
     Text(String),
     /// At least so many of these lower-case texts occur in it.
@@ -118,6 +120,8 @@ pub trait Subject {
     fn waits_with_whole(&self, now: Timestamp) -> bool;
     /// Returns true if it has an id in another tracker, in lower case.
     fn has_external_id(&self, id: &str) -> bool;
+    /// Returns true if it is closed and about one of some [subjects](super::lessons::subjects).
+    fn tells(&self, subjects: &BTreeSet<String>) -> bool;
     /// Returns true if it blocks an issue with an id in a range.
     fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool;
     /// Returns true if a lower-case text occurs in the title, the description or a comment, regardless of case, or
@@ -237,6 +241,7 @@ impl Condition {
             }
             Self::Whole => issue.has_part(),
             Self::External(id) => issue.has_external_id(id),
+            Self::Tells(subjects) => issue.tells(subjects),
             Self::Parked(now) => issue.status().is_open() && attributes.is_parked_at(*now),
             Self::Text(text) => issue.contains(text),
             Self::SomeTexts { texts, at_least } => {

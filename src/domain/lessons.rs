@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::text::shortened;
-use super::{ActionKind, Issue};
+use super::titles::significant_words;
+use super::{ActionKind, Issue, Status};
 
 /// The endings of files that are named without a folder.
 const ENDINGS: &str = "c cc cfg conf cpp cs css csv ex go graphql h hpp html ini java js json jsx kt lua md mjs php pl proto \
     ps1 py rb rs scala scss sh sql svelte swift tf toml ts tsx txt vue xml yaml yml zig";
 /// The longest ending of a file in a folder, in bytes.
 const MAX_ENDING: usize = 8;
-/// How many files are read from a text at most.
-const MAX_FILES: usize = 8;
+/// How many files are read from the texts of an issue at most.
+const MAX_FILES: usize = 16;
+/// The longest name of a file and the longest title that are compared, in bytes.
+const MAX_SUBJECT_BYTES: usize = 300;
 /// The longest lesson, in characters.
 const MAX_CHARS: usize = 140;
 /// The shortest one that says something, in characters.
@@ -23,8 +26,28 @@ const TELLING: &str = "always avoid aware because before beware breaks careful c
 /// What only says how far the work is.
 const ROUTINE: &str = "branch committed merged pushed rebased tests";
 
+/// Returns what an issue is about, to be compared with others: the files that its texts name, and the words of its
+/// title.
+pub fn subjects(issue: &Issue) -> BTreeSet<String> {
+    let files = files(issue).into_iter().map(|file| format!("file {}", file.to_lowercase()));
+    let words = significant_words(&issue.title);
+    let title = (words.len() > 1).then(|| format!("title {}", words.join(" ")));
+    files.chain(title).filter(|subject| subject.len() <= MAX_SUBJECT_BYTES).collect()
+}
+
+/// Returns what an issue tells others about: its [subjects] once it is closed.
+pub fn told_subjects(issue: &Issue) -> BTreeSet<String> {
+    if issue.status == Status::Closed { subjects(issue) } else { BTreeSet::new() }
+}
+
+/// Returns the files that the texts of an issue name.
+pub fn files(issue: &Issue) -> BTreeSet<String> {
+    let texts = issue.searchable_texts();
+    texts.flat_map(|text| files_in(&text)).take(MAX_FILES).collect()
+}
+
 /// Returns the files that a text names, as they are named: with a folder, or with the ending of a source file.
-pub fn files_in(text: &str) -> BTreeSet<String> {
+fn files_in(text: &str) -> BTreeSet<String> {
     let is_part = |one: char| one.is_alphanumeric() || "._-/@+".contains(one);
     let words = text.split(|one: char| !is_part(one));
     let names =

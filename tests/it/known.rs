@@ -1,6 +1,15 @@
 //! What a claim tells of closed issues.
 
+use std::sync::Arc;
+
+use agent_issue_tracker::domain::{
+    AgentName, ClaimProof, Classification, CommentText, Description, Resolution, Title,
+};
+use agent_issue_tracker::store::{SqliteStore, Store};
+use agent_issue_tracker::tracker::{IssueAtVersion, NewIssue, Tracker};
 use serde_json::{Value, json};
+
+use crate::support::postgres::{open, project};
 
 use crate::support::runs::run;
 use crate::support::{Client, ait, directory, id_in};
@@ -134,4 +143,58 @@ fn links_and_titles_lead_to_what_is_known() {
     assert_eq!(claim(&exporter), [decided]);
     assert_eq!(claim(&again), [format!("{login} Never keep the session in localStorage.")]);
     assert!(claim(&page).is_empty());
+}
+
+/// What an issue about a file is told, before another one about it is closed, then, and when that is open again.
+async fn tell(store: Arc<dyn Store>) {
+    let tracker = Tracker::new(store);
+    let agent = || AgentName::try_from("a").unwrap();
+    let text = |text: &str| CommentText::try_from(text).unwrap();
+    let proof = || ClaimProof { is_person: true, ..ClaimProof::default() };
+    let file = async |title: &str, about: &str| {
+        let title = Title::try_from(title).unwrap();
+        let about = Description::try_from(about).unwrap();
+        let new = NewIssue::new(title, about, Classification::Bug);
+        tracker.add_issue(new, agent()).await.unwrap().issue
+    };
+    let first = file("Empty titles", "See Kit/Text.py and kit/other.py.").await;
+    let second = file("Long titles", "In `kit/text.py` they are cut.").await;
+    let handed_in = text("kit/text.py: keep the empty title empty");
+    tracker.complete_issue(first.id.into(), handed_in, agent(), proof()).await.unwrap();
+    assert!(tracker.known(&second).await.is_empty());
+    let target = || IssueAtVersion::from(first.id);
+    let merged = text("Merged.");
+    tracker.close_issue(target(), Resolution::Closed, merged, agent(), proof()).await.unwrap();
+    let told = format!("{} kit/text.py: keep the empty title empty", first.id.short());
+    assert_eq!(tracker.known(&second).await, [told]);
+    tracker.reopen_issue(target(), text("Not done."), agent()).await.unwrap();
+    assert!(tracker.known(&second).await.is_empty());
+}
+
+#[tokio::test]
+async fn stores_find_what_is_known() {
+    let directory = directory();
+    tell(Arc::new(SqliteStore::new(directory.path().join("issues.json")))).await;
+    if let Some(project) = project() {
+        tell(Arc::new(open(&project))).await;
+    }
+}
+
+/// A database from before ait told what is known, with a closed issue.
+#[test]
+fn an_earlier_database_tells_what_it_knows() {
+    let directory = directory();
+    let path = directory.path();
+    let mut client = Client::start(path);
+    let first = file(&mut client, "Empty titles", "In kit/text.py.");
+    close(&mut client, &first, "In kit/text.py the empty title must stay empty.");
+    let second = file(&mut client, "Long titles", "In kit/text.py, too.");
+    assert!(client.close().success());
+    let database = rusqlite::Connection::open(path.join(".ait/issues.json/queue.db")).unwrap();
+    let removed = database.execute("DELETE FROM names WHERE kind = 3", []).unwrap();
+    assert_eq!(removed, 2);
+    database.execute_batch("PRAGMA user_version = 1").unwrap();
+    drop(database);
+    let claimed = run(path, &["claim", &second, "-a", "dev-3"]).ok();
+    assert!(claimed.contains("the empty title must stay empty"), "{claimed}");
 }

@@ -2,11 +2,13 @@
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::IndexedIssues;
 use crate::domain::condition::{IdName, LoweredTexts};
+use crate::domain::lessons;
 use crate::domain::{
     Attributes, Classification, Counts, Issue, IssueGraph, IssueId, LinkKind, MatchCounts, Order,
     Page, Query, Status, Subject, Timestamp,
@@ -137,6 +139,10 @@ impl Subject for StoredSubject<'_> {
 
     fn waits_with_whole(&self, now: Timestamp) -> bool {
         self.issues.waits_with_whole(&self.issue.attributes, now)
+    }
+
+    fn tells(&self, subjects: &BTreeSet<String>) -> bool {
+        !lessons::told_subjects(&self.issue).is_disjoint(subjects)
     }
 
     fn has_external_id(&self, id: &str) -> bool {

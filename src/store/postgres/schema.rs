@@ -11,7 +11,7 @@ use super::error::Failure;
 use super::rows::FactColumns;
 use super::sql::{Statements, advisory_key, quoted};
 use crate::domain::Issue;
-use crate::store::sql::rows::{IssueRow, SEPARATOR};
+use crate::store::sql::rows::{IssueRow, SEPARATOR, SearchRow};
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
 const MIGRATIONS: [&str; 11] = [
@@ -79,13 +79,18 @@ pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(
         fill_facts(&session, schema).await?;
     }
     if found < 9 {
-        fill_authors(&session, schema).await?;
+        let authors = |issue: &Issue| IssueRow::of(issue).authors;
+        fill_names(&session, schema, "issues", "authors", authors).await?;
         let read = format!("SELECT DISTINCT source FROM {}.links WHERE kind = 0", quoted(schema));
         let rows = session.query_typed(&read, &[]).await?;
         let parts: Vec<Uuid> = rows.iter().map(|row| row.get(0)).collect();
         let none: Vec<Uuid> = Vec::new();
         let params: [Param<'_>; 2] = [(&parts, Type::UUID_ARRAY), (&none, Type::UUID_ARRAY)];
         session.query_typed(&Statements::new(schema).set_waiting, &params).await?;
+    }
+    if found < 11 {
+        let external = |issue: &Issue| SearchRow::of(issue).external;
+        fill_names(&session, schema, "issue_search", "external", external).await?;
     }
     let record = format!(
         "INSERT INTO {}.meta (version) VALUES ({known}) \
@@ -131,11 +136,20 @@ async fn fill_facts(client: &tokio_postgres::Client, schema: &str) -> Result<(),
     Ok(client.batch_execute(&DEMAND.replace("{s}", &quoted(schema))).await?)
 }
 
-/// Fills the column whose meaning the version 9 changed.
-async fn fill_authors(client: &tokio_postgres::Client, schema: &str) -> Result<(), Failure> {
+/// Fills a column whose meaning a version changed.
+async fn fill_names(
+    client: &tokio_postgres::Client,
+    schema: &str,
+    table: &str,
+    column: &str,
+    names: impl Fn(&Issue) -> Vec<String>,
+) -> Result<(), Failure> {
     const READ: &str = "SELECT id, body FROM {s}.issue_texts WHERE id > $1 ORDER BY id LIMIT 1000";
-    const FILL: &str = "UPDATE {s}.issues i SET authors = string_to_array(n.authors, E'\\x01') \
-        FROM unnest($1::uuid[], $2::text[]) AS n(id, authors) WHERE i.id = n.id";
+    let fill = format!(
+        "UPDATE {}.{table} i SET {column} = string_to_array(n.names, E'\\x01') \
+         FROM unnest($1::uuid[], $2::text[]) AS n(id, names) WHERE i.id = n.id",
+        quoted(schema)
+    );
     let mut last = Uuid::nil();
     loop {
         let read = READ.replace("{s}", &quoted(schema));
@@ -145,12 +159,12 @@ async fn fill_authors(client: &tokio_postgres::Client, schema: &str) -> Result<(
         for row in &rows {
             let (id, issue) = read_issue(row)?;
             ids.push(id);
-            found.push(IssueRow::of(&issue).authors.join(SEPARATOR));
+            found.push(names(&issue).join(SEPARATOR));
         }
         let Some(id) = ids.last() else { return Ok(()) };
         last = *id;
         let params: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&found, Type::TEXT_ARRAY)];
-        client.query_typed(&FILL.replace("{s}", &quoted(schema)), &params).await?;
+        client.query_typed(&fill, &params).await?;
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use uuid::Uuid;
 
 use super::numbers::with_numbers;
-use super::rows::{storable, value_mark};
+use super::rows::{storable, subject_mark, value_mark};
 use crate::domain::condition::IdName;
 use crate::domain::{Condition, IssueId, LinkKind, Timestamp, ValueField};
 
@@ -192,7 +192,10 @@ impl Selection {
                 with_numbers(&format!("(i.status < {{ended}} AND ({WAITS_ITSELF}))"))
             }
             Condition::Whole => with_numbers(HAS_PART),
-            Condition::External(id) => self.has_external_id(id),
+            Condition::External(id) => self.has_external([format!("#{id}")]),
+            Condition::Tells(subjects) => {
+                self.has_external(subjects.iter().map(|subject| subject_mark(subject)))
+            }
             Condition::Parked(now) => {
                 with_numbers(&format!("(i.status < {{ended}} AND {})", self.parked(*now)))
             }
@@ -261,12 +264,20 @@ impl Selection {
         }
     }
 
-    fn has_external_id(&mut self, id: &str) -> String {
-        let id = format!("#{id}");
+    /// Returns true for issues with one of some names among the ids in other trackers.
+    fn has_external(&mut self, names: impl IntoIterator<Item = String>) -> String {
         match self.dialect {
-            Dialect::Sqlite => self.has_name(NameKind::External, &id),
+            Dialect::Sqlite => {
+                let names: Vec<_> = names.into_iter().map(|name| self.text(&name)).collect();
+                let kind = NameKind::External as i16;
+                format!(
+                    "(i.key IN (SELECT n.issue FROM names n WHERE n.kind = {kind} AND n.name IN ({})))",
+                    names.join(", ")
+                )
+            }
             Dialect::Postgres => {
-                let ids = self.param(Value::Texts(vec![storable(&id)]));
+                let names = names.into_iter().map(|name| storable(&name)).collect();
+                let ids = self.param(Value::Texts(names));
                 // The index has no issues without such ids.
                 format!("(f.external <> '{{}}' AND f.external && {ids})")
             }

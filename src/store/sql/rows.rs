@@ -1,5 +1,6 @@
 //! What stands in the columns of a database about an issue, beside its text.
 
+use crate::domain::lessons;
 use crate::domain::{
     ActionKind, Classification, Counts, FieldValue, HistoryEntry, Issue, Label, Status, ValueField,
 };
@@ -38,6 +39,11 @@ pub(in crate::store) fn storable(text: &str) -> String {
 /// Returns how the agent that filed an issue stands among its authors. No name begins so.
 pub(in crate::store) fn filer_mark(agent: &str) -> String {
     format!("\u{2}{agent}")
+}
+
+/// Returns how a [subject](lessons::subjects) stands among the ids in other trackers. No id begins so.
+pub(in crate::store) fn subject_mark(subject: &str) -> String {
+    storable(&format!("\u{2}{subject}"))
 }
 
 /// Returns how a [rank](FieldValue::rank) stands among the agents, in the order of the ranks. No name begins so.
@@ -128,7 +134,7 @@ pub(in crate::store) struct SearchRow {
     pub title: String,
     /// Title, description and comments, each behind a [`SEPARATOR`].
     pub texts: String,
-    /// The ids in other trackers.
+    /// The ids in other trackers, and [marks](subject_mark) of what a closed issue is about.
     pub external: Vec<String>,
 }
 
@@ -139,7 +145,11 @@ impl SearchRow {
         Self {
             title: storable(&issue.title.to_lowercase()),
             texts: storable(&texts.join(SEPARATOR)),
-            external: issue.searchable_ids().map(|id| storable(&id)).collect(),
+            external: {
+                let ids = issue.searchable_ids().map(|id| storable(&id));
+                let subjects = lessons::told_subjects(issue);
+                ids.chain(subjects.iter().map(|subject| subject_mark(subject))).collect()
+            },
         }
     }
 }

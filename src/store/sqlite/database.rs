@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::error::Failure;
 use super::read;
 use super::transaction::decide_all;
-use super::write::add_state;
+use super::write::{add_state, add_subjects};
 use crate::domain::{Command, Timestamp};
 use crate::store::files::StoreOptions;
 use crate::store::files::fs::{FileFingerprint, FileLock, FileSystem, no_follow, open_or_create};
@@ -29,7 +29,7 @@ use crate::store::writer_reply::WriterReply;
 use crate::store::{DURATION_BUCKETS_S, EventPosition, State, StoreError};
 
 /// The version of the schema.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// Says that a SQLite database is a queue of ait.
 const APPLICATION_ID: i64 = 0x6169_7431;
 /// How long a connection waits for locks of SQLite itself, which are short.
@@ -164,7 +164,11 @@ impl Database {
             }
             connection.execute_batch("BEGIN IMMEDIATE")?;
             // Another process may have made it meanwhile.
-            let found = if version(&connection)? == 0 { self.fill(&connection)? } else { None };
+            let found = match version(&connection)? {
+                0 => self.fill(&connection)?,
+                1 => add_subjects(&connection, VERSION).map(|()| None)?,
+                _ => None,
+            };
             connection.execute_batch("COMMIT")?;
             // A large issues.json makes a long log. If that cannot be moved now, a later change does it.
             let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
