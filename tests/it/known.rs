@@ -143,6 +143,11 @@ fn links_and_titles_lead_to_what_is_known() {
     assert_eq!(claim(&exporter), [decided]);
     assert_eq!(claim(&again), [format!("{login} Never keep the session in localStorage.")]);
     assert!(claim(&page).is_empty());
+    let mut analyst = Client::begin(ait(directory.path()).args(["--toolsets", "analysis"]));
+    let context = analyst.call("get_context", json!({ "issue_id": again })).ok();
+    let context: Value = serde_json::from_str(&context).unwrap();
+    let told = format!("{login} Never keep the session in localStorage.");
+    assert_eq!(context["contexts"][0]["known"], json!([told]));
 }
 
 /// What an issue about a file is told, before another one about it is closed, then, and when that is open again.

@@ -91,7 +91,11 @@ impl Tool for GetContext {
         let ids: Vec<IssueId> = issues.iter().map(|issue| issue.id).collect();
         // Without a repository, or with one that is slow, a context lacks what git knows.
         let work = issue_work(&Git::new(root, GIT_LIMIT), &ids).await.unwrap_or_default();
-        Ok(Success::done(Reply::Text(written(&issues, &around, &work, &context))))
+        let mut known = Vec::new();
+        for issue in &issues {
+            known.push(context.tracker.known(issue).await);
+        }
+        Ok(Success::done(Reply::Text(written(&issues, &around, &known, &work, &context))))
     }
 }
 
@@ -99,6 +103,7 @@ impl Tool for GetContext {
 fn written(
     issues: &[Arc<Issue>],
     around: &IndexedIssues,
+    known: &[Vec<String>],
     work: &[IssueWork],
     context: &CallContext,
 ) -> String {
@@ -113,7 +118,7 @@ fn written(
     let contexts = issues.iter().enumerate().map(|(at, issue)| {
         let mut rest = share.saturating_sub(FRAME);
         let mut written = Map::new();
-        for (section, value, most) in sections(issue, around, work.get(at), share) {
+        for (section, value, most) in sections(issue, around, &known[at], work.get(at), share) {
             // What comes first is cut last.
             let text = replies.report_within(value, rest.min(most));
             rest = rest.saturating_sub(replies.tokens(&text) + section.len());
@@ -131,6 +136,7 @@ fn written(
 fn sections(
     issue: &Issue,
     around: &IndexedIssues,
+    known: &[String],
     work: Option<&IssueWork>,
     share: usize,
 ) -> Vec<(&'static str, Value, usize)> {
@@ -151,6 +157,7 @@ fn sections(
         ("blockedBy", rows(linked(LinkKind::BlockedBy)), share),
         ("blocks", rows(from(LinkKind::BlockedBy)), share),
         ("duplicates", rows(duplicates), share),
+        ("known", json!(known), share),
         ("attempts", attempts(issue), share),
         ("git", work.map_or(json!({}), |work| json!(work)), share),
     ];
