@@ -257,6 +257,7 @@ impl Bead {
             remarks.keep("priority");
         }
         let parked = self.parked(found, since)?.filter(|_| found.status == Status::Created);
+        let parked = parked.map(Box::new);
         Ok(AttributeValues { priority: number, labels, parked, ..AttributeValues::default() })
     }
 

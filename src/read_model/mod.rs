@@ -1,9 +1,9 @@
 //! The read model for pages and reports: boards, agents, findings and statistics of all issues.
 //!
 //! A store returns single issues and the orders in which they are claimed. Pages over all issues would read all of
-//! them each time. The read model keeps what they need of each issue in the memory of the process that serves pages.
-//! It is built by the first page and updated at each read. It knows the tracker and the domain, but neither HTTP nor
-//! HTML, and it only reads.
+//! them each time. The read model keeps a summary of each issue in the memory of the process that serves pages, without
+//! its texts. The first page builds it; each read follows the events since, and reads the issues that they name again.
+//! It knows the tracker and the domain, but neither HTTP nor HTML, and it only reads.
 
 mod agent_index;
 mod agent_interner;
@@ -34,6 +34,7 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
+use tokio::spawn;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
 
@@ -52,7 +53,12 @@ pub use relations::Relation;
 pub use status_timeline::{StatusChange, StatusTimeline};
 pub use summary::{ClaimInfo, HistoryAction, IssueSummary};
 
-use crate::tracker::{IndexedIssues, StoreError, Tracker};
+use self::projection::News;
+use crate::tracker::{EventPosition, Events, StoreError, Tracker};
+
+/// How many events are read at once to follow them, and how many issues.
+const EVENTS_AT_ONCE: usize = 5_000;
+const ISSUES_AT_ONCE: usize = 500;
 
 /// Reads all issues, for pages and searches. Clones share what was read.
 #[derive(Clone)]
@@ -77,18 +83,13 @@ impl Shared {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes the read model of a state the current one.
-    fn update(&self, issues: &IndexedIssues) -> Arc<Projection> {
-        let mut next = Projection::clone(&self.current());
-        next.follow(issues);
-        let next = Arc::new(next);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&next);
-        next
+    fn set(&self, next: &Arc<Projection>) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(next);
     }
 }
 
 impl ReadModel {
-    /// Creates an empty read model; the first read loads all issues.
+    /// Creates an empty read model; the first read reads all issues.
     pub fn new(tracker: Tracker) -> Self {
         let readers = available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1);
         Self { tracker, shared: Arc::default(), readers: Arc::new(Semaphore::new(readers)) }
@@ -109,34 +110,69 @@ impl ReadModel {
         visit: impl FnOnce(&ReadView<'_>) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
         let readers = Arc::clone(&self.readers).acquire_owned().await;
-        let (projection, issues) = self.follow().await?;
+        let projection = self.follow().await?;
         let found = spawn_blocking(move || {
             // Held to the end, even if the caller is gone.
             let _reader = readers;
-            visit(&ReadView::new(&projection, issues))
+            visit(&ReadView::of(&projection))
         });
         found.await.map_err(|error| resume_unwind(error.into_panic()))
     }
 
-    /// Returns the current issues with their read model, which is updated before.
-    async fn follow(&self) -> Result<(Arc<Projection>, IndexedIssues), StoreError> {
-        let issues = self.tracker.state().await?.issues;
+    /// Returns the read model after every change that was answered before the call.
+    async fn follow(&self) -> Result<Arc<Projection>, StoreError> {
         let current = self.shared.current();
-        if current.is_of(&issues) {
-            return Ok((current, issues));
+        let found = self.events_after(&current).await?;
+        if current.news(&found) == News::Nothing {
+            return Ok(current);
         }
         let updating = Arc::clone(&self.shared.updates).lock_owned().await;
-        // Read again, so that it is no older than the read model.
-        let issues = self.tracker.state().await?.issues;
-        let current = self.shared.current();
-        if current.is_of(&issues) {
-            return Ok((current, issues));
-        }
-        let shared = Arc::clone(&self.shared);
-        let updated = spawn_blocking(move || {
+        let model = self.clone();
+        // Goes on if this reader is gone, for the others.
+        let updated = spawn(async move {
             let _updating = updating;
-            (shared.update(&issues), issues)
+            model.update(found.newest).await
         });
-        updated.await.map_err(|error| resume_unwind(error.into_panic()))
+        updated.await.unwrap_or_else(|error| resume_unwind(error.into_panic()))
+    }
+
+    /// Updates the read model to an event, or a later one.
+    async fn update(&self, wanted: EventPosition) -> Result<Arc<Projection>, StoreError> {
+        let mut next = Projection::clone(&self.shared.current());
+        loop {
+            let found = self.events_after(&next).await?;
+            match next.news(&found) {
+                News::Nothing => break,
+                News::Everything => {
+                    next = self.tracker.read_into().await?;
+                    break;
+                }
+                News::Changed(ids, position) => {
+                    for ids in ids.chunks(ISSUES_AT_ONCE) {
+                        let ids = ids.to_vec();
+                        let issues = self.tracker.issues_around(ids.iter().copied()).await?;
+                        // An issue that is gone by now has a later event.
+                        let put = move || {
+                            next.update(ids.into_iter().filter_map(|id| issues.get(id)));
+                            next
+                        };
+                        let put = spawn_blocking(put).await;
+                        next = put.unwrap_or_else(|error| resume_unwind(error.into_panic()));
+                    }
+                    next.position = position;
+                    if position.number >= wanted.number {
+                        break;
+                    }
+                }
+            }
+        }
+        let next = Arc::new(next);
+        self.shared.set(&next);
+        Ok(next)
+    }
+
+    /// Returns the newest event that a read model knows, and some of those after it.
+    async fn events_after(&self, projection: &Projection) -> Result<Events, StoreError> {
+        self.tracker.events(projection.position.number.saturating_sub(1), EVENTS_AT_ONCE).await
     }
 }

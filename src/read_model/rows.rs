@@ -11,29 +11,22 @@ pub(super) struct Row {
     pub status: Status,
     pub classification: Classification,
     pub priority: Priority,
-    pub is_held: bool,
-    pub returns: usize,
     pub created_at: Timestamp,
     pub modified_at: Timestamp,
-    pub active_at: Timestamp,
     /// Since when it is held, or else has its status.
     pub since: Timestamp,
 }
 
 impl Row {
     pub fn of(summary: &IssueSummary) -> Self {
-        let IssueSummary { status, classification, created_at, modified_at, active_at, .. } =
-            *summary;
+        let IssueSummary { status, classification, created_at, modified_at, .. } = *summary;
         let held = summary.holder();
         Self {
             status,
             classification,
             priority: summary.attributes.effective_priority(),
-            is_held: held.is_some(),
-            returns: summary.returns(),
             created_at,
             modified_at,
-            active_at,
             since: held.map_or_else(|| summary.in_status_since(), |held| held.since),
         }
     }

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use super::clients::{Clients, MemoryClients};
 use super::transfer::{Transfer, TransferTarget};
 use super::{
-    Committed, EventPosition, Events, NumberedEvent, Outcome, Probe, State, Store, StoreError,
-    StoreFuture, StoreHealth, StoreId, Subset,
+    Committed, EventPosition, Events, NumberedEvent, Outcome, Probe, SnapshotVisitor, State, Store,
+    StoreError, StoreFuture, StoreHealth, StoreId, Subset,
 };
 use crate::domain::{
     Command, Counts, DomainError, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp,
@@ -129,12 +129,19 @@ impl Store for MemoryStore {
         ready(Ok(self.held().state.issues.counts())).boxed()
     }
 
-    fn state(&self) -> StoreFuture<'_, State> {
-        ready(Ok(self.held().state.clone())).boxed()
+    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
+        let state = self.held().state.clone();
+        let mut visitor = visitor.lock().unwrap_or_else(PoisonError::into_inner);
+        visitor.begin(state.position, state.unknown_keys);
+        for issue in state.issues.issues() {
+            let lease = state.issues.lease(issue.id).cloned();
+            visitor.visit(issue, lease);
+        }
+        ready(Ok(())).boxed()
     }
 
     fn subset(&self, _: Subset) -> StoreFuture<'_, State> {
-        self.state()
+        ready(Ok(self.held().state.clone())).boxed()
     }
 
     fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {

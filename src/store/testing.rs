@@ -7,8 +7,8 @@ use tokio::sync::watch;
 
 use super::clients::Clients;
 use super::{
-    Committed, EventPosition, Events, MemoryStore, Probe, State, Store, StoreError, StoreFuture,
-    StoreHealth, StoreId, Subset,
+    Committed, EventPosition, Events, MemoryStore, Probe, SnapshotVisitor, State, Store,
+    StoreError, StoreFuture, StoreHealth, StoreId, Subset,
 };
 use crate::domain::{Command, Counts, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp};
 
@@ -107,8 +107,8 @@ impl Store for TestStore {
         self.store.clients()
     }
 
-    fn state(&self) -> StoreFuture<'_, State> {
-        self.read(self.store.state())
+    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
+        self.read(self.store.snapshot(visitor))
     }
 
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {

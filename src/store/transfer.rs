@@ -65,7 +65,7 @@ impl<'a> Transfer<'a> {
         if let Some(damage) = source.damage().await {
             return Err(damage);
         }
-        let state = source.state().await?;
+        let state = State::read(source).await?;
         let oldest = source.events(state.position.number, 1).await?.oldest;
         let transfer = Self { source, state, oldest };
         transfer.check_unchanged().await?;

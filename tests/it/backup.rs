@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use agent_issue_tracker::domain::Timestamp;
-use agent_issue_tracker::store::Store;
 use agent_issue_tracker::store::backup::{BackupContent, BackupError, SaveOptions, file};
 use serde_json::Value;
 
@@ -16,7 +15,7 @@ use crate::support::files::{
     damage_text, database, id, issue_json, issues_in_file, names, write_issues,
 };
 use crate::support::runs::{assert_snapshot, run, run_with};
-use crate::support::stores::{add, apply, now, open};
+use crate::support::stores::{WholeState, add, apply, now, open};
 use crate::support::trouble::Fault;
 use crate::support::{Client, directory};
 

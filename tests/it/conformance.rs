@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use crate::support::commands::{
     add, all, any_command, at, claim, close, complete, ids, import, number, return_issue, review,
 };
-use crate::support::stores::apply;
+use crate::support::stores::{WholeState, apply};
 use crate::support::{PATIENCE, directory};
 
 /// Checks what every store must do.

@@ -9,7 +9,7 @@ use agent_issue_tracker::domain::{
 use agent_issue_tracker::store::{MemoryStore, SqliteStore, State, Store, StoreError};
 
 use crate::support::commands::{add, agent, at, complete, number, other, say};
-use crate::support::stores::apply;
+use crate::support::stores::{WholeState, apply};
 use crate::support::{directory, until};
 
 fn client(name: &str) -> ClientId {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use agent_issue_tracker::domain::{
     ClaimTerms, Classification, ClientId, Command, Counts, EventKind, FieldValue, Issue,
@@ -14,8 +14,8 @@ use agent_issue_tracker::store::transfer::{
     Compared, Transfer, TransferError, TransferTarget, compare,
 };
 use agent_issue_tracker::store::{
-    Committed, EventPosition, Events, MemoryStore, Probe, SqliteStore, State, Store, StoreError,
-    StoreFuture, StoreHealth, StoreId, Subset,
+    Committed, EventPosition, Events, MemoryStore, Probe, SnapshotVisitor, SqliteStore, State,
+    Store, StoreError, StoreFuture, StoreHealth, StoreId, Subset,
 };
 use futures::future::{BoxFuture, FutureExt};
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ use crate::support::commands::{
 use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::runs::{assert_snapshot, run};
 use crate::support::scene::Process;
-use crate::support::stores::{apply, open};
+use crate::support::stores::{WholeState, apply, open};
 use crate::support::trouble::{EIO, Fault};
 use crate::support::{Client, directory, directory_in_memory, until};
 
@@ -234,8 +234,8 @@ impl Store for Pruned {
         self.store.counts()
     }
 
-    fn state(&self) -> StoreFuture<'_, State> {
-        self.store.state()
+    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
+        self.store.snapshot(visitor)
     }
 
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {

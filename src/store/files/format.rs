@@ -13,6 +13,7 @@
 //! issue.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::{fmt, io};
 
 use serde::de::{self, MapAccess, SeqAccess};
@@ -146,7 +147,7 @@ impl<'de> Deserialize<'de> for IndexedIssues {
                             issue.id
                         )));
                     }
-                    issues.push(issue);
+                    issues.push(Arc::new(issue));
                 }
                 Ok(issues.build().unwrap_or_default())
             }

@@ -255,7 +255,7 @@ impl Rows {
         let mut seen = BTreeSet::new();
         for issue in std::mem::take(&mut self.issues).into_values() {
             if seen.insert(issue.id) {
-                builder.push(issue);
+                builder.push(Arc::new(issue));
             }
         }
         let issues = builder.build().unwrap_or_default();

@@ -22,6 +22,7 @@ use super::protocol::{
     Action, Answer, Client, Fault, GRACE, Issue, Outcome, Protocol, State, agent_of, is_session,
 };
 use crate::support::commands::{add, at, number};
+use crate::support::stores::WholeState;
 use crate::support::{directory_in_memory, until};
 
 /// The duration of a tick.

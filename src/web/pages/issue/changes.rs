@@ -158,7 +158,7 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
             fields.push((relations::LINKS, exchanged(&before.links, &after.links, name)));
         }
         if before.parked != after.parked {
-            let mut reason = |parked: &Option<Parked>| {
+            let mut reason = |parked: &Option<Box<Parked>>| {
                 parked.as_ref().map(|parked| self.shortened(&printable(&parked.reason)))
             };
             let before = reason(&before.parked);
