@@ -13,9 +13,10 @@ use crate::domain::{
     Classification, Command, Counts, Issue, IssueRef, Lease, Page, Query, Resolution, UnknownKeys,
 };
 use crate::store::clients::Clients;
+use crate::store::testing::TestStore;
 use crate::store::{
-    Committed, Events, MemoryStore, Outcome, Probe, SnapshotVisitor, State, Store, StoreFuture,
-    StoreHealth, StoreId, Subset,
+    Committed, Events, Outcome, Probe, SnapshotVisitor, State, Store, StoreFuture, StoreHealth,
+    StoreId, Subset,
 };
 use crate::tracker::EventPosition;
 
@@ -47,7 +48,7 @@ fn add(number: usize, agent: &str) -> Command {
 
 /// A store that exposes only a part of its log.
 struct Window {
-    store: MemoryStore,
+    store: TestStore,
     /// The number of the oldest retained event.
     oldest: AtomicU64,
 }
@@ -55,7 +56,7 @@ struct Window {
 impl Window {
     fn open() -> Arc<Self> {
         let oldest = AtomicU64::new(1);
-        Arc::new(Self { store: MemoryStore::default(), oldest })
+        Arc::new(Self { store: TestStore::default(), oldest })
     }
 
     fn tracker(self: &Arc<Self>) -> Tracker {
@@ -344,7 +345,7 @@ impl BeforeThat for Timestamp {
 #[test]
 fn a_page_cut_by_the_scan_limit_returns_a_continuation() {
     block_on(async {
-        let window = MemoryStore::default();
+        let window = TestStore::default();
         let adds = (0..MAX_SCANNED + 500).map(|number| {
             add(number, if number == 7 || number == MAX_SCANNED + 100 { "bob" } else { "ann" })
         });

@@ -14,7 +14,6 @@ mod health;
 mod holders;
 mod identity;
 pub mod memory;
-mod memory_store;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod published;
@@ -43,7 +42,6 @@ pub use events::{EventPosition, Events, NumberedEvent};
 pub use health::{DURATION_BUCKETS_S, DatabaseHealth, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
 pub use memory::{ClaimObstacles, IdIndex, IndexedIssues, Links};
-pub use memory_store::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{Password, PostgresOptions, PostgresStore};
 pub use snapshot::{SnapshotVisitor, read_into};
