@@ -17,7 +17,7 @@ mod undo;
 mod waiting;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
@@ -45,8 +45,8 @@ use crate::domain::{
 pub use crate::store::Maintenance;
 use crate::store::backup::Difference;
 pub use crate::store::backup::{
-    self, Backup, BackupContent, BackupError, BackupMetadata, IssueSample, OverwritePolicy,
-    RestoreOutcome, RestoreResult, SaveOptions, Saved,
+    self, Backup, BackupContent, BackupError, BackupMetadata, BackupSender, IssueSample,
+    OverwritePolicy, RestoreOutcome, RestoreResult, SaveOptions, Saved,
 };
 pub use crate::store::transfer::Compared;
 use crate::store::{self, Committed, Document, Store};
@@ -354,6 +354,21 @@ impl Tracker {
     /// Shows all issues to a visitor and returns it; see [`Store::snapshot`].
     pub async fn read_into<V: SnapshotVisitor + Default + 'static>(&self) -> Result<V, StoreError> {
         store::read_into(&*self.store).await
+    }
+
+    /// Passes everything in the store to a thread that writes a backup.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::snapshot`], and what is damaged: a read can succeed up to the damage.
+    pub async fn back_up(&self, sender: BackupSender) -> Result<(), StoreError> {
+        let sender = Arc::new(Mutex::new(sender));
+        self.store.snapshot(Arc::<Mutex<BackupSender>>::clone(&sender)).await?;
+        if let Some(damage) = self.damage().await {
+            return Err(damage);
+        }
+        sender.lock().unwrap_or_else(PoisonError::into_inner).end();
+        Ok(())
     }
 
     /// Returns the claims that live with a client.

@@ -65,14 +65,17 @@ pub const CLOSE: &[u8] = b"\n}\n";
 
 /// Writes a document.
 pub fn write(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
-    write_open(document, out)?;
+    write_open(document.issues.issues().map(Ok), &document.unknown_keys, out)?;
     out.write_all(CLOSE)
 }
 
 /// Writes a document without its end, so that another key can follow.
-pub fn write_open(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
-    let issues = document.issues.issues();
-    write_all(issues.map(Ok), &document.unknown_keys, out, |issue, out| write_issue(&issue, out))
+pub fn write_open(
+    issues: impl Iterator<Item = io::Result<Arc<Issue>>>,
+    unknown_keys: &UnknownKeys,
+    out: &mut impl io::Write,
+) -> io::Result<()> {
+    write_all(issues, unknown_keys, out, |issue, out| write_issue(&issue, out))
 }
 
 /// Writes a document of issues that are [texts](issue_text).

@@ -55,7 +55,7 @@ impl Salvage {
             1 => format!("lost: {first}"),
             _ => format!("{count} losses, such as: {first}"),
         });
-        BackupContent { document: self.document, damage }
+        BackupContent::of(self.document, damage)
     }
 
     fn lose(&mut self, what: impl Into<String>) {
