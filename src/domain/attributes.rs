@@ -269,7 +269,7 @@ impl Attributes {
                 .unwrap_or_default(),
             assignee: take(fields, "assignee", |name: &String| is_name(name)),
             links: take(fields, "links", |links: &Vec<Link>| are_valid(links)).unwrap_or_default(),
-            parked: take(fields, "parked", |_: &Box<Parked>| true),
+            parked: take(fields, "parked", |_: &Parked| true).map(Box::new),
             due: take(fields, "due", |_: &Due| true),
             estimate: take(fields, "estimate", |_: &Estimate| true),
         };

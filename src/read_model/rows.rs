@@ -1,7 +1,6 @@
 //! What every pass over all issues needs of each, kept next to each other in memory.
 
 use super::summary::IssueSummary;
-use crate::domain::thresholds::is_old_claim;
 use crate::domain::{Classification, Priority, Status, Timestamp};
 
 /// The part of a summary that passes over all issues read. Summaries lie everywhere in memory, and waiting for them
@@ -29,10 +28,5 @@ impl Row {
             modified_at,
             since: held.map_or_else(|| summary.in_status_since(), |held| held.since),
         }
-    }
-
-    /// Returns true if the issue has been claimed for long.
-    pub fn has_old_claim_at(&self, now: Timestamp) -> bool {
-        self.status.is_claimed() && is_old_claim(now.millis_since(self.since))
     }
 }

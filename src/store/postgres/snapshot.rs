@@ -75,11 +75,11 @@ pub(super) async fn snapshot(
     Ok(())
 }
 
+/// An issue, and the lease of its claim.
+type Leased = (Arc<Issue>, Option<Lease>);
+
 /// Returns an issue as it was before events, the newest first.
-fn before(
-    after: Option<(Arc<Issue>, Option<Lease>)>,
-    events: &[Event],
-) -> Result<Option<(Arc<Issue>, Option<Lease>)>, Failure> {
+fn before(after: Option<Leased>, events: &[Event]) -> Result<Option<Leased>, Failure> {
     let mut builder = StateBuilder::default();
     if let Some((issue, lease)) = after {
         builder.visit(issue, lease);
