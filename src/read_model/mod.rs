@@ -31,7 +31,7 @@ mod text_facts;
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use tokio::spawn;
@@ -64,35 +64,17 @@ const ISSUES_AT_ONCE: usize = 500;
 #[derive(Clone)]
 pub struct ReadModel {
     tracker: Tracker,
-    shared: Arc<Shared>,
+    /// The newest one. Locked to take or update it; a reader looks at it without a lock.
+    newest: Arc<Mutex<Arc<Projection>>>,
     /// Bounds how many reads run at the same time to the number of cores but one, which is left for changes.
     readers: Arc<Semaphore>,
-}
-
-/// The read model of the newest state that was read. A reader takes it and looks at it without a lock.
-#[derive(Default)]
-struct Shared {
-    /// Locked only to take or replace it.
-    current: RwLock<Arc<Projection>>,
-    /// Held during an update, so that readers wait for it instead of repeating it.
-    updates: Arc<Mutex<()>>,
-}
-
-impl Shared {
-    fn current(&self) -> Arc<Projection> {
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn set(&self, next: &Arc<Projection>) {
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(next);
-    }
 }
 
 impl ReadModel {
     /// Creates an empty read model; the first read reads all issues.
     pub fn new(tracker: Tracker) -> Self {
         let readers = available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1);
-        Self { tracker, shared: Arc::default(), readers: Arc::new(Semaphore::new(readers)) }
+        Self { tracker, newest: Arc::default(), readers: Arc::new(Semaphore::new(readers)) }
     }
 
     /// Returns the tracker that it reads.
@@ -102,6 +84,7 @@ impl ReadModel {
 
     /// Runs a closure on a view of the current issues, on a blocking thread. Reads leave one core for changes, if there
     /// are several.
+    ///
     /// # Panics
     ///
     /// Panics if `visit` panics.
@@ -121,54 +104,49 @@ impl ReadModel {
 
     /// Returns the read model after every change that was answered before the call.
     async fn follow(&self) -> Result<Arc<Projection>, StoreError> {
-        let current = self.shared.current();
+        let current = Arc::clone(&*self.newest.lock().await);
         let found = self.events_after(&current).await?;
         if current.news(&found) == News::Nothing {
             return Ok(current);
         }
-        let updating = Arc::clone(&self.shared.updates).lock_owned().await;
+        let mut newest = Arc::clone(&self.newest).lock_owned().await;
         let model = self.clone();
         // Goes on if this reader is gone, for the others.
         let updated = spawn(async move {
-            let _updating = updating;
-            model.update(found.newest).await
+            *newest = Arc::new(model.updated(Projection::clone(&newest), found.newest).await?);
+            Ok(Arc::clone(&newest))
         });
         updated.await.unwrap_or_else(|error| resume_unwind(error.into_panic()))
     }
 
-    /// Updates the read model to an event, or a later one.
-    async fn update(&self, wanted: EventPosition) -> Result<Arc<Projection>, StoreError> {
-        let mut next = Projection::clone(&self.shared.current());
+    /// Updates a read model to an event, or a later one.
+    async fn updated(
+        &self,
+        mut model: Projection,
+        wanted: EventPosition,
+    ) -> Result<Projection, StoreError> {
         loop {
-            let found = self.events_after(&next).await?;
-            match next.news(&found) {
-                News::Nothing => break,
-                News::Everything => {
-                    next = self.tracker.read_into().await?;
-                    break;
-                }
-                News::Changed(ids, position) => {
-                    for ids in ids.chunks(ISSUES_AT_ONCE) {
-                        let ids = ids.to_vec();
-                        let issues = self.tracker.issues_around(ids.iter().copied()).await?;
-                        // An issue that is gone by now has a later event.
-                        let put = move || {
-                            next.update(ids.into_iter().filter_map(|id| issues.get(id)));
-                            next
-                        };
-                        let put = spawn_blocking(put).await;
-                        next = put.unwrap_or_else(|error| resume_unwind(error.into_panic()));
-                    }
-                    next.position = position;
-                    if position.number >= wanted.number {
-                        break;
-                    }
-                }
+            let found = self.events_after(&model).await?;
+            let (ids, position) = match model.news(&found) {
+                News::Nothing => return Ok(model),
+                News::Everything => return self.tracker.read_into().await,
+                News::Changed(ids, position) => (ids, position),
+            };
+            for ids in ids.chunks(ISSUES_AT_ONCE) {
+                let ids = ids.to_vec();
+                let issues = self.tracker.issues_around(ids.iter().copied()).await?;
+                let put = spawn_blocking(move || {
+                    // An issue that is gone by now has a later event.
+                    model.update(ids.into_iter().filter_map(|id| issues.get(id)));
+                    model
+                });
+                model = put.await.unwrap_or_else(|error| resume_unwind(error.into_panic()));
+            }
+            model.position = position;
+            if position.number >= wanted.number {
+                return Ok(model);
             }
         }
-        let next = Arc::new(next);
-        self.shared.set(&next);
-        Ok(next)
     }
 
     /// Returns the newest event that a read model knows, and some of those after it.
