@@ -57,7 +57,7 @@ use self::projection::News;
 use crate::tracker::{EventPosition, Events, StoreError, Tracker};
 
 /// How many events are read at once to follow them, and how many issues.
-const EVENTS_AT_ONCE: usize = 5_000;
+const EVENTS_AT_ONCE: usize = 1_000;
 const ISSUES_AT_ONCE: usize = 500;
 
 /// Reads all issues, for pages and searches. Clones share what was read.
@@ -151,6 +151,9 @@ impl ReadModel {
 
     /// Returns the newest event that a read model knows, and some of those after it.
     async fn events_after(&self, projection: &Projection) -> Result<Events, StoreError> {
-        self.tracker.events(projection.position.number.saturating_sub(1), EVENTS_AT_ONCE).await
+        let known = projection.position.number;
+        // One that knows no event is built from all issues.
+        let limit = if known == 0 { 0 } else { EVENTS_AT_ONCE };
+        self.tracker.events(known.saturating_sub(1), limit).await
     }
 }
