@@ -18,7 +18,7 @@ mod undo;
 mod waiting;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
@@ -41,21 +41,21 @@ use self::waiting::WaitList;
 use crate::domain::{
     AgentName, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, Classification,
     Classifications, Command, CommentText, Counts, Description, DomainError, ImportedIssue, Issue,
-    IssueChange, IssueId, IssueRef, Page, Query, RequiredClaim, Resolution, ReviewPolicy,
+    IssueChange, IssueId, IssueRef, Lease, Page, Query, RequiredClaim, Resolution, ReviewPolicy,
     Timestamp, Title,
 };
 pub use crate::store::Maintenance;
 use crate::store::backup::Difference;
 pub use crate::store::backup::{
-    self, Backup, BackupContent, BackupError, BackupMetadata, IssueSample, OverwritePolicy,
-    RestoreOutcome, RestoreResult, SaveOptions, Saved,
+    self, Backup, BackupContent, BackupError, BackupMetadata, BackupSender, IssueSample,
+    OverwritePolicy, RestoreOutcome, RestoreResult, SaveOptions, Saved,
 };
 pub use crate::store::transfer::Compared;
+use crate::store::{self, Committed, Document, Store};
 pub use crate::store::{
-    ClaimObstacles, DURATION_BUCKETS_S, EventPosition, Events, IndexedIssues, NumberedEvent, Probe,
-    Revision, State, StoreError, StoreHealth, StoreId, Subset,
+    ClaimObstacles, DURATION_BUCKETS_S, EventPosition, Events, IdIndex, IndexedIssues, Links,
+    NumberedEvent, Probe, SnapshotVisitor, State, StoreError, StoreHealth, StoreId, Subset,
 };
-use crate::store::{Committed, Document, Store};
 
 /// How long [`Tracker::close`] waits for claims that are lapsing.
 const SHUTDOWN_LAPSES: Duration = Duration::from_millis(200);
@@ -360,9 +360,34 @@ impl Tracker {
         self.store.counts().await
     }
 
-    /// Returns all issues in their current state.
+    /// Reads all issues into memory, in their current state.
     pub async fn state(&self) -> Result<State, StoreError> {
-        self.store.state().await
+        State::read(&*self.store).await
+    }
+
+    /// Shows all issues to a visitor and returns it; see [`Store::snapshot`].
+    pub async fn read_into<V: SnapshotVisitor + Default + 'static>(&self) -> Result<V, StoreError> {
+        store::read_into(&*self.store).await
+    }
+
+    /// Passes everything in the store to a thread that writes a backup.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::snapshot`], and what is damaged: a read can succeed up to the damage.
+    pub async fn back_up(&self, sender: BackupSender) -> Result<(), StoreError> {
+        let sender = Arc::new(Mutex::new(sender));
+        self.store.snapshot(Arc::<Mutex<BackupSender>>::clone(&sender)).await?;
+        if let Some(damage) = self.damage().await {
+            return Err(damage);
+        }
+        sender.lock().unwrap_or_else(PoisonError::into_inner).end();
+        Ok(())
+    }
+
+    /// Returns the claims that live with a client.
+    pub async fn leased(&self) -> Result<Vec<(IssueId, Lease)>, StoreError> {
+        self.store.leases().await
     }
 
     /// Returns a receiver of the position of the latest durable event; see [`Store::watch`].
@@ -408,14 +433,14 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::state`] and [`Store::commit`]. A restore that would lose changes is reported in the
+    /// Those of [`Store::snapshot`] and [`Store::commit`]. A restore that would lose changes is reported in the
     /// result, not as an error.
     pub async fn restore(
         &self,
         document: Document,
         policy: OverwritePolicy,
     ) -> Result<RestoreOutcome, StoreError> {
-        let state = self.store.state().await?;
+        let state = self.state().await?;
         let difference = Difference::between(&state.document(), &document);
         if let Some(found) = RestoreOutcome::found(policy, difference.clone()) {
             return Ok(found);

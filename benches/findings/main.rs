@@ -37,9 +37,9 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
             ("alike, every fifth blocked", issues::document_with_blocked(size)),
         ] {
             let now = Timestamp::from(Utc::now());
-            let mut index = Projection::default();
-            let first = timed(|| drop(ReadView::of(&mut index, document.issues.clone())));
-            let view = ReadView::of(&mut index, document.issues);
+            let first = timed(|| drop(Projection::of(document.issues.issues())));
+            let index = Projection::of(document.issues.issues());
+            let view = ReadView::of(&index);
             let total = Findings::of(&view, now).total();
             let [p50, p90] = measured(|| drop(Findings::of(&view, now)));
             let [digest, _] = measured(|| drop(Digest::of(&view, None, now, now)));

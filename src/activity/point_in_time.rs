@@ -1,19 +1,15 @@
 //! The state at an earlier time: the current state with the later events reverted.
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::time::timeout;
 
 use super::{ActivityFilter, MAX_SCANNED, newest_first};
-use crate::domain::{DomainError, EventKind, Issue, IssueId, Order, Query, Timestamp};
+use crate::domain::{DomainError, EventKind, Issue, IssueId, Timestamp};
 use crate::tracker::{EventPosition, Events, NumberedEvent, State, StoreError, Tracker};
 
 /// The number of events per read. Tests use short logs.
 const CHUNK: u64 = if cfg!(test) { 5 } else { 8_000 };
-/// How often, and how long each time, to wait until the newest state is durable.
+/// How often an issue is read that changes meanwhile.
 const MAX_ATTEMPTS: u32 = 12;
-const TRIAL: Duration = Duration::from_millis(250);
 
 /// The reasons why an earlier state cannot be reconstructed.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +26,9 @@ pub enum HistoryError {
     /// The log was replaced while it was being read.
     #[error("the event log was replaced while it was being read; try again")]
     Replaced,
-    /// The newest change is not durable yet.
-    #[error("the newest change is not on disk yet; try again")]
-    NotDurable,
+    /// The issue changed whenever it was read.
+    #[error("the issue changes all the time; try again")]
+    Changing,
     /// An event does not match the state after it.
     #[error("event {number} does not match the state after it: {source}")]
     Inconsistent {
@@ -58,7 +54,7 @@ fn not_kept(oldest: Option<Timestamp>) -> String {
 ///
 /// Returns a [`HistoryError`] if the state cannot be reconstructed.
 pub async fn state_at(tracker: &Tracker, at: Timestamp) -> Result<State, HistoryError> {
-    let mut state = durable_state(tracker).await?;
+    let mut state = tracker.state().await?;
     let mut oldest = None;
     while state.position.number > 0 {
         let read = events_up_to(tracker, state.position).await?;
@@ -83,9 +79,7 @@ pub async fn state_at(tracker: &Tracker, at: Timestamp) -> Result<State, History
     }
     // Earlier events are gone; only the issues themselves can show that nothing changed.
     let is_known = state.position.number == 0 || oldest.is_none();
-    let last = Query { order: Order::LatestActivity, take: 1, ..Query::default() };
-    let last = state.issues.list(&last).issues;
-    if is_known && last.first().is_none_or(|issue| issue.modified_at <= at) {
+    if is_known && state.issues.issues().all(|issue| issue.modified_at <= at) {
         return Ok(state);
     }
     Err(HistoryError::NotKept { oldest })
@@ -108,27 +102,6 @@ async fn events_up_to(tracker: &Tracker, position: EventPosition) -> Result<Even
     }
 }
 
-/// Returns a state whose last event is durable, so that the log contains it.
-pub(super) async fn durable_state(tracker: &Tracker) -> Result<State, HistoryError> {
-    let mut state = tracker.state().await?;
-    let mut newest = None;
-    for _ in 0..MAX_ATTEMPTS {
-        let Some(before) = state.position.number.checked_sub(1) else { return Ok(state) };
-        let read = tracker.events(before, 1).await?;
-        match read.events.first() {
-            Some(event) if event.position == state.position => return Ok(state),
-            None if read.newest.number < state.position.number => {
-                // A process may have died before its sync. A watch on the store makes its events durable.
-                let newest = newest.get_or_insert_with(|| tracker.watch());
-                let _changed = timeout(TRIAL, newest.changed()).await;
-            }
-            None if read.newest == state.position => return Ok(state),
-            _ => state = tracker.state().await?,
-        }
-    }
-    Err(HistoryError::NotDurable)
-}
-
 /// The history of one issue as events.
 #[derive(Clone, Debug)]
 pub struct IssueActivity {
@@ -142,6 +115,24 @@ pub struct IssueActivity {
     pub newest: EventPosition,
 }
 
+/// Returns an issue as it is after an event.
+async fn issue_as_of_event(
+    tracker: &Tracker,
+    id: IssueId,
+) -> Result<(Arc<Issue>, EventPosition), HistoryError> {
+    let mut newest = tracker.events(u64::MAX, 1).await?.newest;
+    for _ in 0..MAX_ATTEMPTS {
+        let issue = tracker.get_issue(id.into()).await?;
+        let later = tracker.events(newest.number, CHUNK as usize).await?;
+        let are_all = (later.events.len() as u64) < CHUNK;
+        if are_all && later.events.iter().all(|event| event.event.issue != id) {
+            return Ok((issue, newest));
+        }
+        newest = later.newest;
+    }
+    Err(HistoryError::Changing)
+}
+
 /// Reads all events of an issue.
 ///
 /// The cost is that of reading the events since the issue was filed.
@@ -150,11 +141,10 @@ pub struct IssueActivity {
 ///
 /// Returns a [`HistoryError`] if the events cannot be read.
 pub async fn of_issue(tracker: &Tracker, id: IssueId) -> Result<IssueActivity, HistoryError> {
-    let state = durable_state(tracker).await?;
-    let issue = state.issues.find(&id.into()).map_err(StoreError::from)?;
+    let (issue, newest) = issue_as_of_event(tracker, id).await?;
     let filter = ActivityFilter { issue: Some(id), ..ActivityFilter::default() };
     let mut events: Vec<NumberedEvent> = Vec::new();
-    let mut before = Some(state.position.number + 1);
+    let mut before = Some(newest.number + 1);
     let mut is_begin = false;
     while !is_begin && before.is_some() {
         let page = newest_first(tracker, &filter, before, MAX_SCANNED).await?;
@@ -179,5 +169,5 @@ pub async fn of_issue(tracker: &Tracker, id: IssueId) -> Result<IssueActivity, H
         }
     }
     events.reverse();
-    Ok(IssueActivity { issue, before: older, events, newest: state.position })
+    Ok(IssueActivity { issue, before: older, events, newest })
 }

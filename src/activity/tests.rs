@@ -1,7 +1,7 @@
 //! Compares pages, filters and earlier states with the plain list of all events and the recorded states.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use futures::future::{BoxFuture, FutureExt};
 use proptest::prelude::*;
@@ -13,8 +13,9 @@ use crate::domain::{
     Classification, Command, Counts, Issue, IssueRef, Lease, Page, Query, Resolution, UnknownKeys,
 };
 use crate::store::clients::Clients;
+use crate::store::testing::TestStore;
 use crate::store::{
-    Committed, Events, MemoryStore, Outcome, Probe, State, Store, StoreFuture, StoreHealth,
+    Committed, Events, Outcome, Probe, SnapshotVisitor, State, Store, StoreFuture, StoreHealth,
     StoreId, Subset,
 };
 use crate::tracker::EventPosition;
@@ -47,18 +48,15 @@ fn add(number: usize, agent: &str) -> Command {
 
 /// A store that exposes only a part of its log.
 struct Window {
-    store: MemoryStore,
+    store: TestStore,
     /// The number of the oldest retained event.
     oldest: AtomicU64,
-    /// The number of the newest durable event.
-    newest: AtomicU64,
 }
 
 impl Window {
     fn open() -> Arc<Self> {
         let oldest = AtomicU64::new(1);
-        let newest = AtomicU64::new(u64::MAX);
-        Arc::new(Self { store: MemoryStore::default(), oldest, newest })
+        Arc::new(Self { store: TestStore::default(), oldest })
     }
 
     fn tracker(self: &Arc<Self>) -> Tracker {
@@ -104,8 +102,8 @@ impl Store for Window {
         self.store.clients()
     }
 
-    fn state(&self) -> StoreFuture<'_, State> {
-        self.store.state()
+    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
+        self.store.snapshot(visitor)
     }
 
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
@@ -120,20 +118,14 @@ impl Store for Window {
         async move {
             let all = self.store.events(0, usize::MAX).await?;
             let oldest = self.oldest.load(Ordering::SeqCst);
-            let newest = self.newest.load(Ordering::SeqCst);
-            let is_seen =
-                |event: &NumberedEvent| (oldest..=newest).contains(&event.position.number);
-            let seen: Vec<_> = all.events.into_iter().filter(is_seen).collect();
-            let newest = seen.last().map_or(all.newest, |last| last.position);
-            let events = seen.into_iter().filter(|event| event.position.number > after);
-            Ok(Events { events: events.take(limit).collect(), newest, oldest })
+            let first = oldest.max(after.saturating_add(1));
+            let events = all.events.into_iter().filter(|event| event.position.number >= first);
+            Ok(Events { events: events.take(limit).collect(), newest: all.newest, oldest })
         }
         .boxed()
     }
 
     fn watch(&self) -> watch::Receiver<EventPosition> {
-        // Watching makes all events durable, as in a real store.
-        self.newest.store(u64::MAX, Ordering::SeqCst);
         self.store.watch()
     }
 
@@ -220,10 +212,10 @@ async fn history(window: &Window, draws: &[(u8, usize)]) -> Vec<(u64, State)> {
     let mut states = Vec::new();
     for (number, &(kind, pick)) in draws.iter().enumerate() {
         let second = number as u64 / 2;
-        let before = window.store.state().await.unwrap();
+        let before = State::read(&window.store).await.unwrap();
         let command = command(&before, number, kind, pick);
         let _refused = window.commit_at(second, vec![command]).await;
-        states.push((second, window.store.state().await.unwrap()));
+        states.push((second, State::read(&window.store).await.unwrap()));
     }
     states
 }
@@ -322,7 +314,7 @@ proptest! {
             history(&window, &draws).await;
             let all = all_events(&window.tracker()).await;
             window.oldest.store(oldest.min(all.len() as u64 + 1), Ordering::SeqCst);
-            let state = window.store.state().await.unwrap();
+            let state = State::read(&window.store).await.unwrap();
             for issue in state.issues.issues() {
                 let found = of_issue(&window.tracker(), issue.id).await.unwrap();
                 prop_assert_eq!(&found.issue, &issue);
@@ -353,7 +345,7 @@ impl BeforeThat for Timestamp {
 #[test]
 fn a_page_cut_by_the_scan_limit_returns_a_continuation() {
     block_on(async {
-        let window = MemoryStore::default();
+        let window = TestStore::default();
         let adds = (0..MAX_SCANNED + 500).map(|number| {
             add(number, if number == 7 || number == MAX_SCANNED + 100 { "bob" } else { "ann" })
         });
@@ -431,19 +423,6 @@ fn state_at_fails_for_times_before_the_log() {
             matches!(error, HistoryError::NotKept { oldest: Some(oldest) } if oldest == time(20))
         );
         assert!(error.to_string().contains(&time(20).to_string()), "{error}");
-    });
-}
-
-#[test]
-fn state_at_waits_until_events_are_durable() {
-    block_on(async {
-        let window = Window::open();
-        for (number, second) in [10, 20, 30].into_iter().enumerate() {
-            window.commit_at(second, vec![add(number, "ann")]).await;
-        }
-        window.newest.store(2, Ordering::SeqCst);
-        let found = state_at(&window.tracker(), time(15)).await.unwrap();
-        assert_eq!(found.issues.len(), 1);
     });
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
+use tokio::task::spawn_blocking;
 
 use super::options::{Format, WrongUsage};
 use super::output::STRONG;
@@ -13,7 +14,7 @@ use super::{CommandContext, ExitStatus, Output};
 use crate::domain::Timestamp;
 use crate::domain::text::counted;
 use crate::span::humanize_bytes;
-use crate::tracker::backup::file;
+use crate::tracker::backup::{self, format};
 use crate::tracker::{BackupContent, Maintenance, SaveOptions, Saved, StoreError, Tracker};
 
 /// The arguments of `ait backup`.
@@ -74,17 +75,19 @@ pub(super) async fn run(
         let why = "the backup and --json both use stdout: name a FILE, or omit --json";
         return Err(WrongUsage(why).into());
     }
-    let content = match with_progress("reading the store", content(tracker)).await {
-        Ok(content) => content,
-        Err(why) => match maintenance {
-            Some(files) if arguments.partial => {
-                with_progress("reading what can be read", salvaged(files, &why)).await?
-            }
-            _ => return Err(why).context("nothing was saved"),
-        },
+    let salvage = async |why: StoreError| match maintenance {
+        Some(files) if arguments.partial => {
+            Ok(with_progress("reading what can be read", salvaged(files, &why)).await?)
+        }
+        _ => Err(why).context("nothing was saved"),
     };
     if to_stdout {
-        let about = file::write(&content, tracker.now(), output)?;
+        // A reader of stdout gets nothing of a store that cannot be read.
+        let content = match with_progress("reading the store", content(tracker)).await {
+            Ok(content) => content,
+            Err(why) => salvage(why).await?,
+        };
+        let about = format::write(content, tracker.now(), output)?;
         output.flush()?;
         tracing::info!("saved {}", issues(about.issues));
         return Ok(ExitStatus::Done);
@@ -93,10 +96,18 @@ pub(super) async fn run(
     let now = tracker.now();
     let path = target(arguments.target.as_deref(), store.first().map(PathBuf::as_path), now);
     let saving = SaveOptions { path, replaces: arguments.force, store, now };
-    let saved = tokio::task::spawn_blocking(move || saving.save(&content));
-    let saved = with_progress("writing the backup", saved)
-        .await
-        .context("the backup was interrupted")??;
+    let (sender, receiver) = backup::stream();
+    let options = saving.clone();
+    let writing = spawn_blocking(move || receiver.save(&options));
+    let read = with_progress("reading the store", tracker.back_up(sender)).await;
+    let mut saved = writing.await.context("the backup was interrupted")?;
+    if let Err(why) = read {
+        let content = salvage(why).await?;
+        let writing = spawn_blocking(move || saving.save(content));
+        let written = with_progress("writing the backup", writing).await;
+        saved = written.context("the backup was interrupted")?;
+    }
+    let saved = saved?;
     answer(&saved, arguments.format.json, output)
 }
 
@@ -106,7 +117,7 @@ async fn content(tracker: &Tracker) -> Result<BackupContent, StoreError> {
     // A read can succeed up to the damage, so check for it.
     match tracker.damage().await {
         Some(damage) => Err(damage),
-        None => Ok(BackupContent { document, damage: None }),
+        None => Ok(BackupContent::of(document, None)),
     }
 }
 

@@ -88,7 +88,7 @@ fn of_history(error: &HistoryError) -> ErrorDetails {
     let code = match error {
         HistoryError::Store(error) => return hints::details_for_store(error, &COMMANDS),
         HistoryError::NotKept { .. } => ErrorCode::NotFound,
-        HistoryError::Replaced | HistoryError::NotDurable => ErrorCode::Busy,
+        HistoryError::Replaced | HistoryError::Changing => ErrorCode::Busy,
         HistoryError::Inconsistent { .. } => ErrorCode::Unreadable,
     };
     ErrorDetails::new(code, None)

@@ -10,6 +10,7 @@ use clap::Args;
 
 use super::export::promised;
 use super::import_filing::{Import, warn_when_busy};
+use super::import_links;
 use super::options::{CallerArgs, one_of};
 use super::{CommandContext, ExitStatus, Output};
 use crate::interchange::fields::{Field, Mapping, ValueMapping};
@@ -111,7 +112,8 @@ pub(super) async fn run(
     let entries = entries
         .map_err(with_hint)
         .with_context(|| format!("{name} was not imported, read as {form}"))?;
-    let kept = warn_when_busy(tracker.state(), &mut false).await?.issues;
+    let known = tracker.issues_below(import_links::ids(&entries));
+    let kept = warn_when_busy(known, &mut false).await?;
     let mut import = Import::of(entries, &kept);
     drop(kept);
     let updates = if arguments.update { import.plan_updates(tracker).await? } else { Vec::new() };

@@ -4,7 +4,7 @@
 //! and if no issue would wait for itself because of it. The others are remarks of their issue; their values are kept
 //! anyway, as unknown keys of the issue.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::domain::{
     AttributeValues, DomainError, Issue, IssueGraph, IssueId, Link, LinkKind, UnknownKeys, links,
@@ -12,6 +12,17 @@ use crate::domain::{
 use crate::hints;
 use crate::interchange::{Content, FileEntry, ImportDraft, NamedLink};
 use crate::tracker::IndexedIssues;
+
+/// Returns the ids of the issues of a file, and those that their links name.
+pub(super) fn ids(entries: &[FileEntry]) -> BTreeSet<IssueId> {
+    let of_draft = |draft: &ImportDraft| {
+        let issue = draft.issue.issue();
+        let links = issue.attributes.links.iter().map(|link| link.to);
+        let named = draft.named_links.iter().flat_map(|named| named.ids.iter().copied());
+        [issue.id].into_iter().chain(links).chain(named).collect::<Vec<_>>()
+    };
+    entries.iter().filter_map(draft_of).flat_map(of_draft).collect()
+}
 
 /// Gives the issues of a file the links that can be made. Refuses issues of ait whose links cannot be made.
 ///

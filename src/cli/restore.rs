@@ -120,7 +120,7 @@ pub(super) async fn run(
         RestoreResult::DryRun | RestoreResult::Refused => {
             // Print the refusal after the output, even if the output cannot be written.
             let flushed = output.flush();
-            let is_readable = context.tracker.state().await.is_ok();
+            let is_readable = context.tracker.counts().await.is_ok();
             let refusal = refusal(&arguments.backup, &replacement, is_readable);
             if let Err(unheard) = flushed {
                 tracing::debug!("cannot write the output: {unheard}");

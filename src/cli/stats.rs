@@ -37,7 +37,7 @@ pub(super) async fn run(
     let range = arguments.range;
     let now = tracker.now();
     let model = ReadModel::new(tracker.clone());
-    let stats = model.read(move |view| Stats::of(view.timelines(), range, now)).await?;
+    let stats = model.read(move |view| view.stats(range, now)).await?;
     if arguments.format.json {
         output.json(&stats)?;
     } else {

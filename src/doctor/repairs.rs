@@ -201,6 +201,6 @@ pub fn salvage(context: &CheckContext, target: &Path) -> Result<Salvaged, Salvag
     let lost = salvaged.lost.clone();
     let store = vec![paths.issues, paths.directory];
     let saving = SaveOptions { path: target.to_owned(), replaces: false, store, now: context.now };
-    saving.save(&salvaged.into_backup())?;
+    saving.save(salvaged.into_backup())?;
     Ok(Salvaged { file: target.to_owned(), issues, issues_read, rows_read, lost })
 }

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -161,7 +162,7 @@ impl Link {
 }
 
 /// Why an issue is not handed out for now.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parked {
     pub reason: String,
@@ -178,7 +179,7 @@ pub struct Parked {
 }
 
 /// The values of [`Attributes`].
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AttributeValues {
     /// The priority; `None` counts as the default.
@@ -195,7 +196,7 @@ pub struct AttributeValues {
     pub links: Vec<Link>,
     /// Why the issue is not handed out, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parked: Option<Parked>,
+    pub parked: Option<Box<Parked>>,
     /// When the issue should have ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub due: Option<Due>,
@@ -204,9 +205,9 @@ pub struct AttributeValues {
     pub estimate: Option<Estimate>,
 }
 
-/// The attributes of an issue. Boxed, because most issues have none.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Attributes(Option<Box<AttributeValues>>);
+/// The attributes of an issue. Behind a pointer, because most issues have none, and many have the same.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Attributes(Option<Arc<AttributeValues>>);
 
 static NONE: AttributeValues = AttributeValues {
     priority: None,
@@ -228,7 +229,7 @@ impl Deref for Attributes {
 
 impl From<AttributeValues> for Attributes {
     fn from(values: AttributeValues) -> Self {
-        Self((values != NONE).then(|| Box::new(values)))
+        Self((values != NONE).then(|| Arc::new(values)))
     }
 }
 
@@ -268,7 +269,7 @@ impl Attributes {
                 .unwrap_or_default(),
             assignee: take(fields, "assignee", |name: &String| is_name(name)),
             links: take(fields, "links", |links: &Vec<Link>| are_valid(links)).unwrap_or_default(),
-            parked: take(fields, "parked", |_: &Parked| true),
+            parked: take(fields, "parked", |_: &Parked| true).map(Box::new),
             due: take(fields, "due", |_: &Due| true),
             estimate: take(fields, "estimate", |_: &Estimate| true),
         };

@@ -146,12 +146,10 @@ impl IssueChange {
             }
         }
         if let Some(parked) = &self.parked {
-            values.parked = parked.as_ref().map(|(reason, until)| Parked {
-                reason: reason.as_str().to_owned(),
-                since: at,
-                by: agent.to_owned(),
-                until: *until,
-                question: None,
+            values.parked = parked.as_ref().map(|(reason, until)| {
+                let reason = reason.as_str().to_owned();
+                let by = agent.to_owned();
+                Box::new(Parked { reason, since: at, by, until: *until, question: None })
             });
         }
         let before = values.links.clone();

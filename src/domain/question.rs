@@ -15,7 +15,7 @@ use super::{
 };
 
 /// A question to people about an issue.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// The question.
@@ -29,7 +29,7 @@ pub struct Question {
 }
 
 /// The answer to a question that no person answers in time.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DefaultAnswer {
     /// The answer.
@@ -204,6 +204,7 @@ fn changed(
     agent: &AgentName,
     at: Timestamp,
 ) -> Event {
+    let parked = parked.map(Box::new);
     let values = AttributeValues { parked, ..AttributeValues::clone(&after.attributes) };
     after.attributes = Attributes::from(values);
     after.set_unknown_namesakes_aside();

@@ -10,62 +10,116 @@ use std::sync::Arc;
 use super::text::shortened;
 use super::{
     AgentName, Attributes, DomainError, Issue, IssueGraph, IssueId, Link, LinkKind, ReviewPolicy,
-    Timestamp,
+    Status, Timestamp,
 };
 
 /// How much of a reason an obstacle quotes, in characters.
 const MAX_REASON_CHARS: usize = 100;
 
+/// What readiness looks at of an issue.
+pub trait Waits {
+    fn id(&self) -> IssueId;
+    fn status(&self) -> Status;
+    fn attributes(&self) -> &Attributes;
+}
+
+impl Waits for Issue {
+    fn id(&self) -> IssueId {
+        self.id
+    }
+
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+}
+
+/// The issues, or summaries of them, with their links in both directions.
+pub trait WaitGraph {
+    type Node: Waits;
+
+    fn node(&self, id: IssueId) -> Option<Arc<Self::Node>>;
+
+    /// Returns the issues that have a link of this kind to an issue, ascending.
+    fn nodes_linked_from(&self, kind: LinkKind, to: IssueId) -> Vec<IssueId>;
+}
+
+impl<G: IssueGraph + ?Sized> WaitGraph for G {
+    type Node = Issue;
+
+    fn node(&self, id: IssueId) -> Option<Arc<Issue>> {
+        self.issue(id)
+    }
+
+    fn nodes_linked_from(&self, kind: LinkKind, to: IssueId) -> Vec<IssueId> {
+        self.linked_from(kind, to)
+    }
+}
+
+fn is_open<G: WaitGraph + ?Sized>(graph: &G, id: IssueId) -> bool {
+    graph.node(id).is_some_and(|node| node.status().is_open())
+}
+
 /// Returns the open issues that an issue is blocked by.
-pub fn open_blockers<G: IssueGraph + ?Sized>(
+pub fn open_blockers<G: WaitGraph + ?Sized>(
     graph: &G,
-    issue: &Issue,
+    issue: &G::Node,
 ) -> impl Iterator<Item = IssueId> {
-    issue.attributes.linked(LinkKind::BlockedBy).filter(|id| graph.is_open(*id))
+    issue.attributes().linked(LinkKind::BlockedBy).filter(|id| is_open(graph, *id))
 }
 
 /// Returns the open parts of an issue.
-pub fn open_parts<G: IssueGraph + ?Sized>(graph: &G, id: IssueId) -> impl Iterator<Item = IssueId> {
-    graph.linked_from(LinkKind::Parent, id).into_iter().filter(|id| graph.is_open(*id))
+pub fn open_parts<G: WaitGraph + ?Sized>(graph: &G, id: IssueId) -> impl Iterator<Item = IssueId> {
+    graph.nodes_linked_from(LinkKind::Parent, id).into_iter().filter(|id| is_open(graph, *id))
+}
+
+/// Returns true if some agent could claim an issue for work at a time.
+pub fn is_ready<G: WaitGraph + ?Sized>(graph: &G, issue: &G::Node, now: Timestamp) -> bool {
+    issue.status() == Status::Created
+        && !issue.attributes().is_parked_at(now)
+        && is_free(graph, issue, |whole| whole.attributes().is_parked_at(now))
 }
 
 /// Returns true if an issue waits for no other one: no blocker and no part of it is open, and no whole of it is blocked
 /// or meets `is_parked`.
-pub fn is_free<G: IssueGraph + ?Sized>(
+pub fn is_free<G: WaitGraph + ?Sized>(
     graph: &G,
-    issue: &Issue,
-    is_parked: impl Fn(&Issue) -> bool,
+    issue: &G::Node,
+    is_parked: impl Fn(&G::Node) -> bool,
 ) -> bool {
     open_blockers(graph, issue).next().is_none()
-        && open_parts(graph, issue.id).next().is_none()
-        && whole_that_holds_back(graph, &issue.attributes, is_parked).is_none()
+        && open_parts(graph, issue.id()).next().is_none()
+        && whole_that_holds_back(graph, issue.attributes(), is_parked).is_none()
 }
 
 /// Returns the nearest whole of an issue with these attributes that holds its parts back: a whole that is open, and is
 /// blocked or meets `is_parked`. A blocker that is a part of the whole, too, holds no part back.
-pub fn whole_that_holds_back<G: IssueGraph + ?Sized>(
+pub fn whole_that_holds_back<G: WaitGraph + ?Sized>(
     graph: &G,
     attributes: &Attributes,
-    is_parked: impl Fn(&Issue) -> bool,
-) -> Option<Arc<Issue>> {
-    let is_outside = |whole: &Issue, id| {
-        let parent = graph.issue(id).and_then(|issue| issue.attributes.parent());
-        wholes_above(graph, parent).all(|above| above.id != whole.id)
+    is_parked: impl Fn(&G::Node) -> bool,
+) -> Option<Arc<G::Node>> {
+    let is_outside = |whole: &G::Node, id| {
+        let parent = graph.node(id).and_then(|issue| issue.attributes().parent());
+        wholes_above(graph, parent).all(|above| above.id() != whole.id())
     };
-    let holds_back = |whole: &Arc<Issue>| {
+    let holds_back = |whole: &Arc<G::Node>| {
         let mut blockers = open_blockers(graph, whole).filter(|id| is_outside(whole, *id));
-        whole.status.is_open() && (is_parked(whole) || blockers.next().is_some())
+        whole.status().is_open() && (is_parked(whole) || blockers.next().is_some())
     };
     wholes_above(graph, attributes.parent()).find(holds_back)
 }
 
 /// Returns the parent and the wholes above it. Edits by hand can make a cycle, so their number is limited.
-fn wholes_above<G: IssueGraph + ?Sized>(
+fn wholes_above<G: WaitGraph + ?Sized>(
     graph: &G,
     parent: Option<IssueId>,
-) -> impl Iterator<Item = Arc<Issue>> {
-    let first = parent.and_then(|id| graph.issue(id));
-    let above = |whole: &Arc<Issue>| whole.attributes.parent().and_then(|id| graph.issue(id));
+) -> impl Iterator<Item = Arc<G::Node>> {
+    let first = parent.and_then(|id| graph.node(id));
+    let above = |whole: &Arc<G::Node>| whole.attributes().parent().and_then(|id| graph.node(id));
     iter::successors(first, above).take(Link::MAX_DEPTH)
 }
 

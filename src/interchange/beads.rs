@@ -265,7 +265,7 @@ impl Bead {
         Ok(AttributeValues {
             priority: number,
             labels,
-            parked,
+            parked: parked.map(Box::new),
             due,
             estimate,
             ..AttributeValues::default()

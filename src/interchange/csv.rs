@@ -419,7 +419,7 @@ mod tests {
                 labels,
                 assignee,
                 links,
-                parked,
+                parked: parked.map(Box::new),
                 due,
                 estimate,
             },
@@ -447,13 +447,13 @@ mod tests {
     fn attributes_have_columns_only_if_an_issue_has_one() {
         let old = "id,title,description,classification,status,createdAt,modifiedAt,history,comments,extra\n";
         let parked = AttributeValues {
-            parked: Some(Parked {
+            parked: Some(Box::new(Parked {
                 reason: "later".to_owned(),
                 since: Timestamp::from_unix_millis(0),
                 by: "lead".to_owned(),
                 until: None,
                 question: None,
-            }),
+            })),
             ..AttributeValues::default()
         };
         for attributes in [AttributeValues::default(), parked] {

@@ -112,7 +112,7 @@ impl<'a> PartialIssue<'a> {
         let mut attributes = self.attributes(options)?;
         let derived_for = derived.is_some().then_some(status);
         let found = FoundStatus { status, ..found };
-        attributes.parked = self.parked(found, modified_at, options)?;
+        attributes.parked = self.parked(found, modified_at, options)?.map(Box::new);
         let kept = KeptValues { derived_for, attributes: &attributes, not_comments };
         let mut unknown_keys = self.unknown_keys(&kept, &mut remarks)?;
         let others = Attributes::take_from(&mut unknown_keys);

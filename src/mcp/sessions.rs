@@ -311,7 +311,7 @@ impl Drop for OpenStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::MemoryStore;
+    use crate::store::testing::TestStore;
 
     const STORE: &str = "00112233445566778899aabbccddeeff";
 
@@ -320,7 +320,7 @@ mod tests {
     }
 
     fn sessions_of(store: StoreId) -> Arc<Sessions> {
-        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        let tracker = Tracker::new(Arc::new(TestStore::default()));
         Arc::new(Sessions::new(store, tracker, Metrics::new()))
     }
 

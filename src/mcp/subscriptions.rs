@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use crate::mcp::context::LazyContext;
     use crate::mcp::testing::file_issue;
-    use crate::store::MemoryStore;
+    use crate::store::testing::TestStore;
 
     async fn file(tracker: &Tracker, count: usize) -> HashSet<IssueId> {
         let mut ids = HashSet::new();
@@ -232,7 +232,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_event_is_reported_once_in_batches_of_any_size() {
-        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        let tracker = Tracker::new(Arc::new(TestStore::default()));
         let before = file(&tracker, 3).await;
         let mut changes = changes(&tracker, 2, 0);
         let change = changes.read().await.unwrap();
@@ -245,7 +245,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_replaced_log_is_reported_as_changed_completely() {
-        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        let tracker = Tracker::new(Arc::new(TestStore::default()));
         file(&tracker, 3).await;
         for (number, hash) in [(4, 0), (3, 1), (2, 1), (u64::MAX - 2, 0)] {
             let mut changes = changes(&tracker, number, hash);
@@ -258,7 +258,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_change_stream_starts_at_the_newest_event() {
-        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        let tracker = Tracker::new(Arc::new(TestStore::default()));
         file(&tracker, 3).await;
         let context = LazyContext::new(|| unreachable!("no test runs the doctor"));
         let diagnostics = Arc::new(Diagnostics::new(tracker.clone(), context));

@@ -10,7 +10,7 @@ use super::reply::ReplyOptions;
 use super::tools::registry::ToolRegistry;
 use super::tools::{Call, CallContext};
 use super::waiting::WaitingClient;
-use crate::domain::{Classification, Issue};
+use crate::domain::{Classification, Issue, Order, Query};
 use crate::read_model::ReadModel;
 use crate::store::testing::TestStore;
 use crate::tracker::{NewIssue, Tracker};
@@ -31,7 +31,8 @@ pub async fn file_issue(tracker: &Tracker) -> Arc<Issue> {
 
 /// Returns the issue that was filed first.
 pub async fn only_issue(tracker: &Tracker) -> Arc<Issue> {
-    tracker.state().await.unwrap().issues.at(0)
+    let first = Query { order: Order::Filed, take: 1, ..Query::default() };
+    tracker.list_issues(first).await.unwrap().issues.swap_remove(0)
 }
 
 /// Returns a call of a tool of the lifecycle.

@@ -74,7 +74,7 @@ mod tests {
     use crate::domain::{AgentName, ClaimProof, IssueId};
     use crate::mcp::run_call::run_call;
     use crate::mcp::testing::{self, file_issue};
-    use crate::store::MemoryStore;
+    use crate::store::testing::TestStore;
     use crate::tracker::{ClaimKind, Claimant, Tracker};
 
     const AGENTS: usize = 32;
@@ -151,7 +151,7 @@ mod tests {
 
     /// Runs the server for an hour, and ends it.
     async fn serve(
-        store: Arc<MemoryStore>,
+        store: Arc<TestStore>,
         running: watch::Sender<Option<(Tracker, CancellationToken)>>,
     ) {
         let begun = Instant::now();
@@ -176,7 +176,7 @@ mod tests {
     async fn idle_agents_need_no_turn_for_an_hour_and_two_restarts() {
         for waits in [Waits::InAShell, Waits::InCalls] {
             let begun = Instant::now();
-            let store = Arc::new(MemoryStore::default());
+            let store = Arc::new(TestStore::default());
             let tracker = Tracker::new(store.clone());
             let (running, server) = watch::channel(None);
             let deeds = Arc::<Mutex<Deeds>>::default();

@@ -68,8 +68,8 @@ impl AgentIndex {
     fn add_actions(&mut self, position: usize, actions: &[HistoryAction]) {
         for &action in actions {
             let entry = self.entry(action.agent);
-            let rank = |last: &(HistoryAction, usize)| (last.0.at, last.1);
-            if entry.last.as_ref().is_none_or(|last| rank(last) <= (action.at, position)) {
+            let rank = |last: &(HistoryAction, usize)| (last.0.at_ms, last.1);
+            if entry.last.as_ref().is_none_or(|last| rank(last) <= (action.at_ms, position)) {
                 entry.last = Some((action, position));
             }
         }

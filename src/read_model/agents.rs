@@ -20,7 +20,7 @@ impl ReadView<'_> {
     /// Returns the names of at most `most` agents, those with the latest actions, latest first.
     pub fn recent_agents(&self, most: usize) -> Vec<&str> {
         let names = self.names();
-        let last = |name| self.index.agents.last(name).map(|(action, _)| action.at);
+        let last = |name| self.index.agents.last(name).map(|(action, _)| action.at_ms);
         let mut recent: Vec<_> = names.iter().map(|(name, _)| (last(name), name)).collect();
         if recent.len() > most {
             recent.select_nth_unstable_by(most, |one, other| other.cmp(one));
@@ -36,7 +36,7 @@ impl ReadView<'_> {
         let names = self.names().iter().filter(|(_, text)| *text != TRACKER).map(|(name, _)| name);
         let mut agents: Vec<_> = names.filter_map(|name| self.agent(name)).collect();
         agents.sort_by(|one, other| {
-            let rank = |agent: &Agent| (!agent.holds.is_empty(), agent.last.0.at);
+            let rank = |agent: &Agent| (!agent.holds.is_empty(), agent.last.0.at_ms);
             let by_name = || self.names().text(one.name).cmp(self.names().text(other.name));
             rank(other).cmp(&rank(one)).then_with(by_name)
         });

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use imbl::{OrdMap, OrdSet};
 
 use super::summary::IssueSummary;
-use crate::domain::{Estimate, IssueId, Label};
+use crate::domain::{Estimate, Label};
 
 /// The values of attributes. A clone shares all data.
 #[derive(Clone, Debug, Default)]
@@ -13,12 +13,6 @@ pub struct AttributeIndex {
     labels: Values<Label>,
     assignees: Values<String>,
     priorities: usize,
-    /// The number of issues with links.
-    linked: usize,
-    /// The positions of the issues that are parts of others.
-    parts: OrdSet<usize>,
-    /// How far the parts of each whole are.
-    progress: OrdMap<IssueId, Progress>,
     /// The positions of the parked issues, also of those whose parking is over.
     parked: OrdSet<usize>,
 }
@@ -44,14 +38,6 @@ impl AttributeIndex {
         attributes.labels.iter().for_each(|label| add(&mut self.labels, label));
         attributes.assignee.iter().for_each(|name| add(&mut self.assignees, name));
         self.priorities += usize::from(attributes.priority.is_some());
-        self.linked += usize::from(!attributes.links.is_empty());
-        if let Some(parent) = attributes.parent() {
-            self.parts.insert(position);
-            let progress = self.progress.entry(parent).or_default();
-            progress.total += 1;
-            progress.ended += usize::from(summary.status.has_ended());
-            progress.estimate += attributes.estimate.unwrap_or_default();
-        }
         if attributes.parked.is_some() {
             self.parked.insert(position);
         }
@@ -63,23 +49,7 @@ impl AttributeIndex {
         attributes.labels.iter().for_each(|label| remove(&mut self.labels, label));
         attributes.assignee.iter().for_each(|name| remove(&mut self.assignees, name));
         self.priorities -= usize::from(attributes.priority.is_some());
-        self.linked -= usize::from(!attributes.links.is_empty());
-        if let Some(parent) = attributes.parent() {
-            self.parts.remove(&position);
-            let before = self.progress.remove(&parent).unwrap_or_default();
-            let ended = before.ended - usize::from(summary.status.has_ended());
-            let estimate = before.estimate - attributes.estimate.unwrap_or_default();
-            let after = Progress { ended, total: before.total - 1, estimate };
-            if after.total > 0 {
-                self.progress.insert(parent, after);
-            }
-        }
         self.parked.remove(&position);
-    }
-
-    /// Returns how far the parts of an issue are; `None` if it has none.
-    pub fn progress(&self, whole: IssueId) -> Option<Progress> {
-        self.progress.get(&whole).copied()
     }
 
     /// Returns at most `most` labels, those of the most issues, in alphabetical order.
@@ -97,11 +67,6 @@ impl AttributeIndex {
         self.priorities > 0
     }
 
-    /// Returns true if an issue has a link.
-    pub fn has_links(&self) -> bool {
-        self.linked > 0
-    }
-
     /// Returns true if an issue is parked.
     pub fn has_parked(&self) -> bool {
         !self.parked.is_empty()
@@ -115,11 +80,6 @@ impl AttributeIndex {
     /// Returns true if the issue at a position is parked, or was until some time.
     pub(super) fn is_parked(&self, position: usize) -> bool {
         self.parked.contains(&position)
-    }
-
-    /// Returns the positions of the issues that are parts of others in order.
-    pub(super) fn parts(&self) -> impl Iterator<Item = usize> {
-        self.parts.iter().copied()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
-use crate::domain::{IssueGraph, IssueId, IssueRef, LinkKind};
+use crate::domain::{IssueId, LinkKind};
 
 /// The most issues in a graph.
 const MAX_NODES: usize = 50;
@@ -73,7 +73,7 @@ impl ReadView<'_> {
         while let Some((id, direction)) = open.pop_front()
             && found < MAX_NODES + MAX_COUNTED
         {
-            let Ok(position) = self.position(&IssueRef::from(id)) else { continue };
+            let Some(position) = self.index.ids.get(id) else { continue };
             found += 1;
             if positions.len() < MAX_NODES {
                 positions.push(position);
@@ -94,7 +94,9 @@ impl ReadView<'_> {
     fn next_to(&self, summary: &IssueSummary, direction: Direction) -> Vec<IssueId> {
         match direction {
             Direction::Blockers => summary.attributes.linked(LinkKind::BlockedBy).collect(),
-            Direction::Blocked => self.issues.linked_from(LinkKind::BlockedBy, summary.id),
+            Direction::Blocked => {
+                self.index.links.linked_from(LinkKind::BlockedBy, summary.id).collect()
+            }
         }
     }
 }

@@ -36,8 +36,8 @@ impl ReadView<'_> {
                 self.in_status(status).filter(|at| shows(&self.summaries()[*at])).collect();
             let total = found.len();
             let rows = &self.index.rows;
-            let old_claims = found.iter().filter(|&&at| rows[at].has_old_claim_at(now)).count();
             let summary = |position: usize| -> &IssueSummary { &self.summaries()[position] };
+            let old_claims = found.iter().filter(|at| summary(**at).has_old_claim_at(now)).count();
             let is_parked = |at: usize| {
                 self.index.attributes.is_parked(at) && summary(at).is_open_and_parked_at(now)
             };

@@ -41,21 +41,21 @@ impl<T> Chunked<T> {
 }
 
 impl<T: Clone> Chunked<T> {
-    /// Adds an item at the end.
-    pub(super) fn push(&mut self, item: T) {
-        match self.0.last_mut().filter(|last| last.len() < CHUNK) {
-            Some(last) => Arc::make_mut(last).push(item),
-            None => self.0.push(Arc::new(vec![item])),
-        }
-    }
-
-    /// Replaces the item at a position.
+    /// Replaces the item at a position, or adds one at the end.
     ///
     /// # Panics
     ///
-    /// Panics if there is none.
-    pub(super) fn set(&mut self, position: usize, item: T) {
-        Arc::make_mut(&mut self.0[position / CHUNK])[position % CHUNK] = item;
+    /// Panics if the position is behind the end.
+    pub(super) fn put(&mut self, position: usize, item: T) {
+        if position == self.0.len() * CHUNK {
+            self.0.push(Arc::default());
+        }
+        let chunk = Arc::make_mut(&mut self.0[position / CHUNK]);
+        if position % CHUNK == chunk.len() {
+            chunk.push(item);
+        } else {
+            chunk[position % CHUNK] = item;
+        }
     }
 }
 
@@ -77,11 +77,11 @@ mod tests {
         assert!(list.is_empty() && list.get(0).is_none());
         for number in 0..2 * CHUNK + 1 {
             assert_eq!(list.len(), number);
-            list.push(number);
+            list.put(number, number);
         }
         let before = list.clone();
-        list.set(CHUNK, 7);
-        list.push(8);
+        list.put(CHUNK, 7);
+        list.put(2 * CHUNK + 1, 8);
         assert_eq!(
             (list[CHUNK], list.len(), list.get(2 * CHUNK + 1)),
             (7, 2 * CHUNK + 2, Some(&8))

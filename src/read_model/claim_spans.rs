@@ -86,7 +86,7 @@ fn spans_of(position: usize, summary: &IssueSummary) -> Vec<ClaimSpan> {
     let mut completed_by = None;
     for action in summary.actions.iter().filter(|action| action.status.is_some()) {
         if let Some(span) = open.take() {
-            spans.push(ClaimSpan { until: Some(action.at), end: Some(action.kind), ..span });
+            spans.push(ClaimSpan { until: Some(action.at()), end: Some(action.kind), ..span });
         }
         if action.kind == ActionKind::Completed {
             completed_by = Some(action.agent);
@@ -95,7 +95,7 @@ fn spans_of(position: usize, summary: &IssueSummary) -> Vec<ClaimSpan> {
             agent: action.agent,
             position,
             is_review: action.kind == ActionKind::ReviewStarted,
-            from: action.at,
+            from: action.at(),
             until: None,
             end: None,
             completed_by,

@@ -1,7 +1,6 @@
 //! The digest: what matters in the queue now, short enough to be read at the start of every session.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -9,7 +8,9 @@ use serde::Serialize;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use crate::domain::text::shortened;
-use crate::domain::{ActionKind, AgentName, Issue, IssueId, Status, Timestamp};
+use crate::domain::{
+    ActionKind, AgentName, IssueId, Parked, Question, Status, Timestamp, readiness,
+};
 
 /// The time before now for which a digest lists what ended.
 const DEFAULT_SINCE_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -152,8 +153,8 @@ impl Digest {
 fn waits(view: &ReadView<'_>, summary: &IssueSummary, now: Timestamp) -> bool {
     let is_created = summary.status == Status::Created;
     view.open_blockers(summary).next().is_some()
-        || (is_created && view.issues.open_parts(summary.id).next().is_some())
-        || (is_created && view.issues.waits_with_whole(&summary.attributes, now))
+        || (is_created
+            && !readiness::is_free(view, summary, |whole| whole.attributes.is_parked_at(now)))
 }
 
 /// The issues of each list, each with the key by which it is sorted.
@@ -185,19 +186,12 @@ fn rows<K: Ord + Copy>(
 }
 
 fn questions(view: &ReadView<'_>) -> Rows {
-    let row = |issue: Arc<Issue>| {
-        let parked = issue.attributes.parked.as_ref()?;
-        let question = shortened(&issue.open_question()?.text, TEXT_CHARS);
-        let agent = Some(parked.by.clone());
-        let since = parked.since;
-        Some(Row {
-            agent,
-            since,
-            question: Some(question),
-            ..Row::new(issue.id, &issue.title, issue.status, since)
-        })
+    let row = |(summary, parked, question): (&IssueSummary, &Parked, &Question)| Row {
+        agent: Some(parked.by.clone()),
+        question: Some(shortened(&question.text, TEXT_CHARS)),
+        ..Row::new(summary.id, &summary.title, summary.status, parked.since)
     };
-    let mut first: Vec<Row> = view.questions().filter_map(row).collect();
+    let mut first: Vec<Row> = view.questions().map(row).collect();
     let count = first.len();
     first.sort_by_key(|row| row.since);
     first.truncate(ROWS);

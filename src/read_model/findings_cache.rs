@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::finding::Findings;
 use crate::domain::Timestamp;
-use crate::tracker::Revision;
+use crate::tracker::EventPosition;
 
 /// How long the findings of an unchanged store stay: some come with time alone.
 const LASTING_MS: u64 = 60_000;
@@ -27,8 +27,8 @@ struct State {
 #[derive(Clone, Debug)]
 pub(super) struct Cached {
     pub(super) findings: Arc<Findings>,
-    /// The state of the store that was searched.
-    pub(super) revision: Revision,
+    /// The newest event that the search knew of.
+    pub(super) position: EventPosition,
     pub(super) at: Timestamp,
     /// How long the search took.
     pub(super) took: Duration,
@@ -41,10 +41,10 @@ impl Cached {
 }
 
 impl FindingsCache {
-    /// Returns the last findings if they are those of this revision, and not older than a minute.
-    pub(super) fn current(&self, revision: Revision, now: Timestamp) -> Option<Arc<Findings>> {
+    /// Returns the last findings if no event came since, and they are not older than a minute.
+    pub(super) fn current(&self, position: EventPosition, now: Timestamp) -> Option<Arc<Findings>> {
         let cached = self.get()?;
-        let is_current = cached.revision == revision && cached.is_within(now, LASTING_MS);
+        let is_current = cached.position == position && cached.is_within(now, LASTING_MS);
         is_current.then_some(cached.findings)
     }
 

@@ -1,9 +1,9 @@
 //! The read model for pages and reports: boards, agents, findings and statistics of all issues.
 //!
 //! A store returns single issues and the orders in which they are claimed. Pages over all issues would read all of
-//! them each time. The read model keeps what they need of each issue in the memory of the process that serves pages.
-//! It is built by the first page and updated at each read. It knows the tracker and the domain, but neither HTTP nor
-//! HTML, and it only reads.
+//! them each time. The read model keeps a summary of each issue in the memory of the process that serves pages, without
+//! its texts. The first page builds it; each read follows the events since, and reads the issues that they name again.
+//! It knows the tracker and the domain, but neither HTTP nor HTML, and it only reads.
 
 mod agent_index;
 mod agent_interner;
@@ -31,9 +31,10 @@ mod text_facts;
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use tokio::spawn;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
 
@@ -52,46 +53,28 @@ pub use relations::Relation;
 pub use status_timeline::{StatusChange, StatusTimeline};
 pub use summary::{ClaimInfo, HistoryAction, IssueSummary};
 
-use crate::tracker::{IndexedIssues, StoreError, Tracker};
+use self::projection::News;
+use crate::tracker::{EventPosition, Events, StoreError, Tracker};
+
+/// How many events are read at once to follow them, and how many issues.
+const EVENTS_AT_ONCE: usize = 1_000;
+const ISSUES_AT_ONCE: usize = 500;
 
 /// Reads all issues, for pages and searches. Clones share what was read.
 #[derive(Clone)]
 pub struct ReadModel {
     tracker: Tracker,
-    shared: Arc<Shared>,
+    /// The newest one. Locked to take or update it; a reader looks at it without a lock.
+    newest: Arc<Mutex<Arc<Projection>>>,
     /// Bounds how many reads run at the same time to the number of cores but one, which is left for changes.
     readers: Arc<Semaphore>,
 }
 
-/// The read model of the newest state that was read. A reader takes it and looks at it without a lock.
-#[derive(Default)]
-struct Shared {
-    /// Locked only to take or replace it.
-    current: RwLock<Arc<Projection>>,
-    /// Held during an update, so that readers wait for it instead of repeating it.
-    updates: Arc<Mutex<()>>,
-}
-
-impl Shared {
-    fn current(&self) -> Arc<Projection> {
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Makes the read model of a state the current one.
-    fn update(&self, issues: &IndexedIssues) -> Arc<Projection> {
-        let mut next = Projection::clone(&self.current());
-        next.follow(issues);
-        let next = Arc::new(next);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&next);
-        next
-    }
-}
-
 impl ReadModel {
-    /// Creates an empty read model; the first read loads all issues.
+    /// Creates an empty read model; the first read reads all issues.
     pub fn new(tracker: Tracker) -> Self {
         let readers = available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1);
-        Self { tracker, shared: Arc::default(), readers: Arc::new(Semaphore::new(readers)) }
+        Self { tracker, newest: Arc::default(), readers: Arc::new(Semaphore::new(readers)) }
     }
 
     /// Returns the tracker that it reads.
@@ -101,6 +84,7 @@ impl ReadModel {
 
     /// Runs a closure on a view of the current issues, on a blocking thread. Reads leave one core for changes, if there
     /// are several.
+    ///
     /// # Panics
     ///
     /// Panics if `visit` panics.
@@ -109,34 +93,67 @@ impl ReadModel {
         visit: impl FnOnce(&ReadView<'_>) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
         let readers = Arc::clone(&self.readers).acquire_owned().await;
-        let (projection, issues) = self.follow().await?;
+        let projection = self.follow().await?;
         let found = spawn_blocking(move || {
             // Held to the end, even if the caller is gone.
             let _reader = readers;
-            visit(&ReadView::new(&projection, issues))
+            visit(&ReadView::of(&projection))
         });
         found.await.map_err(|error| resume_unwind(error.into_panic()))
     }
 
-    /// Returns the current issues with their read model, which is updated before.
-    async fn follow(&self) -> Result<(Arc<Projection>, IndexedIssues), StoreError> {
-        let issues = self.tracker.state().await?.issues;
-        let current = self.shared.current();
-        if current.is_of(&issues) {
-            return Ok((current, issues));
+    /// Returns the read model after every change that was answered before the call.
+    async fn follow(&self) -> Result<Arc<Projection>, StoreError> {
+        let current = Arc::clone(&*self.newest.lock().await);
+        let found = self.events_after(&current).await?;
+        if current.news(&found) == News::Nothing {
+            return Ok(current);
         }
-        let updating = Arc::clone(&self.shared.updates).lock_owned().await;
-        // Read again, so that it is no older than the read model.
-        let issues = self.tracker.state().await?.issues;
-        let current = self.shared.current();
-        if current.is_of(&issues) {
-            return Ok((current, issues));
-        }
-        let shared = Arc::clone(&self.shared);
-        let updated = spawn_blocking(move || {
-            let _updating = updating;
-            (shared.update(&issues), issues)
+        let mut newest = Arc::clone(&self.newest).lock_owned().await;
+        let model = self.clone();
+        // Goes on if this reader is gone, for the others.
+        let updated = spawn(async move {
+            *newest = Arc::new(model.updated(Projection::clone(&newest), found.newest).await?);
+            Ok(Arc::clone(&newest))
         });
-        updated.await.map_err(|error| resume_unwind(error.into_panic()))
+        updated.await.unwrap_or_else(|error| resume_unwind(error.into_panic()))
+    }
+
+    /// Updates a read model to an event, or a later one.
+    async fn updated(
+        &self,
+        mut model: Projection,
+        wanted: EventPosition,
+    ) -> Result<Projection, StoreError> {
+        loop {
+            let found = self.events_after(&model).await?;
+            let (ids, position) = match model.news(&found) {
+                News::Nothing => return Ok(model),
+                News::Everything => return self.tracker.read_into().await,
+                News::Changed(ids, position) => (ids, position),
+            };
+            for ids in ids.chunks(ISSUES_AT_ONCE) {
+                let ids = ids.to_vec();
+                let issues = self.tracker.issues_around(ids.iter().copied()).await?;
+                let put = spawn_blocking(move || {
+                    // An issue that is gone by now has a later event.
+                    model.update(ids.into_iter().filter_map(|id| issues.get(id)));
+                    model
+                });
+                model = put.await.unwrap_or_else(|error| resume_unwind(error.into_panic()));
+            }
+            model.position = position;
+            if position.number >= wanted.number {
+                return Ok(model);
+            }
+        }
+    }
+
+    /// Returns the newest event that a read model knows, and some of those after it.
+    async fn events_after(&self, projection: &Projection) -> Result<Events, StoreError> {
+        let known = projection.position.number;
+        // One that knows no event is built from all issues.
+        let limit = if known == 0 { 0 } else { EVENTS_AT_ONCE };
+        self.tracker.events(known.saturating_sub(1), limit).await
     }
 }

@@ -1,6 +1,9 @@
 //! The read model of all issues, and how it follows the store.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+
+use indexmap::IndexSet;
 
 use super::agent_index::AgentIndex;
 use super::agent_interner::Names;
@@ -8,10 +11,9 @@ use super::attribute_index::AttributeIndex;
 use super::chunked::Chunked;
 use super::findings_cache::FindingsCache;
 use super::rows::Row;
-use super::status_timeline::{StatusChanges, status_changes};
 use super::summary::IssueSummary;
-use crate::domain::{Counts, Status};
-use crate::tracker::{IndexedIssues, Revision};
+use crate::domain::{Attributes, EventKind, Issue, IssueId, Lease, Status, UnknownKeys};
+use crate::tracker::{EventPosition, Events, IdIndex, Links, SnapshotVisitor};
 
 /// The summaries of all issues by position, which is the order of filing.
 ///
@@ -19,81 +21,123 @@ use crate::tracker::{IndexedIssues, Revision};
 /// that they look at while the next one is made.
 #[derive(Clone, Debug, Default)]
 pub struct Projection {
-    revision: Revision,
-    revisions: Chunked<Revision>,
+    /// The newest event that it knows of.
+    pub(super) position: EventPosition,
+    pub(super) ids: IdIndex,
+    pub(super) links: Links,
     pub(super) summaries: Chunked<Arc<IssueSummary>>,
     pub(super) rows: Chunked<Row>,
-    pub(super) counts: Counts,
-    pub(super) status_changes: Chunked<StatusChanges>,
+    pub(super) counts: [usize; Status::ALL.len()],
     pub(super) names: Arc<Names>,
     pub(super) agents: AgentIndex,
     pub(super) attributes: AttributeIndex,
     pub(super) findings: FindingsCache,
+    /// Attributes that several issues may share.
+    shared: Arc<HashSet<Attributes>>,
+}
+
+/// What a read model lacks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum News {
+    Nothing,
+    /// These issues are new or changed, in the order of their first changes, up to an event.
+    Changed(Vec<IssueId>, EventPosition),
+    /// It has to be built anew: positions refer to other issues, or the events that it knows are gone.
+    Everything,
+}
+
+/// Builds a read model from all issues.
+impl SnapshotVisitor for Projection {
+    fn begin(&mut self, position: EventPosition, _: UnknownKeys) {
+        *self = Self { position, ..Self::default() };
+    }
+
+    fn visit(&mut self, issue: Arc<Issue>, _: Option<Lease>) {
+        self.put(&issue);
+    }
 }
 
 impl Projection {
-    /// Returns true if this is the read model of a state of the store.
-    pub(super) fn is_of(&self, issues: &IndexedIssues) -> bool {
-        issues.revision() == self.revision
+    /// Returns the read model of these issues.
+    pub fn of(issues: impl Iterator<Item = Arc<Issue>>) -> Self {
+        let mut projection = Self::default();
+        projection.update(issues);
+        projection
     }
 
-    /// Updates the read model to a state of the store.
-    ///
-    /// Reads only the issues that are new or changed since the last state, and takes some nanoseconds for each of
-    /// the others. An unchanged state costs nothing.
-    pub(super) fn follow(&mut self, issues: &IndexedIssues) {
-        if !self.is_of(issues) {
-            self.read(issues);
+    /// Says what it lacks, by the newest event that it knows of and those after it.
+    pub(super) fn news(&self, found: &Events) -> News {
+        // Without an event, nothing shows that issues came from another store.
+        if self.position.number == 0 {
+            return News::Everything;
         }
+        if found.newest == self.position {
+            return News::Nothing;
+        }
+        let Some((known, later)) = found.events.split_first() else { return News::Everything };
+        let Some(last) = later.last().filter(|_| known.position == self.position) else {
+            return News::Everything;
+        };
+        let mut changed = IndexSet::new();
+        for event in later {
+            match &event.event.kind {
+                EventKind::Removed { .. } | EventKind::Imported { next: Some(_), .. } => {
+                    return News::Everything;
+                }
+                EventKind::UnknownKeysEdited { .. } => {}
+                _ => drop(changed.insert(event.event.issue)),
+            }
+        }
+        News::Changed(changed.into_iter().collect(), last.position)
     }
 
-    fn read(&mut self, issues: &IndexedIssues) {
-        if issues.len() < self.summaries.len() {
-            // After a restore or an external edit, positions refer to other issues.
-            *self = Self::default();
-        }
-        let changed = changed(self.revisions.iter().copied(), issues.revisions());
-        if changed.len() == issues.len() && !self.summaries.is_empty() {
-            // Every issue changed, so this is in effect another store: the old names may no longer occur.
-            *self = Self::default();
-            return self.read(issues);
-        }
+    /// Adds issues, or replaces what it knows of them.
+    pub(super) fn update(&mut self, issues: impl Iterator<Item = Arc<Issue>>) {
         let mut knows_last = true;
-        for &(position, revision) in &changed {
-            let issue = issues.at(position);
-            let summary = Arc::new(IssueSummary::of(&issue, Arc::make_mut(&mut self.names)));
-            let former = self.summaries.get(position).cloned();
-            knows_last &= self.agents.replace(position, former.as_deref(), &summary);
-            if let Some(former) = &former {
-                self.attributes.remove(position, former);
-            }
-            self.attributes.add(position, &summary);
-            if former.is_some() {
-                self.revisions.set(position, revision);
-                self.rows.set(position, Row::of(&summary));
-                self.status_changes.set(position, status_changes(&issue));
-                self.summaries.set(position, summary);
-            } else {
-                self.revisions.push(revision);
-                self.rows.push(Row::of(&summary));
-                self.status_changes.push(status_changes(&issue));
-                self.summaries.push(summary);
-            }
-        }
+        issues.for_each(|issue| knows_last &= self.put(&issue));
         if !knows_last {
             self.agents.find_last(&self.summaries);
         }
-        let mut counts = [0; Status::ALL.len()];
-        self.rows.iter().for_each(|row| counts[row.status as usize] += 1);
-        self.counts = Counts::of(|status| counts[status as usize]);
-        self.revision = issues.revision();
     }
-}
 
-/// Returns the positions with another revision than before, ascending, each with the new revision.
-fn changed(
-    mut before: impl Iterator<Item = Revision>,
-    now: impl Iterator<Item = Revision>,
-) -> Vec<(usize, Revision)> {
-    now.enumerate().filter(|(_, revision)| before.next() != Some(*revision)).collect()
+    /// Adds an issue, or replaces what it knows of it. Returns false if the last action of an agent may be gone.
+    fn put(&mut self, issue: &Issue) -> bool {
+        let mut summary = IssueSummary::of(issue, Arc::make_mut(&mut self.names));
+        self.share(&mut summary.attributes);
+        let summary = Arc::new(summary);
+        let former = self.ids.get(summary.id).map(|at| (at, Arc::clone(&self.summaries[at])));
+        let position = former.as_ref().map_or(self.summaries.len(), |(at, _)| *at);
+        let former = former.as_ref().map(|(_, former)| &**former);
+        let knows_last = self.agents.replace(position, former, &summary);
+        if let Some(former) = former {
+            self.attributes.remove(position, former);
+            self.links.remove(former.id, &former.attributes);
+            self.counts[former.status as usize] -= 1;
+        } else {
+            self.ids.insert(summary.id, position);
+        }
+        self.attributes.add(position, &summary);
+        self.links.add(summary.id, &summary.attributes);
+        self.counts[summary.status as usize] += 1;
+        self.rows.put(position, Row::of(&summary));
+        self.summaries.put(position, summary);
+        knows_last
+    }
+
+    /// Exchanges attributes for equal ones, which take no memory of their own.
+    fn share(&mut self, attributes: &mut Attributes) {
+        if !attributes.links.is_empty() || attributes.parked.is_some() {
+            return;
+        }
+        if let Some(known) = self.shared.get(attributes) {
+            *attributes = known.clone();
+        } else {
+            let shared = Arc::make_mut(&mut self.shared);
+            // Those that no issue has any more are not kept for ever.
+            if shared.len() > self.summaries.len() {
+                shared.clear();
+            }
+            shared.insert(attributes.clone());
+        }
+    }
 }

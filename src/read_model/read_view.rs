@@ -1,44 +1,36 @@
 //! A view of the read model at one state of the store.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::agent_interner::Names;
-use super::attribute_index::AttributeIndex;
+use super::attribute_index::{AttributeIndex, Progress};
 use super::chunked::Chunked;
 use super::projection::Projection;
+use super::stats::{Range, Stats};
 use super::status_timeline::StatusTimeline;
 use super::summary::IssueSummary;
-use crate::domain::{Counts, DomainError, Issue, IssueId, IssueRef, LinkKind, Status, Timestamp};
-use crate::tracker::IndexedIssues;
+use crate::domain::readiness::{self, WaitGraph};
+use crate::domain::{
+    Counts, DomainError, IssueId, IssueRef, LinkKind, Parked, Question, Status, Timestamp,
+};
 
-/// The summaries of all issues, together with the state of the store that they describe.
+/// The summaries of all issues.
+#[derive(Clone, Copy)]
 pub struct ReadView<'a> {
     pub(super) index: &'a Projection,
-    pub(super) issues: IndexedIssues,
 }
 
 impl<'a> ReadView<'a> {
-    /// Updates the read model to a state of the store, and returns a view of it.
-    pub fn of(index: &'a mut Projection, issues: IndexedIssues) -> Self {
-        index.follow(&issues);
-        Self { index, issues }
-    }
-
-    /// Returns a view of a state of the store, with the read model of that state.
-    pub(super) fn new(index: &'a Projection, issues: IndexedIssues) -> Self {
-        debug_assert!(index.is_of(&issues));
-        Self { index, issues }
+    /// Returns a view of a read model.
+    pub fn of(index: &'a Projection) -> Self {
+        Self { index }
     }
 
     /// Returns the summaries of the issues in the order of filing.
     pub fn summaries(&self) -> &Chunked<Arc<IssueSummary>> {
         &self.index.summaries
-    }
-
-    /// Returns the state of the store.
-    pub fn issues(&self) -> &IndexedIssues {
-        &self.issues
     }
 
     /// Returns the names of the agents in all histories.
@@ -53,20 +45,31 @@ impl<'a> ReadView<'a> {
 
     /// Returns the open issues that block an issue, if it is open itself.
     pub fn open_blockers(&self, summary: &IssueSummary) -> impl Iterator<Item = IssueId> {
-        let blockers = summary.attributes.linked(LinkKind::BlockedBy);
-        blockers.filter(|id| summary.status.is_open() && self.is_open(*id))
+        readiness::open_blockers(self, summary).filter(|_| summary.status.is_open())
     }
 
-    /// Returns true if there is an open issue with this id.
-    pub(super) fn is_open(&self, id: IssueId) -> bool {
-        self.summary(id).is_some_and(|summary| summary.status.is_open())
+    /// Returns how far the parts of an issue are; `None` if it has none.
+    pub fn progress(&self, whole: IssueId) -> Option<Progress> {
+        let parts = self.index.links.linked_from(LinkKind::Parent, whole);
+        let mut progress = Progress::default();
+        for part in parts.filter_map(|id| self.summary(id)) {
+            progress.total += 1;
+            progress.ended += usize::from(part.status.has_ended());
+            progress.estimate += part.attributes.estimate.unwrap_or_default();
+        }
+        (progress.total > 0).then_some(progress)
+    }
+
+    /// Returns true if an issue has a link.
+    pub fn has_links(&self) -> bool {
+        !self.index.links.is_empty()
     }
 
     /// Returns the issues that some agent could claim for work at a time: they are created and not parked, and no
     /// blocker and no part of them is open.
     pub(super) fn ready(&self, now: Timestamp) -> HashSet<usize> {
         let created = self.in_status(Status::Created);
-        created.filter(|at| self.issues.is_ready(&self.issue(*at), now)).collect()
+        created.filter(|at| readiness::is_ready(self, &self.summaries()[*at], now)).collect()
     }
 
     /// Returns the positions of the issues in a status, in the order of filing.
@@ -89,9 +92,11 @@ impl<'a> ReadView<'a> {
     }
 
     /// Returns the issues with an open question to people, in the order of filing.
-    pub fn questions(&self) -> impl Iterator<Item = Arc<Issue>> {
-        let parked = self.index.attributes.parked().map(|at| self.issue(at));
-        parked.filter(|issue| issue.waits_for_answer())
+    pub fn questions(&self) -> impl Iterator<Item = (&IssueSummary, &Parked, &Question)> {
+        self.parked().filter(|summary| !summary.status.is_claimed()).filter_map(|summary| {
+            let parked = summary.attributes.parked.as_deref()?;
+            Some((summary, parked, parked.question.as_ref()?))
+        })
     }
 
     /// Returns the open issues that are parked, in the order of filing, also those whose parking is over.
@@ -102,28 +107,14 @@ impl<'a> ReadView<'a> {
 
     /// Returns the number of issues in each status.
     pub fn counts(&self) -> Counts {
-        self.index.counts
+        Counts::of(|status| self.index.counts[status as usize])
     }
 
-    /// Returns the status timelines of the issues, for statistics.
-    pub fn timelines(&self) -> impl Iterator<Item = StatusTimeline<'_>> + Clone {
-        self.index.rows.iter().zip(self.index.status_changes.iter()).map(|(row, changes)| {
-            StatusTimeline {
-                classification: row.classification,
-                created_at: row.created_at,
-                status: row.status,
-                changes,
-            }
-        })
-    }
-
-    /// Returns the full issue at a position.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the position is out of range.
-    pub fn issue(&self, position: usize) -> Arc<Issue> {
-        self.issues.at(position)
+    /// Returns the statistics of a time range.
+    pub fn stats(&self, range: Range, now: Timestamp) -> Stats {
+        let oldest = self.index.rows.iter().map(|row| row.created_at).min();
+        let timelines = self.summaries().iter().map(|summary| StatusTimeline::of(summary));
+        Stats::of(timelines, oldest, range, now)
     }
 
     /// Resolves a reference to a position.
@@ -132,17 +123,33 @@ impl<'a> ReadView<'a> {
     ///
     /// [`DomainError::UnknownIssue`] and [`DomainError::AmbiguousReference`].
     pub fn position(&self, reference: &IssueRef) -> Result<usize, DomainError> {
-        self.issues.position(reference)
+        self.index.ids.find(reference)
+    }
+
+    /// Returns the positions of the issues with ids within a range.
+    pub fn positions(&self, ids: &RangeInclusive<IssueId>) -> impl Iterator<Item = usize> {
+        self.index.ids.within(ids)
     }
 
     /// Returns the start of an id that no other issue has, for commands: at least 8 hex digits.
     pub fn short_id(&self, id: IssueId) -> String {
-        self.issues.short_id(id)
+        self.index.ids.short_id(id)
     }
 
     /// Returns the summary of an issue.
     pub fn summary(&self, id: IssueId) -> Option<&IssueSummary> {
-        let position = self.position(&IssueRef::from(id)).ok()?;
-        self.index.summaries.get(position).map(|summary| &**summary)
+        self.index.ids.get(id).map(|at| &*self.index.summaries[at])
+    }
+}
+
+impl WaitGraph for ReadView<'_> {
+    type Node = IssueSummary;
+
+    fn node(&self, id: IssueId) -> Option<Arc<IssueSummary>> {
+        self.index.ids.get(id).map(|at| Arc::clone(&self.index.summaries[at]))
+    }
+
+    fn nodes_linked_from(&self, kind: LinkKind, to: IssueId) -> Vec<IssueId> {
+        self.index.links.linked_from(kind, to).collect()
     }
 }

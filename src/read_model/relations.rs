@@ -1,7 +1,7 @@
 //! The issues that one issue is linked with, in both directions.
 
 use super::read_view::ReadView;
-use crate::domain::{Issue, IssueGraph, IssueId, IssueRef, LinkKind};
+use crate::domain::{Issue, IssueId, LinkKind};
 
 /// What other issues are to an issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,8 +29,8 @@ impl ReadView<'_> {
     pub fn relations(&self, issue: &Issue) -> Vec<(Relation, Vec<IssueId>)> {
         let outgoing = |kind| issue.attributes.linked(kind).collect::<Vec<_>>();
         let incoming = |kind| {
-            let mut ids = self.issues.linked_from(kind, issue.id);
-            ids.sort_by_cached_key(|id| self.position(&IssueRef::from(*id)).ok());
+            let mut ids: Vec<_> = self.index.links.linked_from(kind, issue.id).collect();
+            ids.sort_by_cached_key(|id| self.index.ids.get(*id));
             ids
         };
         let mut related = outgoing(LinkKind::Related);

@@ -1,7 +1,6 @@
 //! What every pass over all issues needs of each, kept next to each other in memory.
 
 use super::summary::IssueSummary;
-use crate::domain::thresholds::is_old_claim;
 use crate::domain::{Classification, Priority, Status, Timestamp};
 
 /// The part of a summary that passes over all issues read. Summaries lie everywhere in memory, and waiting for them
@@ -11,35 +10,23 @@ pub(super) struct Row {
     pub status: Status,
     pub classification: Classification,
     pub priority: Priority,
-    pub is_held: bool,
-    pub returns: usize,
     pub created_at: Timestamp,
     pub modified_at: Timestamp,
-    pub active_at: Timestamp,
     /// Since when it is held, or else has its status.
     pub since: Timestamp,
 }
 
 impl Row {
     pub fn of(summary: &IssueSummary) -> Self {
-        let IssueSummary { status, classification, created_at, modified_at, active_at, .. } =
-            *summary;
+        let IssueSummary { status, classification, created_at, modified_at, .. } = *summary;
         let held = summary.holder();
         Self {
             status,
             classification,
             priority: summary.attributes.effective_priority(),
-            is_held: held.is_some(),
-            returns: summary.returns(),
             created_at,
             modified_at,
-            active_at,
             since: held.map_or_else(|| summary.in_status_since(), |held| held.since),
         }
-    }
-
-    /// Returns true if the issue has been claimed for long.
-    pub fn has_old_claim_at(&self, now: Timestamp) -> bool {
-        self.status.is_claimed() && is_old_claim(now.millis_since(self.since))
     }
 }

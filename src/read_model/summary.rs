@@ -1,7 +1,10 @@
 //! The summary of one issue, kept in memory.
 
+use smallvec::SmallVec;
+
 use super::agent_interner::{Name, Names};
 use super::text_facts::TextFacts;
+use crate::domain::readiness::Waits;
 use crate::domain::thresholds::is_old_claim;
 use crate::domain::{ActionKind, Attributes, Classification, Issue, IssueId, Status, Timestamp};
 
@@ -19,12 +22,8 @@ pub struct IssueSummary {
     pub modified_at: Timestamp,
     /// The time of the last [substantive change](Issue::active_at).
     pub active_at: Timestamp,
-    /// The number of comments.
-    pub comments: usize,
     /// The history, oldest first.
-    pub actions: Box<[HistoryAction]>,
-    /// The action of the last history entry, if it is not a known phrase.
-    pub last_words: Option<Box<str>>,
+    pub actions: SmallVec<[HistoryAction; 6]>,
     /// The priority, labels, assignee and links, and why it is parked.
     pub attributes: Attributes,
     /// What the findings need of the texts of an open issue.
@@ -34,12 +33,19 @@ pub struct IssueSummary {
 /// A history entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoryAction {
-    /// The time.
-    pub at: Timestamp,
+    /// The time, in milliseconds since 1970.
+    pub(super) at_ms: i64,
     pub agent: Name,
     pub kind: ActionKind,
     /// The status after the entry, if the history determines it.
     pub status: Option<Status>,
+}
+
+impl HistoryAction {
+    /// Returns the time.
+    pub fn at(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.at_ms)
+    }
 }
 
 /// The holder of a claimed issue.
@@ -50,6 +56,20 @@ pub struct ClaimInfo {
     pub since: Timestamp,
 }
 
+impl Waits for IssueSummary {
+    fn id(&self) -> IssueId {
+        self.id
+    }
+
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+}
+
 impl IssueSummary {
     /// Summarizes an issue, and adds its agents to `names`.
     pub(super) fn of(issue: &Issue, names: &mut Names) -> Self {
@@ -58,13 +78,12 @@ impl IssueSummary {
             let kind = ActionKind::of(&entry.action);
             let status = kind.status_after(before);
             before = status.or(before);
-            let at = entry.timestamp;
+            let at_ms = entry.timestamp.unix_millis();
             let agent = names.name(&entry.agent);
-            HistoryAction { at, agent, kind, status }
+            HistoryAction { at_ms, agent, kind, status }
         });
-        let actions: Box<[HistoryAction]> = actions.collect();
-        let is_unusual = actions.last().is_some_and(|action| action.kind == ActionKind::Other);
-        let last_words = issue.history.last().filter(|_| is_unusual);
+        let mut actions: SmallVec<[HistoryAction; 6]> = actions.collect();
+        actions.shrink_to_fit();
         Self {
             id: issue.id,
             title: issue.title.as_str().into(),
@@ -73,9 +92,7 @@ impl IssueSummary {
             created_at: issue.created_at,
             modified_at: issue.modified_at,
             active_at: issue.active_at(),
-            comments: issue.comments.len(),
             actions,
-            last_words: last_words.map(|entry| entry.action.as_str().into()),
             attributes: issue.attributes.clone(),
             facts: TextFacts::of(issue),
         }
@@ -92,7 +109,7 @@ impl IssueSummary {
             return None;
         }
         let claim = &self.actions[ActionKind::claim_in(self.kinds())?];
-        Some(ClaimInfo { agent: claim.agent, since: claim.at })
+        Some(ClaimInfo { agent: claim.agent, since: claim.at() })
     }
 
     /// Returns true if the issue has been claimed for long.
@@ -118,6 +135,6 @@ impl IssueSummary {
     /// Returns the time of the latest entry that led to the current status.
     pub fn in_status_since(&self) -> Timestamp {
         let leads = |action: &&HistoryAction| action.status == Some(self.status);
-        self.actions.iter().rfind(leads).map_or(self.created_at, |action| action.at)
+        self.actions.iter().rfind(leads).map_or(self.created_at, |action| action.at())
     }
 }

@@ -4,44 +4,25 @@
 //! links. It never blocks and does no I/O.
 
 mod builder;
+mod ids;
 mod links;
 mod list;
 mod readiness;
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use imbl::{OrdMap, Vector};
+use imbl::Vector;
 
 pub(super) use self::builder::IndexedIssuesBuilder;
-use self::links::Links;
+pub use self::ids::IdIndex;
+pub use self::links::Links;
 pub use self::readiness::ClaimObstacles;
 use super::holders::Holders;
 use crate::domain::{
     AgentName, Classification, Command, Counts, DomainError, Event, EventKind, Issue, IssueGraph,
     IssueId, IssueQueue, IssueRef, Lease, LinkKind, ReviewPolicy, Status, Timestamp,
 };
-
-/// A process-wide unique revision of an issue or of a whole state. Only clones share it. It means nothing in another
-/// process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Revision(u64);
-
-impl Revision {
-    fn new() -> Self {
-        Self(Self::many(1).start)
-    }
-
-    /// Returns a range of new revisions.
-    fn many(count: usize) -> Range<u64> {
-        /// The next revision. Revision 0 is the state without issues.
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let count = count as u64;
-        let first = NEXT.fetch_add(count, Ordering::Relaxed);
-        first..first + count
-    }
-}
 
 /// The indexed issues of a store.
 ///
@@ -51,11 +32,7 @@ impl Revision {
 #[derive(Clone, Debug, Default)]
 pub struct IndexedIssues {
     issues: Vector<Arc<Issue>>,
-    /// The revision of the issue at each position.
-    revisions: Vector<Revision>,
-    /// The revision of the whole state.
-    revision: Revision,
-    positions: OrdMap<IssueId, usize>,
+    positions: IdIndex,
     links: Links,
     holders: Holders,
 }
@@ -73,16 +50,6 @@ impl IndexedIssues {
     /// Panics if there is no such position.
     pub fn at(&self, position: usize) -> Arc<Issue> {
         Arc::clone(&self.issues[position])
-    }
-
-    /// Returns the revision of each issue, in the order in which they were filed.
-    pub fn revisions(&self) -> impl Iterator<Item = Revision> {
-        self.revisions.iter().copied()
-    }
-
-    /// Returns the revision of the whole state.
-    pub fn revision(&self) -> Revision {
-        self.revision
     }
 
     /// Returns the id of the issue at a position.
@@ -113,14 +80,12 @@ impl IndexedIssues {
     /// [`DomainError::IdTaken`] if an issue has this id. Nothing changes then.
     pub fn push(&mut self, issue: Issue) -> Result<Arc<Issue>, DomainError> {
         let position = self.issues.len();
-        if self.positions.contains_key(&issue.id) {
+        if self.positions.get(issue.id).is_some() {
             return Err(DomainError::IdTaken { id: issue.id });
         }
         let issue = Arc::new(issue);
         self.index(&issue, position);
         self.issues.push_back(Arc::clone(&issue));
-        self.revision = Revision::new();
-        self.revisions.push_back(self.revision);
         Ok(issue)
     }
 
@@ -135,20 +100,7 @@ impl IndexedIssues {
 
     /// Returns the start of an id that no other issue has: at least 8 hex digits.
     pub fn short_id(&self, id: IssueId) -> String {
-        let text = id.to_string();
-        let is_unique = |length: &usize| {
-            let start = IssueRef::with_min_digits(&text[..*length], IssueRef::MIN_DIGITS);
-            start.is_ok_and(|start| {
-                !matches!(self.position(&start), Err(DomainError::AmbiguousReference { .. }))
-            })
-        };
-        let length = (id.short().len()..text.len()).find(is_unique).unwrap_or(text.len());
-        text[..length].to_owned()
-    }
-
-    /// Returns the positions of the issues with ids within a range.
-    pub fn positions(&self, ids: &RangeInclusive<IssueId>) -> impl Iterator<Item = usize> {
-        self.positions.range(ids.clone()).map(|(_, position)| *position)
+        self.positions.short_id(id)
     }
 
     /// Returns the positions of the issues with a link of a kind to an id within a range.
@@ -162,23 +114,12 @@ impl IndexedIssues {
 
     /// Returns the position of the issue that a reference names.
     pub fn position(&self, reference: &IssueRef) -> Result<usize, DomainError> {
-        let mut matching = self.positions.range(reference.range());
-        let Some((&first, &position)) = matching.next() else {
-            return Err(DomainError::UnknownIssue { reference: reference.to_string() });
-        };
-        let others: Vec<IssueId> = matching.map(|(&id, _)| id).collect();
-        if others.is_empty() {
-            return Ok(position);
-        }
-        let count = 1 + others.len();
-        let candidates =
-            std::iter::once(first).chain(others).take(DomainError::MAX_CANDIDATES).collect();
-        Err(DomainError::AmbiguousReference { reference: reference.to_string(), candidates, count })
+        self.positions.find(reference)
     }
 
     /// Returns the position of an issue, if it exists.
     pub fn position_of(&self, id: IssueId) -> Option<usize> {
-        self.positions.get(&id).copied()
+        self.positions.get(id)
     }
 
     /// Inserts an issue before another one. Appends it if there is no other one, or if that one is unknown.
@@ -189,10 +130,10 @@ impl IndexedIssues {
         issue: Issue,
         next: Option<IssueId>,
     ) -> Result<Arc<Issue>, DomainError> {
-        let Some(&position) = next.and_then(|id| self.positions.get(&id)) else {
+        let Some(position) = next.and_then(|id| self.positions.get(id)) else {
             return self.push(issue);
         };
-        if self.positions.contains_key(&issue.id) {
+        if self.positions.get(issue.id).is_some() {
             return Err(DomainError::IdTaken { id: issue.id });
         }
         let behind = self.take_behind(position);
@@ -207,22 +148,20 @@ impl IndexedIssues {
     ///
     /// [`DomainError::UnknownIssue`]; nothing changes then.
     pub fn remove(&mut self, id: IssueId) -> Result<(), DomainError> {
-        let Some(&position) = self.positions.get(&id) else {
+        let Some(position) = self.positions.get(id) else {
             return Err(DomainError::UnknownIssue { reference: id.to_string() });
         };
         let behind = self.take_behind(position);
         self.put_back(behind.into_iter().skip(1));
         self.holders.set_lease(id, None);
-        self.revision = Revision::new();
         Ok(())
     }
 
     /// Removes and returns all issues from a position on.
     fn take_behind(&mut self, position: usize) -> Vec<Arc<Issue>> {
         let behind: Vec<Arc<Issue>> = self.issues.split_off(position).into_iter().collect();
-        drop(self.revisions.split_off(position));
         for issue in &behind {
-            self.positions.remove(&issue.id);
+            self.positions.remove(issue.id);
             self.forget(issue);
         }
         behind
@@ -232,13 +171,12 @@ impl IndexedIssues {
         for issue in behind {
             self.index(&issue, self.issues.len());
             self.issues.push_back(issue);
-            self.revisions.push_back(Revision::new());
         }
     }
 
     /// Returns the issue with an id.
     pub fn get(&self, id: IssueId) -> Option<Arc<Issue>> {
-        self.positions.get(&id).map(|&position| self.at(position))
+        self.positions.get(id).map(|position| self.at(position))
     }
 
     /// Applies an event that was decided on this state and returns the issue after it. The event changes an existing
@@ -251,7 +189,7 @@ impl IndexedIssues {
     pub fn apply(&mut self, event: &Event) -> Result<Arc<Issue>, DomainError> {
         let issue = match (event.filed(), &event.kind) {
             (Some(issue), _) => self.push(issue)?,
-            // The issue and its revision stay.
+            // The issue stays.
             (None, EventKind::TakenUp { .. }) => self.find(&event.issue.into())?,
             (None, _) => self.change(event.issue, |issue| event.apply(issue))?,
         };
@@ -273,7 +211,7 @@ impl IndexedIssues {
         id: IssueId,
         change: impl FnOnce(&mut Issue),
     ) -> Result<Arc<Issue>, DomainError> {
-        let Some(&position) = self.positions.get(&id) else {
+        let Some(position) = self.positions.get(id) else {
             return Err(DomainError::UnknownIssue { reference: id.to_string() });
         };
         let mut issue = Arc::unwrap_or_clone(self.at(position));
@@ -282,8 +220,6 @@ impl IndexedIssues {
         let issue = Arc::new(issue);
         self.issues.set(position, Arc::clone(&issue));
         self.index(&issue, position);
-        self.revision = Revision::new();
-        self.revisions.set(position, self.revision);
         Ok(issue)
     }
 
@@ -300,12 +236,12 @@ impl IndexedIssues {
 
     fn index(&mut self, issue: &Issue, position: usize) {
         self.positions.insert(issue.id, position);
-        self.links.add(issue);
+        self.links.add(issue.id, &issue.attributes);
         self.holders.add(issue);
     }
 
     fn forget(&mut self, issue: &Issue) {
-        self.links.remove(issue);
+        self.links.remove(issue.id, &issue.attributes);
         self.holders.remove(issue);
     }
 

@@ -14,10 +14,10 @@ mod health;
 mod holders;
 mod identity;
 pub mod memory;
-mod memory_store;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod published;
+mod snapshot;
 mod sql;
 pub mod sqlite;
 mod state;
@@ -27,7 +27,7 @@ pub mod transfer;
 mod unusable;
 mod writer_reply;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::sync::watch;
@@ -41,10 +41,10 @@ use self::clients::Clients;
 pub use events::{EventPosition, Events, NumberedEvent};
 pub use health::{DURATION_BUCKETS_S, DatabaseHealth, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
-pub use memory::{ClaimObstacles, IndexedIssues, Revision};
-pub use memory_store::MemoryStore;
+pub use memory::{ClaimObstacles, IdIndex, IndexedIssues, Links};
 #[cfg(feature = "postgres")]
 pub use postgres::{Password, PostgresOptions, PostgresStore};
+pub use snapshot::{SnapshotVisitor, read_into};
 pub use sqlite::{Maintenance, SqliteStore};
 pub use state::{Document, State};
 pub use unusable::UnusableStore;
@@ -118,12 +118,12 @@ pub trait Store: Send + Sync {
     /// Counts the issues in each status.
     fn counts(&self) -> StoreFuture<'_, Counts>;
 
-    /// Returns all issues as of one event number. Includes every change that was answered before the call. A store in
-    /// a database reads all of them the first time; use [`subset`](Self::subset) where that suffices.
-    fn state(&self) -> StoreFuture<'_, State>;
+    /// Shows a visitor everything as of one event, issue by issue. Includes every change that was answered before the
+    /// call. [`read_into`] and [`State::read`] return what a visitor collected.
+    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()>;
 
     /// Returns a subset of the issues as of one moment. Includes every change that was answered before the call. For
-    /// the issues of the subset, the result equals that of [`state`](Self::state); other issues, their counts and
+    /// the issues of the subset, the result equals the whole state; other issues, their counts and
     /// positions may be missing.
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State>;
 

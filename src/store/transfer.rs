@@ -3,11 +3,20 @@
 //! The target begins with the state of the source and with the events that the source still has, each with its number,
 //! so that readers that follow events by their numbers go on. Knows no kind of store.
 
-use super::{NumberedEvent, State, Store, StoreError, StoreFuture, event_format};
-use crate::domain::{IssueId, Lease};
+use std::collections::HashMap;
+use std::sync::Arc;
 
-/// How many events are read at once.
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{
+    EventPosition, NumberedEvent, SnapshotVisitor, Store, StoreError, StoreFuture, event_format,
+    read_into,
+};
+use crate::domain::{Issue, IssueId, Lease, Order, Query, UnknownKeys};
+
+/// How many events are read at once, and how many issues.
 const PAGE: usize = 5000;
+const ISSUES: usize = 1000;
 
 /// A store that can begin with everything that another store has.
 pub trait TransferTarget: Store {
@@ -26,8 +35,30 @@ pub trait TransferTarget: Store {
 /// Everything that a store has at one event number.
 pub struct Transfer<'a> {
     source: &'a dyn Store,
-    state: State,
+    content: Content,
     oldest: u64,
+}
+
+/// What a store has, with a hash instead of each issue.
+#[derive(Default)]
+struct Content {
+    position: EventPosition,
+    unknown_keys: UnknownKeys,
+    /// The issues in the order of filing.
+    issues: Vec<(IssueId, u128)>,
+    leases: HashMap<IssueId, Lease>,
+}
+
+impl SnapshotVisitor for Content {
+    fn begin(&mut self, position: EventPosition, unknown_keys: UnknownKeys) {
+        *self = Self { position, unknown_keys, ..Self::default() };
+    }
+
+    fn visit(&mut self, issue: Arc<Issue>, lease: Option<Lease>) {
+        let bytes = serde_json::to_vec(&*issue).expect("an issue can always be written");
+        self.issues.push((issue.id, xxh3_128(&bytes)));
+        self.leases.extend(lease.map(|lease| (issue.id, lease)));
+    }
 }
 
 /// What a comparison of two stores has compared.
@@ -55,7 +86,7 @@ pub enum TransferError {
 }
 
 impl<'a> Transfer<'a> {
-    /// Reads the state of a store that nothing changes meanwhile.
+    /// Reads a store that nothing changes meanwhile.
     ///
     /// # Errors
     ///
@@ -65,16 +96,39 @@ impl<'a> Transfer<'a> {
         if let Some(damage) = source.damage().await {
             return Err(damage);
         }
-        let state = source.state().await?;
-        let oldest = source.events(state.position.number, 1).await?.oldest;
-        let transfer = Self { source, state, oldest };
+        let content: Content = read_into(source).await?;
+        let oldest = source.events(content.position.number, 1).await?.oldest;
+        let transfer = Self { source, content, oldest };
         transfer.check_unchanged().await?;
         Ok(transfer)
     }
 
-    /// Returns the state after the newest event.
-    pub fn state(&self) -> &State {
-        &self.state
+    /// Returns the position of the newest event.
+    pub fn position(&self) -> EventPosition {
+        self.content.position
+    }
+
+    /// Returns the unknown top-level keys.
+    pub fn unknown_keys(&self) -> &UnknownKeys {
+        &self.content.unknown_keys
+    }
+
+    /// Returns the next issues in the order of filing, with their leases. Returns none after the last one.
+    ///
+    /// # Errors
+    ///
+    /// Those of the source.
+    pub async fn issues(
+        &self,
+        skip: usize,
+    ) -> Result<Vec<(Arc<Issue>, Option<Lease>)>, StoreError> {
+        let next = Query { order: Order::Filed, skip, take: ISSUES, ..Query::default() };
+        let issues = self.source.list(next).await?.issues.into_iter();
+        let leased = |issue: Arc<Issue>| {
+            let lease = self.content.leases.get(&issue.id).cloned();
+            (issue, lease)
+        };
+        Ok(issues.map(leased).collect())
     }
 
     /// Returns the number of the event before the oldest one.
@@ -92,7 +146,7 @@ impl<'a> Transfer<'a> {
         &self,
         after: &mut u64,
     ) -> Result<Option<Vec<NumberedEvent>>, StoreError> {
-        let newest = self.state.position.number;
+        let newest = self.content.position.number;
         if *after >= newest {
             return Ok(None);
         }
@@ -115,7 +169,7 @@ impl<'a> Transfer<'a> {
     ///
     /// [`StoreError::Busy`] if it is not; [`StoreError::Unreadable`].
     pub async fn check_unchanged(&self) -> Result<(), StoreError> {
-        let known = self.state.position;
+        let known = self.content.position;
         let newest = self.source.events(known.number, 1).await?.newest;
         if newest == known {
             return Ok(());
@@ -132,14 +186,10 @@ impl<'a> Transfer<'a> {
             known.number, newest.number
         )))
     }
-
-    fn leases(&self) -> Vec<(IssueId, Lease)> {
-        self.state.issues.leases().map(|(id, lease)| (id, lease.clone())).collect()
-    }
 }
 
-/// Reads two stores and compares each issue, each lease, the unknown keys, and each event with its number, byte by
-/// byte as stores keep them.
+/// Reads two stores and compares each issue by a hash of its bytes, each lease, the unknown keys, and each event with
+/// its number byte by byte.
 ///
 /// # Errors
 ///
@@ -147,22 +197,19 @@ impl<'a> Transfer<'a> {
 pub async fn compare(source: &dyn Store, target: &dyn Store) -> Result<Compared, TransferError> {
     let source = Transfer::of(source).await?;
     let target = Transfer::of(target).await?;
-    let ours = source.state();
-    let theirs = target.state();
+    let ours = &source.content;
+    let theirs = &target.content;
     let is_same = |is_same: bool, what: &dyn Fn() -> String| {
         if is_same { Ok(()) } else { Err(TransferError::Differs(what())) }
     };
     let issues = ours.issues.len();
     let others = theirs.issues.len();
     is_same(issues == others, &|| format!("{issues} issues, then {others}"))?;
-    for (one, other) in ours.issues.issues().zip(theirs.issues.issues()) {
-        let bytes = serde_json::to_vec(&*one).ok();
-        let is_equal = bytes.is_some() && bytes == serde_json::to_vec(&*other).ok();
-        is_same(is_equal, &|| format!("issue {}, then {}", one.id, other.id))?;
+    for (one, other) in ours.issues.iter().zip(&theirs.issues) {
+        is_same(one == other, &|| format!("issue {}, then {}", one.0, other.0))?;
     }
     is_same(ours.unknown_keys == theirs.unknown_keys, &|| "the other top-level keys".to_owned())?;
-    let leases = source.leases();
-    is_same(leases == target.leases(), &|| "the leases of claims".to_owned())?;
+    is_same(ours.leases == theirs.leases, &|| "the leases of claims".to_owned())?;
     let base = source.base();
     let newest = ours.position.number;
     let range = (target.base(), theirs.position.number);
@@ -184,7 +231,7 @@ pub async fn compare(source: &dyn Store, target: &dyn Store) -> Result<Compared,
         let other = right.next().map(stored);
         is_same(one.is_some() && one == other, &|| format!("event {number}"))?;
     }
-    Ok(Compared { issues, leases: leases.len(), oldest: base + 1, newest })
+    Ok(Compared { issues, leases: ours.leases.len(), oldest: base + 1, newest })
 }
 
 /// Returns an event as stores keep it.

@@ -1,14 +1,14 @@
 //! A store that cannot be opened.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::sync::watch;
 
 use super::clients::{Clients, MemoryClients};
 use super::{
-    Committed, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
-    StoreId, Subset,
+    Committed, EventPosition, Events, Probe, SnapshotVisitor, State, Store, StoreError,
+    StoreFuture, StoreHealth, StoreId, Subset,
 };
 use crate::domain::{Command, Counts, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp};
 
@@ -62,7 +62,7 @@ impl Store for UnusableStore {
         self.refuse()
     }
 
-    fn state(&self) -> StoreFuture<'_, State> {
+    fn snapshot(&self, _: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
         self.refuse()
     }
 

@@ -396,13 +396,13 @@ impl Tracker {
 mod tests {
     use super::*;
     use crate::domain::Classification;
-    use crate::store::MemoryStore;
+    use crate::store::testing::TestStore;
     use crate::tracker::{ClaimKind, NewIssue};
 
     /// Many claims may lapse at a time, and the last ones of them a while after their clients were examined.
     #[tokio::test]
     async fn a_claim_stays_whose_client_is_back_when_its_turn_comes() {
-        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        let tracker = Tracker::new(Arc::new(TestStore::default()));
         let client = ClientId::new("session-1");
         let agent: AgentName = "dev".try_into().unwrap();
         let title = "t".try_into().unwrap();

@@ -23,7 +23,6 @@ use crate::hooks::HookTexts;
 use crate::query_language::NoMatch;
 use crate::read_model::FindingKind;
 use crate::read_model::MAX_KEPT;
-use crate::read_model::stats::Stats;
 use crate::triage::{Reader, TriageReport};
 
 pub(super) const JSON: &str = "application/json";
@@ -131,7 +130,7 @@ pub(super) async fn agents(
         let agents = view.agents().into_iter().take(MAX_AGENTS).map(|agent| ListedAgent {
             name: view.names().text(agent.name),
             holds: agent.holds.iter().copied().map(|at| view.summaries()[at].id).collect(),
-            last_activity: agent.last.0.at,
+            last_activity: agent.last.0.at(),
         });
         let list = AgentList { agents: agents.collect() };
         serde_json::to_vec(&list).expect("agents can always be serialized")
@@ -178,7 +177,7 @@ pub(super) async fn stats(
     let version = state.streams.probe().await.version;
     let version = format!("{version} {range} {}", now.unix_millis() / 60_000);
     let json = state.read_model.read(move |view| {
-        let stats = Stats::of(view.timelines(), range, now);
+        let stats = view.stats(range, now);
         serde_json::to_vec(&stats).expect("statistics can always be serialized")
     });
     Ok(etag::respond_as(&request, JSON, xxh3_128(version.as_bytes()), json.await?))

@@ -73,7 +73,7 @@ impl Found {
 fn suggestions(asked: &str, view: &ReadView) -> Vec<FoundIssue> {
     let mut found = IndexSet::new();
     for range in meant(asked).iter().filter_map(|text| IssueRef::begun(text)) {
-        found.extend(view.issues().positions(&range).take(MAX_SUGGESTIONS));
+        found.extend(view.positions(&range).take(MAX_SUGGESTIONS));
     }
     let found = found.into_iter().take(MAX_SUGGESTIONS);
     found.map(|position| FoundIssue::from(&*view.summaries()[position])).collect()

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use crate::support::commands::{add, all, at, close, complete, import, number};
 use crate::support::directory;
-use crate::support::stores::apply;
+use crate::support::stores::{WholeState, apply};
 
 fn change(issue: u32, change: IssueChange, agent: &AgentName) -> Command {
     Command::ChangeIssue {

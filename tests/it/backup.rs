@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use agent_issue_tracker::domain::Timestamp;
-use agent_issue_tracker::store::Store;
 use agent_issue_tracker::store::backup::{BackupContent, BackupError, SaveOptions, file};
 use serde_json::Value;
 
@@ -16,7 +15,7 @@ use crate::support::files::{
     damage_text, database, id, issue_json, issues_in_file, names, write_issues,
 };
 use crate::support::runs::{assert_snapshot, run, run_with};
-use crate::support::stores::{add, apply, now, open};
+use crate::support::stores::{WholeState, add, apply, now, open};
 use crate::support::trouble::Fault;
 use crate::support::{Client, directory};
 
@@ -136,7 +135,6 @@ async fn failed_file_system_call_leaves_no_partial_backup() {
     let store = open(directory.path(), &Disk::new(FaultyDuty::Nothing));
     apply(&store, add(), now()).await.unwrap();
     let document = store.state().await.unwrap().document();
-    let content = BackupContent { document, damage: None };
     let target = directory.path().join("b.json");
     let mut failed = Vec::new();
     for call in 1.. {
@@ -145,7 +143,7 @@ async fn failed_file_system_call_leaves_no_partial_backup() {
         let (path, store) = (target.clone(), store.maintenance().files());
         let saving =
             SaveOptions { path, replaces: false, store, now: Timestamp::from(chrono::Utc::now()) };
-        let saved = saving.save_with(&*disk, &content);
+        let saved = saving.save_with(&*disk, BackupContent::of(document.clone(), None));
         let is_over = disk.trouble.failed().is_none();
         assert!(!is_over || names(directory.path()).iter().all(|name| !name.ends_with(".tmp")));
         if target.exists() {

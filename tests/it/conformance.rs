@@ -8,9 +8,7 @@ use agent_issue_tracker::domain::{
     AgentName, Classification, Command, CommentText, Description, DomainError, Issue, IssueGraph,
     IssueId, IssueRef, Link, LinkKind, Order, Query, Resolution, Status, Timestamp, Title,
 };
-use agent_issue_tracker::store::{
-    Committed, MemoryStore, NumberedEvent, SqliteStore, State, Store, StoreError,
-};
+use agent_issue_tracker::store::{Committed, NumberedEvent, SqliteStore, State, Store, StoreError};
 use agent_issue_tracker::tracker::{ClaimKind, NewIssue, Tracker};
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
@@ -18,7 +16,7 @@ use tokio::runtime::Runtime;
 use crate::support::commands::{
     add, all, any_command, at, claim, close, complete, ids, import, number, return_issue, review,
 };
-use crate::support::stores::apply;
+use crate::support::stores::{WholeState, apply};
 use crate::support::{PATIENCE, directory};
 
 /// Checks what every store must do.
@@ -320,14 +318,6 @@ pub async fn claim_from_many_tasks(store: Arc<dyn Store>) {
     assert_eq!(claimed, (0..ISSUES).map(number).collect::<Vec<_>>());
 }
 
-#[tokio::test]
-async fn memory_store_passes_the_suite() {
-    exercise(&MemoryStore::default()).await;
-    claim_from_many_tasks(Arc::new(MemoryStore::default())).await;
-    number_own_changes(Arc::new(MemoryStore::default())).await;
-    assert_ne!(MemoryStore::default().id().await, MemoryStore::default().id().await);
-}
-
 /// A process that opens the log later sees the same events and the same state.
 pub async fn keep_events<S: Store>(open: impl Fn() -> S) {
     let mut seen = Vec::new();
@@ -537,15 +527,6 @@ pub fn matches_the_model(store: &dyn Store, commands: &[Command]) -> Result<(), 
         }
         Ok(())
     })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn memory_store_matches_the_model(commands in prop::collection::vec(any_command(), 1..120)) {
-        matches_the_model(&MemoryStore::default(), &commands)?;
-    }
 }
 
 proptest! {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use agent_issue_tracker::domain::{
     ClaimTerms, Classification, ClientId, Command, DomainError, IssueId, Lease, Timestamp,
 };
-use agent_issue_tracker::store::{MemoryStore, SqliteStore, State, Store, StoreError};
+use agent_issue_tracker::store::{SqliteStore, State, Store, StoreError};
 
 use crate::support::commands::{add, agent, at, complete, number, other, say};
-use crate::support::stores::apply;
+use crate::support::stores::{WholeState, apply};
 use crate::support::{directory, until};
 
 fn client(name: &str) -> ClientId {
@@ -118,12 +118,6 @@ pub fn exercise_clients(store: &dyn Store) {
     assert!(clients.gone_for(&session).unwrap().unwrap() >= passed);
     assert!(clients.gone_for(&process).unwrap().is_some());
     assert_eq!(clients.gone_for(&silent).unwrap(), None);
-}
-
-#[tokio::test]
-async fn memory_store_keeps_leases() {
-    exercise(&MemoryStore::default()).await;
-    exercise_clients(&MemoryStore::default());
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use agent_issue_tracker::mcp::http::{HttpOptions, Shutdown, routes};
 use agent_issue_tracker::mcp::{McpOptions, McpServer};
 use agent_issue_tracker::metrics::Metrics;
 use agent_issue_tracker::read_model::ReadModel;
-use agent_issue_tracker::store::{MemoryStore, Store};
+use agent_issue_tracker::store::{SqliteStore, Store};
 use agent_issue_tracker::tracker::Tracker;
 use axum::Router;
 use axum::routing::get as on_get;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::http::{Agent, Raw, asked, message};
 use crate::support::stores::server_context;
-use crate::support::{PATIENCE, get, until};
+use crate::support::{PATIENCE, directory_in_memory, get, until};
 
 /// Serves test routes in this process. Returns the port, and the token that stops the server.
 async fn in_process(limits: Limits) -> (u16, CancellationToken) {
@@ -81,7 +81,9 @@ async fn slow_headers_get_408_and_free_the_connection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_body_gets_408() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let directory = directory_in_memory();
+    let store = SqliteStore::new(directory.path().join("issues.json"));
+    let store: Arc<dyn Store> = Arc::new(store);
     let options =
         HttpOptions { body_timeout: Duration::from_millis(300), ..HttpOptions::default() };
     let context = server_context(&store);
@@ -106,7 +108,9 @@ async fn slow_body_gets_408() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_call_may_exceed_the_limits_for_slow_clients() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let directory = directory_in_memory();
+    let store = SqliteStore::new(directory.path().join("issues.json"));
+    let store: Arc<dyn Store> = Arc::new(store);
     let context = server_context(&store);
     let server = McpServer::new(
         ReadModel::new(Tracker::new(store)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent_issue_tracker::domain::{
     AgentName, ClaimProof, Classification, CommentText, Description, Issue, Resolution, Title,
 };
-use agent_issue_tracker::store::{MemoryStore, SqliteStore, Store};
+use agent_issue_tracker::store::{SqliteStore, Store};
 use agent_issue_tracker::tracker::{IssueAtVersion, NewIssue, Tracker};
 use serde_json::json;
 
@@ -50,10 +50,9 @@ async fn name_near_titles(store: Arc<dyn Store>) {
 }
 
 #[tokio::test]
-async fn stores_on_one_machine_find_near_titles() {
+async fn near_titles_are_found_in_sqlite() {
     let directory = directory();
     let file = directory.path().join("issues.json");
-    name_near_titles(Arc::new(MemoryStore::default())).await;
     name_near_titles(Arc::new(SqliteStore::new(file))).await;
 }
 

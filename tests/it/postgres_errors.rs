@@ -11,7 +11,7 @@ use futures::future::join_all;
 
 use crate::support::commands::{add, at, claim, number, say};
 use crate::support::postgres::{Server, open, project, shared};
-use crate::support::stores::apply;
+use crate::support::stores::{WholeState, apply};
 use crate::{conformance, lease_conformance};
 
 fn is_about(error: &StoreError, words: &[&str]) -> bool {

@@ -15,7 +15,7 @@ use agent_issue_tracker::store::{PostgresStore, Store, StoreError};
 use crate::support::PATIENCE;
 use crate::support::commands::{add, at, claim, number};
 use crate::support::postgres::{Server, give, open, own_directory};
-use crate::support::stores::apply;
+use crate::support::stores::{WholeState, apply};
 
 /// Waits until a query returns true.
 async fn wait_for(server: &Server, query: &str) {

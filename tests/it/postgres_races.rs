@@ -17,7 +17,7 @@ use crate::support::commands::{
     add, agent, all, at, claim, close, comment, ids, number, other, say,
 };
 use crate::support::postgres::{open, shared};
-use crate::support::stores::apply;
+use crate::support::stores::{WholeState, apply};
 
 /// The key of the advisory lock that holds back the commits of the agent `slow`.
 const GATE: i64 = 42;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use agent_issue_tracker::domain::Classification;
 use agent_issue_tracker::store::transfer::{TransferTarget, compare};
-use agent_issue_tracker::store::{MemoryStore, SqliteStore, Store};
+use agent_issue_tracker::store::{SqliteStore, Store};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -16,7 +16,8 @@ use crate::support::runs::run;
 use crate::support::stores::apply;
 use crate::support::{PATIENCE, ait, directory, directory_in_memory};
 use crate::transfer::{
-    make_every_kind, more, move_and_go_on, pruned, refuse_changes_meanwhile, run_all, take_over,
+    make_every_kind, more, move_and_go_on, open_files, pruned, refuse_changes_meanwhile, run_all,
+    take_over,
 };
 
 fn files(directory: &tempfile::TempDir) -> SqliteStore {
@@ -109,7 +110,8 @@ async fn a_source_that_changes_is_not_migrated_to_postgres() {
 #[tokio::test]
 async fn a_database_that_is_not_empty_is_refused() {
     let Some(url) = project() else { return };
-    let (database, source) = (open(&url), MemoryStore::default());
+    let from = directory_in_memory();
+    let (database, source) = (open(&url), open_files(from.path()));
     make_every_kind(&source).await;
     apply(&database, add(1, Classification::Bug), at(0)).await.unwrap();
     let error = take_over(&source, &database).await.unwrap_err().to_string();
@@ -126,7 +128,8 @@ async fn the_least_rights_suffice_for_a_migration() {
     let role = server.worker(&url).await;
     let schema = url.split_once("schema=").unwrap().1;
     let database = open(&format!("{}?schema={schema}", server.url(&role)));
-    let source = MemoryStore::default();
+    let from = directory_in_memory();
+    let source = open_files(from.path());
     make_every_kind(&source).await;
     take_over(&source, &database).await.unwrap();
     compare(&source, &database).await.unwrap();

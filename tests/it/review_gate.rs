@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use agent_issue_tracker::domain::{AgentName, ClaimTerms, Classification, Command, ReviewPolicy};
-use agent_issue_tracker::store::{MemoryStore, Store, Subset};
+use agent_issue_tracker::store::{Store, Subset};
 use serde_json::{Value, json};
 
 use crate::support::commands::{add, at, claim, complete, number};
@@ -210,9 +210,4 @@ pub async fn give_reviews_by_policy(store: &dyn Store) {
             apply(store, lapse, at(3002)).await.unwrap();
         }
     }
-}
-
-#[tokio::test]
-async fn the_store_in_memory_gives_reviews_by_policy() {
-    give_reviews_by_policy(&MemoryStore::default()).await;
 }

@@ -174,7 +174,7 @@ const FORBIDDEN: [(&str, &[&str]); 20] = [
     ),
     ("src/store/", &["axum::", "rmcp::", "Utc::now"]),
     ("src/store/memory.rs", &["std::fs", "tokio::", "std::io"]),
-    ("src/tracker.rs", &["SqliteStore", "MemoryStore"]),
+    ("src/tracker.rs", &["SqliteStore"]),
     ("src/activity/", &READERS),
     ("src/read_model/", &READERS),
     ("src/mcp/", &["SqliteStore", "maud::", "std::fs"]),

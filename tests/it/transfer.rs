@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use agent_issue_tracker::domain::{
     ClaimTerms, Classification, ClientId, Command, Counts, EventKind, FieldValue, Issue,
@@ -14,8 +14,8 @@ use agent_issue_tracker::store::transfer::{
     Compared, Transfer, TransferError, TransferTarget, compare,
 };
 use agent_issue_tracker::store::{
-    Committed, EventPosition, Events, MemoryStore, Probe, SqliteStore, State, Store, StoreError,
-    StoreFuture, StoreHealth, StoreId, Subset,
+    Committed, EventPosition, Events, Probe, SnapshotVisitor, SqliteStore, State, Store,
+    StoreError, StoreFuture, StoreHealth, StoreId, Subset,
 };
 use futures::future::{BoxFuture, FutureExt};
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ use crate::support::commands::{
 use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::runs::{assert_snapshot, run};
 use crate::support::scene::Process;
-use crate::support::stores::{apply, open};
+use crate::support::stores::{WholeState, apply, open};
 use crate::support::trouble::{EIO, Fault};
 use crate::support::{Client, directory, directory_in_memory, until};
 
@@ -144,7 +144,7 @@ pub async fn move_and_go_on(
     after
 }
 
-fn open_files(directory: &Path) -> SqliteStore {
+pub fn open_files(directory: &Path) -> SqliteStore {
     open(directory, &Disk::new(FaultyDuty::Nothing))
 }
 
@@ -163,7 +163,8 @@ pub fn more() -> Vec<Command> {
 
 #[tokio::test]
 async fn every_event_kind_is_migrated() {
-    let source = MemoryStore::default();
+    let from = directory_in_memory();
+    let source = open_files(from.path());
     make_every_kind(&source).await;
     let events = source.events(0, usize::MAX).await.unwrap().events;
     let kinds: BTreeSet<_> = events.iter().map(|event| event.event.kind.word()).collect();
@@ -185,7 +186,8 @@ proptest! {
         after in prop::collection::vec(any_command(), 1..30),
     ) {
         Runtime::new().unwrap().block_on(async {
-            let source = MemoryStore::default();
+            let from = directory_in_memory();
+            let source = open_files(from.path());
             run_all(&source, &before, 0).await;
             let directory = directory_in_memory();
             let path = directory.path();
@@ -199,18 +201,20 @@ proptest! {
 
 /// A store whose first events are pruned.
 pub struct Pruned {
-    store: MemoryStore,
+    _directory: tempfile::TempDir,
+    store: SqliteStore,
     /// The number of pruned events.
     pruned_count: u64,
 }
 
 /// Returns a store with events of every kind, without the first half of them.
 pub async fn pruned() -> Pruned {
-    let store = MemoryStore::default();
+    let directory = directory_in_memory();
+    let store = open_files(directory.path());
     make_every_kind(&store).await;
     let pruned_count = store.state().await.unwrap().position.number / 2;
     assert!(pruned_count > 1);
-    Pruned { store, pruned_count }
+    Pruned { _directory: directory, store, pruned_count }
 }
 
 impl Store for Pruned {
@@ -234,8 +238,8 @@ impl Store for Pruned {
         self.store.counts()
     }
 
-    fn state(&self) -> StoreFuture<'_, State> {
-        self.store.state()
+    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
+        self.store.snapshot(visitor)
     }
 
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
@@ -300,7 +304,8 @@ async fn a_file_without_a_log_is_migrated() {
 
 #[tokio::test]
 async fn a_store_that_is_not_empty_is_refused() {
-    let source = MemoryStore::default();
+    let from = directory_in_memory();
+    let source = open_files(from.path());
     make_every_kind(&source).await;
     let refused = |result: Result<(), StoreError>| {
         let error = result.unwrap_err().to_string();
@@ -322,7 +327,8 @@ async fn a_store_that_is_not_empty_is_refused() {
 
 /// Checks that a migration is refused if the source changes, and that a second attempt succeeds.
 pub async fn refuse_changes_meanwhile(target: &dyn TransferTarget) {
-    let source = MemoryStore::default();
+    let from = directory_in_memory();
+    let source = open_files(from.path());
     make_every_kind(&source).await;
     let transfer = Transfer::of(&source).await.unwrap();
     apply(&source, add(1, Classification::Bug), at(0)).await.unwrap();
@@ -343,11 +349,10 @@ pub async fn refuse_changes_meanwhile(target: &dyn TransferTarget) {
 async fn a_source_that_changes_is_not_migrated() {
     let directory = directory_in_memory();
     refuse_changes_meanwhile(&open_files(directory.path())).await;
-    refuse_changes_meanwhile(&MemoryStore::default()).await;
 }
 
-async fn small_source() -> MemoryStore {
-    let source = MemoryStore::default();
+async fn small_source(directory: &Path) -> SqliteStore {
+    let source = open_files(directory);
     run_all(&source, &[add(1, Classification::Bug), claim(None), add(2, Classification::Bug)], 0)
         .await;
     source
@@ -369,7 +374,8 @@ async fn is_moved(source: &dyn Store, directory: &Path) -> bool {
 
 #[tokio::test]
 async fn a_fault_or_crash_at_any_call_migrates_all_or_nothing() {
-    let source = small_source().await;
+    let from = directory_in_memory();
+    let source = small_source(from.path()).await;
     for fault in [Fault::Once, Fault::From, Fault::Death] {
         let mut moved = [0; 2];
         for n in 1.. {

@@ -10,7 +10,7 @@ use agent_issue_tracker::domain::{
     DomainError, FieldValue, Issue, IssueChange, IssueId, Label, LinkKind, Question,
     QuestionAnswer, Resolution, Status, Timestamp, UnknownKeys,
 };
-use agent_issue_tracker::store::{MemoryStore, SqliteStore, Store};
+use agent_issue_tracker::store::{SqliteStore, Store};
 use agent_issue_tracker::tracker::{
     BulkChange, BulkEnd, ClaimKind, EventNumbers, Tracker, UndoError, UndoSelection,
 };
@@ -276,8 +276,7 @@ async fn impossible_undos_are_reported(store: &dyn Store, tracker: &Tracker) {
 }
 
 #[tokio::test]
-async fn dependent_changes_undo_in_memory_and_json_stores() {
-    exercise(Arc::new(MemoryStore::default())).await;
+async fn dependent_changes_undo_in_sqlite() {
     let directory = directory_in_memory();
     exercise(Arc::new(SqliteStore::new(directory.path().join("issues.json")))).await;
 }

@@ -22,7 +22,7 @@ use super::findings_cache::Cached;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use super::text_facts::TextFacts;
-use crate::domain::{IssueId, Status, Timestamp};
+use crate::domain::{IssueId, LinkKind, Status, Timestamp};
 
 /// What rules look at, collected once for all of them. Most of the cost is reading summaries, so rules pass over few of
 /// them, or over them together.
@@ -46,9 +46,9 @@ impl<'a> FindingInput<'a> {
             .open()
             .filter_map(|(at, summary)| Some((at, summary, summary.facts.as_deref()?)))
             .collect();
-        let parts = view.index.attributes.parts();
-        let parent = |at: usize| view.summaries()[at].attributes.parent();
-        let mut parts: Vec<_> = parts.filter_map(|at| Some((parent(at)?, at))).collect();
+        let parts = view.index.links.of_kind(LinkKind::Parent);
+        let parts = parts.filter_map(|(whole, part)| Some((whole, view.index.ids.get(part)?)));
+        let mut parts: Vec<_> = parts.collect();
         parts.sort_unstable();
         let rejected = view.counts().in_status(Status::Rejected);
         Self { view, now, open, rejected, parts }
@@ -63,7 +63,7 @@ impl<'a> FindingInput<'a> {
 
     /// Returns the position of the issue with an id, if it exists.
     fn position(&self, id: IssueId) -> Option<usize> {
-        self.view.issues.position_of(id)
+        self.view.index.ids.get(id)
     }
 
     fn has_parts(&self, id: IssueId) -> bool {
@@ -203,21 +203,21 @@ impl ReadView<'_> {
     /// Returns what is wrong in the queue. The findings of an unchanged store are kept for a minute.
     pub fn findings(&self, now: Timestamp) -> Arc<Findings> {
         let cache = &self.index.findings;
-        let current = cache.current(self.issues.revision(), now);
+        let current = cache.current(self.index.position, now);
         current.unwrap_or_else(|| self.search(cache.begin(), now))
     }
 
     fn search(&self, _search: MutexGuard<'_, ()>, now: Timestamp) -> Arc<Findings> {
         let cache = &self.index.findings;
-        let revision = self.issues.revision();
+        let position = self.index.position;
         // Another reader may have searched meanwhile.
-        if let Some(findings) = cache.current(revision, now) {
+        if let Some(findings) = cache.current(position, now) {
             return findings;
         }
         let begun = Instant::now();
         let findings = Arc::new(Findings::of(self, now));
         let took = begun.elapsed();
-        cache.set(Cached { findings: Arc::clone(&findings), revision, at: now, took });
+        cache.set(Cached { findings: Arc::clone(&findings), position, at: now, took });
         findings
     }
 

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::*;
 use crate::domain::Issue;
 use crate::read_model::Projection;
-use crate::tracker::IndexedIssues;
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 /// Descriptions of which the first two say nearly the same.
@@ -54,11 +53,8 @@ fn links(kind: &str, to: usize) -> Value {
 }
 
 fn findings(issues: &[Issue]) -> Findings {
-    let mut store = IndexedIssues::default();
-    for issue in issues {
-        store.push(issue.clone()).unwrap();
-    }
-    Findings::of(&ReadView::of(&mut Projection::default(), store), now())
+    let projection = Projection::of(issues.iter().cloned().map(Arc::new));
+    Findings::of(&ReadView::of(&projection), now())
 }
 
 const FILED: (i64, &str, &str) = (1_000, "lead", "Issue filed");
@@ -335,17 +331,17 @@ fn the_worst_findings_are_kept_and_all_are_counted() {
 
 #[test]
 fn findings_of_an_unchanged_store_are_kept() {
-    let mut store = IndexedIssues::default();
-    store.push(issue(1, json!({ "title": "TODO" }))).unwrap();
-    let mut index = Projection::default();
-    let first = ReadView::of(&mut index, store.clone()).findings(now());
-    let view = ReadView::of(&mut index, store.clone());
+    let index = Projection::of([Arc::new(issue(1, json!({ "title": "TODO" })))].into_iter());
+    let first = ReadView::of(&index).findings(now());
+    let view = ReadView::of(&index);
     assert!(std::sync::Arc::ptr_eq(&first, &view.findings(now())));
     assert_eq!(view.recent_findings(now()).total(), 1);
     let later = Timestamp::from_unix_millis(now().unix_millis() + 2 * HOUR_MS);
     assert!(!std::sync::Arc::ptr_eq(&first, &view.findings(later)));
-    store.push(issue(2, json!({ "title": "TBD" }))).unwrap();
-    assert_eq!(ReadView::of(&mut index, store).findings(later).total(), 2);
+    let mut changed = index.clone();
+    changed.update([Arc::new(issue(2, json!({ "title": "TBD" })))].into_iter());
+    changed.position.number = 1;
+    assert_eq!(ReadView::of(&changed).findings(later).total(), 2);
 }
 
 /// Each row of the table in docs/triage.md is that of the rule.

@@ -65,7 +65,7 @@ impl Accumulator {
     }
 
     /// Counts one issue.
-    pub fn add(&mut self, timeline: &StatusTimeline<'_>) {
+    pub fn add(&mut self, timeline: &StatusTimeline) {
         let now_ms = self.grid.now_ms;
         let filed_ms = timeline.created_at.unix_millis().min(now_ms);
         self.present[timeline.status as usize] += 1;
@@ -87,12 +87,12 @@ impl Accumulator {
     }
 
     /// Adjusts the times of the steps, from the last to the first.
-    fn order(&mut self, timeline: &StatusTimeline<'_>, filed_ms: i64) {
+    fn order(&mut self, timeline: &StatusTimeline, filed_ms: i64) {
         let mut bound_ms = self.grid.now_ms;
         self.times_ms.clear();
         self.times_ms.resize(timeline.changes.len(), filed_ms);
-        for (time_ms, step) in self.times_ms.iter_mut().zip(timeline.changes).skip(1).rev() {
-            let at_ms = step.at.unix_millis();
+        for (time_ms, step) in self.times_ms.iter_mut().zip(&timeline.changes).skip(1).rev() {
+            let at_ms = step.at_ms;
             if at_ms >= filed_ms {
                 bound_ms = bound_ms.min(at_ms);
             }
@@ -101,7 +101,7 @@ impl Accumulator {
     }
 
     /// Counts the steps of an issue, newest first, as far back as the grid reaches.
-    fn follow(&mut self, timeline: &StatusTimeline<'_>, filed_ms: i64, last: Status) {
+    fn follow(&mut self, timeline: &StatusTimeline, filed_ms: i64, last: Status) {
         let mut status = last;
         for place in (1..timeline.changes.len()).rev() {
             let time_ms = self.times_ms[place];
@@ -141,7 +141,7 @@ impl Accumulator {
     }
 
     /// Adds the durations of an issue that was closed within the grid.
-    fn time(&mut self, timeline: &StatusTimeline<'_>, filed_ms: i64) {
+    fn time(&mut self, timeline: &StatusTimeline, filed_ms: i64) {
         let ends_closed = timeline.changes.last().is_some_and(|step| step.status == Status::Closed);
         let closed_ms = self.times_ms.last().filter(|_| ends_closed).copied();
         let closed_ms = closed_ms.unwrap_or(self.grid.now_ms);

@@ -53,16 +53,15 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Computes the statistics from the status timelines of all issues.
+    /// Computes the statistics from the status timelines of all issues, and the time at which the oldest was filed.
     ///
     /// The time is proportional to the number of steps within the range: a few milliseconds for 100,000 issues.
-    pub fn of<'a>(
-        lives: impl Iterator<Item = StatusTimeline<'a>> + Clone,
+    pub fn of(
+        lives: impl Iterator<Item = StatusTimeline>,
+        oldest: Option<Timestamp>,
         range: Range,
         now: Timestamp,
     ) -> Self {
-        // The grid depends on the oldest issue.
-        let oldest = lives.clone().map(|timeline| timeline.created_at).min();
         let grid = Grid::new(range, oldest.map(Timestamp::unix_millis), now.unix_millis());
         let mut accumulator = Accumulator::new(grid);
         lives.for_each(|timeline| accumulator.add(&timeline));

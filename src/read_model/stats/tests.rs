@@ -30,12 +30,12 @@ struct Known {
 }
 
 impl Known {
-    fn timeline(&self) -> StatusTimeline<'_> {
+    fn timeline(&self) -> StatusTimeline {
         StatusTimeline {
             classification: self.kind,
-            created_at: self.steps[0].at,
+            created_at: Timestamp::from_unix_millis(self.steps[0].at_ms),
             status: self.steps[self.steps.len() - 1].status,
-            changes: &self.steps,
+            changes: self.steps.as_slice().into(),
         }
     }
 }
@@ -45,13 +45,22 @@ fn known(Sketch(kind, steps): &Sketch) -> Known {
 }
 
 fn step(&(ago, status): &(i64, Status)) -> StatusChange {
-    let at = Timestamp::from_unix_millis(at(NOW).unix_millis() - ago * MINUTE_MS);
-    StatusChange { at, status, is_lapse: false }
+    let at_ms = at(NOW).unix_millis() - ago * MINUTE_MS;
+    StatusChange { at_ms, status, is_lapse: false }
 }
 
 fn stats(sketches: &[Sketch], range: Range) -> Stats {
     let known: Vec<_> = sketches.iter().map(known).collect();
-    Stats::of(known.iter().map(Known::timeline), range, at(NOW))
+    stats_of(known.iter().map(Known::timeline), range, at(NOW))
+}
+
+fn stats_of(
+    timelines: impl Iterator<Item = StatusTimeline> + Clone,
+    range: Range,
+    now: Timestamp,
+) -> Stats {
+    let oldest = timelines.clone().map(|timeline| timeline.created_at).min();
+    Stats::of(timelines, oldest, range, now)
 }
 
 fn last(stats: &Stats) -> PerStatus {
@@ -123,7 +132,7 @@ fn lapsed_claims_count_as_no_work_and_restore_the_status() {
         steps[place].is_lapse = true;
     }
     let known = Known { kind: Bug, steps };
-    let stats = Stats::of([known.timeline()].into_iter(), Range::All, at(NOW));
+    let stats = stats_of([known.timeline()].into_iter(), Range::All, at(NOW));
     let total = Work { filed: 1, completed: 1, closed: 1, rejected: 0, returned: 0 };
     assert_eq!(stats.throughput.total, total);
     let cycle_ms = of_kind(&stats.cycle, Bug).median_ms.map(i64::try_from);
@@ -231,15 +240,15 @@ fn out_of_order_times_are_clamped() {
 #[test]
 fn the_current_status_overrides_an_incomplete_history() {
     let filed = at("2026-03-18T09:00:00Z");
-    let steps = [StatusChange { at: filed, status: Created, is_lapse: false }];
+    let steps = [StatusChange { at_ms: filed.unix_millis(), status: Created, is_lapse: false }];
     for steps in [&steps[..], &[]] {
         let timeline = StatusTimeline {
             classification: Bug,
             created_at: filed,
             status: Closed,
-            changes: steps,
+            changes: steps.into(),
         };
-        let stats = Stats::of([timeline].into_iter(), Range::All, at(NOW));
+        let stats = stats_of([timeline].into_iter(), Range::All, at(NOW));
         assert_eq!((last(&stats), stats.present.in_status(Closed)), (stats.present, 1));
         assert_eq!(stats.flow.points[0].counts.in_status(Created), 1);
         assert_eq!((stats.throughput.total.closed, of_kind(&stats.lead, Bug).count), (1, 1));
@@ -252,13 +261,13 @@ fn stats_support_years_0_to_9999() {
     for (&range, now) in Range::ALL.iter().flat_map(|range| times.map(|now| (range, now))) {
         let steps: Vec<_> = times.iter().zip([Created, InProgress, Completed, Closed]).collect();
         let step = |(text, status): &(&&str, Status)| StatusChange {
-            at: at(text),
+            at_ms: at(text).unix_millis(),
             status: *status,
             is_lapse: false,
         };
         let steps: Vec<_> = steps.iter().map(step).collect();
         let timeline = Known { kind: Bug, steps };
-        let stats = Stats::of([timeline.timeline()].into_iter(), range, at(now));
+        let stats = stats_of([timeline.timeline()].into_iter(), range, at(now));
         assert_eq!((stats.present.in_status(Closed), last(&stats)), (1, stats.present));
         assert!(stats.flow.points.is_sorted_by_key(|point| point.at), "{stats:?}");
     }

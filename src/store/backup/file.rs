@@ -1,6 +1,6 @@
 //! Backups on disk: written to a temporary file, synced, and then renamed.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ impl SaveOptions {
     /// # Errors
     ///
     /// [`BackupError`]. Nothing was written then.
-    pub fn save(&self, content: &BackupContent) -> Result<Saved, BackupError> {
+    pub fn save(&self, content: BackupContent) -> Result<Saved, BackupError> {
         self.save_with(&RealFileSystem, content)
     }
 
@@ -60,7 +60,7 @@ impl SaveOptions {
     pub fn save_with(
         &self,
         fs: &dyn FileSystem,
-        content: &BackupContent,
+        content: BackupContent,
     ) -> Result<Saved, BackupError> {
         let failed =
             |source| BackupError::NotSaved { path: self.path.clone(), cause: Arc::new(source) };
@@ -80,7 +80,7 @@ impl SaveOptions {
         let temp = target.with_file_name(format!(".{name}.{id:08x}{TEMP_SUFFIX}"));
         let mut about = None;
         let rendered = render(fs, &temp, model, |out| {
-            about = Some(write(content, self.now, out)?);
+            about = Some(format::write(content, self.now, out)?);
             Ok(())
         });
         let length_bytes = rendered.map_err(failed)?.length_bytes;
@@ -105,18 +105,6 @@ fn remove_stale(fs: &dyn FileSystem, directory: &Path) {
         // A leftover file does no harm.
         let _ = fs.remove(&path);
     }
-}
-
-/// Writes a backup to `out`.
-pub fn write(
-    content: &BackupContent,
-    now: Timestamp,
-    out: &mut impl Write,
-) -> io::Result<BackupMetadata> {
-    let issues = content.document.issues.len();
-    let partial = content.damage.clone();
-    let about = BackupMetadata { made_at: now, issues, partial, checksum: String::new() };
-    format::write(&content.document, about, out)
 }
 
 /// Reads a backup or an `issues.json` from disk, and verifies the checksum of a backup.

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
+use super::BackupContent;
 use crate::domain::{Timestamp, UnknownKeys};
 use crate::store::files::format::{self, Document, FormatError};
 
@@ -82,17 +83,19 @@ pub fn forget(keys: &mut UnknownKeys) {
     }
 }
 
-/// Writes a backup. Returns its metadata with the checksum.
+/// Writes a backup that is made at a time. Returns its metadata with the checksum.
 pub fn write(
-    document: &Document,
-    about: BackupMetadata,
+    content: BackupContent,
+    made_at: Timestamp,
     out: &mut impl Write,
 ) -> io::Result<BackupMetadata> {
-    let mut document = document.clone();
+    let BackupContent { mut unknown_keys, issues, damage } = content;
     // A document may have one key of this name only.
-    document.unknown_keys.remove(KEY);
+    unknown_keys.remove(KEY);
     let mut out = BufWriter::with_capacity(CHUNK_BYTES, Hashing { out, hasher: Xxh3::new() });
-    format::write_open(&document, &mut out)?;
+    let mut count = 0;
+    format::write_open(issues.inspect(|_| count += 1), &unknown_keys, &mut out)?;
+    let about = BackupMetadata { made_at, issues: count, partial: damage, checksum: String::new() };
     let Some(open) = serde_json::to_vec_pretty(&AboutAlone { backup: &about })?
         .strip_suffix(b"\n  }\n}")
         .and_then(|text| text.strip_prefix(b"{\n").map(<[u8]>::to_vec))
@@ -187,21 +190,19 @@ mod tests {
 
     const PLAIN: &str = "{\n  \"issues\": [],\n  \"other\": {\n  \"backup\": 1e400}\n}\n";
 
-    fn about() -> BackupMetadata {
-        let made_at = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
-        BackupMetadata {
-            made_at,
-            issues: 0,
-            partial: Some("a \"b\"\n".to_owned()),
-            checksum: String::new(),
-        }
+    fn made_at() -> Timestamp {
+        Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap()
+    }
+
+    fn written(document: Document) -> (Vec<u8>, BackupMetadata) {
+        let content = BackupContent::of(document, Some("a \"b\"\n".to_owned()));
+        let mut bytes = Vec::new();
+        let about = write(content, made_at(), &mut bytes).unwrap();
+        (bytes, about)
     }
 
     fn sample() -> Vec<u8> {
-        let document = format::parse(PLAIN).unwrap();
-        let mut bytes = Vec::new();
-        write(&document, about(), &mut bytes).unwrap();
-        bytes
+        written(format::parse(PLAIN).unwrap()).0
     }
 
     #[test]
@@ -220,17 +221,15 @@ mod tests {
     #[test]
     fn a_backup_round_trips_without_duplicating_its_metadata() {
         let first = read(sample()).unwrap();
-        assert_eq!(first.about.as_ref().map(|about| about.made_at), Some(about().made_at));
+        assert_eq!(first.about.as_ref().map(|about| about.made_at), Some(made_at()));
         let plain = |document: &Document| {
             let mut bytes = Vec::new();
             format::write(document, &mut bytes).unwrap();
             String::from_utf8(bytes).unwrap()
         };
         assert_eq!(plain(&first.document), PLAIN);
-        let copied = format::parse(sample()).unwrap();
-        let mut again = Vec::new();
-        assert_eq!(Some(write(&copied, about(), &mut again).unwrap()), first.about);
-        assert_eq!(again, sample());
+        let (again, about) = written(format::parse(sample()).unwrap());
+        assert_eq!((again, Some(about)), (sample(), first.about));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 pub mod difference;
 pub mod file;
 pub mod format;
+mod stream;
 
 use std::collections::HashSet;
 use std::io;
@@ -15,18 +16,29 @@ use std::sync::Arc;
 pub use difference::{Difference, IssueSample};
 pub use file::{SaveOptions, Saved};
 pub use format::{Backup, BackupMetadata};
+pub use stream::{BackupReceiver, BackupSender, stream};
 
 use super::IndexedIssues;
 use super::files::format::{Document, FormatError};
-use crate::domain::Command;
+use crate::domain::{Command, Issue, UnknownKeys};
 
 /// The whole content of a store at one moment.
-#[derive(Clone, Debug)]
 pub struct BackupContent {
-    /// The issues, and the unknown keys beside them.
-    pub document: Document,
-    /// What is damaged, if the document is only the readable part.
+    /// The unknown keys beside the issues.
+    pub unknown_keys: UnknownKeys,
+    /// The issues in the order of filing.
+    pub issues: Box<dyn Iterator<Item = io::Result<Arc<Issue>>> + Send>,
+    /// What is damaged, if this is only the readable part.
     pub damage: Option<String>,
+}
+
+impl BackupContent {
+    /// Returns the content that a document has.
+    pub fn of(document: Document, damage: Option<String>) -> Self {
+        let issues: Vec<_> = document.issues.issues().map(Ok).collect();
+        let issues = Box::new(issues.into_iter());
+        Self { unknown_keys: document.unknown_keys, issues, damage }
+    }
 }
 
 /// How much a restore may lose.

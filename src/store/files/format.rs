@@ -13,6 +13,7 @@
 //! issue.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::{fmt, io};
 
 use serde::de::{self, MapAccess, SeqAccess};
@@ -64,14 +65,17 @@ pub const CLOSE: &[u8] = b"\n}\n";
 
 /// Writes a document.
 pub fn write(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
-    write_open(document, out)?;
+    write_open(document.issues.issues().map(Ok), &document.unknown_keys, out)?;
     out.write_all(CLOSE)
 }
 
 /// Writes a document without its end, so that another key can follow.
-pub fn write_open(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
-    let issues = document.issues.issues();
-    write_all(issues.map(Ok), &document.unknown_keys, out, |issue, out| write_issue(&issue, out))
+pub fn write_open(
+    issues: impl Iterator<Item = io::Result<Arc<Issue>>>,
+    unknown_keys: &UnknownKeys,
+    out: &mut impl io::Write,
+) -> io::Result<()> {
+    write_all(issues, unknown_keys, out, |issue, out| write_issue(&issue, out))
 }
 
 /// Writes a document of issues that are [texts](issue_text).
@@ -146,7 +150,7 @@ impl<'de> Deserialize<'de> for IndexedIssues {
                             issue.id
                         )));
                     }
-                    issues.push(issue);
+                    issues.push(Arc::new(issue));
                 }
                 Ok(issues.build().unwrap_or_default())
             }

@@ -10,7 +10,7 @@ use crate::domain::Timestamp;
 use crate::store::{StoreError, StoreFuture};
 
 /// Locks a mutex, even after a panic. The next user discards half-done work.
-pub(in crate::store) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(in crate::store) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

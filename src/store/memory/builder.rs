@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use imbl::Vector;
 
+use super::IndexedIssues;
 use super::links::Links;
-use super::{IndexedIssues, Revision};
 use crate::domain::{Issue, IssueId};
 use crate::store::holders::Holders;
 
@@ -24,8 +24,7 @@ pub(in crate::store) struct IndexedIssuesBuilder {
 
 impl IndexedIssuesBuilder {
     /// Appends an issue.
-    pub fn push(&mut self, issue: Issue) {
-        let issue = Arc::new(issue);
+    pub fn push(&mut self, issue: Arc<Issue>) {
         let position = self.issues.len();
         self.ids.push((issue.id, position));
         if !issue.attributes.links.is_empty() {
@@ -43,13 +42,11 @@ impl IndexedIssuesBuilder {
         if self.ids.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return None;
         }
-        let links = Links::of(self.linked.iter().map(|issue| &**issue));
+        let links = Links::of(self.linked.iter().map(|issue| (issue.id, &issue.attributes)));
         let positions = self.ids.into_iter().collect();
-        let revisions: Vector<_> = Revision::many(self.issues.len()).map(Revision).collect();
-        let revision = revisions.last().copied().unwrap_or_default();
         let issues = self.issues;
         let holders = Holders::default();
-        let mut store = IndexedIssues { issues, revisions, revision, positions, links, holders };
+        let mut store = IndexedIssues { issues, positions, links, holders };
         for position in self.claimed {
             store.holders.add(&store.at(position));
         }

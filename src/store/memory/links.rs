@@ -4,17 +4,27 @@ use std::ops::RangeInclusive;
 
 use imbl::OrdSet;
 
-use crate::domain::{Issue, IssueId, LinkKind};
+use crate::domain::{Attributes, IssueId, LinkKind};
 
 /// Links: target, kind, source. A clone costs the same at any size.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Links(OrdSet<(IssueId, LinkKind, IssueId)>);
+pub struct Links(OrdSet<(IssueId, LinkKind, IssueId)>);
 
 impl Links {
+    /// Returns true if there is no link.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns all links of a kind, each with its target and its source, ascending.
+    pub fn of_kind(&self, kind: LinkKind) -> impl Iterator<Item = (IssueId, IssueId)> {
+        self.0.iter().filter(move |link| link.1 == kind).map(|link| (link.0, link.2))
+    }
+
     /// Returns the links of many issues.
-    pub fn of<'a>(issues: impl Iterator<Item = &'a Issue>) -> Self {
-        let links = issues.flat_map(|issue| {
-            issue.attributes.links.iter().map(|link| (link.to, link.kind, issue.id))
+    pub fn of<'a>(issues: impl Iterator<Item = (IssueId, &'a Attributes)>) -> Self {
+        let links = issues.flat_map(|(id, attributes)| {
+            attributes.links.iter().map(move |link| (link.to, link.kind, id))
         });
         // Sorted keys enter a tree next to each other.
         let mut links: Vec<_> = links.collect();
@@ -23,16 +33,16 @@ impl Links {
     }
 
     /// Adds the links of an issue.
-    pub fn add(&mut self, issue: &Issue) {
-        for link in &issue.attributes.links {
-            self.0.insert((link.to, link.kind, issue.id));
+    pub fn add(&mut self, id: IssueId, attributes: &Attributes) {
+        for link in &attributes.links {
+            self.0.insert((link.to, link.kind, id));
         }
     }
 
     /// Removes the links of an issue.
-    pub fn remove(&mut self, issue: &Issue) {
-        for link in &issue.attributes.links {
-            self.0.remove(&(link.to, link.kind, issue.id));
+    pub fn remove(&mut self, id: IssueId, attributes: &Attributes) {
+        for link in &attributes.links {
+            self.0.remove(&(link.to, link.kind, id));
         }
     }
 

@@ -10,10 +10,6 @@ use crate::domain::{
 };
 
 impl IndexedIssues {
-    fn is_free_at(&self, issue: &Issue, now: Timestamp) -> bool {
-        readiness::is_free(self, issue, |whole| whole.attributes.is_parked_at(now))
-    }
-
     /// Returns true if an issue with these attributes waits because a whole of it is parked at a time, or blocked.
     pub fn waits_with_whole(&self, attributes: &Attributes, now: Timestamp) -> bool {
         let is_parked = |whole: &Issue| whole.attributes.is_parked_at(now);
@@ -47,9 +43,7 @@ impl IndexedIssues {
 
     /// Returns true if some agent could claim an issue for work at a time.
     pub fn is_ready(&self, issue: &Issue, now: Timestamp) -> bool {
-        issue.status == Status::Created
-            && !issue.attributes.is_parked_at(now)
-            && self.is_free_at(issue, now)
+        readiness::is_ready(self, issue, now)
     }
 
     /// Returns the position of the issue that an agent claims next for work: what is assigned to it, then by priority,

@@ -5,7 +5,7 @@
 //! state; `write` turns the result into rows and commits. If the connection breaks meanwhile, the writer finds out by
 //! `seq` and nonce what happened. After the commit `numbering` gives events their numbers; readers never see `seq`.
 //!
-//! Reads: `read` and `list`; the whole state: `follow`; changes by others: `watch`; the move from another store:
+//! Reads: `read` and `list`; everything: `snapshot`; changes by others: `watch`; the move from another store:
 //! `transfer`. Below all of them are `database`, `connection`, `schema`, `rows` and `error`. `migrations` has the
 //! tables; `horizon` keeps the old versions of their rows out of the way.
 
@@ -14,7 +14,6 @@ mod connection;
 mod database;
 mod decide;
 mod error;
-mod follow;
 mod horizon;
 mod list;
 mod load;
@@ -25,14 +24,15 @@ mod password;
 mod read;
 mod rows;
 mod schema;
+mod snapshot;
 mod sql;
 mod transfer;
 mod watch;
 mod write;
 mod writer;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, ready};
@@ -43,14 +43,13 @@ use tokio_postgres::types::Type;
 use self::clients::PostgresClients;
 use self::database::{Database, READ_WITHIN};
 use self::error::Failure;
-use self::follow::Follower;
 pub use self::options::{NotAPostgresUrl, Password, PostgresOptions};
 use self::writer::WriterHandle;
 use super::clients::Clients;
 use super::transfer::{Transfer, TransferTarget};
 use super::{
-    Committed, DatabaseHealth, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture,
-    StoreHealth, StoreId, Subset,
+    Committed, DatabaseHealth, EventPosition, Events, Probe, SnapshotVisitor, State, Store,
+    StoreError, StoreFuture, StoreHealth, StoreId, Subset,
 };
 use crate::domain::{Command, Counts, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp};
 
@@ -66,7 +65,6 @@ const OLD_TRANSACTION_S: i64 = 600;
 pub struct PostgresStore {
     database: Arc<Database>,
     writer: WriterHandle,
-    follower: Follower,
     is_watching: AtomicBool,
     clients: Arc<PostgresClients>,
 }
@@ -77,7 +75,6 @@ impl PostgresStore {
         let database = Arc::new(Database::new(options));
         Self {
             writer: WriterHandle::new(Arc::clone(&database)),
-            follower: Follower::default(),
             is_watching: AtomicBool::new(false),
             clients: Arc::new(PostgresClients::new(Arc::clone(&database))),
             database,
@@ -210,11 +207,11 @@ impl Store for PostgresStore {
         async move { self.read(|| read::counts(&self.database)).await }.boxed()
     }
 
-    fn state(&self) -> StoreFuture<'_, State> {
+    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
         async move {
-            let newest = || self.follower.newest(&self.database);
-            let state = self.database.read_within(READ_ALL_WITHIN, newest).await;
-            state.map_err(Failure::of_read)
+            let read = || snapshot::snapshot(&self.database, &visitor);
+            let done = self.database.read_within(READ_ALL_WITHIN, read).await;
+            done.map_err(Failure::of_read)
         }
         .boxed()
     }

@@ -12,7 +12,7 @@ use super::connection::Param;
 use super::error::Failure;
 use crate::domain::{ClientId, Issue, IssueId, Lease};
 use crate::store::State;
-use crate::store::memory::IndexedIssuesBuilder;
+use crate::store::snapshot::{SnapshotVisitor, StateBuilder};
 use crate::store::sql::rows::{IssueRow, SEPARATOR};
 
 /// An issue with what the store knows of it beside its text.
@@ -61,14 +61,11 @@ impl Rows {
     pub fn state(&self) -> State {
         let mut rows: Vec<_> = self.0.values().collect();
         rows.sort_by_key(|row| (row.position, row.issue.id));
-        let mut builder = IndexedIssuesBuilder::default();
+        let mut builder = StateBuilder::default();
         for row in rows {
-            builder.push(Issue::clone(&row.issue));
+            builder.visit(Arc::clone(&row.issue), row.lease.clone());
         }
-        let mut issues = builder.build().unwrap_or_default();
-        let leases = self.0.iter().filter_map(|(id, row)| Some((*id, row.lease.clone()?)));
-        issues.set_leases(leases);
-        State { issues, ..State::default() }
+        builder.build()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Takes over everything from another store, in one transaction.
 
+use std::sync::Arc;
+
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
@@ -9,7 +11,7 @@ use super::decide::IssueAfter;
 use super::error::Failure;
 use super::load::reserve;
 use super::write::Changes;
-use crate::domain::IssueId;
+use crate::domain::{Issue, IssueId, Lease};
 use crate::store::sql::rows::{SLOTS, slot};
 use crate::store::transfer::Transfer;
 use crate::store::{EventPosition, NumberedEvent, StoreError, event_format};
@@ -18,8 +20,6 @@ use crate::store::{EventPosition, NumberedEvent, StoreError, event_format};
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '8s'; \
     SET LOCAL statement_timeout = '10min'; SET LOCAL idle_in_transaction_session_timeout = '10min'; \
     LOCK TABLE {s}.events, {s}.issues IN EXCLUSIVE MODE";
-/// How many issues are written at once.
-const ISSUES_AT_ONCE: usize = 1000;
 
 /// Takes over everything from another store.
 pub(super) async fn take_over(
@@ -31,7 +31,15 @@ pub(super) async fn take_over(
     while let Some(page) = transfer.next_page(&mut after).await? {
         add_events(&session, database, &page).await.map_err(Failure::of_change)?;
     }
-    finish(&session, database, transfer).await.map_err(Failure::of_change)?;
+    let mut added = Added::default();
+    loop {
+        let issues = transfer.issues(added.count).await?;
+        if issues.is_empty() {
+            break;
+        }
+        add_issues(&session, database, &mut added, issues).await.map_err(Failure::of_change)?;
+    }
+    finish(&session, database, transfer, added).await.map_err(Failure::of_change)?;
     transfer.check_unchanged().await?;
     session.batch_execute("COMMIT").await.map_err(|error| match Failure::from(error) {
         Failure::Away(why) => Failure::Lost(why).of_change(),
@@ -112,40 +120,54 @@ async fn add_rows(
     Ok(())
 }
 
-/// Adds the issues and everything else that is no event.
+/// What is known of the issues that were added.
+#[derive(Default)]
+struct Added {
+    count: usize,
+    /// How many are in each slot.
+    totals: Vec<i32>,
+    waiting: Changes,
+}
+
+/// Adds the next issues.
+async fn add_issues(
+    session: &PooledConnection,
+    database: &Database,
+    added: &mut Added,
+    issues: Vec<(Arc<Issue>, Option<Lease>)>,
+) -> Result<(), Failure> {
+    let sql = &database.sql;
+    added.count += issues.len();
+    let seq = reserve(session, sql, issues.len()).await?;
+    let totals = &mut added.totals;
+    totals.resize(SLOTS, 0);
+    let copies = issues.into_iter().zip(seq).map(|((issue, lease), seq)| {
+        totals[usize::try_from(slot(&issue)).unwrap_or_default()] += 1;
+        (IssueAfter { issue, lease }, seq)
+    });
+    let mut changes = Changes::of_copies(copies);
+    added.waiting.wait_with(&mut changes);
+    changes.write(session, sql, false).await
+}
+
+/// Adds what is neither an event nor an issue.
 async fn finish(
     session: &PooledConnection,
     database: &Database,
     transfer: &Transfer<'_>,
+    added: Added,
 ) -> Result<(), Failure> {
-    let state = transfer.state();
     let sql = &database.sql;
-    let mut issues = state.issues.issues();
-    let mut totals = vec![0_i32; SLOTS];
-    let mut waiting = Changes::default();
-    loop {
-        let chunk: Vec<_> = issues.by_ref().take(ISSUES_AT_ONCE).collect();
-        if chunk.is_empty() {
-            break;
-        }
-        let seq = reserve(session, sql, chunk.len()).await?;
-        let copies = chunk.into_iter().zip(seq).map(|(issue, seq)| {
-            totals[usize::try_from(slot(&issue)).unwrap_or_default()] += 1;
-            let lease = state.issues.lease(issue.id).cloned();
-            (IssueAfter { issue, lease }, seq)
-        });
-        let mut changes = Changes::of_copies(copies);
-        waiting.wait_with(&mut changes);
-        changes.write(session, sql, false).await?;
-    }
+    let Added { mut waiting, totals, .. } = added;
     // Only when all issues are there can it be decided which of them wait for others.
-    waiting.set_unknown_keys(&state.unknown_keys);
+    waiting.set_unknown_keys(transfer.unknown_keys());
     waiting.write(session, sql, false).await?;
-    if transfer.base() == state.position.number {
+    let position = transfer.position();
+    if transfer.base() == position.number {
         // Later events go on from its number.
-        add_rows(session, database, vec![(state.position, None, None)]).await?;
+        add_rows(session, database, vec![(position, None, None)]).await?;
     }
-    let number = state.position.number.cast_signed();
+    let number = position.number.cast_signed();
     let params: [Param<'_>; 2] = [(&number, Type::INT8), (&totals, Type::INT4_ARRAY)];
     session.execute_typed(&sql.set_totals, &params).await?;
     Ok(())

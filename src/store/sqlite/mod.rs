@@ -33,7 +33,7 @@ mod writer;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, ready};
@@ -49,22 +49,21 @@ use super::file_clients::FileClients;
 use super::files::StoreOptions;
 use super::files::fs::{FileSystem, RealFileSystem};
 use super::files::schedule::Schedule;
-use super::files::support::on_thread;
+use super::files::support::{lock, on_thread};
 use super::transfer::{Transfer, TransferTarget};
 use super::{
-    Committed, EventPosition, Events, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
-    StoreId, Subset,
+    Committed, EventPosition, Events, Probe, SnapshotVisitor, State, Store, StoreError,
+    StoreFuture, StoreHealth, StoreId, Subset,
 };
 use crate::domain::{
     Command, Counts, DomainError, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp,
+    UnknownKeys,
 };
 
 /// How long the end of the store waits for changes that are being made.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 /// How long a read waits for the merge of an external edit to begin.
 const ADOPT_WITHIN: Duration = Duration::from_secs(2);
-/// How many events are read at once to follow them.
-const PAGE: usize = 5000;
 
 /// A store in a SQLite database.
 pub struct SqliteStore {
@@ -72,8 +71,6 @@ pub struct SqliteStore {
     writer: WriterHandle,
     schedule: Arc<Schedule>,
     newest: Sender<EventPosition>,
-    /// The whole state as it was last asked for.
-    followed: Arc<Mutex<Option<State>>>,
     is_watching: AtomicBool,
     clients: Arc<FileClients>,
 }
@@ -120,7 +117,6 @@ impl SqliteStore {
             writer,
             schedule,
             newest,
-            followed: Arc::default(),
             is_watching: AtomicBool::new(false),
             clients: Arc::new(clients),
             database,
@@ -160,27 +156,6 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         // The publisher thread keeps the rest of the store alive.
         self.schedule.close();
-    }
-}
-
-/// Applies the events since a state. Returns false if they do not follow it.
-fn follow(connection: &Connection, state: &mut State) -> Result<bool, Failure> {
-    loop {
-        let known = state.position;
-        // The last known event again, to see that it still is the same one.
-        let found = read::events(connection, known.number.saturating_sub(1), PAGE)?;
-        if found.newest == known {
-            return Ok(true);
-        }
-        let Some((first, events)) = found.events.split_first() else { return Ok(false) };
-        if first.position != known {
-            return Ok(false);
-        }
-        for event in events {
-            if state.apply(&event.event, event.position).is_err() {
-                return Ok(false);
-            }
-        }
     }
 }
 
@@ -249,19 +224,18 @@ impl Store for SqliteStore {
         self.read(Vec::new(), read::leases)
     }
 
-    fn state(&self) -> StoreFuture<'_, State> {
-        let followed = Arc::clone(&self.followed);
-        self.read(State::default(), move |connection| {
-            let mut followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
-            // A state before all events may be another one, such as that of another issues.json.
-            if let Some(mut state) = followed.take()
-                && state.position.number > 0
-                && follow(connection, &mut state)?
-            {
-                return Ok(followed.insert(state).clone());
+    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
+        let empty = Arc::clone(&visitor);
+        let read = self.read(None, move |connection| {
+            read::snapshot(connection, &mut *lock(&visitor)).map(Some)
+        });
+        async move {
+            if read.await?.is_none() {
+                lock(&empty).begin(EventPosition::default(), UnknownKeys::default());
             }
-            Ok(followed.insert(read::state(connection)?).clone())
-        })
+            Ok(())
+        }
+        .boxed()
     }
 
     fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {

@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::queue::{COLUMNS, Queue, StoredRow, checksum, resolve};
 use super::write::{newest, unknown_keys};
 use crate::domain::{ClientId, Counts, Issue, IssueId, IssueRef, Lease};
-use crate::store::memory::IndexedIssuesBuilder;
+use crate::store::snapshot::{SnapshotVisitor, StateBuilder};
 use crate::store::sql;
 use crate::store::sql::condition::bounds;
 use crate::store::sql::numbers::with_numbers;
@@ -90,25 +90,34 @@ fn collect(mut rows: rusqlite::Rows<'_>) -> Result<Vec<StoredRow>, Failure> {
 
 /// Returns a state that has some issues alone.
 fn state_of(rows: Vec<StoredRow>) -> State {
-    let mut builder = IndexedIssuesBuilder::default();
-    let mut leases = Vec::new();
-    for row in rows {
-        leases.extend(row.lease.map(|lease| (row.issue.id, lease)));
-        builder.push(Arc::unwrap_or_clone(row.issue));
-    }
-    let mut issues = builder.build().unwrap_or_default();
-    issues.set_leases(leases);
-    State { issues, ..State::default() }
+    let mut builder = StateBuilder::default();
+    rows.into_iter().for_each(|row| builder.visit(row.issue, row.lease));
+    builder.build()
 }
 
-/// Returns all issues.
-pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
+/// Shows a visitor everything.
+pub(super) fn snapshot(
+    connection: &Connection,
+    visitor: &mut dyn SnapshotVisitor,
+) -> Result<(), Failure> {
+    visitor.begin(newest(connection)?, unknown_keys(connection)?);
     let statement = format!(
         "SELECT {COLUMNS} FROM issues i CROSS JOIN texts t ON t.key = i.key ORDER BY i.position"
     );
-    let rows = collect(connection.prepare(&statement)?.query([])?)?;
-    let unknown_keys = unknown_keys(connection)?;
-    Ok(State { unknown_keys, position: newest(connection)?, ..state_of(rows) })
+    let mut statement = connection.prepare(&statement)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let row = StoredRow::read(row)?;
+        visitor.visit(row.issue, row.lease);
+    }
+    Ok(())
+}
+
+/// Returns everything.
+pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
+    let mut whole = StateBuilder::default();
+    snapshot(connection, &mut whole)?;
+    Ok(whole.build())
 }
 
 /// Returns the id of the database.

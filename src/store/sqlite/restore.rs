@@ -13,7 +13,7 @@ use super::read;
 use super::transaction::{decide_command, transact};
 use super::writer::WriterHandle;
 use crate::store::backup::{
-    BackupContent, Difference, OverwritePolicy, RestoreOutcome, RestoreResult, file, restoring,
+    BackupContent, Difference, OverwritePolicy, RestoreOutcome, RestoreResult, format, restoring,
 };
 use crate::store::files::fs::{Rename, lock_at, read_file};
 use crate::store::files::lock_check::write_error;
@@ -112,9 +112,9 @@ fn keep_replaced(
     paths: &StorePaths,
     state: &State,
 ) -> Result<PathBuf, StoreError> {
-    let document = state.document();
+    let content = BackupContent::of(state.document(), None);
     let mut bytes = Vec::new();
-    file::write(&BackupContent { document, damage: None }, now(), &mut bytes)
+    format::write(content, now(), &mut bytes)
         .and_then(|_| quarantine::copy_to(&*database.fs, paths, &bytes, "before-restore"))
         .map_err(|source| write_error(&paths.kept, &source))
 }

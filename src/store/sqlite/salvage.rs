@@ -55,7 +55,7 @@ impl Salvage {
             1 => format!("lost: {first}"),
             _ => format!("{count} losses, such as: {first}"),
         });
-        BackupContent { document: self.document, damage }
+        BackupContent::of(self.document, damage)
     }
 
     fn lose(&mut self, what: impl Into<String>) {
@@ -255,7 +255,7 @@ impl Rows {
         let mut seen = BTreeSet::new();
         for issue in std::mem::take(&mut self.issues).into_values() {
             if seen.insert(issue.id) {
-                builder.push(issue);
+                builder.push(Arc::new(issue));
             }
         }
         let issues = builder.build().unwrap_or_default();

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::database::Database;
 use super::error::Failure;
-use super::write::{add_event, add_state};
+use super::write::{StateWriter, add_event};
 use crate::store::transfer::Transfer;
 use crate::store::{NumberedEvent, StoreError, event_format};
 
@@ -19,8 +19,16 @@ pub(super) async fn take_over(
     while let Some(page) = transfer.next_page(&mut after).await? {
         add_events(&connection, &page).map_err(Failure::of_change)?;
     }
+    let mut writer = StateWriter::default();
+    loop {
+        let issues = transfer.issues(writer.written()).await?;
+        if issues.is_empty() {
+            break;
+        }
+        writer.add(&connection, issues).map_err(Failure::of_change)?;
+    }
     transfer.check_unchanged().await?;
-    finish(&connection, transfer).map_err(Failure::of_change)?;
+    finish(&connection, writer, transfer).map_err(Failure::of_change)?;
     connection.execute_batch("COMMIT").map_err(|error| Failure::from(error).of_commit())
 }
 
@@ -58,13 +66,17 @@ fn add_events(connection: &Connection, page: &[NumberedEvent]) -> Result<(), Fai
     Ok(())
 }
 
-/// Adds the issues and everything else that is no event.
-fn finish(connection: &Connection, transfer: &Transfer<'_>) -> Result<(), Failure> {
-    let state = transfer.state();
-    add_state(connection, state)?;
-    if transfer.base() == state.position.number && state.position.number > 0 {
+/// Adds what is neither an event nor an issue.
+fn finish(
+    connection: &Connection,
+    writer: StateWriter,
+    transfer: &Transfer<'_>,
+) -> Result<(), Failure> {
+    writer.finish(connection, transfer.unknown_keys())?;
+    let position = transfer.position();
+    if transfer.base() == position.number && position.number > 0 {
         // Later events go on from its number.
-        add_event(connection, state.position, None)?;
+        add_event(connection, position, None)?;
     }
     Ok(())
 }

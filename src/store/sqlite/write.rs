@@ -206,20 +206,56 @@ fn add(connection: &Connection, after: &After, position: i64) -> Result<(), Fail
     count(connection, slot(issue), 1)
 }
 
+/// Adds issues to a database without issues.
+#[derive(Default)]
+pub(super) struct StateWriter {
+    written: usize,
+    /// The issues with links, and their wholes.
+    linked: Vec<IssueId>,
+}
+
+impl StateWriter {
+    /// Returns how many issues were added.
+    pub fn written(&self) -> usize {
+        self.written
+    }
+
+    /// Adds the next issues in the order of filing, with their leases.
+    pub fn add(
+        &mut self,
+        connection: &Connection,
+        issues: impl IntoIterator<Item = (Arc<Issue>, Option<Lease>)>,
+    ) -> Result<(), Failure> {
+        for (issue, lease) in issues {
+            for link in &issue.attributes.links {
+                self.linked.push(issue.id);
+                self.linked.extend((link.kind == LinkKind::Parent).then_some(link.to));
+            }
+            self.written += 1;
+            let place = i64::try_from(self.written).unwrap_or(i64::MAX);
+            add(connection, &After { issue, lease }, place << POSITION_BITS)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the other top-level keys.
+    pub fn finish(self, connection: &Connection, keys: &UnknownKeys) -> Result<(), Failure> {
+        // Only when all issues are there can it be decided which of them wait for others.
+        decide_waits(connection, &Queue::new(connection), self.linked)?;
+        set_unknown_keys(connection, keys)
+    }
+}
+
 /// Adds the issues of a state to a database without issues, with their leases, and its other top-level keys.
 pub(super) fn add_state(connection: &Connection, state: &State) -> Result<(), Failure> {
-    let mut linked = Vec::new();
-    for (issue, place) in state.issues.issues().zip(1_i64..) {
-        for link in &issue.attributes.links {
-            linked.push(issue.id);
-            linked.extend((link.kind == LinkKind::Parent).then_some(link.to));
-        }
+    let issues = state.issues.issues();
+    let leased = issues.map(|issue| {
         let lease = state.issues.lease(issue.id).cloned();
-        add(connection, &After { issue, lease }, place << POSITION_BITS)?;
-    }
-    // Only when all issues are there can it be decided which of them wait for others.
-    decide_waits(connection, &Queue::new(connection), linked)?;
-    set_unknown_keys(connection, &state.unknown_keys)
+        (issue, lease)
+    });
+    let mut writer = StateWriter::default();
+    writer.add(connection, leased)?;
+    writer.finish(connection, &state.unknown_keys)
 }
 
 /// Changes an issue. Whether it waits is to be decided after.

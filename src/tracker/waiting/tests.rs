@@ -13,14 +13,14 @@ use crate::domain::{
     ClaimProof, ClaimSettings, Classification, CommentText, FieldValue, IssueChange, IssueId,
     ReviewPolicy, Status,
 };
-use crate::store::MemoryStore;
+use crate::store::testing::TestStore;
 use crate::tracker::NewIssue;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn tracker() -> Tracker {
-    Tracker::new(Arc::new(MemoryStore::default()))
+    Tracker::new(Arc::new(TestStore::default()))
 }
 
 fn name(name: &str) -> AgentName {

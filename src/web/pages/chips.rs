@@ -35,13 +35,13 @@ impl Chips<'_, '_> {
         let parked = attributes.parked.as_ref().filter(|_| issue.is_open_and_parked_at(self.now));
         html! {
             @if let Some(priority) = attributes.priority { (self.priority(priority)) }
-            @if let Some(progress) = self.view.attribute_counts().progress(issue.id) {
+            @if let Some(progress) = self.view.progress(issue.id) {
                 (self.parts(issue.id, progress))
             }
             @for label in &attributes.labels { (self.label(label)) }
             @if let Some(assignee) = &attributes.assignee { (self.assignee(assignee)) }
             @if let Some(due) = attributes.due { (self.due(due, issue.status.is_open())) }
-            (estimate(attributes.estimate, self.view.attribute_counts().progress(issue.id)))
+            (estimate(attributes.estimate, self.view.progress(issue.id)))
             @if let Some(parked) = parked { (self.parked(parked)) }
             @if !blockers.is_empty() {
                 @let query = ListQuery { is_blocked: true, ..self.query.at_page(0) };

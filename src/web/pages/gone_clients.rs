@@ -1,15 +1,14 @@
 //! Which clients of claims live, and marks for claims whose clients are gone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use maud::{Markup, html};
 
 use super::icons;
-use crate::domain::{ClientId, IssueId};
-use crate::read_model::ReadView;
-use crate::tracker::{IndexedIssues, Tracker};
+use crate::domain::{ClientId, IssueId, Lease};
+use crate::tracker::Tracker;
 use crate::web::strings::claims as text;
 
 /// An outdated result is shown for up to so many times the duration of the check of all clients: each client is a
@@ -50,23 +49,21 @@ impl GoneClientsCache {
 /// The claims whose clients are known, and whether they are gone.
 #[derive(Default)]
 pub(super) struct GoneClients {
-    issues: IndexedIssues,
+    leased: HashSet<IssueId>,
     gone: HashMap<IssueId, Option<Duration>>,
 }
 
 impl GoneClients {
     /// Finds the claims whose clients are gone.
-    pub fn of(view: &ReadView<'_>, clients: &Gone) -> Self {
-        let issues = view.issues().clone();
-        // Usually all live, and no lease has to be looked at.
-        let leases = (!clients.is_empty()).then(|| issues.leases()).into_iter().flatten();
-        let gone = leases.filter_map(|(id, lease)| Some((id, *clients.get(&lease.client)?)));
-        Self { gone: gone.collect(), issues }
+    pub fn of(leases: &[(IssueId, Lease)], clients: &Gone) -> Self {
+        let gone =
+            leases.iter().filter_map(|(id, lease)| Some((*id, *clients.get(&lease.client)?)));
+        Self { gone: gone.collect(), leased: leases.iter().map(|(id, _)| *id).collect() }
     }
 
     /// Returns whether the client of a claim lives; `None` if it is unknown.
     pub fn is_alive(&self, id: IssueId) -> Option<bool> {
-        self.issues.lease(id).map(|_| !self.is_gone(id))
+        self.leased.contains(&id).then(|| !self.is_gone(id))
     }
 
     /// Returns true if the client of a claim is known to be gone.

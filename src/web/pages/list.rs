@@ -7,7 +7,7 @@ use super::chips::Chips;
 use super::list_filters::filters;
 use super::{components, icons};
 use crate::domain::text::shortened;
-use crate::domain::{Issue, MatchCounts, Order, Page, Status, StatusSet};
+use crate::domain::{ActionKind, Issue, MatchCounts, Order, Page, Status, StatusSet};
 use crate::query_language::{NoMatch, QueryError, SavedQueries};
 use crate::read_model::{IssueSummary, ReadView};
 use crate::web::listing::Listing;
@@ -175,8 +175,9 @@ fn row(issue: &Issue, summary: &IssueSummary, marks: &Marks, chips: &Chips) -> M
                 p.details {
                     code { (summary.id.short()) }
                     (chips.of(summary))
-                    @if summary.comments > 0 {
-                        (components::number("comment", summary.comments, &text::comments(summary.comments)))
+                    @let comments = issue.comments.len();
+                    @if comments > 0 {
+                        (components::number("comment", comments, &text::comments(comments)))
                     }
                     (components::returns(summary.returns()))
                 }
@@ -187,10 +188,10 @@ fn row(issue: &Issue, summary: &IssueSummary, marks: &Marks, chips: &Chips) -> M
             td.when role="cell" {
                 @if let Some(last) = summary.actions.last() {
                     span.deed dir="auto" {
-                        (summary.last_words.as_deref().unwrap_or(strings::agents::did(last.kind)))
+                        (deed(issue, last.kind))
                     }
                     " "
-                    (components::ago(last.at, now))
+                    (components::ago(last.at(), now))
                 } @else {
                     (components::ago(summary.modified_at, now))
                 }
@@ -200,6 +201,12 @@ fn row(issue: &Issue, summary: &IssueSummary, marks: &Marks, chips: &Chips) -> M
             }
         }
     }
+}
+
+/// Returns what was done last: a known action, or the words of an unknown one.
+fn deed(issue: &Issue, kind: ActionKind) -> &str {
+    let unknown = issue.history.last().filter(|_| kind == ActionKind::Other);
+    unknown.map_or(strings::agents::did(kind), |entry| &entry.action)
 }
 
 /// Renders the holder of an issue, or else the last agent that changed it.

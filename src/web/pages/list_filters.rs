@@ -113,8 +113,8 @@ fn attribute_filters(query: &ListQuery, view: &ReadView) -> Markup {
     let mut assignees = counts.assignees(MAX_OFFERED);
     assignees.extend(chosen.filter(|name| !assignees.contains(name)));
     let flags = [
-        ("ready", attributes::READY, query.is_ready, counts.has_links() || counts.has_parked()),
-        ("blocked", attributes::BLOCKED, query.is_blocked, counts.has_links()),
+        ("ready", attributes::READY, query.is_ready, view.has_links() || counts.has_parked()),
+        ("blocked", attributes::BLOCKED, query.is_blocked, view.has_links()),
         ("parked", attributes::PARKED, query.is_parked, counts.has_parked()),
     ];
     let flags = flags.into_iter().filter(|(_, _, is_set, is_useful)| *is_set || *is_useful);

@@ -54,7 +54,6 @@ use super::strings;
 use crate::domain::{Classifications, StatusSet, Timestamp};
 use crate::hints;
 use crate::read_model::ReadView;
-use crate::read_model::stats::Stats;
 
 /// What a page shows beside the issues.
 struct PageContext {
@@ -198,7 +197,7 @@ pub(super) async fn stats(State(state): State<WebState>, RawQuery(query): RawQue
     page(&state, Tab::Statistics, move |view, context| {
         Ok(Page {
             title: strings::stats::TITLE.to_owned(),
-            content: stats::content(&Stats::of(view.timelines(), range, context.now)),
+            content: stats::content(&view.stats(range, context.now)),
             json: Some(format!("/api/stats?range={range}")),
             ..Page::default()
         })
@@ -303,10 +302,11 @@ async fn page_since(
     let tab = tab.into();
     let store = state.store.get_or_init(|| state.tracker.store_id()).await.to_string();
     let clients = state.clients.gone(&state.tracker).await;
+    let leases = state.tracker.leased().await.unwrap_or_default();
     let waiting = state.tracker.waiting_for_work();
     let kinds = Arc::clone(state.tracker.classifications());
     let rendered = state.read_model.read(move |view| {
-        let gone = GoneClients::of(view, &clients);
+        let gone = GoneClients::of(&leases, &clients);
         let counts = view.counts();
         if let Some(damage) = probe.damage.clone().filter(|_| counts.total() == 0) {
             return Err(damage.into());

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::components;
 use crate::domain::text::shortened;
-use crate::domain::{Issue, Parked, Timestamp};
+use crate::domain::{Issue, IssueId, Parked, Question, Timestamp};
 use crate::read_model::ReadView;
 use crate::web::markdown::{self, Links, one_line};
 use crate::web::strings::questions as text;
@@ -27,16 +27,14 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
         @if total > 0 {
             section.questions #questions aria-labelledby="questions-heading" {
                 h2 #questions-heading { (text::HEADING) " " span.count { (total) } }
-                @for issue in view.questions().take(MAX_QUESTIONS) {
+                @for (issue, parked, asked) in view.questions().take(MAX_QUESTIONS) {
                     article.question id={ "q-" (issue.id) } {
                         h3 { a href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) } }
-                        @if let Some(asked) = issue.open_question() {
-                            (short(&asked.text, view))
-                            (options(&asked.options, |option| html! { (shortened(option, MAX_OPTION_CHARS)) }))
-                        }
-                        (default_of(&issue))
-                        (asked_by(issue.attributes.parked.as_ref(), now))
-                        (way(&issue, (!has_actions).then(|| view.short_id(issue.id))))
+                        (short(&asked.text, view))
+                        (options(&asked.options, |option| html! { (shortened(option, MAX_OPTION_CHARS)) }))
+                        (default_of(asked))
+                        (asked_by(Some(parked), now))
+                        (way(issue.id, (!has_actions).then(|| view.short_id(issue.id))))
                     }
                 }
                 @if total > MAX_QUESTIONS { p.more { (components::with_code(&text::more(total - MAX_QUESTIONS))) } }
@@ -59,23 +57,23 @@ pub(in crate::web) fn of_issue(
                 h2 #question-heading { (text::QUESTION) }
                 div.prose dir="auto" { (render(&asked.text)) }
                 @if short_id.is_some() { (options(&asked.options, render)) }
-                (default_of(issue))
-                (asked_by(issue.attributes.parked.as_ref(), now))
-                @if short_id.is_some() { (way(issue, short_id)) }
+                (default_of(asked))
+                (asked_by(issue.attributes.parked.as_deref(), now))
+                @if short_id.is_some() { (way(issue.id, short_id)) }
             }
         }
     }
 }
 
 /// Renders how to answer: on the page of the issue, or in a terminal.
-fn way(issue: &Issue, short_id: Option<String>) -> Markup {
+fn way(id: IssueId, short_id: Option<String>) -> Markup {
     html! {
         p.quiet {
             @if let Some(short_id) = short_id {
                 @let command = text::command(&short_id);
                 (text::ANSWER_WITH) code { (command) } " " (components::copy_command(&command))
             } @else {
-                a href={ (components::issue_path(issue.id)) "#act-answer" } { (text::ANSWER) }
+                a href={ (components::issue_path(id)) "#act-answer" } { (text::ANSWER) }
             }
         }
     }
@@ -103,9 +101,9 @@ fn options(options: &[String], mut render: impl FnMut(&str) -> Markup) -> Markup
 }
 
 /// Renders the answer that the tracker gives if no person does, and when it does.
-fn default_of(issue: &Issue) -> Markup {
+fn default_of(question: &Question) -> Markup {
     html! {
-        @if let Some(default) = issue.open_question().and_then(|question| question.default.as_ref()) {
+        @if let Some(default) = &question.default {
             p.quiet dir="auto" { (text::default(default.at)) (one_line(&default.text, SHORT_CHARS)) }
         }
     }

@@ -13,7 +13,7 @@ use agent_issue_tracker::domain::{
 };
 use agent_issue_tracker::store::clients::Clients;
 use agent_issue_tracker::store::file_clients::{BootTime, FileClients};
-use agent_issue_tracker::store::{MemoryStore, State as StoreState, Store, StoreError};
+use agent_issue_tracker::store::{SqliteStore, State as StoreState, Store, StoreError};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use tokio::runtime::Runtime;
@@ -22,6 +22,7 @@ use super::protocol::{
     Action, Answer, Client, Fault, GRACE, Issue, Outcome, Protocol, State, agent_of, is_session,
 };
 use crate::support::commands::{add, at, number};
+use crate::support::stores::WholeState;
 use crate::support::{directory_in_memory, until};
 
 /// The duration of a tick.
@@ -45,11 +46,11 @@ pub(super) trait World {
     fn die(&mut self, client: Client, id: &ClientId);
 }
 
-/// A store in memory, and a registry of clients in files.
+/// A store in SQLite, and a registry of clients in files.
 struct Files {
     directory: tempfile::TempDir,
     now_ms: Arc<AtomicU64>,
-    store: MemoryStore,
+    store: SqliteStore,
     observer: FileClients,
     /// The server of all sessions.
     server: FileClients,
@@ -62,7 +63,8 @@ impl Files {
         let (directory, now_ms) = (directory_in_memory(), Arc::new(AtomicU64::new(1)));
         let registry = || Self::registry(&directory, &now_ms);
         let (observer, server) = (registry(), registry());
-        let (store, processes) = (MemoryStore::default(), BTreeMap::new());
+        let store = SqliteStore::new(directory.path().join("issues.json"));
+        let processes = BTreeMap::new();
         Self { directory, now_ms, store, observer, server, processes }
     }
 

@@ -10,6 +10,7 @@ use crate::faults::{Act, Scene};
 use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::{copy_directory, id, issue_json, settle, write_issues};
 use crate::support::scene::Process;
+use crate::support::stores::WholeState;
 use crate::support::{directory_in_memory, until};
 
 /// What happens to the directory.

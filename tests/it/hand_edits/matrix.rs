@@ -14,7 +14,7 @@ use crate::support::directory_in_memory;
 use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::{issues_in_file, kept, names};
 use crate::support::scene::Process;
-use crate::support::stores::{all_issues, apply, check, ids};
+use crate::support::stores::{WholeState, all_issues, apply, check, ids};
 
 const TIME: &str = "2026-03-01T00:00:00.000Z";
 

@@ -9,7 +9,7 @@ use agent_issue_tracker::domain::{
 };
 use agent_issue_tracker::store::files::StoreOptions;
 use agent_issue_tracker::store::files::fs::FileSystem;
-use agent_issue_tracker::store::{Probe, SqliteStore, Store, StoreError};
+use agent_issue_tracker::store::{Probe, SqliteStore, State, Store, StoreError};
 
 use super::disk::Disk;
 pub use super::server_context::server_context;
@@ -29,6 +29,17 @@ pub fn add() -> Command {
 
 pub fn now() -> Timestamp {
     Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap()
+}
+
+/// Reads the whole state of a store into memory.
+pub trait WholeState {
+    fn state(&self) -> impl Future<Output = Result<State, StoreError>>;
+}
+
+impl<S: Store + ?Sized> WholeState for S {
+    fn state(&self) -> impl Future<Output = Result<State, StoreError>> {
+        State::read(self)
+    }
 }
 
 /// Commits one command and returns its outcome.

@@ -4,7 +4,6 @@ mod agent;
 mod lane;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use maud::{Markup, html};
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,8 +12,8 @@ pub(super) use self::agent::AgentView;
 use self::lane::ClaimTimeline;
 use super::gone_clients::GoneClients;
 use super::{components, icons};
-use crate::domain::{Issue, Timestamp};
-use crate::read_model::{Agent, AgentWork, ReadView};
+use crate::domain::Timestamp;
+use crate::read_model::{Agent, AgentWork, IssueSummary, ReadView};
 use crate::web::format;
 use crate::web::query::{InvalidParameter, ListQuery, Parameters};
 use crate::web::strings::{self, agents as text, list};
@@ -195,7 +194,7 @@ fn row(
     ];
     html! {
         tr role="row" id={ (format_args!("a-{:016x}", xxh3_64(name.as_bytes()))) }
-            data-changed=(last.at.unix_millis())
+            data-changed=(last.at().unix_millis())
         {
             th role="rowheader" scope="row" {
                 a href=(agent_path(name)) { (components::agent(name)) }
@@ -218,7 +217,7 @@ fn row(
             td.last role="cell" {
                 (text::action(last.kind)) " "
                 a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } " "
-                (components::ago(last.at, now))
+                (components::ago(last.at(), now))
             }
             @for (label, count) in counts {
                 td.number role="cell" data-label=(label) { (count) }
@@ -237,22 +236,18 @@ fn presence(agent: &Agent, view: &ReadView, gone: &GoneClients, now: Timestamp) 
             Some(false) => { span.gone { (text::GONE) } }
             None => {}
         }
-        span { (text::LAST_SEEN) " " (components::ago(agent.last.0.at, now)) }
+        span { (text::LAST_SEEN) " " (components::ago(agent.last.0.at(), now)) }
     }
 }
 
 /// The issues about which an agent has asked people, each with the time of the question.
-type Questions = Vec<(Timestamp, Arc<Issue>)>;
+type Questions<'a> = Vec<(Timestamp, &'a IssueSummary)>;
 
 /// Returns for each agent the open questions that it has asked.
-fn questions_by_agent(view: &ReadView) -> HashMap<String, Questions> {
-    let mut asked: HashMap<String, Questions> = HashMap::new();
-    for issue in view.questions() {
-        if let Some(parked) = &issue.attributes.parked {
-            let agent = parked.by.clone();
-            let since = parked.since;
-            asked.entry(agent).or_default().push((since, issue));
-        }
+fn questions_by_agent<'a>(view: &'a ReadView) -> HashMap<&'a str, Questions<'a>> {
+    let mut asked: HashMap<&str, Questions> = HashMap::new();
+    for (summary, parked, _) in view.questions() {
+        asked.entry(&parked.by).or_default().push((parked.since, summary));
     }
     asked
 }

@@ -158,11 +158,11 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
             fields.push((relations::LINKS, exchanged(&before.links, &after.links, name)));
         }
         if before.parked != after.parked {
-            let mut reason = |parked: &Option<Parked>| {
-                parked.as_ref().map(|parked| self.shortened(&printable(&parked.reason)))
+            let mut reason = |parked: Option<&Parked>| {
+                parked.map(|parked| self.shortened(&printable(&parked.reason)))
             };
-            let before = reason(&before.parked);
-            let after = reason(&after.parked);
+            let before = reason(before.parked.as_deref());
+            let after = reason(after.parked.as_deref());
             fields.push((strings::issue::PARKED, replaced(before, after)));
         }
     }

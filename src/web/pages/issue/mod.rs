@@ -177,7 +177,6 @@ mod tests {
     use super::*;
     use crate::domain::event::RETURN_ACTION;
     use crate::read_model::Projection;
-    use crate::tracker::IndexedIssues;
 
     const ID: &str = "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73";
 
@@ -208,10 +207,8 @@ mod tests {
     fn page(issue: &Issue, is_full: bool) -> String {
         let now = Timestamp::parse(&time(1_200)).unwrap();
         let found = Found { issue: Arc::new(issue.clone()), previous: None, next: None };
-        let mut issues = IndexedIssues::default();
-        issues.push(issue.clone()).unwrap();
-        let mut projection = Projection::default();
-        let view = &ReadView::of(&mut projection, issues);
+        let projection = Projection::of([Arc::new(issue.clone())].into_iter());
+        let view = &ReadView::of(&projection);
         let changes = Changes::default();
         let mentions = Mentions::default();
         let gone = &GoneClients::default();

@@ -76,7 +76,7 @@ impl Mentions {
 }
 
 fn group(relation: Relation, ids: &[IssueId], id: IssueId, view: &ReadView) -> Markup {
-    let progress = view.attribute_counts().progress(id).filter(|_| relation == Relation::Parts);
+    let progress = view.progress(id).filter(|_| relation == Relation::Parts);
     let hidden = ids.len().saturating_sub(MAX_SHOWN);
     html! {
         h3 {
