@@ -32,6 +32,7 @@ pub use self::claims::ClaimKind;
 use self::clients::HttpClients;
 pub use self::clients::{Claimant, ConnectionGuard, ProcessClient};
 pub use self::events::{Bounds, EventNumbers, LogReader, ends_before};
+pub use self::known::Lesson;
 use self::leases::LeaseCheck;
 pub use self::leases::{GoneClaims, LeaseState};
 pub use self::questions::{OpenQuestion, QuestionHook};

@@ -133,9 +133,9 @@ pub(super) async fn print_claimed(
         let known = tracker.known(issue).await;
         if !known.is_empty() {
             output.line("\nKnown from closed issues:")?;
-            known
-                .iter()
-                .try_for_each(|line| output.line(format_args!("  {}", sanitize::line(line))))?;
+            known.iter().try_for_each(|line| {
+                output.line(format_args!("  {}", sanitize::line(&line.to_string())))
+            })?;
         }
         print_number(claimed, tracker, output).await?;
     } else {

@@ -6,13 +6,14 @@ use agent_issue_tracker::domain::{
     AgentName, ClaimProof, Classification, CommentText, Description, Resolution, Title,
 };
 use agent_issue_tracker::store::{SqliteStore, Store};
-use agent_issue_tracker::tracker::{IssueAtVersion, NewIssue, Tracker};
+use agent_issue_tracker::tracker::{IssueAtVersion, Lesson, NewIssue, Tracker};
 use serde_json::{Value, json};
 
+use crate::support::http::Server;
 use crate::support::postgres::{open, project};
 
 use crate::support::runs::run;
-use crate::support::{Client, ait, directory, id_in};
+use crate::support::{Client, ait, directory, get, id_in};
 
 const FILES: [&str; 5] =
     ["kit/text.py", "kit/money.py", "src/api/routes.ts", "README.md", "db/schema.sql"];
@@ -103,6 +104,13 @@ fn a_claim_names_the_traps_in_its_files() {
         "{claimed}"
     );
 
+    let server = Server::start(directory.path());
+    let page = get(server.port, &format!("/issues/{new}")).body;
+    let (id, text) = lines[0].split_at(8);
+    let text = text.trim().replace('\'', "&#39;");
+    assert!(page.contains("Known from closed issues") && page.contains(id), "{page}");
+    assert!(page.contains(&*text), "{text}: {page}");
+
     // Nothing is near.
     let other = file(&mut client, "Translate the manual", "Into French.");
     let claim = client.call("get_next_issue", json!({ "agent": "dev-2", "issue_id": other })).ok();
@@ -170,8 +178,8 @@ async fn tell(store: Arc<dyn Store>) {
     let target = || IssueAtVersion::from(first.id);
     let merged = text("Merged.");
     tracker.close_issue(target(), Resolution::Closed, merged, agent(), proof()).await.unwrap();
-    let told = format!("{} kit/text.py: keep the empty title empty", first.id.short());
-    assert_eq!(tracker.known(&second).await, [told]);
+    let text_told = "kit/text.py: keep the empty title empty".to_owned();
+    assert_eq!(tracker.known(&second).await, [Lesson { issue: first.id, text: text_told }]);
     tracker.reopen_issue(target(), text("Not done."), agent()).await.unwrap();
     assert!(tracker.known(&second).await.is_empty());
 }

@@ -148,11 +148,16 @@ impl CallContext {
             None => None,
         };
         let lost_claims = lost_claims.unwrap_or_default();
-        let known = self.tracker.known(&issue).await;
+        let known = known(&self.tracker, &issue).await;
         let whole =
             WholeIssue { neighbours, lost_claims, known, ..WholeIssue::claimed(issue, fields) };
         Success { claim, events, ..Success::done(Reply::Issue(whole)) }
     }
+}
+
+/// Returns what closed issues near an issue tell, a line each.
+async fn known(tracker: &Tracker, issue: &Issue) -> Vec<String> {
+    tracker.known(issue).await.iter().map(ToString::to_string).collect()
 }
 
 /// One use case of the tracker as agents see it.

@@ -253,6 +253,7 @@ pub(super) async fn issue(
     let issue = find(&state, &asked).await?;
     let changes = Changes::read(&state.tracker, &issue, is_full).await;
     let mentions = Mentions::find(&state.tracker, &issue).await;
+    let known = if issue.status.is_open() { state.tracker.known(&issue).await } else { Vec::new() };
     let forms = state.form_tokens.clone().zip(person);
     let near = match done {
         Some(Action::File) => state.tracker.near_titles(std::slice::from_ref(&issue)).await,
@@ -265,8 +266,18 @@ pub(super) async fn issue(
         let now = context.now;
         let repository = project.repository.as_ref();
         let found = Found::of(issue, view);
-        let view =
-            IssueView { found, changes, mentions, gone, view, now, repository, is_full, forms };
+        let view = IssueView {
+            found,
+            changes,
+            mentions,
+            known,
+            gone,
+            view,
+            now,
+            repository,
+            is_full,
+            forms,
+        };
         Ok(Page {
             title: issue::title(&view.found.issue),
             content: issue::content(&view),

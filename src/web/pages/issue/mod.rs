@@ -18,6 +18,7 @@ use super::gone_clients::GoneClients;
 use super::{icons, questions};
 use crate::domain::{Issue, IssueId, Timestamp};
 use crate::read_model::ReadView;
+use crate::tracker::Lesson;
 use crate::web::actions::forms::IssueForms;
 use crate::web::lookup::Found;
 use crate::web::query::ListQuery;
@@ -29,6 +30,8 @@ pub(super) struct IssueView<'a, 'b> {
     pub found: Found,
     pub changes: Changes,
     pub mentions: Mentions,
+    /// What closed issues nearby warn of, while it is open.
+    pub known: Vec<Lesson>,
     pub gone: &'a GoneClients,
     pub view: &'a ReadView<'b>,
     pub now: Timestamp,
@@ -90,6 +93,7 @@ pub(super) fn content(view: &IssueView) -> Markup {
                             div.prose #issue-description dir="auto" { (budget.render(&issue.description)) }
                         }
                     }
+                    (relations::known(view))
                     (relations::relations(view))
                     (relations::backlinks(view))
                     (graph::graph(view))
@@ -218,6 +222,7 @@ mod tests {
             found,
             changes,
             mentions,
+            known: Vec::new(),
             gone,
             view,
             now,

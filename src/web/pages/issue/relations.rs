@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::{IssueView, components};
 use crate::domain::{Condition, Issue, IssueId, Query};
 use crate::read_model::{Progress, ReadView, Relation};
-use crate::tracker::Tracker;
+use crate::tracker::{Lesson, Tracker};
 use crate::web::query::ListQuery;
 use crate::web::strings::{issue, relations as text};
 
@@ -41,6 +41,25 @@ pub(super) fn backlinks(view: &IssueView) -> Markup {
                 ul {
                     @for id in ids { li { (linked(*id, view.view)) } }
                     @if *has_more { li { a href={ "/" (search.query_string()) } { (issue::SEARCH_MENTIONS) } } }
+                }
+            }
+        }
+    }
+}
+
+/// Renders what closed issues nearby warn of, if there is any.
+pub(super) fn known(view: &IssueView) -> Markup {
+    html! {
+        @if !view.known.is_empty() {
+            section #issue-known.links aria-labelledby="known-heading" {
+                h2 #known-heading { (issue::KNOWN) }
+                ul {
+                    @for Lesson { issue, text } in &view.known {
+                        li {
+                            a href=(components::issue_path(*issue)) { code { (issue.short()) } } " "
+                            span dir="auto" { (components::undirected(text)) }
+                        }
+                    }
                 }
             }
         }
