@@ -3,7 +3,7 @@
 use chrono::Utc;
 
 use crate::domain::{
-    AgentName, AttributeValues, ClaimProof, Classification, CommentText, FieldValue, Issue,
+    AgentName, AttributeValues, ClaimProof, Classifications, CommentText, FieldValue, Issue,
     IssueChange, IssueId, IssueRef, Label, QuestionAnswer, Resolution, ValueField,
 };
 use crate::time_arg;
@@ -209,9 +209,13 @@ fn attributes(fields: &Fields, issue: &Issue) -> Result<IssueChange, String> {
     Ok(IssueChange { values, labels_add, labels_remove, ..IssueChange::default() })
 }
 
-/// Parses the fields of an issue that is to be filed.
-pub(super) fn new_issue(id: IssueId, fields: &Fields) -> Result<NewIssue, String> {
-    let classification = Classification::from_word(fields.get(KIND));
+/// Parses the fields of an issue that is to be filed, with one of the kinds of work that the project uses.
+pub(super) fn new_issue(
+    id: IssueId,
+    fields: &Fields,
+    used: &Classifications,
+) -> Result<NewIssue, String> {
+    let classification = used.iter().find(|kind| kind.as_str() == fields.get(KIND));
     let details = IssueChange {
         values: values(fields, &AttributeValues::default())?,
         labels_add: labels(fields)?,

@@ -68,8 +68,9 @@ impl NewIssueForm<'_> {
             let problem = text::NO_LONGER_VALID.to_owned();
             return self.form_page(StatusCode::FORBIDDEN, NewIssue::random_id(), Some(problem));
         };
-        let parsed = fields::agent(&self.fields)
-            .and_then(|agent| Ok((agent, fields::new_issue(id, &self.fields)?)));
+        let parsed = fields::agent(&self.fields).and_then(|agent| {
+            Ok((agent, fields::new_issue(id, &self.fields, self.state.tracker.classifications())?))
+        });
         let (agent, issue) = match parsed {
             Ok(parsed) => parsed,
             Err(problem) => return self.form_page(StatusCode::BAD_REQUEST, id, Some(problem)),
