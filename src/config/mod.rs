@@ -461,6 +461,10 @@ impl Config {
             (TOKEN, values::chosen(self.token.as_ref())),
             (WEB_ACTIONS, values::chosen(Some(&self.web_actions))),
             (PROJECTS, values::chosen(Some(&self.projects))),
+            (
+                CLASSIFICATIONS,
+                values::row(Some(&self.classifications()), &self.classifications.source),
+            ),
         ];
         let rest = [
             (ON_QUESTION, values::chosen(self.on_question.as_ref())),

@@ -86,6 +86,19 @@ fn invalid_settings_file_stops_every_command_with_its_line() {
 }
 
 #[test]
+fn every_setting_is_shown_with_its_source() {
+    let directory = directory();
+    let shown = run(directory.path(), &["config", "--json"]).ok();
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let shown = shown.as_array().unwrap();
+    let mut names: Vec<_> = shown.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    let mut all: Vec<_> = settings::SETTINGS.iter().map(|setting| setting.name).collect();
+    names.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(names, all);
+}
+
+#[test]
 fn documentation_contains_the_settings_table() {
     let page = include_str!("../../docs/configuration.md");
     let table = settings::table();
