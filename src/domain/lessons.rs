@@ -26,10 +26,10 @@ const TELLING: &str = "always avoid aware because before beware breaks careful c
 /// What only says how far the work is.
 const ROUTINE: &str = "branch committed merged pushed rebased tests";
 
-/// Returns what an issue is about, to be compared with others: the files that its texts name, and the words of its
+/// Returns what an issue is about, to be compared with others: the [files] that its texts name, and the words of its
 /// title.
-pub fn subjects(issue: &Issue) -> BTreeSet<String> {
-    let files = files(issue).into_iter().map(|file| format!("file {}", file.to_lowercase()));
+pub fn subjects(issue: &Issue, files: &BTreeSet<String>) -> BTreeSet<String> {
+    let files = files.iter().map(|file| format!("file {}", file.to_lowercase()));
     let words = significant_words(&issue.title);
     let title = (words.len() > 1).then(|| format!("title {}", words.join(" ")));
     files.chain(title).filter(|subject| subject.len() <= MAX_SUBJECT_BYTES).collect()
@@ -37,7 +37,8 @@ pub fn subjects(issue: &Issue) -> BTreeSet<String> {
 
 /// Returns what an issue tells others about: its [subjects] once it is closed.
 pub fn told_subjects(issue: &Issue) -> BTreeSet<String> {
-    if issue.status == Status::Closed { subjects(issue) } else { BTreeSet::new() }
+    let is_told = issue.status == Status::Closed;
+    if is_told { subjects(issue, &files(issue)) } else { BTreeSet::new() }
 }
 
 /// Returns the files that the texts of an issue name.

@@ -39,7 +39,7 @@ impl Tracker {
     async fn find_known(&self, issue: &Issue) -> Result<Vec<Lesson>, StoreError> {
         let files = files(issue);
         let mut near = self.linked_with(issue).await?;
-        near.extend(self.about(subjects(issue)).await?);
+        near.extend(self.about(subjects(issue, &files)).await?);
         let mut told = BTreeSet::from([issue.id]);
         let mut lessons = Vec::new();
         let mut chars = 0;

@@ -56,6 +56,14 @@ macro_rules! from_issues {
     };
 }
 
+/// How many issues the events in `next` moved into and out of each slot.
+macro_rules! moves {
+    () => {
+        "moves AS (SELECT slot, sum(moved) AS moved FROM (SELECT slot_after AS slot, 1 AS moved FROM next \
+         UNION ALL SELECT slot_before, -1 FROM next) m GROUP BY slot)"
+    };
+}
+
 /// The ids in the ranges `$1` to `$2`, at most 100 in each. The limit makes every range a look-up in the index.
 macro_rules! named {
     () => {
@@ -349,14 +357,12 @@ statements! {
     /// `$1`, and tells of the newest one. Returns how many. The caller repeats it until there are fewer.
     /// An issue that was filed late is moved behind those with higher numbers. `slot` and `totals` are those of the
     /// tables.
-    number = "WITH newest AS MATERIALIZED (SELECT number, totals FROM {s}.events WHERE number IS NOT NULL \
+    number = concat!("WITH newest AS MATERIALIZED (SELECT number, totals FROM {s}.events WHERE number IS NOT NULL \
         ORDER BY number DESC LIMIT 1), \
         next AS MATERIALIZED (SELECT seq, nonce, issue, slot_before, slot_after, filed, \
         coalesce((SELECT number FROM newest), 0) + row_number() OVER (ORDER BY seq) AS number FROM ( \
         SELECT * FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 \
-        ORDER BY seq LIMIT $2::bigint) e), \
-        moves AS (SELECT slot, sum(moved) AS moved FROM (SELECT slot_after AS slot, 1 AS moved FROM next \
-        UNION ALL SELECT slot_before, -1 FROM next) m GROUP BY slot), \
+        ORDER BY seq LIMIT $2::bigint) e), ", moves!(), ", \
         sums AS (SELECT array_agg((coalesce((SELECT totals[slot + 1] FROM newest), 0) + coalesce(moved, 0))::integer \
         ORDER BY slot) AS totals FROM generate_series(0, {last_slot}) AS slot LEFT JOIN moves USING (slot)), \
         late AS (SELECT n.issue, f.seq, n.number - f.number AS place FROM next n CROSS JOIN LATERAL (SELECT seq, number \
@@ -368,7 +374,7 @@ statements! {
         numbered AS (UPDATE {s}.events e SET number = n.number, totals = CASE WHEN n.number = \
         (SELECT max(number) FROM next) THEN (SELECT totals FROM sums) END FROM next n WHERE e.seq = n.seq) \
         SELECT count(*), CASE WHEN count(*) > 0 THEN pg_notify('{channel}', max(number) || ' ' \
-        || (array_agg(nonce ORDER BY number DESC))[1]) END FROM next";
+        || (array_agg(nonce ORDER BY number DESC))[1]) END FROM next");
     /// Returns the priority and the position of the first ready issue without an assignee, and the oldest running
     /// transaction. `$1` to `$3` are what the last call returned; the search starts there.
     first_ready = concat!(
@@ -400,14 +406,12 @@ statements! {
     unnumbered = "SELECT body FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 \
         ORDER BY seq DESC";
     /// Counts the issues in each slot.
-    counts = "WITH newest AS MATERIALIZED (SELECT totals FROM {s}.events WHERE number IS NOT NULL \
+    counts = concat!("WITH newest AS MATERIALIZED (SELECT totals FROM {s}.events WHERE number IS NOT NULL \
         ORDER BY number DESC LIMIT 1), \
         next AS MATERIALIZED (SELECT slot_before, slot_after FROM {s}.events \
-        WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1), \
-        moves AS (SELECT slot, sum(moved) AS moved FROM (SELECT slot_after AS slot, 1 AS moved FROM next \
-        UNION ALL SELECT slot_before, -1 FROM next) m GROUP BY slot) \
+        WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1), ", moves!(), " \
         SELECT coalesce((SELECT totals[slot + 1] FROM newest), 0)::bigint + coalesce(moved, 0)::bigint \
-        FROM generate_series(0, {last_slot}) AS slot LEFT JOIN moves USING (slot) ORDER BY slot";
+        FROM generate_series(0, {last_slot}) AS slot LEFT JOIN moves USING (slot) ORDER BY slot");
 
     /// Returns true if there is an event or an issue.
     has_content = "SELECT EXISTS (SELECT FROM {s}.events WHERE number IS NOT NULL OR body IS NOT NULL) \
