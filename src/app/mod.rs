@@ -254,6 +254,7 @@ fn open_database(url: &StoreUrl, config: &Config) -> Result<Arc<dyn TransferTarg
         Some(_) => options.in_directory(&config.project()),
         None => options,
     };
+    let options = if serves_agent(config.served) { options.for_one_agent() } else { options };
     let password = config.store_password.as_ref();
     let password = password.map(|password| Password::new(password.value.0.as_str()));
     Ok(Arc::new(PostgresStore::new(options.with_password(password))))

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use super::fs::{FileSystem, read_file};
 use super::lock_check::write_error;
-use super::open::{self, IssuesFile, OpenError};
+use super::open::OpenError;
 use super::paths::StorePaths;
 use super::published_note::{Edited, PublishedNote};
 use super::quarantine;
+use super::skim::{EditedFile, KnownTexts, read_edited};
 use crate::domain::IssueId;
 use crate::store::StoreError;
 
@@ -51,10 +52,11 @@ pub(in crate::store) fn write_note(
 pub(in crate::store) fn read_edit(
     fs: &dyn FileSystem,
     path: &Path,
+    known: &KnownTexts,
     reread_after: Duration,
-) -> Result<Option<IssuesFile>, OpenError> {
+) -> Result<Option<EditedFile>, OpenError> {
     for reread in 0.. {
-        match open::read_issues(fs, path) {
+        match read_edited(fs, path, known) {
             Err(OpenError::Format { .. }) if reread < MAX_REREADS => {
                 thread::sleep(reread_after);
             }

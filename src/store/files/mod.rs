@@ -14,7 +14,8 @@
 //! | `.ait/<name>/clients/` | the clients that hold claims |
 //!
 //! `fs` is the disk as a store sees it, `format` the text of `issues.json`, `open` reads the file, and `publish`
-//! replaces it with a `render`ing. `published_note` knows which content is ours, so that `edits` finds what is not.
+//! replaces it with a `render`ing. `published_note` knows which content is ours, so that `edits` finds what is not, and
+//! `skim` reads that as a stream.
 
 pub(super) mod edits;
 pub mod format;
@@ -31,6 +32,7 @@ pub(super) mod published_note;
 pub(super) mod quarantine;
 pub(in crate::store) mod render;
 pub(super) mod schedule;
+pub(super) mod skim;
 pub(super) mod support;
 
 pub use self::open::OpenError;

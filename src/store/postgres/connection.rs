@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{
     ClientWrapper, Connect, Manager, ManagerConfig, Object, Pool, PoolError, QueueMode,
-    RecyclingMethod, Runtime,
+    RecyclingMethod, Runtime, TimeoutType,
 };
 use futures::future::try_join_all;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -33,8 +33,6 @@ use super::password::with_password;
 use super::sql::Statements;
 use crate::store::sql::condition::Value;
 
-/// The most connections of a process, besides the one for `LISTEN`. They are opened when they are needed.
-const MAX_CONNECTIONS: usize = 6;
 /// How long a connection stays open that is not used.
 const IDLE_FOR: Duration = Duration::from_secs(15);
 /// How long opening a connection may take.
@@ -105,7 +103,7 @@ impl Connections {
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_connect(config, connect, ManagerConfig { recycling_method });
         let pool = Pool::builder(manager)
-            .max_size(MAX_CONNECTIONS)
+            .max_size(options.max_connections)
             .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
             .create_timeout(Some(CONNECT_WITHIN))
@@ -120,6 +118,9 @@ impl Connections {
         let got = self.pool.get().await;
         got.map_err(|error| match error {
             PoolError::Backend(error) => Failure::from(error).at(&self.place),
+            PoolError::Timeout(TimeoutType::Wait) => {
+                Failure::Busy("other work of this process keeps its connections".into())
+            }
             PoolError::Timeout(_) => Failure::Away(
                 "no connection could be opened in time; check the address and the server".into(),
             )

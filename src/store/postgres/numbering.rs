@@ -44,18 +44,16 @@ async fn number_visible(database: &Database) -> Result<EventPosition, Failure> {
     let sql = &database.sql;
     let from = database.horizon.unnumbered();
     let from = [(&from as _, Type::INT8)];
-    let (unnumbered, newest) = tokio::try_join!(
-        biased;
-        connection.query_typed_one(&sql.has_unnumbered, &from),
-        connection.query_typed_opt(&sql.newest, &[]),
-    )?;
-    if !unnumbered.try_get::<_, bool>(0)? {
-        database.horizon.set_numbered(unnumbered.try_get(1)?);
-        return position(newest.as_ref());
+    let row = connection.query_typed_one(&sql.newest_and_unnumbered, &from).await?;
+    let has_numbered = row.try_get::<_, Option<i64>>(0)?.is_some();
+    let newest = position(has_numbered.then_some(&row))?;
+    if !row.try_get::<_, bool>(2)? {
+        database.horizon.set_numbered(row.try_get(3)?);
+        return Ok(newest);
     }
     drop(connection);
     match number_all(database).await {
-        Err(Failure::ReadOnly(_) | Failure::Forbidden(_)) => position(newest.as_ref()),
+        Err(Failure::ReadOnly(_) | Failure::Forbidden(_)) => Ok(newest),
         result => result,
     }
 }

@@ -13,6 +13,9 @@ const DEFAULT_SCHEMA: &str = "ait";
 /// The most characters in the name of a schema, which is what PostgreSQL allows.
 const MAX_SCHEMA_CHARS: usize = 63;
 
+/// The most connections of a process, besides the one for `LISTEN`. They are opened when they are needed.
+const MAX_CONNECTIONS: usize = 6;
+
 /// The parameters that the client library takes before those of a URL, which override them. The time limits find
 /// connections that ended without a word, for example because a router forgot them.
 const PARAMETERS: &str =
@@ -36,6 +39,7 @@ pub struct PostgresOptions {
     /// The password file to read instead of `~/.pgpass`.
     pub(super) password_file: Option<PathBuf>,
     password: Option<Password>,
+    pub(super) max_connections: usize,
 }
 
 /// A password. Its `Debug` hides it.
@@ -126,7 +130,15 @@ impl PostgresOptions {
             root_certificate: ours.root_certificate,
             password_file: ours.password_file,
             password: None,
+            max_connections: MAX_CONNECTIONS,
         })
+    }
+
+    /// Limits the connections to one, beside the one for `LISTEN`: for a process that serves a single agent, of which
+    /// there may be many.
+    #[must_use]
+    pub fn for_one_agent(self) -> Self {
+        Self { max_connections: 1, ..self }
     }
 
     /// Sets the password, unless the URL contains one.

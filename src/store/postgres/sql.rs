@@ -388,10 +388,12 @@ statements! {
     /// Returns the newest numbered event, and true if the event `$1` has no number.
     newest_and_ours = "SELECT number, nonce, EXISTS (SELECT FROM {s}.events WHERE seq = $1 AND number IS NULL \
         AND body IS NOT NULL) FROM {s}.events WHERE number IS NOT NULL ORDER BY number DESC LIMIT 1";
-    /// Returns true if there is an event without a number that was not written before the transaction `$1`, and the
-    /// oldest transaction that has not ended.
-    has_unnumbered = "SELECT EXISTS (SELECT FROM {s}.events WHERE number IS NULL AND body IS NOT NULL \
-        AND written_in >= $1), pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
+    /// Returns the newest numbered event, true if there is an event without a number that was not written before the
+    /// transaction `$1`, and the oldest transaction that has not ended.
+    newest_and_unnumbered = "SELECT n.number, n.nonce, EXISTS (SELECT FROM {s}.events WHERE number IS NULL \
+        AND body IS NOT NULL AND written_in >= $1), pg_snapshot_xmin(pg_current_snapshot())::text::bigint \
+        FROM (SELECT) one LEFT JOIN (SELECT number, nonce FROM {s}.events WHERE number IS NOT NULL \
+        ORDER BY number DESC LIMIT 1) n ON true";
     /// Returns the newest numbered event.
     newest = "SELECT number, nonce FROM {s}.events WHERE number IS NOT NULL ORDER BY number DESC LIMIT 1";
     /// Returns the newest numbered event itself.
@@ -451,8 +453,10 @@ statements! {
     questions = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.question");
 
     /// Registers the client `$1` for `$2` milliseconds, or renews it, unless it has ended. Its time is forever for
-    /// null.
-    renew = "INSERT INTO {s}.clients (client, ttl_ms) VALUES ($1, $2) ON CONFLICT (client) DO UPDATE \
+    /// null. Waits for no disk: every process does it every few seconds, and a crash of the server that loses the last
+    /// second of it does no harm.
+    renew = "INSERT INTO {s}.clients (client, ttl_ms) SELECT $1, $2 \
+        WHERE set_config('synchronous_commit', 'off', true) = 'off' ON CONFLICT (client) DO UPDATE \
         SET seen = clock_timestamp(), ttl_ms = excluded.ttl_ms, gone_since = NULL WHERE NOT clients.ended";
     /// Records that the client `$1` has ended.
     end = "INSERT INTO {s}.clients (client, ttl_ms, gone_since, ended) VALUES ($1, 0, clock_timestamp(), true) \

@@ -19,6 +19,7 @@ use crate::store::files::edits::{quarantine_conflicts, read_edit, write_note};
 use crate::store::files::lock_check::write_error;
 use crate::store::files::open::{self, OpenError};
 use crate::store::files::published_note::{KnownFile, PublishedNote};
+use crate::store::files::skim::{KnownTexts, OtherIssues};
 use crate::store::files::support::{lock, now};
 use crate::store::files::{format, paths::StorePaths, quarantine};
 use crate::store::published::plan::{
@@ -80,7 +81,7 @@ pub(super) fn adopt(database: &Database, opened: &Opened) -> Result<(), StoreErr
         let Some((id, state)) = lock(&database.rescued).first().cloned() else { break };
         // What was damaged gave way to a restored state.
         if read::replaces(connection).map_err(Failure::of_change)? != Some(id) {
-            merge(connection, &state, &[], Foreign::Merge)?;
+            merge(connection, &OtherIssues::from(&state), &[], Foreign::Merge)?;
             restore_leases(connection, &state)?;
         }
         lock(&database.rescued).remove(0);
@@ -94,7 +95,8 @@ pub(super) fn adopt(database: &Database, opened: &Opened) -> Result<(), StoreErr
     let found = fs.fingerprint(path).ok().flatten();
     // Read before the file, because a newer note may list edits that an older file does not include.
     let note = PublishedNote::read_up_to(fs, paths, newest_before);
-    let file = match read_edit(fs, path, database.options.reread_after) {
+    let known = known_texts(connection).map_err(Failure::of_read)?;
+    let file = match read_edit(fs, path, &known, database.options.reread_after) {
         Ok(Some(file)) => file,
         Ok(None) => return Ok(()),
         Err(error) => {
@@ -113,7 +115,7 @@ pub(super) fn adopt(database: &Database, opened: &Opened) -> Result<(), StoreErr
     let mut has_lost = false;
     if note.as_ref().is_none_or(|note| note.hash() != file.hash) {
         let before = note.as_ref().map_or(&[][..], |note| &note.edited);
-        let Some(plan) = merge(connection, &file.state, before, Foreign::Refuse)? else {
+        let Some(plan) = merge(connection, &file.content, before, Foreign::Refuse)? else {
             let problem = format!(
                 "{} has no issue in common with the store, so it was not merged as an edit: put the previous file \
                  back, and import this one as another file",
@@ -144,6 +146,16 @@ pub(super) fn adopt(database: &Database, opened: &Opened) -> Result<(), StoreErr
     Ok(())
 }
 
+/// Returns the checksums of all texts.
+fn known_texts(connection: &Connection) -> Result<KnownTexts, Failure> {
+    const KNOWN: &str = "SELECT t.checksum, i.id FROM issues i JOIN texts t ON t.key = i.key";
+    let mut statement = connection.prepare_cached(KNOWN)?;
+    let known = statement.query_map([], |row| {
+        Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, Uuid>(1)?.into()))
+    })?;
+    Ok(known.collect::<Result<_, _>>()?)
+}
+
 /// Gives claims their leases back, which `issues.json` does not have. `known` is a state with them.
 fn restore_leases(connection: &Connection, known: &State) -> Result<(), StoreError> {
     transact(connection, |connection| {
@@ -168,11 +180,11 @@ pub(super) enum Foreign {
     Merge,
 }
 
-/// Merges another state of the issues into the store. `edited` lists the issues whose edits were merged before and are
-/// part of that state. Returns `None` for a file that is no edit of this store: it has issues, and shares none with it.
+/// Merges other issues into the store. `edited` lists the issues whose edits were merged before and are
+/// part of them. Returns `None` for a file that is no edit of this store: it has issues, and shares none with it.
 pub(super) fn merge(
     connection: &Connection,
-    theirs: &State,
+    theirs: &OtherIssues,
     edited: &[(IssueId, usize)],
     foreign: Foreign,
 ) -> Result<Option<MergePlan>, StoreError> {
@@ -204,35 +216,33 @@ pub(super) fn merge(
 fn compare(
     connection: &Connection,
     queue: &Queue<'_>,
-    theirs: &State,
+    theirs: &OtherIssues,
 ) -> Result<(Comparison, bool), Failure> {
     const KNOWN: &str =
         "SELECT t.checksum FROM issues i JOIN texts t ON t.key = i.key WHERE i.id = ?1";
     const IS_EMPTY: &str = "SELECT NOT EXISTS (SELECT 1 FROM issues)";
-    let issues = &theirs.issues;
     let mut comparison = Comparison::default();
     // The added issues before the next known one, and how many issues are known.
     let mut waiting: Vec<Arc<Issue>> = Vec::new();
     let mut shared: usize = 0;
-    for position in 0..issues.len() {
-        let Some(id) = issues.id_at(position) else { continue };
+    for (id, issue) in &theirs.issues {
         let known: Option<i64> = connection
             .prepare_cached(KNOWN)?
-            .query_row([Uuid::from(id)], |row| row.get(0))
+            .query_row([Uuid::from(*id)], |row| row.get(0))
             .optional()?;
         let Some(known) = known else {
-            waiting.push(issues.at(position));
+            waiting.extend(issue.clone());
             continue;
         };
         shared += 1;
         for added in waiting.drain(..) {
-            let next = next_filed(connection, theirs, &added, Some(id))?;
+            let next = next_filed(connection, theirs, &added, Some(*id))?;
             comparison.added.push((added, next));
         }
-        let theirs = issues.at(position);
-        let is_same = checksum(&format::issue_text(&theirs)) == known;
-        if !is_same && let Some(ours) = queue.issue(id).filter(|ours| *ours != theirs) {
-            comparison.add_differing(theirs, ours);
+        let Some(issue) = issue else { continue };
+        let is_same = checksum(&format::issue_text(issue)) == known;
+        if !is_same && let Some(ours) = queue.issue(*id).filter(|ours| ours != issue) {
+            comparison.add_differing(Arc::clone(issue), ours);
         }
     }
     for added in waiting {
@@ -240,14 +250,14 @@ fn compare(
         comparison.added.push((added, next));
     }
     let is_empty: bool = connection.query_row(IS_EMPTY, [], |row| row.get(0))?;
-    Ok((comparison, shared == 0 && !issues.is_empty() && !is_empty))
+    Ok((comparison, shared == 0 && !theirs.issues.is_empty() && !is_empty))
 }
 
 /// Returns the issue before which an added one is put: at the latest the known one that follows it in its file. Those
 /// before that which only the store has were filed beside it, so that the earlier one comes first.
 fn next_filed(
     connection: &Connection,
-    theirs: &State,
+    theirs: &OtherIssues,
     issue: &Issue,
     next_known: Option<IssueId>,
 ) -> Result<Option<IssueId>, Failure> {
@@ -269,7 +279,7 @@ fn next_filed(
         let Some((id, created, position)) = before else { return Ok(next) };
         let id = IssueId::from(id);
         let is_later = (created, id) > (issue.created_at.unix_millis(), issue.id);
-        if !is_later || theirs.issues.position_of(id).is_some() {
+        if !is_later || theirs.issues.contains_key(&id) {
             return Ok(next);
         }
         (next, place) = (Some(id), position);
@@ -345,7 +355,8 @@ pub(super) fn merge_leftovers(database: &Database, opened: &Opened) -> Result<()
             Ok(Some(file)) => {
                 // An empty `edited` list: otherwise a rendering would look like an edit that undoes the edits merged
                 // since.
-                let plan = merge(connection, &file.state, &[], Foreign::Merge)?.unwrap_or_default();
+                let theirs = OtherIssues::from(&file.state);
+                let plan = merge(connection, &theirs, &[], Foreign::Merge)?.unwrap_or_default();
                 if !plan.conflicts.is_empty() {
                     quarantine_conflicts(fs, paths, &path, &plan.conflicts)?;
                 }

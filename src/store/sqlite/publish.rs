@@ -22,6 +22,7 @@ use crate::store::files::publish::{refuse_links, replace_file};
 use crate::store::files::published_note::{Edited, KnownFile, PublishedNote};
 use crate::store::files::render::Sink;
 use crate::store::files::schedule::Schedule;
+use crate::store::files::skim::OtherIssues;
 use crate::store::files::support::lock;
 use crate::store::{EventPosition, State, StoreError};
 
@@ -224,7 +225,8 @@ fn replace(
     refuse_links(fs, &paths.issues)?;
     let merge_displaced = |theirs: State, edited: Edited| {
         let merging = move |_: &Database, opened: &Opened| {
-            merge(&opened.connection, &theirs, &edited, Foreign::Merge).map(drop)
+            merge(&opened.connection, &OtherIssues::from(&theirs), &edited, Foreign::Merge)
+                .map(drop)
         };
         writer.run(merging)
     };
