@@ -226,22 +226,25 @@ fn compare(
     let mut waiting: Vec<Arc<Issue>> = Vec::new();
     let mut shared: usize = 0;
     for (id, issue) in &theirs.issues {
-        let known: Option<i64> = connection
-            .prepare_cached(KNOWN)?
-            .query_row([Uuid::from(*id)], |row| row.get(0))
-            .optional()?;
-        let Some(known) = known else {
-            waiting.extend(issue.clone());
-            continue;
-        };
+        let mut known: Option<i64> = None;
+        // A text that the store has needs no look.
+        if let Some(issue) = issue {
+            let mut statement = connection.prepare_cached(KNOWN)?;
+            known = statement.query_row([Uuid::from(*id)], |row| row.get(0)).optional()?;
+            if known.is_none() {
+                waiting.push(Arc::clone(issue));
+                continue;
+            }
+        }
         shared += 1;
         for added in waiting.drain(..) {
             let next = next_filed(connection, theirs, &added, Some(*id))?;
             comparison.added.push((added, next));
         }
-        let Some(issue) = issue else { continue };
-        let is_same = checksum(&format::issue_text(issue)) == known;
-        if !is_same && let Some(ours) = queue.issue(*id).filter(|ours| ours != issue) {
+        if let Some(issue) = issue
+            && known != Some(checksum(&format::issue_text(issue)))
+            && let Some(ours) = queue.issue(*id).filter(|ours| ours != issue)
+        {
             comparison.add_differing(Arc::clone(issue), ours);
         }
     }
