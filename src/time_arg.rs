@@ -1,8 +1,7 @@
 //! Times that users type, on the command line and in URLs.
 
 use chrono::{
-    DateTime, Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc,
-    Weekday,
+    DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc, Weekday,
 };
 
 use crate::domain::{DomainError, Due, FieldValue, Timestamp, ValueField};
@@ -14,11 +13,11 @@ pub enum TimeArg {
     Span(TimeDelta),
     /// At this time.
     At(Timestamp),
-    /// The beginning of a day of the week.
-    Weekday {
-        /// Of the last one, which may be today.
+    /// A time that comes every day, or on a day of every week.
+    Recurring {
+        /// When it was last, which may be today.
         last: Timestamp,
-        /// Of the next one.
+        /// When it is next.
         next: Timestamp,
     },
 }
@@ -26,12 +25,12 @@ pub enum TimeArg {
 /// Examples of the accepted forms.
 pub const FORMS: &str = "90m, 2h, 3d, 2026-11-21, 2026-11-21 13:00, 2026-11-21T13:00:00Z";
 /// The accepted forms, for error messages.
-const EXPECTED: &str = "use a duration (90m, 2h, 3d), a day (tomorrow, friday) or a time (2026-11-21, 2026-11-21 13:00, or \
-     RFC 3339 such as 2026-11-21T13:00:00Z)";
+const EXPECTED: &str = "use a duration (90m, 2h, 3d), a day (tomorrow, friday) or a time (17:00, friday 9:00, 2026-11-21, \
+     2026-11-21 13:00, or RFC 3339 such as 2026-11-21T13:00:00Z)";
 
 impl TimeArg {
-    /// Parses a duration (`90m`, `2h 30m`, `+3d`), a day (`tomorrow`, `friday`), an RFC 3339 time, or a date with an
-    /// optional time in `zone`. Days count from the clock of the machine.
+    /// Parses a duration (`90m`, `2h 30m`, `+3d`), a day (`tomorrow`, `friday`), a time of day (`17:00`, `friday 9:00`),
+    /// an RFC 3339 time, or a date with an optional time in `zone`. Days count from the clock of the machine.
     ///
     /// # Errors
     ///
@@ -59,24 +58,35 @@ impl TimeArg {
         in_zone(time, zone).map(Self::At).ok_or_else(skipped)
     }
 
-    /// Parses the word for a day; a clock change may skip its beginning.
-    fn day(word: &str, zone: &impl TimeZone) -> Option<Option<Self>> {
-        let today = Utc::now().with_timezone(zone).date_naive();
-        let at = |day: Option<NaiveDate>| in_zone(day?.and_time(NaiveTime::MIN), zone);
-        let days = |days| Days::new(days);
+    /// Parses the word for a day, a time of day, or both; a clock change may skip that time.
+    fn day(text: &str, zone: &impl TimeZone) -> Option<Option<Self>> {
+        let now = Utc::now();
+        let today = now.with_timezone(zone).date_naive();
+        let time_of_day = |text: &str| NaiveTime::parse_from_str(text, "%H:%M").ok();
+        let (word, last_word) = text.rsplit_once(' ').unwrap_or(("", text));
+        let time = time_of_day(last_word);
+        let word = if time.is_some() { word.trim_end() } else { text };
+        // This many days from today.
+        let at = |days: i64| {
+            let day = today.checked_add_signed(TimeDelta::days(days))?;
+            in_zone(day.and_time(time.unwrap_or_default()), zone)
+        };
+        let recurring = |first: i64, period: i64| {
+            let is_over = at(first)? <= Timestamp::from(now);
+            let last = if is_over { first } else { first - period };
+            at(last).zip(at(last + period)).map(|(last, next)| Self::Recurring { last, next })
+        };
         Some(match word {
-            "now" => Some(Self::Span(TimeDelta::zero())),
-            "today" => at(Some(today)).map(Self::At),
-            "tomorrow" => at(today.checked_add_days(days(1))).map(Self::At),
-            "yesterday" => at(today.checked_sub_days(days(1))).map(Self::At),
-            "next week" | "last week" => Some(Self::Span(TimeDelta::days(7))),
+            "" if time.is_some() => recurring(0, 1),
+            "now" if time.is_none() => Some(Self::Span(TimeDelta::zero())),
+            "next week" | "last week" if time.is_none() => Some(Self::Span(TimeDelta::days(7))),
+            "today" => at(0).map(Self::At),
+            "tomorrow" => at(1).map(Self::At),
+            "yesterday" => at(-1).map(Self::At),
             word => {
                 let name = word.trim_start_matches("next ").trim_start_matches("last ");
                 let weekday: Weekday = name.parse().ok()?;
-                let since = u64::from(today.weekday().days_since(weekday));
-                let last = at(today.checked_sub_days(days(since)));
-                let next = at(today.checked_add_days(days(7 - since)));
-                last.zip(next).map(|(last, next)| Self::Weekday { last, next })
+                recurring(-i64::from(today.weekday().days_since(weekday)), 7)
             }
         })
     }
@@ -85,7 +95,7 @@ impl TimeArg {
     pub fn time_after(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(time) => time,
-            Self::Weekday { next, .. } => next,
+            Self::Recurring { next, .. } => next,
             Self::Span(span) => {
                 let millis = now.unix_millis().saturating_add(span.num_milliseconds());
                 Timestamp::from_unix_millis(millis)
@@ -97,7 +107,7 @@ impl TimeArg {
     pub fn time(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(time) => time,
-            Self::Weekday { last, .. } => last,
+            Self::Recurring { last, .. } => last,
             Self::Span(span) => {
                 let millis = now.unix_millis().saturating_sub(span.num_milliseconds());
                 Timestamp::from_unix_millis(millis)
@@ -120,10 +130,11 @@ pub fn field_value(
     if field != ValueField::Due || parsed.is_ok() {
         return parsed;
     }
-    let is_word = text.trim_start().starts_with(|first: char| first.is_alphabetic());
+    let is_day =
+        text.trim_start().starts_with(|first: char| first.is_alphabetic()) && !text.contains(':');
     let now = Timestamp::from(Utc::now());
     let due = match TimeArg::parse(text, zone) {
-        Ok(time) if is_word => {
+        Ok(time) if is_day => {
             let day = DateTime::<Utc>::from(time.time_after(now)).with_timezone(zone);
             Due::Day(day.date_naive())
         }
@@ -188,6 +199,20 @@ mod tests {
             let next = parse(text).time_after(now);
             assert_eq!(hours(last, next), 7 * day, "{text}");
             assert!(last <= now && now < next, "{text}");
+        }
+        for (text, period) in [("17:00", day), ("0:00", day), ("Friday 9:05", 7 * day)] {
+            let last = parse(text).time(now);
+            let next = parse(text).time_after(now);
+            assert_eq!(hours(last, next), period, "{text}");
+            assert!(last <= now && now < next, "{text}");
+        }
+        assert_eq!(hours(today, parse("today 13:30").time(now)), (13 * 60 + 30) * 60 * 1_000);
+        assert_eq!(
+            hours(parse("tomorrow").time(now), parse("tomorrow 9:00").time(now)),
+            9 * day / 24
+        );
+        for text in ["25:00", "now 9:00", "next week 9:00", "soon 9:00"] {
+            assert!(TimeArg::parse(text, &Utc).is_err(), "{text}");
         }
         assert_eq!(parse("+2d"), parse("2d"));
         assert_eq!(parse("2 days ago"), parse("2d"));

@@ -91,7 +91,7 @@ pub(super) fn times(value: &str, now: Timestamp) -> Option<RangeInclusive<Timest
     let (comparison, given) = comparison(value);
     let rest = given.strip_prefix('-').unwrap_or(given);
     let is_word = rest.starts_with(|first: char| first.is_alphabetic());
-    let is_day = is_word || (rest.len() == 10 && !rest.contains(':'));
+    let is_day = (is_word || rest.len() == 10) && !rest.contains(':');
     let time = TimeArg::parse(rest, &Utc).ok()?;
     // More than two days ago, or since two days ago: `>2d` could mean both.
     let is_unclear = comparison == Comparison::Equal || rest == given;
@@ -100,7 +100,7 @@ pub(super) fn times(value: &str, now: Timestamp) -> Option<RangeInclusive<Timest
     }
     let first = time.time(now).unix_millis();
     let last = match time {
-        TimeArg::At(_) | TimeArg::Weekday { .. } if is_day => first + MILLIS_OF_DAY - 1,
+        TimeArg::At(_) | TimeArg::Recurring { .. } if is_day => first + MILLIS_OF_DAY - 1,
         _ => first,
     };
     Some(range(comparison, first, last))
