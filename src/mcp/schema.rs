@@ -129,9 +129,19 @@ impl JsonSchema for FieldValues {
     }
 }
 
-/// Returns the schema of the fields of a new issue. An agent that does not plan gives the priority alone.
+/// Returns the schema of the fields of a new issue, which has nothing to remove.
 pub(super) fn of_new_values(generator: &mut SchemaGenerator) -> Schema {
     let values = FieldValues::json_schema(generator);
+    fields(|field| {
+        let mut schema = values.as_value()["properties"][field.as_str()].clone();
+        schema.as_object_mut().map(|schema| schema.remove("description"));
+        schema
+    })
+}
+
+/// Returns the same for agents of which some do not plan: these give the priority alone.
+pub(super) fn of_planned_values(generator: &mut SchemaGenerator) -> Schema {
+    let values = of_new_values(generator);
     fields(|field| {
         let mut schema = values.as_value()["properties"][field.as_str()].clone();
         if field == ValueField::Priority {

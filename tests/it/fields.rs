@@ -88,9 +88,7 @@ fn each_field_goes_through_every_face() {
         let again: Value =
             serde_json::from_str(&run(path, &["show", &one, "--json"]).ok()).unwrap();
         assert_eq!(again[name], stored[0], "{again}");
-        let text = |title: &str| {
-            json!({ "title": title, "description": "", "classification": "bug", name: stored[1] })
-        };
+        let text = |title: &str| json!({ "title": title, "description": "", "classification": "bug", name: stored[1] });
         let mut alone = text("alone");
         alone["agent"] = json!("a");
         client.call("add_issue", alone).ok();

@@ -8,7 +8,7 @@ use crate::domain::{
     AgentName, Classification, Description, FieldValues, IssueChange, IssueId, Title,
 };
 use crate::mcp::result::{Failure, Success, confirmation};
-use crate::mcp::schema::of_new_values;
+use crate::mcp::schema::of_planned_values;
 use crate::tracker::{Changed, NewIssue};
 
 pub(super) struct AddIssue;
@@ -26,7 +26,7 @@ pub(super) struct Args {
     #[schemars(extend("toolset" = "planning"))]
     request_id: Option<String>,
     #[serde(flatten)]
-    #[schemars(schema_with = "of_new_values")]
+    #[schemars(schema_with = "of_planned_values")]
     values: FieldValues,
 }
 

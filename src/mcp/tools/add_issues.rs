@@ -11,6 +11,7 @@ use crate::domain::{
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::Reply;
 use crate::mcp::result::{Failure, Success};
+use crate::mcp::schema::of_new_values;
 use crate::tracker::{NewIssue, StoreError};
 
 pub(super) struct AddIssues;
@@ -37,6 +38,7 @@ struct Entry {
     /// As parent
     blocked_by: Option<Vec<String>>,
     #[serde(flatten)]
+    #[schemars(schema_with = "of_new_values")]
     values: FieldValues,
 }
 
