@@ -17,7 +17,7 @@ pub(super) struct AddIssue;
 pub(super) struct Args {
     /// One line, up to 500 characters
     title: Title,
-    /// What, where, and how to tell it is done
+    /// What, where, how to tell it is done
     description: Description,
     classification: Classification,
     /// Your name
