@@ -8,7 +8,7 @@ use clap::Args;
 use super::aliases::is_noun;
 use super::attribute_args::NewAttributes;
 use super::editor::{self, EditedText};
-use super::options::{CallerArgs, WrongUsage, classification, fitting, text_or_stdin};
+use super::options::{CallerArgs, GivenKind, WrongUsage, classification, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{AgentName, Classification, Description, Issue, IssueChange, Title};
@@ -30,9 +30,9 @@ pub struct Arguments {
     #[arg(required_unless_present = "edit")]
     title: Vec<String>,
 
-    /// The kind of work [default: improvement]
+    /// The kind of work [default: improvement, or the first of classifications in ait.toml]
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
-    classification: Option<Classification>,
+    classification: Option<GivenKind>,
 
     /// The description; - reads it from stdin
     #[arg(short, long, value_name = "TEXT")]
@@ -67,7 +67,7 @@ pub(super) async fn run(
     let edited = arguments.edit.then(|| editor::edited(&draft, NOTHING)).transpose()?;
     let draft = edited.as_ref().map_or(draft, |edited| edited.draft.clone());
     let usual = tracker.classifications().usual();
-    let classification = arguments.classification.map_or(usual, |kind| fitting(kind, tracker));
+    let classification = arguments.classification.map_or(usual, |kind| kind.used_by(tracker));
     let filed = match file(draft, classification, change, agent, tracker).await {
         Ok(filed) => filed,
         Err(error) => {

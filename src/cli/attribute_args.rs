@@ -4,10 +4,8 @@ use anyhow::Result;
 use chrono::Local;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use super::options::{WrongUsage, classification, fitting, issue_ref, with_command_hints};
-use crate::domain::{
-    Classification, FieldValue, IssueChange, IssueRef, Label, LinkKind, Priority, ValueField,
-};
+use super::options::{GivenKind, WrongUsage, classification, issue_ref, with_command_hints};
+use crate::domain::{FieldValue, IssueChange, IssueRef, Label, LinkKind, Priority, ValueField};
 use crate::interchange::attributes::label_of;
 use crate::time_arg;
 use crate::tracker::Tracker;
@@ -20,7 +18,7 @@ const NONE: &str = "none";
 pub(super) struct ChangedAttributes {
     /// The new kind of work
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
-    classification: Option<Classification>,
+    classification: Option<GivenKind>,
 
     #[command(flatten)]
     values: ValueArgs<true>,
@@ -49,7 +47,7 @@ impl ChangedAttributes {
     /// Returns the change that the options describe.
     pub fn change(&self, tracker: &Tracker) -> Result<IssueChange> {
         let mut change = IssueChange {
-            classification: self.classification.map(|kind| fitting(kind, tracker)),
+            classification: self.classification.map(|kind| kind.used_by(tracker)),
             values: self.values.0.clone(),
             parent: self.parent.clone().map(|OrNone(parent)| parent),
             ..IssueChange::default()

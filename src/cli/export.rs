@@ -11,10 +11,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::list::{ALL, statuses, statuses_of};
-use super::options::{Format, WrongUsage, classification, fitting, one_of};
+use super::options::{Format, GivenKind, WrongUsage, classification, one_of};
 use super::progress::Progress;
 use super::{CommandContext, ExitStatus, Output};
-use crate::domain::{Classification, Issue, Query};
+use crate::domain::{Issue, Query};
 use crate::interchange::{self, FileFormat};
 use crate::tracker::Maintenance;
 
@@ -58,7 +58,7 @@ pub struct Arguments {
 
     /// Only this kind of work
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
-    classification: Option<Classification>,
+    classification: Option<GivenKind>,
 
     #[command(flatten)]
     format: Format,
@@ -98,7 +98,7 @@ pub(super) async fn run(
     }
     let query = Query {
         statuses: statuses_of(&arguments.status),
-        classification: arguments.classification.map(|kind| fitting(kind, context.tracker)),
+        classification: arguments.classification.map(|kind| kind.used_by(context.tracker)),
         take: usize::MAX,
         ..Query::default()
     };

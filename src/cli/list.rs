@@ -12,15 +12,15 @@ use serde::Serialize;
 use super::attribute_filter::AttributeFilter;
 use super::issue_view::words;
 use super::options::{
-    Format, agent_name, classification, fitting, issues_at, time_arg, with_terms,
+    Format, GivenKind, agent_name, classification, issues_at, time_arg, with_terms,
 };
 use super::output::{FAINT, STRONG, local, of_classification, of_status};
 use super::short_ids::ShortIds;
 use super::table::{self, Cell, Column};
 use super::{CommandContext, ExitStatus, Output, no_issues, sanitize};
 use crate::domain::{
-    AgentName, Classification, Condition, Due, Issue, IssueId, Label, Order, Page, Query, Status,
-    StatusSet, Timestamp,
+    AgentName, Condition, Due, Issue, IssueId, Label, Order, Page, Query, Status, StatusSet,
+    Timestamp,
 };
 use crate::field_selection::FieldSelection;
 use crate::query_language::{NoMatch, ParsedQuery};
@@ -61,7 +61,7 @@ pub struct Arguments {
 
     /// Only this kind of work
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
-    classification: Option<Classification>,
+    classification: Option<GivenKind>,
 
     /// Only issues that this agent holds now
     #[arg(long, value_name = "NAME", value_parser = agent_name)]
@@ -171,7 +171,7 @@ impl Arguments {
     /// Returns the arguments that find issues of any status.
     pub(super) fn search(
         query: Vec<String>,
-        classification: Option<Classification>,
+        classification: Option<GivenKind>,
         paging: Paging,
         format: Format,
     ) -> Self {
@@ -215,7 +215,7 @@ impl Arguments {
         let attributes = self.attributes.condition(parent, now);
         Query {
             statuses: self.statuses(parsed),
-            classification: self.classification.map(|kind| fitting(kind, tracker)),
+            classification: self.classification.map(|kind| kind.used_by(tracker)),
             condition: Condition::all([holder, agent, Some(attributes)].into_iter().flatten()),
             order: Order::LatestActivity,
             ..Query::default()

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{ClaimNextArgs, classification, fitting};
+use super::options::{ClaimNextArgs, GivenKind, classification};
 use super::ready::why_nothing;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{AgentName, Classification};
@@ -22,7 +22,7 @@ use crate::tracker::{ClaimKind, Tracker};
 pub struct Arguments {
     /// Only this kind of work
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
-    classification: Option<Classification>,
+    classification: Option<GivenKind>,
 
     #[command(flatten)]
     pub(super) claim: ClaimNextArgs,
@@ -33,7 +33,7 @@ pub(super) async fn run(
     context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let kind = arguments.classification.map(|kind| fitting(kind, context.tracker));
+    let kind = arguments.classification.map(|kind| kind.used_by(context.tracker));
     let why = async |tracker: &Tracker, agent: &AgentName| why_none(tracker, kind, agent).await;
     arguments.claim.run(ClaimKind::Work(kind), why, context, output).await
 }

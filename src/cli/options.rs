@@ -173,19 +173,25 @@ pub(super) fn one_of<T: FromStr<Err = String> + Clone + Send + Sync + 'static>(
     PossibleValuesParser::new(words).try_map(|word| word.to_lowercase().parse::<T>())
 }
 
+/// A kind of work as a user names it, which the project may call otherwise.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GivenKind(Classification);
+
+impl GivenKind {
+    /// Returns what the project calls it, if that is clear.
+    pub fn used_by(self, tracker: &Tracker) -> Classification {
+        let near = words::classification_of(self.0.as_str(), tracker.classifications());
+        near.ok().flatten().unwrap_or(self.0)
+    }
+}
+
 /// Parses a classification. The help has those that a project usually uses.
-pub(super) fn classification() -> impl TypedValueParser<Value = Classification> {
+pub(super) fn classification() -> impl TypedValueParser<Value = GivenKind> {
     let usual = Classifications::default();
     let words = Classification::ALL
         .iter()
         .map(move |kind| PossibleValue::new(kind.as_str()).hide(!usual.contains(*kind)));
-    PossibleValuesParser::new(words).try_map(|word| word.to_lowercase().parse())
-}
-
-/// Returns what a kind of work is called in a project that does not use it, if that is clear.
-pub(super) fn fitting(kind: Classification, tracker: &Tracker) -> Classification {
-    let near = words::classification_of(kind.as_str(), tracker.classifications());
-    near.ok().flatten().unwrap_or(kind)
+    PossibleValuesParser::new(words).try_map(|word| word.to_lowercase().parse().map(GivenKind))
 }
 
 /// How `ait next` and `ait review` claim.

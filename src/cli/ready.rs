@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::list::{self, Paging};
-use super::options::{CallerArgs, classification, fitting};
+use super::options::{CallerArgs, GivenKind, classification};
 use super::{CommandContext, ExitStatus, Output, no_issues, sanitize};
 use crate::domain::{
     AgentName, Classification, Condition, Issue, IssueId, Order, Page, Query, Status,
@@ -24,7 +24,7 @@ use crate::tracker::{ClaimKind, ClaimObstacles, Tracker};
 pub struct Arguments {
     /// Only this kind of work
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
-    classification: Option<Classification>,
+    classification: Option<GivenKind>,
 
     #[command(flatten)]
     paging: Paging,
@@ -40,7 +40,7 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let tracker = context.tracker;
     let agent = arguments.caller.agent(context)?;
-    let classification = arguments.classification.map(|kind| fitting(kind, tracker));
+    let classification = arguments.classification.map(|kind| kind.used_by(tracker));
     let now = tracker.now();
     let (skip, take) = arguments.paging.range(output);
     let ready = |assignee: Option<String>, skip, take| {

@@ -4,9 +4,8 @@ use anyhow::Result;
 use clap::Args;
 
 use super::list::{self, Paging};
-use super::options::{Format, classification, with_terms};
+use super::options::{Format, GivenKind, classification, with_terms};
 use super::{CommandContext, ExitStatus, Output};
-use crate::domain::Classification;
 
 const HELP: &str = "`ait list` has more filters.\n\n\
     Examples:\n  \
@@ -26,7 +25,7 @@ pub struct Arguments {
 
     /// Only this kind of work
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
-    classification: Option<Classification>,
+    classification: Option<GivenKind>,
 
     #[command(flatten)]
     paging: Paging,

@@ -10,7 +10,7 @@ use clap::Args;
 use tokio::time::timeout;
 
 use super::issue_view::words;
-use super::options::{CallerArgs, classification, fitting, issue_ref, time_span};
+use super::options::{CallerArgs, GivenKind, classification, issue_ref, time_span};
 use super::print_issue::print_line;
 use super::progress::with_progress;
 use super::questions::{NO_QUESTIONS, print as print_questions};
@@ -18,7 +18,7 @@ use super::ready::why_nothing;
 use super::review::why_no_review;
 use super::signals::until_end;
 use super::{CommandContext, ExitStatus, Output};
-use crate::domain::{Classification, Condition, Issue, IssueRef, Query, Status};
+use crate::domain::{Condition, Issue, IssueRef, Query, Status};
 use crate::tracker::{ClaimKind, IndexedIssues, OpenQuestion, StoreError, Subset, Tracker};
 
 /// How often a wait for anything shows that it goes on.
@@ -60,7 +60,7 @@ pub struct Arguments {
 
     /// Only this kind of work
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
-    classification: Option<Classification>,
+    classification: Option<GivenKind>,
 
     /// At most this time [default: any time]
     #[arg(long, value_name = "TIME", value_parser = time_span)]
@@ -99,7 +99,7 @@ pub(super) async fn run(
             let kind = if arguments.review {
                 ClaimKind::Review
             } else {
-                ClaimKind::Work(arguments.classification.map(|kind| fitting(kind, tracker)))
+                ClaimKind::Work(arguments.classification.map(|kind| kind.used_by(tracker)))
             };
             let find = |issues: &_| tracker.next_in(issues, kind, &agent);
             let subset = Subset::Claimable(vec![agent.clone()]);

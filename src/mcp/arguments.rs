@@ -188,6 +188,8 @@ fn fits(property: &Value, value: &Value) -> bool {
             let most = most.unwrap_or(u64::MAX);
             value.as_u64().is_some_and(|given| (least..=most).contains(&given))
         }
+        // A text may remove the number.
+        "number" => value.is_number() || value.is_string(),
         "boolean" => value.is_boolean(),
         "array" | "object" => false,
         _ => value.is_string(),
@@ -210,6 +212,7 @@ fn form(property: &Value) -> String {
             (least, Some(most)) => format!("an integer from {least} to {most}"),
             (least, None) => format!("an integer of at least {least}"),
         },
+        "number" => "a number".to_owned(),
         "boolean" => "true or false".to_owned(),
         "array" => {
             let items = form(&property["items"]);

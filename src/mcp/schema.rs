@@ -5,12 +5,12 @@
 //! [`arguments`](super::arguments) checks.
 
 use rmcp::model::JsonObject;
-use schemars::generate::SchemaSettings;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, json_schema};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::options::Toolsets;
+use super::options::{Toolset, Toolsets};
 use crate::domain::{
     AgentName, Classification, Classifications, CommentText, Description, FieldValues, IssueRef,
     Label, LinkKind, Priority, Resolution, Status, Title, ValueField,
@@ -111,20 +111,51 @@ string_schema! {
     Priority = json_schema!({ "type": "integer", "minimum": 0, "maximum": Self::MAX }),
 }
 
-/// The fields as members of an object. What can be removed is a text, which may be `none`.
+/// The fields as members of an object. All but the priority may be `none`.
 impl JsonSchema for FieldValues {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "FieldValues".into()
     }
 
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "properties": {
-            (ValueField::Priority.as_str()): { "type": "integer", "minimum": 0, "maximum": Priority::MAX },
-            (ValueField::Assignee.as_str()): { "type": "string", "description": "Or none" },
-            (ValueField::Due.as_str()): { "type": "string", "description": "Date" },
-            (ValueField::Estimate.as_str()): { "type": "string" },
-        }})
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        fields(|field| match field {
+            ValueField::Priority => {
+                json!({ "type": "integer", "minimum": 0, "maximum": Priority::MAX })
+            }
+            ValueField::Assignee => json!({ "type": "string", "description": "Or none" }),
+            ValueField::Due => json!({ "type": "string", "description": "Date" }),
+            ValueField::Estimate => json!({ "type": "number" }),
+        })
     }
+}
+
+/// Returns the schema of the fields of a new issue, which has nothing to remove.
+pub(super) fn of_new_values(generator: &mut SchemaGenerator) -> Schema {
+    let values = FieldValues::json_schema(generator);
+    fields(|field| {
+        let mut schema = values.as_value()["properties"][field.as_str()].clone();
+        schema.as_object_mut().map(|schema| schema.remove("description"));
+        schema
+    })
+}
+
+/// Returns the same for agents of which some do not plan: these give the priority alone.
+pub(super) fn of_planned_values(generator: &mut SchemaGenerator) -> Schema {
+    let values = of_new_values(generator);
+    fields(|field| {
+        let mut schema = values.as_value()["properties"][field.as_str()].clone();
+        if field == ValueField::Priority {
+            schema["description"] = "0 (first) to 4; default 2".into();
+        } else {
+            schema[TOOLSET] = Toolset::Planning.as_str().into();
+        }
+        schema
+    })
+}
+
+fn fields(schema: impl Fn(ValueField) -> Value) -> Schema {
+    let fields = ValueField::ALL.iter().map(|field| (field.as_str().to_owned(), schema(*field)));
+    json_schema!({ "type": "object", "properties": fields.collect::<JsonObject>() })
 }
 
 /// Returns the schema of any string.

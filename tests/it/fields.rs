@@ -88,6 +88,17 @@ fn each_field_goes_through_every_face() {
         let again: Value =
             serde_json::from_str(&run(path, &["show", &one, "--json"]).ok()).unwrap();
         assert_eq!(again[name], stored[0], "{again}");
+        let text = |title: &str| json!({ "title": title, "description": "", "classification": "bug", name: stored[1] });
+        let mut alone = text("alone");
+        alone["agent"] = json!("a");
+        client.call("add_issue", alone).ok();
+        client.call("add_issues", json!({ "agent": "a", "issues": [text("together")] })).ok();
+        for title in ["alone", "together"] {
+            let found = run(path, &["list", title, "--json"]).ok();
+            let found: Value = serde_json::from_str(&found).unwrap();
+            assert_eq!(found["issues"][0][name], stored[1], "{title}: {found}");
+            run(path, &["reject", found["issues"][0]["id"].as_str().unwrap(), "-m", "x"]).ok();
+        }
         assert!(client.close().success());
 
         // Commands: removed, set again, in bulk.

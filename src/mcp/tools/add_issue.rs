@@ -5,28 +5,29 @@ use serde::Deserialize;
 
 use super::{CallContext, Tool};
 use crate::domain::{
-    AgentName, Classification, Description, FieldValue, IssueChange, IssueId, Priority, Title,
+    AgentName, Classification, Description, FieldValues, IssueChange, IssueId, Title,
 };
 use crate::mcp::result::{Failure, Success, confirmation};
+use crate::mcp::schema::of_planned_values;
 use crate::tracker::{Changed, NewIssue};
 
 pub(super) struct AddIssue;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Args {
     /// One line, up to 500 characters
     title: Title,
-    /// What, where, and how to tell that it is done
+    /// What, where, how to tell it is done
     description: Description,
     classification: Classification,
     /// Your name
     agent: AgentName,
-    /// 0 (first) to 4; default 2
-    priority: Option<Priority>,
     /// Repeats file nothing
     #[schemars(extend("toolset" = "planning"))]
     request_id: Option<String>,
+    #[serde(flatten)]
+    #[schemars(schema_with = "of_planned_values")]
+    values: FieldValues,
 }
 
 impl Tool for AddIssue {
@@ -35,8 +36,8 @@ impl Tool for AddIssue {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let Args { title, description, classification, agent, priority, request_id } = args;
-        let details = IssueChange::from(FieldValue::Priority(priority));
+        let Args { title, description, classification, agent, request_id, values } = args;
+        let details = IssueChange { values: values.0, ..IssueChange::default() };
         let issue = NewIssue { details, ..NewIssue::new(title, description, classification) };
         let issues = |ids: &[IssueId]| {
             Ok(ids.iter().map(|id| NewIssue { id: *id, ..issue.clone() }).collect())

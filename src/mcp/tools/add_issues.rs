@@ -5,12 +5,13 @@ use serde::Deserialize;
 
 use super::{CallContext, Tool};
 use crate::domain::{
-    AgentName, Classification, Description, FieldValue, IssueChange, IssueId, IssueRef, Label,
-    Priority, Title,
+    AgentName, Classification, Description, FieldValues, IssueChange, IssueId, IssueRef, Label,
+    Title,
 };
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::Reply;
 use crate::mcp::result::{Failure, Success};
+use crate::mcp::schema::of_new_values;
 use crate::tracker::{NewIssue, StoreError};
 
 pub(super) struct AddIssues;
@@ -27,23 +28,23 @@ pub(super) struct Args {
 }
 
 #[derive(Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Entry {
     title: Title,
     description: Description,
     classification: Classification,
-    priority: Option<Priority>,
     labels: Option<Vec<Label>>,
     /// Id, or #1 for the first of these
     parent: Option<String>,
     /// As parent
     blocked_by: Option<Vec<String>>,
+    #[serde(flatten)]
+    #[schemars(schema_with = "of_new_values")]
+    values: FieldValues,
 }
 
 impl Tool for AddIssues {
     const NAME: &'static str = "add_issues";
-    const DESCRIPTION: &'static str =
-        "File issues in this order, all or none; answers with their ids.";
+    const DESCRIPTION: &'static str = "File issues in this order, all or none.";
     const TOOLSET: Toolset = Toolset::Planning;
     type Args = Args;
 
@@ -71,7 +72,7 @@ impl Entry {
         let reference = |text: String| reference(&text, at, ids);
         let blocked_by = self.blocked_by.unwrap_or_default().into_iter().map(reference);
         let details = IssueChange {
-            values: vec![FieldValue::Priority(self.priority)],
+            values: self.values.0,
             labels_add: self.labels.unwrap_or_default(),
             parent: self.parent.map(reference).transpose()?.map(Some),
             blocked_by: Some(blocked_by.collect::<Result<Vec<_>, _>>()?)

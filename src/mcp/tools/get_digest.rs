@@ -23,7 +23,7 @@ pub(in crate::mcp) const MAX_DIGEST_TOKENS: usize = 1_500;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
-    /// You: what you hold and what is for you
+    /// Your name
     agent: Option<AgentName>,
     /// Default 24h
     since: Option<String>,

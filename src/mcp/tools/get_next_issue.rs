@@ -28,7 +28,6 @@ pub(super) struct Args {
     /// 50 is safe
     #[schemars(range(max = MAX_WAIT_SECONDS))]
     wait_seconds: Option<u16>,
-    /// Such as `id,title,comments.text`
     #[schemars(extend("toolset" = "planning"))]
     fields: Option<Fields>,
 }

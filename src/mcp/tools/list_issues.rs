@@ -36,10 +36,10 @@ pub(super) struct Args {
     take: Option<usize>,
     /// This one, whole
     issue_id: Option<IssueRef>,
-    /// `label:ui returns:>1`
+    /// `label:ui`
     #[schemars(extend("toolset" = "planning"))]
     query: Option<String>,
-    /// Such as `id,title,comments.text`
+    /// Such as `id,title`
     #[schemars(extend("toolset" = "planning"))]
     fields: Option<Fields>,
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{CallContext, Tool};
 use crate::domain::{
     AgentName, Classification, CommentText, Description, FieldValues, IssueChange, IssueRef, Label,
-    Title, ValueField,
+    Title,
 };
 use crate::mcp::options::Toolset;
 use crate::mcp::result::{Failure, Success, confirmation};
@@ -39,9 +39,8 @@ pub(super) struct Args {
 
 impl Tool for UpdateIssue {
     const NAME: &'static str = "update_issue";
-    const DESCRIPTION: &'static str = "Change an issue or comment on it; status and place stay.";
+    const DESCRIPTION: &'static str = "Change an issue or comment on it.";
     const TOOLSET: Toolset = Toolset::Planning;
-    const LOOSE: &'static [&'static str] = &[ValueField::Estimate.as_str()];
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
