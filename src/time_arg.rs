@@ -29,8 +29,9 @@ const EXPECTED: &str = "use a duration (90m, 2h, 3d), a day (tomorrow, friday) o
      2026-11-21 13:00, or RFC 3339 such as 2026-11-21T13:00:00Z)";
 
 impl TimeArg {
-    /// Parses a duration (`90m`, `2h 30m`, `+3d`), a day (`tomorrow`, `friday`), a time of day (`17:00`, `friday 9:00`),
-    /// an RFC 3339 time, or a date with an optional time in `zone`. Days count from the clock of the machine.
+    /// Parses a duration (`90m`, `2h 30m`, `+3d`), a day (`tomorrow`, `friday`), a time of day (`17:00`,
+    /// `friday 9:00`), an RFC 3339 time, or a date with an optional time in `zone`. Days count from the clock of the
+    /// machine.
     ///
     /// # Errors
     ///

@@ -271,7 +271,8 @@ fn status(word: &str) -> Option<StatusSet> {
     }
 }
 
-fn state(word: &str, now: Timestamp) -> Option<Condition> {
+/// Returns the condition of a value of `is`.
+pub fn state(word: &str, now: Timestamp) -> Option<Condition> {
     let open = Condition::Status(StatusSet::open());
     Some(match word {
         "open" => open,

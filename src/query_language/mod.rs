@@ -16,7 +16,10 @@ use std::mem;
 
 use strsim::levenshtein;
 
-pub use self::keys::{all as known_keys, help as key_help, is_excluding, key_and_value, words_of};
+pub use self::keys::{
+    all as known_keys, help as key_help, is_excluding, key_and_value, state as state_condition,
+    words_of,
+};
 pub use self::lexer::is_saved_name;
 use self::lexer::{Kind, Token};
 pub use self::no_match::NoMatch;

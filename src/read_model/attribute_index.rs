@@ -13,6 +13,7 @@ pub struct AttributeIndex {
     labels: Values<Label>,
     assignees: Values<String>,
     priorities: usize,
+    due: usize,
     /// The positions of the parked issues, also of those whose parking is over.
     parked: OrdSet<usize>,
 }
@@ -38,6 +39,7 @@ impl AttributeIndex {
         attributes.labels.iter().for_each(|label| add(&mut self.labels, label));
         attributes.assignee.iter().for_each(|name| add(&mut self.assignees, name));
         self.priorities += usize::from(attributes.priority.is_some());
+        self.due += usize::from(attributes.due.is_some());
         if attributes.parked.is_some() {
             self.parked.insert(position);
         }
@@ -49,6 +51,7 @@ impl AttributeIndex {
         attributes.labels.iter().for_each(|label| remove(&mut self.labels, label));
         attributes.assignee.iter().for_each(|name| remove(&mut self.assignees, name));
         self.priorities -= usize::from(attributes.priority.is_some());
+        self.due -= usize::from(attributes.due.is_some());
         self.parked.remove(&position);
     }
 
@@ -65,6 +68,11 @@ impl AttributeIndex {
     /// Returns true if an issue has a priority.
     pub fn has_priorities(&self) -> bool {
         self.priorities > 0
+    }
+
+    /// Returns true if an issue is due at some time.
+    pub fn has_due(&self) -> bool {
+        self.due > 0
     }
 
     /// Returns true if an issue is parked.

@@ -1,7 +1,7 @@
 //! Reads an edited `issues.json` as a stream.
 //!
-//! The store has the text of each issue as it stands in the file. So an issue that nobody edited is known by the
-//! checksum of its text, and is neither parsed nor kept: the cost of an edit is that of the issues that differ.
+//! The store has the text of each issue as it stands in the file. So the checksum of a text tells whether its
+//! issue is as it was, and then the issue is neither parsed nor kept: an edit costs the memory of those that differ.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -205,7 +205,8 @@ mod tests {
         let known_text = r#"{"no": "issue"}"#;
         let id = IssueId::parse("00000007-0000-4000-8000-000000000000").unwrap();
         let known = KnownTexts::from([(xxh3_64(known_text.as_bytes()), id)]);
-        let (one, two) = (issue(1, "one"), issue(2, "two"));
+        let one = issue(1, "one");
+        let two = issue(2, "two");
         let text = format!("{{\"issues\": [{one}, {known_text},\n{two}], \"more\": [1]}}");
         let found = read(text.as_bytes(), &known).unwrap();
         assert_eq!(titles(&found), [Some("one"), None, Some("two")]);

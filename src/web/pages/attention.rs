@@ -16,7 +16,7 @@ use crate::tracker::StoreError;
 use crate::triage::{Reader, ReportedFinding, TriageReport, take_in_turns};
 use crate::web::actions::action::Action;
 use crate::web::markdown::one_line;
-use crate::web::query::ListQuery;
+use crate::web::query::{ListQuery, ListState};
 use crate::web::strings::{actions, attention as text};
 
 /// How many rows show, and how many more are folded.
@@ -281,11 +281,11 @@ fn page_of(kind: AttentionKind) -> String {
         AttentionKind::Question => "/board#questions".to_owned(),
         AttentionKind::AgentGone => "/agents".to_owned(),
         AttentionKind::NothingReady => {
-            let query = ListQuery { is_blocked: true, ..ListQuery::default() };
+            let query = ListQuery::default().with_state(ListState::Blocked);
             format!("/{}", query.in_statuses(StatusSet::open()).query_string())
         }
         AttentionKind::Parked => {
-            format!("/{}", ListQuery { is_parked: true, ..ListQuery::default() }.query_string())
+            format!("/{}", ListQuery::default().with_state(ListState::Parked).query_string())
         }
         _ => finding.map(|(finding, _)| format!("/triage?kind={finding}")).unwrap_or_default(),
     }

@@ -8,7 +8,7 @@ use super::icons;
 use crate::domain::{Due, Estimate, IssueId, Label, Parked, Priority, Timestamp};
 use crate::read_model::{IssueSummary, Progress, ReadView};
 use crate::web::markdown::one_line;
-use crate::web::query::ListQuery;
+use crate::web::query::{ListQuery, ListState};
 use crate::web::strings::{attributes as text, relations};
 
 /// How many characters of a reason a chip shows on hover.
@@ -44,7 +44,7 @@ impl Chips<'_, '_> {
             (estimate(attributes.estimate, self.view.progress(issue.id)))
             @if let Some(parked) = parked { (self.parked(parked)) }
             @if !blockers.is_empty() {
-                @let query = ListQuery { is_blocked: true, ..self.query.at_page(0) };
+                @let query = self.query.with_state(ListState::Blocked);
                 @let names: Vec<_> = blockers.iter().take(MAX_BLOCKERS).map(|id| id.short()).collect();
                 a.chip.blocked href=(path(&query))
                     title=(text::waits_for(&names.join(", "), blockers.len() - names.len()))
@@ -92,7 +92,7 @@ impl Chips<'_, '_> {
     }
 
     fn parked(&self, parked: &Parked) -> Markup {
-        let query = ListQuery { is_parked: true, ..self.query.at_page(0) };
+        let query = self.query.with_state(ListState::Parked);
         let reason = undirected(&one_line(&parked.reason, MAX_REASON_CHARS));
         html! {
             a.chip.parked href=(path(&query)) title=(reason) {

@@ -7,7 +7,7 @@ use crate::domain::text::shortened;
 use crate::domain::{Classification, Classifications, Label, Priority, Status};
 use crate::query_language::{SavedQueries, known_keys};
 use crate::read_model::ReadView;
-use crate::web::query::ListQuery;
+use crate::web::query::{ListQuery, ListState};
 use crate::web::strings::{self, attributes, list as text};
 
 /// How many labels, or assignees, the form offers: those of the most issues.
@@ -112,12 +112,14 @@ fn attribute_filters(query: &ListQuery, view: &ReadView) -> Markup {
     let chosen = query.assignee.as_deref();
     let mut assignees = counts.assignees(MAX_OFFERED);
     assignees.extend(chosen.filter(|name| !assignees.contains(name)));
-    let flags = [
-        ("ready", attributes::READY, query.is_ready, view.has_links() || counts.has_parked()),
-        ("blocked", attributes::BLOCKED, query.is_blocked, view.has_links()),
-        ("parked", attributes::PARKED, query.is_parked, counts.has_parked()),
-    ];
-    let flags = flags.into_iter().filter(|(_, _, is_set, is_useful)| *is_set || *is_useful);
+    let is_useful = |state: ListState| match state {
+        ListState::Ready => view.has_links() || counts.has_parked(),
+        ListState::Blocked => view.has_links(),
+        ListState::Parked => counts.has_parked(),
+        ListState::Overdue => counts.has_due(),
+    };
+    let states = ListState::ALL.iter().map(|state| (*state, query.states.contains(state)));
+    let states = states.filter(|(state, is_set)| *is_set || is_useful(*state));
     html! {
         @if counts.has_priorities() || !query.priorities.is_empty() {
             (choice(attributes::PRIORITY, "priority", attributes::ANY_PRIORITY, priorities(query).into_iter()))
@@ -130,10 +132,10 @@ fn attribute_filters(query: &ListQuery, view: &ReadView) -> Markup {
                 (name.to_owned(), name.to_owned(), chosen == Some(name))
             })))
         }
-        @for (name, label, is_set, _) in flags {
+        @for (state, is_set) in states {
             label.check {
-                input type="checkbox" name=(name) value="true" checked[is_set];
-                span { (label) }
+                input type="checkbox" name=(state.as_str()) value="true" checked[is_set];
+                span { (state.as_str()) }
             }
         }
     }
@@ -195,14 +197,9 @@ fn without_each(query: &ListQuery, view: &ReadView) -> Vec<(Markup, ListQuery)> 
     }
     if let Some(assignee) = &query.assignee {
         let name = html! { (attributes::FOR) (components::agent(assignee)) };
-        chosen.push((name, ListQuery { assignee: None, ..base.clone() }));
+        chosen.push((name, ListQuery { assignee: None, ..base }));
     }
-    let flags = [
-        (attributes::READY, query.is_ready, ListQuery { is_ready: false, ..base.clone() }),
-        (attributes::BLOCKED, query.is_blocked, ListQuery { is_blocked: false, ..base.clone() }),
-        (attributes::PARKED, query.is_parked, ListQuery { is_parked: false, ..base }),
-    ];
-    let flags = flags.into_iter().filter(|(_, is_set, _)| *is_set);
-    chosen.extend(flags.map(|(name, _, query)| (html! { (name) }, query)));
+    let states = query.states.iter();
+    chosen.extend(states.map(|state| (html! { (state.as_str()) }, query.without_state(*state))));
     chosen
 }

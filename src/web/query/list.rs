@@ -8,13 +8,23 @@ use crate::domain::{
     Timestamp,
 };
 use crate::field_selection::{BadSelection, FieldSelection};
-use crate::query_language::ParsedQuery;
+use crate::query_language::{ParsedQuery, state_condition};
 use crate::string_enum::string_enum;
 
 /// The value of `status` that stands for all statuses in which an issue is open.
 const OPEN: &str = "open";
 /// The values that stand for all statuses, as commands and tools take them.
 const ALL: [&str; 2] = ["all", "any"];
+
+string_enum! {
+    /// A state of issues by which the list is filtered. In the query language each is a value of `is`.
+    pub(in crate::web) enum ListState {
+        Ready = "ready",
+        Blocked = "blocked",
+        Parked = "parked",
+        Overdue = "overdue",
+    }
+}
 
 /// A query for a page of the list of issues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -33,9 +43,8 @@ pub(in crate::web) struct ListQuery {
     pub assignee: Option<String>,
     /// The issue that they are parts of.
     pub parent: Option<IssueRef>,
-    pub is_ready: bool,
-    pub is_blocked: bool,
-    pub is_parked: bool,
+    /// The states that they are in, all of them.
+    pub states: BTreeSet<ListState>,
     /// The order, if the link names one.
     pub order: Option<Sorting>,
     /// The number of the page, from 1; 0 stands for the first page, too.
@@ -53,10 +62,11 @@ impl ListQuery {
     /// Parses the query string of a request for a list.
     pub fn parse_request(query: Option<&str>) -> Result<Self, InvalidParameter> {
         #[rustfmt::skip]
-        let known = [
-            "status", "classification", "priority", "label", "assignee", "parent", "ready", "blocked", "parked",
-            "agent", "q", "sort", "dir", "page", "fields",
+        let others = [
+            "status", "classification", "priority", "label", "assignee", "parent", "agent", "q", "sort", "dir", "page",
+            "fields",
         ];
+        let known: Vec<_> = others.into_iter().chain(ListState::words()).collect();
         Self::of(&Parameters::of_request(query, &known)?)
     }
 
@@ -77,9 +87,7 @@ impl ListQuery {
             labels: labels(parameters)?,
             assignee: parameters.all("assignee").last().map(str::to_owned),
             parent: issue(parameters, "parent")?,
-            is_ready: flag(parameters, "ready")?,
-            is_blocked: flag(parameters, "blocked")?,
-            is_parked: flag(parameters, "parked")?,
+            states: states(parameters)?,
             order: (key.is_some() || direction.is_some())
                 .then(|| Sorting::in_direction(key.unwrap_or(Sorting::default().key), direction)),
             page: parameters.get("page", expected, number)?.unwrap_or_default(),
@@ -90,12 +98,7 @@ impl ListQuery {
     /// Returns the query without the search, at a time. `parent` is the issue that it names.
     pub fn base(&self, parent: Option<IssueId>, now: Timestamp) -> Query {
         let labels = self.labels.iter().map(|label| Condition::Label(Some(label.clone())));
-        let flags = [
-            (self.is_ready, Condition::Ready(now)),
-            (self.is_blocked, Condition::Blocked),
-            (self.is_parked, Condition::Parked(now)),
-        ];
-        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, condition)| condition);
+        let states = self.states.iter().filter_map(|state| state_condition(state.as_str(), now));
         let priorities = self.priorities.iter().map(|one| Condition::Priority(*one..=*one));
         let priorities =
             (!self.priorities.is_empty()).then(|| Condition::Any(priorities.collect()));
@@ -108,7 +111,7 @@ impl ListQuery {
         Query {
             statuses: self.statuses,
             classification: self.classification,
-            condition: Condition::all(others.into_iter().flatten().chain(labels).chain(flags)),
+            condition: Condition::all(others.into_iter().flatten().chain(labels).chain(states)),
             ..Query::default()
         }
     }
@@ -140,11 +143,8 @@ impl ListQuery {
         parameters.extend(self.labels.iter().map(|label| ("label", label.to_string())));
         parameters.extend(self.assignee.clone().map(|assignee| ("assignee", assignee)));
         parameters.extend(self.parent.as_ref().map(|parent| ("parent", parent.to_string())));
-        for (name, is_set) in
-            [("ready", self.is_ready), ("blocked", self.is_blocked), ("parked", self.is_parked)]
-        {
-            parameters.extend(is_set.then(|| (name, "true".to_owned())));
-        }
+        let states = self.states.iter();
+        parameters.extend(states.map(|state| (state.as_str(), "true".to_owned())));
         parameters.extend(self.agent.clone().map(|agent| ("agent", agent)));
         if !self.search.is_empty() {
             parameters.push(("q", self.search.clone()));
@@ -185,6 +185,18 @@ impl ListQuery {
         Self { labels, page: 0, ..self.clone() }
     }
 
+    /// Returns the same query for issues that are in a state, too.
+    pub fn with_state(&self, state: ListState) -> Self {
+        let states = self.states.iter().copied().chain([state]).collect();
+        Self { states, page: 0, ..self.clone() }
+    }
+
+    /// Returns the same query without a state.
+    pub fn without_state(&self, state: ListState) -> Self {
+        let states = self.states.iter().copied().filter(|other| *other != state).collect();
+        Self { states, page: 0, ..self.clone() }
+    }
+
     /// Returns the same query without a label.
     pub fn without_label(&self, label: &Label) -> Self {
         let labels = self.labels.iter().filter(|other| *other != label).cloned().collect();
@@ -213,10 +225,14 @@ fn fields(parameters: &Parameters) -> Result<Option<FieldSelection>, InvalidPara
     })
 }
 
-/// Parses a parameter that can only be switched on.
-fn flag(parameters: &Parameters, name: &str) -> Result<bool, InvalidParameter> {
-    let parse = |text: &str| (text == "true").then_some(());
-    Ok(parameters.get(name, || "true".to_owned(), parse)?.is_some())
+/// Parses the states, which can only be switched on.
+fn states(parameters: &Parameters) -> Result<BTreeSet<ListState>, InvalidParameter> {
+    let mut states = BTreeSet::new();
+    for state in ListState::ALL {
+        let parse = |text: &str| (text == "true").then_some(*state);
+        states.extend(parameters.get(state.as_str(), || "true".to_owned(), parse)?);
+    }
+    Ok(states)
 }
 
 /// Parses the priorities, which may be repeated or separated by commas.

@@ -6,7 +6,7 @@ mod list;
 use form_urlencoded::Serializer;
 
 pub(super) use self::activity::{ActivityQuery, PageCursor};
-pub(super) use self::list::{ListQuery, Sorting};
+pub(super) use self::list::{ListQuery, ListState, Sorting};
 use crate::domain::IssueRef;
 use crate::read_model::FindingKind;
 use crate::read_model::stats::Range;

@@ -123,7 +123,6 @@ pub mod attributes {
     pub const ANY_LABEL: &str = "any label";
     pub const ASSIGNEE: &str = "Assigned to";
     pub const FOR: &str = "for ";
-    pub const READY: &str = "ready";
     pub const BLOCKED: &str = "blocked";
     pub const PARKED: &str = "parked";
     pub const QUESTION: &str = "question";
