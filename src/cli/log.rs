@@ -20,8 +20,8 @@ use crate::activity::{
     title_in,
 };
 use crate::domain::{
-    ActionKind, AgentName, EventKind, Issue, IssueId, IssueRef, Patch, Status, TimelineEntry,
-    Timestamp,
+    ActionKind, AgentName, Attributes, Change, EventKind, FieldValue, Issue, IssueId, IssueRef,
+    Patch, Status, TimelineEntry, Timestamp, ValueField,
 };
 use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
@@ -361,7 +361,7 @@ struct Entry<'a> {
     title: &'a str,
     status: Option<Status>,
     moment: TimelineEntry<'a>,
-    /// What an edit changed; other changes name their fields.
+    /// What was changed in fields.
     patch: Option<&'a Patch>,
 }
 
@@ -369,7 +369,7 @@ impl<'a> Entry<'a> {
     fn of_event(numbered: &'a NumberedEvent, title: Option<&'a str>) -> Self {
         let event = &numbered.event;
         let patch = match &event.kind {
-            EventKind::Edited { patch } => Some(&**patch),
+            EventKind::Edited { patch } | EventKind::Changed { patch } => Some(&**patch),
             _ => None,
         };
         Self {
@@ -416,10 +416,35 @@ impl<'a> Entry<'a> {
             .part(self.status.map_or(Style::new(), of_status), sanitize::line(action))
             .text(format!(" {by}{}: {}", sanitize::line(agent), sanitize::line(self.title)));
         let said = comment.and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
-        let edited = self.patch.map(|patch| patch.fields().join(", "));
-        if let Some(more) = said.map(str::to_owned).or(edited) {
+        let is_by_hand = self.moment.kind() == ActionKind::Edited;
+        let changed = self.patch.map(|patch| changes(patch, is_by_hand));
+        let changed = changed.filter(|changes| !changes.is_empty());
+        if let Some(more) = said.map(str::to_owned).or(changed) {
             line = line.part(FAINT, format!(" · {}", sanitize::line(more.trim())));
         }
         output.line(line.fitted(output.width(), output))
     }
+}
+
+/// Returns what a patch did to the fields with short values, such as `due 2026-12-01 → 2026-12-04`. The action of an
+/// edit by hand names no field, so the others are named here.
+fn changes(patch: &Patch, is_by_hand: bool) -> String {
+    let described = |name: &'static str| {
+        let values = patch.attributes.as_ref().and_then(|change| described(name, change));
+        values.or_else(|| is_by_hand.then(|| name.to_owned()))
+    };
+    patch.fields().into_iter().filter_map(described).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns what a change did to the field with this name, if that is short.
+fn described(name: &str, change: &Change<Attributes>) -> Option<String> {
+    if let Some(field) = ValueField::from_word(name) {
+        let shown = |attributes| match FieldValue::of(field, attributes) {
+            value if value.is_none() => "none".to_owned(),
+            value => value.to_string(),
+        };
+        return Some(format!("{name} {} → {}", shown(&change.before), shown(&change.after)));
+    }
+    let parked = change.after.parked.as_ref().filter(|_| name == "parked")?;
+    Some(format!("parked: {}", parked.reason))
 }

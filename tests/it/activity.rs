@@ -51,6 +51,26 @@ fn kinds(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["kind"].as_str().unwrap()).collect()
 }
 
+#[test]
+fn log_lines_have_the_values_of_short_fields() {
+    let directory = directory();
+    let path = directory.path();
+    let id = add(path, "first");
+    run(path, &["edit", &id, "--due", "2026-12-01", "--estimate", "3", "--label", "ui"]);
+    run(path, &["edit", &id, "--due", "2026-12-04", "--title", "renamed"]);
+    run(path, &["park", &id, "-m", "waits for the design"]);
+    let log = run(path, &["log"]);
+    let said: Vec<_> =
+        log.lines().map(|line| line.rsplit_once(" · ").map(|(_, more)| more)).collect();
+    let expected = [
+        None,
+        Some("due none → 2026-12-01, estimate none → 3"),
+        Some("due 2026-12-01 → 2026-12-04"),
+        Some("parked: waits for the design"),
+    ];
+    assert_eq!(said, expected, "{log}");
+}
+
 /// Takes an issue from filed to rejected, with one process for each step. Returns its id.
 fn history(directory: &Path) -> String {
     let id = add(directory, "first");
