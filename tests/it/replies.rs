@@ -86,6 +86,9 @@ fn every_tool_accepts_all_parameters_at_once() {
             }
             if toolset == "planning" && tool == "add_issue" {
                 given["request_id"] = json!("");
+                given["assignee"] = json!("");
+                given["due"] = json!("");
+                given["estimate"] = json!(1);
             }
             if toolset == "planning" && tool == "list_issues" {
                 given["query"] = json!("");
