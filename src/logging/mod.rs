@@ -38,8 +38,9 @@ const DEFAULT: &str = "info";
 const DEFAULT_OF_COMMANDS: &str = "warn,agent_issue_tracker::cli=info";
 /// How many lines may wait for the writer.
 const WAITING_LINES: usize = 1_000;
-/// How long the process waits at its end for the last lines.
-const SHUTDOWN_LINES: Duration = Duration::from_millis(200);
+/// How long the process waits at its end for the last lines. On a busy machine the writer thread may get its turn late,
+/// and the last line is often the error that a command ends with.
+const SHUTDOWN_LINES: Duration = Duration::from_secs(2);
 
 /// The log profile: how lines look and which filter is the default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

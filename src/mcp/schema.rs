@@ -139,7 +139,7 @@ pub(super) fn of_new_values(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Returns the same for agents of which some do not plan: these give the priority alone.
+/// Returns that schema for a tool that every agent has. Without the toolset `planning` it has the priority alone.
 pub(super) fn of_planned_values(generator: &mut SchemaGenerator) -> Schema {
     let values = of_new_values(generator);
     fields(|field| {

@@ -1,7 +1,7 @@
 //! Reads an edited `issues.json` as a stream.
 //!
-//! The store has the text of each issue as it stands in the file. So the checksum of a text tells whether its
-//! issue is as it was, and then the issue is neither parsed nor kept: an edit costs the memory of those that differ.
+//! The database keeps the text of each issue as `issues.json` shows it, with a checksum. A text in the file with a
+//! known checksum is an issue that no edit changed: it is neither parsed nor kept. Only edited issues cost memory.
 
 use std::collections::HashMap;
 use std::fmt;
