@@ -11,7 +11,7 @@ use std::process::Output;
 
 use anyhow::{Context, Result};
 
-use super::{Repository, branch_of, changed_files, named, worktrees};
+use super::{Repository, branch_of, changed_files, lock_worktrees, named, worktrees};
 use crate::domain::ErrorCode;
 use crate::domain::event::CONFLICT;
 use crate::setup::WORKTREES;
@@ -102,6 +102,7 @@ impl Repository {
 
     /// Removes the worktree and the merged branch of an issue. Returns what git refuses to remove, a sentence each.
     pub async fn clean_up(&self, id: &str) -> Result<Vec<String>> {
+        let _lock = lock_worktrees(&self.common).await?;
         let branch = branch_of(id);
         for worktree in worktrees(&self.git()).await? {
             if worktree.branch.as_ref() == Some(&branch) {

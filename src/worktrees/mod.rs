@@ -8,7 +8,7 @@
 mod check;
 mod merge;
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ use crate::setup::WORKTREES;
 
 /// How long one call of git may take: a checkout of a large repository takes minutes.
 const LIMIT: Duration = Duration::from_secs(600);
+/// The file that is locked while worktrees are made, looked for or removed, in the directory that all of them share.
+const LOCK: &str = "ait-worktrees.lock";
 /// How many files a message names.
 const MAX_NAMED: usize = 10;
 
@@ -72,8 +74,10 @@ impl Repository {
             anyhow!("no repository here ({error}): go into one, or make one with `git init`")
         })?;
         let common = fs::canonicalize(directory.join(common))?;
+        let lock = lock_worktrees(&common).await?;
         git.ask(&["worktree", "prune"]).await?;
         let main = worktrees(&git).await?.into_iter().next();
+        drop(lock);
         let git = git.within(&main.context("git lists no worktree")?.path);
         let Some(root) = git.try_output(&["rev-parse", "--show-toplevel"]).await? else {
             bail!(
@@ -107,6 +111,7 @@ impl Repository {
     ///
     /// Something else is in their place, or git fails.
     pub async fn open(&self, id: &str) -> Result<IssueWorktree> {
+        let _lock = lock_worktrees(&self.common).await?;
         let branch = branch_of(id);
         let path = self.path_of(id);
         let is_new = self.tip(&branch).await?.is_none();
@@ -214,6 +219,19 @@ impl Repository {
 /// Returns the name of the branch of an issue.
 fn branch_of(id: &str) -> String {
     format!("issue-{id}")
+}
+
+/// Waits for other processes that make, look for or remove worktrees. Until the file is dropped, others wait for this
+/// one: git fails where it finds a worktree that another git is making or removing.
+async fn lock_worktrees(common: &Path) -> Result<File> {
+    let path = common.join(LOCK);
+    let shown = path.display().to_string();
+    let locking = move || {
+        let file = File::options().write(true).create(true).truncate(false).open(path)?;
+        file.lock().map(|()| file)
+    };
+    let locked = tokio::task::spawn_blocking(locking).await?;
+    locked.with_context(|| format!("{shown} cannot be locked"))
 }
 
 /// Returns the worktrees of a repository, the main one first.

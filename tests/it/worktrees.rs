@@ -95,6 +95,22 @@ fn a_worktree_is_made_and_continued() {
 }
 
 #[test]
+fn agents_make_the_first_worktrees_at_the_same_time() {
+    for _ in 0..4 {
+        let desk = Desk::new();
+        let ids = ["one", "two", "three", "four"].map(|title| desk.add(title));
+        let begin = |id: &String| {
+            let mut command = desk.command("ait", &desk.project(), &["worktree", id]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        for process in ids.each_ref().map(begin) {
+            let output = process.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
+
+#[test]
 fn inside_a_worktree_the_same_store_and_repository_are_used() {
     let desk = Desk::new();
     let (one, two) = (desk.add("one"), desk.add("two"));

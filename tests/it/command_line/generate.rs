@@ -263,7 +263,8 @@ fn shells_at_a_terminal_complete_ids_labels_agents_and_query_terms() {
         ("ait search assignee:d", "ait search assignee:dev-1"),
         ("ait list type:b", "ait list type:bug"),
         ("ait show 3f2a9c1e-7", "ait show 3f2a9c1e-7"),
-        ("ait show 8d", "ait show 8d1f02aa"),
+        // Long enough that the random id of the other issue does not begin so, too.
+        ("ait show 8d1f02", "ait show 8d1f02aa"),
         ("ait show 8d1f02aa --js", "ait show 8d1f02aa --json"),
     ];
     for (shell, rc) in [ZSH, BASH] {
