@@ -14,7 +14,7 @@ use super::list::{ALL, statuses, statuses_of};
 use super::options::{Format, GivenKind, WrongUsage, classification, one_of};
 use super::progress::Progress;
 use super::{CommandContext, ExitStatus, Output};
-use crate::domain::{Issue, Query};
+use crate::domain::{Issue, Query, StatusSet};
 use crate::interchange::{self, FileFormat};
 use crate::tracker::Maintenance;
 
@@ -96,8 +96,13 @@ pub(super) async fn run(
         )
         .into());
     }
+    // A document has everything, and a sheet the work.
+    let statuses = match statuses_of(&arguments.status) {
+        StatusSet::ALL if form != FileFormat::Csv => StatusSet::EVERYTHING,
+        statuses => statuses,
+    };
     let query = Query {
-        statuses: statuses_of(&arguments.status),
+        statuses,
         classification: arguments.classification.map(|kind| kind.used_by(context.tracker)),
         take: usize::MAX,
         ..Query::default()

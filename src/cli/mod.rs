@@ -44,6 +44,7 @@ mod keyboard;
 mod link;
 mod list;
 mod log;
+mod memory;
 mod merge;
 mod merge_driver;
 mod migrate;
@@ -164,6 +165,10 @@ pub enum QueueCommand {
     Undo(undo::Arguments),
     /// Comment on an issue
     Comment(comment::CommentArguments),
+    /// Keep something for later agents: a decision, a trap, a fact
+    Remember(memory::RememberArguments),
+    /// Find what agents kept, and what closed issues tell
+    Recall(memory::RecallArguments),
     /// Link an issue to others: blocked-by, parent, related, duplicate-of
     Link(link::LinkArguments),
     /// Remove links of an issue
@@ -339,6 +344,8 @@ async fn run_on_queue(
         QueueCommand::Bulk(arguments) => bulk::run(arguments, context, output).await,
         QueueCommand::Undo(arguments) => undo::run(arguments, context, output).await,
         QueueCommand::Comment(arguments) => comment::comment(arguments, context, output).await,
+        QueueCommand::Remember(arguments) => memory::remember(arguments, context, output).await,
+        QueueCommand::Recall(arguments) => memory::recall(arguments, context, output).await,
         QueueCommand::Link(arguments) => link::link(arguments, context, output).await,
         QueueCommand::Unlink(arguments) => link::unlink(arguments, context, output).await,
         QueueCommand::Park(arguments) => park::park(arguments, context, output).await,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::text::shortened;
 use super::titles::significant_words;
-use super::{ActionKind, Issue, Status};
+use super::{ActionKind, Issue, Status, memory};
 
 /// The endings of files that are named without a folder.
 const ENDINGS: &str = "c cc cfg conf cpp cs css csv ex go graphql h hpp html ini java js json jsx kt lua md mjs php pl proto \
@@ -29,16 +29,45 @@ const ROUTINE: &str = "branch committed merged pushed rebased tests";
 /// Returns what an issue is about, to be compared with others: the [files] that its texts name, and the words of its
 /// title.
 pub fn subjects(issue: &Issue, files: &BTreeSet<String>) -> BTreeSet<String> {
-    let files = files.iter().map(|file| format!("file {}", file.to_lowercase()));
+    let files = files.iter().map(|file| file_subject(file));
     let words = significant_words(&issue.title);
     let title = (words.len() > 1).then(|| format!("title {}", words.join(" ")));
     files.chain(title).filter(|subject| subject.len() <= MAX_SUBJECT_BYTES).collect()
 }
 
-/// Returns what an issue tells others about: its [subjects] once it is closed.
+/// Returns what an issue tells others about: its [subjects] once it is closed. An entry of the [memory] also tells
+/// about folders and labels, until another one replaces it.
 pub fn told_subjects(issue: &Issue) -> BTreeSet<String> {
-    let is_told = issue.status == Status::Closed;
-    if is_told { subjects(issue, &files(issue)) } else { BTreeSet::new() }
+    match issue.status {
+        Status::Closed => subjects(issue, &files(issue)),
+        Status::Kept if !memory::is_replaced(issue) => memory::files(issue)
+            .iter()
+            .map(|file| file_subject(file))
+            .chain(labels(issue))
+            .collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// Returns what entries of the memory may tell an issue: the files that it names, with their folders, and its labels.
+pub fn wanted_subjects(issue: &Issue, files: &BTreeSet<String>) -> BTreeSet<String> {
+    let folders = |file: &String| {
+        let ends = file.match_indices('/').map(|(at, _)| at).collect::<Vec<_>>();
+        ends.into_iter()
+            .chain([file.len()])
+            .map(|end| file_subject(&file[..end]))
+            .collect::<Vec<_>>()
+    };
+    files.iter().flat_map(folders).chain(labels(issue)).collect()
+}
+
+/// Returns the subject of those who tell something about a file.
+pub fn file_subject(file: &str) -> String {
+    format!("file {}", file.trim_end_matches('/').to_lowercase())
+}
+
+fn labels(issue: &Issue) -> impl Iterator<Item = String> {
+    issue.attributes.labels.iter().map(|label| format!("label {label}"))
 }
 
 /// Returns the files that the texts of an issue name.
@@ -48,7 +77,7 @@ pub fn files(issue: &Issue) -> BTreeSet<String> {
 }
 
 /// Returns the files that a text names, as they are named: with a folder, or with the ending of a source file.
-fn files_in(text: &str) -> BTreeSet<String> {
+pub fn files_in(text: &str) -> BTreeSet<String> {
     let is_part = |one: char| one.is_alphanumeric() || "._-/@+".contains(one);
     let words = text.split(|one: char| !is_part(one));
     let names =

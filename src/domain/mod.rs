@@ -24,6 +24,7 @@ pub mod issue;
 pub mod issue_change;
 pub mod lessons;
 pub mod links;
+pub mod memory;
 pub mod merge;
 pub mod patch;
 pub mod query;

@@ -96,7 +96,8 @@ impl Digest {
         now: Timestamp,
     ) -> Self {
         let counts = view.counts();
-        let counts = Status::ALL.iter().map(|status| (status.as_str(), counts.in_status(*status)));
+        let counts =
+            Status::OF_WORK.iter().map(|status| (status.as_str(), counts.in_status(*status)));
         let mut found = Found::default();
         let me = agent.map(AgentName::as_str);
         let name = me.and_then(|me| view.names().find(me));

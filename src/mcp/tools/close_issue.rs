@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::{CallContext, Tool};
 use crate::domain::{AgentName, CommentText, IssueRef, Resolution};
+use crate::mcp::memory::Learned;
 use crate::mcp::result::{Failure, Success, confirmation};
 
 pub(super) struct CloseIssue;
@@ -23,6 +24,9 @@ pub(super) struct Args {
     agent: AgentName,
     /// Claim number
     claim: Option<NonZeroUsize>,
+    /// What the next agent in these files should know; kept as by `remember`
+    #[schemars(extend("toolset" = "memory"))]
+    learned: Option<Learned>,
 }
 
 impl Tool for CloseIssue {
@@ -31,8 +35,9 @@ impl Tool for CloseIssue {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let Args { issue_id, resolution, comment, agent, claim } = args;
+        let Args { issue_id, resolution, comment, agent, claim, learned } = args;
         let proof = context.proof(claim);
+        context.learn(&issue_id, learned, &agent).await?;
         let changed =
             context.tracker.close_issue(issue_id.into(), resolution, comment, agent, proof).await?;
         Ok(confirmation(resolution.as_str(), changed))

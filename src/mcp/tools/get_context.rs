@@ -93,7 +93,7 @@ impl Tool for GetContext {
         let work = issue_work(&Git::new(root, GIT_LIMIT), &ids).await.unwrap_or_default();
         let mut known = Vec::new();
         for issue in &issues {
-            known.push(super::known(&context.tracker, issue).await);
+            known.push(context.known(issue).await);
         }
         Ok(Success::done(Reply::Text(written(&issues, &around, &known, &work, &context))))
     }

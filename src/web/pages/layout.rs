@@ -24,6 +24,7 @@ pub(in crate::web) enum Tab {
     Activity,
     Statistics,
     Triage,
+    Memory,
 }
 
 /// What the document needs beside the content.
@@ -135,6 +136,7 @@ impl Layout<'_> {
             (Tab::Activity, "/activity", strings::activity::TITLE),
             (Tab::Statistics, "/stats", strings::stats::TITLE),
             (Tab::Triage, "/triage", strings::triage::TITLE),
+            (Tab::Memory, "/memory", strings::memory::TITLE),
         ];
         html! {
             header.top {

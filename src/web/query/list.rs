@@ -77,10 +77,14 @@ impl ListQuery {
         let direction = parameters.get("dir", expected, Direction::from_word)?;
         let expected = || "1, 2, 3, …".to_owned();
         let number = |text: &str| text.parse().ok().filter(|&page: &usize| page > 0);
-        let kinds = || joined(Classification::words());
+        let kinds = || joined(Classification::words_of_work());
         Ok(Self {
             statuses: statuses(parameters)?,
-            classification: parameters.get("classification", kinds, Classification::from_word)?,
+            classification: parameters.get(
+                "classification",
+                kinds,
+                Classification::work_from_word,
+            )?,
             agent: parameters.all("agent").last().map(str::to_owned),
             search: parameters.all("q").last().unwrap_or_default().to_owned(),
             priorities: priorities(parameters)?,
@@ -105,7 +109,7 @@ impl ListQuery {
         let others = [
             priorities,
             self.assignee.clone().map(|name| Condition::Assignee(Some(name))),
-            parent.map(|id| Condition::Parent(Some(id..=id))),
+            parent.map(|id| Condition::Parent(id..=id)),
             self.agent.clone().map(Condition::Involves),
         ];
         Query {

@@ -147,7 +147,7 @@ pub mod issue {
     pub const COPY_BRANCH: &str = "Copy branch";
     pub const COPY_COMMAND: &str = "Copy command";
     pub const COPY_MARKDOWN: &str = "Copy Markdown";
-    pub const KNOWN: &str = "Known from closed issues";
+    pub const KNOWN: &str = "What the team knows";
     pub const MENTIONED: &str = "Mentioned in";
     pub const SEARCH_MENTIONS: &str = "Search for texts that name this issue";
     pub const DESCRIPTION: &str = "Description";
@@ -195,6 +195,7 @@ pub mod issue {
             Status::InReview => "claimed it for review",
             Status::Closed => "closed it",
             Status::Rejected => "rejected it",
+            Status::Kept => "kept it",
         }
     }
 

@@ -9,7 +9,7 @@ mod overviews;
 pub use self::issues::{
     actions, attention, changes, claims, graph, issue, list, questions, relations, write_api,
 };
-pub use self::overviews::{activity, agents, board, projects, stats, triage, wall};
+pub use self::overviews::{activity, agents, board, memory, projects, stats, triage, wall};
 use super::format::{self, DAY_MS, HOUR_MS, WEEK_MS};
 use crate::domain::Status;
 use crate::span::humanize_duration as duration;
@@ -36,6 +36,7 @@ pub fn status(status: Status) -> &'static str {
         Status::InReview => "in review",
         Status::Closed => "closed",
         Status::Rejected => "rejected",
+        Status::Kept => "kept",
     }
 }
 
@@ -241,7 +242,7 @@ pub mod dialogs {
     pub const SINGLE_KEYS: &str = "Use shortcuts of a single key";
     pub const CLOSE: &str = "Close";
     /// The keys, and what they do.
-    pub const KEYS: [(&[&str], &str); 11] = [
+    pub const KEYS: [(&[&str], &str); 12] = [
         (&["Ctrl K", "⌘ K"], "find issues, pages, agents and saved queries"),
         (&["/"], "search the list"),
         (&["j", "k"], "to the next and the previous issue"),
@@ -252,6 +253,7 @@ pub mod dialogs {
         (&["g v"], "to the activity"),
         (&["g s"], "to the statistics"),
         (&["g t"], "to the triage"),
+        (&["g m"], "to the memory"),
         (&["?"], "show these shortcuts"),
     ];
 

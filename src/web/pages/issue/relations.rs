@@ -54,9 +54,10 @@ pub(super) fn known(view: &IssueView) -> Markup {
             section #issue-known.links aria-labelledby="known-heading" {
                 h2 #known-heading { (issue::KNOWN) }
                 ul {
-                    @for Lesson { issue, text } in &view.known {
+                    @for Lesson { issue, kind, text, .. } in &view.known {
                         li {
                             a href=(components::issue_path(*issue)) { code { (issue.short()) } } " "
+                            @if let Some(kind) = kind { span.chip { (kind) } " " }
                             span dir="auto" { (components::undirected(text)) }
                         }
                     }
