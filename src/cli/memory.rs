@@ -15,14 +15,12 @@ use super::options::{
 use super::output::{FAINT, STRONG};
 use super::styled_line::Line;
 use super::{CommandContext, ExitStatus, Output, sanitize};
-use crate::domain::{
-    Classification, Due, FieldValue, IssueId, IssueRef, Query, Timestamp, ValueField,
-};
+use crate::domain::{Classification, Due, IssueId, IssueRef, Query, Timestamp};
 use crate::git::Git;
 use crate::hooks::with_changes;
 use crate::query_language::ParsedQuery;
 use crate::span::humanize_duration;
-use crate::time_arg::field_value;
+use crate::time_arg;
 use crate::tracker::memory::{KeptEntry, NewEntry};
 use crate::tracker::{Lesson, Tracker};
 
@@ -35,7 +33,7 @@ const SIMILAR_CHARS: usize = 160;
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Agents see the nearest entries when they claim an issue about the same files, labels or issues. \
-    `ait show ID` shows an entry whole, `ait edit ID` corrects it, and `ait forget ID` ends it.\n\n\
+    `ait show ID` shows an entry whole, `ait edit ID` corrects it, and with `--due` and a day that is over ends it.\n\n\
     Examples:\n  \
     ait remember 'amounts are Decimal, because of the audit' --kind decision --about src/money.py\n  \
     ait remember \"slug('') must stay ''\" --kind trap --about kit/text.py,search\n  \
@@ -106,10 +104,7 @@ fn kind() -> impl TypedValueParser<Value = Classification> {
 }
 
 fn until(text: &str) -> Result<Due, String> {
-    match with_command_hints(field_value(ValueField::Due, text, &Local))? {
-        FieldValue::Due(Some(due)) => Ok(due),
-        _ => Err("use a time or a day".to_owned()),
-    }
+    with_command_hints(time_arg::due(text, &Local))
 }
 
 /// What programs read of an entry or a closed issue.

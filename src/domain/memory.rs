@@ -1,13 +1,14 @@
 //! Entries of the memory: what a team keeps for later agents, such as a decision with its reason, or a trap.
 //!
-//! An entry is an issue of a [kind](super::Classification::is_entry) of its own, in the status [`Kept`](Status::Kept). So it
-//! has an id, an author, a history and comments, and everything that holds for the changes of issues holds for it. It is
-//! no work: it is neither claimed nor counted, and no list of issues shows it. These fields have a meaning of their own:
+//! An entry is an issue of a [kind](super::Classification::is_entry) of its own, in the status [`Kept`](Status::Kept).
+//! So it has an id, an author, a history and comments, and everything that holds for the changes of issues holds for
+//! it. It is no work: it is neither claimed nor counted, and no list of issues shows it. These fields have a meaning of
+//! their own:
 //!
 //! | field | meaning |
 //! |---|---|
 //! | title | the text, or the beginning of a longer one |
-//! | description | the whole text, if it is longer; behind `About:` in the last line, the files and folders that it is about |
+//! | description | the whole text, if it is longer; in the last line, behind `About:`, files and folders |
 //! | labels, related | what else it is about |
 //! | due | when it ends |
 //! | `duplicate_of` | the entry that replaces it |
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 
 use super::text::shortened;
 use super::{
-    Description, DomainError, Issue, IssueId, LinkKind, Status, Timestamp, Title, lessons,
+    Description, DomainError, Issue, IssueId, LinkKind, Status, Timestamp, Title, file_names,
 };
 
 /// The longest text that stands in the title alone, and of a title that is the beginning of a text, in characters.
@@ -35,7 +36,7 @@ pub fn texts(text: &str, about: &[String]) -> Result<(Title, Description), Domai
     let first = text.lines().next().unwrap_or_default().trim_start_matches(['#', ' ']);
     let is_title = text.chars().count() <= MAX_TITLE && !text.contains('\n');
     let title = Title::try_from(shortened(first, MAX_TITLE))?;
-    let named = lessons::files_in(text);
+    let named = file_names::files_in(text);
     let others: Vec<_> = about.iter().filter(|file| !named.contains(*file)).cloned().collect();
     let mut parts = Vec::new();
     parts.extend((!is_title).then(|| text.to_owned()));
@@ -53,7 +54,7 @@ pub fn text(entry: &Issue) -> &str {
 pub fn files(entry: &Issue) -> BTreeSet<String> {
     let (_, about) = parts(entry);
     let about = about.split(',').map(str::trim).filter(|file| !file.is_empty());
-    lessons::files_in(text(entry)).into_iter().chain(about.map(str::to_owned)).collect()
+    file_names::files_in(text(entry)).into_iter().chain(about.map(str::to_owned)).collect()
 }
 
 /// Returns the text of the description, and the files in its last line.

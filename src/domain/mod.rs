@@ -18,6 +18,7 @@ mod estimate;
 pub mod event;
 pub mod external_id;
 pub mod fields;
+pub mod file_names;
 pub mod id;
 pub mod imported_issue;
 pub mod issue;

@@ -11,7 +11,6 @@ mod elicitation;
 pub mod http;
 mod instructions;
 mod invalid_params;
-mod memory;
 mod message;
 pub mod options;
 mod prompts;

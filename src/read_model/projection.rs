@@ -100,7 +100,8 @@ impl Projection {
         }
     }
 
-    /// Adds an issue, or replaces what it knows of it. Entries of the memory are no work, and stay out. Returns false if the last action of an agent may be gone.
+    /// Adds an issue, or replaces what it knows of it. Entries are no work, and stay out. Returns false if the last
+    /// action of an agent may be gone.
     fn put(&mut self, issue: &Issue) -> bool {
         if issue.status == Status::Kept {
             return true;

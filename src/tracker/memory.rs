@@ -7,7 +7,7 @@ use crate::domain::text::shortened;
 use crate::domain::titles::significant_words;
 use crate::domain::{
     AgentName, Classification, Condition, DomainError, Due, FieldValue, Issue, IssueChange,
-    IssueRef, Label, LinkKind, Order, Query, Status, StatusSet, Timestamp, ValueField, lessons,
+    IssueRef, Label, LinkKind, Order, Query, Status, StatusSet, Timestamp, ValueField, file_names,
     memory,
 };
 use crate::query_language::ParsedQuery;
@@ -146,7 +146,7 @@ impl Tracker {
         let closed = self.list_issues(query.narrow(closed)).await?.issues;
         let words: Vec<_> = query.terms().iter().map(|term| &*term.text).collect();
         let words = words.join(" ");
-        let files = lessons::files_in(&words);
+        let files = file_names::files_in(&words);
         let closed = closed.iter().filter_map(|issue| Lesson::of_closed(issue, &files));
         let mut recalled =
             Recalled { entries: found.issues, total: found.total, closed: closed.collect() };

@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::memory::Learned;
 use super::{CallContext, Tool};
 use crate::domain::{AgentName, CommentText, IssueRef, Resolution};
-use crate::mcp::memory::Learned;
 use crate::mcp::result::{Failure, Success, confirmation};
 
 pub(super) struct CloseIssue;
@@ -24,7 +24,6 @@ pub(super) struct Args {
     agent: AgentName,
     /// Claim number
     claim: Option<NonZeroUsize>,
-    /// What the next agent in these files should know; kept as by `remember`
     #[schemars(extend("toolset" = "memory"))]
     learned: Option<Learned>,
 }

@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::memory::Learned;
 use super::{CallContext, Tool};
 use crate::domain::{AgentName, CommentText, IssueRef};
-use crate::mcp::memory::Learned;
 use crate::mcp::result::{Failure, Success, confirmation};
 
 pub(super) struct CompleteIssue;
@@ -22,7 +22,7 @@ pub(super) struct Args {
     agent: AgentName,
     /// Claim number
     claim: Option<NonZeroUsize>,
-    /// What the next agent in these files should know; kept as by `remember`
+    /// For later agents in these files
     #[schemars(extend("toolset" = "memory"))]
     learned: Option<Learned>,
 }

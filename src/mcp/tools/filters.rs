@@ -66,7 +66,7 @@ impl TryFrom<String> for Fields {
 
 string_schema! {
     StatusFilter = one_of_words(
-        [ANY, OPEN].into_iter().chain(Status::words())
+        [ANY, OPEN].into_iter().chain(Status::OF_WORK.iter().map(|status| status.as_str()))
     ),
     ClassificationFilter = kind_or(&[ANY]),
     Fields = any_string(),

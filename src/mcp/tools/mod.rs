@@ -18,6 +18,7 @@ mod init_project;
 mod link_issues;
 mod list_issues;
 mod manage_memory;
+mod memory;
 mod planned;
 mod query_issues;
 mod recall;

@@ -33,8 +33,8 @@ pub(super) struct Args {
 
 impl Tool for Recall {
     const NAME: &'static str = "recall";
-    const DESCRIPTION: &'static str = "Find what earlier agents kept, and what closed issues said. A claim has the \
-        nearest entries already: call this for more, before you decide something that others may have decided.";
+    const DESCRIPTION: &'static str = "Find what earlier agents kept and closed issues said. A claim shows the nearest: \
+        call this before you decide what others may have decided.";
     const READ_ONLY: bool = true;
     const TOOLSET: Toolset = Toolset::Memory;
     type Args = Args;

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::memory::checked;
 use super::{CallContext, Tool};
-use crate::domain::{AgentName, Classification, FieldValue, IssueRef, ValueField};
-use crate::mcp::memory::checked;
+use crate::domain::{AgentName, Classification, IssueRef};
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::Reply;
 use crate::mcp::result::{Failure, Success};
-use crate::time_arg::field_value;
+use crate::time_arg;
 use crate::tracker::memory::{KeptEntry, NewEntry};
 use crate::tracker::{Lesson, StoreError};
 
@@ -32,22 +32,22 @@ enum Kind {
 pub(super) struct Args {
     text: String,
     kind: Kind,
-    /// Files, labels or issues that it concerns; claims of these show it
+    /// Files, labels, issues: claims of these show it
     #[serde(default)]
     about: Vec<String>,
     /// Your name
     agent: AgentName,
-    /// Id of the entry that is no longer true
+    /// Entry that is no longer true
     replaces: Option<IssueRef>,
-    /// Forget then: 30d or 2026-12-31
+    /// Such as 30d, 2026-12-31
     until: Option<String>,
 }
 
 impl Tool for Remember {
     const NAME: &'static str = "remember";
-    const DESCRIPTION: &'static str = "Keep for later agents what this work taught and neither the code nor the issue \
-        says: a decision with its reason, a trap, a way that failed. One thing, at most 600 characters. Answers with its \
-        id and similar entries: replace what you correct.";
+    const DESCRIPTION: &'static str = "Keep for later agents what neither code nor issue says: a decision with its \
+        reason, a trap, a way that failed. One thing, up to 600 characters. Answers with similar entries: replace what \
+        you correct.";
     const TOOLSET: Toolset = Toolset::Memory;
     const LOOSE: &[&str] = &["replaces"];
     type Args = Args;
@@ -60,11 +60,8 @@ impl Tool for Remember {
             Kind::Fact => Classification::Fact,
         };
         let until = until.filter(|until| !until.trim().is_empty());
-        let until = until.map(|until| field_value(ValueField::Due, &until, &chrono::Utc));
-        let until = match until.transpose().map_err(StoreError::Refused)? {
-            Some(FieldValue::Due(due)) => due,
-            _ => None,
-        };
+        let until = until.map(|until| time_arg::due(&until, &chrono::Utc)).transpose();
+        let until = until.map_err(StoreError::Refused)?;
         let text = checked(text)?;
         let entry = NewEntry { about, replaces, until, ..NewEntry::new(kind, text) };
         let KeptEntry { entry, similar } = context.tracker.remember(entry, agent).await?;

@@ -77,14 +77,10 @@ impl ListQuery {
         let direction = parameters.get("dir", expected, Direction::from_word)?;
         let expected = || "1, 2, 3, …".to_owned();
         let number = |text: &str| text.parse().ok().filter(|&page: &usize| page > 0);
-        let kinds = || joined(Classification::words_of_work());
+        let kinds = || joined(Classification::words());
         Ok(Self {
             statuses: statuses(parameters)?,
-            classification: parameters.get(
-                "classification",
-                kinds,
-                Classification::work_from_word,
-            )?,
+            classification: parameters.get("classification", kinds, Classification::from_word)?,
             agent: parameters.all("agent").last().map(str::to_owned),
             search: parameters.all("q").last().unwrap_or_default().to_owned(),
             priorities: priorities(parameters)?,

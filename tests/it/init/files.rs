@@ -254,7 +254,7 @@ fn people_keep_their_name_under_every_preset() {
         desk.init_now(&["--client", "claude-code", "--preset", preset]);
         let settings = format!("port = 3011\n{NEW_PROJECT_SETTINGS}");
         let settings = match preset {
-            "solo" => settings.replace(TEAM_SETTINGS, ""),
+            "solo" => settings.replace(TEAM_SETTINGS, SOLO_SETTINGS),
             "review-heavy" => settings.replace("not-author", "uninvolved"),
             _ => settings,
         };

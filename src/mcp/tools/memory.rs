@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::result::Failure;
-use super::schema::{any_string, string_schema};
-use super::tools::CallContext;
+use super::CallContext;
 use crate::domain::{AgentName, Classification, IssueRef};
 use crate::git::Git;
 use crate::hooks::{changed_files, with_changes};
+use crate::mcp::result::Failure;
+use crate::mcp::schema::{any_string, string_schema};
 use crate::tracker::Lesson;
 use crate::tracker::memory::NewEntry;
 
@@ -41,7 +41,7 @@ pub(super) fn checked(text: String) -> Result<String, Failure> {
 
 impl CallContext {
     /// Keeps what an agent learned in its work on an issue, about the files of its branch.
-    pub async fn learn(
+    pub(super) async fn learn(
         &self,
         issue: &IssueRef,
         learned: Option<Learned>,
@@ -61,7 +61,7 @@ impl CallContext {
     }
 
     /// Returns a line for each lesson, with how often its files changed since.
-    pub async fn lines(&self, lessons: &[Lesson]) -> Vec<String> {
+    pub(super) async fn lines(&self, lessons: &[Lesson]) -> Vec<String> {
         let has_files = lessons.iter().any(|lesson| !lesson.files.is_empty());
         let git = if has_files { Some(self.git().await) } else { None };
         let mut lines = Vec::new();
