@@ -283,6 +283,12 @@ async fn short_digest(agent: Option<&AgentName>, tracker: &Tracker) -> Result<St
         let or_more = if ended.is_exact { "" } else { " or more" };
         text += &format!(" Ended in the last 24 h: {}{or_more}.", ended.total);
     }
+    if let Some(memory) = tracker.memory_overview().await? {
+        let decisions = memory.decisions.join("; ");
+        let last =
+            if decisions.is_empty() { decisions } else { format!(", the last: {decisions}") };
+        text += &format!(" Kept in the memory: {}{last}.", memory.entries);
+    }
     Ok(text)
 }
 

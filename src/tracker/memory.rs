@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::{Changed, IssueAtVersion, Lesson, NewIssue, StoreError, Tracker};
 use crate::domain::text::shortened;
 use crate::domain::titles::significant_words;
@@ -60,6 +62,15 @@ pub struct Recalled {
     pub total: usize,
     /// What closed issues tell.
     pub closed: Vec<Lesson>,
+}
+
+/// What the memory has.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct MemoryOverview {
+    /// How many entries are in force.
+    pub entries: usize,
+    /// The newest decisions, a line each.
+    pub decisions: Vec<String>,
 }
 
 impl Tracker {
@@ -155,6 +166,22 @@ impl Tracker {
             recalled.total = recalled.entries.len();
         }
         Ok(recalled)
+    }
+
+    /// Returns what the memory has; `None` if it is empty.
+    pub async fn memory_overview(&self) -> Result<Option<MemoryOverview>, StoreError> {
+        const MAX_DECISIONS: usize = 3;
+        const MAX_CHARS: usize = 120;
+        if self.counts().await?.in_status(Status::Kept) == 0 {
+            return Ok(None);
+        }
+        let holds = in_force(self.now());
+        let entries = self.list_issues(Self::entries(0).with(holds.clone())).await?.total;
+        let decisions = holds.and(Condition::Classification(Classification::Decision));
+        let decisions = self.list_issues(Self::entries(MAX_DECISIONS).with(decisions)).await?;
+        let decisions = decisions.issues.iter().map(|one| Lesson::of_entry(one, MAX_CHARS));
+        let decisions = decisions.map(|lesson| lesson.to_string()).collect();
+        Ok(Some(MemoryOverview { entries, decisions }))
     }
 
     /// Returns a query for entries, the latest first.

@@ -216,6 +216,38 @@ fn what_an_agent_learned_costs_no_extra_call() {
     assert!(rows[0].contains("[Makefile changed 1x since]"), "{rows:?}");
 }
 
+#[test]
+fn overviews_name_what_was_decided() {
+    let directory = directory();
+    let path = directory.path();
+    assert!(!run(path, &["digest", "--json"]).ok().contains("memory"));
+    let decision = keep(path, &["amounts are Decimal", "--kind", "decision"]);
+    keep(path, &["the deploy needs VPN"]);
+    run(path, &["add", "One issue", "-d", "x", "-a", "lead"]).ok();
+    run(path, &["next", "-a", "dev-2"]).ok();
+    let line = format!("{decision} decision: amounts are Decimal");
+    let digest: Value = serde_json::from_str(&run(path, &["digest", "--json"]).ok()).unwrap();
+    assert_eq!(digest["memory"], json!({ "entries": 2, "decisions": [line] }));
+    assert!(run(path, &["digest"]).ok().contains(&line));
+    let greeting = run_with(path, &["hook", "session-start"], b"{}").ok();
+    assert!(greeting.contains("Kept in the memory: 2") && greeting.contains(&line), "{greeting}");
+    let toolsets = ["--toolsets", "analysis", "--toolsets", "planning"];
+    let mut client = Client::begin(ait(path).args(toolsets));
+    let digest: Value = serde_json::from_str(&client.call("get_digest", json!({})).ok()).unwrap();
+    assert_eq!(digest["memory"]["entries"], 2);
+    let project = client.call("get_context", json!({})).ok();
+    let project: Value = serde_json::from_str(&project).unwrap();
+    assert_eq!(project["decisions"], json!([line]));
+    assert_eq!(project["entries"].as_array().unwrap().len(), 1);
+    assert!(project["underWay"][0].as_str().unwrap().contains("One issue"), "{project}");
+    for (uri, count) in [("tracker://memory", 2), ("tracker://decisions", 1)] {
+        let read = client.request("resources/read", json!({ "uri": uri }));
+        let text = read["contents"][0]["text"].as_str().unwrap();
+        let read: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(read["count"], count, "{read}");
+    }
+}
+
 /// Eight agents keep entries at the same time, and some of them are killed.
 #[test]
 fn what_was_answered_is_there_once() {
