@@ -134,7 +134,7 @@ impl Layout<'_> {
             (Tab::Board, "/board", strings::board::TITLE),
             (Tab::Agents, "/agents", strings::agents::TITLE),
             (Tab::Activity, "/activity", strings::activity::TITLE),
-            (Tab::Statistics, "/stats", strings::stats::TITLE),
+            (Tab::Statistics, "/stats", strings::stats::TAB),
             (Tab::Triage, "/triage", strings::triage::TITLE),
             (Tab::Memory, "/memory", strings::memory::TITLE),
         ];

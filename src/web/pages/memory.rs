@@ -2,12 +2,20 @@
 
 use std::sync::Arc;
 
+use form_urlencoded::Serializer;
 use maud::{Markup, html};
 
 use super::components;
-use crate::domain::{Classification, Issue, IssueId, LinkKind, Timestamp, memory};
+use crate::domain::text::shortened;
+use crate::domain::{Classification, Issue, IssueId, IssueRef, LinkKind, Timestamp, memory};
+use crate::read_model::ReadView;
 use crate::tracker::Lesson;
+use crate::web::markdown::{self, Links};
+use crate::web::repository::Repository;
 use crate::web::strings::memory as text;
+
+/// How much of a text is shown, in characters.
+const MAX_CHARS: usize = 2_000;
 
 /// What the page shows.
 pub(super) struct MemoryView<'a> {
@@ -23,6 +31,8 @@ pub(super) struct MemoryView<'a> {
     /// Whether replaced and ended entries are shown, too.
     pub with_past: bool,
     pub now: Timestamp,
+    pub view: &'a ReadView<'a>,
+    pub repository: Option<&'a Repository>,
 }
 
 /// Renders the page.
@@ -38,8 +48,9 @@ pub(super) fn content(view: &MemoryView) -> Markup {
         form.filters method="get" action="/memory" role="search" {
             label for="q" { span.unseen { (text::SEARCH) } }
             input #q type="search" name="q" value=(view.search) placeholder=(text::HINT) autocomplete="off";
-            label { input type="checkbox" name="all" value="1" checked[view.with_past]; " " (text::ALSO_PAST) }
+            @if view.with_past { input type="hidden" name="all" value="1"; }
             button type="submit" { (text::FIND) }
+            @if !view.with_past { a href=(with_past(view.search)) { (text::ALSO_PAST) } }
         }
         @if let Some(mistake) = &view.mistake {
             section.notice role="alert" { p { bdi { (mistake) } } }
@@ -54,7 +65,7 @@ pub(super) fn content(view: &MemoryView) -> Markup {
             @if of_kind.clone().next().is_some() {
                 section.questions aria-labelledby={ "kind-" (kind) } {
                     h2 id={ "kind-" (kind) } { (text::kind(kind)) " " span.count { (of_kind.clone().count()) } }
-                    @for one in of_kind { (entry(one, view.now)) }
+                    @for one in of_kind { (entry(one, view)) }
                 }
             }
         }
@@ -72,11 +83,14 @@ pub(super) fn content(view: &MemoryView) -> Markup {
     }
 }
 
-fn entry(entry: &Issue, now: Timestamp) -> Markup {
-    let is_past = !memory::is_in_force(entry, now);
+fn entry(entry: &Issue, view: &MemoryView) -> Markup {
+    let is_past = !memory::is_in_force(entry, view.now);
+    let text = shortened(memory::text(entry), MAX_CHARS);
+    let mention = |reference: &IssueRef| components::mention(reference, view.view);
+    let text = markdown::render(&text, &Links { issue: &mention, repository: view.repository });
     html! {
         article.question.past[is_past] {
-            p.asked dir="auto" { (components::undirected(memory::text(entry))) }
+            div.prose dir="auto" { (text) }
             p.details {
                 (link(entry.id))
                 @for file in memory::files(entry) { a.chip href={ "/memory?q=file:" (file) } { (file) } }
@@ -90,11 +104,21 @@ fn entry(entry: &Issue, now: Timestamp) -> Markup {
                 @if let Some(due) = entry.attributes.due { span.quiet { (text::UNTIL) " " (due) } }
                 span.quiet {
                     @if let Some(first) = entry.history.first() { (components::agent(&first.agent)) " " }
-                    (components::ago(entry.created_at, now))
+                    (components::ago(entry.created_at, view.now))
                 }
             }
         }
     }
+}
+
+/// Returns the path of the same search with entries that were replaced or have ended.
+fn with_past(search: &str) -> String {
+    let mut query = Serializer::new(String::from("/memory?"));
+    query.append_pair("all", "1");
+    if !search.is_empty() {
+        query.append_pair("q", search);
+    }
+    query.finish()
 }
 
 fn link(id: IssueId) -> Markup {

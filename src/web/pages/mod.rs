@@ -238,7 +238,8 @@ pub(super) async fn memory(State(state): State<WebState>, RawQuery(query): RawQu
     if let Ok(parsed) = &parsed {
         recalled = tracker.recalled(parsed, MAX_ENTRIES, all.is_some()).await?;
     }
-    page_since(&state, Tab::Memory, probe, move |_, context| {
+    let project = Arc::clone(&state.project);
+    page_since(&state, Tab::Memory, probe, move |view, context| {
         let content = memory::content(&MemoryView {
             search: &search,
             mistake: parsed.err().map(|error| error.to_string()),
@@ -247,6 +248,8 @@ pub(super) async fn memory(State(state): State<WebState>, RawQuery(query): RawQu
             closed: if search.is_empty() { &[] } else { &recalled.closed },
             with_past: all.is_some(),
             now: context.now,
+            view,
+            repository: project.repository.as_ref(),
         });
         Ok(Page { title: strings::memory::TITLE.to_owned(), content, ..Page::default() })
     })

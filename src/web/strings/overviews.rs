@@ -251,6 +251,8 @@ pub mod stats {
     use crate::read_model::stats::{Range, Work};
     use crate::web::format::number;
 
+    /// In the header, where space is short.
+    pub const TAB: &str = "Stats";
     pub const TITLE: &str = "Statistics";
     pub const RANGES: &str = "Time range";
     pub const EMPTY: &str = "No issues yet";
@@ -440,7 +442,7 @@ pub mod memory {
     pub const TITLE: &str = "Memory";
     pub const SEARCH: &str = "Search the memory";
     pub const HINT: &str = "words, file:src/main.rs, by:dev-1";
-    pub const ALSO_PAST: &str = "also replaced and ended";
+    pub const ALSO_PAST: &str = "Show replaced and ended ones, too";
     pub const FIND: &str = "Find";
     pub const EMPTY: &str =
         "Nothing is kept yet. Agents keep what they learn with the tool remember, and people with:";
