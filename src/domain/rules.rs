@@ -372,7 +372,7 @@ mod tests {
     fn every_command_in_every_status_has_the_expected_outcome() {
         use Status::{Closed, Completed, Created, InProgress, InReview, Rejected};
         let statuses = [Created, InProgress, Completed, InReview, Closed, Rejected];
-        assert_eq!(statuses.as_slice(), Status::ALL);
+        assert_eq!(statuses.as_slice(), Status::OF_WORK);
         let any_open = |to| [Some(to), Some(to), Some(to), Some(to), None, None];
         let claim = Command::GetNextIssue {
             issue: None,

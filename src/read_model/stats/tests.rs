@@ -92,7 +92,7 @@ fn stats_of_a_single_issue_are_exact() {
     for (status, times) in
         [(Created, 6), (InProgress, 6), (Completed, 6), (InReview, 6), (Closed, 5)]
     {
-        let mut counts = [0; 6];
+        let mut counts = [0; Status::ALL.len()];
         counts[status as usize] = 1;
         expected.extend(vec![counts; times]);
     }
@@ -180,7 +180,7 @@ fn lead_and_cycle_times_cover_issues_closed_in_the_range() {
     assert_eq!(minutes(stats.cycle.all), (2, Some(10), Some(100)));
     let total = Work { filed: 5, completed: 4, closed: 5, rejected: 1, returned: 1 };
     assert_eq!(stats.throughput.total, total);
-    assert_eq!(stats.flow.points[0].counts.0, [1, 0, 0, 0, 1, 0], "as the range began");
+    assert_eq!(stats.flow.points[0].counts.0, [1, 0, 0, 0, 1, 0, 0], "as the range began");
     assert_eq!(last(&stats), stats.present);
 }
 
@@ -364,7 +364,7 @@ proptest! {
         let all: Vec<_> = lives.iter().map(|timeline| counted(&timeline.1)).collect();
         for point in &stats.flow.points {
             let ago_ms = now_ms - point.at.unix_millis();
-            let mut expected = [0; 6];
+            let mut expected = [0; Status::ALL.len()];
             for steps in &all {
                 let until = steps.iter().rfind(|step| step.0 * MINUTE_MS >= ago_ms);
                 until.into_iter().for_each(|(_, status)| expected[*status as usize] += 1);
