@@ -124,7 +124,8 @@ impl JsonSchema for FieldValues {
             }
             ValueField::Assignee => json!({ "type": "string", "description": "Or none" }),
             ValueField::Due => json!({ "type": "string", "description": "Date" }),
-            ValueField::Estimate => json!({ "type": "number" }),
+            // Clients that have to give every parameter leave it out with an empty text.
+            ValueField::Estimate => json!({ "type": ["number", "string"] }),
         })
     }
 }
@@ -145,7 +146,7 @@ pub(super) fn of_planned_values(generator: &mut SchemaGenerator) -> Schema {
     fields(|field| {
         let mut schema = values.as_value()["properties"][field.as_str()].clone();
         if field == ValueField::Priority {
-            schema["description"] = "0 (first) to 4; default 2".into();
+            schema["description"] = "0 is first; default 2".into();
         } else {
             schema[TOOLSET] = Toolset::Planning.as_str().into();
         }
