@@ -5,7 +5,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -190,7 +190,7 @@ pub struct AttributeValues {
     pub labels: Vec<Label>,
     /// The agent that the issue is for; `None` for any agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub assignee: Option<String>,
+    pub assignee: Option<AgentName>,
     /// The links, in the order in which they were made.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
@@ -209,15 +209,7 @@ pub struct AttributeValues {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Attributes(Option<Arc<AttributeValues>>);
 
-static NONE: AttributeValues = AttributeValues {
-    priority: None,
-    labels: Vec::new(),
-    assignee: None,
-    links: Vec::new(),
-    parked: None,
-    due: None,
-    estimate: None,
-};
+static NONE: LazyLock<AttributeValues> = LazyLock::new(AttributeValues::default);
 
 impl Deref for Attributes {
     type Target = AttributeValues;
@@ -229,7 +221,7 @@ impl Deref for Attributes {
 
 impl From<AttributeValues> for Attributes {
     fn from(values: AttributeValues) -> Self {
-        Self((values != NONE).then(|| Arc::new(values)))
+        Self((values != *NONE).then(|| Arc::new(values)))
     }
 }
 
@@ -267,7 +259,8 @@ impl Attributes {
             priority: take(fields, "priority", |_: &Priority| true),
             labels: take(fields, "labels", |labels: &Vec<Label>| are_few(labels))
                 .unwrap_or_default(),
-            assignee: take(fields, "assignee", |name: &String| is_name(name)),
+            assignee: take(fields, "assignee", |name: &String| is_name(name))
+                .and_then(|name| AgentName::try_from(name).ok()),
             links: take(fields, "links", |links: &Vec<Link>| are_valid(links)).unwrap_or_default(),
             parked: take(fields, "parked", |_: &Parked| true).map(Box::new),
             due: take(fields, "due", |_: &Due| true),

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::Unreadable;
 use super::value::{Value, word};
+use crate::domain::ValueField;
 use crate::domain::external_id::{ID_NAMES, NUMBER_NAMES};
 use crate::domain::text::shortened;
 
@@ -30,12 +31,8 @@ pub enum Field {
     StatusCategory,
     /// Why an issue is closed. It decides between closed and rejected.
     Resolution,
-    /// How urgent it is.
-    Priority,
     /// Labels. One of them may give the classification.
     Labels,
-    /// The agent or the person that the issue is for.
-    Assignee,
     /// The issue of which it is a part.
     Parent,
     /// The issues that must end before it can be claimed.
@@ -48,10 +45,8 @@ pub enum Field {
     ClosedAt,
     /// Until when the issue waits.
     ParkedUntil,
-    /// When it should have ended.
-    Due,
-    /// How much work it is.
-    Estimate,
+    /// A field with one value or none.
+    Value(ValueField),
     /// Who filed the issue.
     Author,
     /// The history, as `ait export` writes it.
@@ -85,9 +80,9 @@ const NAMES: [(Field, &[&str]); 24] = [
         &["statusCategory", "statecategory", "stategroup", "statetype", "statedetail"],
     ),
     (Field::Resolution, &["resolution", "statereason", "closereason"]),
-    (Field::Priority, &["prioritylabel", "priority"]),
+    (Field::Value(ValueField::Priority), &["prioritylabel", "priority"]),
     (Field::Labels, &["labels", "label", "tags"]),
-    (Field::Assignee, &["assignee", "assignees", "assignedto"]),
+    (Field::Value(ValueField::Assignee), &["assignee", "assignees", "assignedto"]),
     (
         Field::Parent,
         &[
@@ -174,11 +169,11 @@ const NAMES: [(Field, &[&str]); 24] = [
     ),
     (Field::ParkedUntil, &["parkedUntil", "deferuntil", "snoozeduntil", "wait"]),
     (
-        Field::Due,
+        Field::Value(ValueField::Due),
         &["due", "duedate", "dueon", "dueat", "dueby", "deadline", "enddate", "targetdate"],
     ),
     (
-        Field::Estimate,
+        Field::Value(ValueField::Estimate),
         &[
             "estimate",
             "storypoints",
@@ -224,7 +219,7 @@ impl Field {
         match self {
             Self::Url => "url",
             Self::Parent => "parent",
-            Self::Priority => "priority",
+            Self::Value(field) => field.as_str(),
             field => {
                 NAMES.iter().find(|(other, _)| *other == field).map_or("", |(_, names)| names[0])
             }
