@@ -60,136 +60,65 @@ pub enum Field {
     Extra,
 }
 
-/// The names of each field. Names in other programs are in lower case and without separators. If a file has several
-/// names of a field, the first one in this order holds it: usually ait's own, but GitHub's `url` is the address in the
-/// API, and Jira's `Parent` is a number.
+/// The names of each field, with spaces between several ones. Names in other programs are in lower case and without
+/// separators. If a file has several names of a field, the first one in this order holds it: usually ait's own, but
+/// GitHub's `url` is the address in the API, and Jira's `Parent` is a number.
 const NAMES: [(Field, &[&str]); 24] = [
     (Field::Id, &ID_NAMES),
-    (
-        Field::Title,
-        &["title", "summary", "subject", "name", "taskname", "shortdesc", "task", "content"],
-    ),
-    (Field::Description, &["description", "body", "desc", "details", "notes", "taskcontent"]),
-    (
-        Field::Classification,
-        &["classification", "type", "issuetype", "workitemtype", "tracker", "kind"],
-    ),
-    (Field::Status, &["status", "state", "statename", "currentstate", "bugstatus"]),
-    (
-        Field::StatusCategory,
-        &["statusCategory", "statecategory", "stategroup", "statetype", "statedetail"],
-    ),
-    (Field::Resolution, &["resolution", "statereason", "closereason"]),
-    (Field::Value(ValueField::Priority), &["prioritylabel", "priority"]),
-    (Field::Labels, &["labels", "label", "tags"]),
-    (Field::Value(ValueField::Assignee), &["assignee", "assignees", "assignedto"]),
+    (Field::Title, &["title summary subject name taskname shortdesc task content"]),
+    (Field::Description, &["description body desc details notes taskcontent"]),
+    (Field::Classification, &["classification type issuetype workitemtype tracker kind"]),
+    (Field::Status, &["status state statename currentstate bugstatus"]),
+    (Field::StatusCategory, &["statusCategory statecategory stategroup statetype statedetail"]),
+    (Field::Resolution, &["resolution statereason closereason"]),
+    (Field::Value(ValueField::Priority), &["prioritylabel priority"]),
+    (Field::Labels, &["labels label tags"]),
+    (Field::Value(ValueField::Assignee), &["assignee assignees assignedto"]),
     (
         Field::Parent,
         &[
-            "parentkey",
-            "parent",
-            "parentissue",
-            "parenttask",
-            "parentid",
-            "parenttaskid",
-            "epickey",
-            "customfield(epiclink)",
-            "parentissueurl",
+            "parentkey parent parentissue parenttask parentid parenttaskid epickey customfield(epiclink) parentissueurl",
         ],
     ),
     (
         Field::BlockedBy,
         &[
-            "blocked_by",
-            "dependson",
-            "depends",
-            "dependencies",
-            "deps",
-            "blockers",
-            "isblockedby",
-            "blockedby(dependencies)",
-            "inwardissuelink(blocks)",
-            "issuelinks",
+            "blocked_by dependson depends dependencies deps blockers isblockedby blockedby(dependencies)",
+            "inwardissuelink(blocks) issuelinks",
         ],
     ),
     (
         Field::CreatedAt,
-        &[
-            "createdAt",
-            "created",
-            "createdon",
-            "createddate",
-            "creationdate",
-            "createdtime",
-            "datecreated",
-            "opened",
-        ],
+        &["createdAt created createdon createddate creationdate createdtime datecreated opened"],
     ),
     (
         Field::ModifiedAt,
         &[
-            "modifiedAt",
-            "modified",
-            "updatedat",
-            "updated",
-            "updatedon",
-            "updateddate",
-            "changeddate",
-            "lastmodified",
-            "lasteditedtime",
-            "dateupdated",
-            "changed",
+            "modifiedAt modified updatedat updated updatedon updateddate changeddate lastmodified lasteditedtime",
+            "dateupdated changed",
         ],
     ),
     (
         Field::ClosedAt,
         &[
-            "closedAt",
-            "resolvedat",
-            "resolved",
-            "resolutiondate",
-            "completedat",
-            "doneat",
-            "closedon",
-            "closeddate",
-            "completeddate",
-            "dateclosed",
-            "canceledat",
-            "canceled",
-            "done",
-            "isdone",
-            "completed",
-            "iscompleted",
-            "complete",
-            "iscomplete",
-            "closed",
-            "isclosed",
-            "finished",
+            "closedAt resolvedat resolved resolutiondate completedat doneat closedon closeddate completeddate dateclosed",
+            "canceledat canceled done isdone completed iscompleted complete iscomplete closed isclosed finished",
         ],
     ),
-    (Field::ParkedUntil, &["parkedUntil", "deferuntil", "snoozeduntil", "wait"]),
-    (
-        Field::Value(ValueField::Due),
-        &["due", "duedate", "dueon", "dueat", "dueby", "deadline", "enddate", "targetdate"],
-    ),
+    (Field::ParkedUntil, &["parkedUntil deferuntil snoozeduntil wait"]),
+    (Field::Value(ValueField::Due), &["due duedate dueon dueat dueby deadline enddate targetdate"]),
     (
         Field::Value(ValueField::Estimate),
         &[
-            "estimate",
-            "storypoints",
-            "storypointestimate",
-            "customfield(storypoints)",
-            "customfield(storypointestimate)",
-            "points",
-            "effort",
-            "estimatedhours",
+            "estimate storypoints storypointestimate customfield(storypoints) customfield(storypointestimate) points",
+            "effort estimatedhours",
         ],
     ),
-    (Field::Author, &["author", "reporter", "creator", "createdby", "user", "requester"]),
+    (Field::Author, &["author reporter creator createdby user requester"]),
     (Field::History, &["history"]),
-    (Field::Comments, &["comments", "comment", "journals"]),
+    (Field::Comments, &["comments comment journals"]),
     (Field::Number, &NUMBER_NAMES),
-    (Field::Url, &["htmlurl", "weburl", "permalinkurl", "url"]),
+    (Field::Url, &["htmlurl weburl permalinkurl url"]),
     (Field::Extra, &[EXTRA]),
 ];
 
@@ -197,7 +126,8 @@ const NAMES: [(Field, &[&str]); 24] = [
 static FIELDS: LazyLock<HashMap<String, (Field, usize)>> = LazyLock::new(|| {
     let of_field = |(field, names): &(Field, &'static [&'static str])| {
         let field = *field;
-        names.iter().enumerate().map(move |(rank, name)| (plain(name), (field, rank + 1)))
+        let names = names.iter().flat_map(|names| names.split(' '));
+        names.enumerate().map(move |(rank, name)| (plain(name), (field, rank + 1)))
     };
     NAMES.iter().flat_map(of_field).collect()
 });
@@ -221,7 +151,8 @@ impl Field {
             Self::Parent => "parent",
             Self::Value(field) => field.as_str(),
             field => {
-                NAMES.iter().find(|(other, _)| *other == field).map_or("", |(_, names)| names[0])
+                let names = NAMES.iter().find(|(other, _)| *other == field);
+                names.and_then(|(_, names)| names[0].split(' ').next()).unwrap_or_default()
             }
         }
     }
