@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{AddAssign, Sub};
+use std::ops::AddAssign;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -24,15 +24,6 @@ impl Estimate {
     /// Returns the number of hundredths.
     pub fn hundredths(self) -> u64 {
         self.0
-    }
-
-    /// Returns an estimate of so many units.
-    ///
-    /// # Errors
-    ///
-    /// [`DomainError::InvalidValue`] for a number with more decimals, or out of range.
-    pub fn of(units: f64) -> Result<Self, DomainError> {
-        units.to_string().parse()
     }
 }
 
@@ -69,15 +60,6 @@ impl AddAssign for Estimate {
     }
 }
 
-/// Stops at 0.
-impl Sub for Estimate {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-}
-
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = self.0 / UNIT;
@@ -104,7 +86,7 @@ impl Serialize for Estimate {
 
 impl<'de> Deserialize<'de> for Estimate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::of(f64::deserialize(deserializer)?).map_err(de::Error::custom)
+        f64::deserialize(deserializer)?.to_string().parse().map_err(de::Error::custom)
     }
 }
 

@@ -32,7 +32,7 @@ const NONE: &str = "none";
 const KEYS: [Key; 21] = [
     Key {
         name: "status",
-        parse: |value, _| any_word(value, |word| status(word).map(Condition::Status)),
+        parse: |value, _| any_word(value, |word| StatusSet::from_word(word).map(Condition::Status)),
         expected: "use open, created, in_progress, completed, in_review, closed or rejected, or several with commas",
     },
     Key {
@@ -265,14 +265,6 @@ fn any(value: &str, parse: impl Fn(&str) -> Option<Condition>) -> Option<Meaning
     }))
 }
 
-fn status(word: &str) -> Option<StatusSet> {
-    match word {
-        "open" => Some(StatusSet::open()),
-        "all" | "any" => Some(StatusSet::ALL),
-        word => Status::from_word(&word.replace('-', "_")).map(|status| Some(status).into()),
-    }
-}
-
 /// Returns the condition of a key with a value.
 ///
 /// # Errors
@@ -302,7 +294,7 @@ fn state(word: &str, now: Timestamp) -> Option<Condition> {
             Condition::all([open, Condition::Value(ValueField::Due, past)])
         }
         "stale" => Condition::all([open, stale(now)?]),
-        word => return status(word).map(Condition::Status),
+        word => return StatusSet::from_word(word).map(Condition::Status),
     })
 }
 

@@ -278,19 +278,12 @@ fn labels(parameters: &Parameters) -> Result<Vec<Label>, InvalidParameter> {
 fn statuses(parameters: &Parameters) -> Result<StatusSet, InvalidParameter> {
     let mut found = Vec::new();
     for word in parameters.all("status") {
-        match Status::from_word(word) {
-            Some(status) => found.push(status),
-            None if word == OPEN => found.extend(StatusSet::open().iter()),
-            None if ALL.contains(&word) => found.extend(StatusSet::ALL.iter()),
-            None => {
-                let words = Status::words();
-                return Err(InvalidParameter {
-                    name: "status".to_owned(),
-                    given: word.to_owned(),
-                    expected: joined(words.chain([OPEN]).chain(ALL)),
-                });
-            }
-        }
+        let statuses = StatusSet::from_word(word).ok_or_else(|| InvalidParameter {
+            name: "status".to_owned(),
+            given: word.to_owned(),
+            expected: joined(Status::words().chain([OPEN]).chain(ALL)),
+        })?;
+        found.extend(statuses.iter());
     }
     Ok(if found.is_empty() { StatusSet::ALL } else { found.into_iter().collect() })
 }
