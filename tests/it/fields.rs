@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns values for a new issue, which is not parked.
-    fn new(&mut self) -> Samples {
+    fn unfiled(&mut self) -> Samples {
         let mut given = samples(&Value::Null, &self.others, self.rng);
         given.insert("parked", Sample { term: "-is:parked".to_owned(), ..Sample::default() });
         given
@@ -95,7 +95,7 @@ impl<'a> Walk<'a> {
     }
 
     fn tools(&mut self) {
-        let given = self.new();
+        let given = self.unfiled();
         let all = json!({ "agent": "a", "issues": [filing(&given)] });
         self.client.call("add_issues", all).ok();
         let search = json!({ "query": given["title"].term });
@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
     }
 
     fn commands(&mut self) {
-        let mut given = self.new();
+        let mut given = self.unfiled();
         self.values = given.clone();
         // A new issue has no value to remove, and its title has no option.
         let title = given.remove("title").unwrap().stored.as_str().unwrap().to_owned();
@@ -201,7 +201,7 @@ impl<'a> Walk<'a> {
         assert_eq!(changed.status, 200, "{}", changed.body);
         self.expect("PATCH", given);
         check("PATCH", &self.values, &changed.json());
-        let given = self.new();
+        let given = self.unfiled();
         let filed = send("POST", "/api/issues", &body(&filing(&given)));
         assert_eq!(filed.status, 201, "{}", filed.body);
         check("POST", &given, &filed.json());

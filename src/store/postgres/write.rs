@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::connection::{Param, run};
 use super::decide::{DecidedEvent, Draft, IssueAfter};
 use super::error::Failure;
-use super::rows::{FactColumns, StoredRow};
+use super::rows::{FactColumns, StoredRow, columns};
 use super::sql::Statements;
 use crate::domain::{Issue, IssueId, LinkKind, UnknownKeys};
 use crate::store::event_format;
@@ -26,6 +26,7 @@ pub(super) struct Changes {
     added: Issues,
     changed: Issues,
     texts: Texts,
+    facts: FactColumns,
     search: Search,
     removed: Vec<Uuid>,
     unlinked: Vec<Uuid>,
@@ -35,28 +36,6 @@ pub(super) struct Changes {
     keys: Option<String>,
     /// The first sequence number and its nonce, if a part of the changes is written already.
     written: Option<(i64, i64)>,
-}
-
-/// Defines the rows that a statement writes, as columns: each with its type here and there, and its value of a row.
-macro_rules! columns {
-    ($name:ident($($given:ident: $type:ty),+) {
-        $($column:ident: $item:ty, $kind:ident = $value:expr;)+
-    }) => {
-        #[derive(Default)]
-        struct $name {
-            $($column: Vec<$item>,)+
-        }
-
-        impl $name {
-            fn push(&mut self, $($given: $type),+) {
-                $(self.$column.push($value);)+
-            }
-
-            fn params(&self) -> Vec<Param<'_>> {
-                vec![$((&self.$column as _, Type::$kind),)+]
-            }
-        }
-    };
 }
 
 columns!(Events(sequence: i64, decided: &DecidedEvent, is_placed: bool) {
@@ -97,14 +76,13 @@ columns!(Search(issue: Uuid, row: SearchRow) {
     external: String, TEXT_ARRAY = row.external.join(SEPARATOR);
 });
 
-#[derive(Default)]
-struct Texts {
-    id: Vec<Uuid>,
-    body: Vec<String>,
-    agents: Vec<String>,
-    filer: Vec<Option<String>>,
-    facts: FactColumns,
-}
+columns!(Texts(issue: &Issue, row: &IssueRow) {
+    id: Uuid, UUID_ARRAY = issue.id.into();
+    body: String, TEXT_ARRAY =
+        serde_json::to_string(issue).expect("structures of strings and numbers are valid JSON");
+    agents: String, TEXT_ARRAY = row.agents.join(SEPARATOR);
+    filer: Option<String>, TEXT_ARRAY = row.filer.clone();
+});
 
 impl Changes {
     /// Collects what a draft changes. Finds the positions of new issues, which may need the database.
@@ -153,11 +131,12 @@ impl Changes {
         self.collect_link_changes(uuid, former, latter);
         let Some(after) = after else { return };
         let row = IssueRow::of(&after.issue);
+        self.texts.push(&after.issue, &row);
+        self.facts.push(&row);
         match before.filter(|_| !was_removed) {
             Some(before) => self.changed.push(after, row, before.position),
             None => self.added.push(after, row, position.unwrap_or_default()),
         }
-        self.texts.push(&after.issue);
         let search = SearchRow::of(&after.issue);
         if was_removed || former.map(SearchRow::of).as_ref() != Some(&search) {
             self.search.push(uuid, search);
@@ -170,8 +149,10 @@ impl Changes {
         for (after, seq) in copies {
             let id = Uuid::from(after.issue.id);
             changes.collect_link_changes(id, None, Some(&after.issue));
-            changes.added.push(&after, IssueRow::of(&after.issue), seq << POSITION_BITS);
-            changes.texts.push(&after.issue);
+            let row = IssueRow::of(&after.issue);
+            changes.texts.push(&after.issue, &row);
+            changes.facts.push(&row);
+            changes.added.push(&after, row, seq << POSITION_BITS);
             changes.search.push(id, SearchRow::of(&after.issue));
         }
         changes
@@ -248,7 +229,7 @@ impl Changes {
         let search = self.search.params();
         let events = self.events.params();
         let changed = self.changed.params();
-        let change = [&events[..], &changed, &self.texts.params()].concat();
+        let change = [events, changed, self.texts.params(), self.facts.params()].concat();
         let removed = [(&self.removed as _, Type::UUID_ARRAY)];
         let unlinked = [(&self.unlinked as _, Type::UUID_ARRAY)];
         let links = [
@@ -279,28 +260,6 @@ impl Changes {
         }
         try_join_all(sent).await?;
         Ok(())
-    }
-}
-
-impl Texts {
-    fn push(&mut self, issue: &Issue) {
-        let body = serde_json::to_string(issue);
-        self.id.push(issue.id.into());
-        let row = IssueRow::of(issue);
-        self.agents.push(row.agents.join(SEPARATOR));
-        self.facts.push(&row);
-        self.filer.push(row.filer);
-        self.body.push(body.expect("structures of strings and numbers are valid JSON"));
-    }
-
-    fn params(&self) -> Vec<Param<'_>> {
-        let texts: [Param<'_>; 4] = [
-            (&self.id, Type::UUID_ARRAY),
-            (&self.body, Type::TEXT_ARRAY),
-            (&self.agents, Type::TEXT_ARRAY),
-            (&self.filer, Type::TEXT_ARRAY),
-        ];
-        texts.into_iter().chain(self.facts.params()).collect()
     }
 }
 
