@@ -24,6 +24,11 @@ macro_rules! checked_text {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// Returns the text as an owned string.
+            pub fn into_string(self) -> String {
+                self.0
+            }
         }
 
         impl TryFrom<String> for $name {
