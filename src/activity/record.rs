@@ -1,11 +1,11 @@
 //! The JSON form of events, for scripts and programs.
 
+use indexmap::IndexMap;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::domain::{
-    Attributes, Change, Classification, Comment, Event, EventKind, HistoryEntry, Issue, IssueId,
-    Patch, Splice, Status, TimelineEntry, Timestamp, UnknownKeys,
+    Attributes, Change, Event, EventKind, Issue, IssueId, Patch, Status, TimelineEntry, Timestamp,
 };
 use crate::tracker::NumberedEvent;
 
@@ -34,51 +34,19 @@ pub struct EventRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     comment: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<Values<'a>>,
+    before: Option<Values>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<Values<'a>>,
+    after: Option<Values>,
 }
 
-/// The values before or after an event.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Values<'a> {
-    Issue(&'a Issue),
-    Fields(Box<Fields<'a>>),
-}
-
-/// The changed fields. For lists, the items that only this side has.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Fields<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    classification: Option<Classification>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    created_at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    modified_at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Status>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    history: Option<&'a [HistoryEntry]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comments: Option<&'a [Comment]>,
-    /// The changed attributes; those that are not set are null.
-    #[serde(flatten)]
-    attributes: Map<String, Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    other_keys: Option<&'a UnknownKeys>,
-}
+/// The values before or after an event, by the names of their fields.
+type Values = IndexMap<String, Box<RawValue>>;
 
 impl<'a> EventRecord<'a> {
     /// Returns the record of an event. `title` is the current title of its issue, if the issue still exists.
     pub fn new(numbered: &'a NumberedEvent, title: Option<&'a str>) -> Self {
         let NumberedEvent { position, event } = numbered;
-        let (before, after) = values(event);
+        let [before, after] = values(event);
         Self {
             number: Some(position.number),
             position: Some(position.to_string()),
@@ -126,83 +94,68 @@ pub fn title_in(event: &Event) -> Option<&str> {
     }
 }
 
-fn values(event: &Event) -> (Option<Values<'_>>, Option<Values<'_>>) {
-    let (before, after) = match &event.kind {
-        EventKind::Imported { issue, .. } => return (None, Some(Values::Issue(issue))),
-        EventKind::Removed { issue, .. } => return (Some(Values::Issue(issue)), None),
-        EventKind::Commented { .. } => return (None, None),
-        EventKind::Filed { title, description, classification, attributes } => {
-            let after = Fields {
-                title: Some(title),
-                description: Some(description),
-                classification: Some(*classification),
-                status: event.status_after(),
-                attributes: Side::After.attributes(&Some(Change {
-                    before: Attributes::default(),
-                    after: attributes.clone(),
-                })),
-                ..Fields::default()
-            };
-            return (None, Some(Values::Fields(Box::new(after))));
-        }
-        EventKind::UnknownKeysEdited { keys } => {
-            let side = |keys| Fields { other_keys: Some(keys), ..Fields::default() };
-            (side(&keys.before), side(&keys.after))
-        }
+fn values(event: &Event) -> [Option<Values>; 2] {
+    let patch = match &event.kind {
+        EventKind::Imported { issue, .. } => return [None, fields(issue)],
+        EventKind::Removed { issue, .. } => return [fields(issue), None],
+        EventKind::Commented { .. } => return [None, None],
         EventKind::Edited { patch } | EventKind::Changed { patch } => {
-            (Side::Before.fields(patch), Side::After.fields(patch))
+            return sides(patch).map(Some);
+        }
+        EventKind::Filed { title, description, classification, attributes } => Patch {
+            title: changed(String::new(), title.clone()),
+            description: changed(String::new(), description.clone()),
+            classification: changed(*classification, *classification),
+            status: event.status_after().and_then(|status| changed(status, status)),
+            attributes: changed(Attributes::default(), attributes.clone()),
+            ..Patch::default()
+        },
+        EventKind::UnknownKeysEdited { keys } => {
+            Patch { unknown_keys: Some(Change::clone(keys)), ..Patch::default() }
         }
         _ => {
-            let side = |status| Fields { status, ..Fields::default() };
-            (side(event.status_before()), side(event.status_after()))
+            let side = |status: Option<Status>| {
+                let status = status.and_then(|status| to_raw_value(&status).ok());
+                status.map(|status| ("status".to_owned(), status)).into_iter().collect()
+            };
+            return [event.status_before(), event.status_after()].map(side).map(Some);
         }
     };
-    (Some(Values::Fields(Box::new(before))), Some(Values::Fields(Box::new(after))))
+    let [before, after] = sides(&patch);
+    let is_new = matches!(event.kind, EventKind::Filed { .. });
+    [Some(before).filter(|_| !is_new), Some(after)]
 }
 
-/// One side of a change.
-#[derive(Clone, Copy)]
-enum Side {
-    Before,
-    After,
+fn changed<T>(before: T, after: T) -> Option<Change<T>> {
+    Some(Change { before, after })
 }
 
-impl Side {
-    fn fields(self, patch: &Patch) -> Fields<'_> {
-        Fields {
-            title: self.value(&patch.title).map(String::as_str),
-            description: self.value(&patch.description).map(String::as_str),
-            classification: self.value(&patch.classification).copied(),
-            created_at: self.value(&patch.created_at).copied(),
-            modified_at: self.value(&patch.modified_at).copied(),
-            status: self.value(&patch.status).copied(),
-            history: self.items(&patch.history),
-            comments: self.items(&patch.comments),
-            attributes: self.attributes(&patch.attributes),
-            other_keys: self.value(&patch.unknown_keys),
+fn fields(value: &impl Serialize) -> Option<Values> {
+    serde_json::from_str(&serde_json::to_string(value).ok()?).ok()
+}
+
+/// Returns the changed fields before and after a change. Of lists, a side has the items that only it has; an attribute
+/// that is not set is `null`.
+fn sides(patch: &Patch) -> [Values; 2] {
+    let changes = serde_json::to_string(patch).unwrap_or_default();
+    let changes: IndexMap<String, Values> = serde_json::from_str(&changes).unwrap_or_default();
+    [["before", "removed"], ["after", "added"]].map(|keys| {
+        let mut side = Values::new();
+        for (name, change) in &changes {
+            let value = keys.iter().find_map(|key| change.get(*key)).cloned();
+            // A list that gets or loses nothing.
+            let value = value.or_else(|| to_raw_value(&[(); 0]).ok()).unwrap_or_default();
+            if name == "attributes" {
+                let values = fields(&value).unwrap_or_default();
+                let changes = patch.attributes.iter();
+                let names = changes.flat_map(|change| change.before.changed_fields(&change.after));
+                let value = |name: &str| values.get(name).cloned().unwrap_or_default();
+                side.extend(names.map(|name| (name.to_owned(), value(name))));
+            } else {
+                let name = if name == "unknown" { "otherKeys" } else { name };
+                side.insert(name.to_owned(), value);
+            }
         }
-    }
-
-    fn attributes(self, change: &Option<Change<Attributes>>) -> Map<String, Value> {
-        let (Some(change), Some(side)) = (change, self.value(change)) else { return Map::new() };
-        let side = serde_json::to_value(side).unwrap_or_default();
-        let changed = change.before.changed_fields(&change.after).into_iter();
-        changed.map(|name| (name.to_owned(), side.get(name).cloned().unwrap_or_default())).collect()
-    }
-
-    fn value<T>(self, change: &Option<Change<T>>) -> Option<&T> {
-        let Change { before, after } = change.as_ref()?;
-        Some(match self {
-            Self::Before => before,
-            Self::After => after,
-        })
-    }
-
-    fn items<T>(self, splice: &Option<Splice<T>>) -> Option<&[T]> {
-        let Splice { removed, added, .. } = splice.as_ref()?;
-        Some(match self {
-            Self::Before => removed,
-            Self::After => added,
-        })
-    }
+        side
+    })
 }

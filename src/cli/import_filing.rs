@@ -13,7 +13,7 @@ use super::import_update::{self, Update};
 use super::progress::Progress;
 use super::sanitize;
 use crate::domain::{
-    AgentName, Classification, Condition, DomainError, Issue, IssueId, Query, Status,
+    AgentName, Classification, Condition, DomainError, Issue, IssueId, Query, Status, ValueField,
 };
 use crate::hints;
 use crate::interchange::difference::differences;
@@ -315,7 +315,9 @@ fn with_column_hint(reason: &str, blamed: &Blamed) -> String {
     let (word, otherwise) = match field {
         // An unknown word may mean anything, and closed work would be lost.
         Field::Status => (Status::Created.as_str(), meaning),
-        Field::Priority => ("2", format!("--ignore {column} leaves the priorities out")),
+        Field::Value(ValueField::Priority) => {
+            ("2", format!("--ignore {column} leaves the priorities out"))
+        }
         _ => (
             Classification::Feature.as_str(),
             format!("--ignore {column} makes every issue an improvement"),

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::domain::merge::{common_history, lacks_only_comments, merge};
+use crate::domain::merge::{changed_attributes, common_history, lacks_only_comments, merge};
 use crate::domain::{
-    AttributeValues, Attributes, Event, EventKind, HistoryEntry, Issue, IssueId, Patch, Status,
-    Timestamp,
+    AttributeValues, Attributes, Change, Event, EventKind, HistoryEntry, Issue, IssueId, Patch,
+    Status, Timestamp,
 };
 use crate::interchange::ImportDraft;
 use crate::tracker::{LogReader, StoreError, Tracker};
@@ -101,33 +101,9 @@ fn is_update(patch: &Patch) -> bool {
 /// Makes the changes of an update in the version that the other tracker showed before it. What agents changed here is
 /// not in that version, so lists get and lose single items.
 fn show(patch: &Patch, base: &mut Issue) {
-    let mut attributes = AttributeValues::clone(&base.attributes);
-    if let Some(change) = &patch.attributes {
-        let before = &*change.before;
-        let after = &*change.after;
-        macro_rules! show_field {
-            ($field:ident) => {
-                if before.$field != after.$field {
-                    attributes.$field.clone_from(&after.$field);
-                }
-            };
-        }
-        macro_rules! show_list {
-            ($field:ident) => {
-                attributes
-                    .$field
-                    .retain(|item| after.$field.contains(item) || !before.$field.contains(item));
-                let added = after.$field.iter().filter(|item| !before.$field.contains(item));
-                attributes.$field.extend(added.cloned());
-            };
-        }
-        show_field!(priority);
-        show_field!(assignee);
-        show_field!(parked);
-        show_list!(labels);
-        show_list!(links);
+    if let Some(Change { before, after }) = &patch.attributes {
+        base.attributes = changed_attributes(before, &base.attributes, after);
     }
-    base.attributes = Attributes::from(attributes);
     Patch { history: None, comments: None, attributes: None, ..patch.clone() }.apply(base);
 }
 
@@ -182,12 +158,6 @@ fn stated(update: &Update, base: Option<&Issue>) -> Issue {
     let mut attributes = AttributeValues::clone(&theirs.attributes);
     let kept = &ours.attributes;
     attributes.fill_from(kept);
-    if attributes.labels.is_empty() {
-        attributes.labels.clone_from(&kept.labels);
-    }
-    if attributes.links.is_empty() {
-        attributes.links.clone_from(&kept.links);
-    }
     let parked = base.and_then(|base| base.attributes.parked.clone());
     attributes.parked = match (attributes.parked, parked) {
         // The reason is from the file, and the time is that of the version in which it was first read.

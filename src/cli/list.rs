@@ -359,12 +359,7 @@ pub(super) fn print(
 
 /// Parses the names of statuses.
 pub(super) fn statuses_of(words: &[String]) -> StatusSet {
-    let of_word = |word: &String| match word.as_str() {
-        ALL | ANY => StatusSet::ALL,
-        OPEN => StatusSet::open(),
-        word => StatusSet::from(Status::from_word(word)),
-    };
-    words.iter().flat_map(|word| of_word(word).iter()).collect()
+    words.iter().filter_map(|word| StatusSet::from_word(word)).flat_map(StatusSet::iter).collect()
 }
 
 fn more(page: &Page, skip: usize, number: usize) -> String {

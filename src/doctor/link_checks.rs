@@ -140,8 +140,7 @@ pub(super) fn queue(issues: &[Arc<Issue>], store: &IndexedIssues, now: Timestamp
     let anyone = AgentName::try_from("anyone").expect("a valid name");
     let mut about = Vec::new();
     for issue in issues.iter().filter(|issue| issue.status == Status::Created) {
-        let assignee = issue.attributes.assignee.as_deref();
-        let agent = assignee.and_then(|name| AgentName::try_from(name).ok());
+        let agent = issue.attributes.assignee.clone();
         match readiness::obstacle(store, issue, agent.as_ref().unwrap_or(&anyone), now) {
             Some(reason) => about.push(format!("{}: {reason}", issue.id.short())),
             None => return Finding::ok(check, "an issue that waits can be claimed"),

@@ -5,11 +5,10 @@
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::text::shortened;
 use super::{AgentName, DomainError, Due, Estimate, IssueId, Question, Timestamp, UnknownKeys};
 use crate::string_enum::string_enum;
 
@@ -23,6 +22,8 @@ impl Priority {
     pub const MAX: u8 = 4;
     /// The first priority.
     pub const FIRST: Self = Self(0);
+
+    const EXPECTED: &str = "is not a priority: give a number from 0 (first) to 4 (last)";
 
     /// Returns the number.
     pub fn get(self) -> u8 {
@@ -42,7 +43,7 @@ impl TryFrom<u64> for Priority {
 
     fn try_from(number: u64) -> Result<Self, DomainError> {
         let valid = u8::try_from(number).ok().filter(|number| *number <= Self::MAX);
-        valid.map(Self).ok_or_else(|| DomainError::InvalidPriority { given: number.to_string() })
+        valid.map(Self).ok_or_else(|| DomainError::invalid(&number.to_string(), Self::EXPECTED))
     }
 }
 
@@ -52,9 +53,8 @@ impl FromStr for Priority {
     fn from_str(text: &str) -> Result<Self, DomainError> {
         // `p1` is how people write it.
         let digits = text.strip_prefix(['p', 'P']).unwrap_or(text);
-        let number = digits.parse::<u64>().ok();
-        let invalid = || DomainError::InvalidPriority { given: shortened(text, SHOWN_CHARS) };
-        Self::try_from(number.ok_or_else(invalid)?)
+        let number = digits.parse::<u64>();
+        Self::try_from(number.map_err(|_| DomainError::invalid(text, Self::EXPECTED))?)
     }
 }
 
@@ -69,9 +69,6 @@ impl<'de> Deserialize<'de> for Priority {
         Self::try_from(u64::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }
-
-/// How much of an invalid value an error shows, in characters.
-const SHOWN_CHARS: usize = 60;
 
 /// A label: 1 to 50 characters of `a-z`, `0-9` and `:._/-`, beginning with a letter or a digit.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -100,7 +97,8 @@ impl FromStr for Label {
         if begins_well && text.len() <= Self::MAX_CHARS && text.bytes().all(is_allowed) {
             return Ok(Self(text.to_owned()));
         }
-        Err(DomainError::InvalidLabel { given: shortened(text, SHOWN_CHARS) })
+        const EXPECTED: &str = "is not a label: use 1 to 50 characters of a-z, 0-9 and : . _ / -, and begin with a letter or a digit";
+        Err(DomainError::invalid(text, EXPECTED))
     }
 }
 
@@ -190,7 +188,7 @@ pub struct AttributeValues {
     pub labels: Vec<Label>,
     /// The agent that the issue is for; `None` for any agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub assignee: Option<String>,
+    pub assignee: Option<AgentName>,
     /// The links, in the order in which they were made.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
@@ -209,15 +207,7 @@ pub struct AttributeValues {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Attributes(Option<Arc<AttributeValues>>);
 
-static NONE: AttributeValues = AttributeValues {
-    priority: None,
-    labels: Vec::new(),
-    assignee: None,
-    links: Vec::new(),
-    parked: None,
-    due: None,
-    estimate: None,
-};
+static NONE: LazyLock<AttributeValues> = LazyLock::new(AttributeValues::default);
 
 impl Deref for Attributes {
     type Target = AttributeValues;
@@ -229,7 +219,7 @@ impl Deref for Attributes {
 
 impl From<AttributeValues> for Attributes {
     fn from(values: AttributeValues) -> Self {
-        Self((values != NONE).then(|| Arc::new(values)))
+        Self((values != *NONE).then(|| Arc::new(values)))
     }
 }
 
@@ -267,7 +257,8 @@ impl Attributes {
             priority: take(fields, "priority", |_: &Priority| true),
             labels: take(fields, "labels", |labels: &Vec<Label>| are_few(labels))
                 .unwrap_or_default(),
-            assignee: take(fields, "assignee", |name: &String| is_name(name)),
+            assignee: take(fields, "assignee", |name: &String| is_name(name))
+                .and_then(|name| AgentName::try_from(name).ok()),
             links: take(fields, "links", |links: &Vec<Link>| are_valid(links)).unwrap_or_default(),
             parked: take(fields, "parked", |_: &Parked| true).map(Box::new),
             due: take(fields, "due", |_: &Due| true),

@@ -208,11 +208,11 @@ impl Condition {
             Self::Priority(range) => range.contains(&attributes.effective_priority()),
             Self::Label(Some(label)) => attributes.labels.contains(label),
             Self::Label(None) => attributes.labels.is_empty(),
-            Self::Assignee(name) => attributes.assignee == *name,
+            Self::Assignee(name) => attributes.assignee.as_deref() == name.as_deref(),
             Self::Holder(name) => issue.holder() == name.as_deref(),
             Self::Filer(name) => issue.filer() == Some(name),
             Self::Involves(name) => {
-                issue.has_actor(name) || attributes.assignee.as_ref() == Some(name)
+                issue.has_actor(name) || attributes.assignee.as_deref() == Some(name)
             }
             Self::Parent(ids) => attributes.parent().is_some_and(|id| ids.contains(&id)),
             Self::Unlinked(kind) => attributes.linked(*kind).next().is_none(),

@@ -6,7 +6,6 @@ use std::str::FromStr;
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::text::shortened;
 use super::{DomainError, Timestamp};
 
 /// A day, or a time. Claims do not look at it.
@@ -20,8 +19,6 @@ pub enum Due {
 
 /// The form of a day.
 const DAY: &str = "%Y-%m-%d";
-/// How much of an invalid value an error shows, in characters.
-const SHOWN_CHARS: usize = 60;
 
 impl Due {
     /// Returns the day that begins at a time in UTC, or else the time.
@@ -57,8 +54,10 @@ impl FromStr for Due {
         {
             return Ok(Self::Day(day));
         }
-        let invalid = || DomainError::InvalidDue { given: shortened(text, SHOWN_CHARS) };
-        Timestamp::parse(text).map(Self::Time).ok_or_else(invalid)
+        const EXPECTED: &str =
+            "is no date: give a day such as 2026-11-21, or a time such as 2026-11-21T13:00:00Z";
+        let time = Timestamp::parse(text).map(Self::Time);
+        time.ok_or_else(|| DomainError::invalid(text, EXPECTED))
     }
 }
 

@@ -29,27 +29,13 @@ pub enum DomainError {
         "title contains a line break: give one line of 1 to 500 characters and put details into description"
     )]
     LineBreakInTitle,
-    /// A priority is not one of the numbers.
-    #[error(
-        "{given:?} is no date: give a day such as 2026-11-21, or a time such as 2026-11-21T13:00:00Z"
-    )]
-    InvalidDue {
+    /// A label, or the value of a field, has another form.
+    #[error("{given:?} {problem}")]
+    InvalidValue {
         /// The text, shortened.
         given: String,
-    },
-    /// A text is not an estimate.
-    #[error(
-        "{given:?} is no estimate: give a number such as 3 or 0.5, at most 1000000, with up to two decimals"
-    )]
-    InvalidEstimate {
-        /// The text, shortened.
-        given: String,
-    },
-    /// A text is not a priority.
-    #[error("{given:?} is not a priority: give a number from 0 (first) to 4 (last)")]
-    InvalidPriority {
-        /// The given value, shortened.
-        given: String,
+        /// What it is not, and the form to give.
+        problem: &'static str,
     },
     /// A question has too many options.
     #[error("the question has {count} options: at most {limit} are allowed")]
@@ -77,14 +63,6 @@ pub enum DomainError {
         given: usize,
         /// How many options there are.
         count: usize,
-    },
-    /// A label has another form.
-    #[error(
-        "{given:?} is not a label: use 1 to 50 characters of a-z, 0-9 and : . _ / -, and begin with a letter or a digit"
-    )]
-    InvalidLabel {
-        /// The given text, shortened.
-        given: String,
     },
     /// An issue would get too many of something.
     #[error("issue {id} would have {count} {what}: at most {limit} are allowed")]
@@ -295,6 +273,12 @@ impl DomainError {
     /// The maximum number of candidates in the text of an ambiguous reference.
     pub const MAX_CANDIDATES: usize = 10;
 
+    /// Returns the error of a text that is no valid label or value of a field.
+    pub(super) fn invalid(given: &str, problem: &'static str) -> Self {
+        const SHOWN_CHARS: usize = 60;
+        Self::InvalidValue { given: shortened(given, SHOWN_CHARS), problem }
+    }
+
     /// Returns the code of the error.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -303,10 +287,7 @@ impl DomainError {
             | Self::LineBreakInTitle
             | Self::IssueTooLarge { .. }
             | Self::NotRoundTrippable { .. }
-            | Self::InvalidDue { .. }
-            | Self::InvalidEstimate { .. }
-            | Self::InvalidPriority { .. }
-            | Self::InvalidLabel { .. }
+            | Self::InvalidValue { .. }
             | Self::TooMany { .. }
             | Self::NothingToChange { .. }
             | Self::NoEntry { .. }
@@ -370,11 +351,8 @@ impl DomainError {
             | Self::NameInUse { .. }
             | Self::TooLong { .. }
             | Self::LineBreakInTitle
-            | Self::InvalidDue { .. }
-            | Self::InvalidEstimate { .. }
-            | Self::InvalidPriority { .. }
+            | Self::InvalidValue { .. }
             | Self::TooManyOptions { .. }
-            | Self::InvalidLabel { .. }
             | Self::IssueTooLarge { .. }
             | Self::NotRoundTrippable { .. }
             | Self::InvalidReference { .. }

@@ -2,13 +2,12 @@
 
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{AddAssign, Sub};
+use std::ops::AddAssign;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::DomainError;
-use super::text::shortened;
 
 /// A number of the team's own unit, such as points or hours: at most 1,000,000, with up to two decimals. Kept in
 /// hundredths.
@@ -17,8 +16,6 @@ pub struct Estimate(u64);
 
 /// How many hundredths a unit has.
 const UNIT: u64 = 100;
-/// How much of an invalid value an error shows, in characters.
-const SHOWN_CHARS: usize = 60;
 
 impl Estimate {
     /// The largest estimate of an issue, in units. The sum of several may be larger.
@@ -28,22 +25,14 @@ impl Estimate {
     pub fn hundredths(self) -> u64 {
         self.0
     }
-
-    /// Returns an estimate of so many units.
-    ///
-    /// # Errors
-    ///
-    /// [`DomainError::InvalidEstimate`] for a number with more decimals, or out of range.
-    pub fn of(units: f64) -> Result<Self, DomainError> {
-        units.to_string().parse()
-    }
 }
 
 impl FromStr for Estimate {
     type Err = DomainError;
 
     fn from_str(text: &str) -> Result<Self, DomainError> {
-        let invalid = || DomainError::InvalidEstimate { given: shortened(text, SHOWN_CHARS) };
+        const EXPECTED: &str = "is no estimate: give a number such as 3 or 0.5, at most 1000000, with up to two decimals";
+        let invalid = || DomainError::invalid(text, EXPECTED);
         let (units, decimals) = text.split_once('.').unwrap_or((text, "0"));
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let decimals = decimals.trim_end_matches('0');
@@ -68,15 +57,6 @@ impl Sum for Estimate {
 impl AddAssign for Estimate {
     fn add_assign(&mut self, other: Self) {
         self.0 += other.0;
-    }
-}
-
-/// Stops at 0.
-impl Sub for Estimate {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
     }
 }
 
@@ -106,7 +86,7 @@ impl Serialize for Estimate {
 
 impl<'de> Deserialize<'de> for Estimate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::of(f64::deserialize(deserializer)?).map_err(de::Error::custom)
+        f64::deserialize(deserializer)?.to_string().parse().map_err(de::Error::custom)
     }
 }
 

@@ -36,102 +36,116 @@ pub const FIELDS: &[(&str, &[&str])] = &[
     ("claim", &["agent", "number", "since"]),
 ];
 
-string_enum! {
-    /// A field that has one value or none.
-    pub enum ValueField {
-        /// How urgent it is.
-        Priority = "priority",
-        /// The agent that it is for.
-        Assignee = "assignee",
-        /// When it should have ended.
-        Due = "due",
-        /// How much work it is, in the team's own unit.
-        Estimate = "estimate",
-    }
+/// Returns the names of the fields that every issue has. They come first.
+pub fn required_fields() -> impl Iterator<Item = &'static str> {
+    FIELDS.iter().map(|(name, _)| *name).take_while(|name| *name != ValueField::Priority.as_str())
 }
 
-impl ValueField {
-    /// Returns what the field means, without a full stop.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            Self::Priority => {
-                "The priority: 0 is first, 4 is last; an issue without one counts as 2"
+/// Defines the fields that have one value or none. A row has the field, the type of its values, its name, its member of
+/// [`AttributeValues`], what its values are called in the help of commands, and its meaning without a full stop.
+macro_rules! value_fields {
+    ($($field:ident($type:ty) = $name:literal, $member:ident, $value_name:literal, $meaning:literal;)+) => {
+        string_enum! {
+            /// A field that has one value or none.
+            pub enum ValueField {
+                $(#[doc = $meaning] $field = $name,)+
             }
-            Self::Assignee => "The agent that the issue is for; no other agent gets it",
-            Self::Due => "The day or the time at which it should have ended",
-            Self::Estimate => "How much work it is, in the team's own unit",
         }
-    }
 
-    /// Returns what its values are, for the help of commands.
-    pub fn value_name(self) -> &'static str {
-        match self {
-            Self::Priority | Self::Estimate => "NUMBER",
-            Self::Assignee => "NAME",
-            Self::Due => "DATE",
+        impl ValueField {
+            /// Returns what the field means, without a full stop.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$field => $meaning,)+
+                }
+            }
+
+            /// Returns what its values are, for the help of commands.
+            pub fn value_name(self) -> &'static str {
+                match self {
+                    $(Self::$field => $value_name,)+
+                }
+            }
         }
-    }
+
+        /// A [`ValueField`] with its value, or without one.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub enum FieldValue {
+            $(#[doc = $meaning] $field(Option<$type>),)+
+        }
+
+        impl FieldValue {
+            /// Returns the field.
+            pub fn field(&self) -> ValueField {
+                match self {
+                    $(Self::$field(_) => ValueField::$field,)+
+                }
+            }
+
+            /// Returns what an issue with these attributes has in a field.
+            pub fn of(field: ValueField, values: &AttributeValues) -> Self {
+                match field {
+                    $(ValueField::$field => Self::$field(values.$member.clone()),)+
+                }
+            }
+
+            /// Gives the attributes of an issue this value.
+            pub fn set(&self, values: &mut AttributeValues) {
+                match self {
+                    $(Self::$field(value) => values.$member.clone_from(value),)+
+                }
+            }
+
+            /// Parses a value as people, tools and files write it. A text without a character but spaces is no value.
+            ///
+            /// # Errors
+            ///
+            /// What is expected.
+            pub fn parse(field: ValueField, text: &str) -> Result<Self, DomainError> {
+                let text = text.trim();
+                if text.is_empty() {
+                    return Ok(Self::none(field));
+                }
+                Ok(match field {
+                    $(ValueField::$field => Self::$field(Some(text.parse()?)),)+
+                })
+            }
+        }
+
+        /// Shows the value as [`FieldValue::parse`] takes it, and nothing without one.
+        impl fmt::Display for FieldValue {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$field(value) => value.as_ref().map_or(Ok(()), |value| value.fmt(f)),)+
+                }
+            }
+        }
+
+        /// As in `issues.json`; `null` without a value.
+        impl Serialize for FieldValue {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$field(value) => value.serialize(serializer),)+
+                }
+            }
+        }
+    };
 }
 
-/// A [`ValueField`] with its value, or without one.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum FieldValue {
-    /// See [`ValueField::Priority`].
-    Priority(Option<Priority>),
-    /// See [`ValueField::Assignee`].
-    Assignee(Option<AgentName>),
-    /// See [`ValueField::Due`].
-    Due(Option<Due>),
-    /// See [`ValueField::Estimate`].
-    Estimate(Option<Estimate>),
+value_fields! {
+    Priority(Priority) = "priority", priority, "NUMBER",
+        "The priority: 0 is first, 4 is last; an issue without one counts as 2";
+    Assignee(AgentName) = "assignee", assignee, "NAME",
+        "The agent that the issue is for; no other agent gets it";
+    Due(Due) = "due", due, "DATE", "The day or the time at which it should have ended";
+    Estimate(Estimate) = "estimate", estimate, "NUMBER",
+        "How much work it is, in the team's own unit";
 }
 
 impl FieldValue {
-    /// Returns the field.
-    pub fn field(&self) -> ValueField {
-        match self {
-            Self::Priority(_) => ValueField::Priority,
-            Self::Assignee(_) => ValueField::Assignee,
-            Self::Due(_) => ValueField::Due,
-            Self::Estimate(_) => ValueField::Estimate,
-        }
-    }
-
-    /// Returns what an issue with these attributes has in a field.
-    pub fn of(field: ValueField, values: &AttributeValues) -> Self {
-        match field {
-            ValueField::Priority => Self::Priority(values.priority),
-            ValueField::Assignee => {
-                // What is no name of an agent was never taken for an assignee.
-                let name = values.assignee.as_deref().map(AgentName::try_from);
-                Self::Assignee(name.and_then(Result::ok))
-            }
-            ValueField::Due => Self::Due(values.due),
-            ValueField::Estimate => Self::Estimate(values.estimate),
-        }
-    }
-
     /// Returns a field without a value.
     pub fn none(field: ValueField) -> Self {
         Self::of(field, &AttributeValues::default())
-    }
-
-    /// Parses a value as people, tools and files write it. A text without a character but spaces is no value.
-    ///
-    /// # Errors
-    ///
-    /// What is expected.
-    pub fn parse(field: ValueField, text: &str) -> Result<Self, DomainError> {
-        let text = text.trim();
-        if text.is_empty() {
-            return Ok(Self::none(field));
-        }
-        Ok(match field {
-            ValueField::Priority => Self::Priority(Some(text.parse()?)),
-            ValueField::Assignee => Self::Assignee(Some(text.parse()?)),
-            ValueField::Due => Self::Due(Some(text.parse()?)),
-            ValueField::Estimate => Self::Estimate(Some(text.parse()?)),
-        })
     }
 
     /// Returns a number by which searches compare the value: of a due date its end in milliseconds since 1970, of an
@@ -146,18 +160,6 @@ impl FieldValue {
         }
     }
 
-    /// Gives the attributes of an issue this value.
-    pub fn set(&self, values: &mut AttributeValues) {
-        match self {
-            Self::Priority(priority) => values.priority = *priority,
-            Self::Assignee(name) => {
-                values.assignee = name.as_ref().map(|name| name.as_str().to_owned());
-            }
-            Self::Due(due) => values.due = *due,
-            Self::Estimate(estimate) => values.estimate = *estimate,
-        }
-    }
-
     /// Returns this value, or another one if there is none.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -167,19 +169,6 @@ impl FieldValue {
     /// Returns true if there is no value.
     pub fn is_none(&self) -> bool {
         *self == Self::none(self.field())
-    }
-}
-
-/// Shows the value as [`FieldValue::parse`] takes it, and nothing without one.
-impl fmt::Display for FieldValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Priority(Some(priority)) => priority.fmt(f),
-            Self::Assignee(Some(name)) => f.write_str(name.as_str()),
-            Self::Due(Some(due)) => due.fmt(f),
-            Self::Estimate(Some(estimate)) => estimate.fmt(f),
-            _ => Ok(()),
-        }
     }
 }
 
@@ -201,22 +190,16 @@ impl AttributeValues {
         FIELDS.iter().map(|(name, _)| *name).filter(is_changed).collect()
     }
 
-    /// Takes the value of each field in which this has none from others.
+    /// Takes the value of each field in which this has none from others. A field of the lifecycle, `parked`, stays.
     pub fn fill_from(&mut self, others: &Self) {
+        if self.labels.is_empty() {
+            self.labels.clone_from(&others.labels);
+        }
+        if self.links.is_empty() {
+            self.links.clone_from(&others.links);
+        }
         for field in ValueField::ALL {
             FieldValue::of(*field, self).or(FieldValue::of(*field, others)).set(self);
-        }
-    }
-}
-
-/// As in `issues.json`; `null` without a value.
-impl Serialize for FieldValue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Priority(priority) => priority.serialize(serializer),
-            Self::Assignee(name) => name.as_ref().map(AgentName::as_str).serialize(serializer),
-            Self::Due(due) => due.serialize(serializer),
-            Self::Estimate(estimate) => estimate.serialize(serializer),
         }
     }
 }

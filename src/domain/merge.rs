@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::event::{CHANGE_ACTION, LATE_ACTION};
 use super::{
-    ActionKind, Attributes, Comment, FieldValue, HistoryEntry, Issue, Label, Status, Timestamp,
-    ValueField, attributes,
+    ActionKind, AttributeValues, Attributes, Comment, FieldValue, HistoryEntry, Issue, Label,
+    Status, Timestamp, ValueField, attributes,
 };
 
 /// The result of a merge.
@@ -262,20 +262,28 @@ pub(super) fn merge_fields(
     merge_field!(classification, "classification");
     merge_field!(created_at, "createdAt");
     merge_field!(unknown_keys, "other keys");
-    ours.attributes = merged_attributes(base, ours, theirs, &mut field);
+    let base = base.map(|base| &*base.attributes);
+    ours.attributes = merged_attributes(base, &ours.attributes, &theirs.attributes, &mut field);
     ours.set_unknown_namesakes_aside();
+}
+
+/// Makes the changes from `before` to `after` in other attributes. Where these were changed, too, `after` wins.
+pub fn changed_attributes(
+    before: &AttributeValues,
+    attributes: &AttributeValues,
+    after: &AttributeValues,
+) -> Attributes {
+    let is_taken = &mut |_, is_taken: Option<bool>| is_taken.unwrap_or(true);
+    merged_attributes(Some(before), attributes, after, is_taken)
 }
 
 /// Merges the attributes field by field. Labels and links are sets: what one side added or removed is added or removed.
 fn merged_attributes(
-    base: Option<&Issue>,
-    ours: &Issue,
-    theirs: &Issue,
+    base: Option<&AttributeValues>,
+    ours: &AttributeValues,
+    theirs: &AttributeValues,
     field: &mut impl FnMut(&'static str, Option<bool>) -> bool,
 ) -> Attributes {
-    let base = base.map(|base| &*base.attributes);
-    let ours = &*ours.attributes;
-    let theirs = &*theirs.attributes;
     if ours == theirs || base == Some(theirs) {
         return Attributes::from(ours.clone());
     }

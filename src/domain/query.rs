@@ -70,6 +70,15 @@ impl StatusSet {
         Status::ALL.iter().copied().filter(|status| status.is_open()).collect()
     }
 
+    /// Returns the statuses of a word: one, `open`, or all.
+    pub fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "open" => Some(Self::open()),
+            "all" | "any" => Some(Self::ALL),
+            word => Some(Some(Status::from_word(&word.replace('-', "_"))?).into()),
+        }
+    }
+
     /// Returns true if the set contains a status.
     pub fn contains(self, status: Status) -> bool {
         self.0[status as usize]

@@ -4,9 +4,10 @@
 //! itself holds plain strings.
 
 use std::fmt;
+use std::ops::Deref;
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::DomainError;
 
@@ -14,7 +15,7 @@ use super::DomainError;
 macro_rules! checked_text {
     ($(#[$doc:meta])* $name:ident, $check:expr) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
         #[serde(try_from = "String")]
         pub struct $name(String);
 
@@ -119,6 +120,14 @@ impl Description {
 impl CommentText {
     /// The maximum number of characters (Unicode scalar values) in a comment.
     pub const MAX_CHARS: usize = 100_000;
+}
+
+impl Deref for AgentName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
 }
 
 impl AgentName {

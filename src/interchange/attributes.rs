@@ -56,7 +56,7 @@ pub(super) fn without_labels(value: Value<'_>, labels: &[Label]) -> Option<Box<R
 
 /// Returns the name of the first assignee, if an agent can have that name. Other programs write `@` before names, and
 /// words such as `none` for no assignee; in an export of ait, everything is a name.
-pub(super) fn assignee_of(value: Value<'_>, is_ours: bool) -> Option<String> {
+pub(super) fn assignee_of(value: Value<'_>, is_ours: bool) -> Option<AgentName> {
     let name = match (list(value), value) {
         (Some(list), _) => list.first().and_then(name_of),
         (None, Value::Cell(text)) if !is_ours && text.trim().starts_with('[') => {
@@ -66,7 +66,7 @@ pub(super) fn assignee_of(value: Value<'_>, is_ours: bool) -> Option<String> {
     }?;
     let name = if is_ours { &*name } else { name.trim_start_matches('@') };
     let name = Some(name).filter(|name| is_ours || !means_nothing(name))?;
-    AgentName::try_from(name.to_owned()).ok().map(AgentName::into_string)
+    AgentName::try_from(name).ok()
 }
 
 /// Returns true if a value has entries that name no issue, such as links of another kind.

@@ -40,46 +40,13 @@ use crate::json_compat;
 /// The agent where beads names none.
 const NOBODY: &str = "beads";
 /// The keys that are imported unchanged and need not be kept twice.
-const CARRIED: [&str; 7] =
-    ["_type", "title", "description", "design", "acceptance_criteria", "notes", "comments"];
+const CARRIED: &str = "_type title description design acceptance_criteria notes comments";
 /// The other keys that have a meaning.
-const UNDERSTOOD: [&str; 22] = [
-    "due_at",
-    "estimated_minutes",
-    "id",
-    "status",
-    "issue_type",
-    "assignee",
-    "created_by",
-    "created_at",
-    "updated_at",
-    "closed_at",
-    "close_reason",
-    "priority",
-    "labels",
-    "dependencies",
-    "deps",
-    "depends_on",
-    "blocked_by",
-    "parent",
-    "parent_id",
-    "defer_until",
-    "pinned",
-    "is_template",
-];
+const UNDERSTOOD: &str = "due_at estimated_minutes id status issue_type assignee created_by created_at updated_at \
+    closed_at close_reason priority labels dependencies deps depends_on blocked_by parent parent_id defer_until \
+    pinned is_template";
 /// The types of objects that are not work.
-const NO_WORK: [&str; 10] = [
-    "message",
-    "molecule",
-    "gate",
-    "agent",
-    "role",
-    "convoy",
-    "event",
-    "merge-request",
-    "rig",
-    "slot",
-];
+const NO_WORK: &str = "message molecule gate agent role convoy event merge-request rig slot";
 
 /// The kinds of dependencies that are links in ait, without separators. The others relate no work.
 const LINKS: [(LinkKind, &[&str]); 4] = [
@@ -207,7 +174,7 @@ impl Bead {
         if let Some(other) = self.text("_type")?.filter(|kind| kind != "issue") {
             return fault(format!("a beads {other} is not an issue"));
         }
-        if let Some(kind) = self.text("issue_type")?.filter(|kind| NO_WORK.contains(&&**kind)) {
+        if let Some(kind) = self.text("issue_type")?.filter(|kind| words::has(NO_WORK, kind)) {
             return fault(format!("a beads {kind} is not work to be done"));
         }
         let is_pinned = self.is_set("pinned") || self.text("status")?.as_deref() == Some("pinned");
@@ -335,11 +302,11 @@ impl Bead {
     /// Returns the object without the keys that are imported unchanged.
     fn rest(&self, remarks: &mut Remarks) -> UnknownKeys {
         let mut keys = UnknownKeys::default();
-        let kept = self.0.iter().filter(|(key, _)| !CARRIED.contains(&key.as_str()));
+        let kept = self.0.iter().filter(|(key, _)| !words::has(CARRIED, key));
         let kept: IndexMap<&String, &RawValue> = kept.map(|(key, value)| (key, &**value)).collect();
-        let is_unread = |key: &str| !UNDERSTOOD.contains(&key);
-        let unread =
-            kept.iter().filter(|(key, value)| is_unread(key) && !Value::Json(value).says_nothing());
+        let unread = kept.iter().filter(|(key, value)| {
+            !words::has(UNDERSTOOD, key) && !Value::Json(value).says_nothing()
+        });
         unread.for_each(|(key, _)| remarks.keep(key));
         if let Ok(rest) = to_raw_value(&kept) {
             keys.insert(BEADS_KEY.to_owned(), rest);

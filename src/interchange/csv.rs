@@ -49,13 +49,10 @@ const COLUMNS: [&str; 10] = [
     "comments",
     EXTRA,
 ];
-/// The columns of attributes, and before which column they stand.
+/// The columns of attributes that files have together, and before which column they stand. The other fields have a
+/// column behind them if an issue has a value.
 const ATTRIBUTE_COLUMNS: [&str; 5] = ["priority", "labels", "assignee", "parent", "blocked_by"];
 const BEFORE: usize = 5;
-/// The columns that only files with such a value have, behind those of the other attributes.
-const FURTHER_COLUMNS: [ValueField; 2] = [ValueField::Due, ValueField::Estimate];
-/// The fields whose values are texts of agents.
-const TEXTS: [Field; 3] = [Field::Title, Field::Description, Field::Assignee];
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 /// What separates the cells of a file with one column: its texts may have commas without quotation marks.
 const NO_SEPARATOR: u8 = 0x1f;
@@ -79,16 +76,16 @@ pub fn write(
     written: &dyn Fn(),
 ) -> io::Result<()> {
     let mut rows = WriterBuilder::new().from_writer(out);
-    let has_attributes = issues.iter().any(|issue| has_columns(&issue.attributes));
-    let mut names = COLUMNS.to_vec();
-    let has = |field: &ValueField| {
-        issues.iter().any(|issue| !FieldValue::of(*field, &issue.attributes).is_none())
-    };
-    let further: Vec<_> = FURTHER_COLUMNS.into_iter().filter(has).collect();
-    names.splice(BEFORE..BEFORE, further.iter().map(|field| field.as_str()));
-    if has_attributes {
-        names.splice(BEFORE..BEFORE, ATTRIBUTE_COLUMNS);
+    let has =
+        |column: &&str| issues.iter().any(|issue| !cell(&issue.attributes, column).is_empty());
+    let mut columns = Vec::new();
+    if ATTRIBUTE_COLUMNS.iter().any(has) {
+        columns.extend(ATTRIBUTE_COLUMNS);
     }
+    let further = ValueField::words().filter(|name| !ATTRIBUTE_COLUMNS.contains(name));
+    columns.extend(further.filter(has));
+    let mut names = COLUMNS.to_vec();
+    names.splice(BEFORE..BEFORE, columns.iter().copied());
     rows.write_record(names).map_err(of_out)?;
     for issue in issues {
         let attributes = without_columns(&issue.attributes);
@@ -106,32 +103,20 @@ pub fn write(
             json(&issue.comments)?,
             if is_empty { String::new() } else { json(&unknown)? },
         ];
-        let values = further.iter().map(|field| FieldValue::of(*field, &issue.attributes));
-        row.splice(BEFORE..BEFORE, values.map(|value| value.to_string()));
-        if has_attributes {
-            row.splice(BEFORE..BEFORE, cells(&issue.attributes));
-        }
+        row.splice(BEFORE..BEFORE, columns.iter().map(|column| cell(&issue.attributes, column)));
         rows.write_record(row).map_err(of_out)?;
         written();
     }
     rows.flush()
 }
 
-/// Returns true if an attribute has a column.
-fn has_columns(attributes: &AttributeValues) -> bool {
-    cells(attributes).iter().any(|cell| !cell.is_empty())
-}
-
-/// Returns the cells of [`ATTRIBUTE_COLUMNS`].
-fn cells(attributes: &AttributeValues) -> [String; 5] {
-    let linked = |kind| joined(attributes.linked(kind));
-    [
-        attributes.priority.map(|priority| priority.to_string()).unwrap_or_default(),
-        joined(&attributes.labels),
-        guarded(attributes.assignee.as_deref().unwrap_or_default()),
-        linked(LinkKind::Parent),
-        linked(LinkKind::BlockedBy),
-    ]
+/// Returns the cell of an attribute.
+fn cell(attributes: &AttributeValues, column: &str) -> String {
+    match (ValueField::from_word(column), LinkKind::from_word(column)) {
+        (Some(field), _) => guarded(&FieldValue::of(field, attributes).to_string()),
+        (_, Some(kind)) => joined(attributes.linked(kind)),
+        _ => joined(&attributes.labels),
+    }
 }
 
 fn joined(values: impl IntoIterator<Item = impl ToString>) -> String {
@@ -294,7 +279,13 @@ impl Header {
     /// Returns the order of day and month that the dates of the file show.
     fn date_order(&self, (text, separator): (&str, u8)) -> Option<DateOrder> {
         let is_time = |meaning: &Meaning| {
-            let times = [Field::CreatedAt, Field::ModifiedAt, Field::ClosedAt];
+            let times = [
+                Field::CreatedAt,
+                Field::ModifiedAt,
+                Field::ClosedAt,
+                Field::ParkedUntil,
+                Field::Value(ValueField::Due),
+            ];
             times.iter().any(|field| *meaning == Meaning::Field(*field))
         };
         let mut reader = reader(text, separator);
@@ -311,8 +302,7 @@ impl Header {
     fn content(&self, row: &StringRecord, options: &ReadOptions) -> Content {
         let cells = row.iter().zip(self.names.iter().zip(&self.meanings));
         let given = cells.filter_map(|(cell, (name, meaning))| {
-            let is_text = TEXTS.iter().any(|field| *meaning == Meaning::Field(*field));
-            let cell = if self.is_ours && is_text { unguarded(cell) } else { cell };
+            let cell = if self.is_ours { unguarded(cell) } else { cell };
             let cell = options.mapping.replacement(name, Value::Cell(cell)).unwrap_or(cell);
             Given::new(name, *meaning, Value::Cell(cell))
         });
@@ -393,9 +383,8 @@ mod tests {
         let labels =
             labels.prop_map(|all| all.iter().map(|text| text.parse::<Label>().unwrap()).collect());
         let priority = prop::option::of((0u64..5).prop_map(|n| Priority::try_from(n).unwrap()));
-        let assignee = prop::option::of("[-=@'\",; a-zü]{1,9}").prop_map(|name| {
-            name.and_then(|name| AgentName::try_from(name).ok()).map(AgentName::into_string)
-        });
+        let assignee = prop::option::of("[-=@'\",; a-zü]{1,9}")
+            .prop_map(|name| name.and_then(|name| AgentName::try_from(name).ok()));
         let parked = prop::option::of(".{0,9}").prop_map(|reason| {
             let since = Timestamp::from_unix_millis(1_767_000_000_000);
             reason.map(|reason| Parked {
@@ -465,7 +454,7 @@ mod tests {
         let attributes = AttributeValues {
             priority: Some(Priority::FIRST),
             labels: vec!["a".parse().unwrap(), "b".parse().unwrap()],
-            assignee: Some("=dev".to_owned()),
+            assignee: "=dev".parse().ok(),
             links: vec![link(LinkKind::Parent, 1), link(LinkKind::BlockedBy, 2)],
             ..AttributeValues::default()
         };

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::Unreadable;
 use super::value::{Value, word};
+use crate::domain::ValueField;
 use crate::domain::external_id::{ID_NAMES, NUMBER_NAMES};
 use crate::domain::text::shortened;
 
@@ -30,12 +31,8 @@ pub enum Field {
     StatusCategory,
     /// Why an issue is closed. It decides between closed and rejected.
     Resolution,
-    /// How urgent it is.
-    Priority,
     /// Labels. One of them may give the classification.
     Labels,
-    /// The agent or the person that the issue is for.
-    Assignee,
     /// The issue of which it is a part.
     Parent,
     /// The issues that must end before it can be claimed.
@@ -48,10 +45,8 @@ pub enum Field {
     ClosedAt,
     /// Until when the issue waits.
     ParkedUntil,
-    /// When it should have ended.
-    Due,
-    /// How much work it is.
-    Estimate,
+    /// A field with one value or none.
+    Value(ValueField),
     /// Who filed the issue.
     Author,
     /// The history, as `ait export` writes it.
@@ -65,136 +60,65 @@ pub enum Field {
     Extra,
 }
 
-/// The names of each field. Names in other programs are in lower case and without separators. If a file has several
-/// names of a field, the first one in this order holds it: usually ait's own, but GitHub's `url` is the address in the
-/// API, and Jira's `Parent` is a number.
+/// The names of each field, with spaces between several ones. Names in other programs are in lower case and without
+/// separators. If a file has several names of a field, the first one in this order holds it: usually ait's own, but
+/// GitHub's `url` is the address in the API, and Jira's `Parent` is a number.
 const NAMES: [(Field, &[&str]); 24] = [
     (Field::Id, &ID_NAMES),
-    (
-        Field::Title,
-        &["title", "summary", "subject", "name", "taskname", "shortdesc", "task", "content"],
-    ),
-    (Field::Description, &["description", "body", "desc", "details", "notes", "taskcontent"]),
-    (
-        Field::Classification,
-        &["classification", "type", "issuetype", "workitemtype", "tracker", "kind"],
-    ),
-    (Field::Status, &["status", "state", "statename", "currentstate", "bugstatus"]),
-    (
-        Field::StatusCategory,
-        &["statusCategory", "statecategory", "stategroup", "statetype", "statedetail"],
-    ),
-    (Field::Resolution, &["resolution", "statereason", "closereason"]),
-    (Field::Priority, &["prioritylabel", "priority"]),
-    (Field::Labels, &["labels", "label", "tags"]),
-    (Field::Assignee, &["assignee", "assignees", "assignedto"]),
+    (Field::Title, &["title summary subject name taskname shortdesc task content"]),
+    (Field::Description, &["description body desc details notes taskcontent"]),
+    (Field::Classification, &["classification type issuetype workitemtype tracker kind"]),
+    (Field::Status, &["status state statename currentstate bugstatus"]),
+    (Field::StatusCategory, &["statusCategory statecategory stategroup statetype statedetail"]),
+    (Field::Resolution, &["resolution statereason closereason"]),
+    (Field::Value(ValueField::Priority), &["prioritylabel priority"]),
+    (Field::Labels, &["labels label tags"]),
+    (Field::Value(ValueField::Assignee), &["assignee assignees assignedto"]),
     (
         Field::Parent,
         &[
-            "parentkey",
-            "parent",
-            "parentissue",
-            "parenttask",
-            "parentid",
-            "parenttaskid",
-            "epickey",
-            "customfield(epiclink)",
-            "parentissueurl",
+            "parentkey parent parentissue parenttask parentid parenttaskid epickey customfield(epiclink) parentissueurl",
         ],
     ),
     (
         Field::BlockedBy,
         &[
-            "blocked_by",
-            "dependson",
-            "depends",
-            "dependencies",
-            "deps",
-            "blockers",
-            "isblockedby",
-            "blockedby(dependencies)",
-            "inwardissuelink(blocks)",
-            "issuelinks",
+            "blocked_by dependson depends dependencies deps blockers isblockedby blockedby(dependencies)",
+            "inwardissuelink(blocks) issuelinks",
         ],
     ),
     (
         Field::CreatedAt,
-        &[
-            "createdAt",
-            "created",
-            "createdon",
-            "createddate",
-            "creationdate",
-            "createdtime",
-            "datecreated",
-            "opened",
-        ],
+        &["createdAt created createdon createddate creationdate createdtime datecreated opened"],
     ),
     (
         Field::ModifiedAt,
         &[
-            "modifiedAt",
-            "modified",
-            "updatedat",
-            "updated",
-            "updatedon",
-            "updateddate",
-            "changeddate",
-            "lastmodified",
-            "lasteditedtime",
-            "dateupdated",
-            "changed",
+            "modifiedAt modified updatedat updated updatedon updateddate changeddate lastmodified lasteditedtime",
+            "dateupdated changed",
         ],
     ),
     (
         Field::ClosedAt,
         &[
-            "closedAt",
-            "resolvedat",
-            "resolved",
-            "resolutiondate",
-            "completedat",
-            "doneat",
-            "closedon",
-            "closeddate",
-            "completeddate",
-            "dateclosed",
-            "canceledat",
-            "canceled",
-            "done",
-            "isdone",
-            "completed",
-            "iscompleted",
-            "complete",
-            "iscomplete",
-            "closed",
-            "isclosed",
-            "finished",
+            "closedAt resolvedat resolved resolutiondate completedat doneat closedon closeddate completeddate dateclosed",
+            "canceledat canceled done isdone completed iscompleted complete iscomplete closed isclosed finished",
         ],
     ),
-    (Field::ParkedUntil, &["parkedUntil", "deferuntil", "snoozeduntil", "wait"]),
+    (Field::ParkedUntil, &["parkedUntil deferuntil snoozeduntil wait"]),
+    (Field::Value(ValueField::Due), &["due duedate dueon dueat dueby deadline enddate targetdate"]),
     (
-        Field::Due,
-        &["due", "duedate", "dueon", "dueat", "dueby", "deadline", "enddate", "targetdate"],
-    ),
-    (
-        Field::Estimate,
+        Field::Value(ValueField::Estimate),
         &[
-            "estimate",
-            "storypoints",
-            "storypointestimate",
-            "customfield(storypoints)",
-            "customfield(storypointestimate)",
-            "points",
-            "effort",
-            "estimatedhours",
+            "estimate storypoints storypointestimate customfield(storypoints) customfield(storypointestimate) points",
+            "effort estimatedhours",
         ],
     ),
-    (Field::Author, &["author", "reporter", "creator", "createdby", "user", "requester"]),
+    (Field::Author, &["author reporter creator createdby user requester"]),
     (Field::History, &["history"]),
-    (Field::Comments, &["comments", "comment", "journals"]),
+    (Field::Comments, &["comments comment journals"]),
     (Field::Number, &NUMBER_NAMES),
-    (Field::Url, &["htmlurl", "weburl", "permalinkurl", "url"]),
+    (Field::Url, &["htmlurl weburl permalinkurl url"]),
     (Field::Extra, &[EXTRA]),
 ];
 
@@ -202,7 +126,8 @@ const NAMES: [(Field, &[&str]); 24] = [
 static FIELDS: LazyLock<HashMap<String, (Field, usize)>> = LazyLock::new(|| {
     let of_field = |(field, names): &(Field, &'static [&'static str])| {
         let field = *field;
-        names.iter().enumerate().map(move |(rank, name)| (plain(name), (field, rank + 1)))
+        let names = names.iter().flat_map(|names| names.split(' '));
+        names.enumerate().map(move |(rank, name)| (plain(name), (field, rank + 1)))
     };
     NAMES.iter().flat_map(of_field).collect()
 });
@@ -224,9 +149,10 @@ impl Field {
         match self {
             Self::Url => "url",
             Self::Parent => "parent",
-            Self::Priority => "priority",
+            Self::Value(field) => field.as_str(),
             field => {
-                NAMES.iter().find(|(other, _)| *other == field).map_or("", |(_, names)| names[0])
+                let names = NAMES.iter().find(|(other, _)| *other == field);
+                names.and_then(|(_, names)| names[0].split(' ').next()).unwrap_or_default()
             }
         }
     }

@@ -2,68 +2,61 @@
 
 use super::fields::Field;
 use super::given::{Fault, Given};
-use super::partial_issue::{PartialIssue, is_unset, priority_of};
-use super::{ReadOptions, attributes};
-use crate::domain::{AttributeValues, Due, Estimate};
+use super::partial_issue::{PartialIssue, is_unset};
+use super::{ReadOptions, attributes, words};
+use crate::domain::{AttributeValues, Due, FieldValue, ValueField};
+
+/// The words for a priority that an error names.
+const PRIORITIES: [&str; 10] =
+    ["0", "1", "2", "3", "4", "highest", "high", "medium", "low", "lowest"];
 
 impl PartialIssue<'_> {
     /// Returns the attributes in columns and keys of their own, without links.
     pub fn attributes(&self, options: &ReadOptions) -> Result<AttributeValues, Fault> {
-        let priority = match self.filled(Field::Priority) {
-            None => None,
-            Some(given) => {
-                let priority = priority_of(given);
-                if priority.is_none() && self.is_checked(given, options) {
-                    let words = ["0", "1", "2", "3", "4", "highest", "high", "medium", "low"];
-                    let words = words.into_iter().chain(["lowest"]);
-                    return Err(given.unknown_word(Field::Priority, words));
-                }
-                priority
-            }
-        };
-        let due = self.due(options)?;
-        let estimate = self.estimate(options)?;
         let names = self.of(Field::Labels).flat_map(|given| given.value.names());
-        let assignee = self.filled(Field::Assignee);
-        Ok(AttributeValues {
-            priority,
-            labels: attributes::labels_of(names),
-            assignee: assignee.and_then(|given| attributes::assignee_of(given.value, self.is_ours)),
-            due,
-            estimate,
-            ..AttributeValues::default()
-        })
-    }
-
-    /// Returns the due date. Programs that have days alone write the beginning of the day.
-    fn due(&self, options: &ReadOptions) -> Result<Option<Due>, Fault> {
-        let Some(given) = self.filled(Field::Due) else { return Ok(None) };
-        if let Some(due) = given.value.name().and_then(|text| text.trim().parse().ok())
-            && self.is_ours
-        {
-            return Ok(Some(due));
-        }
-        let time = match given.time(options) {
-            Ok(time) => time,
-            Err(fault) if self.is_checked(given, options) => return Err(fault),
-            Err(_) => None,
-        };
-        Ok(time.map(Due::of_time))
-    }
-
-    fn estimate(&self, options: &ReadOptions) -> Result<Option<Estimate>, Fault> {
-        let Some(given) = self.filled(Field::Estimate) else { return Ok(None) };
-        let parsed = given.value.name().unwrap_or_default().trim().parse::<Estimate>();
-        match parsed {
-            Err(error) if self.is_checked(given, options) => {
-                Err(given.fault(format_args!("cannot be read: {error}")))
+        let labels = attributes::labels_of(names);
+        let mut attributes = AttributeValues { labels, ..AttributeValues::default() };
+        for field in ValueField::ALL {
+            let Some(given) = self.filled(Field::Value(*field)) else { continue };
+            match self.value(*field, given, options) {
+                Ok(value) => value.set(&mut attributes),
+                // It has to be right if the user speaks of it, or if `ait export` wrote it.
+                Err(fault)
+                    if (self.is_ours || options.mapping.mentions(given.name))
+                        && !is_unset(given) =>
+                {
+                    return Err(fault);
+                }
+                Err(_) => {}
             }
-            parsed => Ok(parsed.ok()),
         }
+        Ok(attributes)
     }
 
-    /// Returns true if a value has to be right: the user speaks of it, or `ait export` wrote it.
-    fn is_checked(&self, given: Given<'_>, options: &ReadOptions) -> bool {
-        (self.is_ours || options.mapping.mentions(given.name)) && !is_unset(given)
+    /// Parses a value of a field in the words of other programs.
+    fn value(
+        &self,
+        field: ValueField,
+        given: Given<'_>,
+        options: &ReadOptions,
+    ) -> Result<FieldValue, Fault> {
+        let text = given.value.name().unwrap_or_default();
+        let ours = FieldValue::parse(field, &text);
+        Ok(match (field, ours) {
+            (ValueField::Assignee, _) => {
+                FieldValue::Assignee(attributes::assignee_of(given.value, self.is_ours))
+            }
+            (ValueField::Priority, _) => {
+                let unknown = || given.unknown_word(Field::Value(field), PRIORITIES.into_iter());
+                FieldValue::Priority(Some(words::priority_of(&text).ok_or_else(unknown)?))
+            }
+            // Programs that have days alone write the beginning of the day.
+            (ValueField::Due, ours) if ours.is_err() || !self.is_ours => {
+                FieldValue::Due(given.time(options)?.map(Due::of_time))
+            }
+            (_, ours) => {
+                ours.map_err(|error| given.fault(format_args!("cannot be read: {error}")))?
+            }
+        })
     }
 }

@@ -14,26 +14,14 @@ use super::value::{self, Value};
 use super::words::{self, FoundStatus};
 use super::{Content, ImportDraft, ReadOptions, Remarks, comments, defaults};
 use crate::domain::event::{CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
+use crate::domain::fields::required_fields;
 use crate::domain::{
-    AttributeValues, Attributes, Classification, Comment, HistoryEntry, Issue, IssueId, Link,
-    LinkKind, Parked, Priority, Status, Timestamp, UnknownKeys,
+    AttributeValues, Attributes, Classification, Comment, FieldValue, HistoryEntry, Issue, IssueId,
+    Link, LinkKind, Parked, Status, Timestamp, UnknownKeys, ValueField,
 };
 use crate::domain::{Classifications, text::shortened};
 
 const SHOWN_CHARS: usize = 60;
-/// The keys of an issue, which cannot keep other values.
-const OUR_KEYS: [&str; 9] = [
-    "id",
-    "title",
-    "description",
-    "classification",
-    "createdAt",
-    "modifiedAt",
-    "status",
-    "history",
-    "comments",
-];
-
 const LINK_FIELDS: [(Field, LinkKind); 2] =
     [(Field::Parent, LinkKind::Parent), (Field::BlockedBy, LinkKind::BlockedBy)];
 
@@ -326,12 +314,6 @@ impl<'a> PartialIssue<'a> {
         let mut all = given;
         all.fill_from(&others);
         all.parked = all.parked.or_else(|| others.parked.clone());
-        if all.labels.is_empty() {
-            all.labels.clone_from(&others.labels);
-        }
-        if all.links.is_empty() {
-            all.links.clone_from(&others.links);
-        }
         if self.is_ours {
             for (field, kind) in LINK_FIELDS {
                 self.set_links(field, kind, &mut all.links)?;
@@ -470,14 +452,15 @@ impl<'a> PartialIssue<'a> {
             unknown_keys.insert(key, value);
         }
         let mut others: IndexMap<&str, Vec<Box<RawValue>>> = IndexMap::new();
-        let keys_of_attributes = kept.attributes.set_fields();
-        let is_ours = |name: &str| OUR_KEYS.contains(&name) || keys_of_attributes.contains(&name);
+        // These keys cannot keep other values.
+        let mut ours = kept.attributes.set_fields();
+        ours.extend(required_fields());
         for (index, given) in self.values.iter().enumerate() {
             let Some(rest) = self.rest_of(index, kept) else { continue };
             if !is_understood(*given) && !given.value.says_nothing() {
                 remarks.keep(given.name);
             }
-            if self.keeps_names && !is_ours(given.name) {
+            if self.keeps_names && !ours.contains(&given.name) {
                 unknown_keys.insert(given.name.to_owned(), rest);
             } else {
                 others.entry(given.name).or_default().push(rest);
@@ -505,11 +488,11 @@ impl<'a> PartialIssue<'a> {
         let is_other = match given.field {
             Some(_) if value.is_blank() => false,
             Some(Field::Labels) => return attributes::without_labels(value, &attributes.labels),
-            Some(Field::Priority) => priority_of(given).is_none() && !is_unset(given),
-            Some(Field::Due) => attributes.due.is_none() && !is_unset(given),
-            Some(Field::Estimate) => attributes.estimate.is_none() && !is_unset(given),
-            Some(Field::Assignee) => {
-                attributes.assignee.is_none() || attributes::has_more_assignees(value)
+            Some(Field::Value(field)) => {
+                let has_more = field == ValueField::Assignee
+                    && !self.is_ours
+                    && attributes::has_more_assignees(value);
+                has_more || FieldValue::of(field, attributes).is_none() && !is_unset(given)
             }
             // The names that other issues have elsewhere.
             Some(Field::Parent | Field::BlockedBy) => !self.is_ours,
@@ -518,10 +501,6 @@ impl<'a> PartialIssue<'a> {
         };
         is_other.then(|| value.raw())
     }
-}
-
-pub(super) fn priority_of(given: Given<'_>) -> Option<Priority> {
-    given.value.name().and_then(|name| words::priority_of(&name))
 }
 
 /// Returns true if a value says that its field has none.

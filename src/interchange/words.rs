@@ -119,7 +119,7 @@ fn found<T: Copy>(table: &[(T, &str)], word: &str) -> Option<T> {
 }
 
 /// Returns true if a word is in a list.
-fn has(words: &str, word: &str) -> bool {
+pub(super) fn has(words: &str, word: &str) -> bool {
     words.split(' ').any(|one| one == word)
 }
 

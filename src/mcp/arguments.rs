@@ -1,10 +1,10 @@
 //! Checks tool arguments against the tool's input schema, so that one error names all problems.
 //!
-//! Covers what [`schema`](super::schema) produces: objects of strings, enums, integers, booleans, lists and objects.
+//! Covers what [`schema`](super::schema) produces: objects of strings, enums, numbers, booleans, lists and objects.
 //! The types of the domain check the content of strings afterwards.
 
 use rmcp::model::JsonObject;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::shown;
 
@@ -182,14 +182,16 @@ fn fits(property: &Value, value: &Value) -> bool {
         let is_all = value == "all" && words.iter().any(|word| word == "any");
         return is_all || words.contains(value);
     }
+    if let Some(kinds) = property["type"].as_array() {
+        return kinds.iter().any(|kind| fits(&json!({ "type": kind }), value));
+    }
     match kind(property) {
         "integer" => {
             let (least, most) = bounds(property, "minimum", "maximum");
             let most = most.unwrap_or(u64::MAX);
             value.as_u64().is_some_and(|given| (least..=most).contains(&given))
         }
-        // A text may remove the number.
-        "number" => value.is_number() || value.is_string(),
+        "number" => value.is_number(),
         "boolean" => value.is_boolean(),
         "array" | "object" => false,
         _ => value.is_string(),
@@ -206,6 +208,10 @@ fn form(property: &Value) -> String {
     if let Some(words) = property["enum"].as_array() {
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
         return words.join(" or ");
+    }
+    if let Some(kinds) = property["type"].as_array() {
+        let forms: Vec<String> = kinds.iter().map(|kind| form(&json!({ "type": kind }))).collect();
+        return forms.join(" or ");
     }
     match kind(property) {
         "integer" => match bounds(property, "minimum", "maximum") {
@@ -249,6 +255,7 @@ mod tests {
                 "kind": {"type": "string", "enum": ["bug", "any"]},
                 "take": {"type": "integer", "minimum": 1, "maximum": 5, "description": "Size"},
                 "mine": {"type": "boolean"},
+                "size": {"type": ["number", "string"]},
                 "to": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
                 "issues": {"type": "array", "items": {
                     "type": "object", "properties": {"title": {"type": "string"}, "take": {"type": "integer"}},
@@ -270,16 +277,21 @@ mod tests {
             json!({"agent": "", "to": [], "issues": [{"title": ""}]})
         );
         assert_eq!(checked(json!({"agent": "a", "take": 2.0})).unwrap()["take"], json!(2));
+        for absent in [json!(""), json!(" "), json!(null)] {
+            let given = json!({"agent": "a", "size": absent});
+            assert_eq!(checked(given).unwrap(), json!({"agent": "a"}));
+        }
+        assert_eq!(checked(json!({"agent": "a", "size": 0.5})).unwrap()["size"], json!(0.5));
     }
 
     #[test]
     fn texts_stand_for_values_of_the_declared_type() {
         let given = json!({
-            "agent": "2", "kind": "bug", "take": " 2.0", "mine": "True", "to": "[\"a\", \"2\"]",
+            "agent": "2", "kind": "bug", "take": " 2.0", "mine": "True", "to": "[\"a\", \"2\"]", "size": "0.5",
             "issues": "[{\"title\": \"x\", \"take\": \"4\"}, \"{\\\"title\\\": \\\"y\\\"}\"]",
         });
         let meant = json!({
-            "agent": "2", "kind": "bug", "take": 2, "mine": true, "to": ["a", "2"],
+            "agent": "2", "kind": "bug", "take": 2, "mine": true, "to": ["a", "2"], "size": "0.5",
             "issues": [{"title": "x", "take": 4}, {"title": "y"}],
         });
         assert_eq!(checked(given).unwrap(), meant);
@@ -320,7 +332,7 @@ mod tests {
     #[test]
     fn one_error_names_all_problems_at_every_depth() {
         let given = json!({
-            "kind": "feature", "take": 6, "mine": "yes", "to": ["a", "b", "c"], "other": 1,
+            "kind": "feature", "take": 6, "mine": "yes", "size": true, "to": ["a", "b", "c"], "other": 1,
             "issues": [{"title": "x"}, {"take": -1, "x": 1}, "text"],
         });
         let error = checked(given).unwrap_err();
@@ -329,6 +341,7 @@ mod tests {
             "`kind` must be \"bug\" or \"any\", not \"feature\"",
             "`take` must be an integer from 1 to 5, not 6 (Size; leave it out if you have none)",
             "`mine` must be true or false, not \"yes\"",
+            "`size` must be a number or a string, not true",
             "`to` must be a list of 0 to 2 values, each a string",
             "`other` is not a parameter",
             "`issues[1].title` is missing",

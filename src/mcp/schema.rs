@@ -118,39 +118,45 @@ impl JsonSchema for FieldValues {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        fields(|field| match field {
-            ValueField::Priority => {
-                json!({ "type": "integer", "minimum": 0, "maximum": Priority::MAX })
+        fields(|field| {
+            let mut schema = kind(field);
+            match field {
+                ValueField::Assignee => schema["description"] = "Or none".into(),
+                ValueField::Due => schema["description"] = "Date".into(),
+                ValueField::Priority | ValueField::Estimate => {}
             }
-            ValueField::Assignee => json!({ "type": "string", "description": "Or none" }),
-            ValueField::Due => json!({ "type": "string", "description": "Date" }),
-            ValueField::Estimate => json!({ "type": "number" }),
+            schema
         })
     }
 }
 
 /// Returns the schema of the fields of a new issue, which has nothing to remove.
-pub(super) fn of_new_values(generator: &mut SchemaGenerator) -> Schema {
-    let values = FieldValues::json_schema(generator);
-    fields(|field| {
-        let mut schema = values.as_value()["properties"][field.as_str()].clone();
-        schema.as_object_mut().map(|schema| schema.remove("description"));
-        schema
-    })
+pub(super) fn of_new_values(_: &mut SchemaGenerator) -> Schema {
+    fields(kind)
 }
 
 /// Returns that schema for a tool that every agent has. Without the toolset `planning` it has the priority alone.
-pub(super) fn of_planned_values(generator: &mut SchemaGenerator) -> Schema {
-    let values = of_new_values(generator);
+pub(super) fn of_planned_values(_: &mut SchemaGenerator) -> Schema {
     fields(|field| {
-        let mut schema = values.as_value()["properties"][field.as_str()].clone();
+        let mut schema = kind(field);
         if field == ValueField::Priority {
-            schema["description"] = "0 (first) to 4; default 2".into();
+            schema["description"] = "0 is first; default 2".into();
         } else {
             schema[TOOLSET] = Toolset::Planning.as_str().into();
         }
         schema
     })
+}
+
+fn kind(field: ValueField) -> Value {
+    match field {
+        ValueField::Priority => {
+            json!({ "type": "integer", "minimum": 0, "maximum": Priority::MAX })
+        }
+        ValueField::Assignee | ValueField::Due => json!({ "type": "string" }),
+        // Clients that have to give every parameter leave it out with an empty text.
+        ValueField::Estimate => json!({ "type": ["number", "string"] }),
+    }
 }
 
 fn fields(schema: impl Fn(ValueField) -> Value) -> Schema {

@@ -33,7 +33,7 @@ const NONE: &str = "none";
 const KEYS: [Key; 22] = [
     Key {
         name: "status",
-        parse: |value, _| any_word(value, |word| status(word).map(Condition::Status)),
+        parse: |value, _| any_word(value, |word| StatusSet::from_word(word).map(Condition::Status)),
         expected: "use open, created, in_progress, completed, in_review, closed or rejected, or several with commas",
     },
     Key {
@@ -62,8 +62,8 @@ const KEYS: [Key; 22] = [
     },
     Key {
         name: "priority",
-        parse: |value, _| priorities(value).map(Meaning::Condition),
-        expected: "use 0 (first) to 4 (last), such as 1, <=1 or 0..1; issues without one count as 2",
+        parse: |value, _| any(value, priorities),
+        expected: "use 0 (first) to 4 (last), such as 1, <=1, 0..1 or 0,3; issues without one count as 2",
     },
     Key {
         name: "holder",
@@ -112,12 +112,14 @@ const KEYS: [Key; 22] = [
     },
     Key {
         name: ValueField::Due.as_str(),
-        parse: |value, now| ranked(ValueField::Due, value, |text| ranges::dues(text, now)),
+        parse: |value, now| {
+            any(value, |word| ranked(ValueField::Due, word, |text| ranges::dues(text, now)))
+        },
         expected: "use <3d (within 3 days, or overdue), a day such as 2026-11-21 or friday, a comparison with one, or none",
     },
     Key {
         name: ValueField::Estimate.as_str(),
-        parse: |value, _| ranked(ValueField::Estimate, value, ranges::estimates),
+        parse: |value, _| any(value, |word| ranked(ValueField::Estimate, word, ranges::estimates)),
         expected: "use a number such as 3, >=0.5 or 1..5, or none",
     },
     Key {
@@ -272,16 +274,21 @@ fn any(value: &str, parse: impl Fn(&str) -> Option<Condition>) -> Option<Meaning
     }))
 }
 
-fn status(word: &str) -> Option<StatusSet> {
-    match word {
-        "open" => Some(StatusSet::open()),
-        "all" | "any" => Some(StatusSet::ALL),
-        word => Status::from_word(&word.replace('-', "_")).map(|status| Some(status).into()),
+/// Returns the condition of a key with a value.
+///
+/// # Errors
+///
+/// What values the key takes.
+pub fn condition(name: &str, value: &str, now: Timestamp) -> Result<Condition, String> {
+    let key = Key::named(name).ok_or_else(|| format!("there is no key {name}"))?;
+    match parse(key, value, now) {
+        Ok(Meaning::Condition(condition)) => Ok(condition),
+        Ok(Meaning::Order(..)) => Err("a condition".to_owned()),
+        Err(expected) => Err(expected.trim_start_matches("use ").to_owned()),
     }
 }
 
-/// Returns the condition of a value of `is`.
-pub fn state(word: &str, now: Timestamp) -> Option<Condition> {
+fn state(word: &str, now: Timestamp) -> Option<Condition> {
     let open = Condition::Status(StatusSet::open());
     Some(match word {
         "open" => open,
@@ -296,7 +303,7 @@ pub fn state(word: &str, now: Timestamp) -> Option<Condition> {
             Condition::all([open, Condition::Value(ValueField::Due, past)])
         }
         "stale" => Condition::all([open, stale(now)?]),
-        word => return status(word).map(Condition::Status),
+        word => return StatusSet::from_word(word).map(Condition::Status),
     })
 }
 
@@ -309,12 +316,12 @@ fn ranked(
     field: ValueField,
     value: &str,
     range: impl FnOnce(&str) -> Option<RangeInclusive<i64>>,
-) -> Option<Meaning> {
+) -> Option<Condition> {
     let any = Condition::Value(field, i64::MIN..=i64::MAX);
-    Some(Meaning::Condition(match value {
+    Some(match value {
         NONE => Condition::Not(Box::new(any)),
         value => Condition::Value(field, range(value)?),
-    }))
+    })
 }
 
 fn agent(word: &str) -> Option<String> {

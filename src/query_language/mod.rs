@@ -17,8 +17,7 @@ use std::mem;
 use strsim::levenshtein;
 
 pub use self::keys::{
-    all as known_keys, help as key_help, is_excluding, key_and_value, state as state_condition,
-    words_of,
+    all as known_keys, condition, help as key_help, is_excluding, key_and_value, words_of,
 };
 pub use self::lexer::is_saved_name;
 use self::lexer::{Kind, Token};

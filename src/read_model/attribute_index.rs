@@ -5,15 +5,14 @@ use std::cmp::Reverse;
 use imbl::{OrdMap, OrdSet};
 
 use super::summary::IssueSummary;
-use crate::domain::{Estimate, Label};
+use crate::domain::{AgentName, AttributeValues, Estimate, FieldValue, Label, ValueField};
 
 /// The values of attributes. A clone shares all data.
 #[derive(Clone, Debug, Default)]
 pub struct AttributeIndex {
     labels: Values<Label>,
-    assignees: Values<String>,
-    priorities: usize,
-    due: usize,
+    assignees: Values<AgentName>,
+    values: Values<ValueField>,
     /// The positions of the parked issues, also of those whose parking is over.
     parked: OrdSet<usize>,
 }
@@ -38,8 +37,7 @@ impl AttributeIndex {
         let attributes = &summary.attributes;
         attributes.labels.iter().for_each(|label| add(&mut self.labels, label));
         attributes.assignee.iter().for_each(|name| add(&mut self.assignees, name));
-        self.priorities += usize::from(attributes.priority.is_some());
-        self.due += usize::from(attributes.due.is_some());
+        given(attributes).for_each(|field| add(&mut self.values, field));
         if attributes.parked.is_some() {
             self.parked.insert(position);
         }
@@ -50,8 +48,7 @@ impl AttributeIndex {
         let attributes = &summary.attributes;
         attributes.labels.iter().for_each(|label| remove(&mut self.labels, label));
         attributes.assignee.iter().for_each(|name| remove(&mut self.assignees, name));
-        self.priorities -= usize::from(attributes.priority.is_some());
-        self.due -= usize::from(attributes.due.is_some());
+        given(attributes).for_each(|field| remove(&mut self.values, field));
         self.parked.remove(&position);
     }
 
@@ -62,17 +59,12 @@ impl AttributeIndex {
 
     /// Returns at most `most` assignees, those of the most issues, in alphabetical order.
     pub fn assignees(&self, most: usize) -> Vec<&str> {
-        most_common(&self.assignees, most).into_iter().map(String::as_str).collect()
+        most_common(&self.assignees, most).into_iter().map(AgentName::as_str).collect()
     }
 
-    /// Returns true if an issue has a priority.
-    pub fn has_priorities(&self) -> bool {
-        self.priorities > 0
-    }
-
-    /// Returns true if an issue is due at some time.
-    pub fn has_due(&self) -> bool {
-        self.due > 0
+    /// Returns true if an issue has a value in a field.
+    pub fn has(&self, field: ValueField) -> bool {
+        self.values.contains_key(&field)
     }
 
     /// Returns true if an issue is parked.
@@ -89,6 +81,11 @@ impl AttributeIndex {
     pub(super) fn is_parked(&self, position: usize) -> bool {
         self.parked.contains(&position)
     }
+}
+
+/// Returns the fields that have a value.
+fn given(attributes: &AttributeValues) -> impl Iterator<Item = &'static ValueField> {
+    ValueField::ALL.iter().filter(|field| !FieldValue::of(**field, attributes).is_none())
 }
 
 fn add<T: Ord + Clone>(values: &mut Values<T>, value: &T) {

@@ -179,22 +179,23 @@ run('openapi', 120_000, async () => {
   const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
   const send = (method, path, body) =>
     checked(new Request(`${origin}${path}`, { method, headers, body: body && JSON.stringify(body) }));
-  const parts = { ...whole, priority: 0, labels: ['a'], assignee: 'dev', parent: asked, blockedBy: [asked] };
+  const dated = { due: '2026-11-21', estimate: 0.5 };
+  const parts = { ...whole, ...dated, priority: 0, labels: ['a'], assignee: 'dev', parent: asked, blockedBy: [asked] };
   const { id } = await (await send('POST', '/api/issues', { ...parts, requestId: 'r2' })).json();
   await ait('claim', id, '--agent', 'dev');
   await send('GET', `/api/issues/${id}`);
   await ait('ask', id, 'Which?', '--agent', 'dev', '--option', 'a', '--default', 'a', '--default-after', '1d');
-  const edit = { title: 'y', description: 'z', classification: 'bug', priority: null, assignee: null, parent: null };
+  const edit = { title: 'y', description: 'z', classification: 'bug', priority: null, assignee: null, due: null, estimate: null, parent: null };
   const labels = { labelsAdd: ['b'], labelsRemove: ['a'], blockedBy: [], comment: 'c' };
   check.equal((await send('PATCH', `/api/issues/${id}`, { agent: 'bot', ...edit, ...labels })).status, 200);
-  const texts = { parent: asked, issue: asked, fields: 'id,comments.text', since: '1d', priority: '0,1', kind: 'closed' };
+  const texts = { parent: asked, issue: asked, fields: 'id,comments.text', since: '1d', kind: 'closed', priority: '0,1', ...dated };
   for (const [path, { get }] of Object.entries(openapi.paths).filter(([, item]) => item.get)) {
     const address = path.replace('{id}', id);
     check.equal((await send('GET', address)).status, 200, address);
     for (const { name, schema: given } of (get.parameters ?? []).filter((parameter) => parameter.in === 'query')) {
       const schema = given.$ref ? openapi.components.schemas[given.$ref.split('/').at(-1)] : given;
-      const values = schema.enum ?? schema.items?.enum ?? [schema.maximum ?? schema.default ?? texts[name] ?? 'ui'];
-      for (const value of values) {
+      const all = schema.enum ?? schema.items?.enum ?? [schema.maximum ?? schema.default ?? texts[name] ?? 'ui'];
+      for (const value of all) {
         const response = await send('GET', `${address}?${name}=${value}`);
         check.equal(response.status, 200, `${address}?${name}=${value}`);
       }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use agent_issue_tracker::domain::fields::FIELDS;
+
 /// The limit for code without the tests in the same file. A file of more than 400 lines should be one idea.
 const MAX_FILE_LINES: usize = 600;
 const MAX_COMMENT_COLUMNS: usize = 120;
@@ -294,7 +296,7 @@ fn visible_texts_are_in_the_strings_module() {
 /// What a field has beyond its entry in the table is in few places. Everything else asks the table.
 #[test]
 fn fields_are_named_in_few_places() {
-    for (name, variant, places) in [("due", "Due", 11), ("estimate", "Estimate", 8)] {
+    for (name, variant, places) in [("due", "Due", 13), ("estimate", "Estimate", 10)] {
         let words = [
             format!("\"{name}\""),
             format!("ValueField::{variant}"),
@@ -312,4 +314,75 @@ fn fields_are_named_in_few_places() {
         files.sort();
         assert_eq!(files.len(), places, "{name}: {files:#?}");
     }
+}
+
+/// How many lines apart the names of a list may be.
+const LIST_LINES: usize = 3;
+/// How many names of fields make a list.
+const LISTED: usize = 3;
+
+/// Returns the names of fields of issues in the lists of a file: names in quotation marks that follow each other, or
+/// members of the values of an issue.
+fn listed_fields(code: &str) -> Vec<String> {
+    let names: Vec<_> = FIELDS.iter().map(|(name, _)| *name).collect();
+    let mut lists: Vec<(usize, Vec<&str>)> = Vec::new();
+    let lines = code.lines().enumerate();
+    for (number, line) in lines.filter(|(_, line)| !line.trim_start().starts_with("//")) {
+        let words = line.split('"').skip(1).step_by(2);
+        for word in words.filter(|word| names.contains(word)) {
+            match lists.last_mut() {
+                Some((last, list)) if number - *last <= LIST_LINES => {
+                    *last = number;
+                    if !list.contains(&word) {
+                        list.push(word);
+                    }
+                }
+                _ => lists.push((number, vec![word])),
+            }
+        }
+    }
+    lists.retain(|(_, list)| list.len() >= LISTED);
+    lists.iter().map(|(last, list)| format!("{}: {}", last + 1, list.join(" "))).collect()
+}
+
+/// The author of a new field does not have to look for lists that it belongs to.
+#[test]
+fn fields_are_listed_in_their_table_alone() {
+    // What the compiler checks, or what is not a list of our fields.
+    const OTHERS: [(&str, &str); 15] = [
+        ("src/domain/fields.rs", "the table"),
+        ("src/domain/attributes.rs", "reads each member of a struct"),
+        ("src/domain/issue.rs", "reads each member of a struct"),
+        ("src/domain/patch.rs", "the members of a struct that every issue has"),
+        ("src/domain/merge.rs", "the members of a struct that every issue has"),
+        ("src/interchange/difference.rs", "the members of a struct that every issue has"),
+        ("src/interchange/partial_issue.rs", "what every issue has, and a file may lack"),
+        ("src/cli/import_update.rs", "what every issue has, and a file may lack"),
+        ("src/interchange/csv.rs", "the columns of older versions, in their order"),
+        ("src/interchange/", "names in other programs"),
+        ("src/cli/aliases/", "names in other programs"),
+        ("src/mcp/reply/issue_pages.rs", "the head of a page of a long issue"),
+        ("src/mcp/tools/", "columns of reports"),
+        ("src/store/sql/order.rs", "the orders of lists"),
+        ("src/web/actions/fields.rs", "the inputs of forms"),
+    ];
+    let lists = |code: &str| listed_fields(code_of(code));
+    let mut without_list: Vec<_> = OTHERS.iter().map(|(place, _)| *place).collect();
+    for (name, text) in sources("src") {
+        let found = lists(&text);
+        let place = OTHERS.iter().find(|(place, _)| name.starts_with(place));
+        if let Some((place, _)) = place.filter(|_| !found.is_empty()) {
+            without_list.retain(|other| other != place);
+        }
+        let is_test = name.ends_with("/tests.rs");
+        assert!(
+            place.is_some() || is_test || found.is_empty(),
+            "{name}: use the table for {found:?}"
+        );
+    }
+    assert_eq!(without_list, [""; 0], "these places have no list any more");
+    let control =
+        "let all = [\n    \"title\",\n    // why\n    \"due\",\n    \"x\",\n    \"estimate\",\n];";
+    assert_eq!(lists(control), ["6: title due estimate"]);
+    assert_eq!(lists("(\"title\", \"due\")"), [""; 0]);
 }

@@ -43,7 +43,6 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("decisions|decision|adr|adrs", "recall kind:decision"),
     ("memory|memories list|ls|show", "recall"),
     ("memory|memories", "recall"),
-    ("forget ID", "edit $1 --due 2000-01-01"),
     ("list agents|workers", "board"),
     ("list in progress", "list --status in_progress"),
     ("list in review", "list --status in_review"),

@@ -23,11 +23,7 @@ impl TryFrom<String> for StatusFilter {
     type Error = String;
 
     fn try_from(word: String) -> Result<Self, String> {
-        let set = match &*word {
-            ANY | ALL => Some(StatusSet::ALL),
-            OPEN => Some(StatusSet::open()),
-            word => Status::from_word(word).map(|status| Some(status).into()),
-        };
+        let set = StatusSet::from_word(&word);
         set.map(Self).ok_or_else(|| format!("{word:?} is not a status"))
     }
 }

@@ -69,31 +69,32 @@ impl Rows {
     }
 }
 
-/// The facts of several issues, as columns.
-#[derive(Clone, Default, Debug)]
-pub(super) struct FactColumns {
-    created: Vec<i64>,
-    returns: Vec<i64>,
-    claims: Vec<i64>,
-    labels: Vec<String>,
-}
+/// Defines the rows that a statement writes, as columns: each with its type here and there, and its value of a row.
+macro_rules! columns {
+    ($vis:vis $name:ident($($given:ident: $type:ty),+) {
+        $($column:ident: $item:ty, $kind:ident = $value:expr;)+
+    }) => {
+        #[derive(Clone, Default, Debug)]
+        $vis struct $name {
+            $($column: Vec<$item>,)+
+        }
 
-impl FactColumns {
-    /// Adds the facts of an issue.
-    pub fn push(&mut self, row: &IssueRow) {
-        self.created.push(row.created);
-        self.returns.push(row.returns);
-        self.claims.push(row.claims);
-        self.labels.push(row.labels.join(SEPARATOR));
-    }
+        impl $name {
+            $vis fn push(&mut self, $($given: $type),+) {
+                $(self.$column.push($value);)+
+            }
 
-    /// Returns the columns as parameters.
-    pub fn params(&self) -> [Param<'_>; 4] {
-        [
-            (&self.created, Type::INT8_ARRAY),
-            (&self.returns, Type::INT8_ARRAY),
-            (&self.claims, Type::INT8_ARRAY),
-            (&self.labels, Type::TEXT_ARRAY),
-        ]
-    }
+            $vis fn params(&self) -> Vec<Param<'_>> {
+                vec![$((&self.$column as _, Type::$kind),)+]
+            }
+        }
+    };
 }
+pub(super) use columns;
+
+columns!(pub(super) FactColumns(row: &IssueRow) {
+    created: i64, INT8_ARRAY = row.created;
+    returns: i64, INT8_ARRAY = row.returns;
+    claims: i64, INT8_ARRAY = row.claims;
+    labels: String, TEXT_ARRAY = row.labels.join(SEPARATOR);
+});

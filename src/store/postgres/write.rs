@@ -8,9 +8,9 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::connection::{Param, run};
-use super::decide::{Draft, IssueAfter};
+use super::decide::{DecidedEvent, Draft, IssueAfter};
 use super::error::Failure;
-use super::rows::{FactColumns, StoredRow};
+use super::rows::{FactColumns, StoredRow, columns};
 use super::sql::Statements;
 use crate::domain::{Issue, IssueId, LinkKind, UnknownKeys};
 use crate::store::event_format;
@@ -26,6 +26,7 @@ pub(super) struct Changes {
     added: Issues,
     changed: Issues,
     texts: Texts,
+    facts: FactColumns,
     search: Search,
     removed: Vec<Uuid>,
     unlinked: Vec<Uuid>,
@@ -37,93 +38,51 @@ pub(super) struct Changes {
     written: Option<(i64, i64)>,
 }
 
-#[derive(Default)]
-struct Events {
-    seq: Vec<i64>,
-    nonce: Vec<i64>,
-    issue: Vec<Option<Uuid>>,
-    slot_before: Vec<Option<i16>>,
-    slot_after: Vec<Option<i16>>,
-    filed: Vec<bool>,
-    body: Vec<String>,
-}
+columns!(Events(sequence: i64, decided: &DecidedEvent, is_placed: bool) {
+    seq: i64, INT8_ARRAY = sequence;
+    nonce: i64, INT8_ARRAY = decided.nonce;
+    issue: Option<Uuid>, UUID_ARRAY =
+        Some(decided.event.issue).filter(|id| *id != IssueId::NIL).map(Uuid::from);
+    slot_before: Option<i16>, INT2_ARRAY = decided.slot_before;
+    slot_after: Option<i16>, INT2_ARRAY = decided.slot_after;
+    filed: bool, BOOL_ARRAY = !is_placed && decided.event.filed().is_some();
+    body: String, TEXT_ARRAY =
+        String::from_utf8_lossy(&event_format::write(&decided.event)).into_owned();
+});
 
-#[derive(Default)]
-struct Issues {
-    id: Vec<Uuid>,
-    position: Vec<i64>,
-    status: Vec<i16>,
-    kind: Vec<i16>,
-    priority: Vec<i16>,
-    modified: Vec<i64>,
-    active: Vec<i64>,
-    assignee: Vec<Option<String>>,
-    holder: Vec<Option<String>>,
-    lease_claim: Vec<Option<i64>>,
-    lease_client: Vec<Option<String>>,
-    parked: Vec<bool>,
-    parked_until: Vec<Option<i64>>,
-    question: Vec<bool>,
-    authors: Vec<String>,
-}
+columns!(Issues(after: &IssueAfter, row: IssueRow, place: i64) {
+    id: Uuid, UUID_ARRAY = after.issue.id.into();
+    position: i64, INT8_ARRAY = place;
+    status: i16, INT2_ARRAY = row.status;
+    kind: i16, INT2_ARRAY = row.kind;
+    priority: i16, INT2_ARRAY = row.priority;
+    modified: i64, INT8_ARRAY = row.modified;
+    active: i64, INT8_ARRAY = row.active;
+    assignee: Option<String>, TEXT_ARRAY = row.assignee;
+    holder: Option<String>, TEXT_ARRAY = row.holder;
+    lease_claim: Option<i64>, INT8_ARRAY = after.lease.as_ref().map(|lease| lease.claim as i64);
+    lease_client: Option<String>, TEXT_ARRAY =
+        after.lease.as_ref().map(|lease| storable(lease.client.as_str()));
+    parked: bool, BOOL_ARRAY = row.is_parked;
+    parked_until: Option<i64>, INT8_ARRAY = row.parked_until;
+    question: bool, BOOL_ARRAY = row.has_question;
+    authors: String, TEXT_ARRAY = row.authors.join(SEPARATOR);
+});
 
-#[derive(Default)]
-struct Search {
-    id: Vec<Uuid>,
-    title: Vec<String>,
-    texts: Vec<String>,
-    external: Vec<String>,
-}
+columns!(Search(issue: Uuid, row: SearchRow) {
+    id: Uuid, UUID_ARRAY = issue;
+    title: String, TEXT_ARRAY = row.title;
+    texts: String, TEXT_ARRAY = row.texts;
+    external: String, TEXT_ARRAY = row.external.join(SEPARATOR);
+});
 
-#[derive(Default)]
-struct Texts {
-    id: Vec<Uuid>,
-    body: Vec<String>,
-    agents: Vec<String>,
-    filer: Vec<Option<String>>,
-    facts: FactColumns,
-}
-
-impl Issues {
-    fn push(&mut self, after: &IssueAfter, position: i64) {
-        let row = IssueRow::of(&after.issue);
-        self.id.push(after.issue.id.into());
-        self.position.push(position);
-        self.status.push(row.status);
-        self.kind.push(row.kind);
-        self.priority.push(row.priority);
-        self.modified.push(row.modified);
-        self.active.push(row.active);
-        self.assignee.push(row.assignee);
-        self.holder.push(row.holder);
-        self.lease_claim.push(after.lease.as_ref().map(|lease| lease.claim as i64));
-        self.lease_client.push(after.lease.as_ref().map(|lease| storable(lease.client.as_str())));
-        self.parked.push(row.is_parked);
-        self.parked_until.push(row.parked_until);
-        self.question.push(row.has_question);
-        self.authors.push(row.authors.join(SEPARATOR));
-    }
-
-    fn params(&self) -> [Param<'_>; 15] {
-        [
-            (&self.id, Type::UUID_ARRAY),
-            (&self.position, Type::INT8_ARRAY),
-            (&self.status, Type::INT2_ARRAY),
-            (&self.kind, Type::INT2_ARRAY),
-            (&self.priority, Type::INT2_ARRAY),
-            (&self.modified, Type::INT8_ARRAY),
-            (&self.active, Type::INT8_ARRAY),
-            (&self.assignee, Type::TEXT_ARRAY),
-            (&self.holder, Type::TEXT_ARRAY),
-            (&self.lease_claim, Type::INT8_ARRAY),
-            (&self.lease_client, Type::TEXT_ARRAY),
-            (&self.parked, Type::BOOL_ARRAY),
-            (&self.parked_until, Type::INT8_ARRAY),
-            (&self.question, Type::BOOL_ARRAY),
-            (&self.authors, Type::TEXT_ARRAY),
-        ]
-    }
-}
+columns!(Texts(issue: &Issue, row: &IssueRow) {
+    id: Uuid, UUID_ARRAY = issue.id.into();
+    body: String, TEXT_ARRAY =
+        serde_json::to_string(issue).expect("structures of strings and numbers are valid JSON");
+    agents: String, TEXT_ARRAY = row.agents.join(SEPARATOR);
+    filer: Option<String>, TEXT_ARRAY = row.filer.clone();
+});
 
 impl Changes {
     /// Collects what a draft changes. Finds the positions of new issues, which may need the database.
@@ -149,17 +108,8 @@ impl Changes {
 
     fn add_events(&mut self, draft: &Draft, sequence: &[i64]) {
         for (decided, seq) in draft.events.iter().zip(sequence) {
-            let event = &decided.event;
-            let id = Some(event.issue).filter(|id| *id != IssueId::NIL).map(Uuid::from);
-            let body = String::from_utf8_lossy(&event_format::write(event)).into_owned();
-            let is_placed = draft.placed.contains(&event.issue);
-            self.events.seq.push(*seq);
-            self.events.nonce.push(decided.nonce);
-            self.events.issue.push(id);
-            self.events.slot_before.push(decided.slot_before);
-            self.events.slot_after.push(decided.slot_after);
-            self.events.filed.push(!is_placed && event.filed().is_some());
-            self.events.body.push(body);
+            let is_placed = draft.placed.contains(&decided.event.issue);
+            self.events.push(*seq, decided, is_placed);
         }
     }
 
@@ -180,11 +130,13 @@ impl Changes {
         let latter = after.map(|after| &*after.issue);
         self.collect_link_changes(uuid, former, latter);
         let Some(after) = after else { return };
+        let row = IssueRow::of(&after.issue);
+        self.texts.push(&after.issue, &row);
+        self.facts.push(&row);
         match before.filter(|_| !was_removed) {
-            Some(row) => self.changed.push(after, row.position),
-            None => self.added.push(after, position.unwrap_or_default()),
+            Some(before) => self.changed.push(after, row, before.position),
+            None => self.added.push(after, row, position.unwrap_or_default()),
         }
-        self.texts.push(&after.issue);
         let search = SearchRow::of(&after.issue);
         if was_removed || former.map(SearchRow::of).as_ref() != Some(&search) {
             self.search.push(uuid, search);
@@ -197,8 +149,10 @@ impl Changes {
         for (after, seq) in copies {
             let id = Uuid::from(after.issue.id);
             changes.collect_link_changes(id, None, Some(&after.issue));
-            changes.added.push(&after, seq << POSITION_BITS);
-            changes.texts.push(&after.issue);
+            let row = IssueRow::of(&after.issue);
+            changes.texts.push(&after.issue, &row);
+            changes.facts.push(&row);
+            changes.added.push(&after, row, seq << POSITION_BITS);
             changes.search.push(id, SearchRow::of(&after.issue));
         }
         changes
@@ -275,7 +229,7 @@ impl Changes {
         let search = self.search.params();
         let events = self.events.params();
         let changed = self.changed.params();
-        let change = [&events[..], &changed, &self.texts.params()].concat();
+        let change = [events, changed, self.texts.params(), self.facts.params()].concat();
         let removed = [(&self.removed as _, Type::UUID_ARRAY)];
         let unlinked = [(&self.unlinked as _, Type::UUID_ARRAY)];
         let links = [
@@ -306,60 +260,6 @@ impl Changes {
         }
         try_join_all(sent).await?;
         Ok(())
-    }
-}
-
-impl Events {
-    fn params(&self) -> [Param<'_>; 7] {
-        [
-            (&self.seq, Type::INT8_ARRAY),
-            (&self.nonce, Type::INT8_ARRAY),
-            (&self.issue, Type::UUID_ARRAY),
-            (&self.slot_before, Type::INT2_ARRAY),
-            (&self.slot_after, Type::INT2_ARRAY),
-            (&self.filed, Type::BOOL_ARRAY),
-            (&self.body, Type::TEXT_ARRAY),
-        ]
-    }
-}
-
-impl Texts {
-    fn push(&mut self, issue: &Issue) {
-        let body = serde_json::to_string(issue);
-        self.id.push(issue.id.into());
-        let row = IssueRow::of(issue);
-        self.agents.push(row.agents.join(SEPARATOR));
-        self.facts.push(&row);
-        self.filer.push(row.filer);
-        self.body.push(body.expect("structures of strings and numbers are valid JSON"));
-    }
-
-    fn params(&self) -> Vec<Param<'_>> {
-        let texts: [Param<'_>; 4] = [
-            (&self.id, Type::UUID_ARRAY),
-            (&self.body, Type::TEXT_ARRAY),
-            (&self.agents, Type::TEXT_ARRAY),
-            (&self.filer, Type::TEXT_ARRAY),
-        ];
-        texts.into_iter().chain(self.facts.params()).collect()
-    }
-}
-
-impl Search {
-    fn push(&mut self, id: Uuid, row: SearchRow) {
-        self.id.push(id);
-        self.title.push(row.title);
-        self.texts.push(row.texts);
-        self.external.push(row.external.join(SEPARATOR));
-    }
-
-    fn params(&self) -> [Param<'_>; 4] {
-        [
-            (&self.id, Type::UUID_ARRAY),
-            (&self.title, Type::TEXT_ARRAY),
-            (&self.texts, Type::TEXT_ARRAY),
-            (&self.external, Type::TEXT_ARRAY),
-        ]
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use uuid::Uuid;
 
 use super::error::Failure;
@@ -169,34 +169,62 @@ fn set_unknown_keys(connection: &Connection, keys: &UnknownKeys) -> Result<(), F
     Ok(())
 }
 
+macro_rules! columns {
+    () => {
+        "status, kind, priority, created, modified, active, returns, claims, assignee, holder, filer, lease_claim, \
+         lease_client, parked, parked_until, question"
+    };
+}
+
+macro_rules! places {
+    () => {
+        "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16"
+    };
+}
+
+/// Executes a statement with the columns of an issue, and others behind them.
+fn write_row(
+    connection: &Connection,
+    statement: &str,
+    after: &After,
+    row: &IssueRow,
+    others: &[&dyn ToSql],
+) -> Result<(), Failure> {
+    let (claim, client) = lease_columns(after.lease.as_ref());
+    let columns: [&dyn ToSql; 16] = [
+        &row.status,
+        &row.kind,
+        &row.priority,
+        &row.created,
+        &row.modified,
+        &row.active,
+        &row.returns,
+        &row.claims,
+        &row.assignee,
+        &row.holder,
+        &row.filer,
+        &claim,
+        &client,
+        &row.is_parked,
+        &row.parked_until,
+        &row.has_question,
+    ];
+    connection.prepare_cached(statement)?.execute(&[&columns, others].concat()[..])?;
+    Ok(())
+}
+
 /// Adds an issue at a position. Whether it waits is to be decided after.
 fn add(connection: &Connection, after: &After, position: i64) -> Result<(), Failure> {
-    const ADD: &str = "INSERT INTO issues (id, position, status, kind, priority, created, modified, active, \
-        returns, claims, assignee, holder, filer, lease_claim, lease_client, parked, parked_until, question, waits) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 0)";
+    const ADD: &str = concat!(
+        "INSERT INTO issues (",
+        columns!(),
+        ", id, position, waits) VALUES (",
+        places!(),
+        ", ?17, ?18, 0)"
+    );
     let issue = &*after.issue;
     let row = IssueRow::of(issue);
-    let (claim, client) = lease_columns(after.lease.as_ref());
-    connection.prepare_cached(ADD)?.execute(params![
-        Uuid::from(issue.id),
-        position,
-        row.status,
-        row.kind,
-        row.priority,
-        row.created,
-        row.modified,
-        row.active,
-        row.returns,
-        row.claims,
-        row.assignee,
-        row.holder,
-        row.filer,
-        claim,
-        client,
-        row.is_parked,
-        row.parked_until,
-        row.has_question,
-    ])?;
+    write_row(connection, ADD, after, &row, &[&Uuid::from(issue.id), &position])?;
     let key = connection.last_insert_rowid();
     write_text(connection, key, issue)?;
     let search = SearchRow::of(issue);
@@ -260,32 +288,12 @@ pub(super) fn add_state(connection: &Connection, state: &State) -> Result<(), Fa
 
 /// Changes an issue. Whether it waits is to be decided after.
 fn change(connection: &Connection, before: &StoredRow, after: &After) -> Result<(), Failure> {
-    const CHANGE: &str = "UPDATE issues SET status = ?2, kind = ?3, priority = ?4, created = ?5, modified = ?6, \
-        active = ?7, returns = ?8, claims = ?9, assignee = ?10, holder = ?11, filer = ?12, lease_claim = ?13, \
-        lease_client = ?14, parked = ?15, parked_until = ?16, question = ?17 WHERE key = ?1";
+    const CHANGE: &str =
+        concat!("UPDATE issues SET (", columns!(), ") = (", places!(), ") WHERE key = ?17");
     let key = before.key;
     let issue = &*after.issue;
     let row = IssueRow::of(issue);
-    let (claim, client) = lease_columns(after.lease.as_ref());
-    connection.prepare_cached(CHANGE)?.execute(params![
-        key,
-        row.status,
-        row.kind,
-        row.priority,
-        row.created,
-        row.modified,
-        row.active,
-        row.returns,
-        row.claims,
-        row.assignee,
-        row.holder,
-        row.filer,
-        claim,
-        client,
-        row.is_parked,
-        row.parked_until,
-        row.has_question,
-    ])?;
+    write_row(connection, CHANGE, after, &row, &[&key])?;
     write_text(connection, key, issue)?;
     let old = SearchRow::of(&before.issue);
     let new = SearchRow::of(issue);

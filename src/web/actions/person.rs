@@ -37,7 +37,7 @@ impl<S: Sync> FromRequestParts<S> for ActingPerson {
             return Ok(Self(None));
         }
         let principal = principal.map_or_else(String::new, |known| known.name().to_owned());
-        let name = name_from_cookie(&parts.headers).map(AgentName::into_string);
+        let name = name_from_cookie(&parts.headers).map(|name| name.to_string());
         // The name of a token that was given without one says nothing of its holder.
         let name = name.unwrap_or_else(|| match principal.as_str() {
             Principal::UNNAMED => String::new(),

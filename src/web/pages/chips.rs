@@ -5,7 +5,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::components::{self, undirected};
 use super::icons;
-use crate::domain::{Due, Estimate, IssueId, Label, Parked, Priority, Timestamp};
+use crate::domain::{
+    Due, Estimate, FieldValue, IssueId, Label, Parked, Priority, Timestamp, ValueField,
+};
 use crate::read_model::{IssueSummary, Progress, ReadView};
 use crate::web::markdown::one_line;
 use crate::web::query::{ListQuery, ListState};
@@ -33,15 +35,15 @@ impl Chips<'_, '_> {
         let attributes = &issue.attributes;
         let blockers: Vec<_> = self.view.open_blockers(issue).collect();
         let parked = attributes.parked.as_ref().filter(|_| issue.is_open_and_parked_at(self.now));
+        let mut values = ValueField::ALL.iter().map(|field| self.value(*field, issue));
         html! {
-            @if let Some(priority) = attributes.priority { (self.priority(priority)) }
+            // The priority comes first.
+            @if let Some(value) = values.next() { (value) }
             @if let Some(progress) = self.view.progress(issue.id) {
                 (self.parts(issue.id, progress))
             }
             @for label in &attributes.labels { (self.label(label)) }
-            @if let Some(assignee) = &attributes.assignee { (self.assignee(assignee)) }
-            @if let Some(due) = attributes.due { (self.due(due, issue.status.is_open())) }
-            (estimate(attributes.estimate, self.view.progress(issue.id)))
+            @for value in values { (value) }
             @if let Some(parked) = parked { (self.parked(parked)) }
             @if !blockers.is_empty() {
                 @let query = self.query.with_state(ListState::Blocked);
@@ -55,8 +57,23 @@ impl Chips<'_, '_> {
         }
     }
 
+    fn value(&self, field: ValueField, issue: &IssueSummary) -> Markup {
+        match FieldValue::of(field, &issue.attributes) {
+            FieldValue::Priority(priority) => {
+                html! { @if let Some(one) = priority { (self.priority(one)) } }
+            }
+            FieldValue::Assignee(name) => {
+                html! { @if let Some(one) = name { (self.assignee(one.as_str())) } }
+            }
+            FieldValue::Due(due) => {
+                html! { @if let Some(one) = due { (self.due(one, issue.status.is_open())) } }
+            }
+            FieldValue::Estimate(own) => estimate(own, self.view.progress(issue.id)),
+        }
+    }
+
     fn priority(&self, priority: Priority) -> Markup {
-        let query = ListQuery { priorities: vec![priority], ..self.query.at_page(0) };
+        let query = self.query.with_value(ValueField::Priority, priority.to_string());
         html! {
             a class={ "chip priority-" (priority) } href=(path(&query)) title=(text::priority(priority)) {
                 (text::short_priority(priority))

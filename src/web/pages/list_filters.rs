@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::components;
 use crate::domain::text::shortened;
-use crate::domain::{Classification, Classifications, Label, Priority, Status};
+use crate::domain::{Classification, Classifications, Label, Priority, Status, ValueField};
 use crate::query_language::{SavedQueries, known_keys};
 use crate::read_model::ReadView;
 use crate::web::query::{ListQuery, ListState};
@@ -116,13 +116,27 @@ fn attribute_filters(query: &ListQuery, view: &ReadView) -> Markup {
         ListState::Ready => view.has_links() || counts.has_parked(),
         ListState::Blocked => view.has_links(),
         ListState::Parked => counts.has_parked(),
-        ListState::Overdue => counts.has_due(),
+        ListState::Overdue => counts.has(ValueField::Due),
     };
     let states = ListState::ALL.iter().map(|state| (*state, query.states.contains(state)));
     let states = states.filter(|(state, is_set)| *is_set || is_useful(*state));
     html! {
-        @if counts.has_priorities() || !query.priorities.is_empty() {
-            (choice(attributes::PRIORITY, "priority", attributes::ANY_PRIORITY, priorities(query).into_iter()))
+        @for field in ValueField::ALL {
+            @let value = query.values.get(field).map(String::as_str).unwrap_or_default();
+            @match field {
+                ValueField::Assignee => {}
+                field if !counts.has(*field) && value.is_empty() => {}
+                ValueField::Priority => {
+                    (choice(attributes::PRIORITY, field.as_str(), attributes::ANY_PRIORITY, priorities(value).into_iter()))
+                }
+                field => {
+                    label {
+                        span { (attributes::field(*field)) }
+                        input type="text" name=(field.as_str()) value=(value) placeholder=(attributes::example(*field))
+                            maxlength="100" spellcheck="false";
+                    }
+                }
+            }
         }
         @if !labels.is_empty() {
             (choice(attributes::LABEL, "label", attributes::ANY_LABEL, labels.into_iter()))
@@ -141,16 +155,18 @@ fn attribute_filters(query: &ListQuery, view: &ReadView) -> Markup {
     }
 }
 
-/// Returns the options for the priority: each one, and the chosen ones if they are several.
-fn priorities(query: &ListQuery) -> Vec<(String, String, bool)> {
-    let named = |priorities: &[Priority]| {
-        let value: Vec<_> = priorities.iter().map(ToString::to_string).collect();
-        let name: Vec<_> = priorities.iter().copied().map(attributes::short_priority).collect();
-        (value.join(","), name.join(", "), query.priorities == priorities)
+/// Returns the options for the priority: each one, and what is chosen if that is something else.
+fn priorities(chosen: &str) -> Vec<(String, String, bool)> {
+    let mut each: Vec<_> = (0..=Priority::MAX).map(|number| number.to_string()).collect();
+    if !chosen.is_empty() && !each.iter().any(|one| one == chosen) {
+        each.push(chosen.to_owned());
+    }
+    let option = |value: String| {
+        let name = attributes::filter(ValueField::Priority, &value);
+        let is_chosen = value == chosen;
+        (value, name, is_chosen)
     };
-    let each = (0..=u64::from(Priority::MAX)).filter_map(|number| Priority::try_from(number).ok());
-    let several = (query.priorities.len() > 1).then(|| named(&query.priorities));
-    each.map(|priority| named(&[priority])).chain(several).collect()
+    each.into_iter().map(option).collect()
 }
 
 /// Renders what is chosen besides search and status, each with a link to the list without it.
@@ -185,11 +201,9 @@ fn without_each(query: &ListQuery, view: &ReadView) -> Vec<(Markup, ListQuery)> 
         let name = html! { (kind) };
         chosen.push((name, ListQuery { classification: None, ..base.clone() }));
     }
-    if !query.priorities.is_empty() {
-        let names: Vec<_> =
-            query.priorities.iter().copied().map(attributes::short_priority).collect();
-        let name = html! { (names.join(", ")) };
-        chosen.push((name, ListQuery { priorities: Vec::new(), ..base.clone() }));
+    for (field, value) in &query.values {
+        let name = html! { (attributes::filter(*field, value)) };
+        chosen.push((name, query.with_value(*field, String::new())));
     }
     if let Some(agent) = &query.agent {
         let name = html! { (strings::AGENT) " " (components::agent(agent)) };

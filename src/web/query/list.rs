@@ -1,14 +1,14 @@
 //! The query string of the list of issues.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{InvalidParameter, Parameters, issue, joined, query_string};
 use crate::domain::{
-    Classification, Condition, IssueId, IssueRef, Label, Order, Priority, Query, Status, StatusSet,
-    Timestamp,
+    Classification, Condition, FieldValue, IssueId, IssueRef, Label, Order, Query, Status,
+    StatusSet, Timestamp, ValueField,
 };
 use crate::field_selection::{BadSelection, FieldSelection};
-use crate::query_language::{ParsedQuery, state_condition};
+use crate::query_language::{ParsedQuery, condition};
 use crate::string_enum::string_enum;
 
 /// The value of `status` that stands for all statuses in which an issue is open.
@@ -35,8 +35,8 @@ pub(in crate::web) struct ListQuery {
     pub agent: Option<String>,
     /// A text in the query language.
     pub search: String,
-    /// The priorities, ascending; empty for all.
-    pub priorities: Vec<Priority>,
+    /// The values of fields, as the query language has them.
+    pub values: BTreeMap<ValueField, String>,
     /// Labels that the issues have, all of them; ascending.
     pub labels: Vec<Label>,
     /// The agent that the issues are assigned to.
@@ -63,10 +63,10 @@ impl ListQuery {
     pub fn parse_request(query: Option<&str>) -> Result<Self, InvalidParameter> {
         #[rustfmt::skip]
         let others = [
-            "status", "classification", "priority", "label", "assignee", "parent", "agent", "q", "sort", "dir", "page",
-            "fields",
+            "status", "classification", "label", "parent", "agent", "q", "sort", "dir", "page", "fields",
         ];
-        let known: Vec<_> = others.into_iter().chain(ListState::words()).collect();
+        let others = others.into_iter().chain(ListState::words());
+        let known: Vec<_> = others.chain(ValueField::words()).collect();
         Self::of(&Parameters::of_request(query, &known)?)
     }
 
@@ -83,7 +83,7 @@ impl ListQuery {
             classification: parameters.get("classification", kinds, Classification::from_word)?,
             agent: parameters.all("agent").last().map(str::to_owned),
             search: parameters.all("q").last().unwrap_or_default().to_owned(),
-            priorities: priorities(parameters)?,
+            values: values(parameters)?,
             labels: labels(parameters)?,
             assignee: parameters.all("assignee").last().map(str::to_owned),
             parent: issue(parameters, "parent")?,
@@ -98,12 +98,12 @@ impl ListQuery {
     /// Returns the query without the search, at a time. `parent` is the issue that it names.
     pub fn base(&self, parent: Option<IssueId>, now: Timestamp) -> Query {
         let labels = self.labels.iter().map(|label| Condition::Label(Some(label.clone())));
-        let states = self.states.iter().filter_map(|state| state_condition(state.as_str(), now));
-        let priorities = self.priorities.iter().map(|one| Condition::Priority(*one..=*one));
-        let priorities =
-            (!self.priorities.is_empty()).then(|| Condition::Any(priorities.collect()));
+        let states = self.states.iter().map(|state| ("is", state.as_str()));
+        let values = self.values.iter().map(|(field, value)| (field.as_str(), value.as_str()));
+        let terms = values.chain(states);
+        // They were parsed before.
+        let terms = terms.filter_map(|(key, value)| condition(key, value, now).ok());
         let others = [
-            priorities,
             self.assignee.clone().map(|name| Condition::Assignee(Some(name))),
             parent.map(|id| Condition::Parent(id..=id)),
             self.agent.clone().map(Condition::Involves),
@@ -111,7 +111,7 @@ impl ListQuery {
         Query {
             statuses: self.statuses,
             classification: self.classification,
-            condition: Condition::all(others.into_iter().flatten().chain(labels).chain(states)),
+            condition: Condition::all(others.into_iter().flatten().chain(labels).chain(terms)),
             ..Query::default()
         }
     }
@@ -136,10 +136,8 @@ impl ListQuery {
             parameters.extend(self.statuses.iter().map(|status| ("status", status.to_string())));
         }
         parameters.extend(self.classification.map(|kind| ("classification", kind.to_string())));
-        if !self.priorities.is_empty() {
-            let numbers: Vec<_> = self.priorities.iter().map(ToString::to_string).collect();
-            parameters.push(("priority", numbers.join(",")));
-        }
+        let values = self.values.iter();
+        parameters.extend(values.map(|(field, value)| (field.as_str(), value.clone())));
         parameters.extend(self.labels.iter().map(|label| ("label", label.to_string())));
         parameters.extend(self.assignee.clone().map(|assignee| ("assignee", assignee)));
         parameters.extend(self.parent.as_ref().map(|parent| ("parent", parent.to_string())));
@@ -191,6 +189,14 @@ impl ListQuery {
         Self { states, page: 0, ..self.clone() }
     }
 
+    /// Returns the same query for issues with a value of a field, or for any value if it is empty.
+    pub fn with_value(&self, field: ValueField, value: String) -> Self {
+        let mut query = self.at_page(0);
+        query.values.insert(field, value);
+        query.values.retain(|_, value| !value.is_empty());
+        query
+    }
+
     /// Returns the same query without a state.
     pub fn without_state(&self, state: ListState) -> Self {
         let states = self.states.iter().copied().filter(|other| *other != state).collect();
@@ -235,19 +241,26 @@ fn states(parameters: &Parameters) -> Result<BTreeSet<ListState>, InvalidParamet
     Ok(states)
 }
 
-/// Parses the priorities, which may be repeated or separated by commas.
-fn priorities(parameters: &Parameters) -> Result<Vec<Priority>, InvalidParameter> {
-    let mut found = BTreeSet::new();
-    for given in parameters.all("priority") {
-        for number in given.split(',') {
-            found.insert(number.trim().parse().map_err(|_| InvalidParameter {
-                name: "priority".to_owned(),
-                given: given.to_owned(),
-                expected: format!("0 … {}, or several such as 0,1", Priority::MAX),
-            })?);
+/// Parses the values of fields, which may be repeated or separated by commas. The name of an assignee may have commas.
+fn values(parameters: &Parameters) -> Result<BTreeMap<ValueField, String>, InvalidParameter> {
+    let mut values = BTreeMap::new();
+    for field in ValueField::ALL.iter().filter(|field| **field != ValueField::Assignee) {
+        let name = field.as_str();
+        let words = parameters.all(name).flat_map(|given| given.split(','));
+        let words = words.map(|word| match FieldValue::parse(*field, word) {
+            Ok(value) => value.to_string(),
+            Err(_) => word.trim().to_owned(),
+        });
+        let given = words.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(",");
+        if given.is_empty() {
+            continue;
         }
+        if let Err(expected) = condition(name, &given, Timestamp::from_unix_millis(0)) {
+            return Err(InvalidParameter { name: name.to_owned(), given, expected });
+        }
+        values.insert(*field, given);
     }
-    Ok(found.into_iter().collect())
+    Ok(values)
 }
 
 fn labels(parameters: &Parameters) -> Result<Vec<Label>, InvalidParameter> {
@@ -265,19 +278,12 @@ fn labels(parameters: &Parameters) -> Result<Vec<Label>, InvalidParameter> {
 fn statuses(parameters: &Parameters) -> Result<StatusSet, InvalidParameter> {
     let mut found = Vec::new();
     for word in parameters.all("status") {
-        match Status::from_word(word) {
-            Some(status) => found.push(status),
-            None if word == OPEN => found.extend(StatusSet::open().iter()),
-            None if ALL.contains(&word) => found.extend(StatusSet::ALL.iter()),
-            None => {
-                let words = Status::words();
-                return Err(InvalidParameter {
-                    name: "status".to_owned(),
-                    given: word.to_owned(),
-                    expected: joined(words.chain([OPEN]).chain(ALL)),
-                });
-            }
-        }
+        let statuses = StatusSet::from_word(word).ok_or_else(|| InvalidParameter {
+            name: "status".to_owned(),
+            given: word.to_owned(),
+            expected: joined(Status::words().chain([OPEN]).chain(ALL)),
+        })?;
+        found.extend(statuses.iter());
     }
     Ok(if found.is_empty() { StatusSet::ALL } else { found.into_iter().collect() })
 }
@@ -372,6 +378,7 @@ mod tests {
             ("sort=title&dir=asc", "?sort=title"),
             ("sort=title&dir=desc&page=3", "?sort=title&dir=desc&page=3"),
             ("priority=1,0&priority=p1", "?priority=0%2C1"),
+            ("estimate=0.50&due=<3d", "?due=%3C3d&estimate=0.5"),
             ("label=ui&label=api&label=ui", "?label=api&label=ui"),
             ("assignee=x%26y&parent=3F2A9C1E", "?assignee=x%26y&parent=3f2a9c1e"),
             (
@@ -395,8 +402,9 @@ mod tests {
             ("page=-1", "page", "1"),
             ("page=x", "page", "1"),
             ("staus=closed", "staus", "status"),
-            ("priority=5", "priority", "0 … 4"),
-            ("priority=0,", "priority", "0,1"),
+            ("priority=5", "priority", "0 (first) to 4"),
+            ("priority=0,", "priority", "0..1"),
+            ("estimate=large", "estimate", ">=0.5"),
             ("label=UI", "label", "a-z"),
             ("parent=3f2a", "parent", "8"),
             ("ready=yes", "ready", "true"),

@@ -138,6 +138,26 @@ pub mod attributes {
         }
     }
 
+    /// A filter by a field, such as `estimate >=3`.
+    pub fn filter(field: ValueField, value: &str) -> String {
+        let priority = |word: &str| word.parse().map(short_priority);
+        let priorities: Result<Vec<_>, _> = value.split(',').map(priority).collect();
+        match (field, priorities) {
+            (ValueField::Priority, Ok(names)) => names.join(", "),
+            _ => format!("{field} {value}"),
+        }
+    }
+
+    /// What can be typed to filter by a field.
+    pub fn example(field: ValueField) -> &'static str {
+        match field {
+            ValueField::Priority => "<=1",
+            ValueField::Assignee => "dev-1",
+            ValueField::Due => "<3d",
+            ValueField::Estimate => ">=3",
+        }
+    }
+
     /// `date` is a day or a time.
     pub fn due(date: &str, is_past: bool) -> String {
         if is_past { format!("overdue since {date}") } else { format!("due {date}") }

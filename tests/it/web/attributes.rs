@@ -209,8 +209,9 @@ fn attribute_filters_combine_on_page_and_api() {
 fn invalid_attribute_filters_get_400_or_404() {
     let (_directory, _client, port) = serve(&linked());
     for (query, status, expected) in [
-        ("priority=5", 400, "0 … 4"),
-        ("priority=high", 400, "0 … 4"),
+        ("priority=5", 400, "expected: 0 (first) to 4 (last)"),
+        ("priority=high", 400, "0..1"),
+        ("estimate=large", 400, "number"),
         ("label=Not+A+Label", 400, "a-z"),
         ("parent=3f2a", 400, "32 hex digits"),
         ("ready=yes", 400, "true"),

@@ -25,7 +25,7 @@ fn description() -> Value {
 }
 
 /// Sends a change with a token.
-fn change(port: u16, method: &str, path: &str, token: &str, body: &Value) -> Response {
+pub fn change(port: u16, method: &str, path: &str, token: &str, body: &Value) -> Response {
     let method = Method::from_bytes(method.as_bytes()).unwrap();
     let request = client().request(method, format!("{}{path}", origin(port)));
     let request = request.header("authorization", bearer(token)).header("content-type", JSON);

@@ -1,6 +1,6 @@
 //! Changes that people make on the pages and over `/api`, and attacks on them.
 
-mod api;
+pub mod api;
 mod attacks;
 
 use std::path::Path;
@@ -16,18 +16,18 @@ use crate::support::runs::run;
 use crate::support::{Client, PATIENCE, Response, ait, directory, get};
 
 const READER: &str = "RRRRRRRRrrrrrrrr";
-const WRITER: &str = "WWWWWWWWwwwwwwww";
+pub const WRITER: &str = "WWWWWWWWwwwwwwww";
 const OTHER: &str = "OOOOOOOOoooooooo";
 const LEAD: &str = "LLLLLLLLllllllll";
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Starts a server with `--web-actions`.
-fn serve(directory: &Path) -> Server {
+pub fn serve(directory: &Path) -> Server {
     Server::start_with(directory, 0, &["--web-actions"])
 }
 
 /// Starts a server with `--web-actions` and tokens of each scope.
-fn serve_with_tokens(directory: &Path) -> Server {
+pub fn serve_with_tokens(directory: &Path) -> Server {
     let file = directory.join("tokens");
     let tokens = format!(
         "eve read-only {READER}\nadam read-write {WRITER}\ndefault read-write {OTHER}\nada lead {LEAD}\n"
@@ -98,7 +98,7 @@ fn hidden(page: &str, action: &str) -> Vec<(String, String)> {
 
 /// A form on the page of an issue, filled in and sent as a browser does.
 #[derive(Clone)]
-struct Form {
+pub struct Form {
     port: u16,
     path: String,
     fields: Vec<(String, String)>,
@@ -107,7 +107,7 @@ struct Form {
 impl Form {
     /// Loads the page of an issue.
     #[track_caller]
-    fn load(port: u16, id: &str, action: &str) -> Self {
+    pub fn load(port: u16, id: &str, action: &str) -> Self {
         Self::on(&get(port, &format!("/issues/{id}")).body, port, id, action)
     }
 
@@ -118,7 +118,7 @@ impl Form {
         Self { port, path, fields: hidden(page, action) }.with("agent", "Ann")
     }
 
-    fn with(mut self, name: &str, value: &str) -> Self {
+    pub fn with(mut self, name: &str, value: &str) -> Self {
         self.fields.retain(|(known, _)| known != name);
         self.fields.push((name.to_owned(), value.to_owned()));
         self
@@ -145,7 +145,7 @@ impl Form {
 
     /// Sends the form and returns the target of its redirect.
     #[track_caller]
-    fn done(&self) -> String {
+    pub fn done(&self) -> String {
         let response = self.send();
         assert_eq!(response.status, 303, "{}", response.body);
         response.headers["location"].to_str().unwrap().to_owned()
@@ -198,7 +198,7 @@ fn people_act_on_an_issue_from_its_page() {
 }
 
 /// Returns the form that files an issue, with a classification and a name.
-fn filing(port: u16) -> Form {
+pub fn filing(port: u16) -> Form {
     let page = get(port, "/new");
     assert_eq!(page.status, 200, "{}", page.body);
     let fields = hidden(&page.body, "file");

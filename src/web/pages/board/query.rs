@@ -4,7 +4,7 @@ use form_urlencoded::Serializer;
 use maud::{Markup, html};
 
 use super::super::{components, list_filters};
-use crate::domain::{Classification, Classifications, Label, Priority, StatusSet};
+use crate::domain::{Classification, Classifications, Label, Priority, StatusSet, ValueField};
 use crate::read_model::{IssueSummary, ReadView};
 use crate::web::query::{InvalidParameter, ListQuery, Parameters, joined};
 use crate::web::strings::{self, attributes, board as text};
@@ -53,9 +53,12 @@ impl BoardQuery {
             agent: self.agent.clone(),
             classification: self.classification,
             labels: self.label.iter().cloned().collect(),
-            priorities: self.priority.into_iter().collect(),
             ..ListQuery::default()
         }
+        .with_value(
+            ValueField::Priority,
+            self.priority.map(|one| one.to_string()).unwrap_or_default(),
+        )
         .in_statuses(statuses)
     }
 
@@ -73,7 +76,7 @@ impl BoardQuery {
     pub fn shows(&self, issue: &IssueSummary, view: &ReadView) -> bool {
         let attributes = &issue.attributes;
         let involves = |agent: &String| {
-            attributes.assignee.as_ref() == Some(agent)
+            attributes.assignee.as_deref() == Some(agent)
                 || view.names().find(agent).is_some_and(|name| issue.was_touched_by(name))
         };
         self.classification.is_none_or(|kind| kind == issue.classification)
@@ -114,7 +117,7 @@ impl BoardQuery {
                 @if self.has_lanes { input type="hidden" name="lanes" value=(AGENT); }
                 (components::agent_filter(view, self.agent.as_deref()))
                 (list_filters::of_kind(kinds, self.classification))
-                @if view.attribute_counts().has_priorities() || self.priority.is_some() {
+                @if view.attribute_counts().has(ValueField::Priority) || self.priority.is_some() {
                     (list_filters::choice(attributes::PRIORITY, "priority", attributes::ANY_PRIORITY,
                         numbers.map(|priority| {
                             (priority.to_string(), attributes::short_priority(priority), self.priority == Some(priority))
