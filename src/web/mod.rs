@@ -211,7 +211,9 @@ async fn refuse_writes(request: Request, next: Next) -> Response {
 async fn refuse_method(request: Request) -> Response {
     let status = StatusCode::METHOD_NOT_ALLOWED;
     if pages::error::is_of_api(&request) {
-        let text = strings::write_api::NOT_TAKEN.to_owned();
+        let text = "this address does not take that method: GET /api lists what this server \
+             takes, and it takes changes only if it was started with --web-actions"
+            .to_owned();
         return ErrorJson::from(WebError::plain(status, ErrorCode::ReadOnly, text)).into_response();
     }
     let text =

@@ -13,7 +13,6 @@ use super::code::{self, write_escaped};
 use super::mentions::{Links, Mention, mentions};
 use super::references::{self, Reference};
 use crate::domain::IssueRef;
-use crate::web::strings::markdown as strings;
 
 /// The state while a text is written.
 struct HtmlState<'f> {
@@ -325,7 +324,7 @@ fn write_task(context: &mut HtmlWriter<'_, '_, '_>, is_done: bool, entering: boo
     if !entering {
         return context.write_str("</li>\n");
     }
-    let (symbol, name) = if is_done { ("☑", strings::DONE) } else { ("☐", strings::TO_DO) };
+    let (symbol, name) = if is_done { ("☑", "done") } else { ("☐", "to do") };
     context.cr()?;
     context.write_str("<li><span role=\"img\" aria-label=\"")?;
     context.escape(name)?;
@@ -342,7 +341,7 @@ fn write_table(
         context.cr()?;
         // Not a region, or each table would become a landmark of the page.
         context.write_str("<div role=\"group\" tabindex=\"0\" aria-label=\"")?;
-        context.escape(strings::TABLE)?;
+        context.escape("Table")?;
         context.write_str("\">")?;
         return format_node_default(context, node, entering);
     }

@@ -24,7 +24,6 @@ use maud::{Markup, PreEscaped, html};
 
 pub(super) use self::mentions::{Links, Mention};
 pub(super) use self::one_line::one_line;
-use super::strings::markdown as strings;
 
 /// The most characters (Unicode scalar values) of a text that is parsed as Markdown. The parser needs quadratic
 /// time for some texts; below this length none of them takes long.
@@ -52,9 +51,11 @@ const MAX_MENTION_BYTES: usize = 600;
 /// `links` has one.
 pub(super) fn render(text: &str, links: &Links<'_>) -> Markup {
     if text.chars().nth(MAX_CHARS).is_some() {
-        return plain_with_note(text, strings::TOO_LONG);
+        return plain_with_note(text, "Shown as plain text because it is long.");
     }
-    try_render(text, links).unwrap_or_else(|| plain_with_note(text, strings::TOO_COMPLEX))
+    try_render(text, links).unwrap_or_else(|| {
+        plain_with_note(text, "Shown as plain text because its markup is too complex.")
+    })
 }
 
 /// Renders a text as plain text.

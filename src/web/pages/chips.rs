@@ -49,7 +49,7 @@ impl Chips<'_, '_> {
                 a.chip.blocked href=(path(&query))
                     title=(text::waits_for(&names.join(", "), blockers.len() - names.len()))
                 {
-                    (icons::other("blocked")) (text::BLOCKED)
+                    (icons::other("blocked")) "blocked"
                 }
             }
         }
@@ -58,7 +58,7 @@ impl Chips<'_, '_> {
     fn priority(&self, priority: Priority) -> Markup {
         let query = ListQuery { priorities: vec![priority], ..self.query.at_page(0) };
         html! {
-            a class={ "chip priority-" (priority) } href=(path(&query)) title=(text::priority(priority)) {
+            a class={ "chip priority-" (priority) } href=(path(&query)) title=(format!("priority {priority}")) {
                 (text::short_priority(priority))
             }
         }
