@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 use tokio::task::spawn_blocking;
 
 use super::options::{Format, WrongUsage};
@@ -44,19 +44,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     format: Format,
-}
-
-/// The JSON output.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report<'a> {
-    file: &'a Path,
-    issues: usize,
-    bytes: u64,
-    made_at: Timestamp,
-    checksum: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    partial: Option<&'a str>,
 }
 
 /// How many losses are listed.
@@ -143,14 +130,17 @@ async fn salvaged(
 fn answer(saved: &Saved, json: bool, output: &mut Output) -> Result<ExitStatus> {
     let Saved { path, length_bytes, about } = saved;
     if json {
-        output.json(&Report {
-            file: path,
-            issues: about.issues,
-            bytes: *length_bytes,
-            made_at: about.made_at,
-            checksum: &about.checksum,
-            partial: about.partial.as_deref(),
-        })?;
+        let mut report = json!({
+            "file": path.display().to_string(),
+            "issues": about.issues,
+            "bytes": length_bytes,
+            "madeAt": about.made_at,
+            "checksum": about.checksum,
+        });
+        if let Some(partial) = &about.partial {
+            report["partial"] = partial.clone().into();
+        }
+        output.json(&report)?;
     } else {
         let name = output.styled(STRONG, path.display());
         let issues = issues(about.issues);

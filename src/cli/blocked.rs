@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 
 use super::issue_view::LinkedIssue;
 use super::options::Format;
@@ -20,12 +21,6 @@ use crate::tracker::{IndexedIssues, Tracker};
 pub struct Arguments {
     #[command(flatten)]
     format: Format,
-}
-
-#[derive(Serialize)]
-struct Listing {
-    total: usize,
-    issues: Vec<Blocked>,
 }
 
 /// An issue and the open issues for which it waits.
@@ -52,7 +47,7 @@ pub(super) async fn run(
     let issues = tracker.issues_around(waiting.iter().map(|issue| issue.id)).await?;
     let blocked = blocked(waiting, &issues);
     if arguments.format.json {
-        output.json(&Listing { total: blocked.len(), issues: blocked })?;
+        output.json(&json!({ "total": blocked.len(), "issues": blocked }))?;
         return Ok(ExitStatus::Done);
     }
     if blocked.is_empty() {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::list::{ALL, statuses, statuses_of};
 use super::options::{Format, GivenKind, WrongUsage, classification, one_of};
@@ -69,13 +69,6 @@ pub(super) fn promised(file: &Path) -> Option<FileFormat> {
     file.extension().and_then(|extension| FileFormat::of_extension(extension.to_str()?))
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    exported: usize,
-    format: &'a str,
-    file: String,
-}
-
 pub(super) async fn run(
     arguments: &Arguments,
     context: &CommandContext<'_>,
@@ -112,7 +105,7 @@ pub(super) async fn run(
     let exported = issues.len();
     let path = target.file.display();
     if arguments.format.json {
-        output.json(&Answer { exported, format: form.as_str(), file: path.to_string() })?;
+        output.json(&json!({ "exported": exported, "format": form, "file": path.to_string() }))?;
     } else {
         output.line(format_args!("{exported} issues exported to {path}"))?;
     }

@@ -10,7 +10,7 @@ use anyhow::Result;
 use chrono::{DateTime, Local, Utc};
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::damage::said_damage;
 use crate::domain::{Classification, Status, Timestamp};
@@ -44,14 +44,6 @@ impl Write for Captured {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// An object with what is damaged.
-#[derive(Serialize)]
-struct DamagedJson<'a> {
-    damaged: &'a str,
-    #[serde(flatten)]
-    rest: Map<String, Value>,
 }
 
 /// The size of a terminal, in columns and rows.
@@ -144,10 +136,13 @@ impl Output {
     /// is damaged.
     pub fn json(&mut self, value: &impl Serialize) -> Result<()> {
         match said_damage() {
-            Some(damaged) => match serde_json::to_value(value)? {
-                Value::Object(rest) => self.write_json(&DamagedJson { damaged, rest }),
-                other => self.write_json(&other),
-            },
+            Some(damaged) => {
+                let mut value = serde_json::to_value(value)?;
+                if let Value::Object(members) = &mut value {
+                    members.shift_insert(0, "damaged".to_owned(), damaged.into());
+                }
+                self.write_json(&value)
+            }
             None => self.write_json(value),
         }
     }

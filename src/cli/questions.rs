@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::issue_view::default_line;
 use super::options::{
@@ -87,12 +87,6 @@ pub struct AnswerArguments {
 
 /// What is said where no question is open.
 pub(super) const NO_QUESTIONS: &str = "no open questions";
-
-#[derive(Serialize)]
-struct Listing {
-    total: usize,
-    questions: Vec<OpenQuestion>,
-}
 
 pub(super) async fn ask(
     arguments: &AskArguments,
@@ -181,7 +175,7 @@ pub(super) fn print(
     output: &mut Output,
 ) -> Result<()> {
     if format.json {
-        return output.json(&Listing { total: questions.len(), questions });
+        return output.json(&json!({ "total": questions.len(), "questions": questions }));
     }
     questions.iter().try_for_each(|question| write(question, now, output))
 }

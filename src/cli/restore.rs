@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use futures::future::FutureExt;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::backup::{STREAM, issues};
 use super::options::Format;
 use super::output::{FAINT, STRONG, local};
 use super::progress::with_progress;
 use super::{CommandContext, ExitStatus, Output, sanitize};
-use crate::domain::{IssueId, Timestamp};
+
 use crate::tracker::backup::{Difference, file};
 use crate::tracker::{
     Backup, BackupMetadata, IssueSample, OverwritePolicy, RestoreOutcome, RestoreResult,
@@ -47,36 +47,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     format: Format,
-}
-
-/// The JSON output.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report<'a> {
-    restored: bool,
-    dry_run: bool,
-    needs_force: bool,
-    file: &'a Path,
-    issues: usize,
-    made_at: Option<Timestamp>,
-    verified: bool,
-    damage: Option<&'a str>,
-    difference: Option<DifferenceReport<'a>>,
-    kept: &'a [PathBuf],
-}
-
-#[derive(Serialize)]
-struct DifferenceReport<'a> {
-    missing: DifferingReport<'a>,
-    newer: DifferingReport<'a>,
-    older: DifferingReport<'a>,
-    returning: DifferingReport<'a>,
-}
-
-#[derive(Serialize)]
-struct DifferingReport<'a> {
-    count: usize,
-    first: &'a [IssueId],
 }
 
 pub(super) async fn run(
@@ -139,31 +109,28 @@ fn read(path: &Path) -> Result<Backup> {
     Ok(file::read(bytes, Path::new("stdin"))?)
 }
 
-fn report<'a>(
-    arguments: &'a Arguments,
-    backup: &'a Backup,
-    replacement: &'a RestoreOutcome,
-) -> Report<'a> {
-    let all =
-        |sample: &'a IssueSample| DifferingReport { count: sample.count, first: &sample.first };
-    let difference = replacement.difference.as_ref().map(|difference| DifferenceReport {
-        missing: all(&difference.missing),
-        newer: all(&difference.newer),
-        older: all(&difference.older),
-        returning: all(&difference.returning),
+fn report(arguments: &Arguments, backup: &Backup, replacement: &RestoreOutcome) -> Value {
+    let all = |sample: &IssueSample| json!({ "count": sample.count, "first": sample.first });
+    let difference = replacement.difference.as_ref().map(|difference| {
+        json!({
+            "missing": all(&difference.missing),
+            "newer": all(&difference.newer),
+            "older": all(&difference.older),
+            "returning": all(&difference.returning),
+        })
     });
-    Report {
-        restored: matches!(replacement.result, RestoreResult::Done | RestoreResult::Unneeded),
-        dry_run: arguments.dry_run,
-        needs_force: replacement.needs_consent(),
-        file: &arguments.backup,
-        issues: backup.document.issues.len(),
-        made_at: backup.about.as_ref().map(|about| about.made_at),
-        verified: backup.about.is_some(),
-        damage: replacement.damage.as_deref(),
-        difference,
-        kept: &replacement.kept,
-    }
+    json!({
+        "restored": matches!(replacement.result, RestoreResult::Done | RestoreResult::Unneeded),
+        "dryRun": arguments.dry_run,
+        "needsForce": replacement.needs_consent(),
+        "file": arguments.backup.display().to_string(),
+        "issues": backup.document.issues.len(),
+        "madeAt": backup.about.as_ref().map(|about| about.made_at),
+        "verified": backup.about.is_some(),
+        "damage": replacement.damage,
+        "difference": difference,
+        "kept": replacement.kept.iter().map(|kept| kept.display().to_string()).collect::<Vec<_>>(),
+    })
 }
 
 /// Prints what was done, or would be done, one item per line.

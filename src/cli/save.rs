@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::options::Format;
 use super::{CommandContext, ExitStatus, Output};
@@ -22,11 +22,6 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Saved {
-    store: String,
-}
-
 pub(super) async fn run(
     arguments: &Arguments,
     context: &CommandContext<'_>,
@@ -40,7 +35,7 @@ pub(super) async fn run(
     maintenance.publish().await?;
     let store = context.tracker.health(Probe::Known).await.name;
     if arguments.format.json {
-        output.json(&Saved { store })?;
+        output.json(&json!({ "store": store }))?;
     } else {
         output.line(format_args!("{store} is up to date"))?;
     }
