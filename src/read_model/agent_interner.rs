@@ -42,11 +42,6 @@ impl Names {
         self.0.len()
     }
 
-    /// Returns true if there are no names.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Returns all names with their indexes.
     pub fn iter(&self) -> impl Iterator<Item = (Name, &str)> {
         self.0.iter().enumerate().map(|(index, text)| (Name(index as u32), &**text))

@@ -111,11 +111,6 @@ struct WebState {
     projects: Option<Registry>,
 }
 
-/// Returns the routes with the default options.
-pub fn router(tracker: Tracker, metrics: Metrics) -> Router {
-    router_with(ReadModel::new(tracker), metrics, WebOptions::default())
-}
-
 /// Returns the routes. The health probe counts its uptime from this call.
 pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions) -> Router {
     let tracker = read_model.tracker().clone();
