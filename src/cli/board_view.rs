@@ -180,12 +180,6 @@ pub(super) fn lines(
     lines
 }
 
-/// Renders an error in place of a board that cannot be read.
-pub(super) fn problem(why: &impl ToString, output: &Output) -> Vec<String> {
-    let why = Line::default().text(sanitize::line(&why.to_string()));
-    vec![why.fitted(output.width(), output), "waiting until the problem is fixed".to_owned()]
-}
-
 /// The rows of a card in the side-by-side layout: an empty line and three lines of text.
 const CARD_ROWS: usize = 4;
 

@@ -346,7 +346,7 @@ async fn run_on_queue(
         QueueCommand::Ask(arguments) => questions::ask(arguments, context, output).await,
         QueueCommand::Questions(arguments) => questions::list(arguments, tracker, output).await,
         QueueCommand::Answer(arguments) => questions::answer(arguments, context, output).await,
-        QueueCommand::Board(arguments) => board::run(arguments, tracker, output).await,
+        QueueCommand::Board(arguments) => board::run(arguments, context, output).await,
         QueueCommand::Tui(arguments) => tui::run(arguments, context, output).await,
         QueueCommand::Log(arguments) => log::run(arguments, tracker, output).await,
         QueueCommand::Export(arguments) => export::run(arguments, context, output).await,
