@@ -8,7 +8,6 @@ use comrak::html::{ChildRendering, Context, format_document_with_formatter, form
 use comrak::nodes::{Node, NodeLink, NodeValue, TableAlignment};
 use comrak::options::Plugins;
 
-use super::allow_list::{REL, has_allowed_scheme};
 use super::code::{self, write_escaped};
 use super::mentions::{Links, Mention, mentions};
 use super::references::{self, Reference};
@@ -58,6 +57,9 @@ impl HtmlState<'_> {
 
 type HtmlWriter<'o, 'c, 'f> = Context<'o, 'c, HtmlState<'f>>;
 
+/// The schemes of addresses that become links.
+const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
+const REL: &str = "nofollow noopener noreferrer";
 /// The highest level of headings: those above belong to the page and its sections.
 const FIRST_LEVEL: usize = 3;
 const LAST_LEVEL: usize = 6;
@@ -367,4 +369,9 @@ fn write_cell(context: &mut HtmlWriter<'_, '_, '_>, entering: bool) -> fmt::Resu
         Some(TableAlignment::None) | None => {}
     }
     context.write_str(if is_header { " scope=\"col\">" } else { ">" })
+}
+
+fn has_allowed_scheme(address: &str) -> bool {
+    let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|scheme| SCHEMES.contains(&scheme.as_str()))
 }
