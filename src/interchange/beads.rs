@@ -43,43 +43,12 @@ const NOBODY: &str = "beads";
 const CARRIED: [&str; 7] =
     ["_type", "title", "description", "design", "acceptance_criteria", "notes", "comments"];
 /// The other keys that have a meaning.
-const UNDERSTOOD: [&str; 22] = [
-    "due_at",
-    "estimated_minutes",
-    "id",
-    "status",
-    "issue_type",
-    "assignee",
-    "created_by",
-    "created_at",
-    "updated_at",
-    "closed_at",
-    "close_reason",
-    "priority",
-    "labels",
-    "dependencies",
-    "deps",
-    "depends_on",
-    "blocked_by",
-    "parent",
-    "parent_id",
-    "defer_until",
-    "pinned",
-    "is_template",
-];
+const UNDERSTOOD: &str = "\
+    due_at estimated_minutes id status issue_type assignee created_by created_at updated_at \
+    closed_at close_reason priority labels dependencies deps depends_on blocked_by parent \
+    parent_id defer_until pinned is_template";
 /// The types of objects that are not work.
-const NO_WORK: [&str; 10] = [
-    "message",
-    "molecule",
-    "gate",
-    "agent",
-    "role",
-    "convoy",
-    "event",
-    "merge-request",
-    "rig",
-    "slot",
-];
+const NO_WORK: &str = "message molecule gate agent role convoy event merge-request rig slot";
 
 /// The kinds of dependencies that are links in ait, without separators. The others relate no work.
 const LINKS: [(LinkKind, &[&str]); 4] = [
@@ -207,7 +176,9 @@ impl Bead {
         if let Some(other) = self.text("_type")?.filter(|kind| kind != "issue") {
             return fault(format!("a beads {other} is not an issue"));
         }
-        if let Some(kind) = self.text("issue_type")?.filter(|kind| NO_WORK.contains(&&**kind)) {
+        if let Some(kind) =
+            self.text("issue_type")?.filter(|kind| NO_WORK.split(' ').any(|one| one == kind))
+        {
             return fault(format!("a beads {kind} is not work to be done"));
         }
         let is_pinned = self.is_set("pinned") || self.text("status")?.as_deref() == Some("pinned");
@@ -337,7 +308,7 @@ impl Bead {
         let mut keys = UnknownKeys::default();
         let kept = self.0.iter().filter(|(key, _)| !CARRIED.contains(&key.as_str()));
         let kept: IndexMap<&String, &RawValue> = kept.map(|(key, value)| (key, &**value)).collect();
-        let is_unread = |key: &str| !UNDERSTOOD.contains(&key);
+        let is_unread = |key: &str| !UNDERSTOOD.split(' ').any(|one| one == key);
         let unread =
             kept.iter().filter(|(key, value)| is_unread(key) && !Value::Json(value).says_nothing());
         unread.for_each(|(key, _)| remarks.keep(key));
