@@ -138,7 +138,7 @@ pub async fn run(mut config: Config) -> Result<()> {
         let config = config.clone();
         move || server_context(&config, opened, &program)
     };
-    let options = config.mcp_options();
+    let options = config.mcp.clone();
     let read_model = ReadModel::new(tracker.clone());
     let server = McpServer::new(read_model.clone(), metrics.clone(), options, context);
     let app = App { config, tracker, read_model, maintenance, metrics, server };
@@ -209,8 +209,8 @@ impl OpenStore {
         });
         let tracker = opened
             .tracker
-            .with_claim_settings(config.claims.settings())
-            .with_classifications(config.classifications())
+            .with_claim_settings(config.claims.clone())
+            .with_classifications(config.classifications.clone())
             .with_question_command(on_question)
             .with_clones(opened.maintenance.is_some());
         Self { tracker, ..opened }
