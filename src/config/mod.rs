@@ -325,10 +325,14 @@ impl Config {
         let shown = Shown::new();
         let mut chooser = Chooser { sources: &sources, invalid: &mut invalid, shown };
         let database = chooser.choose(&STORE, arguments.store.clone())?;
+        let database = arguments.database(database, &location);
+        if database.is_none() {
+            chooser.shown.remove(STORE.name);
+        }
         let kinds = |kinds: &Classifications| Some(kinds.to_string());
         Ok(Self {
             mcp: mcp::collect(&mut chooser, &serve)?,
-            database: arguments.database(database, &location),
+            database,
             store_password: chooser.choose(&STORE_PASSWORD, None)?,
             store_problem: None,
             network_file_system: chooser
