@@ -51,7 +51,7 @@ pub async fn hooks(
     let program = env::current_exe().context("the path of this program is not known")?;
     let command = host.command(&program);
     let root = StoreLocation::found_from(working_directory).project(working_directory);
-    let output = &mut Output::stdout();
+    let output = &Output::stdout();
     if let Some(client) = action.client() {
         let named = is_store_named;
         return cli::change_client_hooks(action, client, &root, &host, &command, named, output);
@@ -188,7 +188,7 @@ async fn session(
         }
     };
     if let Some(told) = told {
-        let mut output = Output::stdout();
+        let output = Output::stdout();
         output.json_line(&told)?;
         output.flush()?;
     }

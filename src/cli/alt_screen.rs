@@ -16,7 +16,7 @@ use super::Output;
 
 /// The alternate screen of the terminal. Dropping it restores the previous screen.
 pub(super) struct Screen<'a> {
-    output: &'a mut Output,
+    output: &'a Output,
 }
 
 impl<'a> Screen<'a> {
@@ -25,8 +25,8 @@ impl<'a> Screen<'a> {
         output.is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb")
     }
 
-    pub fn enter(output: &'a mut Output) -> io::Result<Self> {
-        let screen = Self { output };
+    pub fn enter(output: &'a Output) -> io::Result<Self> {
+        let mut screen = Self { output };
         queue!(screen.output, EnterAlternateScreen, Hide, EnableBracketedPaste)?;
         Ok(screen)
     }

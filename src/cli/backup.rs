@@ -51,11 +51,8 @@ const MAX_LOST: usize = 20;
 /// The file name that stands for stdin or stdout.
 pub(super) const STREAM: &str = "-";
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let CommandContext { tracker, maintenance, .. } = *context;
     let to_stdout = arguments.target.as_deref() == Some(Path::new(STREAM));
     if to_stdout && arguments.format.json {
@@ -74,7 +71,7 @@ pub(super) async fn run(
             Ok(content) => content,
             Err(why) => salvage(why).await?,
         };
-        let about = format::write(content, tracker.now(), output)?;
+        let about = format::write(content, tracker.now(), &mut &*output)?;
         output.flush()?;
         tracing::info!("saved {}", issues(about.issues));
         return Ok(ExitStatus::Done);
@@ -127,7 +124,7 @@ async fn salvaged(
     Ok(content)
 }
 
-fn answer(saved: &Saved, json: bool, output: &mut Output) -> Result<ExitStatus> {
+fn answer(saved: &Saved, json: bool, output: &Output) -> Result<ExitStatus> {
     let Saved { path, length_bytes, about } = saved;
     if json {
         let mut report = json!({

@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::issue_view::LinkedIssue;
 use super::options::Format;
-use super::{ExitStatus, Output, no_issues};
+use super::{CommandContext, ExitStatus, no_issues};
 use crate::domain::{Condition, Issue, Query, StatusSet};
-use crate::tracker::{IndexedIssues, Tracker};
+use crate::tracker::IndexedIssues;
 
 /// The arguments of `ait blocked`.
 #[derive(Clone, Debug, Args)]
@@ -32,11 +32,8 @@ struct Blocked {
     waits_for: Vec<LinkedIssue>,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    tracker: &Tracker,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let waiting = Query {
         statuses: StatusSet::open(),
         condition: Condition::Waits,

@@ -46,14 +46,10 @@ pub struct Arguments {
     format: Format,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     if arguments.watch && !arguments.format.json && Screen::is_possible(output) {
-        return tui::watch_board(arguments.limit.filter(|limit| *limit > 0), context, output).await;
+        return tui::watch_board(arguments.limit.filter(|limit| *limit > 0), context).await;
     }
     if arguments.watch {
         return write_each(arguments, tracker, output).await;
@@ -93,7 +89,7 @@ impl Arguments {
 async fn write_each(
     arguments: &Arguments,
     tracker: &Tracker,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let mut live = Live::begin()?;
     let mut newest = tracker.watch();
@@ -137,12 +133,7 @@ async fn write_each(
     }
 }
 
-fn write_one(
-    board: &Board,
-    arguments: &Arguments,
-    now: Timestamp,
-    output: &mut Output,
-) -> Result<()> {
+fn write_one(board: &Board, arguments: &Arguments, now: Timestamp, output: &Output) -> Result<()> {
     if arguments.format.json {
         output.json_line(&JsonBoard::of(board, arguments.most()))?;
     } else {

@@ -122,11 +122,8 @@ impl Arguments {
     }
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let CommandContext { tracker, saved_queries, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     let bulk = arguments.change(context.tracker)?;
@@ -183,7 +180,7 @@ fn show(
     bulk: &BulkChange,
     is_dry_run: bool,
     json: bool,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<()> {
     let BulkOutcome { changed, unchanged, refused, events } = outcome;
     if json {

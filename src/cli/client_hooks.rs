@@ -72,7 +72,7 @@ impl Target<'_> {
         plan: &Plan,
         is_dry_run: bool,
         is_json: bool,
-        output: &mut Output,
+        output: &Output,
     ) -> Result<ExitStatus> {
         if !is_dry_run && let Some((file, error)) = setup::apply(&plan.changes, self.root).failure {
             bail!("{file} cannot be written: {error}");
@@ -100,7 +100,7 @@ impl Target<'_> {
 }
 
 /// Prints the state of the hooks of a client.
-pub(super) fn write(status: &ClientHooks, output: &mut Output) -> Result<()> {
+pub(super) fn write(status: &ClientHooks, output: &Output) -> Result<()> {
     let client = status.client.name;
     output.line(format_args!("{} ({client})", sanitize::line(&status.file)))?;
     for (name, state) in status.names() {

@@ -119,7 +119,7 @@ pub fn run_for_client(
     env: &HostEnv,
     command: &str,
     is_store_named: bool,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let target = Target { client, root, env, command };
     let ending = match action {
@@ -182,7 +182,7 @@ pub fn run(
     clients: Vec<ClientHooks>,
     command: &str,
     is_store_named: bool,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let ending = match action {
         Action::Install(_) if is_store_named => bail!(NAMED_STORE),
@@ -208,7 +208,7 @@ fn change(
     arguments: &ChangeArguments,
     mut plan: ChangeReport,
     done: &str,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     if !arguments.dry_run {
         plan.apply()?;
@@ -239,7 +239,7 @@ fn change(
     Ok(if plan.is_partial { ExitStatus::Partly } else { ExitStatus::Done })
 }
 
-fn show(format: Format, status: &AllHooks<'_>, output: &mut Output) -> Result<ExitStatus> {
+fn show(format: Format, status: &AllHooks<'_>, output: &Output) -> Result<ExitStatus> {
     let ending = if status.git.is_installed() { ExitStatus::Done } else { ExitStatus::Partly };
     if format.json {
         output.json(status)?;

@@ -236,12 +236,8 @@ impl Arguments {
     }
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     // Only an earlier time needs all issues of that time.
     let (past, now) = match arguments.at {
         Some(at) => {
@@ -331,7 +327,7 @@ pub(super) fn print(
     issues: &IndexedIssues,
     now: Timestamp,
     format: Format,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     if format.json {
         let listed = page.issues.iter().map(|issue| &**issue).collect();

@@ -14,7 +14,7 @@ use super::options::{agent_name, issue_ref, time_arg};
 use super::output::{FAINT, STRONG, local, of_status};
 use super::signals::{FOREVER, Live, Wake};
 use super::styled_line::Line;
-use super::{ExitStatus, Output, no_issues, sanitize};
+use super::{CommandContext, ExitStatus, Output, no_issues, sanitize};
 use crate::activity::{
     self, ActivityFilter, EventRecord, MAX_SCANNED, newest_first, number_before, oldest_first,
     title_in,
@@ -98,11 +98,8 @@ impl Arguments {
     }
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    tracker: &Tracker,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let issue = match &arguments.issue {
         Some(reference) => Some(tracker.get_issue(reference.clone()).await?.id),
         None => None,
@@ -152,7 +149,7 @@ async fn follow(
     mut log: Log<'_>,
     mut watched: watch::Receiver<EventPosition>,
     mut last: EventPosition,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<()> {
     let mut live = Live::begin()?;
     let mut known_problem = None;
@@ -196,7 +193,7 @@ impl Log<'_> {
         &mut self,
         after: u64,
         most: Option<usize>,
-        output: &mut Output,
+        output: &Output,
     ) -> Result<EventPosition> {
         let Bounds { newest, oldest } = self.tracker.log_bounds().await?;
         let mut after = after;
@@ -220,7 +217,7 @@ impl Log<'_> {
     }
 
     /// Writes the latest events; returns the position of the last one.
-    async fn write_latest(&mut self, most: usize, output: &mut Output) -> Result<EventPosition> {
+    async fn write_latest(&mut self, most: usize, output: &Output) -> Result<EventPosition> {
         let newest = self.tracker.log_bounds().await?.newest;
         let mut before = newest.number + 1;
         let mut events = VecDeque::new();
@@ -243,7 +240,7 @@ impl Log<'_> {
         &mut self,
         id: IssueId,
         most: Option<usize>,
-        output: &mut Output,
+        output: &Output,
     ) -> Result<EventPosition> {
         let found = activity::of_issue(self.tracker, id).await?;
         let older = found.before.iter().flat_map(Issue::timeline);
@@ -267,7 +264,7 @@ impl Log<'_> {
     }
 
     /// Writes the events after a position, and advances it.
-    async fn write_news(&mut self, last: &mut EventPosition, output: &mut Output) -> Result<()> {
+    async fn write_news(&mut self, last: &mut EventPosition, output: &Output) -> Result<()> {
         loop {
             let read_at = mem::replace(&mut self.read_at, self.tracker.now());
             let Some(read) = self.tracker.events_since(*last, MAX_SCANNED).await? else {
@@ -287,7 +284,7 @@ impl Log<'_> {
         &mut self,
         last: &mut EventPosition,
         since: Timestamp,
-        output: &mut Output,
+        output: &Output,
     ) -> Result<()> {
         tracing::warn!("the event log was replaced: following the new one");
         let filter =
@@ -300,11 +297,7 @@ impl Log<'_> {
     }
 
     /// Writes events. If the store cannot be read, writes nothing.
-    async fn write_events(
-        &mut self,
-        events: Vec<&NumberedEvent>,
-        output: &mut Output,
-    ) -> Result<()> {
+    async fn write_events(&mut self, events: Vec<&NumberedEvent>, output: &Output) -> Result<()> {
         if events.is_empty() {
             return Ok(());
         }
@@ -385,7 +378,7 @@ impl<'a> Entry<'a> {
         Self { number: None, title: &issue.title, status: moment.status(), moment, patch: None }
     }
 
-    fn write(&self, issue: &str, now: Timestamp, output: &mut Output) -> Result<()> {
+    fn write(&self, issue: &str, now: Timestamp, output: &Output) -> Result<()> {
         let TimelineEntry { at, agent, action, comment } = self.moment;
         let room = Room::of(output.width());
         let time = match room {

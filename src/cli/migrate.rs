@@ -60,7 +60,7 @@ impl Arguments {
     /// # Errors
     ///
     /// The output cannot be written.
-    pub fn say_next(&self, next: &str, output: &mut Output) -> Result<()> {
+    pub fn say_next(&self, next: &str, output: &Output) -> Result<()> {
         if !self.format.json {
             output.line(format_args!("{}  {next}", output.styled(FAINT, "next    ")))?;
             output.flush()?;
@@ -74,7 +74,7 @@ pub fn report(
     arguments: &Arguments,
     (from, to): (&str, &str),
     compared: &Compared,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let Compared { issues: count, leases, oldest, newest } = *compared;
     let events = (newest + 1).saturating_sub(oldest);

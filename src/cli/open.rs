@@ -48,7 +48,7 @@ pub async fn run(
     served: Option<String>,
     port: u16,
     store: &str,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let mut url = match served {
         Some(url) => url,

@@ -14,7 +14,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use super::print_issue::print_claimed;
 use super::progress::with_progress;
 use super::signals::until_end;
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::activity::state_at;
 use crate::domain::{
     AgentName, ClaimProof, Classification, Classifications, DomainError, IssueRef, Timestamp,
@@ -221,9 +221,8 @@ impl ClaimNextArgs {
         kind: ClaimKind,
         why_nothing: impl AsyncFnOnce(&Tracker, &AgentName) -> Result<String>,
         context: &CommandContext<'_>,
-        output: &mut Output,
     ) -> Result<ExitStatus> {
-        let tracker = context.tracker;
+        let CommandContext { tracker, output, .. } = *context;
         let agent = self.caller.agent(context)?;
         let tracker = &self.ttl.tracker(tracker);
         let claimed = self.claim(kind, &agent, tracker).await?;

@@ -49,11 +49,8 @@ pub struct Arguments {
     format: Format,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let file = arguments.backup.clone();
     let read = tokio::task::spawn_blocking(move || read(&file));
     let backup =
@@ -138,7 +135,7 @@ fn write_lines(
     arguments: &Arguments,
     backup: &Backup,
     replacement: &RestoreOutcome,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<()> {
     let count = issues(backup.document.issues.len());
     let origin = match &backup.about {

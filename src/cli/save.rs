@@ -5,7 +5,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::options::Format;
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::tracker::Probe;
 
 /// The arguments of `ait save`.
@@ -22,11 +22,8 @@ pub struct Arguments {
     format: Format,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let Some(maintenance) = context.maintenance else {
         bail!(
             "the store is a database, so there is no issues.json to write: `ait export FILE` writes all issues"

@@ -69,11 +69,8 @@ pub struct Arguments {
     agent: Option<AgentName>,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let keyboard = Keyboard::open().filter(|_| Screen::is_possible(output));
     let Some(keyboard) = keyboard else {
         bail!("`ait tui` needs a terminal: `ait list`, `ait board` and `ait show` print the same");
@@ -82,17 +79,16 @@ pub(super) async fn run(
     let query = arguments.query.join(" ");
     let query = if query.is_empty() { QUERIES[0] } else { &query };
     ParsedQuery::parse(query, context.saved_queries, context.tracker.now())?;
-    Tui::new(View::List, query, given, context)?.run(Some(keyboard), output).await
+    Tui::new(View::List, query, given, context)?.run(Some(keyboard)).await
 }
 
 /// Shows the board with at most `limit` cards for each status, until the user leaves it.
 pub(super) async fn watch_board(
     limit: Option<usize>,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
     let tui = Tui::new(View::Board, QUERIES[0], context.default_agent, context)?;
-    Tui { limit, ends_at_board: true, ..tui }.run(Keyboard::open(), output).await
+    Tui { limit, ends_at_board: true, ..tui }.run(Keyboard::open()).await
 }
 
 /// Waits for what happens on the keyboard; for ever without one.
@@ -185,14 +181,10 @@ impl<'a> Tui<'a> {
         })
     }
 
-    async fn run(
-        mut self,
-        mut keyboard: Option<Keyboard>,
-        output: &mut Output,
-    ) -> Result<ExitStatus> {
+    async fn run(mut self, mut keyboard: Option<Keyboard>) -> Result<ExitStatus> {
         let mut live = Live::begin()?;
         let mut newest = self.tracker.watch();
-        let mut screen = Screen::enter(output)?;
+        let mut screen = Screen::enter(self.context.output)?;
         let mut is_stale = true;
         loop {
             if is_stale {

@@ -85,12 +85,8 @@ impl Arguments {
     }
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     let mut selection = arguments.selection(&agent, tracker)?;
     let proof = arguments.caller.proof(context, arguments.force);
@@ -142,7 +138,7 @@ fn count(outcome: &UndoOutcome) -> usize {
     outcome.issues.iter().filter(|issue| !issue.undone.is_empty()).count()
 }
 
-fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &mut Output) -> Result<()> {
+fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &Output) -> Result<()> {
     if json {
         let reported = |issue: &UndoneIssue| {
             let left = hints::for_undone(issue, &COMMANDS);

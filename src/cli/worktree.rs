@@ -8,9 +8,8 @@ use serde_json::json;
 
 use super::issue_view::words;
 use super::options::{Format, issue_ref};
-use super::{ExitStatus, Output, sanitize};
+use super::{CommandContext, ExitStatus, sanitize};
 use crate::domain::IssueRef;
-use crate::tracker::Tracker;
 use crate::worktrees::{IssueWorktree, Repository, named};
 
 /// The arguments of `ait worktree`.
@@ -32,11 +31,8 @@ pub struct Arguments {
     format: Format,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    tracker: &Tracker,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let issue = tracker.get_issue(arguments.id.clone()).await?;
     let id = issue.id.short();
     if issue.status.has_ended() {
