@@ -1,6 +1,5 @@
 //! `ait board`: shows who works on what.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -8,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::alt_screen::Screen;
-use super::board_view::{self, Board, Card, Column, since};
+use super::board_view::{self, Board, Card, Column, DEBOUNCE, gone_clients, since};
 use super::options::Format;
 use super::signals::{Live, Wake};
 use super::{CommandContext, ExitStatus, Output, tui};
@@ -16,12 +15,8 @@ use crate::domain::{Classification, IssueId, Priority, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
 use crate::tracker::{EventPosition, Tracker};
 
-/// How long the board waits for more changes before it reads the store again.
-pub(super) const DEBOUNCE: Duration = Duration::from_millis(100);
 /// How often a store is polled that cannot notify: one that is unreadable, or has no log yet.
 const POLL_EVERY: Duration = Duration::from_secs(1);
-/// How often the ages on the board are refreshed.
-pub(super) const AGE_EVERY: Duration = Duration::from_secs(5);
 
 /// The arguments of `ait board`.
 #[derive(Clone, Debug, Args)]
@@ -142,12 +137,6 @@ fn write_one(board: &Board, arguments: &Arguments, now: Timestamp, output: &Outp
         output.line("")?;
     }
     output.flush()
-}
-
-/// Returns the issues whose claims are of clients that are gone. If that cannot be found out, the board shows no marks.
-pub(super) async fn gone_clients(tracker: &Tracker) -> BTreeSet<IssueId> {
-    let leases = tracker.leases().await.unwrap_or_default().into_iter();
-    leases.filter(|state| state.gone_for.is_some()).map(|state| state.issue).collect()
 }
 
 #[derive(Serialize)]

@@ -12,8 +12,7 @@ use clap::builder::styling::Style;
 use crossterm::event::KeyCode;
 
 use super::alt_screen::Screen;
-use super::board::{AGE_EVERY, DEBOUNCE, gone_clients};
-use super::board_view::{self, Board};
+use super::board_view::{self, AGE_EVERY, Board, DEBOUNCE, gone_clients};
 use super::issue_view::{words, write_whole};
 use super::keyboard::{Input, Keyboard};
 use super::options::{agent_name, own_name};
