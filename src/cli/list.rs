@@ -41,7 +41,7 @@ const HELP: &str = "Examples:\n  \
     ait list --holder dev-1 --json | jq -r '.issues[].id'";
 
 /// The arguments of `ait list`.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(after_help = with_terms(HELP))]
 pub struct Arguments {
     /// What to look for: words, "several words" in quotes, and terms such as label:ui or returns:>=2; --help lists them
@@ -102,7 +102,7 @@ pub struct Arguments {
 }
 
 /// The part of a list to show.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub(super) struct Paging {
     /// Maximum number of issues to show; 0 for all [default: 50 on a terminal, else all]
     #[arg(short = 'n', long, value_name = "COUNT")]
@@ -179,16 +179,9 @@ impl Arguments {
             query,
             status: vec![ALL.to_owned()],
             classification,
-            holder: None,
-            agent: None,
-            sort: None,
-            reverse: false,
-            attributes: AttributeFilter::default(),
             paging,
-            at: None,
-            fields: None,
-            count: false,
             format,
+            ..Self::default()
         }
     }
 

@@ -56,7 +56,7 @@ pub fn with_excluding_terms(line: impl IntoIterator<Item = OsString>) -> Vec<OsS
 }
 
 /// The output format.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub(super) struct Format {
     /// Print JSON, for scripts
     #[arg(long)]
