@@ -23,7 +23,7 @@ use crate::hooks::{
 };
 use crate::port_probe;
 use crate::processes::{ProcessEntry, Registry};
-use crate::setup::{self, HookClient, HostEnv, SessionEvent};
+use crate::setup::{self, HookClient, HooksOfProject, HostEnv, SessionEvent};
 use crate::store::files::StoreOptions;
 use crate::store::files::fs::{FileSystem, RealFileSystem};
 use crate::store::files::paths::StorePaths;
@@ -53,8 +53,8 @@ pub async fn hooks(
     let root = StoreLocation::found_from(working_directory).project(working_directory);
     let output = &Output::stdout();
     if let Some(client) = action.client() {
-        let named = is_store_named;
-        return cli::change_client_hooks(action, client, &root, &host, &command, named, output);
+        let hooks = HooksOfProject { client, root: &root, env: &host, program: &command };
+        return cli::change_client_hooks(action, hooks, is_store_named, output);
     }
     let directory = HooksDir::find(&Git::new(working_directory, ASK_LIMIT)).await?;
     let clients = setup::clients_with_hooks(&root, &host, &command).flatten().collect();
