@@ -38,7 +38,7 @@ impl Names {
     }
 
     /// Returns the number of names.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 
