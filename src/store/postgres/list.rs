@@ -160,8 +160,8 @@ impl Listing<'_> {
         Ok(self.client.query_typed(&statement, &params).await?)
     }
 
-    /// Counts the issues that match a query in each status, regardless of its statuses, if it asks for that and not for the
-    /// best matches alone. Of a search for texts, which have to be read, it counts no more than [`MAX_COUNTED`].
+    /// Counts the issues that match a query in each status, regardless of its statuses, if it asks for that and not for
+    /// the best matches alone. Of a search for texts, which have to be read, it counts no more than [`MAX_COUNTED`].
     pub(super) async fn count_matches(&self) -> Result<Option<MatchCounts>, Failure> {
         let query = self.query;
         if !query.counts || query.order == Order::Relevance {
