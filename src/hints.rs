@@ -106,6 +106,9 @@ fn next_step(error: &DomainError, names: &OperationNames) -> (String, Option<&'s
         DomainError::InvalidReference { .. } => (format!("; {list} shows the ids"), Some(list)),
         DomainError::UnknownIssue { .. } => (format!(": {list} shows the ids"), Some(list)),
         DomainError::IdTaken { .. } => (format!(": call {add} again"), Some(add)),
+        DomainError::Terminal { status: Status::Kept, .. } => {
+            (format!("; file work with {add}"), Some(add))
+        }
         DomainError::Terminal { .. } => {
             (format!(": file what is left to do with {add}{}", names.reopen), Some(add))
         }

@@ -189,7 +189,7 @@ fn of_store(counts: Option<&Counts>, health: &StoreHealth) -> Registry {
     let mut registry = Registry::with_prefix(PREFIX);
     if let Some(counts) = counts {
         let issues = Family::<Labels<1>, Gauge>::default();
-        for &status in Status::ALL {
+        for &status in Status::OF_WORK {
             let count = i64::try_from(counts.in_status(status)).unwrap_or(i64::MAX);
             issues.get_or_create(&[("status", status.as_str())]).set(count);
         }

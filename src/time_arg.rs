@@ -145,6 +145,18 @@ pub fn field_value(
     Ok(FieldValue::Due(Some(due)))
 }
 
+/// Parses a due date as people type it.
+///
+/// # Errors
+///
+/// What is expected.
+pub fn due(text: &str, zone: &impl TimeZone) -> Result<Due, DomainError> {
+    match field_value(ValueField::Due, text, zone)? {
+        FieldValue::Due(Some(due)) => Ok(due),
+        _ => text.parse(),
+    }
+}
+
 /// Returns a local time. Of one that occurs twice, returns the first; a clock change may skip it.
 fn in_zone(time: NaiveDateTime, zone: &impl TimeZone) -> Option<Timestamp> {
     let time = time.and_local_timezone(zone.clone()).earliest()?;

@@ -9,6 +9,7 @@ mod events;
 pub mod external_ids;
 mod known;
 mod leases;
+pub mod memory;
 mod near_titles;
 mod questions;
 mod repeats;
@@ -517,7 +518,9 @@ impl Tracker {
     /// Commits commands of one agent, all or none.
     async fn commit(&self, mut commands: Vec<Command>) -> Result<Committed, StoreError> {
         let mut given = commands.iter().filter_map(Command::classification);
-        if let Some(given) = given.find(|kind| !self.classifications.contains(*kind)) {
+        if let Some(given) =
+            given.find(|kind| !kind.is_entry() && !self.classifications.contains(*kind))
+        {
             let used = self.classifications.to_string();
             return Err(DomainError::UnusedClassification { given, used }.into());
         }

@@ -106,7 +106,7 @@ fn advise_on_labels(filed: &Issue, tracker: &Tracker) {
         .attributes
         .labels
         .iter()
-        .filter_map(|label| Classification::from_word(label.as_str()));
+        .filter_map(|label| Classification::work_from_word(label.as_str()));
     let is_other =
         |label: &Classification| *label != kind && tracker.classifications().contains(*label);
     if let Some(label) = labels.find(is_other) {

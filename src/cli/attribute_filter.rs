@@ -62,7 +62,7 @@ fn priorities(text: &str) -> Result<RangeInclusive<Priority>, String> {
 impl AttributeFilter {
     /// Returns true if a label is the name of a kind of work.
     pub fn names_kind(&self) -> bool {
-        self.labels.iter().any(|label| Classification::from_word(label.as_str()).is_some())
+        self.labels.iter().any(|label| Classification::work_from_word(label.as_str()).is_some())
     }
 
     /// Returns the condition on an issue. `parent` is the issue that the filter names.
@@ -78,7 +78,7 @@ impl AttributeFilter {
         ];
         let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, condition)| condition);
         let priority = self.priority.clone().map(Condition::Priority);
-        let parent = parent.map(|id| Condition::Parent(Some(id..=id)));
+        let parent = parent.map(|id| Condition::Parent(id..=id));
         Condition::all(
             priority.into_iter().chain(labels).chain(assignee).chain(parent).chain(flags),
         )

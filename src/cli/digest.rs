@@ -31,14 +31,11 @@ pub struct Arguments {
 pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let output = context.output;
     let now = context.tracker.now();
-    let since = match arguments.since {
-        Some(since) => since.time(now),
-        None => Digest::default_since(now),
-    };
+    let since = arguments.since.map(|since| since.time(now));
     // A digest without one's own issues is better than none.
     let agent = arguments.caller.agent(context).ok();
     let model = ReadModel::new(context.tracker.clone());
-    let digest = model.read(move |view| Digest::of(view, agent.as_ref(), since, now)).await?;
+    let digest = model.digest(agent, since).await?;
     if arguments.caller.format.json {
         output.json(&digest)?;
     } else {
@@ -68,6 +65,14 @@ fn write(digest: &Digest, now: Timestamp, output: &Output) -> Result<()> {
         (format!("ended since {since}"), &digest.ended),
     ] {
         write_rows(&name, rows, now, output)?;
+    }
+    if let Some(memory) = &digest.memory {
+        output.line("")?;
+        output.line(output.styled(STRONG, format_args!("memory {}", memory.entries)))?;
+        for line in &memory.decisions {
+            let line = Line::default().text(format!("  {}", sanitize::line(line)));
+            output.line(line.fitted(output.width(), output))?;
+        }
     }
     Ok(())
 }

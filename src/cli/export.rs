@@ -14,7 +14,7 @@ use super::list::{ALL, statuses, statuses_of};
 use super::options::{Format, GivenKind, WrongUsage, classification, one_of};
 use super::progress::Progress;
 use super::{CommandContext, ExitStatus};
-use crate::domain::{Issue, Query};
+use crate::domain::{Issue, Query, StatusSet};
 use crate::interchange::{self, FileFormat};
 use crate::tracker::Maintenance;
 
@@ -86,8 +86,13 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
         )
         .into());
     }
+    // A document has everything, and a sheet the work.
+    let statuses = match statuses_of(&arguments.status) {
+        StatusSet::ALL if form != FileFormat::Csv => StatusSet::EVERYTHING,
+        statuses => statuses,
+    };
     let query = Query {
-        statuses: statuses_of(&arguments.status),
+        statuses,
         classification: arguments.classification.map(|kind| kind.used_by(context.tracker)),
         take: usize::MAX,
         ..Query::default()

@@ -44,6 +44,7 @@ mod keyboard;
 mod link;
 mod list;
 mod log;
+mod memory;
 mod merge;
 mod merge_driver;
 mod migrate;
@@ -164,6 +165,10 @@ pub enum QueueCommand {
     Undo(undo::Arguments),
     /// Comment on an issue
     Comment(comment::CommentArguments),
+    /// Keep something for later agents: a decision, a trap, a fact
+    Remember(memory::RememberArguments),
+    /// Find what agents kept, and what closed issues tell
+    Recall(memory::RecallArguments),
     /// Link an issue to others: blocked-by, parent, related, duplicate-of
     Link(link::LinkArguments),
     /// Remove links of an issue
@@ -331,6 +336,8 @@ async fn run_on_queue(command: &QueueCommand, context: &CommandContext<'_>) -> R
         QueueCommand::Bulk(arguments) => bulk::run(arguments, context).await,
         QueueCommand::Undo(arguments) => undo::run(arguments, context).await,
         QueueCommand::Comment(arguments) => comment::comment(arguments, context).await,
+        QueueCommand::Remember(arguments) => memory::remember(arguments, context).await,
+        QueueCommand::Recall(arguments) => memory::recall(arguments, context).await,
         QueueCommand::Link(arguments) => link::link(arguments, context).await,
         QueueCommand::Unlink(arguments) => link::unlink(arguments, context).await,
         QueueCommand::Park(arguments) => park::park(arguments, context).await,

@@ -188,9 +188,8 @@ impl GivenKind {
 /// Parses a classification. The help has those that a project usually uses.
 pub(super) fn classification() -> impl TypedValueParser<Value = GivenKind> {
     let usual = Classifications::default();
-    let words = Classification::ALL
-        .iter()
-        .map(move |kind| PossibleValue::new(kind.as_str()).hide(!usual.contains(*kind)));
+    let words = Classification::of_work()
+        .map(move |kind| PossibleValue::new(kind.as_str()).hide(!usual.contains(kind)));
     PossibleValuesParser::new(words).try_map(|word| word.to_lowercase().parse().map(GivenKind))
 }
 

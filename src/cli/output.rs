@@ -211,6 +211,7 @@ pub(super) fn of_status(status: Status) -> Style {
         Status::InReview => AnsiColor::Magenta,
         Status::Closed => AnsiColor::Green,
         Status::Rejected => AnsiColor::Red,
+        Status::Kept => AnsiColor::White,
     };
     colour.on_default()
 }

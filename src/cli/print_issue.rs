@@ -132,7 +132,7 @@ pub(super) async fn print_claimed(
         write_whole(issue, &around.unwrap_or_default(), tracker.now(), output)?;
         let known = tracker.known(issue).await;
         if !known.is_empty() {
-            output.line("\nKnown from closed issues:")?;
+            output.line("\nWhat the team knows:")?;
             known.iter().try_for_each(|line| {
                 output.line(format_args!("  {}", sanitize::line(&line.to_string())))
             })?;

@@ -43,7 +43,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
 }
 
 fn write(stats: &Stats, output: &Output) -> Result<()> {
-    let counted = Status::ALL.iter().filter(|status| stats.present.in_status(**status) > 0);
+    let counted = Status::OF_WORK.iter().filter(|status| stats.present.in_status(**status) > 0);
     let counted = counted.map(|status| {
         let name = output.styled(of_status(*status), words(*status));
         format!("{} {name}", stats.present.in_status(*status))

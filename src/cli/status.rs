@@ -179,7 +179,7 @@ pub async fn run(
         },
         problem,
         total: counts.total(),
-        counts: Status::ALL.iter().map(count).collect(),
+        counts: Status::OF_WORK.iter().map(count).collect(),
         old_claims,
         questions: tracker.questions().await.unwrap_or_default(),
         leases: tracker.leases().await.unwrap_or_default().into_iter().filter_map(lease).collect(),

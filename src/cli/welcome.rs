@@ -21,7 +21,7 @@ pub struct Welcome<'a> {
 pub fn greet(welcome: &Welcome<'_>) {
     let Welcome { page, store, counts, has_client } = *welcome;
     let store = sanitize::line(store);
-    let counted = Status::ALL.iter().filter(|status| counts.in_status(**status) > 0);
+    let counted = Status::OF_WORK.iter().filter(|status| counts.in_status(**status) > 0);
     let counted = counted.map(|status| format!("{} {}", counts.in_status(*status), words(*status)));
     let counted: Vec<_> = counted.collect();
     let issues = if counted.is_empty() { no_issues().to_owned() } else { counted.join(" · ") };

@@ -3,8 +3,8 @@
 use super::Status;
 use super::event::{
     ANSWER_ACTION, ASK_ACTION, CHANGE_ACTION, CLAIM_ACTION, CLOSE_ACTION, COMMENT_ACTION,
-    COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, LAPSE_ACTION, LATE_ACTION, REJECT_ACTION,
-    REOPEN_ACTION, RETURN_ACTION, REVIEW_ACTION,
+    COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, KEEP_ACTION, LAPSE_ACTION, LATE_ACTION,
+    REJECT_ACTION, REOPEN_ACTION, RETURN_ACTION, REVIEW_ACTION,
 };
 
 /// How the original begins the phrase of filing. The classification follows, in double quotes.
@@ -15,6 +15,8 @@ const ORIGINAL_FILE_ACTION: &str = "Issue created with classification ";
 pub enum ActionKind {
     /// Filed the issue.
     Filed,
+    /// Kept it as an entry of the memory.
+    Kept,
     /// Claimed it for work.
     Claimed,
     Completed,
@@ -48,6 +50,7 @@ impl ActionKind {
     pub fn of(action: &str) -> Self {
         match action {
             FILE_ACTION | "Issue created" => Self::Filed,
+            KEEP_ACTION => Self::Kept,
             CLAIM_ACTION | "Issue picked up and set to in_progress" => Self::Claimed,
             COMPLETE_ACTION | "Issue marked as completed, ready for review" => Self::Completed,
             REVIEW_ACTION | "Issue picked up for review and set to in_review" => {
@@ -74,6 +77,7 @@ impl ActionKind {
     pub fn word(self) -> Option<&'static str> {
         Some(match self {
             Self::Filed => "filed",
+            Self::Kept => "kept",
             Self::Claimed => "claimed",
             Self::Completed => "completed",
             Self::ReviewStarted => "review_started",
@@ -95,6 +99,7 @@ impl ActionKind {
     pub fn status_after(self, before: Option<Status>) -> Option<Status> {
         match self {
             Self::Filed | Self::Returned | Self::Reopened => Some(Status::Created),
+            Self::Kept => Some(Status::Kept),
             Self::Claimed => Some(Status::InProgress),
             Self::Completed => Some(Status::Completed),
             Self::ReviewStarted => Some(Status::InReview),

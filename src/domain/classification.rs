@@ -1,5 +1,6 @@
 //! The kinds of work, and which of them a project uses.
 
+use super::Status;
 use crate::string_enum::string_enum;
 
 string_enum! {
@@ -35,6 +36,41 @@ string_enum! {
         Story = "story",
         /// A large piece of work with parts.
         Epic = "epic",
+        /// An entry of the [memory](super::memory): what was decided, and why.
+        Decision = "decision",
+        /// An entry: what goes wrong if one does not know it.
+        Trap = "trap",
+        /// An entry: what is so, and stands nowhere else.
+        Fact = "fact",
+        /// An entry: how far something is.
+        Progress = "progress",
+    }
+}
+
+impl Classification {
+    /// Returns true for the kinds of entries of the [memory](super::memory), which are no work.
+    pub fn is_entry(self) -> bool {
+        matches!(self, Self::Decision | Self::Trap | Self::Fact | Self::Progress)
+    }
+
+    /// Returns the kinds of work in display order.
+    pub fn of_work() -> impl Iterator<Item = Self> + Clone {
+        Self::ALL.iter().copied().filter(|kind| !kind.is_entry())
+    }
+
+    /// Returns the kind of work that has a word.
+    pub fn work_from_word(word: &str) -> Option<Self> {
+        Self::from_word(word).filter(|kind| !kind.is_entry())
+    }
+
+    /// Returns the words of the kinds of work.
+    pub fn words_of_work() -> impl Iterator<Item = &'static str> + Clone {
+        Self::of_work().map(Self::as_str)
+    }
+
+    /// Returns the status in which something new of this kind is.
+    pub fn first_status(self) -> Status {
+        if self.is_entry() { Status::Kept } else { Status::Created }
     }
 }
 

@@ -35,8 +35,10 @@ pub enum Condition {
     Filer(String),
     /// This agent occurs in the history, or it is assigned to this agent.
     Involves(String),
-    /// It is a part of an issue with an id in this range; of none for `None`.
-    Parent(Option<RangeInclusive<IssueId>>),
+    /// It is a part of an issue with an id in this range.
+    Parent(RangeInclusive<IssueId>),
+    /// It has no link of this kind.
+    Unlinked(LinkKind),
     /// It blocks an issue with an id in this range.
     Blocks(RangeInclusive<IssueId>),
     /// It is blocked by an issue with an id in this range, whether that is open or not.
@@ -69,7 +71,7 @@ pub enum Condition {
     Whole,
     /// It has this id in another tracker, in lower case.
     External(String),
-    /// It is closed and about one of these [subjects](super::lessons::subjects).
+    /// It [tells](super::lessons::told_subjects) others about one of these subjects.
     Tells(BTreeSet<String>),
     /// This lower-case text occurs in it; see [`Subject::contains`].
     Text(String),
@@ -120,7 +122,7 @@ pub trait Subject {
     fn waits_with_whole(&self, now: Timestamp) -> bool;
     /// Returns true if it has an id in another tracker, in lower case.
     fn has_external_id(&self, id: &str) -> bool;
-    /// Returns true if it is closed and about one of some [subjects](super::lessons::subjects).
+    /// Returns true if it [tells](super::lessons::told_subjects) others about one of some subjects.
     fn tells(&self, subjects: &BTreeSet<String>) -> bool;
     /// Returns true if it blocks an issue with an id in a range.
     fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool;
@@ -212,8 +214,8 @@ impl Condition {
             Self::Involves(name) => {
                 issue.has_actor(name) || attributes.assignee.as_ref() == Some(name)
             }
-            Self::Parent(Some(ids)) => attributes.parent().is_some_and(|id| ids.contains(&id)),
-            Self::Parent(None) => attributes.parent().is_none(),
+            Self::Parent(ids) => attributes.parent().is_some_and(|id| ids.contains(&id)),
+            Self::Unlinked(kind) => attributes.linked(*kind).next().is_none(),
             Self::Blocks(ids) => issue.blocks(ids),
             Self::BlockedBy(ids) => {
                 attributes.linked(LinkKind::BlockedBy).any(|id| ids.contains(&id))

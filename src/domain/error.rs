@@ -196,12 +196,15 @@ pub enum DomainError {
     #[error("issue {id} already exists")]
     IdTaken { id: IssueId },
     /// The issue has ended.
-    #[error("issue {id} is {status}, which is final")]
+    #[error("{}", ended(*id, *status))]
     Terminal {
         id: IssueId,
         /// The status in which it ended.
         status: Status,
     },
+    /// It is an issue, and no entry of the memory.
+    #[error("{id} is an issue, and no entry of the memory")]
+    NoEntry { id: IssueId },
     /// The issue is not in the status that a claim requires.
     #[error("issue {id} is {status}, not {required}{}", held_by(holder.as_deref()))]
     NotClaimable {
@@ -306,6 +309,7 @@ impl DomainError {
             | Self::InvalidLabel { .. }
             | Self::TooMany { .. }
             | Self::NothingToChange { .. }
+            | Self::NoEntry { .. }
             | Self::TooManyOptions { .. }
             | Self::NoSuchOption { .. }
             | Self::UnusedClassification { .. }
@@ -338,6 +342,7 @@ impl DomainError {
     pub fn refused_issue(&self) -> Option<IssueId> {
         match self {
             Self::TooMany { id, .. }
+            | Self::NoEntry { id }
             | Self::TooDeep { id, .. }
             | Self::OpenParts { id, .. }
             | Self::NotReady { id, .. }
@@ -400,6 +405,13 @@ fn no_option_text(id: IssueId, given: usize, count: usize) -> String {
         count => format!(
             "the question of issue {id} has no option {given}: give a number from 1 to {count}, or answer in words"
         ),
+    }
+}
+
+fn ended(id: IssueId, status: Status) -> String {
+    match status {
+        Status::Kept => format!("{id} is an entry of the memory, and no work"),
+        status => format!("issue {id} is {status}, which is final"),
     }
 }
 

@@ -160,6 +160,8 @@ pub const LAPSE_ACTION: &str = "Claim lapsed";
 pub const UNDELIVERED_REASON: &str = "the caller was gone before it was answered";
 /// The history phrase of filing.
 pub const FILE_ACTION: &str = "Issue filed";
+/// The history phrase of a new [entry](super::memory).
+pub const KEEP_ACTION: &str = "Entry kept";
 /// The history phrase of a claim for work.
 pub const CLAIM_ACTION: &str = "Issue claimed for work";
 /// The history phrase of a claim for review.
@@ -177,7 +179,8 @@ impl EventKind {
     /// Returns the status that the event sets in an issue with status `before`; `None` if the status stays.
     fn status(&self, before: Status) -> Option<Status> {
         Some(match self {
-            Self::Filed { .. } | Self::Returned { .. } | Self::Reopened { .. } => Status::Created,
+            Self::Filed { classification, .. } => classification.first_status(),
+            Self::Returned { .. } | Self::Reopened { .. } => Status::Created,
             Self::Claimed => Status::InProgress,
             Self::Completed { .. } => Status::Completed,
             Self::ReviewStarted => Status::InReview,
@@ -199,6 +202,7 @@ impl EventKind {
     /// that are taken up do not add it to the history themselves.
     pub fn action(&self) -> Option<&str> {
         Some(match self {
+            Self::Filed { classification, .. } if classification.is_entry() => KEEP_ACTION,
             Self::Filed { .. } => FILE_ACTION,
             Self::Imported { .. } => "Issue imported",
             Self::Edited { .. } => EDIT_ACTION,
@@ -323,7 +327,7 @@ impl Event {
             classification: *classification,
             created_at: self.at,
             modified_at: self.at,
-            status: Status::Created,
+            status: classification.first_status(),
             history: Vec::new(),
             comments: Vec::new(),
             attributes: attributes.clone(),

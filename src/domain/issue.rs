@@ -27,13 +27,18 @@ string_enum! {
         Closed = "closed",
         /// Rejected: will not be done.
         Rejected = "rejected",
+        /// An entry of the [memory](super::memory): kept for later agents, and no work.
+        Kept = "kept",
     }
 }
 
 impl Status {
-    /// Returns true if an issue in this status has ended: no transition leaves it.
+    /// The statuses of work, in display order: all but that of entries.
+    pub const OF_WORK: &'static [Self] = Self::ALL.split_at(Self::Kept as usize).0;
+
+    /// Returns true if there is nothing to do about an issue in this status: no transition leaves it.
     pub fn has_ended(self) -> bool {
-        matches!(self, Self::Closed | Self::Rejected)
+        matches!(self, Self::Closed | Self::Rejected | Self::Kept)
     }
 
     /// Returns true if an issue in this status has not ended.

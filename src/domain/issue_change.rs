@@ -10,7 +10,7 @@ use super::text::shortened;
 use super::{
     Attributes, Classification, Comment, CommentText, Description, DomainError, Event, EventKind,
     FieldValue, HistoryEntry, Issue, IssueId, IssueRef, Label, Link, LinkKind, Parked, Patch,
-    Timestamp, Title,
+    Status, Timestamp, Title,
 };
 
 /// What to change in an issue. A field that is `None` or empty stays.
@@ -83,9 +83,14 @@ impl IssueChange {
         if fields.is_empty() && self.comment.is_none() {
             return Err(DomainError::NothingToChange { id: issue.id });
         }
-        // The work on an issue that has ended is over, but it can still be found, linked and discussed.
+        // The work on an issue that has ended is over, but it can still be found, linked and discussed. An entry is no
+        // work, and stays none.
         let is_always_allowed = |field: &&str| ["labels", "links", "other keys"].contains(field);
-        if issue.status.has_ended() && !fields.iter().all(is_always_allowed) {
+        let is_allowed = match issue.status {
+            Status::Kept => after.classification.is_entry() && after.attributes.parked.is_none(),
+            status => status.is_open() || fields.iter().all(is_always_allowed),
+        };
+        if !is_allowed {
             return Err(DomainError::Terminal { id: issue.id, status: issue.status });
         }
         if let (true, Some(comment)) = (fields.is_empty(), &self.comment) {

@@ -2,17 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::file_names::{MAX_FILES, files_in};
 use super::text::shortened;
 use super::titles::significant_words;
-use super::{ActionKind, Issue, Status};
+use super::{ActionKind, Issue, Status, memory};
 
-/// The endings of files that are named without a folder.
-const ENDINGS: &str = "c cc cfg conf cpp cs css csv ex go graphql h hpp html ini java js json jsx kt lua md mjs php pl proto \
-    ps1 py rb rs scala scss sh sql svelte swift tf toml ts tsx txt vue xml yaml yml zig";
-/// The longest ending of a file in a folder, in bytes.
-const MAX_ENDING: usize = 8;
-/// How many files are read from the texts of an issue at most.
-const MAX_FILES: usize = 16;
 /// The longest name of a file and the longest title that are compared, in bytes.
 const MAX_SUBJECT_BYTES: usize = 300;
 /// The longest lesson, in characters.
@@ -29,41 +23,51 @@ const ROUTINE: &str = "branch committed merged pushed rebased tests";
 /// Returns what an issue is about, to be compared with others: the [files] that its texts name, and the words of its
 /// title.
 pub fn subjects(issue: &Issue, files: &BTreeSet<String>) -> BTreeSet<String> {
-    let files = files.iter().map(|file| format!("file {}", file.to_lowercase()));
+    let files = files.iter().map(|file| file_subject(file));
     let words = significant_words(&issue.title);
     let title = (words.len() > 1).then(|| format!("title {}", words.join(" ")));
     files.chain(title).filter(|subject| subject.len() <= MAX_SUBJECT_BYTES).collect()
 }
 
-/// Returns what an issue tells others about: its [subjects] once it is closed.
+/// Returns what an issue tells others about: its [subjects] once it is closed. An entry of the [memory] also tells
+/// about folders and labels, until another one replaces it.
 pub fn told_subjects(issue: &Issue) -> BTreeSet<String> {
-    let is_told = issue.status == Status::Closed;
-    if is_told { subjects(issue, &files(issue)) } else { BTreeSet::new() }
+    match issue.status {
+        Status::Closed => subjects(issue, &files(issue)),
+        Status::Kept if !memory::is_replaced(issue) => memory::files(issue)
+            .iter()
+            .map(|file| file_subject(file))
+            .chain(labels(issue))
+            .collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// Returns what entries of the memory may tell an issue: the files that it names, with their folders, and its labels.
+pub fn wanted_subjects(issue: &Issue, files: &BTreeSet<String>) -> BTreeSet<String> {
+    let folders = |file: &String| {
+        let ends = file.match_indices('/').map(|(at, _)| at).collect::<Vec<_>>();
+        ends.into_iter()
+            .chain([file.len()])
+            .map(|end| file_subject(&file[..end]))
+            .collect::<Vec<_>>()
+    };
+    files.iter().flat_map(folders).chain(labels(issue)).collect()
+}
+
+/// Returns the subject of those who tell something about a file.
+pub fn file_subject(file: &str) -> String {
+    format!("file {}", file.trim_end_matches('/').to_lowercase())
+}
+
+fn labels(issue: &Issue) -> impl Iterator<Item = String> {
+    issue.attributes.labels.iter().map(|label| format!("label {label}"))
 }
 
 /// Returns the files that the texts of an issue name.
 pub fn files(issue: &Issue) -> BTreeSet<String> {
     let texts = issue.searchable_texts();
     texts.flat_map(|text| files_in(&text)).take(MAX_FILES).collect()
-}
-
-/// Returns the files that a text names, as they are named: with a folder, or with the ending of a source file.
-fn files_in(text: &str) -> BTreeSet<String> {
-    let is_part = |one: char| one.is_alphanumeric() || "._-/@+".contains(one);
-    let words = text.split(|one: char| !is_part(one));
-    let names =
-        words.map(|word| word.trim_start_matches("./").trim_matches(['.', '-', '/', '@', '+']));
-    names.filter(|name| is_file(name)).map(str::to_owned).take(MAX_FILES).collect()
-}
-
-fn is_file(name: &str) -> bool {
-    let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
-    let Some((stem, ending)) = file.rsplit_once('.') else { return false };
-    let is_ending = ending.len() <= MAX_ENDING
-        && ending.starts_with(|one: char| one.is_ascii_alphabetic())
-        && ending.bytes().all(|one| one.is_ascii_alphanumeric());
-    let is_source = || ENDINGS.split(' ').any(|one| one.eq_ignore_ascii_case(ending));
-    !stem.is_empty() && is_ending && !name.contains("//") && (!folder.is_empty() || is_source())
 }
 
 /// Returns what was learned in a closed issue about one of some files, or about its subject if there are none: the most
@@ -127,15 +131,6 @@ mod tests {
             "comments": [{ "timestamp": time(2), "agent": "dev-1", "text": handed_in }],
         }))
         .unwrap()
-    }
-
-    #[test]
-    fn files_are_what_looks_like_a_path() {
-        let text = "In `src/store/mod.rs` and ./kit/text.py (see README.md:12), not in 1.2.3, e.g. example.com, \
-            https://example.com/a, and/or, etc. But docs/x.adoc, and Makefile are not all.";
-        let found: Vec<_> = files_in(text).into_iter().collect();
-        assert_eq!(found, ["README.md", "docs/x.adoc", "kit/text.py", "src/store/mod.rs"]);
-        assert!(files_in("").is_empty());
     }
 
     #[test]

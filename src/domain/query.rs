@@ -45,13 +45,25 @@ impl Query {
     }
 }
 
-/// A set of statuses. The default is all of them.
+/// A set of statuses. The default is those of all work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StatusSet([bool; Status::ALL.len()]);
 
 impl StatusSet {
-    /// All statuses.
-    pub const ALL: Self = Self([true; Status::ALL.len()]);
+    /// The statuses of all work, open and ended: all but that of [entries](Status::Kept).
+    pub const ALL: Self = {
+        let mut set = [true; Status::ALL.len()];
+        set[Status::Kept as usize] = false;
+        Self(set)
+    };
+    /// The status of entries.
+    pub const KEPT: Self = {
+        let mut set = [false; Status::ALL.len()];
+        set[Status::Kept as usize] = true;
+        Self(set)
+    };
+    /// Work and entries.
+    pub const EVERYTHING: Self = Self([true; Status::ALL.len()]);
 
     /// Returns the statuses of open issues.
     pub fn open() -> Self {
@@ -61,6 +73,11 @@ impl StatusSet {
     /// Returns true if the set contains a status.
     pub fn contains(self, status: Status) -> bool {
         self.0[status as usize]
+    }
+
+    /// Returns true if another set contains all of these.
+    pub fn is_within(self, other: Self) -> bool {
+        self.iter().all(|status| other.contains(status))
     }
 
     /// Returns the statuses that both sets contain.
@@ -89,7 +106,7 @@ impl FromIterator<Status> for StatusSet {
     }
 }
 
-/// Converts to the set of one status, or to all statuses for `None`.
+/// Converts to the set of one status, or to the statuses of all work for `None`.
 impl From<Option<Status>> for StatusSet {
     fn from(status: Option<Status>) -> Self {
         status.map_or(Self::ALL, |status| Self::from_iter([status]))
@@ -177,8 +194,8 @@ impl Counts {
         statuses.iter().map(|status| self.in_status(status)).sum()
     }
 
-    /// Returns the number of all issues.
+    /// Returns the number of all issues, without entries.
     pub fn total(&self) -> usize {
-        self.0.iter().sum()
+        self.in_statuses(StatusSet::ALL)
     }
 }

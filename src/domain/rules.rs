@@ -52,6 +52,11 @@ pub fn file(
         Command::InsertIssue { issue, next, agent } => {
             let id = issue.id;
             let mut issue = issue.clone();
+            let is_entry = issue.classification.is_entry();
+            if agent == HAND_EDIT && is_entry != (issue.status == Status::Kept) {
+                let status = issue.classification.first_status();
+                issue = Issue { status, ..Issue::clone(&issue) }.into();
+            }
             if agent == HAND_EDIT && links::check_new(&issue, graph).is_err() {
                 // The rest of the edit is taken over without its links.
                 let attributes = issue.attributes.with_links(&[]);
@@ -158,6 +163,11 @@ fn begun_lease(command: &Command, issue: &Issue) -> Option<Lease> {
 /// merges, unless the file itself has a longer history.
 fn edited(ours: &Issue, theirs: &Issue, base: Option<&Issue>, at: Timestamp) -> Option<Event> {
     let mut wanted = merge(base, ours, theirs).issue;
+    // No edit makes work of an entry, or the other way round.
+    let is_entry = |issue: &Issue| (issue.status == Status::Kept, issue.classification.is_entry());
+    if is_entry(&wanted) != is_entry(ours) {
+        (wanted.status, wanted.classification) = (ours.status, ours.classification);
+    }
     if wanted == *ours {
         return None;
     }
@@ -226,6 +236,9 @@ fn reopened(
 ) -> Result<Option<EventKind>, DomainError> {
     if is_last_change(issue, ActionKind::Reopened, comment, agent) {
         return Ok(None);
+    }
+    if issue.status == Status::Kept {
+        return Err(DomainError::Terminal { id: issue.id, status: issue.status });
     }
     if issue.status.is_open() {
         return Err(DomainError::StillOpen { id: issue.id, status: issue.status });

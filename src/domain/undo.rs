@@ -7,8 +7,8 @@ use super::event::CHANGE_ACTION;
 use super::links;
 use super::merge::merge_fields;
 use super::{
-    AgentName, AttributeValues, Attributes, ClaimRequirement, DomainError, Event, EventKind,
-    HistoryEntry, Issue, IssueGraph, Link, Patch, Timestamp,
+    AgentName, AttributeValues, Attributes, ClaimRequirement, DomainError, Due, Event, EventKind,
+    HistoryEntry, Issue, IssueGraph, Link, Patch, Status, Timestamp,
 };
 
 /// What undoing changes makes of an issue.
@@ -175,6 +175,13 @@ impl Walk {
         let lost = ("changes before the import", LeftReason::ChangedSince);
         let lost = earlier.iter().any(is_undone).then_some(lost);
         if since.first().is_some_and(is_undone) {
+            if issue.status == Status::Kept && since.iter().all(is_undone) {
+                // The entry never held.
+                let due = Some(Due::Time(issue.created_at));
+                let values = AttributeValues { due, ..AttributeValues::clone(&issue.attributes) };
+                self.wanted.attributes = values.into();
+                return self.end(issue);
+            }
             let reason = if issue.status.has_ended() {
                 LeftReason::Ended
             } else if since.iter().all(is_undone) {
@@ -189,7 +196,8 @@ impl Walk {
     }
 
     fn end(mut self, issue: &Issue) -> Undone {
-        if issue.status.has_ended() && self.wanted.status.has_ended() {
+        let is_over = |issue: &Issue| issue.status.has_ended() && issue.status != Status::Kept;
+        if is_over(issue) && is_over(&self.wanted) {
             self.keep_what_ended(issue);
         }
         self.keep_answered(issue);

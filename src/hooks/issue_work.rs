@@ -3,13 +3,16 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::domain::{IssueId, IssueRef};
+use crate::domain::{IssueId, IssueRef, Timestamp};
 use crate::git::Git;
+use crate::tracker::Lesson;
 
 /// How many branches and commits are named.
 const MAX: usize = 5;
 /// The same for git.
 const MAX_COUNT: &str = "--max-count=5";
+/// How many changes of a file are counted.
+const MAX_COUNTED: &str = "--max-count=99";
 /// How a commit is shown: its short name and its subject.
 const FORMAT: &str = "--format=%h %s";
 
@@ -58,6 +61,38 @@ pub async fn issue_work(git: &Git, ids: &[IssueId]) -> Result<Vec<IssueWork>> {
         found.push(work);
     }
     Ok(found)
+}
+
+/// Returns the files that the branch of an issue changes.
+///
+/// # Errors
+///
+/// There is no repository, or git does not answer in time.
+pub async fn changed_files(git: &Git, id: IssueId) -> Result<Vec<String>> {
+    let work = issue_work(git, &[id]).await?;
+    let Some(branch) = work.first().and_then(|work| work.branches.first()) else {
+        return Ok(Vec::new());
+    };
+    let range = format!("HEAD...{}", branch.name);
+    let files = git.try_output(&["diff", "--name-only", &range, "--"]).await?;
+    Ok(lines(files.as_deref()))
+}
+
+/// Returns the line of a lesson, with how often its files and folders were changed by commits since. Without a
+/// repository, or with one that is slow, it lacks that.
+pub async fn with_changes(git: &Git, lesson: &Lesson) -> String {
+    let mut changed = Vec::new();
+    // git counts whole seconds.
+    let since = Timestamp::from_unix_millis(lesson.since.unix_millis().saturating_add(1_000));
+    let after = format!("--since={since}");
+    for file in &lesson.files {
+        let commits = ["log", MAX_COUNTED, "--format=%h", &after, "--", file];
+        let commits = git.try_output(&commits).await.unwrap_or_default();
+        let count = lines(commits.as_deref()).len();
+        changed.extend((count > 0).then(|| format!("{file} changed {count}x")));
+    }
+    let since = format!(" [{} since]", changed.join(", "));
+    format!("{lesson}{}", if changed.is_empty() { "" } else { &since })
 }
 
 fn lines(text: Option<&str>) -> Vec<String> {

@@ -261,7 +261,7 @@ async fn short_digest(agent: Option<&AgentName>, tracker: &Tracker) -> Result<St
         let age = humanize_duration(now.millis_since(first.created_at));
         text += &format!(" The oldest: {id} {:?} ({age}).", shortened(&first.title, MAX_CHARS));
     }
-    let claimed = Status::ALL.iter().copied().filter(|status| status.is_claimed());
+    let claimed = Status::OF_WORK.iter().copied().filter(|status| status.is_claimed());
     let claimed = Query { statuses: claimed.collect(), take: MAX_LOOKED_AT, ..Query::default() };
     let claimed = tracker.list_issues(claimed).await?.issues;
     let holder = |issue: &Arc<Issue>| {
@@ -274,7 +274,7 @@ async fn short_digest(agent: Option<&AgentName>, tracker: &Tracker) -> Result<St
         text += &format!(" Held: {}.", held.join(", "));
     }
     let ended = Query {
-        statuses: Status::ALL.iter().copied().filter(|status| status.has_ended()).collect(),
+        statuses: Status::OF_WORK.iter().copied().filter(|status| status.has_ended()).collect(),
         condition: Condition::Changed(Digest::default_since(now)..=now),
         ..Query::default()
     };
@@ -282,6 +282,12 @@ async fn short_digest(agent: Option<&AgentName>, tracker: &Tracker) -> Result<St
     if ended.total > 0 {
         let or_more = if ended.is_exact { "" } else { " or more" };
         text += &format!(" Ended in the last 24 h: {}{or_more}.", ended.total);
+    }
+    if let Some(memory) = tracker.memory_overview().await? {
+        let decisions = memory.decisions.join("; ");
+        let last =
+            if decisions.is_empty() { decisions } else { format!(", the last: {decisions}") };
+        text += &format!(" Kept in the memory: {}{last}.", memory.entries);
     }
     Ok(text)
 }

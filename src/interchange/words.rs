@@ -172,7 +172,7 @@ pub(super) fn classification_of_labels(
 /// Returns the status of a word.
 pub(crate) fn status_of(text: &str) -> Option<FoundStatus> {
     let word = squeezed(text);
-    let ours = Status::ALL.iter().find(|status| squeezed(status.as_str()) == word);
+    let ours = Status::OF_WORK.iter().find(|status| squeezed(status.as_str()) == word);
     let ours = ours.map(|status| (*status, false));
     let (status, is_parked) = ours.or_else(|| found(&STATUSES, &word))?;
     Some(FoundStatus { status, is_parked })

@@ -35,7 +35,7 @@ string_enum! {
         Bulk = "bulk",
         /// For an agent that looks at the whole queue: what is wrong in it, and what matters.
         Analysis = "analysis",
-        /// Notes that agents keep. Adds nothing yet.
+        /// What agents keep for later ones: decisions, traps, facts.
         Memory = "memory",
         /// Setting up and checking the project.
         Admin = "admin",

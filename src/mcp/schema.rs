@@ -102,7 +102,7 @@ string_schema! {
     CommentText = any_string(),
     AgentName = any_string(),
     IssueRef = any_string(),
-    Status = one_of(Self::ALL, Self::as_str),
+    Status = one_of(Self::OF_WORK, Self::as_str),
     Classification = kind_or(&[]),
     Resolution = one_of(Self::ALL, Self::as_str),
     Label = any_string(),

@@ -126,7 +126,10 @@ impl Changed {
                 Resource::Config | Resource::Presets | Resource::Skill(_) | Resource::Diagnostics,
             ) => false,
             (Self::Anything, _)
-            | (_, Resource::Queue | Resource::Digest | Resource::SavedQuery(_)) => true,
+            | (
+                _,
+                Resource::Queue | Resource::Digest | Resource::Memory(_) | Resource::SavedQuery(_),
+            ) => true,
             (Self::Issues(changed), Resource::Issue(reference)) => {
                 let range = reference.range();
                 changed.iter().any(|id| range.contains(id))

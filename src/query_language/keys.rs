@@ -3,10 +3,11 @@
 use std::ops::RangeInclusive;
 
 use super::{nearest, ranges};
+use crate::domain::lessons;
 use crate::domain::thresholds::STALE_AFTER_DAYS;
 use crate::domain::{
-    AgentName, Classification, Condition, IssueId, IssueRef, Label, Order, Priority, Status,
-    StatusSet, Timestamp, ValueField,
+    AgentName, Classification, Condition, IssueId, IssueRef, Label, LinkKind, Order, Priority,
+    Status, StatusSet, Timestamp, ValueField,
 };
 
 /// A key, by the name that it was found by.
@@ -29,7 +30,7 @@ pub(super) enum Meaning {
 const NONE: &str = "none";
 
 /// The keys, in the order of the documentation.
-const KEYS: [Key; 21] = [
+const KEYS: [Key; 22] = [
     Key {
         name: "status",
         parse: |value, _| any_word(value, |word| status(word).map(Condition::Status)),
@@ -51,6 +52,13 @@ const KEYS: [Key; 21] = [
             })
         },
         expected: "use a label (a-z, 0-9 and :._/-), several with commas for any of them, or none",
+    },
+    Key {
+        name: "file",
+        parse: |value, _| {
+            any(value, |file| Some(Condition::Tells([lessons::file_subject(file)].into())))
+        },
+        expected: "use a file or folder, such as src/main.rs: closed issues and entries that tell something about it",
     },
     Key {
         name: "priority",
@@ -81,8 +89,8 @@ const KEYS: [Key; 21] = [
         name: "parent",
         parse: |value, _| {
             any(value, |word| match word {
-                NONE => Some(Condition::Parent(None)),
-                word => Some(Condition::Parent(Some(ids(word)?))),
+                NONE => Some(Condition::Unlinked(LinkKind::Parent)),
+                word => Some(Condition::Parent(ids(word)?)),
             })
         },
         expected: IDS_OR_NONE,
@@ -158,11 +166,12 @@ const IDS_OR_NONE: &str = "use the id of an issue, or at least its first 8 digit
 const TIMES: &str = "use >-7d (within the last 7 days), <-7d (before that), a day such as 2026-11-21, or a comparison with one";
 
 /// Other names of keys.
-const ALIASES: [(&str, &str); 6] = [
+const ALIASES: [(&str, &str); 7] = [
     ("classification", "kind"),
     ("type", "kind"),
     ("state", "status"),
     ("author", "filer"),
+    ("by", "filer"),
     ("updated", "changed"),
     ("blocked_by", "blocked-by"),
 ];
@@ -279,7 +288,7 @@ pub fn state(word: &str, now: Timestamp) -> Option<Condition> {
         "ready" => Condition::Ready(now),
         "blocked" => Condition::Blocked,
         "claimed" => Condition::Status(
-            Status::ALL.iter().copied().filter(|status| status.is_claimed()).collect(),
+            Status::OF_WORK.iter().copied().filter(|status| status.is_claimed()).collect(),
         ),
         "parked" => Condition::Parked(now),
         "overdue" => {

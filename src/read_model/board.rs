@@ -31,7 +31,7 @@ impl ReadView<'_> {
         shows: impl Fn(&IssueSummary) -> bool,
     ) -> Vec<Column> {
         let is_ready = self.ready(now);
-        let columns = Status::ALL.iter().map(|&status| {
+        let columns = Status::OF_WORK.iter().map(|&status| {
             let found: Vec<usize> =
                 self.in_status(status).filter(|at| shows(&self.summaries()[*at])).collect();
             let total = found.len();

@@ -5,12 +5,15 @@ use std::cmp::Reverse;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use super::ReadModel;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use crate::domain::text::shortened;
 use crate::domain::{
     ActionKind, AgentName, IssueId, Parked, Question, Status, Timestamp, readiness,
 };
+use crate::tracker::StoreError;
+use crate::tracker::memory::MemoryOverview;
 
 /// The time before now for which a digest lists what ended.
 const DEFAULT_SINCE_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -50,6 +53,25 @@ pub struct Digest {
     pub since: Timestamp,
     /// Open issues that came back often.
     pub came_back_often: Rows,
+    /// What the memory has, if it has something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryOverview>,
+}
+
+impl ReadModel {
+    /// Digests the queue and the memory. Tells what ended since a time, by default the last day, and what is of an
+    /// agent.
+    pub async fn digest(
+        &self,
+        agent: Option<AgentName>,
+        since: Option<Timestamp>,
+    ) -> Result<Digest, StoreError> {
+        let now = self.tracker().now();
+        let memory = self.tracker().memory_overview().await?;
+        let since = since.unwrap_or_else(|| Digest::default_since(now));
+        let digest = self.read(move |view| Digest::of(view, agent.as_ref(), since, now)).await?;
+        Ok(Digest { memory, ..digest })
+    }
 }
 
 /// The first rows of a list.
@@ -96,7 +118,8 @@ impl Digest {
         now: Timestamp,
     ) -> Self {
         let counts = view.counts();
-        let counts = Status::ALL.iter().map(|status| (status.as_str(), counts.in_status(*status)));
+        let counts =
+            Status::OF_WORK.iter().map(|status| (status.as_str(), counts.in_status(*status)));
         let mut found = Found::default();
         let me = agent.map(AgentName::as_str);
         let name = me.and_then(|me| view.names().find(me));
@@ -145,6 +168,7 @@ impl Digest {
             ended: rows(found.ended, ROWS, row),
             since,
             came_back_often: rows(found.returned, ROWS, with_returns),
+            memory: None,
         }
     }
 }

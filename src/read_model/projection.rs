@@ -100,8 +100,12 @@ impl Projection {
         }
     }
 
-    /// Adds an issue, or replaces what it knows of it. Returns false if the last action of an agent may be gone.
+    /// Adds an issue, or replaces what it knows of it. Entries are no work, and stay out. Returns false if the last
+    /// action of an agent may be gone.
     fn put(&mut self, issue: &Issue) -> bool {
+        if issue.status == Status::Kept {
+            return true;
+        }
         let mut summary = IssueSummary::of(issue, Arc::make_mut(&mut self.names));
         self.share(&mut summary.attributes);
         let summary = Arc::new(summary);

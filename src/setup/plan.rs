@@ -325,9 +325,10 @@ fn store_pattern(root: &Path, store: &Path, is_named: bool) -> Option<String> {
 /// The settings of a new project: few tokens, and claims that only their agents end. A project that has others keeps
 /// them.
 const OF_NEW_PROJECTS: [(&str, &str); 2] = [("replies", "compact"), ("claims", "owned")];
-/// The prompt of the agent that plans the work of others, and the toolset that it needs.
+/// The prompt of the agent that plans the work of others.
 const LEAD: &str = "team-lead";
-const PLANNING: &str = "planning";
+/// The toolsets of a team with that agent, those of others, and those that older versions gave to a team.
+const TOOLSETS: [&[&str]; 3] = [&["planning", "memory"], &["memory"], &["planning"]];
 /// After how many failed attempts an issue of a new project is parked.
 const MAX_ATTEMPTS: i64 = 3;
 
@@ -347,12 +348,14 @@ fn settings(request: &SetupRequest<'_>, files: &mut StagedFiles<'_>) -> Result<(
         file.remove_from(|text| toml::unset_setting(text, "review", &other.review.into()))?;
     }
     file.edit(|text| toml::set_missing_setting(text, "review", &review.into()))?;
-    let planning = serde_json::json!([PLANNING]);
-    if request.preset.prompts.iter().any(|prompt| prompt == LEAD) {
-        file.edit(|text| toml::set_missing_setting(text, "toolsets", &planning))?;
-    } else {
-        file.remove_from(|text| toml::unset_setting(text, "toolsets", &planning))?;
+    let has_lead = request.preset.prompts.iter().any(|prompt| prompt == LEAD);
+    let toolsets = if has_lead { TOOLSETS[0] } else { TOOLSETS[1] };
+    for other in TOOLSETS.into_iter().filter(|other| *other != toolsets) {
+        let other = serde_json::json!(other);
+        file.remove_from(|text| toml::unset_setting(text, "toolsets", &other))?;
     }
+    let toolsets = serde_json::json!(toolsets);
+    file.edit(|text| toml::set_missing_setting(text, "toolsets", &toolsets))?;
     if let Some(database) = &project.database {
         file.edit(|text| toml::set_setting(text, "store", &database.as_str().into()))?;
     }

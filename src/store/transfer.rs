@@ -12,7 +12,7 @@ use super::{
     EventPosition, NumberedEvent, SnapshotVisitor, Store, StoreError, StoreFuture, event_format,
     read_into,
 };
-use crate::domain::{Issue, IssueId, Lease, Order, Query, UnknownKeys};
+use crate::domain::{Issue, IssueId, Lease, Order, Query, StatusSet, UnknownKeys};
 
 /// How many events are read at once, and how many issues.
 const PAGE: usize = 5000;
@@ -122,7 +122,8 @@ impl<'a> Transfer<'a> {
         &self,
         skip: usize,
     ) -> Result<Vec<(Arc<Issue>, Option<Lease>)>, StoreError> {
-        let next = Query { order: Order::Filed, skip, take: ISSUES, ..Query::default() };
+        let statuses = StatusSet::EVERYTHING;
+        let next = Query { statuses, order: Order::Filed, skip, take: ISSUES, ..Query::default() };
         let issues = self.source.list(next).await?.issues.into_iter();
         let leased = |issue: Arc<Issue>| {
             let lease = self.content.leases.get(&issue.id).cloned();

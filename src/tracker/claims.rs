@@ -135,7 +135,8 @@ impl Tracker {
         if !self.joins_clones {
             return Ok(Vec::new());
         }
-        let statuses = Status::ALL.iter().copied().filter(|status| status.is_claimed()).collect();
+        let statuses =
+            Status::OF_WORK.iter().copied().filter(|status| status.is_claimed()).collect();
         let query = Query { statuses, take: usize::MAX, ..Query::default() };
         let text = |issue: Arc<Issue>| {
             let holder =

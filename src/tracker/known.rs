@@ -1,79 +1,156 @@
-//! What closed issues tell the agent that claims another one.
+//! What the memory and closed issues tell the agent that claims an issue.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{StoreError, Tracker, read_after_change};
-use crate::domain::lessons::{files, lesson, subjects};
-use crate::domain::{Condition, Issue, IssueId, Order, Query, Status};
+use super::memory::in_force;
+use super::{IndexedIssues, StoreError, Tracker, read_after_change};
+use crate::domain::lessons::{self, lesson, subjects, wanted_subjects};
+use crate::domain::text::shortened;
+use crate::domain::{
+    Classification, Condition, Issue, IssueGraph, IssueId, LinkKind, Order, Query, Status,
+    Timestamp, memory,
+};
 
-/// How many closed issues are told of at most, and with how many characters: 300 tokens.
+/// How many entries and closed issues are told of at most, and with how many characters: 300 tokens.
+const MAX_ENTRIES: usize = 5;
 const MAX_TOLD: usize = 8;
 const MAX_CHARS: usize = 900;
-/// How many closed issues about the same are looked at, the latest ones.
+/// The longest line of an entry, in characters.
+const MAX_ENTRY_CHARS: usize = 240;
+/// How many closed issues about the same are looked at, the latest ones; and how many entries.
 const MAX_COMPARED: usize = 30;
 
-/// What a closed issue tells.
+/// What an entry or a closed issue tells.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lesson {
+    /// The entry, or the issue.
     pub issue: IssueId,
-    /// A sentence of its comments.
+    /// The kind of the entry.
+    pub kind: Option<Classification>,
+    /// The text of the entry, or a sentence of the comments.
     pub text: String,
+    /// The files and folders that the entry is about.
+    pub files: BTreeSet<String>,
+    /// Who said it, and when.
+    pub agent: String,
+    pub since: Timestamp,
+}
+
+impl Lesson {
+    /// Returns what an entry tells, on one line of so many characters.
+    pub fn of_entry(entry: &Issue, max_chars: usize) -> Self {
+        let words: Vec<_> = memory::text(entry).split_whitespace().collect();
+        Self {
+            issue: entry.id,
+            kind: Some(entry.classification),
+            text: shortened(&words.join(" "), max_chars),
+            files: memory::files(entry),
+            agent: entry.history.first().map(|first| first.agent.clone()).unwrap_or_default(),
+            since: entry.created_at,
+        }
+    }
+
+    /// Returns what a closed issue tells, if it does, preferably about some files.
+    pub fn of_closed(issue: &Issue, files: &BTreeSet<String>) -> Option<Self> {
+        let text = lesson(issue, files)?;
+        let agent = issue.comments.last().map(|last| last.agent.clone()).unwrap_or_default();
+        Some(Self {
+            issue: issue.id,
+            kind: None,
+            text,
+            files: BTreeSet::new(),
+            agent,
+            since: issue.modified_at,
+        })
+    }
 }
 
 /// A line with the short id.
 impl fmt::Display for Lesson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.issue.short(), self.text)
+        let Self { issue, kind, text, .. } = self;
+        match kind {
+            Some(kind) => write!(f, "{} {kind}: {text}", issue.short()),
+            None => write!(f, "{} {text}", issue.short()),
+        }
     }
 }
 
 impl Tracker {
-    /// Returns what was learned in closed issues near an issue: first those that it is linked with,
-    /// then those about the files that it names or with the words of its title. Nothing if none is near.
+    /// Returns what is known near an issue: first entries, then what was learned in closed issues. Of both, first
+    /// those that it is linked with, then those about the files that it names, then those about its labels or with
+    /// the words of its title. Nothing if none is near.
     pub async fn known(&self, issue: &Issue) -> Vec<Lesson> {
         read_after_change(self.find_known(issue)).await.unwrap_or_default()
     }
 
     async fn find_known(&self, issue: &Issue) -> Result<Vec<Lesson>, StoreError> {
-        let files = files(issue);
-        let mut near = self.linked_with(issue).await?;
-        near.extend(self.about(subjects(issue, &files)).await?);
+        let files = lessons::files(issue);
+        let has_entries = self.counts().await?.in_status(Status::Kept) > 0;
+        let around = if has_entries || !issue.attributes.links.is_empty() {
+            self.issues_around([issue.id]).await?
+        } else {
+            IndexedIssues::default()
+        };
+        let entries =
+            if has_entries { self.near_entries(issue, &files, &around).await? } else { Vec::new() };
+        let entries = entries.iter().map(|entry| Lesson::of_entry(entry, MAX_ENTRY_CHARS));
+        let mut near: Vec<_> =
+            issue.attributes.links.iter().filter_map(|link| around.get(link.to)).collect();
+        near.extend(
+            self.telling(Status::Closed, subjects(issue, &files), Condition::default()).await?,
+        );
         let mut told = BTreeSet::from([issue.id]);
-        let mut lessons = Vec::new();
+        near.retain(|other| other.status == Status::Closed && told.insert(other.id));
+        let closed = near.iter().filter_map(|other| Lesson::of_closed(other, &files));
         let mut chars = 0;
-        for other in near {
-            if other.status != Status::Closed || !told.insert(other.id) {
-                continue;
-            }
-            let Some(text) = lesson(&other, &files) else { continue };
-            let lesson = Lesson { issue: other.id, text };
+        let fits = |lesson: &Lesson| {
             chars += lesson.to_string().chars().count();
-            if lessons.len() == MAX_TOLD || chars > MAX_CHARS {
-                break;
-            }
-            lessons.push(lesson);
-        }
-        Ok(lessons)
+            chars <= MAX_CHARS
+        };
+        Ok(entries.take(MAX_ENTRIES).chain(closed).take(MAX_TOLD).take_while(fits).collect())
     }
 
-    async fn linked_with(&self, issue: &Issue) -> Result<Vec<Arc<Issue>>, StoreError> {
-        let links = &issue.attributes.links;
-        if links.is_empty() {
-            return Ok(Vec::new());
+    /// Returns the entries in force near an issue, the nearest first.
+    async fn near_entries(
+        &self,
+        issue: &Issue,
+        files: &BTreeSet<String>,
+        around: &IndexedIssues,
+    ) -> Result<Vec<Arc<Issue>>, StoreError> {
+        let now = self.now();
+        let to = around.linked_from(LinkKind::Related, issue.id);
+        let linked = issue.attributes.links.iter().map(|link| link.to).chain(to);
+        let mut near: Vec<_> = linked.filter_map(|id| around.get(id)).collect();
+        let wanted = wanted_subjects(issue, files);
+        let mut about = self.telling(Status::Kept, wanted, in_force(now)).await?;
+        // Those about a label alone come last.
+        about.sort_by_key(|entry| memory::files(entry).is_empty());
+        near.extend(about);
+        if near.len() < MAX_ENTRIES {
+            near.extend(self.similar(&issue.title).await?);
         }
-        let around = self.issues_around([issue.id]).await?;
-        Ok(links.iter().filter_map(|link| around.get(link.to)).collect())
+        let mut told = BTreeSet::new();
+        near.retain(|entry| memory::is_in_force(entry, now) && told.insert(entry.id));
+        Ok(near)
     }
 
-    async fn about(&self, subjects: BTreeSet<String>) -> Result<Vec<Arc<Issue>>, StoreError> {
+    /// Returns the latest issues in a status that tell something about some subjects.
+    async fn telling(
+        &self,
+        status: Status,
+        subjects: BTreeSet<String>,
+        condition: Condition,
+    ) -> Result<Vec<Arc<Issue>>, StoreError> {
         if subjects.is_empty() {
             return Ok(Vec::new());
         }
-        let condition = Condition::Tells(subjects);
+        let condition = Condition::Tells(subjects).and(condition);
+        let statuses = Some(status).into();
         let order = Order::LatestActivity;
-        let query = Query { condition, order, take: MAX_COMPARED, ..Query::default() };
+        let query = Query { statuses, condition, order, take: MAX_COMPARED, ..Query::default() };
         Ok(self.list_issues(query).await?.issues)
     }
 }

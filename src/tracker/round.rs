@@ -27,7 +27,8 @@ impl Tracker {
     pub async fn round(&self) -> Result<Round, StoreError> {
         let now = self.now();
         let counts = self.counts().await?;
-        let counts = Status::ALL.iter().map(|status| (status.as_str(), counts.in_status(*status)));
+        let counts =
+            Status::OF_WORK.iter().map(|status| (status.as_str(), counts.in_status(*status)));
         let open = Query { statuses: StatusSet::open(), ..Query::default() };
         let is_parked = Condition::Parked(now);
         let is_unparked = Condition::Not(Box::new(is_parked.clone()));

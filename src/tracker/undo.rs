@@ -14,7 +14,7 @@ use super::{NumberedEvent, StoreError, Subset, Tracker};
 use crate::domain::undo::{self, LeftReason, Undoing, Undone};
 use crate::domain::{
     AgentName, ClaimProof, Command, CommentText, Condition, DomainError, Event, EventKind, Issue,
-    IssueId, Patch, Query, Resolution, Timestamp,
+    IssueId, Patch, Query, Resolution, StatusSet, Timestamp,
 };
 
 /// How often, and how long each time, to wait until the log contains the newest changes of the issues.
@@ -278,7 +278,15 @@ impl Tracker {
         let before = Timestamp::from_unix_millis(begin.unix_millis() - 1);
         let condition = Condition::Created(Timestamp::MIN..=before);
         let is_forgotten = bounds.oldest > 1
-            || self.list_issues(Query { condition, ..Query::default() }).await?.total > 0;
+            || self
+                .list_issues(Query {
+                    statuses: StatusSet::EVERYTHING,
+                    condition,
+                    ..Query::default()
+                })
+                .await?
+                .total
+                > 0;
         Ok(is_forgotten.then_some(LogBegins(begin)))
     }
 

@@ -73,7 +73,7 @@ pub(super) async fn issues(
         is_exact: listing.found.is_exact,
         page: listing.number,
         pages: listing.pages(),
-        counts: Status::ALL.iter().map(count).collect(),
+        counts: Status::OF_WORK.iter().map(count).collect(),
         has_exact_counts: are_exact,
         nothing: listing.nothing.as_ref().map(NoMatch::to_string),
         issues: issues.map(|issue| listed(issue, query.fields.as_ref())).collect(),

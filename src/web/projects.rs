@@ -59,7 +59,7 @@ impl ProjectNumbers {
         Self {
             damaged: None,
             project: project.to_owned(),
-            counts: Status::ALL.iter().map(count).collect(),
+            counts: Status::OF_WORK.iter().map(count).collect(),
             questions: view.questions().count(),
             findings: view.recent_findings(now).total(),
         }

@@ -7,12 +7,13 @@ use serde_json::json;
 use crate::support::http::{Agent, Raw, Server, asked, message, meta, posted};
 use crate::support::{directory, get, request};
 
-const ROUTES: [&str; 14] = [
+const ROUTES: [&str; 15] = [
     "/",
     "/board",
     "/agents",
     "/stats",
     "/triage",
+    "/memory",
     "/issues/00000000",
     "/api/issues",
     "/api/stats",

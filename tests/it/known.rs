@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
-    AgentName, ClaimProof, Classification, CommentText, Description, Resolution, Title,
+    AgentName, ClaimProof, Classification, CommentText, Description, Issue, Resolution, Title,
 };
 use agent_issue_tracker::store::{SqliteStore, Store};
-use agent_issue_tracker::tracker::{IssueAtVersion, Lesson, NewIssue, Tracker};
+use agent_issue_tracker::tracker::{IssueAtVersion, NewIssue, Tracker};
 use serde_json::{Value, json};
 
 use crate::support::http::Server;
@@ -99,16 +99,13 @@ fn a_claim_names_the_traps_in_its_files() {
     let returned = json!({ "agent": "rev", "issue_id": new, "comment": "Negative numbers, too." });
     client.call("return_issue", returned).ok();
     let claimed = run(directory.path(), &["next", "-a", "dev-3"]).ok();
-    assert!(
-        claimed.contains("Known from closed issues:") && claimed.contains(&lines[0]),
-        "{claimed}"
-    );
+    assert!(claimed.contains("What the team knows:") && claimed.contains(&lines[0]), "{claimed}");
 
     let server = Server::start(directory.path());
     let page = get(server.port, &format!("/issues/{new}")).body;
     let (id, text) = lines[0].split_at(8);
     let text = text.trim().replace('\'', "&#39;");
-    assert!(page.contains("Known from closed issues") && page.contains(id), "{page}");
+    assert!(page.contains("What the team knows") && page.contains(id), "{page}");
     assert!(page.contains(&*text), "{text}: {page}");
 
     // Nothing is near.
@@ -178,8 +175,11 @@ async fn tell(store: Arc<dyn Store>) {
     let target = || IssueAtVersion::from(first.id);
     let merged = text("Merged.");
     tracker.close_issue(target(), Resolution::Closed, merged, agent(), proof()).await.unwrap();
-    let text_told = "kit/text.py: keep the empty title empty".to_owned();
-    assert_eq!(tracker.known(&second).await, [Lesson { issue: first.id, text: text_told }]);
+    let told = [format!("{} kit/text.py: keep the empty title empty", first.id.short())];
+    let lines = async |issue: &Issue| {
+        tracker.known(issue).await.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&second).await, told);
     tracker.reopen_issue(target(), text("Not done."), agent()).await.unwrap();
     assert!(tracker.known(&second).await.is_empty());
 }

@@ -56,6 +56,7 @@ mod mcp_http;
 mod mcp_prompts;
 mod mcp_resources;
 mod mcp_stdio;
+mod memory;
 mod metrics;
 mod mounts;
 mod near_titles;

@@ -9,9 +9,11 @@ use sha2::{Digest, Sha256};
 use crate::support::http::{Server, meta};
 use crate::support::{Client, ait, directory, until};
 
-const FIXED: [&str; 5] = [
+const FIXED: [&str; 7] = [
     "tracker://queue",
     "tracker://digest",
+    "tracker://memory",
+    "tracker://decisions",
     "tracker://diagnostics",
     "tracker://config",
     "tracker://presets",

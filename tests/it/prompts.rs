@@ -65,7 +65,12 @@ fn shown_calls(prompt: &str) -> Vec<(&str, Value)> {
 fn prompts_call_only_allowed_tools_with_valid_arguments() {
     let directory = directory();
     // The toolset that `ait init` turns on for a team.
-    let mut client = Client::spawn(ait(directory.path()).args(["--toolsets", "planning"]));
+    let mut client = Client::spawn(ait(directory.path()).args([
+        "--toolsets",
+        "planning",
+        "--toolsets",
+        "memory",
+    ]));
     client.initialize();
     let list = client.request("tools/list", json!({}));
     for (name, forbidden) in [
@@ -108,7 +113,12 @@ fn the_team_lead_prompt_splits_an_issue_for_developers() {
     let directory = directory();
     let ids = ["3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", "77b0c5d2-7d54-4b0a-9e6f-2c8b1d5a4e73"];
     write_issues(directory.path(), &ids.map(|id| issue_json(id, "one", "created")));
-    let mut client = Client::spawn(ait(directory.path()).args(["--toolsets", "planning"]));
+    let mut client = Client::spawn(ait(directory.path()).args([
+        "--toolsets",
+        "planning",
+        "--toolsets",
+        "memory",
+    ]));
     client.initialize();
     let (lead, developer) = (shipped("agents/team-lead.md"), shipped("agents/developer.md"));
     let call = |client: &mut Client, prompt: &str, tool: &str| {

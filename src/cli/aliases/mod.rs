@@ -264,7 +264,7 @@ fn status_change(words: &[String], definition: &Command) -> Option<Vec<String>> 
         Status::Created => &["return"],
         Status::InProgress => &["claim"],
         Status::Completed => &["complete"],
-        Status::InReview => return None,
+        Status::InReview | Status::Kept => return None,
         Status::Closed => &["close"],
         Status::Rejected => &["close", "--reject"],
     };
@@ -306,7 +306,7 @@ fn value(option: &Arg, given: &str) -> String {
             None => one.to_owned(),
         }),
         Some("classification") => {
-            let all = Classification::ALL.iter().copied().collect();
+            let all = Classification::of_work().collect();
             let found = words::classification_of(given, &all)
                 .or_else(|()| words::classification_of(given.trim_end_matches('s'), &all));
             found.ok().flatten().map_or_else(|| given.to_owned(), |kind| kind.to_string())

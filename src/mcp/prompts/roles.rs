@@ -199,7 +199,7 @@ fn one_issue(
         "Your task is issue `{id}` alone (whole below; `list_issues {{\"issue_id\":\"{id}\"}}` shows it again)."
     );
     let rest = match (status, role.work) {
-        (Status::Closed | Status::Rejected, _) => format!(
+        (Status::Closed | Status::Rejected | Status::Kept, _) => format!(
             "It is {status}, which is final: do not work on it. If something is left to do, file a new issue \
              with add_issue, and report."
         ),

@@ -19,15 +19,16 @@ use super::options::ReplyFormat;
 use super::reply::{List, Reply, ReplyOptions, WholeIssue};
 use super::tools::get_digest::MAX_DIGEST_TOKENS;
 use super::{FIXED_TTL_MS, McpServer, shown, skills};
-use crate::domain::{IssueRef, Order, Query};
+use crate::domain::{Classification, IssueRef, Order, Query};
 use crate::hints;
 use crate::query_language::{ParsedQuery, SavedQueries};
-use crate::read_model::Digest;
 use crate::setup::Preset;
-use crate::tracker::StoreError;
+use crate::tracker::{Lesson, StoreError};
 
 /// How many issues of a saved query a resource shows at most.
 const MAX_FOUND: usize = 50;
+/// The longest text of an entry that one shows, in characters.
+const MAX_ENTRY_CHARS: usize = 200;
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
@@ -36,6 +37,8 @@ const MARKDOWN: &str = "text/markdown";
 const CONFIG: &str = "tracker://config";
 const DIAGNOSTICS: &str = "tracker://diagnostics";
 const DIGEST: &str = "tracker://digest";
+const MEMORY: &str = "tracker://memory";
+const DECISIONS: &str = "tracker://decisions";
 const PRESETS: &str = "tracker://presets";
 const QUEUE: &str = "tracker://queue";
 /// The prefix of the URI of an issue.
@@ -56,6 +59,8 @@ pub(super) enum Resource {
     Diagnostics,
     /// What matters in the queue now.
     Digest,
+    /// The entries of the memory in force, all or those of a kind.
+    Memory(Option<Classification>),
     /// The presets of `ait init`.
     Presets,
     /// The length of each queue, and its oldest issues.
@@ -79,6 +84,8 @@ impl Resource {
             CONFIG => Self::Config,
             DIAGNOSTICS => Self::Diagnostics,
             DIGEST => Self::Digest,
+            MEMORY => Self::Memory(None),
+            DECISIONS => Self::Memory(Some(Classification::Decision)),
             PRESETS => Self::Presets,
             QUEUE => Self::Queue,
             _ if let Some(name) = uri.strip_prefix(QUERIES) => Self::SavedQuery(name.to_owned()),
@@ -86,8 +93,8 @@ impl Resource {
             _ => {
                 let id = uri.strip_prefix(ISSUES).ok_or_else(|| {
                     ReadError::Absent(format!(
-                        "no resource {:?}: there are {CONFIG}, {DIAGNOSTICS}, {DIGEST}, {PRESETS}, {QUEUE}, {ISSUE_TEMPLATE} \
-                         and {QUERY_TEMPLATE}",
+                        "no resource {:?}: there are {CONFIG}, {DIAGNOSTICS}, {DIGEST}, {MEMORY}, {DECISIONS}, {PRESETS}, \
+                         {QUEUE}, {ISSUE_TEMPLATE} and {QUERY_TEMPLATE}",
                         shown(uri)
                     ))
                 })?;
@@ -112,6 +119,8 @@ impl fmt::Display for Resource {
             Self::Config => f.write_str(CONFIG),
             Self::Diagnostics => f.write_str(DIAGNOSTICS),
             Self::Digest => f.write_str(DIGEST),
+            Self::Memory(None) => f.write_str(MEMORY),
+            Self::Memory(_) => f.write_str(DECISIONS),
             Self::Presets => f.write_str(PRESETS),
             Self::Queue => f.write_str(QUEUE),
             Self::Issue(id) => write!(f, "{ISSUES}{id}"),
@@ -143,6 +152,14 @@ pub(super) fn list(queries: &SavedQueries) -> Vec<Listed> {
              24 hours, and what came back often.",
             JSON,
         ),
+        listed(
+            MEMORY,
+            "memory",
+            "Memory",
+            "What agents and people keep for later ones: the latest entries in force.",
+            JSON,
+        ),
+        listed(DECISIONS, "decisions", "Decisions", "The latest decisions in force.", JSON),
         listed(
             DIAGNOSTICS,
             "diagnostics",
@@ -263,16 +280,23 @@ pub(super) async fn read(
             Ok(Read { ttl_ms, ..Read::now(text(&replies, Reply::Report(report))?) })
         }
         Resource::Digest => {
-            let now = server.tracker().now();
-            let digest = server
-                .read_model()
-                .read(move |view| Digest::of(view, None, Digest::default_since(now), now));
-            let digest = serde_json::to_value(digest.await?).map_err(defect)?;
+            let digest = server.read_model().digest(None, None).await?;
+            let digest = serde_json::to_value(digest).map_err(defect)?;
             Ok(Read::now(replies.report_within(digest, MAX_DIGEST_TOKENS)))
         }
         Resource::SavedQuery(name) => {
             let list = saved_query(server, name).await?;
             Ok(Read::now(text(&replies, Reply::List(list))?))
+        }
+        Resource::Memory(kind) => {
+            let query = kind.map(|kind| format!("kind:{kind}")).unwrap_or_default();
+            let tracker = server.tracker();
+            let query = ParsedQuery::exact(&query, server.saved_queries(), tracker.now());
+            let found = tracker.recalled(&query.unwrap_or_default(), MAX_FOUND, false).await?;
+            let rows = found.entries.iter().map(|entry| Lesson::of_entry(entry, MAX_ENTRY_CHARS));
+            let rows: Vec<_> = rows.map(|lesson| lesson.to_string()).collect();
+            let report = json!({ "count": found.total, "entries": rows });
+            Ok(Read::now(text(&replies, Reply::Report(report))?))
         }
         Resource::Presets => presets(&replies),
         Resource::Skill(name) => Ok(Read {

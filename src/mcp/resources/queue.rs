@@ -25,7 +25,7 @@ pub(super) async fn overview(tracker: &Tracker) -> Result<Value, StoreError> {
         tracker.list_issues(Query { statuses, classification, take: HEAD, ..Query::default() })
     };
     let counts = tracker.counts().await?;
-    let counts: Map<String, Value> = Status::ALL
+    let counts: Map<String, Value> = Status::OF_WORK
         .iter()
         .map(|status| (status.to_string(), counts.in_status(*status).into()))
         .collect();
@@ -34,7 +34,7 @@ pub(super) async fn overview(tracker: &Tracker) -> Result<Value, StoreError> {
         let page = head(Some(Status::Created).into(), Some(classification)).await?;
         waiting.insert(classification.to_string(), queue(&page, IssueRow::from));
     }
-    let claimed = Status::ALL.iter().copied().filter(|status| status.is_claimed());
+    let claimed = Status::OF_WORK.iter().copied().filter(|status| status.is_claimed());
     let claim = |issue| {
         let holder = Issue::holder(issue);
         Claim {

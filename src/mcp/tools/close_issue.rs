@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::memory::Learned;
 use super::{CallContext, Tool};
 use crate::domain::{AgentName, CommentText, IssueRef, Resolution};
 use crate::mcp::result::{Failure, Success, confirmation};
@@ -23,6 +24,8 @@ pub(super) struct Args {
     agent: AgentName,
     /// Claim number
     claim: Option<NonZeroUsize>,
+    #[schemars(extend("toolset" = "memory"))]
+    learned: Option<Learned>,
 }
 
 impl Tool for CloseIssue {
@@ -31,8 +34,9 @@ impl Tool for CloseIssue {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let Args { issue_id, resolution, comment, agent, claim } = args;
+        let Args { issue_id, resolution, comment, agent, claim, learned } = args;
         let proof = context.proof(claim);
+        context.learn(&issue_id, learned, &agent).await?;
         let changed =
             context.tracker.close_issue(issue_id.into(), resolution, comment, agent, proof).await?;
         Ok(confirmation(resolution.as_str(), changed))

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::memory::Learned;
 use super::{CallContext, Tool};
 use crate::domain::{AgentName, CommentText, IssueRef};
 use crate::mcp::result::{Failure, Success, confirmation};
@@ -21,6 +22,9 @@ pub(super) struct Args {
     agent: AgentName,
     /// Claim number
     claim: Option<NonZeroUsize>,
+    /// For later agents in these files
+    #[schemars(extend("toolset" = "memory"))]
+    learned: Option<Learned>,
 }
 
 impl Tool for CompleteIssue {
@@ -29,8 +33,9 @@ impl Tool for CompleteIssue {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let Args { issue_id, comment, agent, claim } = args;
+        let Args { issue_id, comment, agent, claim, learned } = args;
         let proof = context.proof(claim);
+        context.learn(&issue_id, learned, &agent).await?;
         let changed = context.tracker.complete_issue(issue_id, comment, agent, proof).await?;
         Ok(confirmation("completed", changed))
     }

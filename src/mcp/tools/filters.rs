@@ -44,7 +44,7 @@ impl TryFrom<String> for ClassificationFilter {
         if word == ANY || word == ALL {
             return Ok(Self(None));
         }
-        let known = Classification::from_word(&word);
+        let known = Classification::work_from_word(&word);
         known
             .map(|kind| Self(Some(kind)))
             .ok_or_else(|| format!("{word:?} is not a classification"))
@@ -66,7 +66,7 @@ impl TryFrom<String> for Fields {
 
 string_schema! {
     StatusFilter = one_of_words(
-        [ANY, OPEN].into_iter().chain(Status::words())
+        [ANY, OPEN].into_iter().chain(Status::OF_WORK.iter().map(|status| status.as_str()))
     ),
     ClassificationFilter = kind_or(&[ANY]),
     Fields = any_string(),

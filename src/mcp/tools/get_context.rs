@@ -9,14 +9,18 @@ use serde_json::{Map, Value, json};
 
 use super::{CallContext, Tool};
 use crate::domain::text::shortened;
-use crate::domain::{ActionKind, Issue, IssueGraph, IssueId, IssueRef, LinkKind};
+use crate::domain::{
+    ActionKind, Classification, Condition, Issue, IssueGraph, IssueId, IssueRef, LinkKind, Query,
+    Status,
+};
 use crate::git::Git;
 use crate::hooks::{IssueWork, issue_work};
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::{Reply, issue_line};
 use crate::mcp::result::{Failure, Success};
 use crate::mcp::schema::{any_string, string_schema};
-use crate::tracker::IndexedIssues;
+use crate::tracker::memory::in_force;
+use crate::tracker::{IndexedIssues, Lesson, Tracker};
 
 pub(super) struct GetContext;
 
@@ -36,8 +40,8 @@ const FRAME: usize = 60;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
-    /// Or up to 20, separated by commas
-    issue_id: IssueIds,
+    /// Up to 20, separated by commas; none: the project
+    issue_id: Option<IssueIds>,
 }
 
 /// One or several references to issues, each once.
@@ -79,8 +83,9 @@ impl Tool for GetContext {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        let Some(ids) = args.issue_id else { return of_project(&context).await };
         let mut issues: Vec<Arc<Issue>> = Vec::new();
-        for reference in args.issue_id.0 {
+        for reference in ids.0 {
             let issue = context.tracker.get_issue(reference).await?;
             if issues.iter().all(|known| known.id != issue.id) {
                 issues.push(issue);
@@ -93,10 +98,37 @@ impl Tool for GetContext {
         let work = issue_work(&Git::new(root, GIT_LIMIT), &ids).await.unwrap_or_default();
         let mut known = Vec::new();
         for issue in &issues {
-            known.push(super::known(&context.tracker, issue).await);
+            known.push(context.known(issue).await);
         }
         Ok(Success::done(Reply::Text(written(&issues, &around, &known, &work, &context))))
     }
+}
+
+/// Returns what to know of the project: decisions and other entries in force, open questions, and what is under way.
+async fn of_project(context: &CallContext) -> Result<Success, Failure> {
+    let tracker = &context.tracker;
+    let now = tracker.now();
+    let decision = Condition::Classification(Classification::Decision);
+    let others = Condition::Not(Box::new(decision.clone()));
+    let mut sections = Map::new();
+    for (section, kind) in [("decisions", decision), ("entries", others)] {
+        let query = Tracker::entries(MAX_ROWS).with(in_force(now).and(kind));
+        let found = tracker.list_issues(query).await?.issues;
+        let lessons: Vec<_> =
+            found.iter().map(|entry| Lesson::of_entry(entry, ATTEMPT_CHARS)).collect();
+        sections.insert(section.to_owned(), json!(context.lines(&lessons).await));
+    }
+    let questions = tracker.questions().await?;
+    let questions = questions.iter().take(MAX_ROWS);
+    let questions = questions.map(|asked| format!("{} {}", asked.id.short(), asked.question));
+    sections.insert("questions".to_owned(), questions.collect());
+    let claimed = [Status::InProgress, Status::InReview].into_iter().collect();
+    let claimed = Query { statuses: claimed, take: MAX_ROWS, ..Query::default() };
+    let claimed = tracker.list_issues(claimed).await?.issues;
+    let claimed = claimed.iter().map(|issue| issue_line(issue));
+    sections.insert("underWay".to_owned(), claimed.collect());
+    sections.retain(|_, rows| *rows != json!([]));
+    Ok(Success::done(Reply::Report(Value::Object(sections))))
 }
 
 /// Writes the rows of all issues, and then the context of each. Each gets the same share of what is left of the budget.

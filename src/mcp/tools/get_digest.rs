@@ -11,7 +11,6 @@ use crate::mcp::options::Toolset;
 use crate::mcp::reply::Reply;
 use crate::mcp::result::{Failure, Success};
 use crate::mcp::shown;
-use crate::read_model::Digest;
 use crate::span::humanize_duration;
 use crate::time_arg::{FORMS, TimeArg};
 
@@ -40,20 +39,17 @@ impl Tool for GetDigest {
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let now = context.tracker.now();
         let since = match &args.since {
-            None => Digest::default_since(now),
-            Some(since) => TimeArg::parse(since, &Utc)
+            None => None,
+            Some(since) => Some(TimeArg::parse(since, &Utc)
                 .map_err(|_| {
                     let since = shown(since);
                     Failure::invalid(format!(
                         "`since` must be a time such as {FORMS}; not {since:?}. Call get_digest again with one of these"
                     ))
                 })?
-                .time(now),
+                .time(now)),
         };
-        let digest = context
-            .read_model
-            .read(move |view| Digest::of(view, args.agent.as_ref(), since, now))
-            .await?;
+        let digest = context.read_model.digest(args.agent, since).await?;
         let mut report = serde_json::to_value(digest).map_err(Failure::not_json)?;
         let leases = context.tracker.leases().await?;
         let gone = |id: &str| {

@@ -85,7 +85,7 @@ async fn held(
     fields: Option<FieldSelection>,
 ) -> Result<Success, Failure> {
     const MAX_ROWS: usize = 500;
-    let statuses = Status::ALL.iter().copied().filter(|status| status.is_claimed()).collect();
+    let statuses = Status::OF_WORK.iter().copied().filter(|status| status.is_claimed()).collect();
     let condition = Condition::Holder(Some(agent.as_str().to_owned()));
     let query = Query { statuses, classification, condition, take: MAX_ROWS, ..Query::default() };
     let mut held = list(context, query).await?;

@@ -18,9 +18,12 @@ mod init_project;
 mod link_issues;
 mod list_issues;
 mod manage_memory;
+mod memory;
 mod planned;
 mod query_issues;
+mod recall;
 pub(super) mod registry;
+mod remember;
 mod return_issue;
 mod run_doctor;
 mod undo_change;
@@ -110,6 +113,11 @@ impl CallContext {
         self.tracker.file(request, agent, count, issues).await
     }
 
+    /// Returns what is known near an issue, a line each.
+    async fn known(&self, issue: &Issue) -> Vec<String> {
+        self.lines(&self.tracker.known(issue).await).await
+    }
+
     /// Finds what a reply shows of the issues around an issue.
     async fn neighbours(&self, issue: &Arc<Issue>) -> Result<Neighbours, StoreError> {
         // Only links lead to others, and without the toolset only those of the issue itself are followed.
@@ -148,16 +156,11 @@ impl CallContext {
             None => None,
         };
         let lost_claims = lost_claims.unwrap_or_default();
-        let known = known(&self.tracker, &issue).await;
+        let known = self.known(&issue).await;
         let whole =
             WholeIssue { neighbours, lost_claims, known, ..WholeIssue::claimed(issue, fields) };
         Success { claim, events, ..Success::done(Reply::Issue(whole)) }
     }
-}
-
-/// Returns what closed issues near an issue tell, a line each.
-async fn known(tracker: &Tracker, issue: &Issue) -> Vec<String> {
-    tracker.known(issue).await.iter().map(ToString::to_string).collect()
 }
 
 /// One use case of the tracker as agents see it.

@@ -11,7 +11,7 @@ use super::{
     Call, CallContext, Tool, add_issue, add_issues, ask_human, change_issues, close_issue,
     complete_issue, configure_hooks, find_problems, get_config, get_context, get_digest,
     get_next_issue, get_next_review_item, init_project, link_issues, list_issues, manage_memory,
-    query_issues, return_issue, run_doctor, undo_change, update_issue,
+    query_issues, recall, remember, return_issue, run_doctor, undo_change, update_issue,
 };
 use crate::domain::Classifications;
 use crate::domain::IssueRef;
@@ -54,6 +54,8 @@ tools! {
     find_problems::FindProblems,
     get_digest::GetDigest,
     get_context::GetContext,
+    remember::Remember,
+    recall::Recall,
     init_project::InitProject,
     run_doctor::RunDoctor,
     configure_hooks::ConfigureHooks,

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::memory::Learned;
 use super::{CallContext, Tool};
 use crate::domain::{AgentName, ClaimProof, CommentText, IssueRef};
 use crate::mcp::result::{Failure, Success, confirmation};
@@ -21,6 +22,8 @@ pub(super) struct Args {
     agent: AgentName,
     /// Claim number
     claim: Option<NonZeroUsize>,
+    #[schemars(extend("toolset" = "memory"))]
+    learned: Option<Learned>,
     /// Another agent's claim
     #[schemars(extend("toolset" = "planning"))]
     force: Option<bool>,
@@ -33,13 +36,14 @@ impl Tool for ReturnIssue {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let Args { issue_id, comment, agent, claim, force } = args;
+        let Args { issue_id, comment, agent, claim, force, learned } = args;
         let is_forced = force == Some(true);
         if is_forced && claim.is_none() {
             return Err(Failure::invalid("force needs the number of the claim that is to end"));
         }
         let proof = context.proof(claim);
         let proof = ClaimProof { is_forced: proof.is_forced || is_forced, ..proof };
+        context.learn(&issue_id, learned, &agent).await?;
         let changed = context.tracker.return_issue(issue_id.into(), comment, agent, proof).await?;
         Ok(confirmation("returned", changed))
     }

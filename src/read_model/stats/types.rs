@@ -25,15 +25,15 @@ impl PerStatus {
 
     /// Returns the sum over the open statuses.
     pub fn open(&self) -> u32 {
-        let open = Status::ALL.iter().filter(|status| status.is_open());
+        let open = Status::OF_WORK.iter().filter(|status| status.is_open());
         open.map(|&status| self.in_status(status)).sum()
     }
 }
 
 impl Serialize for PerStatus {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(STATUSES))?;
-        for (status, number) in Status::ALL.iter().zip(self.0) {
+        let mut map = serializer.serialize_map(Some(Status::OF_WORK.len()))?;
+        for (status, number) in Status::OF_WORK.iter().zip(self.0) {
             map.serialize_entry(status, &number)?;
         }
         map.end()

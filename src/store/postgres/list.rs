@@ -8,7 +8,7 @@ use super::error::Failure;
 use crate::domain::{Condition, Counts, MatchCounts, Order, Query, Status, StatusSet};
 use crate::store::sql;
 use crate::store::sql::condition::{
-    Dialect, Named, Selection, Value, external_names, is_one_of, seams,
+    Dialect, Named, Selection, Value, external_names, in_statuses, seams,
 };
 
 /// One page of the issues with some statuses and classifications. Each combination with a priority is one range of an
@@ -108,12 +108,9 @@ impl Limits {
     }
 
     /// Returns true for issues with the statuses and the classification.
-    fn matches(&self) -> String {
-        let mut all = Vec::new();
-        if self.statuses.len() < Status::ALL.len() {
-            all.push(is_one_of("i.status", self.statuses.iter().copied()));
-        }
-        all.extend(self.kind.map(|kind| format!("i.kind = {kind}")));
+    fn matches(query: &Query) -> String {
+        let kind = query.classification.map(|kind| format!("i.kind = {}", kind as i16));
+        let all: Vec<_> = in_statuses(query.statuses).into_iter().chain(kind).collect();
         if all.is_empty() { "true".to_owned() } else { all.join(" AND ") }
     }
 }
@@ -167,11 +164,11 @@ impl Listing<'_> {
         if !query.counts || query.order == Order::Relevance {
             return Ok(None);
         }
-        let all = Query { statuses: StatusSet::ALL, ..query.clone() };
+        let all = Query { statuses: StatusSet::EVERYTHING, ..query.clone() };
         let named = self.named(&query.condition).await?;
         let mut selection = Selection::with(Dialect::Postgres, &named, &[]);
         let condition =
-            format!("{} AND {}", Limits::of(&all).matches(), selection.matches(&query.condition));
+            format!("{} AND {}", Limits::matches(&all), selection.matches(&query.condition));
         let joins = search_joined(&condition) + &texts_joined(&condition);
         let most = if query.condition.texts().is_empty() { i64::MAX } else { MAX_COUNTED };
         let most_read = selection.param(Value::Int(most.saturating_add(1)));
@@ -241,7 +238,8 @@ impl Listing<'_> {
         };
         let score = selection.title_score(&query.condition.required_texts());
         let sorted_by = sorted_by(query).replace("{score}", &score);
-        let condition = format!("{} AND {}", limits.matches(), selection.matches(&query.condition));
+        let condition =
+            format!("{} AND {}", Limits::matches(query), selection.matches(&query.condition));
         let read = format!("{sorted_by} {condition}");
         let joins = search_joined(&read) + &texts_joined(&read);
         let statement = SEARCH
@@ -270,11 +268,13 @@ impl Listing<'_> {
             self.named(&query.condition),
             self.rare(&looked_for),
         )?;
-        let limits = Limits::of(query);
         let mut selection = Selection::with(Dialect::Postgres, &named, &[]);
         let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
-        let others =
-            format!("{} AND {}", limits.matches(), selection.matches(&Condition::all(others)));
+        let others = format!(
+            "{} AND {}",
+            Limits::matches(query),
+            selection.matches(&Condition::all(others))
+        );
         let rare: Vec<_> = rare.into_iter().map(|text| selection.contains(text)).collect();
         let at_least = i64::try_from(at_least).unwrap_or(i64::MAX);
         let statement = BEST

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::numbers::with_numbers;
 use super::rows::{storable, subject_mark, value_mark};
 use crate::domain::condition::IdName;
-use crate::domain::{Condition, IssueId, LinkKind, Timestamp, ValueField};
+use crate::domain::{Condition, IssueId, LinkKind, Status, StatusSet, Timestamp, ValueField};
 
 /// The condition for an issue that waits with a whole of it: one that is parked, or blocked by what is no part of it.
 macro_rules! held_back {
@@ -135,7 +135,7 @@ impl Selection {
             Condition::Any(any) => self.joined(any, " OR ", "false"),
             Condition::Not(one) => format!("NOT {}", self.matches(one)),
             Condition::Status(statuses) => {
-                is_one_of("i.status", statuses.iter().map(|status| status as i16))
+                in_statuses(*statuses).unwrap_or_else(|| "true".to_owned())
             }
             Condition::Classification(kind) => format!("(i.kind = {})", *kind as i16),
             Condition::Priority(range) => {
@@ -152,11 +152,11 @@ impl Selection {
                 let acts = self.has_agent(name);
                 format!("({acts} OR {})", self.is_named("i.assignee", Some(name)))
             }
-            Condition::Parent(Some(ids)) => self.linked("source", LinkKind::Parent, ids),
-            Condition::Parent(None) => {
+            Condition::Parent(ids) => self.linked("source", LinkKind::Parent, ids),
+            Condition::Unlinked(kind) => {
                 format!(
                     "NOT EXISTS (SELECT 1 FROM {{s}}.links l WHERE l.source = i.id AND l.kind = {})",
-                    LinkKind::Parent as i16
+                    *kind as i16
                 )
             }
             Condition::Blocks(ids) => self.linked("target", LinkKind::BlockedBy, ids),
@@ -446,13 +446,17 @@ impl Selection {
     }
 }
 
-/// Returns true for issues whose column has one of some numbers.
-pub(in crate::store) fn is_one_of(column: &str, numbers: impl Iterator<Item = i16>) -> String {
-    let numbers: Vec<_> = numbers.map(|number| number.to_string()).collect();
-    if numbers.is_empty() {
-        "false".to_owned()
-    } else {
-        format!("({column} IN ({}))", numbers.join(", "))
+/// Returns true for issues in one of some statuses; `None` if all are. What all work has in common is written so that
+/// no index answers it, because nearly all rows match.
+pub(in crate::store) fn in_statuses(statuses: StatusSet) -> Option<String> {
+    match statuses {
+        StatusSet::EVERYTHING => None,
+        StatusSet::ALL => Some(format!("i.status <> {}", Status::Kept as i16)),
+        some => {
+            let numbers: Vec<_> = some.iter().map(|status| (status as i16).to_string()).collect();
+            let is_one = format!("(i.status IN ({}))", numbers.join(", "));
+            Some(if numbers.is_empty() { "false".to_owned() } else { is_one })
+        }
     }
 }
 

@@ -11,7 +11,7 @@ pub(in crate::store) fn with_numbers(statement: &str) -> String {
     let links = LinkKind::ALL.iter().map(|kind| (kind.as_str(), *kind as usize));
     let others = [
         ("ended", ended.map_or(Status::ALL.len(), |status| *status as usize)),
-        ("last_kind", Classification::ALL.len() - 1),
+        ("last_kind", Classification::of_work().count() - 1),
         ("last_slot", SLOTS - 1),
     ];
     let numbers = statuses.chain(links).chain(others);

@@ -9,15 +9,18 @@ use crate::domain::{
 pub(in crate::store) const SEPARATOR: &str = "\u{1}";
 /// The number of the first classifications. Theirs are the first slots of all statuses; the others came later.
 const FIRST: usize = 3;
-/// How many slots there are.
-pub(in crate::store) const SLOTS: usize = Status::ALL.len() * Classification::ALL.len();
+/// Where the slots of entries begin, one for each classification. There is room for more classifications before.
+const KEPT: usize = 150;
+/// How many slots there are. Some numbers have none.
+pub(in crate::store) const SLOTS: usize = KEPT + 25;
 
 /// Returns the number of the slot of the issues with a status and a classification.
 const fn slot_of(status: Status, kind: Classification) -> usize {
-    if (kind as usize) < FIRST {
-        return status as usize * FIRST + kind as usize;
+    match (status, kind as usize) {
+        (Status::Kept, kind) => KEPT + kind,
+        (status, kind) if kind < FIRST => status as usize * FIRST + kind,
+        (status, kind) => kind * Status::OF_WORK.len() + status as usize,
     }
-    kind as usize * Status::ALL.len() + status as usize
 }
 
 /// Returns the number of the slot of an issue: its status and its classification.
@@ -162,12 +165,13 @@ mod tests {
     /// The numbers are in every database, so they must stay.
     #[test]
     fn words_have_their_numbers() {
-        let statuses = ["created", "in_progress", "completed", "in_review", "closed", "rejected"];
+        let statuses =
+            ["created", "in_progress", "completed", "in_review", "closed", "rejected", "kept"];
         for (number, word) in (0..).zip(statuses) {
             assert_eq!(Status::from_word(word).unwrap() as i16, number);
         }
         let kinds = "bug improvement feature task chore docs test refactor performance security research spike question \
-            story epic";
+            story epic decision trap fact progress";
         for (number, word) in (0..).zip(kinds.split(' ')) {
             assert_eq!(Classification::from_word(word).unwrap() as i16, number);
         }
@@ -177,7 +181,12 @@ mod tests {
             .collect();
         assert_eq!(slot_of(Status::Rejected, Classification::Feature), 17);
         slots.sort_unstable();
-        assert_eq!(slots, (0..SLOTS).collect::<Vec<_>>());
+        let count = slots.len();
+        slots.dedup();
+        assert_eq!(slots.len(), count);
+        assert!(slots.iter().all(|slot| *slot < SLOTS));
+        let of_work = Status::OF_WORK.len() * Classification::ALL.len();
+        assert_eq!(slots[of_work - 1], of_work - 1, "no other slot moves with a new one");
         for (number, word) in (0..).zip(["parent", "blocked_by", "related", "duplicate_of"]) {
             assert_eq!(LinkKind::from_word(word).unwrap() as i16, number);
         }

@@ -9,10 +9,10 @@ use super::error::Failure;
 use super::queue::{COLUMNS, StoredRow};
 use super::read::{array, id_value, slots};
 use crate::domain::{
-    Classification, Condition, Counts, Issue, MatchCounts, Order, Page, Query, Status, StatusSet,
+    Classification, Condition, Counts, Issue, MatchCounts, Order, Page, Query, StatusSet,
 };
 use crate::store::sql;
-use crate::store::sql::condition::{Dialect, Selection, Value, is_one_of, trigrams};
+use crate::store::sql::condition::{Dialect, Selection, Value, in_statuses, trigrams};
 
 /// How many matches of a search are counted at least.
 const MAX_COUNTED: usize = 500;
@@ -66,7 +66,7 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page, Failu
 /// Counts the issues that match a query in each status, regardless of its statuses. Of a search for texts, which have
 /// to be read, it counts no more than [`MAX_COUNTED`].
 fn count_matches(connection: &Connection, query: &Query) -> Result<MatchCounts, Failure> {
-    let all = Query { statuses: StatusSet::ALL, ..query.clone() };
+    let all = Query { statuses: StatusSet::EVERYTHING, ..query.clone() };
     let most = if query.condition.texts().is_empty() { usize::MAX } else { MAX_COUNTED };
     let mut selection = Selection::with(Dialect::Sqlite, &[], &[]);
     let matches = matches(connection, &all, "i.status", &mut selection)?;
@@ -122,10 +122,11 @@ fn in_order(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i
              WHERE {condition} {kind} ORDER BY {order} LIMIT ?1)"
         )
     };
-    let has_all = query.statuses.iter().count() == Status::ALL.len();
+    let has_all = StatusSet::ALL.is_within(query.statuses);
+    let of_all = in_statuses(query.statuses).unwrap_or_else(|| "true".to_owned());
     let ranges: Vec<String> = match query.order {
-        Order::Filed if has_all => vec![range("issues_filed", "true")],
-        Order::LatestActivity if has_all => vec![range("issues_recent", "true")],
+        Order::Filed if has_all => vec![range("issues_filed", &of_all)],
+        Order::LatestActivity if has_all => vec![range("issues_recent", &of_all)],
         Order::LatestActivity => {
             let statuses = query.statuses.iter();
             statuses
@@ -225,9 +226,7 @@ fn matches(
 /// Returns the conditions for the statuses and the classification of a query.
 fn of_query(query: &Query) -> Vec<String> {
     let mut conditions = Vec::new();
-    if query.statuses.iter().count() < Status::ALL.len() {
-        conditions.push(is_one_of("i.status", query.statuses.iter().map(|one| one as i16)));
-    }
+    conditions.extend(in_statuses(query.statuses));
     let kinds: Option<Classification> = query.classification;
     conditions.extend(kinds.map(|kind| format!("i.kind = {}", kind as i16)));
     conditions

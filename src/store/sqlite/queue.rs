@@ -119,7 +119,7 @@ impl<'a> Queue<'a> {
         /// Nothing is parked for longer.
         const EVER: i64 = i64::MAX;
         let author = NameKind::Author as i16;
-        let kinds = || Classification::ALL.iter().map(|kind| *kind as i16);
+        let kinds = || Classification::of_work().map(|kind| kind as i16);
         let mut found = ids(self.connection, &DUE, [])?;
         found.extend(
             kinds().filter_map(|kind| self.first(&NEXT_READY_OF_KIND, [EVER, kind.into()])),

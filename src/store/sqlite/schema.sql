@@ -66,7 +66,8 @@ CREATE INDEX issues_questions ON issues (position) WHERE question = 1;
 -- Each issue whole, as it stands in issues.json, with its XXH3.
 CREATE TABLE texts (key INTEGER PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT;
 
--- How many issues there are in each slot: 3 * status + kind, and 6 * kind + status for a kind above 2. The slot 1000 has the length of all events in bytes.
+-- How many issues there are in each slot: 3 * status + kind, and 6 * kind + status for a kind above 2;
+-- 150 + kind for entries. The slot 1000 has the length of all events in bytes.
 CREATE TABLE counts (slot INTEGER PRIMARY KEY, issues INTEGER NOT NULL) STRICT;
 
 CREATE TABLE links (

@@ -24,6 +24,7 @@ pub(in crate::web) enum Tab {
     Activity,
     Statistics,
     Triage,
+    Memory,
 }
 
 /// What the document needs beside the content.
@@ -144,8 +145,9 @@ impl Layout<'_> {
             (Tab::Board, "/board", strings::board::TITLE),
             (Tab::Agents, "/agents", strings::agents::TITLE),
             (Tab::Activity, "/activity", strings::activity::TITLE),
-            (Tab::Statistics, "/stats", strings::stats::TITLE),
+            (Tab::Statistics, "/stats", strings::stats::TAB),
             (Tab::Triage, "/triage", strings::triage::TITLE),
+            (Tab::Memory, "/memory", strings::memory::TITLE),
         ];
         html! {
             header.top {

@@ -128,7 +128,7 @@ fn statuses(view: &ListView) -> Markup {
             ul {
                 (link(StatusSet::ALL, html! { span.word { (strings::ALL) } }, None))
                 (link(StatusSet::open(), html! { span.word { (text::OPEN) } }, None))
-                @for &status in Status::ALL {
+                @for &status in Status::OF_WORK {
                     (link(
                         StatusSet::from_iter([status]),
                         html! { (icons::status(status)) span.word { (strings::status(status)) } },

@@ -58,7 +58,7 @@ fn terms(view: &ReadView, saved: &SavedQueries, kinds: &Classifications) -> Mark
     let labels = view.attribute_counts();
     let labels = labels.labels(MAX_TERMS).into_iter().map(Label::as_str);
     let labels = labels.filter(|label| !is_none(label)).map(of("label"));
-    let statuses = Status::ALL.iter().map(|status| of("status")(status.as_str()));
+    let statuses = Status::OF_WORK.iter().map(|status| of("status")(status.as_str()));
     let kinds = kinds.words().map(of("kind"));
     // A name with spaces would need quotes.
     let agents = view.recent_agents(MAX_TERMS);

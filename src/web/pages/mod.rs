@@ -14,6 +14,7 @@ mod issue;
 pub(super) mod layout;
 pub(super) mod list;
 mod list_filters;
+mod memory;
 mod projects;
 pub(super) mod questions;
 pub(super) mod response;
@@ -39,6 +40,7 @@ use self::gone_clients::GoneClients;
 use self::issue::{Changes, IssueView, Mentions};
 use self::layout::{Layout, Tab};
 use self::list::ListView;
+use self::memory::MemoryView;
 use self::response::respond;
 use super::WebState;
 use super::actions::action::Action;
@@ -53,7 +55,9 @@ use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, finding_kin
 use super::strings;
 use crate::domain::{Classifications, StatusSet, Timestamp};
 use crate::hints;
+use crate::query_language::ParsedQuery;
 use crate::read_model::ReadView;
+use crate::tracker::memory::Recalled;
 
 /// What a page shows beside the issues.
 struct PageContext {
@@ -216,6 +220,38 @@ pub(super) async fn triage(State(state): State<WebState>, RawQuery(query): RawQu
             json: Some(format!("/api/triage{parameters}")),
             ..Page::default()
         })
+    })
+    .await
+}
+
+/// Shows what agents and people keep for later ones.
+pub(super) async fn memory(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
+    const MAX_ENTRIES: usize = 100;
+    let parameters = Parameters::of_page(query.as_deref());
+    let search = parameters.get("q", String::new, |text| Some(text.to_owned()))?;
+    let all = parameters.get("all", || "all=1".to_owned(), |value| (value == "1").then_some(()))?;
+    let search = search.unwrap_or_default();
+    let probe = state.streams.probe().await;
+    let tracker = &state.tracker;
+    let parsed = ParsedQuery::parse(&search, &state.project.queries, tracker.now());
+    let mut recalled = Recalled::default();
+    if let Ok(parsed) = &parsed {
+        recalled = tracker.recalled(parsed, MAX_ENTRIES, all.is_some()).await?;
+    }
+    let project = Arc::clone(&state.project);
+    page_since(&state, Tab::Memory, probe, move |view, context| {
+        let content = memory::content(&MemoryView {
+            search: &search,
+            mistake: parsed.err().map(|error| error.to_string()),
+            entries: &recalled.entries,
+            total: recalled.total,
+            closed: if search.is_empty() { &[] } else { &recalled.closed },
+            with_past: all.is_some(),
+            now: context.now,
+            view,
+            repository: project.repository.as_ref(),
+        });
+        Ok(Page { title: strings::memory::TITLE.to_owned(), content, ..Page::default() })
     })
     .await
 }

@@ -105,7 +105,7 @@ impl ListQuery {
         let others = [
             priorities,
             self.assignee.clone().map(|name| Condition::Assignee(Some(name))),
-            parent.map(|id| Condition::Parent(Some(id..=id))),
+            parent.map(|id| Condition::Parent(id..=id)),
             self.agent.clone().map(Condition::Involves),
         ];
         Query {

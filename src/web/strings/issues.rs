@@ -92,6 +92,7 @@ pub mod issue {
             Status::InReview => "claimed it for review",
             Status::Closed => "closed it",
             Status::Rejected => "rejected it",
+            Status::Kept => "kept it",
         }
     }
 

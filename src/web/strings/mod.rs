@@ -7,7 +7,7 @@ mod overviews;
 pub use self::issues::{
     actions, attention, changes, claims, graph, issue, list, questions, relations, write_api,
 };
-pub use self::overviews::{activity, agents, board, projects, stats, triage, wall};
+pub use self::overviews::{activity, agents, board, memory, projects, stats, triage, wall};
 use super::format::{self, DAY_MS, HOUR_MS, WEEK_MS};
 use crate::domain::Status;
 use crate::span::humanize_duration as duration;
@@ -34,6 +34,7 @@ pub fn status(status: Status) -> &'static str {
         Status::InReview => "in review",
         Status::Closed => "closed",
         Status::Rejected => "rejected",
+        Status::Kept => "kept",
     }
 }
 
@@ -156,7 +157,7 @@ pub mod errors {
 pub mod dialogs {
     pub const SHORTCUTS: &str = "Keyboard shortcuts";
     /// The keys, and what they do.
-    pub const KEYS: [(&[&str], &str); 11] = [
+    pub const KEYS: [(&[&str], &str); 12] = [
         (&["Ctrl K", "⌘ K"], "find issues, pages, agents and saved queries"),
         (&["/"], "search the list"),
         (&["j", "k"], "to the next and the previous issue"),
@@ -167,6 +168,7 @@ pub mod dialogs {
         (&["g v"], "to the activity"),
         (&["g s"], "to the statistics"),
         (&["g t"], "to the triage"),
+        (&["g m"], "to the memory"),
         (&["?"], "show these shortcuts"),
     ];
 

@@ -57,6 +57,7 @@ pub mod agents {
     pub fn action(deed: ActionKind) -> &'static str {
         match deed {
             ActionKind::Filed => "filed",
+            ActionKind::Kept => "kept",
             ActionKind::Claimed => "claimed",
             ActionKind::Completed => "completed",
             ActionKind::ReviewStarted => "claimed for review",
@@ -167,6 +168,8 @@ pub mod stats {
     use crate::read_model::stats::{Range, Work};
     use crate::web::format::number;
 
+    /// In the header, where space is short.
+    pub const TAB: &str = "Stats";
     pub const TITLE: &str = "Statistics";
     pub const TIME_COLUMN: &str = "Time (UTC)";
     pub const TOTAL_COLUMN: &str = "Total";
@@ -246,6 +249,7 @@ pub mod stats {
             Status::InReview => "In review",
             Status::Closed => "Closed",
             Status::Rejected => "Rejected",
+            Status::Kept => "Kept",
         }
     }
 
@@ -302,6 +306,37 @@ pub mod stats {
     /// A name and its value.
     pub fn pair(name: &str, value: &str) -> String {
         format!("{name}: {value}")
+    }
+}
+
+/// On the page of the memory.
+pub mod memory {
+    use crate::domain::Classification;
+
+    pub const TITLE: &str = "Memory";
+    pub const SEARCH: &str = "Search the memory";
+    pub const HINT: &str = "words, file:src/main.rs, by:dev-1";
+    pub const ALSO_PAST: &str = "Show replaced and ended ones, too";
+    pub const FIND: &str = "Find";
+    pub const EMPTY: &str =
+        "Nothing is kept yet. Agents keep what they learn with the tool remember, and people with:";
+    pub const NOTHING: &str = "Nothing matches. This command keeps something:";
+    pub const COMMAND: &str = "ait remember 'amounts are Decimal, because of the audit' --kind decision --about src/money.py";
+    pub const CLOSED: &str = "What closed issues tell";
+    pub const REPLACED_BY: &str = "replaced by";
+    pub const UNTIL: &str = "until";
+
+    pub fn kind(kind: Classification) -> &'static str {
+        match kind {
+            Classification::Decision => "Decisions",
+            Classification::Trap => "Traps",
+            Classification::Progress => "Progress",
+            _ => "Facts",
+        }
+    }
+
+    pub fn more(count: usize) -> String {
+        format!("{count} more match: look for something narrower.")
     }
 }
 

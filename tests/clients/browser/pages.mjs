@@ -23,6 +23,7 @@ export const PAGES = {
   '/stats?range=24h': 200,
   '/stats?range=all': 200,
   '/triage': 200,
+  '/memory': 200,
   '/nowhere': 404,
   '/agents/nobody': 404,
   // Almost the id of an issue: the page suggests similar ids.
@@ -41,5 +42,6 @@ export const EMPTY = {
   '/activity': 200,
   '/stats': 200,
   '/triage': 200,
+  '/memory': 200,
   '/issues/00000000': 404,
 };

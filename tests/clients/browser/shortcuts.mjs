@@ -43,6 +43,7 @@ async function places(visit) {
     v: '/activity',
     s: '/stats',
     t: '/triage',
+    m: '/memory',
     l: '/',
   })) {
     await visit.page.keyboard.press('g');

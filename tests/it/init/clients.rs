@@ -261,7 +261,15 @@ fn written_entry_starts_a_server_on_the_project_store() {
     let tools =
         tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap());
     // The default preset enables the planning tools.
-    let planning = ["update_issue", "ask_human", "add_issues", "link_issues", "get_digest"];
+    let planning = [
+        "update_issue",
+        "ask_human",
+        "add_issues",
+        "link_issues",
+        "get_digest",
+        "remember",
+        "recall",
+    ];
     assert_eq!(tools.collect::<Vec<_>>(), [&TOOLS[..], &planning].concat());
     client.add("t", "bug");
     assert!(client.close().success());

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Desk, NEW_PROJECT_SETTINGS, TEAM_SETTINGS, read_json, read_toml};
+use super::{Desk, NEW_PROJECT_SETTINGS, SOLO_SETTINGS, TEAM_SETTINGS, read_json, read_toml};
 
 const ALL: [&str; 12] = [
     "--client",
@@ -254,7 +254,7 @@ fn people_keep_their_name_under_every_preset() {
         desk.init_now(&["--client", "claude-code", "--preset", preset]);
         let settings = format!("port = 3011\n{NEW_PROJECT_SETTINGS}");
         let settings = match preset {
-            "solo" => settings.replace(TEAM_SETTINGS, ""),
+            "solo" => settings.replace(TEAM_SETTINGS, SOLO_SETTINGS),
             "review-heavy" => settings.replace("not-author", "uninvolved"),
             _ => settings,
         };
@@ -272,7 +272,7 @@ fn people_keep_their_name_under_every_preset() {
     assert!(claimed.contains("held by developer"), "{claimed}");
     // Settings of the user stay.
     let settings = "agent = \"developer\"\nreplies = \"json\"\nclaims = \"trusting\"\n\
-                    review = \"anyone\"\nmax-attempts = 0\n";
+                    review = \"anyone\"\nmax-attempts = 0\ntoolsets = [\"lifecycle\"]\n";
     desk.write("ait.toml", settings);
     desk.init_now(&["--client", "claude-code", "--preset", "solo"]);
     assert_eq!(desk.read("ait.toml"), settings);

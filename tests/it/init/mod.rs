@@ -19,11 +19,13 @@ use crate::support::runs::Run;
 use crate::support::{BINARY, ait, directory};
 
 /// The settings of a new project that has a lead.
-const TEAM_SETTINGS: &str = "toolsets = [\"planning\"]  # by ait init\n";
+const TEAM_SETTINGS: &str = "toolsets = [\"planning\", \"memory\"]  # by ait init\n";
+/// Those of one that has none.
+const SOLO_SETTINGS: &str = "toolsets = [\"memory\"]  # by ait init\n";
 /// The settings that `ait init` writes for a new project, except the port.
 const NEW_PROJECT_SETTINGS: &str = "replies = \"compact\"  # by ait init\nclaims = \"owned\"  # by ait init\n\
      max-attempts = 3  # by ait init\nreview = \"not-author\"  # by ait init\n\
-     toolsets = [\"planning\"]  # by ait init\n";
+     toolsets = [\"planning\", \"memory\"]  # by ait init\n";
 
 /// A project with a separate home and `PATH`.
 pub struct Desk {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, CommentText, Description, FieldValue, ImportedIssue, Issue,
     IssueChange, IssueId, IssueRef, LinkKind, Query, Question, QuestionAnswer, Resolution, Status,
-    Timestamp, Title, ValueField,
+    StatusSet, Timestamp, Title, ValueField,
 };
 use proptest::prelude::*;
 
@@ -155,7 +155,7 @@ pub fn answer(issue: IssueRef) -> Command {
 }
 
 pub fn all() -> Query {
-    Query { take: usize::MAX, ..Query::default() }
+    Query { statuses: StatusSet::EVERYTHING, take: usize::MAX, ..Query::default() }
 }
 
 pub fn ids(issues: &[Arc<Issue>]) -> Vec<IssueId> {

@@ -30,13 +30,17 @@ impl BoardQuery {
     /// Parses the query string.
     pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
         let parameters = Parameters::of_page(query);
-        let kinds = || joined(Classification::words());
+        let kinds = || joined(Classification::words_of_work());
         let priorities = || format!("0 … {}", Priority::MAX);
         let labels = || format!("1 … {} characters of a-z, 0-9 and :._/-", Label::MAX_CHARS);
         let lanes = |text: &str| (text == AGENT).then_some(());
         Ok(Self {
             agent: parameters.get("agent", String::new, |text| Some(text.to_owned()))?,
-            classification: parameters.get("classification", kinds, Classification::from_word)?,
+            classification: parameters.get(
+                "classification",
+                kinds,
+                Classification::work_from_word,
+            )?,
             label: parameters.get("label", labels, |text| text.parse().ok())?,
             priority: parameters.get("priority", priorities, |text| text.parse().ok())?,
             has_lanes: parameters.get("lanes", || AGENT.to_owned(), lanes)?.is_some(),

@@ -52,11 +52,12 @@ pub(super) fn known(view: &IssueView) -> Markup {
     html! {
         @if !view.known.is_empty() {
             section #issue-known.links aria-labelledby="known-heading" {
-                h2 #known-heading { "Known from closed issues" }
+                h2 #known-heading { "What the team knows" }
                 ul {
-                    @for Lesson { issue, text } in &view.known {
+                    @for Lesson { issue, kind, text, .. } in &view.known {
                         li {
                             a href=(components::issue_path(*issue)) { code { (issue.short()) } } " "
+                            @if let Some(kind) = kind { span.chip { (kind) } " " }
                             span dir="auto" { (components::undirected(text)) }
                         }
                     }

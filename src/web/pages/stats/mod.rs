@@ -14,8 +14,8 @@ use crate::web::format;
 use crate::web::pages::components;
 use crate::web::strings::{list, stats as text};
 
-/// The classes of the statuses in the order of [`Status::ALL`].
-const CLASSES: [&str; Status::ALL.len()] = [
+/// The classes of the statuses in the order of [`Status::OF_WORK`].
+const CLASSES: [&str; Status::OF_WORK.len()] = [
     "status-created",
     "status-in_progress",
     "status-completed",
@@ -26,7 +26,7 @@ const CLASSES: [&str; Status::ALL.len()] = [
 
 /// Returns all statuses with their classes.
 fn statuses() -> impl Iterator<Item = (Status, &'static str)> {
-    Status::ALL.iter().copied().zip(CLASSES)
+    Status::OF_WORK.iter().copied().zip(CLASSES)
 }
 
 /// Renders the page.

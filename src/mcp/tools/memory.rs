@@ -1,0 +1,80 @@
+//! The memory as tools show it: rows of entries with what changed since, and what an agent learned in its work.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::CallContext;
+use crate::domain::{AgentName, Classification, IssueRef};
+use crate::git::Git;
+use crate::hooks::{changed_files, with_changes};
+use crate::mcp::result::Failure;
+use crate::mcp::schema::{any_string, string_schema};
+use crate::tracker::Lesson;
+use crate::tracker::memory::NewEntry;
+
+/// The longest text that an agent keeps, in characters. People may keep longer ones.
+pub(super) const MAX_CHARS: usize = 600;
+/// How many files of a branch a text is about at most.
+const MAX_FILES: usize = 8;
+/// How long git may take for a call.
+const GIT_LIMIT: Duration = Duration::from_millis(300);
+
+/// What an agent learned in its work.
+#[derive(Deserialize)]
+pub(super) struct Learned(String);
+
+string_schema! {
+    Learned = any_string(),
+}
+
+/// Checks the length of a text that an agent keeps.
+pub(super) fn checked(text: String) -> Result<String, Failure> {
+    let count = text.chars().count();
+    if count <= MAX_CHARS {
+        return Ok(text);
+    }
+    Err(Failure::invalid(format!(
+        "the text has {count} characters, and at most {MAX_CHARS} are kept: say one thing, and leave out what the code says"
+    )))
+}
+
+impl CallContext {
+    /// Keeps what an agent learned in its work on an issue, about the files of its branch.
+    pub(super) async fn learn(
+        &self,
+        issue: &IssueRef,
+        learned: Option<Learned>,
+        agent: &AgentName,
+    ) -> Result<(), Failure> {
+        let Some(Learned(text)) = learned.filter(|learned| !learned.0.trim().is_empty()) else {
+            return Ok(());
+        };
+        let text = checked(text)?;
+        let issue = self.tracker.get_issue(issue.clone()).await?.id;
+        let files = changed_files(&self.git().await, issue).await.unwrap_or_default();
+        let files = files.into_iter().take(MAX_FILES).collect();
+        let about = vec![issue.to_string()];
+        let entry = NewEntry { about, files, ..NewEntry::new(Classification::Fact, text) };
+        self.tracker.remember(entry, agent.clone()).await?;
+        Ok(())
+    }
+
+    /// Returns a line for each lesson, with how often its files changed since.
+    pub(super) async fn lines(&self, lessons: &[Lesson]) -> Vec<String> {
+        let has_files = lessons.iter().any(|lesson| !lesson.files.is_empty());
+        let git = if has_files { Some(self.git().await) } else { None };
+        let mut lines = Vec::new();
+        for lesson in lessons {
+            lines.push(match &git {
+                Some(git) => with_changes(git, lesson).await,
+                None => lesson.to_string(),
+            });
+        }
+        lines
+    }
+
+    async fn git(&self) -> Git {
+        Git::new(self.server.get().await.project.root, GIT_LIMIT)
+    }
+}
