@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     };
     if let Some(help) = cli::wanted_help(&line) {
         return answered(false, || {
-            cli::print_help(help, Arguments::command(), &mut cli::Output::stdout())
+            cli::print_help(help, Arguments::command(), &cli::Output::stdout())
         });
     }
     // A server that an agent starts goes on without invalid flags; its agent has no other tracker.
@@ -76,10 +76,10 @@ fn run(arguments: &Arc<Arguments>, command: &Subcommands) -> Result<cli::ExitSta
         Subcommands::Hooks(command) => change_or_call_hooks(arguments, &command.action),
         Subcommands::Hook(command) => call_client_hook(arguments, command),
         Subcommands::Config(command) => {
-            cli::show_config(command, &config()?.rows(), &mut cli::Output::stdout())
+            cli::show_config(command, &config()?.rows(), &cli::Output::stdout())
         }
         Subcommands::About(command) => {
-            cli::run_about(command, Arguments::command(), &mut cli::Output::stdout())
+            cli::run_about(command, Arguments::command(), &cli::Output::stdout())
         }
     }
 }

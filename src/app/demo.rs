@@ -35,7 +35,7 @@ pub async fn demo(_command: &DemoArguments, config: &Config) -> Result<cli::Exit
     let example = shifted(opened.tracker.now())?;
     let path = &config.location.path;
     fs::write(path, example).with_context(|| format!("cannot write {}", path.display()))?;
-    cli::tell_of_demo(path, &mut cli::Output::stdout())
+    cli::tell_of_demo(path, &cli::Output::stdout())
 }
 
 /// Returns the example, with all times moved so that its last change was just now.

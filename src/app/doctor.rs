@@ -58,8 +58,8 @@ pub async fn doctor(
 }
 
 async fn run(command: &DoctorArguments, context: CheckContext) -> Result<cli::ExitStatus> {
-    let mut output = Output::stdout();
-    let ended = cli::run_doctor(command, context, &mut output).await;
+    let output = Output::stdout();
+    let ended = cli::run_doctor(command, context, &output).await;
     output.flush()?;
     ended
 }

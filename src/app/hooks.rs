@@ -23,7 +23,7 @@ use crate::hooks::{
 };
 use crate::port_probe;
 use crate::processes::{ProcessEntry, Registry};
-use crate::setup::{self, HookClient, HostEnv, SessionEvent};
+use crate::setup::{self, HookClient, HooksOfProject, HostEnv, SessionEvent};
 use crate::store::files::StoreOptions;
 use crate::store::files::fs::{FileSystem, RealFileSystem};
 use crate::store::files::paths::StorePaths;
@@ -51,10 +51,10 @@ pub async fn hooks(
     let program = env::current_exe().context("the path of this program is not known")?;
     let command = host.command(&program);
     let root = StoreLocation::found_from(working_directory).project(working_directory);
-    let output = &mut Output::stdout();
+    let output = &Output::stdout();
     if let Some(client) = action.client() {
-        let named = is_store_named;
-        return cli::change_client_hooks(action, client, &root, &host, &command, named, output);
+        let hooks = HooksOfProject { client, root: &root, env: &host, program: &command };
+        return cli::change_client_hooks(action, hooks, is_store_named, output);
     }
     let directory = HooksDir::find(&Git::new(working_directory, ASK_LIMIT)).await?;
     let clients = setup::clients_with_hooks(&root, &host, &command).flatten().collect();
@@ -188,7 +188,7 @@ async fn session(
         }
     };
     if let Some(told) = told {
-        let mut output = Output::stdout();
+        let output = Output::stdout();
         output.json_line(&told)?;
         output.flush()?;
     }

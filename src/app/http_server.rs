@@ -93,7 +93,7 @@ impl ProcessContext {
             pins: pins.clone(),
             project: project.clone(),
         };
-        let grace = config.claims.settings().grace.as_millis();
+        let grace = config.claims.grace.as_millis();
         let entry = ProcessEntry {
             address: Some(address),
             is_guarded,
@@ -334,8 +334,8 @@ impl HttpServer {
             repository_url: app.config.repository_url.as_ref().map(|url| url.value.0.clone()),
             streams: shutdown.streams.clone(),
             queries: Arc::new(app.config.queries.clone()),
-            has_actions: app.config.web_actions.value.0,
-            projects: Registry::of_user().filter(|_| app.config.projects.value.0),
+            has_actions: app.config.web_actions.0,
+            projects: Registry::of_user().filter(|_| app.config.projects.0),
             ..WebOptions::default()
         };
         let pages = web::router_with(app.read_model.clone(), app.metrics.clone(), options);

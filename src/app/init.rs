@@ -44,10 +44,10 @@ pub async fn init(
     let project = Project { port, ..project(config, working_directory, &program) };
     let is_flag = |database: &Sourced<StoreUrl>| matches!(database.source, Source::Flag(_));
     if config.database.as_ref().is_some_and(is_flag) && !command.names_setup() {
-        return cli::set_store(command, &project, &mut Output::stdout());
+        return cli::set_store(command, &project, &Output::stdout());
     }
     let has_hooks = command.remove && has_hooks(&project).await;
-    let ended = cli::set_up(command, &project, has_hooks, &mut Output::stdout());
+    let ended = cli::set_up(command, &project, has_hooks, &Output::stdout());
     if let Some(port) = port.filter(|port| config::pinned_port(&directory) == Some(*port))
         && let Err(error) = pins.reserve(port, &directory)
     {

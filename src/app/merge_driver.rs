@@ -47,7 +47,7 @@ pub fn merge_driver(arguments: &DriverArguments) -> Result<cli::ExitStatus> {
 ///
 /// A side is invalid, or the file cannot be written or added.
 pub async fn resolve(arguments: &ResolveArguments, config: &Config) -> Result<cli::ExitStatus> {
-    let output = &mut Output::stdout();
+    let output = &Output::stdout();
     if config.database.is_some() {
         bail!("the store is a database: git has no conflicts in it");
     }

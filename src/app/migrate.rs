@@ -72,7 +72,7 @@ pub async fn migrate(
         let to = to.shown();
         format!("everything was moved to {to}, but do not use it, because it could not be verified")
     })?;
-    let output = &mut Output::stdout();
+    let output = &Output::stdout();
     let ended = cli::report_migration(command, (&from.shown(), &to.shown()), &compared, output)?;
     let (next, is_used) = use_target(command, config, &from, &to)?;
     if is_used {

@@ -138,7 +138,7 @@ pub async fn run(mut config: Config) -> Result<()> {
         let config = config.clone();
         move || server_context(&config, opened, &program)
     };
-    let options = config.mcp_options();
+    let options = config.mcp.clone();
     let read_model = ReadModel::new(tracker.clone());
     let server = McpServer::new(read_model.clone(), metrics.clone(), options, context);
     let app = App { config, tracker, read_model, maintenance, metrics, server };
@@ -209,8 +209,8 @@ impl OpenStore {
         });
         let tracker = opened
             .tracker
-            .with_claim_settings(config.claims.settings())
-            .with_classifications(config.classifications())
+            .with_claim_settings(config.claims.clone())
+            .with_classifications(config.classifications.clone())
             .with_question_command(on_question)
             .with_clones(opened.maintenance.is_some());
         Self { tracker, ..opened }
@@ -320,23 +320,24 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
         None => None,
     };
     let default_agent = config.agent.as_ref().map(|agent| &agent.value);
+    let output = Output::stdout();
     let context = cli::CommandContext {
         tracker: &tracker,
         maintenance: maintenance.as_ref(),
         saved_queries: &config.queries,
         default_agent,
+        output: &output,
         check: config.check.as_ref().map(|check| check.value.as_str()),
     };
-    let mut output = Output::stdout();
-    let ended = cli::run(command, &context, &mut output).await;
-    finish(tracker, ended, &mut output).await
+    let ended = cli::run(command, &context).await;
+    finish(tracker, ended, &output).await
 }
 
 /// Shows the state of the store and its live processes.
 pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::ExitStatus> {
     let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, StoreOptions::for_cli());
     let file = http_server::file_of(maintenance.as_ref(), config).await;
-    let mut output = Output::stdout();
+    let output = Output::stdout();
     let store = maintenance.map_or_else(|| config.store(), |_| file.display().to_string());
     let reason = config.store_reason();
     let registry = Registry::for_store(&file);
@@ -348,8 +349,8 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
     let registry = &registry;
     let unused = unused.as_deref();
     let shown = ShownStore { store: &store, reason: &reason, registry, unused };
-    let ended = cli::show_status(command, &tracker, shown, &mut output).await;
-    finish(tracker, ended, &mut output).await
+    let ended = cli::show_status(command, &tracker, shown, &output).await;
+    finish(tracker, ended, &output).await
 }
 
 /// Opens the web UI of the store in the browser.
@@ -366,14 +367,14 @@ pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::
     let configured = config.port.as_ref().map(|port| port.value.0);
     let port = command.port.or(configured).unwrap_or(*port::USUAL.start());
     let name = store.file_name().unwrap_or_default().to_string_lossy();
-    cli::open_page(command, issue, served, port, &name, &mut Output::stdout()).await
+    cli::open_page(command, issue, served, port, &name, &Output::stdout()).await
 }
 
 /// Ends a command: flushes its output and closes the store.
 async fn finish(
     tracker: Tracker,
     ended: Result<cli::ExitStatus>,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<cli::ExitStatus> {
     // Flush after a failure, too: the output up to there is valid.
     let flushed = output.flush();

@@ -10,7 +10,7 @@ use super::attribute_args::NewAttributes;
 use super::editor::{self, EditedText};
 use super::options::{CallerArgs, GivenKind, WrongUsage, classification, text_or_stdin};
 use super::print_issue::print_changed;
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::domain::{AgentName, Classification, Description, Issue, IssueChange, Title};
 use crate::tracker::{Changed, NewIssue, Tracker};
 
@@ -49,12 +49,8 @@ pub struct Arguments {
     caller: CallerArgs,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     let draft = EditedText {
         title: title(&arguments.title)?,

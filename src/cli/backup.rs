@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 use tokio::task::spawn_blocking;
 
 use super::options::{Format, WrongUsage};
@@ -46,29 +46,13 @@ pub struct Arguments {
     format: Format,
 }
 
-/// The JSON output.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report<'a> {
-    file: &'a Path,
-    issues: usize,
-    bytes: u64,
-    made_at: Timestamp,
-    checksum: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    partial: Option<&'a str>,
-}
-
 /// How many losses are listed.
 const MAX_LOST: usize = 20;
 /// The file name that stands for stdin or stdout.
 pub(super) const STREAM: &str = "-";
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let CommandContext { tracker, maintenance, .. } = *context;
     let to_stdout = arguments.target.as_deref() == Some(Path::new(STREAM));
     if to_stdout && arguments.format.json {
@@ -87,7 +71,7 @@ pub(super) async fn run(
             Ok(content) => content,
             Err(why) => salvage(why).await?,
         };
-        let about = format::write(content, tracker.now(), output)?;
+        let about = format::write(content, tracker.now(), &mut &*output)?;
         output.flush()?;
         tracing::info!("saved {}", issues(about.issues));
         return Ok(ExitStatus::Done);
@@ -140,17 +124,20 @@ async fn salvaged(
     Ok(content)
 }
 
-fn answer(saved: &Saved, json: bool, output: &mut Output) -> Result<ExitStatus> {
+fn answer(saved: &Saved, json: bool, output: &Output) -> Result<ExitStatus> {
     let Saved { path, length_bytes, about } = saved;
     if json {
-        output.json(&Report {
-            file: path,
-            issues: about.issues,
-            bytes: *length_bytes,
-            made_at: about.made_at,
-            checksum: &about.checksum,
-            partial: about.partial.as_deref(),
-        })?;
+        let mut report = json!({
+            "file": path.display().to_string(),
+            "issues": about.issues,
+            "bytes": length_bytes,
+            "madeAt": about.made_at,
+            "checksum": about.checksum,
+        });
+        if let Some(partial) = &about.partial {
+            report["partial"] = partial.clone().into();
+        }
+        output.json(&report)?;
     } else {
         let name = output.styled(STRONG, path.display());
         let issues = issues(about.issues);

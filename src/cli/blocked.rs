@@ -5,12 +5,13 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 
 use super::issue_view::LinkedIssue;
 use super::options::Format;
-use super::{ExitStatus, Output, no_issues};
+use super::{CommandContext, ExitStatus, no_issues};
 use crate::domain::{Condition, Issue, Query, StatusSet};
-use crate::tracker::{IndexedIssues, Tracker};
+use crate::tracker::IndexedIssues;
 
 /// The arguments of `ait blocked`.
 #[derive(Clone, Debug, Args)]
@@ -22,12 +23,6 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Listing {
-    total: usize,
-    issues: Vec<Blocked>,
-}
-
 /// An issue and the open issues for which it waits.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -37,11 +32,8 @@ struct Blocked {
     waits_for: Vec<LinkedIssue>,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    tracker: &Tracker,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let waiting = Query {
         statuses: StatusSet::open(),
         condition: Condition::Waits,
@@ -52,7 +44,7 @@ pub(super) async fn run(
     let issues = tracker.issues_around(waiting.iter().map(|issue| issue.id)).await?;
     let blocked = blocked(waiting, &issues);
     if arguments.format.json {
-        output.json(&Listing { total: blocked.len(), issues: blocked })?;
+        output.json(&json!({ "total": blocked.len(), "issues": blocked }))?;
         return Ok(ExitStatus::Done);
     }
     if blocked.is_empty() {

@@ -1,28 +1,22 @@
 //! `ait board`: shows who works on what.
 
-use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use tokio::sync::watch;
 
 use super::alt_screen::Screen;
-use super::board_view::{self, Board, Card, Column, since};
+use super::board_view::{self, Board, Card, Column, DEBOUNCE, gone_clients, since};
 use super::options::Format;
 use super::signals::{Live, Wake};
-use super::{ExitStatus, Output};
+use super::{CommandContext, ExitStatus, Output, tui};
 use crate::domain::{Classification, IssueId, Priority, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
-use crate::tracker::{EventPosition, StoreError, Tracker};
+use crate::tracker::{EventPosition, Tracker};
 
-/// How long the board waits for more changes before it reads the store again.
-pub(super) const DEBOUNCE: Duration = Duration::from_millis(100);
 /// How often a store is polled that cannot notify: one that is unreadable, or has no log yet.
 const POLL_EVERY: Duration = Duration::from_secs(1);
-/// How often the ages on the board are refreshed.
-pub(super) const AGE_EVERY: Duration = Duration::from_secs(5);
 
 /// The arguments of `ait board`.
 #[derive(Clone, Debug, Args)]
@@ -47,14 +41,13 @@ pub struct Arguments {
     format: Format,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    tracker: &Tracker,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
+    if arguments.watch && !arguments.format.json && Screen::is_possible(output) {
+        return tui::watch_board(arguments.limit.filter(|limit| *limit > 0), context).await;
+    }
     if arguments.watch {
-        watch(arguments, tracker, output).await?;
-        return Ok(ExitStatus::Done);
+        return write_each(arguments, tracker, output).await;
     }
     let gone = gone_clients(tracker).await;
     let board = Board::read(tracker, &gone, arguments.cards(output), tracker.now()).await?;
@@ -87,73 +80,55 @@ impl Arguments {
     }
 }
 
-/// Redraws the board on each change until the user ends it.
-async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) -> Result<()> {
-    let mut live = Live::begin()?;
-    let mut changes = BoardUpdates::of(tracker, arguments.cards(output));
-    let mut board = changes.next_board().await?;
-    if arguments.format.json || !Screen::is_possible(output) {
-        return write_each(board, live, changes, arguments, output).await;
-    }
-    live.read_keys();
-    let mut screen = Screen::enter(output)?;
-    let mut shown = board.take();
-    let mut drawn = None::<Instant>;
-    let mut wake = Wake::Time;
-    while wake != Wake::End {
-        let is_old = drawn.is_none_or(|drawn| drawn.elapsed() >= AGE_EVERY);
-        if is_old || board.is_some() || wake == Wake::Resized {
-            shown = board.take().or(shown);
-            let output = screen.measured();
-            let lines = match &shown {
-                Some(Ok(board)) => board_view::lines(board, tracker.now(), arguments.limit, output),
-                Some(Err(error)) => board_view::problem(error, output),
-                None => Vec::new(),
-            };
-            screen.draw(&lines)?;
-            drawn = Some(Instant::now());
-        }
-        wake = changes.wait(&mut live).await;
-        board = changes.next_board().await?;
-    }
-    Ok(())
-}
-
 /// Writes one board after another, for a program or a file.
 async fn write_each(
-    mut board: Option<Result<Board, StoreError>>,
-    mut live: Live,
-    mut changes: BoardUpdates<'_>,
     arguments: &Arguments,
-    output: &mut Output,
-) -> Result<()> {
+    tracker: &Tracker,
+    output: &Output,
+) -> Result<ExitStatus> {
+    let mut live = Live::begin()?;
+    let mut newest = tracker.watch();
+    let mut read_at = None;
     let mut written = None;
+    let mut said = String::new();
     loop {
-        match board {
-            // Some events do not change the board, such as a new publish of the file.
-            Some(Ok(board)) if written.as_ref() != Some(&board) => {
-                write_one(&board, arguments, changes.tracker.now(), output)?;
-                written = Some(board);
+        newest.mark_unchanged();
+        let gone = gone_clients(tracker).await;
+        let position = tracker.log_bounds().await.ok().map(|bounds| bounds.newest);
+        // An empty store may have no log yet.
+        let position = position.filter(|position| *position != EventPosition::default());
+        let place = position.map(|position| (position, gone.clone()));
+        if place.is_none() || place != read_at {
+            match Board::read(tracker, &gone, arguments.cards(output), tracker.now()).await {
+                Ok(board) => {
+                    // Some events do not change the board, such as a new publish of the file.
+                    if written.as_ref() != Some(&board) {
+                        write_one(&board, arguments, tracker.now(), output)?;
+                    }
+                    written = Some(board);
+                    read_at = place;
+                }
+                Err(error) if written.is_none() => return Err(error.into()),
+                Err(error) => {
+                    let problem = hints::for_store(&error, &COMMANDS);
+                    if said != problem {
+                        tracing::warn!("{problem}; waiting until the problem is fixed");
+                        said = problem;
+                    }
+                }
             }
-            Some(Err(error)) => {
-                let problem = hints::for_store(&error, &COMMANDS);
-                tracing::warn!("{problem}; waiting until the problem is fixed");
-            }
-            _ => {}
         }
-        if changes.wait(&mut live).await == Wake::End {
-            return Ok(());
+        let wake = tokio::select! {
+            wake = live.wait(POLL_EVERY) => wake,
+            Ok(()) = newest.changed() => live.wait(DEBOUNCE).await,
+        };
+        if wake == Wake::End {
+            return Ok(ExitStatus::Done);
         }
-        board = changes.next_board().await?;
     }
 }
 
-fn write_one(
-    board: &Board,
-    arguments: &Arguments,
-    now: Timestamp,
-    output: &mut Output,
-) -> Result<()> {
+fn write_one(board: &Board, arguments: &Arguments, now: Timestamp, output: &Output) -> Result<()> {
     if arguments.format.json {
         output.json_line(&JsonBoard::of(board, arguments.most()))?;
     } else {
@@ -162,71 +137,6 @@ fn write_one(
         output.line("")?;
     }
     output.flush()
-}
-
-/// The source of changes to the board.
-struct BoardUpdates<'a> {
-    tracker: &'a Tracker,
-    newest: watch::Receiver<EventPosition>,
-    /// How many cards of one column are read.
-    most: usize,
-    /// The last event before the last board and its claims whose clients are gone, or the error of the last read;
-    /// `None` before the first read, and while there is no event.
-    known: Option<Result<(EventPosition, BTreeSet<IssueId>), String>>,
-}
-
-impl<'a> BoardUpdates<'a> {
-    fn of(tracker: &'a Tracker, most: usize) -> Self {
-        Self { tracker, newest: tracker.watch(), most, known: None }
-    }
-
-    /// Waits for a change, the next poll, or the end of the command.
-    async fn wait(&mut self, live: &mut Live) -> Wake {
-        tokio::select! {
-            wake = live.wait(POLL_EVERY) => return wake,
-            Ok(()) = self.newest.changed() => {}
-        }
-        live.wait(DEBOUNCE).await
-    }
-
-    /// Returns the board if it has changed since the last call. The outer error is returned if the first read fails. If
-    /// the store fails later, the inner error is returned, once.
-    async fn next_board(&mut self) -> Result<Option<Result<Board, StoreError>>> {
-        self.newest.mark_unchanged();
-        let gone = gone_clients(self.tracker).await;
-        let position = match self.tracker.log_bounds().await {
-            Ok(bounds) => bounds.newest,
-            Err(error) => return self.failed(error),
-        };
-        let known = Ok((position, gone.clone()));
-        // Without events, only the file can change.
-        if self.known.as_ref() == Some(&known) && position != EventPosition::default() {
-            return Ok(None);
-        }
-        match Board::read(self.tracker, &gone, self.most, self.tracker.now()).await {
-            Ok(board) => {
-                self.known = Some(known);
-                Ok(Some(Ok(board)))
-            }
-            Err(error) => self.failed(error),
-        }
-    }
-
-    /// Returns an error of the store, unless it was returned before.
-    fn failed(&mut self, error: StoreError) -> Result<Option<Result<Board, StoreError>>> {
-        let failed = Err(error.to_string());
-        match self.known.replace(failed.clone()) {
-            None => Err(error.into()),
-            Some(known) if known == failed => Ok(None),
-            Some(_) => Ok(Some(Err(error))),
-        }
-    }
-}
-
-/// Returns the issues whose claims are of clients that are gone. If that cannot be found out, the board shows no marks.
-pub(super) async fn gone_clients(tracker: &Tracker) -> BTreeSet<IssueId> {
-    let leases = tracker.leases().await.unwrap_or_default().into_iter();
-    leases.filter(|state| state.gone_for.is_some()).map(|state| state.issue).collect()
 }
 
 #[derive(Serialize)]

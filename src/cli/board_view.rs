@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::builder::styling::Style;
 
@@ -17,6 +18,10 @@ use crate::domain::{Condition, Issue, IssueId, Order, Query, Status, StatusSet, 
 use crate::span;
 use crate::tracker::{StoreError, Tracker};
 
+/// How long the board waits for more changes before it reads the store again.
+pub(super) const DEBOUNCE: Duration = Duration::from_millis(100);
+/// How often the ages on the board are refreshed.
+pub(super) const AGE_EVERY: Duration = Duration::from_secs(5);
 /// The minimum terminal width for columns side by side.
 const WIDE: usize = 76;
 const GAP: usize = 2;
@@ -180,12 +185,6 @@ pub(super) fn lines(
     lines
 }
 
-/// Renders an error in place of a board that cannot be read.
-pub(super) fn problem(why: &impl ToString, output: &Output) -> Vec<String> {
-    let why = Line::default().text(sanitize::line(&why.to_string()));
-    vec![why.fitted(output.width(), output), "waiting until the problem is fixed".to_owned()]
-}
-
 /// The rows of a card in the side-by-side layout: an empty line and three lines of text.
 const CARD_ROWS: usize = 4;
 
@@ -325,4 +324,10 @@ fn standing(card: &Card, now: Timestamp, width: Option<usize>) -> Line {
     let agent = cut(&sanitize::line(holder.agent), left);
     let line = Line::default().part(of_status(Status::Rejected), gone);
     line.part(Style::new(), agent).part(FAINT, time)
+}
+
+/// Returns the issues whose claims are of clients that are gone. If that cannot be found out, the board shows no marks.
+pub(super) async fn gone_clients(tracker: &Tracker) -> BTreeSet<IssueId> {
+    let leases = tracker.leases().await.unwrap_or_default().into_iter();
+    leases.filter(|state| state.gone_for.is_some()).map(|state| state.issue).collect()
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::attribute_args::ChangedAttributes;
 use super::backup::issues;
@@ -122,29 +122,8 @@ impl Arguments {
     }
 }
 
-/// What the command did, or would do.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report {
-    dry_run: bool,
-    changed: Vec<IssueId>,
-    unchanged: Vec<IssueId>,
-    refused: Vec<Refused>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    change: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Refused {
-    id: IssueId,
-    why: String,
-}
-
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let CommandContext { tracker, saved_queries, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     let bulk = arguments.change(context.tracker)?;
@@ -201,20 +180,21 @@ fn show(
     bulk: &BulkChange,
     is_dry_run: bool,
     json: bool,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<()> {
     let BulkOutcome { changed, unchanged, refused, events } = outcome;
     if json {
-        return output.json(&Report {
-            dry_run: is_dry_run,
-            changed: changed.iter().map(|issue| issue.id).collect(),
-            unchanged: unchanged.clone(),
-            refused: refused
-                .iter()
-                .map(|(id, error)| Refused { id: *id, why: why(error) })
-                .collect(),
-            change: events.as_ref().map(ToString::to_string),
+        let refused = refused.iter().map(|(id, error)| json!({ "id": id, "why": why(error) }));
+        let mut report = json!({
+            "dryRun": is_dry_run,
+            "changed": changed.iter().map(|issue| issue.id).collect::<Vec<_>>(),
+            "unchanged": unchanged,
+            "refused": refused.collect::<Vec<_>>(),
         });
+        if let Some(events) = events {
+            report["change"] = events.to_string().into();
+        }
+        return output.json(&report);
     }
     let remark = |issue: &Issue| issue.history.last().map(|entry| sanitize::line(&entry.action));
     changed

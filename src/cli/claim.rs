@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::options::{CallerArgs, TtlArgs, issue_ref};
 use super::print_issue::print_claimed;
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::domain::IssueRef;
 
 /// The arguments of `ait claim`.
@@ -26,12 +26,8 @@ pub struct Arguments {
     caller: CallerArgs,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     let tracker = &arguments.ttl.tracker(tracker);
     let claimed = tracker.claim_issue(arguments.id.clone(), agent).await?;

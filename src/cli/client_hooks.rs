@@ -1,7 +1,6 @@
 //! The hooks of clients: `ait hooks` with `--client`, and the call of a hook by a client.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -10,7 +9,7 @@ use serde_json::json;
 use super::options::WrongUsage;
 use super::{ExitStatus, Output, sanitize};
 use crate::setup::{
-    self, ClientHookState, ClientHooks, FileChange, HookClient, HostEnv, Plan, SessionEvent,
+    self, ClientHookState, ClientHooks, FileChange, HookClient, HooksOfProject, Plan, SessionEvent,
     SetupError,
 };
 
@@ -44,63 +43,39 @@ impl Arguments {
     }
 }
 
-/// A project whose client gets hooks.
-pub(super) struct Target<'a> {
-    pub client: HookClient,
-    pub root: &'a Path,
-    pub env: &'a HostEnv,
-    pub command: &'a str,
-}
-
-impl Target<'_> {
-    pub fn status(&self) -> Result<ClientHooks> {
-        setup::client_hooks(self.client, self.root, self.env, self.command).map_err(render_error)
+/// Writes a plan unless `is_dry_run` is set, and prints it.
+pub(super) fn change(
+    hooks: HooksOfProject<'_>,
+    plan: &Plan,
+    is_dry_run: bool,
+    is_json: bool,
+    output: &Output,
+) -> Result<ExitStatus> {
+    if !is_dry_run && let Some((file, error)) = setup::apply(&plan.changes, hooks.root).failure {
+        bail!("{file} cannot be written: {error}");
     }
-
-    pub fn install(&self) -> Result<Plan> {
-        setup::install_client_hooks(self.client, self.root, self.env, self.command)
-            .map_err(render_error)
+    let is_written = !is_dry_run && !plan.changes.is_empty();
+    if is_json {
+        let change = |change: &FileChange| json!({ "path": change.shown, "what": change.kind() });
+        let changes: Vec<_> = plan.changes.iter().map(change).collect();
+        output.json(&json!({
+            "client": hooks.client, "changes": changes, "written": is_written,
+        }))?;
+        return Ok(ExitStatus::Done);
     }
-
-    pub fn remove(&self) -> Result<Plan> {
-        setup::remove_client_hooks(self.client, self.root, self.env).map_err(render_error)
+    for change in &plan.changes {
+        output.line(format_args!("{} ({})", sanitize::line(&change.shown), change.kind()))?;
     }
-
-    /// Writes a plan unless `is_dry_run` is set, and prints it.
-    pub fn change(
-        &self,
-        plan: &Plan,
-        is_dry_run: bool,
-        is_json: bool,
-        output: &mut Output,
-    ) -> Result<ExitStatus> {
-        if !is_dry_run && let Some((file, error)) = setup::apply(&plan.changes, self.root).failure {
-            bail!("{file} cannot be written: {error}");
-        }
-        let is_written = !is_dry_run && !plan.changes.is_empty();
-        if is_json {
-            let change =
-                |change: &FileChange| json!({ "path": change.shown, "what": change.kind() });
-            let changes: Vec<_> = plan.changes.iter().map(change).collect();
-            output.json(&json!({
-                "client": self.client, "changes": changes, "written": is_written,
-            }))?;
-            return Ok(ExitStatus::Done);
-        }
-        for change in &plan.changes {
-            output.line(format_args!("{} ({})", sanitize::line(&change.shown), change.kind()))?;
-        }
-        if plan.changes.is_empty() {
-            output.line("nothing to do")?;
-        } else if is_dry_run {
-            output.line("nothing was written: this was a dry run")?;
-        }
-        Ok(ExitStatus::Done)
+    if plan.changes.is_empty() {
+        output.line("nothing to do")?;
+    } else if is_dry_run {
+        output.line("nothing was written: this was a dry run")?;
     }
+    Ok(ExitStatus::Done)
 }
 
 /// Prints the state of the hooks of a client.
-pub(super) fn write(status: &ClientHooks, output: &mut Output) -> Result<()> {
+pub(super) fn write(status: &ClientHooks, output: &Output) -> Result<()> {
     let client = status.client.name;
     output.line(format_args!("{} ({client})", sanitize::line(&status.file)))?;
     for (name, state) in status.names() {
@@ -119,7 +94,7 @@ pub(super) fn write(status: &ClientHooks, output: &mut Output) -> Result<()> {
 }
 
 /// Returns an error without the advice for `ait init`.
-fn render_error(error: SetupError) -> anyhow::Error {
+pub(super) fn render_error(error: SetupError) -> anyhow::Error {
     match error {
         SetupError::Unusable { path, problem } => {
             anyhow::anyhow!("{path}, {problem}: correct it; nothing was written")

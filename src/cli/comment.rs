@@ -7,7 +7,7 @@ use clap::Args;
 use super::aliases::is_id;
 use super::options::{CallerArgs, ClaimArgs, WrongUsage, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::domain::{AgentName, CommentText, IssueRef, Resolution};
 use crate::tracker::{Changed, StoreError};
 
@@ -103,41 +103,37 @@ pub(super) struct IssueCommentArgs {
 pub(super) async fn comment(
     arguments: &CommentArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
     let change = |id, comment, agent| context.tracker.comment_issue(id, comment, agent);
     let missing = "the comment is missing: give it with -m 'TEXT', or as in ait comment ID 'TEXT'";
-    arguments.target.run(change, Err(missing), context, output).await
+    arguments.target.run(change, Err(missing), context).await
 }
 
 pub(super) async fn complete(
     arguments: &CompleteArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
     let proof = arguments.claim.proof(&arguments.target.caller, context);
     let change = |id, comment, agent| context.tracker.complete_issue(id, comment, agent, proof);
     let missing = "the comment is missing: say what you did, for the reviewer, with -m 'TEXT'";
-    arguments.target.run(change, Err(missing), context, output).await
+    arguments.target.run(change, Err(missing), context).await
 }
 
 pub(super) async fn return_issue(
     arguments: &ReturnArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
     let tracker = context.tracker;
     let proof = arguments.claim.proof(&arguments.target.caller, context);
     let change =
         |id: IssueRef, comment, agent| tracker.return_issue(id.into(), comment, agent, proof);
     let missing = "the comment is missing: say why, for the next agent, with -m 'TEXT'";
-    arguments.target.run(change, Err(missing), context, output).await
+    arguments.target.run(change, Err(missing), context).await
 }
 
 pub(super) async fn close(
     arguments: &CloseArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
     let (resolution, default) = if arguments.reject {
         let missing = "the comment is missing: say why it will not be done, with -m 'TEXT'";
@@ -150,17 +146,16 @@ pub(super) async fn close(
     let change = |id: IssueRef, comment, agent| {
         tracker.close_issue(id.into(), resolution, comment, agent, proof)
     };
-    arguments.target.run(change, default, context, output).await
+    arguments.target.run(change, default, context).await
 }
 
 pub(super) async fn reopen(
     arguments: &ReopenArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
     let change =
         |id: IssueRef, comment, agent| context.tracker.reopen_issue(id.into(), comment, agent);
-    arguments.target.run(change, Ok(REOPENED), context, output).await
+    arguments.target.run(change, Ok(REOPENED), context).await
 }
 
 impl IssueCommentArgs {
@@ -190,11 +185,11 @@ impl IssueCommentArgs {
         change: impl Fn(IssueRef, CommentText, AgentName) -> F,
         default: Result<&str, &'static str>,
         context: &CommandContext<'_>,
-        output: &mut Output,
     ) -> Result<ExitStatus>
     where
         F: Future<Output = Result<Changed, StoreError>>,
     {
+        let output = context.output;
         let (ids, message) = self.target()?;
         let message = match message {
             Some(message) => message,

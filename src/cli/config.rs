@@ -37,7 +37,7 @@ pub struct Arguments {
 pub fn run(
     arguments: &Arguments,
     settings: &[EffectiveSetting],
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let is_asked = |setting: &&EffectiveSetting| {
         arguments.setting.as_ref().is_none_or(|name| setting.name == name)

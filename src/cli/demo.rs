@@ -18,7 +18,7 @@ use super::{ExitStatus, Output, sanitize};
 pub struct Arguments {}
 
 /// Says where the example is, and how to look at it.
-pub fn tell(path: &Path, output: &mut Output) -> Result<ExitStatus> {
+pub fn tell(path: &Path, output: &Output) -> Result<ExitStatus> {
     let path = sanitize::line(&path.display().to_string());
     output.line(format_args!("the example is in {path}"))?;
     output.line("look at it with `ait list`, `ait board` and `ait`, which serves the web page")?;

@@ -28,11 +28,8 @@ pub struct Arguments {
     caller: CallerArgs,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let now = context.tracker.now();
     let since = arguments.since.map(|since| since.time(now));
     // A digest without one's own issues is better than none.
@@ -47,7 +44,7 @@ pub(super) async fn run(
     Ok(ExitStatus::Done)
 }
 
-fn write(digest: &Digest, now: Timestamp, output: &mut Output) -> Result<()> {
+fn write(digest: &Digest, now: Timestamp, output: &Output) -> Result<()> {
     let counted = Status::words();
     let counted = counted.filter_map(|status| Some((status, digest.counts.get(status)?)));
     let counted = counted.filter(|(_, count)| **count > 0);
@@ -80,7 +77,7 @@ fn write(digest: &Digest, now: Timestamp, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn write_rows(name: &str, rows: &DigestRows, now: Timestamp, output: &mut Output) -> Result<()> {
+fn write_rows(name: &str, rows: &DigestRows, now: Timestamp, output: &Output) -> Result<()> {
     if rows.count == 0 {
         return Ok(());
     }
@@ -91,7 +88,7 @@ fn write_rows(name: &str, rows: &DigestRows, now: Timestamp, output: &mut Output
     rows.first.iter().try_for_each(|row| write_row(row, now, output))
 }
 
-fn write_row(row: &DigestRow, now: Timestamp, output: &mut Output) -> Result<()> {
+fn write_row(row: &DigestRow, now: Timestamp, output: &Output) -> Result<()> {
     let agent = row.agent.as_deref().map(|agent| format!(" {}", sanitize::line(agent)));
     let returns = row.returns.map(|count| format!(", returned {count} times"));
     let text = row.question.as_ref().unwrap_or(&row.title);

@@ -60,7 +60,7 @@ pub struct Arguments {
 pub async fn run(
     arguments: &Arguments,
     context: CheckContext,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     if let Some(target) = &arguments.salvage {
         return salvage(context, target.clone(), arguments.format.json, output).await;
@@ -81,7 +81,7 @@ async fn salvage(
     context: CheckContext,
     target: PathBuf,
     json: bool,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let salvaged = tokio::task::spawn_blocking(move || doctor::salvage(&context, &target));
     let salvaged = super::progress::with_progress("reading what can be read", salvaged).await??;
@@ -93,7 +93,7 @@ async fn salvage(
     Ok(if salvaged.lost.is_empty() { ExitStatus::Done } else { ExitStatus::Partly })
 }
 
-fn write_salvaged(salvaged: &Salvaged, output: &mut Output) -> Result<()> {
+fn write_salvaged(salvaged: &Salvaged, output: &Output) -> Result<()> {
     let Salvaged { file, issues, issues_read, rows_read, lost } = salvaged;
     let name = sanitize::line(&file.display().to_string());
     let issues = super::backup::issues(*issues);
@@ -133,7 +133,7 @@ fn name(check: Check) -> String {
 }
 
 /// Prints the report. Problems come last, next to the prompt, where people look.
-fn write(report: &Report, repaired: &[Repaired], fixes: bool, output: &mut Output) -> Result<()> {
+fn write(report: &Report, repaired: &[Repaired], fixes: bool, output: &Output) -> Result<()> {
     let file = sanitize::line(&report.store);
     let head = Line::default().part(STRONG, file).text(" ");
     head.part(FAINT, format!("({})", report.reason)).write_wrapped(HEAD_INDENT, output)?;
@@ -165,7 +165,7 @@ fn write(report: &Report, repaired: &[Repaired], fixes: bool, output: &mut Outpu
     Line::default().text(summary(report, fixes)).write_wrapped(HEAD_INDENT, output)
 }
 
-fn write_finding(finding: &Finding, output: &mut Output) -> Result<()> {
+fn write_finding(finding: &Finding, output: &Output) -> Result<()> {
     let name = format!("{:<CHECK_COLUMNS$}", name(finding.check));
     let head = Line::default().part(style(finding.verdict), sign(finding.verdict)).text(" ");
     let head = head.part(STRONG, name).text(sanitize::line(&finding.reason));

@@ -8,7 +8,7 @@ use super::comment::check;
 use super::editor::{self, EditedText};
 use super::options::{CallerArgs, WrongUsage, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::domain::{AgentName, Description, DomainError, IssueChange, IssueRef, Title};
 use crate::tracker::{Changed, IssueAtVersion, StoreError, Tracker};
 
@@ -59,12 +59,8 @@ impl Arguments {
     }
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     let change = arguments.change(context.tracker)?;
     if arguments.edit && arguments.ids.len() > 1 {

@@ -47,7 +47,7 @@ fn print(error: &str, details: ErrorDetails) -> anyhow::Result<bool> {
     if has_written() {
         return Ok(false);
     }
-    let mut output = Output::stdout();
+    let output = Output::stdout();
     output.json(&ErrorJson { error, details })?;
     output.flush()?;
     Ok(is_stderr_on_stdout())

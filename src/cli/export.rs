@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::list::{ALL, statuses, statuses_of};
 use super::options::{Format, GivenKind, WrongUsage, classification, one_of};
 use super::progress::Progress;
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::domain::{Issue, Query, StatusSet};
 use crate::interchange::{self, FileFormat};
 use crate::tracker::Maintenance;
@@ -69,18 +69,8 @@ pub(super) fn promised(file: &Path) -> Option<FileFormat> {
     file.extension().and_then(|extension| FileFormat::of_extension(extension.to_str()?))
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    exported: usize,
-    format: &'a str,
-    file: String,
-}
-
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let file = arguments.target.as_deref().filter(|file| *file != Path::new("-"));
     let store = context.maintenance.map(Maintenance::files).unwrap_or_default();
     let target = file.map(|file| Target::of(file, arguments.force, &store)).transpose()?;
@@ -110,14 +100,14 @@ pub(super) async fn run(
     let issues = context.tracker.list_issues(query).await?.issues;
     let Some(target) = target else {
         let progress = Progress::of("exporting", issues.len());
-        interchange::write(&issues, form, output, &|| progress.step())?;
+        interchange::write(&issues, form, &mut &*output, &|| progress.step())?;
         return Ok(ExitStatus::Done);
     };
     target.write(&issues, form)?;
     let exported = issues.len();
     let path = target.file.display();
     if arguments.format.json {
-        output.json(&Answer { exported, format: form.as_str(), file: path.to_string() })?;
+        output.json(&json!({ "exported": exported, "format": form, "file": path.to_string() }))?;
     } else {
         output.line(format_args!("{exported} issues exported to {path}"))?;
     }

@@ -1,6 +1,5 @@
 //! Shell completions and manual pages.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::{fs, iter, mem};
 
@@ -52,10 +51,10 @@ pub struct ManArguments {
 /// # Errors
 ///
 /// The output cannot be written.
-pub fn run(command: &GenerateCommand, line: Command, output: &mut Output) -> Result<ExitStatus> {
+pub fn run(command: &GenerateCommand, line: Command, output: &Output) -> Result<ExitStatus> {
     match command {
         GenerateCommand::Completions(CompletionsArguments { shell }) => {
-            output.write_all(completions::script(*shell, &line).as_bytes())?;
+            output.text(completions::script(*shell, &line))?;
         }
         GenerateCommand::Man(arguments) => write_manual(arguments, line, output)?,
     }
@@ -63,7 +62,7 @@ pub fn run(command: &GenerateCommand, line: Command, output: &mut Output) -> Res
     Ok(ExitStatus::Done)
 }
 
-fn write_manual(arguments: &ManArguments, line: Command, output: &mut Output) -> Result<()> {
+fn write_manual(arguments: &ManArguments, line: Command, output: &Output) -> Result<()> {
     // `ait help` would only repeat the other pages. Building adds the global options to each command.
     let mut line = line.disable_help_subcommand(true);
     line.build();
@@ -78,12 +77,12 @@ fn write_manual(arguments: &ManArguments, line: Command, output: &mut Output) ->
             }
             Ok(())
         }
-        ManArguments { command: None, .. } => Ok(output.write_all(manual(&line)?.as_bytes())?),
+        ManArguments { command: None, .. } => output.text(manual(&line)?),
         ManArguments { command: Some(name), .. } => {
             let Some(command) = line.find_subcommand(name) else {
                 bail!("no such command: {name:?}; `ait --help` lists the commands");
             };
-            Ok(output.write_all(manual(command)?.as_bytes())?)
+            output.text(manual(command)?)
         }
     }
 }

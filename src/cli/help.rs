@@ -1,7 +1,6 @@
 //! `ait help`: the commands of a day on one screen, and all of them.
 
 use std::ffi::OsString;
-use std::io::Write;
 
 use anyhow::Result;
 use clap::Command;
@@ -53,9 +52,9 @@ pub fn wanted(line: &[OsString]) -> Option<Help> {
 }
 
 /// Prints a help; `line` is the whole command line definition.
-pub fn print(help: Help, line: Command, output: &mut Output) -> Result<ExitStatus> {
+pub fn print(help: Help, line: Command, output: &Output) -> Result<ExitStatus> {
     match help {
-        Help::Short => output.write_all(SHORT.as_bytes())?,
+        Help::Short => output.text(SHORT)?,
         Help::All => {
             // `ait help serve` has the options of a server.
             let is_of_server = |arg: &clap::Arg| arg.get_help_heading().is_none();
@@ -63,7 +62,7 @@ pub fn print(help: Help, line: Command, output: &mut Output) -> Result<ExitStatu
                 let is_hidden = is_of_server(&arg);
                 arg.hide(is_hidden)
             });
-            output.write_all(line.render_long_help().to_string().as_bytes())?;
+            output.text(line.render_long_help().to_string())?;
         }
     }
     output.flush()?;

@@ -9,14 +9,14 @@ use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::client_hooks::{self, Target};
+use super::client_hooks::{self, render_error};
 use super::options::{Format, WrongUsage, one_of};
 use super::output::{FAINT, STRONG};
 use super::{ExitStatus, Output, sanitize};
 use crate::hooks::{
     self, ChangeReport, Hook, HookChange, HookState, HookStatus, HooksDir, Operation, StatusReport,
 };
-use crate::setup::{ClientHookState, ClientHooks, HookClient, HostEnv};
+use crate::setup::{ClientHookState, ClientHooks, HookClient, HooksOfProject};
 
 /// The arguments of `ait hooks`.
 #[derive(Clone, Debug, Args)]
@@ -107,31 +107,29 @@ impl Action {
     }
 }
 
-/// Installs, removes or examines the hooks of a client in a project. `command` starts the tracker.
+/// Installs, removes or examines the hooks of a client in a project.
 ///
 /// # Errors
 ///
 /// A file cannot be read, edited or written; the text says what to do.
 pub fn run_for_client(
     action: &Action,
-    client: HookClient,
-    root: &Path,
-    env: &HostEnv,
-    command: &str,
+    hooks: HooksOfProject<'_>,
     is_store_named: bool,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
-    let target = Target { client, root, env, command };
     let ending = match action {
         Action::Install(_) if is_store_named => bail!(NAMED_STORE),
         Action::Install(ChangeArguments { dry_run, format, .. }) => {
-            target.change(&target.install()?, *dry_run, format.json, output)?
+            let plan = hooks.install().map_err(render_error)?;
+            client_hooks::change(hooks, &plan, *dry_run, format.json, output)?
         }
         Action::Remove(ChangeArguments { dry_run, format, .. }) => {
-            target.change(&target.remove()?, *dry_run, format.json, output)?
+            let plan = hooks.remove().map_err(render_error)?;
+            client_hooks::change(hooks, &plan, *dry_run, format.json, output)?
         }
         Action::Status(arguments) => {
-            let status = target.status()?;
+            let status = hooks.status().map_err(render_error)?;
             if arguments.format.json {
                 output.json(&status)?;
             } else {
@@ -182,7 +180,7 @@ pub fn run(
     clients: Vec<ClientHooks>,
     command: &str,
     is_store_named: bool,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let ending = match action {
         Action::Install(_) if is_store_named => bail!(NAMED_STORE),
@@ -208,7 +206,7 @@ fn change(
     arguments: &ChangeArguments,
     mut plan: ChangeReport,
     done: &str,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     if !arguments.dry_run {
         plan.apply()?;
@@ -239,7 +237,7 @@ fn change(
     Ok(if plan.is_partial { ExitStatus::Partly } else { ExitStatus::Done })
 }
 
-fn show(format: Format, status: &AllHooks<'_>, output: &mut Output) -> Result<ExitStatus> {
+fn show(format: Format, status: &AllHooks<'_>, output: &Output) -> Result<ExitStatus> {
     let ending = if status.git.is_installed() { ExitStatus::Done } else { ExitStatus::Partly };
     if format.json {
         output.json(status)?;

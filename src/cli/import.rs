@@ -12,7 +12,7 @@ use super::export::promised;
 use super::import_filing::{Import, warn_when_busy};
 use super::import_links;
 use super::options::{CallerArgs, one_of};
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::interchange::fields::{Field, Mapping, ValueMapping};
 use crate::interchange::{self, DateOrder, FileFormat, ReadOptions, Unreadable};
 
@@ -84,12 +84,8 @@ pub struct Arguments {
     caller: CallerArgs,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     let file = &arguments.source;
     let name = shown(&arguments.source);

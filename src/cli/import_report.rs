@@ -154,7 +154,7 @@ impl Report {
         form: &str,
         dry_run: bool,
         json: bool,
-        output: &mut Output,
+        output: &Output,
     ) -> Result<ExitStatus> {
         let totals = self.totals();
         if json {
@@ -194,7 +194,7 @@ impl Report {
     }
 
     /// Prints the entries that were not imported, with the reason; in a dry run, also those that would be.
-    fn write_rows(&self, dry_run: bool, output: &mut Output) -> Result<()> {
+    fn write_rows(&self, dry_run: bool, output: &Output) -> Result<()> {
         let is_told = |row: &&Row| match row.outcome {
             ImportOutcome::New | ImportOutcome::Updated { .. } => dry_run,
             ImportOutcome::Same => false,

@@ -85,7 +85,7 @@ pub fn run(
     arguments: &Arguments,
     project: &Project,
     has_hooks: bool,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let found = clients(arguments, project)?;
     let clients: Vec<_> = found.iter().map(|found| found.client).collect();
@@ -177,11 +177,7 @@ impl Arguments {
 }
 
 /// Writes the store of the project into `ait.toml`, and nothing else.
-pub fn set_store(
-    arguments: &Arguments,
-    project: &Project,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub fn set_store(arguments: &Arguments, project: &Project, output: &Output) -> Result<ExitStatus> {
     let plan = setup::plan_store(&project.settings, &project.env, project.database.as_deref())?;
     let is_written = !plan.changes.is_empty() && !arguments.dry_run;
     if !arguments.format.json {

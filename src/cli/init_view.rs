@@ -20,7 +20,7 @@ pub(super) fn write(
     project: &str,
     found: &[FoundClient],
     plan: &Plan,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<()> {
     output.line(format_args!("Project: {}", sanitize::line(project)))?;
     for FoundClient { client, why, .. } in found {
@@ -44,7 +44,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn write_change(change: &FileChange, output: &mut Output) -> Result<()> {
+fn write_change(change: &FileChange, output: &Output) -> Result<()> {
     let shown = output.styled(STRONG, sanitize::line(&change.shown));
     let before = change.before.as_deref();
     let after = change.after.as_deref().unwrap_or_default();

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::options::one_of;
 use super::short_ids::ShortIds;
-use super::{CommandContext, ExitStatus, Output, sanitize};
+use super::{CommandContext, ExitStatus, sanitize};
 use crate::domain::{Condition, Issue, IssueRef, Label, Order, Query, StatusSet};
 use crate::query_language::{key_and_value, words_of};
 use crate::string_enum::string_enum;
@@ -50,11 +50,8 @@ pub struct Arguments {
 /// A value, and the title that describes it if it has one.
 type Row = (String, String);
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let word = &*arguments.begun;
     let kind = arguments.kind;
     let tracker = context.tracker;

@@ -29,7 +29,7 @@ pub(super) fn default_line(default: &DefaultAnswer) -> String {
 }
 
 /// Prints the title, status, classification, holder and id of an issue.
-pub(super) fn write_head(issue: &Issue, now: Timestamp, output: &mut Output) -> Result<()> {
+pub(super) fn write_head(issue: &Issue, now: Timestamp, output: &Output) -> Result<()> {
     let title = output.styled(STRONG, sanitize::line(&issue.title));
     output.line(title)?;
     let mut facts = vec![
@@ -131,7 +131,7 @@ fn write_attributes(
     issue: &Issue,
     issues: &IndexedIssues,
     now: Timestamp,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<()> {
     let attributes = &issue.attributes;
     let mut lines: Vec<Line> = Vec::new();
@@ -197,7 +197,7 @@ pub(super) fn write_whole(
     issue: &Issue,
     issues: &IndexedIssues,
     now: Timestamp,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<()> {
     write_head(issue, now, output)?;
     write_attributes(issue, issues, now, output)?;
@@ -233,7 +233,7 @@ pub(super) fn write_whole(
     timeline.iter().try_for_each(|moment| write_moment(moment, output))
 }
 
-fn write_value(indent: &str, key: &str, value: &str, output: &mut Output) -> Result<()> {
+fn write_value(indent: &str, key: &str, value: &str, output: &Output) -> Result<()> {
     output.line(format!("{indent}{}: {}", sanitize::line(key), sanitize::line(value)))
 }
 
@@ -246,7 +246,7 @@ fn readable(value: &Json) -> String {
     }
 }
 
-fn write_moment(moment: &TimelineEntry<'_>, output: &mut Output) -> Result<()> {
+fn write_moment(moment: &TimelineEntry<'_>, output: &Output) -> Result<()> {
     let time = output.styled(FAINT, local(moment.at, "%Y-%m-%d %H:%M"));
     let action = sanitize::line(moment.action.unwrap_or("Comment"));
     let agent = output.styled(FAINT, format_args!("by {}", sanitize::line(moment.agent)));
@@ -254,7 +254,7 @@ fn write_moment(moment: &TimelineEntry<'_>, output: &mut Output) -> Result<()> {
     moment.comment.map_or(Ok(()), |comment| write_indented(comment, output))
 }
 
-fn write_indented(text: &str, output: &mut Output) -> Result<()> {
+fn write_indented(text: &str, output: &Output) -> Result<()> {
     sanitize::lines(text).try_for_each(|line| {
         output.line(if line.is_empty() { line } else { format!("{INDENT}{line}") })
     })

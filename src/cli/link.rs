@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::options::{CallerArgs, WrongUsage, issue_ref};
 use super::print_issue::print_changed;
-use super::{CommandContext, ExitStatus, Output, refusal};
+use super::{CommandContext, ExitStatus, refusal};
 use crate::domain::{AgentName, DomainError, IssueChange, IssueRef, LinkKind};
 use crate::tracker::{Changed, Tracker};
 
@@ -72,25 +72,23 @@ fn kind() -> impl TypedValueParser<Value = LinkKind> {
 pub(super) async fn link(
     arguments: &LinkArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
     let links = &arguments.links;
     if links.kind == LinkKind::Parent && links.to.len() > 1 {
         return Err(WrongUsage("an issue has at most one parent: name one").into());
     }
     let change = IssueChange { links_add: links.all(), ..IssueChange::default() };
-    links.change(change, "is linked so already", context, output).await
+    links.change(change, "is linked so already", context).await
 }
 
 pub(super) async fn unlink(
     arguments: &UnlinkArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
     let links = &arguments.links;
     let change = IssueChange { links_remove: links.all(), ..IssueChange::default() };
     let none = "has no such link: `ait show ID` shows its links";
-    links.change(change, none, context, output).await
+    links.change(change, none, context).await
 }
 
 impl Links {
@@ -103,8 +101,8 @@ impl Links {
         change: IssueChange,
         why_not: &str,
         context: &CommandContext<'_>,
-        output: &mut Output,
     ) -> Result<ExitStatus> {
+        let output = context.output;
         let agent = self.caller.agent(context)?;
         let changed = change_or_say(&self.from, change, why_not, agent, context.tracker).await?;
         print_changed(&changed, self.caller.format.json, context.tracker, output).await

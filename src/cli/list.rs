@@ -41,7 +41,7 @@ const HELP: &str = "Examples:\n  \
     ait list --holder dev-1 --json | jq -r '.issues[].id'";
 
 /// The arguments of `ait list`.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(after_help = with_terms(HELP))]
 pub struct Arguments {
     /// What to look for: words, "several words" in quotes, and terms such as label:ui or returns:>=2; --help lists them
@@ -102,7 +102,7 @@ pub struct Arguments {
 }
 
 /// The part of a list to show.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub(super) struct Paging {
     /// Maximum number of issues to show; 0 for all [default: 50 on a terminal, else all]
     #[arg(short = 'n', long, value_name = "COUNT")]
@@ -179,16 +179,9 @@ impl Arguments {
             query,
             status: vec![ALL.to_owned()],
             classification,
-            holder: None,
-            agent: None,
-            sort: None,
-            reverse: false,
-            attributes: AttributeFilter::default(),
             paging,
-            at: None,
-            fields: None,
-            count: false,
             format,
+            ..Self::default()
         }
     }
 
@@ -236,12 +229,8 @@ impl Arguments {
     }
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     // Only an earlier time needs all issues of that time.
     let (past, now) = match arguments.at {
         Some(at) => {
@@ -331,7 +320,7 @@ pub(super) fn print(
     issues: &IndexedIssues,
     now: Timestamp,
     format: Format,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     if format.json {
         let listed = page.issues.iter().map(|issue| &**issue).collect();

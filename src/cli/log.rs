@@ -14,7 +14,7 @@ use super::options::{agent_name, issue_ref, time_arg};
 use super::output::{FAINT, STRONG, local, of_status};
 use super::signals::{FOREVER, Live, Wake};
 use super::styled_line::Line;
-use super::{ExitStatus, Output, no_issues, sanitize};
+use super::{CommandContext, ExitStatus, Output, no_issues, sanitize};
 use crate::activity::{
     self, ActivityFilter, EventRecord, MAX_SCANNED, newest_first, number_before, oldest_first,
     title_in,
@@ -98,11 +98,8 @@ impl Arguments {
     }
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    tracker: &Tracker,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let issue = match &arguments.issue {
         Some(reference) => Some(tracker.get_issue(reference.clone()).await?.id),
         None => None,
@@ -117,24 +114,25 @@ pub(super) async fn run(
     // shown, so that none is repeated.
     let watched = arguments.follow.then(|| tracker.watch());
     let most = arguments.most(output);
-    let mut log = Log { tracker, filter, json: arguments.json, written: 0, read_at: tracker.now() };
+    let json = arguments.json;
+    let mut log = Log { tracker, output, filter, json, written: 0, read_at: tracker.now() };
     let end = match (issue, arguments.after) {
         _ if most == Some(0) => tracker.log_bounds().await?.newest,
-        (Some(issue), None) => log.write_issue(issue, most, output).await?,
-        (_, Some(after)) => log.write_after(after, most, output).await?,
+        (Some(issue), None) => log.write_issue(issue, most).await?,
+        (_, Some(after)) => log.write_after(after, most).await?,
         (None, None) => match most {
-            Some(most) => log.write_latest(most, output).await?,
+            Some(most) => log.write_latest(most).await?,
             None => {
                 let after = match log.filter.since {
                     Some(since) => number_before(tracker, since).await?,
                     None => 0,
                 };
-                log.write_after(after, None, output).await?
+                log.write_after(after, None).await?
             }
         },
     };
     if let Some(watched) = watched {
-        follow(log, watched, end, output).await?;
+        follow(log, watched, end).await?;
     } else if log.written == 0 && most != Some(0) {
         match end.number {
             0 if super::is_empty(tracker).await? => tracing::info!("{}", no_issues()),
@@ -152,12 +150,11 @@ async fn follow(
     mut log: Log<'_>,
     mut watched: watch::Receiver<EventPosition>,
     mut last: EventPosition,
-    output: &mut Output,
 ) -> Result<()> {
     let mut live = Live::begin()?;
     let mut known_problem = None;
     loop {
-        match log.write_news(&mut last, output).await {
+        match log.write_news(&mut last).await {
             Ok(()) => known_problem = None,
             // The store may be repaired while this command waits, and later events are still wanted.
             Err(error) => {
@@ -168,20 +165,21 @@ async fn follow(
                 }
             }
         }
-        output.flush()?;
+        log.output.flush()?;
         let wait = if known_problem.is_some() { RETRY } else { FOREVER };
         tokio::select! {
             wake = live.wait(wait) => if wake == Wake::End { return Ok(()) },
             // The sender lives as long as the tracker.
             Ok(()) = watched.changed() => {}
         }
-        output.measure();
+        log.output.measure();
     }
 }
 
 /// A query on the log, and its output format.
 struct Log<'a> {
     tracker: &'a Tracker,
+    output: &'a Output,
     filter: ActivityFilter,
     json: bool,
     /// How many entries were written.
@@ -192,12 +190,7 @@ struct Log<'a> {
 
 impl Log<'_> {
     /// Writes the first events after a number, up to the latest one at the start; returns the position of that one.
-    async fn write_after(
-        &mut self,
-        after: u64,
-        most: Option<usize>,
-        output: &mut Output,
-    ) -> Result<EventPosition> {
+    async fn write_after(&mut self, after: u64, most: Option<usize>) -> Result<EventPosition> {
         let Bounds { newest, oldest } = self.tracker.log_bounds().await?;
         let mut after = after;
         let mut left = most.unwrap_or(usize::MAX);
@@ -209,7 +202,7 @@ impl Log<'_> {
         while after < newest.number && left > 0 {
             let page = oldest_first(self.tracker, &self.filter, after, left.min(PAGE)).await?;
             let events = page.events.iter().take_while(|event| is_up_to(event, newest)).collect();
-            self.write_events(events, output).await?;
+            self.write_events(events).await?;
             left -= page.events.len();
             if page.is_last {
                 break;
@@ -220,7 +213,7 @@ impl Log<'_> {
     }
 
     /// Writes the latest events; returns the position of the last one.
-    async fn write_latest(&mut self, most: usize, output: &mut Output) -> Result<EventPosition> {
+    async fn write_latest(&mut self, most: usize) -> Result<EventPosition> {
         let newest = self.tracker.log_bounds().await?.newest;
         let mut before = newest.number + 1;
         let mut events = VecDeque::new();
@@ -233,18 +226,13 @@ impl Log<'_> {
             }
             before = page.reached;
         }
-        self.write_events(events.iter().collect(), output).await?;
+        self.write_events(events.iter().collect()).await?;
         Ok(newest)
     }
 
     /// Writes the events of one issue, after the part of its history from before the log; returns the position of the
     /// latest event of the store.
-    async fn write_issue(
-        &mut self,
-        id: IssueId,
-        most: Option<usize>,
-        output: &mut Output,
-    ) -> Result<EventPosition> {
+    async fn write_issue(&mut self, id: IssueId, most: Option<usize>) -> Result<EventPosition> {
         let found = activity::of_issue(self.tracker, id).await?;
         let older = found.before.iter().flat_map(Issue::timeline);
         let older: Vec<_> = older.filter(|moment| self.filter.accepts_moment(moment)).collect();
@@ -255,56 +243,47 @@ impl Log<'_> {
         for moment in older.iter().skip(skipped) {
             self.written += 1;
             if self.json {
-                output.json_line(&EventRecord::of_moment(&found.issue, moment))?;
+                self.output.json_line(&EventRecord::of_moment(&found.issue, moment))?;
             } else {
                 let entry = Entry::of_moment(&found.issue, *moment);
-                entry.write(&short, self.tracker.now(), output)?;
+                entry.write(&short, self.tracker.now(), self.output)?;
             }
         }
         let skipped = skipped.saturating_sub(older.len());
-        self.write_events(events[skipped..].to_vec(), output).await?;
+        self.write_events(events[skipped..].to_vec()).await?;
         Ok(found.newest)
     }
 
     /// Writes the events after a position, and advances it.
-    async fn write_news(&mut self, last: &mut EventPosition, output: &mut Output) -> Result<()> {
+    async fn write_news(&mut self, last: &mut EventPosition) -> Result<()> {
         loop {
             let read_at = mem::replace(&mut self.read_at, self.tracker.now());
             let Some(read) = self.tracker.events_since(*last, MAX_SCANNED).await? else {
-                return self.write_replaced(last, read_at, output).await;
+                return self.write_replaced(last, read_at).await;
             };
             let events = read.events;
             let Some(newest) = events.last().map(|event| event.position) else { return Ok(()) };
             let wanted = events.iter().filter(|event| self.filter.accepts(&event.event)).collect();
-            self.write_events(wanted, output).await?;
+            self.write_events(wanted).await?;
             *last = newest;
-            output.flush()?;
+            self.output.flush()?;
         }
     }
 
     /// Writes the events since a time, after the log that was followed was replaced.
-    async fn write_replaced(
-        &mut self,
-        last: &mut EventPosition,
-        since: Timestamp,
-        output: &mut Output,
-    ) -> Result<()> {
+    async fn write_replaced(&mut self, last: &mut EventPosition, since: Timestamp) -> Result<()> {
         tracing::warn!("the event log was replaced: following the new one");
         let filter =
             ActivityFilter { since: self.filter.since.max(Some(since)), ..self.filter.clone() };
         let mut page = newest_first(self.tracker, &filter, None, PAGE).await?;
         page.events.reverse();
-        self.write_events(page.events.iter().collect(), output).await?;
+        self.write_events(page.events.iter().collect()).await?;
         *last = page.bounds.newest;
         Ok(())
     }
 
     /// Writes events. If the store cannot be read, writes nothing.
-    async fn write_events(
-        &mut self,
-        events: Vec<&NumberedEvent>,
-        output: &mut Output,
-    ) -> Result<()> {
+    async fn write_events(&mut self, events: Vec<&NumberedEvent>) -> Result<()> {
         if events.is_empty() {
             return Ok(());
         }
@@ -317,13 +296,13 @@ impl Log<'_> {
             let issue = issues.get(id);
             let title = issue.as_ref().map(|issue| issue.title.as_str());
             if self.json {
-                output.json_line(&EventRecord::new(event, title))?;
+                self.output.json_line(&EventRecord::new(event, title))?;
             } else {
                 let short = match id {
                     IssueId::NIL => "-".repeat(8),
                     id => issues.short_id(id),
                 };
-                Entry::of_event(event, title).write(&short, now, output)?;
+                Entry::of_event(event, title).write(&short, now, self.output)?;
             }
         }
         Ok(())
@@ -385,7 +364,7 @@ impl<'a> Entry<'a> {
         Self { number: None, title: &issue.title, status: moment.status(), moment, patch: None }
     }
 
-    fn write(&self, issue: &str, now: Timestamp, output: &mut Output) -> Result<()> {
+    fn write(&self, issue: &str, now: Timestamp, output: &Output) -> Result<()> {
         let TimelineEntry { at, agent, action, comment } = self.moment;
         let room = Room::of(output.width());
         let time = match room {

@@ -14,7 +14,7 @@ use super::options::{
 };
 use super::output::{FAINT, STRONG};
 use super::styled_line::Line;
-use super::{CommandContext, ExitStatus, Output, sanitize};
+use super::{CommandContext, ExitStatus, sanitize};
 use crate::domain::{Classification, Due, IssueId, IssueRef, Query, Timestamp};
 use crate::git::Git;
 use crate::hooks::with_changes;
@@ -136,8 +136,8 @@ impl<'a> Row<'a> {
 pub(super) async fn remember(
     arguments: &RememberArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
+    let output = context.output;
     let RememberArguments { kind, about, replaces, until, caller, .. } = arguments.clone();
     let text = text_or_stdin(&arguments.text.join(" "), "the text")?;
     if text.trim().is_empty() {
@@ -161,7 +161,7 @@ pub(super) async fn remember(
     output.line(format_args!("Kept {}.", id.short()))?;
     if !similar.is_empty() {
         output.line("Similar entries; `ait remember … --replaces ID` replaces one:")?;
-        write(&similar, context, output).await?;
+        write(&similar, context).await?;
     }
     Ok(ExitStatus::Done)
 }
@@ -169,8 +169,8 @@ pub(super) async fn remember(
 pub(super) async fn recall(
     arguments: &RecallArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
+    let output = context.output;
     let tracker = context.tracker;
     let take = usize::from(arguments.take);
     let found = match &arguments.near {
@@ -197,17 +197,14 @@ pub(super) async fn recall(
             }
         );
     } else {
-        write(&found, context, output).await?;
+        write(&found, context).await?;
     }
     Ok(if found.is_empty() { ExitStatus::Nothing } else { ExitStatus::Done })
 }
 
 /// Writes entries, each with who kept it and what changed since.
-async fn write(
-    lessons: &[Lesson],
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<()> {
+async fn write(lessons: &[Lesson], context: &CommandContext<'_>) -> Result<()> {
+    let output = context.output;
     let now = context.tracker.now();
     let git = Git::new(env::current_dir().unwrap_or_default(), GIT_LIMIT);
     for lesson in lessons {

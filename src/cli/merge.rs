@@ -58,11 +58,8 @@ struct Report {
     next: Option<String>,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let is_json = arguments.format.json;
     match merge(arguments, context).await {
         Ok(report) if is_json => output.json(&report)?,
@@ -167,7 +164,7 @@ async fn without_branch(id: IssueId, tracker: &Tracker) -> Result<Report> {
     Ok(Report { next: Some(next), ..Report::default() })
 }
 
-fn print(report: &Report, output: &mut Output) -> Result<()> {
+fn print(report: &Report, output: &Output) -> Result<()> {
     if let Some(commit) = &report.commit {
         output.line(format_args!("merged: {commit}"))?;
     }

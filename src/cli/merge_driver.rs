@@ -80,7 +80,7 @@ impl FieldConflict {
 pub fn report(
     arguments: &ResolveArguments,
     resolved: Option<&Resolved>,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let Some(resolved) = resolved else {
         if arguments.format.json {

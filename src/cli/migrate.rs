@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::backup::issues;
 use super::confirmation::{can_ask, is_confirmed};
@@ -60,7 +60,7 @@ impl Arguments {
     /// # Errors
     ///
     /// The output cannot be written.
-    pub fn say_next(&self, next: &str, output: &mut Output) -> Result<()> {
+    pub fn say_next(&self, next: &str, output: &Output) -> Result<()> {
         if !self.format.json {
             output.line(format_args!("{}  {next}", output.styled(FAINT, "next    ")))?;
             output.flush()?;
@@ -69,43 +69,26 @@ impl Arguments {
     }
 }
 
-/// The JSON output.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report<'a> {
-    from: &'a str,
-    to: &'a str,
-    issues: usize,
-    leases: usize,
-    events: u64,
-    oldest_event: Option<u64>,
-    newest_event: u64,
-    verified: bool,
-}
-
 /// Prints what was moved `from` one store `to` another, and how it was verified.
 pub fn report(
     arguments: &Arguments,
     (from, to): (&str, &str),
     compared: &Compared,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let Compared { issues: count, leases, oldest, newest } = *compared;
     let events = (newest + 1).saturating_sub(oldest);
-    let oldest_event = (events > 0).then_some(oldest);
     if arguments.format.json {
-        let verified = true;
-        let report = Report {
-            from,
-            to,
-            issues: count,
-            leases,
-            events,
-            oldest_event,
-            newest_event: newest,
-            verified,
-        };
-        output.json(&report)?;
+        output.json(&json!({
+            "from": from,
+            "to": to,
+            "issues": count,
+            "leases": leases,
+            "events": events,
+            "oldestEvent": (events > 0).then_some(oldest),
+            "newestEvent": newest,
+            "verified": true,
+        }))?;
     } else {
         let numbers = match events {
             0 => format!("no events; the next one has number {}", newest + 1),

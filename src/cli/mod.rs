@@ -276,6 +276,7 @@ pub struct CommandContext<'a> {
     pub default_agent: Option<&'a AgentName>,
     /// The shell command that a merge must pass.
     pub check: Option<&'a str>,
+    pub output: &'a Output,
 }
 
 /// Runs a command.
@@ -283,11 +284,7 @@ pub struct CommandContext<'a> {
 /// # Errors
 ///
 /// The command failed; the message says what to do.
-pub async fn run(
-    command: &QueueCommand,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub async fn run(command: &QueueCommand, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let damage = match command {
         command if command.handles_damage() => None,
         _ => say_damage(context.tracker).await,
@@ -295,7 +292,7 @@ pub async fn run(
     if let Some(damage) = damage.filter(|_| command.needs_intact_store()) {
         return Err(damage.into());
     }
-    let ended = run_on_queue(command, context, output).await;
+    let ended = run_on_queue(command, context).await;
     match ended.as_ref().err().and_then(refusal) {
         Some(DomainError::AmbiguousReference { reference, candidates, count }) => {
             Err(candidates::list(reference, candidates, *count, context.tracker).await?.into())
@@ -312,56 +309,51 @@ fn refusal(error: &anyhow::Error) -> Option<&DomainError> {
     })
 }
 
-async fn run_on_queue(
-    command: &QueueCommand,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+async fn run_on_queue(command: &QueueCommand, context: &CommandContext<'_>) -> Result<ExitStatus> {
     match command {
-        QueueCommand::Add(arguments) => add::run(arguments, context, output).await,
-        QueueCommand::List(arguments) => list::run(arguments, context, output).await,
-        QueueCommand::Search(arguments) => search::run(arguments, context, output).await,
-        QueueCommand::Ready(arguments) => ready::run(arguments, context, output).await,
-        QueueCommand::Blocked(arguments) => blocked::run(arguments, tracker, output).await,
-        QueueCommand::Tree(arguments) => tree::run(arguments, tracker, output).await,
-        QueueCommand::Stats(arguments) => stats::run(arguments, tracker, output).await,
-        QueueCommand::Triage(arguments) => triage::run(arguments, tracker, output).await,
-        QueueCommand::Digest(arguments) => digest::run(arguments, context, output).await,
-        QueueCommand::Show(arguments) => show::run(arguments, tracker, output).await,
-        QueueCommand::Next(arguments) => next::run(arguments, context, output).await,
-        QueueCommand::Wait(arguments) => wait::run(arguments, context, output).await,
-        QueueCommand::Claim(arguments) => claim::run(arguments, context, output).await,
-        QueueCommand::Release(arguments) => release::run(arguments, context, output).await,
-        QueueCommand::Return(arguments) => comment::return_issue(arguments, context, output).await,
-        QueueCommand::Complete(arguments) => comment::complete(arguments, context, output).await,
-        QueueCommand::Review(arguments) => review::run(arguments, context, output).await,
-        QueueCommand::Close(arguments) => comment::close(arguments, context, output).await,
-        QueueCommand::Reopen(arguments) => comment::reopen(arguments, context, output).await,
-        QueueCommand::Worktree(arguments) => worktree::run(arguments, tracker, output).await,
-        QueueCommand::Merge(arguments) => merge::run(arguments, context, output).await,
-        QueueCommand::Edit(arguments) => edit::run(arguments, context, output).await,
-        QueueCommand::Bulk(arguments) => bulk::run(arguments, context, output).await,
-        QueueCommand::Undo(arguments) => undo::run(arguments, context, output).await,
-        QueueCommand::Comment(arguments) => comment::comment(arguments, context, output).await,
-        QueueCommand::Remember(arguments) => memory::remember(arguments, context, output).await,
-        QueueCommand::Recall(arguments) => memory::recall(arguments, context, output).await,
-        QueueCommand::Link(arguments) => link::link(arguments, context, output).await,
-        QueueCommand::Unlink(arguments) => link::unlink(arguments, context, output).await,
-        QueueCommand::Park(arguments) => park::park(arguments, context, output).await,
-        QueueCommand::Unpark(arguments) => park::unpark(arguments, context, output).await,
-        QueueCommand::Ask(arguments) => questions::ask(arguments, context, output).await,
-        QueueCommand::Questions(arguments) => questions::list(arguments, tracker, output).await,
-        QueueCommand::Answer(arguments) => questions::answer(arguments, context, output).await,
-        QueueCommand::Board(arguments) => board::run(arguments, tracker, output).await,
-        QueueCommand::Tui(arguments) => tui::run(arguments, context, output).await,
-        QueueCommand::Log(arguments) => log::run(arguments, tracker, output).await,
-        QueueCommand::Export(arguments) => export::run(arguments, context, output).await,
-        QueueCommand::Import(arguments) => import::run(arguments, context, output).await,
-        QueueCommand::Save(arguments) => save::run(arguments, context, output).await,
-        QueueCommand::Backup(arguments) => backup::run(arguments, context, output).await,
-        QueueCommand::Restore(arguments) => restore::run(arguments, context, output).await,
-        QueueCommand::IssueIds(arguments) => issue_ids::run(arguments, context, output).await,
+        QueueCommand::Add(arguments) => add::run(arguments, context).await,
+        QueueCommand::List(arguments) => list::run(arguments, context).await,
+        QueueCommand::Search(arguments) => search::run(arguments, context).await,
+        QueueCommand::Ready(arguments) => ready::run(arguments, context).await,
+        QueueCommand::Blocked(arguments) => blocked::run(arguments, context).await,
+        QueueCommand::Tree(arguments) => tree::run(arguments, context).await,
+        QueueCommand::Stats(arguments) => stats::run(arguments, context).await,
+        QueueCommand::Triage(arguments) => triage::run(arguments, context).await,
+        QueueCommand::Digest(arguments) => digest::run(arguments, context).await,
+        QueueCommand::Show(arguments) => show::run(arguments, context).await,
+        QueueCommand::Next(arguments) => next::run(arguments, context).await,
+        QueueCommand::Wait(arguments) => wait::run(arguments, context).await,
+        QueueCommand::Claim(arguments) => claim::run(arguments, context).await,
+        QueueCommand::Release(arguments) => release::run(arguments, context).await,
+        QueueCommand::Return(arguments) => comment::return_issue(arguments, context).await,
+        QueueCommand::Complete(arguments) => comment::complete(arguments, context).await,
+        QueueCommand::Review(arguments) => review::run(arguments, context).await,
+        QueueCommand::Close(arguments) => comment::close(arguments, context).await,
+        QueueCommand::Reopen(arguments) => comment::reopen(arguments, context).await,
+        QueueCommand::Worktree(arguments) => worktree::run(arguments, context).await,
+        QueueCommand::Merge(arguments) => merge::run(arguments, context).await,
+        QueueCommand::Edit(arguments) => edit::run(arguments, context).await,
+        QueueCommand::Bulk(arguments) => bulk::run(arguments, context).await,
+        QueueCommand::Undo(arguments) => undo::run(arguments, context).await,
+        QueueCommand::Comment(arguments) => comment::comment(arguments, context).await,
+        QueueCommand::Remember(arguments) => memory::remember(arguments, context).await,
+        QueueCommand::Recall(arguments) => memory::recall(arguments, context).await,
+        QueueCommand::Link(arguments) => link::link(arguments, context).await,
+        QueueCommand::Unlink(arguments) => link::unlink(arguments, context).await,
+        QueueCommand::Park(arguments) => park::park(arguments, context).await,
+        QueueCommand::Unpark(arguments) => park::unpark(arguments, context).await,
+        QueueCommand::Ask(arguments) => questions::ask(arguments, context).await,
+        QueueCommand::Questions(arguments) => questions::list(arguments, context).await,
+        QueueCommand::Answer(arguments) => questions::answer(arguments, context).await,
+        QueueCommand::Board(arguments) => board::run(arguments, context).await,
+        QueueCommand::Tui(arguments) => tui::run(arguments, context).await,
+        QueueCommand::Log(arguments) => log::run(arguments, context).await,
+        QueueCommand::Export(arguments) => export::run(arguments, context).await,
+        QueueCommand::Import(arguments) => import::run(arguments, context).await,
+        QueueCommand::Save(arguments) => save::run(arguments, context).await,
+        QueueCommand::Backup(arguments) => backup::run(arguments, context).await,
+        QueueCommand::Restore(arguments) => restore::run(arguments, context).await,
+        QueueCommand::IssueIds(arguments) => issue_ids::run(arguments, context).await,
     }
 }
 

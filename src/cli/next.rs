@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::options::{ClaimNextArgs, GivenKind, classification};
 use super::ready::why_nothing;
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::domain::{AgentName, Classification};
 use crate::tracker::{ClaimKind, Tracker};
 
@@ -28,14 +28,10 @@ pub struct Arguments {
     pub(super) claim: ClaimNextArgs,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let kind = arguments.classification.map(|kind| kind.used_by(context.tracker));
     let why = async |tracker: &Tracker, agent: &AgentName| why_none(tracker, kind, agent).await;
-    arguments.claim.run(ClaimKind::Work(kind), why, context, output).await
+    arguments.claim.run(ClaimKind::Work(kind), why, context).await
 }
 
 /// Says why an agent can claim nothing for work, and what it holds.

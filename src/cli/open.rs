@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::options::{Format, issue_ref};
 use super::{ExitStatus, Output, browser};
@@ -40,13 +40,6 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Opened<'a> {
-    url: &'a str,
-    /// Whether a browser was started.
-    opened: bool,
-}
-
 /// Opens the web UI, or the page of an issue, at `served`, if known; otherwise on a port, where it is expected to show
 /// the store named `store`.
 pub async fn run(
@@ -55,7 +48,7 @@ pub async fn run(
     served: Option<String>,
     port: u16,
     store: &str,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     let mut url = match served {
         Some(url) => url,
@@ -77,7 +70,7 @@ pub async fn run(
         opened.is_ok()
     };
     if arguments.format.json {
-        output.json(&Opened { url: &url, opened })?;
+        output.json(&json!({ "url": url, "opened": opened }))?;
     }
     Ok(ExitStatus::Done)
 }

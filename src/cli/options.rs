@@ -14,7 +14,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use super::print_issue::print_claimed;
 use super::progress::with_progress;
 use super::signals::until_end;
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::activity::state_at;
 use crate::domain::{
     AgentName, ClaimProof, Classification, Classifications, DomainError, IssueRef, Timestamp,
@@ -56,7 +56,7 @@ pub fn with_excluding_terms(line: impl IntoIterator<Item = OsString>) -> Vec<OsS
 }
 
 /// The output format.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub(super) struct Format {
     /// Print JSON, for scripts
     #[arg(long)]
@@ -220,9 +220,8 @@ impl ClaimNextArgs {
         kind: ClaimKind,
         why_nothing: impl AsyncFnOnce(&Tracker, &AgentName) -> Result<String>,
         context: &CommandContext<'_>,
-        output: &mut Output,
     ) -> Result<ExitStatus> {
-        let tracker = context.tracker;
+        let CommandContext { tracker, output, .. } = *context;
         let agent = self.caller.agent(context)?;
         let tracker = &self.ttl.tracker(tracker);
         let claimed = self.claim(kind, &agent, tracker).await?;

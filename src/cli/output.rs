@@ -1,6 +1,6 @@
 //! The output of commands, on stdout.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use anyhow::Result;
 use chrono::{DateTime, Local, Utc};
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::damage::said_damage;
 use crate::domain::{Classification, Status, Timestamp};
@@ -27,10 +27,10 @@ pub(super) fn has_written() -> bool {
 ///
 /// On a terminal, it is coloured and cut to the width. Otherwise it is plain and complete.
 pub struct Output {
-    out: BufWriter<Box<dyn Write>>,
+    out: RefCell<BufWriter<Box<dyn Write>>>,
     is_terminal: bool,
     is_coloured: bool,
-    size: Size,
+    size: Cell<Size>,
 }
 
 /// Collects what is written.
@@ -44,14 +44,6 @@ impl Write for Captured {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// An object with what is damaged.
-#[derive(Serialize)]
-struct DamagedJson<'a> {
-    damaged: &'a str,
-    #[serde(flatten)]
-    rest: Map<String, Value>,
 }
 
 /// The size of a terminal, in columns and rows.
@@ -82,32 +74,32 @@ impl Output {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         let is_coloured = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
-        let out = BufWriter::<Box<dyn Write>>::new(Box::new(stdout.lock()));
-        Self { out, is_terminal, is_coloured, size: Size::of_stdout() }
+        let out = RefCell::new(BufWriter::<Box<dyn Write>>::new(Box::new(stdout.lock())));
+        Self { out, is_terminal, is_coloured, size: Cell::new(Size::of_stdout()) }
     }
 
     /// Returns the output for a part of the screen, which discards everything.
     pub fn part(&self, width: usize, height: usize, is_coloured: bool) -> Self {
-        let out = BufWriter::<Box<dyn Write>>::new(Box::new(io::sink()));
+        let out = RefCell::new(BufWriter::<Box<dyn Write>>::new(Box::new(io::sink())));
         let is_terminal = self.is_terminal;
-        let size = Size { width, height };
+        let size = Cell::new(Size { width, height });
         Self { out, is_terminal, is_coloured: is_coloured && self.is_coloured, size }
     }
 
     /// Returns what is written to such an output.
-    pub fn captured(mut self, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<String> {
+    pub fn captured(mut self, write: impl FnOnce(&Self) -> Result<()>) -> Result<String> {
         let text = Rc::new(RefCell::new(Vec::new()));
-        self.out = BufWriter::new(Box::new(Captured(Rc::clone(&text))));
-        write(&mut self)?;
-        self.out.flush()?;
+        self.out = RefCell::new(BufWriter::new(Box::new(Captured(Rc::clone(&text)))));
+        write(&self)?;
+        self.flush()?;
         Ok(String::from_utf8_lossy(&text.borrow()).into_owned())
     }
 
     /// Creates an output that discards everything.
     #[cfg(test)]
     pub fn discarded() -> Self {
-        let out = BufWriter::<Box<dyn Write>>::new(Box::new(io::sink()));
-        Self { out, is_terminal: false, is_coloured: false, size: Size::USUAL }
+        let out = RefCell::new(BufWriter::<Box<dyn Write>>::new(Box::new(io::sink())));
+        Self { out, is_terminal: false, is_coloured: false, size: Cell::new(Size::USUAL) }
     }
 
     /// Returns true if stdout is a terminal.
@@ -117,17 +109,17 @@ impl Output {
 
     /// Returns the width in columns; `None` if lines are unlimited.
     pub fn width(&self) -> Option<usize> {
-        self.is_terminal.then_some(self.size.width)
+        self.is_terminal.then_some(self.size.get().width)
     }
 
     /// Returns the height in rows; `None` if rows are unlimited.
     pub fn height(&self) -> Option<usize> {
-        self.is_terminal.then_some(self.size.height)
+        self.is_terminal.then_some(self.size.get().height)
     }
 
     /// Measures the terminal again.
-    pub fn measure(&mut self) {
-        self.size = Size::of_stdout();
+    pub fn measure(&self) {
+        self.size.set(Size::of_stdout());
     }
 
     /// Formats a value with a style, if colours are on.
@@ -136,52 +128,61 @@ impl Output {
     }
 
     /// Writes a line.
-    pub fn line(&mut self, line: impl Display) -> Result<()> {
-        Ok(writeln!(self, "{line}")?)
+    pub fn line(&self, line: impl Display) -> Result<()> {
+        self.text(format_args!("{line}\n"))
+    }
+
+    /// Writes a text as it is.
+    pub fn text(&self, text: impl Display) -> Result<()> {
+        let mut out = self;
+        Ok(write!(out, "{text}")?)
     }
 
     /// Writes a value as JSON: indented on a terminal, else on one line. An object of a damaged store begins with what
     /// is damaged.
-    pub fn json(&mut self, value: &impl Serialize) -> Result<()> {
+    pub fn json(&self, value: &impl Serialize) -> Result<()> {
         match said_damage() {
-            Some(damaged) => match serde_json::to_value(value)? {
-                Value::Object(rest) => self.write_json(&DamagedJson { damaged, rest }),
-                other => self.write_json(&other),
-            },
+            Some(damaged) => {
+                let mut value = serde_json::to_value(value)?;
+                if let Value::Object(members) = &mut value {
+                    members.shift_insert(0, "damaged".to_owned(), damaged.into());
+                }
+                self.write_json(&value)
+            }
             None => self.write_json(value),
         }
     }
 
-    fn write_json(&mut self, value: &impl Serialize) -> Result<()> {
+    fn write_json(&self, value: &impl Serialize) -> Result<()> {
         if self.is_terminal {
-            serde_json::to_writer_pretty(&mut *self, value)?;
+            serde_json::to_writer_pretty(self, value)?;
         } else {
-            serde_json::to_writer(&mut *self, value)?;
+            serde_json::to_writer(self, value)?;
         }
-        Ok(self.write_all(b"\n")?)
+        self.line("")
     }
 
     /// Writes a value as JSON on one line, even on a terminal: one record of many.
-    pub fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
-        serde_json::to_writer(&mut *self, value)?;
-        Ok(self.write_all(b"\n")?)
+    pub fn json_line(&self, value: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(self, value)?;
+        self.line("")
     }
 
     /// Flushes the output.
-    pub fn flush(&mut self) -> Result<()> {
-        Ok(self.out.flush()?)
+    pub fn flush(&self) -> Result<()> {
+        Ok(self.out.borrow_mut().flush()?)
     }
 }
 
 /// Raw bytes, for output that is not lines of text.
-impl Write for Output {
+impl Write for &Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         HAS_WRITTEN.store(true, Ordering::Relaxed);
-        self.out.write(bytes)
+        self.out.borrow_mut().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.out.borrow_mut().flush()
     }
 }
 

@@ -8,7 +8,7 @@ use super::link::change_or_say;
 use super::options::{CallerArgs, WrongUsage, issue_ref, time_arg};
 use super::output::local;
 use super::print_issue::print_changed;
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::domain::{CommentText, IssueChange, IssueRef};
 use crate::time_arg::TimeArg;
 
@@ -43,9 +43,8 @@ pub struct UnparkArguments {
 pub(super) async fn park(
     arguments: &ParkArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+    let CommandContext { tracker, output, .. } = *context;
     let target = &arguments.target;
     let agent = target.caller.agent(context)?;
     let now = tracker.now();
@@ -78,9 +77,8 @@ pub(super) async fn park(
 pub(super) async fn unpark(
     arguments: &UnparkArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+    let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     check(&arguments.ids, context).await?;
     for id in &arguments.ids {

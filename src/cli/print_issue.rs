@@ -40,7 +40,7 @@ pub(super) async fn print_changed(
     changed: &Changed,
     json: bool,
     tracker: &Tracker,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     if json {
         output.json(&ChangedIssue::of(changed, tracker).await)?;
@@ -55,7 +55,7 @@ pub(super) async fn print_changed(
 pub(super) async fn print_number(
     changed: &Changed,
     tracker: &Tracker,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<()> {
     if output.is_terminal()
         && let Some(change) = number(changed, tracker).await
@@ -67,7 +67,7 @@ pub(super) async fn print_number(
 }
 
 /// Prints one line about an issue.
-pub(super) fn print_line(issue: &Issue, remark: Option<String>, output: &mut Output) -> Result<()> {
+pub(super) fn print_line(issue: &Issue, remark: Option<String>, output: &Output) -> Result<()> {
     let id = output.styled(STRONG, issue.id.short());
     let status = output.styled(of_status(issue.status), words(issue.status));
     let title = sanitize::line(&issue.title);
@@ -116,7 +116,7 @@ pub(super) async fn print_claimed(
     json: bool,
     tracker: &Tracker,
     nothing: &str,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     if json {
         let changed = match &claimed {

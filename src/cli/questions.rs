@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::issue_view::default_line;
 use super::options::{
@@ -17,7 +17,7 @@ use crate::domain::{
 };
 use crate::span::humanize_duration;
 use crate::time_arg::TimeArg;
-use crate::tracker::{OpenQuestion, Tracker};
+use crate::tracker::OpenQuestion;
 
 /// The arguments of `ait ask`.
 #[derive(Clone, Debug, Args)]
@@ -88,18 +88,11 @@ pub struct AnswerArguments {
 /// What is said where no question is open.
 pub(super) const NO_QUESTIONS: &str = "no open questions";
 
-#[derive(Serialize)]
-struct Listing {
-    total: usize,
-    questions: Vec<OpenQuestion>,
-}
-
 pub(super) async fn ask(
     arguments: &AskArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+    let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     let text = text_or_stdin(&arguments.question.join(" "), "the question")?;
     let mut question = Question::new(&text, &arguments.options)?;
@@ -146,8 +139,8 @@ fn had_holder(issue: &Issue) -> bool {
 pub(super) async fn answer(
     arguments: &AnswerArguments,
     context: &CommandContext<'_>,
-    output: &mut Output,
 ) -> Result<ExitStatus> {
+    let output = context.output;
     let agent = arguments.caller.agent(context)?;
     let answer = match arguments.option {
         Some(number) => QuestionAnswer::Option(number as usize),
@@ -163,9 +156,9 @@ pub(super) async fn answer(
 
 pub(super) async fn list(
     arguments: &QuestionsArguments,
-    tracker: &Tracker,
-    output: &mut Output,
+    context: &CommandContext<'_>,
 ) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let questions = tracker.questions().await?;
     if questions.is_empty() && !arguments.format.json {
         tracing::info!("{NO_QUESTIONS}");
@@ -178,15 +171,15 @@ pub(super) fn print(
     questions: Vec<OpenQuestion>,
     format: Format,
     now: Timestamp,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<()> {
     if format.json {
-        return output.json(&Listing { total: questions.len(), questions });
+        return output.json(&json!({ "total": questions.len(), "questions": questions }));
     }
     questions.iter().try_for_each(|question| write(question, now, output))
 }
 
-fn write(question: &OpenQuestion, now: Timestamp, output: &mut Output) -> Result<()> {
+fn write(question: &OpenQuestion, now: Timestamp, output: &Output) -> Result<()> {
     let ago = humanize_duration(now.millis_since(question.asked_at));
     let head = Line::default()
         .part(STRONG, question.id.short())

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::list::{self, Paging};
 use super::options::{CallerArgs, GivenKind, classification};
-use super::{CommandContext, ExitStatus, Output, no_issues, sanitize};
+use super::{CommandContext, ExitStatus, no_issues, sanitize};
 use crate::domain::{
     AgentName, Classification, Condition, Issue, IssueId, Order, Page, Query, Status,
 };
@@ -33,12 +33,8 @@ pub struct Arguments {
     caller: CallerArgs,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     let classification = arguments.classification.map(|kind| kind.used_by(tracker));
     let now = tracker.now();

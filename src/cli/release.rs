@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::comment::{IssueCommentArgs, check};
 use super::print_issue::print_changed;
-use super::{CommandContext, ExitStatus, Output, sanitize};
+use super::{CommandContext, ExitStatus, sanitize};
 use crate::domain::{AgentName, ClaimProof, CommentText, IssueRef};
 use crate::tracker::{Changed, Tracker};
 
@@ -23,11 +23,8 @@ pub struct Arguments {
     target: IssueCommentArgs,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let caller = &arguments.target.caller;
     let agent = caller.agent(context)?;
     let (ids, comment) = arguments.target.target()?;

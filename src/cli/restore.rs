@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use futures::future::FutureExt;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::backup::{STREAM, issues};
 use super::options::Format;
 use super::output::{FAINT, STRONG, local};
 use super::progress::with_progress;
 use super::{CommandContext, ExitStatus, Output, sanitize};
-use crate::domain::{IssueId, Timestamp};
+
 use crate::tracker::backup::{Difference, file};
 use crate::tracker::{
     Backup, BackupMetadata, IssueSample, OverwritePolicy, RestoreOutcome, RestoreResult,
@@ -49,41 +49,8 @@ pub struct Arguments {
     format: Format,
 }
 
-/// The JSON output.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report<'a> {
-    restored: bool,
-    dry_run: bool,
-    needs_force: bool,
-    file: &'a Path,
-    issues: usize,
-    made_at: Option<Timestamp>,
-    verified: bool,
-    damage: Option<&'a str>,
-    difference: Option<DifferenceReport<'a>>,
-    kept: &'a [PathBuf],
-}
-
-#[derive(Serialize)]
-struct DifferenceReport<'a> {
-    missing: DifferingReport<'a>,
-    newer: DifferingReport<'a>,
-    older: DifferingReport<'a>,
-    returning: DifferingReport<'a>,
-}
-
-#[derive(Serialize)]
-struct DifferingReport<'a> {
-    count: usize,
-    first: &'a [IssueId],
-}
-
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let file = arguments.backup.clone();
     let read = tokio::task::spawn_blocking(move || read(&file));
     let backup =
@@ -139,31 +106,28 @@ fn read(path: &Path) -> Result<Backup> {
     Ok(file::read(bytes, Path::new("stdin"))?)
 }
 
-fn report<'a>(
-    arguments: &'a Arguments,
-    backup: &'a Backup,
-    replacement: &'a RestoreOutcome,
-) -> Report<'a> {
-    let all =
-        |sample: &'a IssueSample| DifferingReport { count: sample.count, first: &sample.first };
-    let difference = replacement.difference.as_ref().map(|difference| DifferenceReport {
-        missing: all(&difference.missing),
-        newer: all(&difference.newer),
-        older: all(&difference.older),
-        returning: all(&difference.returning),
+fn report(arguments: &Arguments, backup: &Backup, replacement: &RestoreOutcome) -> Value {
+    let all = |sample: &IssueSample| json!({ "count": sample.count, "first": sample.first });
+    let difference = replacement.difference.as_ref().map(|difference| {
+        json!({
+            "missing": all(&difference.missing),
+            "newer": all(&difference.newer),
+            "older": all(&difference.older),
+            "returning": all(&difference.returning),
+        })
     });
-    Report {
-        restored: matches!(replacement.result, RestoreResult::Done | RestoreResult::Unneeded),
-        dry_run: arguments.dry_run,
-        needs_force: replacement.needs_consent(),
-        file: &arguments.backup,
-        issues: backup.document.issues.len(),
-        made_at: backup.about.as_ref().map(|about| about.made_at),
-        verified: backup.about.is_some(),
-        damage: replacement.damage.as_deref(),
-        difference,
-        kept: &replacement.kept,
-    }
+    json!({
+        "restored": matches!(replacement.result, RestoreResult::Done | RestoreResult::Unneeded),
+        "dryRun": arguments.dry_run,
+        "needsForce": replacement.needs_consent(),
+        "file": arguments.backup.display().to_string(),
+        "issues": backup.document.issues.len(),
+        "madeAt": backup.about.as_ref().map(|about| about.made_at),
+        "verified": backup.about.is_some(),
+        "damage": replacement.damage,
+        "difference": difference,
+        "kept": replacement.kept.iter().map(|kept| kept.display().to_string()).collect::<Vec<_>>(),
+    })
 }
 
 /// Prints what was done, or would be done, one item per line.
@@ -171,7 +135,7 @@ fn write_lines(
     arguments: &Arguments,
     backup: &Backup,
     replacement: &RestoreOutcome,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<()> {
     let count = issues(backup.document.issues.len());
     let origin = match &backup.about {

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::options::ClaimNextArgs;
 use super::ready::obstacles;
-use super::{CommandContext, ExitStatus, Output, is_empty, no_issues};
+use super::{CommandContext, ExitStatus, is_empty, no_issues};
 use crate::domain::{AgentName, Status};
 use crate::tracker::{ClaimKind, Tracker};
 
@@ -23,12 +23,8 @@ pub struct Arguments {
     pub(super) claim: ClaimNextArgs,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    arguments.claim.run(ClaimKind::Review, why_no_review, context, output).await
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    arguments.claim.run(ClaimKind::Review, why_no_review, context).await
 }
 
 /// Says why an agent can claim nothing for review.

@@ -2,10 +2,10 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::options::Format;
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::tracker::Probe;
 
 /// The arguments of `ait save`.
@@ -22,16 +22,8 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Saved {
-    store: String,
-}
-
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let Some(maintenance) = context.maintenance else {
         bail!(
             "the store is a database, so there is no issues.json to write: `ait export FILE` writes all issues"
@@ -40,7 +32,7 @@ pub(super) async fn run(
     maintenance.publish().await?;
     let store = context.tracker.health(Probe::Known).await.name;
     if arguments.format.json {
-        output.json(&Saved { store })?;
+        output.json(&json!({ "store": store }))?;
     } else {
         output.line(format_args!("{store} is up to date"))?;
     }

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::list::{self, Paging};
 use super::options::{Format, GivenKind, classification, with_terms};
-use super::{CommandContext, ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 
 const HELP: &str = "`ait list` has more filters.\n\n\
     Examples:\n  \
@@ -34,12 +34,7 @@ pub struct Arguments {
     format: Format,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let Arguments { query, classification, paging, format } = arguments.clone();
-    list::run(&list::Arguments::search(query, classification, paging, format), context, output)
-        .await
+    list::run(&list::Arguments::search(query, classification, paging, format), context).await
 }

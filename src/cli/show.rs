@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::issue_view::{Dependents, write_whole};
 use super::options::{Format, issue_ref, issues_at, time_arg};
-use super::{ExitStatus, Output};
+use super::{CommandContext, ExitStatus};
 use crate::domain::{IssueRef, WithClaim};
 use crate::field_selection::FieldSelection;
 use crate::time_arg::TimeArg;
-use crate::tracker::{StoreError, Tracker, external_ids};
+use crate::tracker::{StoreError, external_ids};
 
 /// The arguments of `ait show`.
 #[derive(Clone, Debug, Args)]
@@ -45,11 +45,8 @@ struct WithDependents<'a> {
     dependents: Dependents,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    tracker: &Tracker,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let mut found = Vec::new();
     let (issues, now) = match arguments.at {
         None => {

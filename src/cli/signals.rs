@@ -7,8 +7,6 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::keyboard::Keyboard;
-
 /// The timeout where only a change or the end of the command ends a wait.
 pub(super) const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -29,7 +27,6 @@ pub(super) struct Live {
     terminate: Signal,
     resize: Signal,
     reader: Option<AsyncFd<io::Stdout>>,
-    keyboard: Option<Keyboard>,
 }
 
 impl Live {
@@ -42,13 +39,7 @@ impl Live {
             resize: signal(SignalKind::window_change())?,
             // A regular file cannot be polled, and has no reader that could close it.
             reader: AsyncFd::with_interest(io::stdout(), Interest::ERROR).ok(),
-            keyboard: None,
         })
-    }
-
-    /// Reads the keyboard: from now on, `q` and Esc end the wait, too, and keys are not echoed.
-    pub fn read_keys(&mut self) {
-        self.keyboard = Keyboard::open();
     }
 
     /// Does work for at most a time. Returns `None` if the time passes, or the user ends the command, before it is
@@ -74,7 +65,6 @@ impl Live {
             biased;
             _ = self.interrupt.recv() => Wake::End,
             _ = self.terminate.recv() => Wake::End,
-            () = end_key(self.keyboard.as_mut()) => Wake::End,
             () = end_of_reader(self.reader.as_ref()) => Wake::End,
             _ = self.resize.recv() => Wake::Resized,
             () = tokio::time::sleep(time) => Wake::Time,
@@ -91,14 +81,6 @@ pub(super) async fn until_end<T>(
     let mut live = Live::begin()?;
     tracing::debug!("waiting until Ctrl-C");
     Ok(live.until_end(limit.unwrap_or(FOREVER), work).await)
-}
-
-/// Waits until the user presses a key that ends the command.
-async fn end_key(keyboard: Option<&mut Keyboard>) {
-    match keyboard {
-        Some(keyboard) => keyboard.end().await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Waits until the reader closes the pipe, as `head` does after its last line. A command that has nothing to write

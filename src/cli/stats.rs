@@ -6,12 +6,11 @@ use clap::Args;
 use super::issue_view::words;
 use super::options::{Format, one_of};
 use super::output::{FAINT, local, of_status};
-use super::{ExitStatus, Output};
+use super::{CommandContext, ExitStatus, Output};
 use crate::domain::Status;
 use crate::read_model::ReadModel;
 use crate::read_model::stats::{Percentiles, Range, Spreads, Stats, Work};
 use crate::span;
-use crate::tracker::Tracker;
 
 /// The arguments of `ait stats`.
 #[derive(Clone, Debug, Args)]
@@ -29,11 +28,8 @@ pub struct Arguments {
     format: Format,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    tracker: &Tracker,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let range = arguments.range;
     let now = tracker.now();
     let model = ReadModel::new(tracker.clone());
@@ -46,7 +42,7 @@ pub(super) async fn run(
     Ok(ExitStatus::Done)
 }
 
-fn write(stats: &Stats, output: &mut Output) -> Result<()> {
+fn write(stats: &Stats, output: &Output) -> Result<()> {
     let counted = Status::OF_WORK.iter().filter(|status| stats.present.in_status(**status) > 0);
     let counted = counted.map(|status| {
         let name = output.styled(of_status(*status), words(*status));
@@ -68,7 +64,7 @@ fn write(stats: &Stats, output: &mut Output) -> Result<()> {
     write_times("lead time, from filing to closing", &stats.lead, output)
 }
 
-fn write_times(name: &str, spreads: &Spreads, output: &mut Output) -> Result<()> {
+fn write_times(name: &str, spreads: &Spreads, output: &Output) -> Result<()> {
     output.line("")?;
     let name = output.styled(FAINT, name);
     output.line(name)?;

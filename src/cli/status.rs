@@ -147,7 +147,7 @@ pub async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
     shown: ShownStore<'_>,
-    output: &mut Output,
+    output: &Output,
 ) -> Result<ExitStatus> {
     say_damage(tracker).await;
     let now = tracker.now();
@@ -211,7 +211,7 @@ fn claim(issue: &Arc<Issue>) -> Option<Claim> {
     })
 }
 
-fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()> {
+fn write(report: &Report<'_>, now: Timestamp, output: &Output) -> Result<()> {
     let file = sanitize::line(report.store);
     let head = Line::default().part(STRONG, file).text(" ");
     head.part(FAINT, format!("({})", report.reason)).write_wrapped(INDENT, output)?;
@@ -265,7 +265,7 @@ const fn column(name: &'static str, from_width: usize, at_most: usize) -> Column
     Column { name, from_width, at_most }
 }
 
-fn write_claims(claims: &[Claim], now: Timestamp, output: &mut Output) -> Result<()> {
+fn write_claims(claims: &[Claim], now: Timestamp, output: &Output) -> Result<()> {
     const COLUMNS: [Column; 4] = [
         column("OLD CLAIM", 0, 36),
         column("SINCE", 0, 8),
@@ -288,7 +288,7 @@ fn write_claims(claims: &[Claim], now: Timestamp, output: &mut Output) -> Result
     rows(output, COLUMNS, &cells).into_iter().try_for_each(|line| output.line(line))
 }
 
-fn write_gone(claims: &[&LeasedClaim], output: &mut Output) -> Result<()> {
+fn write_gone(claims: &[&LeasedClaim], output: &Output) -> Result<()> {
     const COLUMNS: [Column; 4] = [
         column("CLIENT GONE", 0, 36),
         column("FOR", 0, 8),
@@ -309,7 +309,7 @@ fn write_gone(claims: &[&LeasedClaim], output: &mut Output) -> Result<()> {
     rows(output, COLUMNS, &cells).into_iter().try_for_each(|line| output.line(line))
 }
 
-fn write_processes(processes: &[ProcessEntry], now: Timestamp, output: &mut Output) -> Result<()> {
+fn write_processes(processes: &[ProcessEntry], now: Timestamp, output: &Output) -> Result<()> {
     const COLUMNS: [Column; 5] = [
         column("PROCESS", 0, 10),
         column("KIND", 0, 5),

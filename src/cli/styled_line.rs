@@ -55,7 +55,7 @@ impl Line {
     /// Writes the line, wrapped at spaces on a terminal; rows after the first are indented.
     ///
     /// A word longer than a row stays whole, so that paths and URLs can be copied.
-    pub fn write_wrapped(&self, indent: usize, output: &mut Output) -> Result<()> {
+    pub fn write_wrapped(&self, indent: usize, output: &Output) -> Result<()> {
         let text: String = self.0.iter().map(|(text, _)| text.as_str()).collect();
         for (at, row) in rows(&text, output.width().unwrap_or(usize::MAX), indent).enumerate() {
             let indent = if at == 0 { 0 } else { indent };

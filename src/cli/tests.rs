@@ -101,14 +101,16 @@ async fn a_command_succeeds_if_nothing_can_be_read_after_its_commit() {
         let before = *newest.borrow();
         store.set_reads(reads);
         let begun = Instant::now();
+        let output = Output::discarded();
         let context = CommandContext {
             tracker: &tracker,
             maintenance: None,
             saved_queries: &saved_queries,
             default_agent: None,
             check: None,
+            output: &output,
         };
-        let ended = run(&command, &context, &mut Output::discarded()).await;
+        let ended = run(&command, &context).await;
         assert!(begun.elapsed() < PATIENCE, "{words} {reads:?}: {:?}", begun.elapsed());
         let ended = ended.unwrap_or_else(|error| panic!("{words} {reads:?}: {error:#}"));
         assert_eq!(ended, ExitStatus::Done, "{words} {reads:?}");

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::issue_view::LinkedIssue;
 use super::options::{Format, issue_ref};
-use super::{ExitStatus, Output, no_issues};
+use super::{CommandContext, ExitStatus, Output, no_issues};
 use crate::domain::{Condition, Issue, IssueGraph, IssueId, IssueRef, LinkKind, Query, StatusSet};
-use crate::tracker::{IndexedIssues, Tracker};
+use crate::tracker::IndexedIssues;
 
 /// The maximum number of issues on a path. Blockers of blockers can make long chains, and hand edits deep trees.
 const MAX_DEPTH: usize = 30;
@@ -77,11 +77,8 @@ struct Trees {
     truncated: bool,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    tracker: &Tracker,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let linked = match &arguments.id {
         Some(id) => vec![tracker.get_issue(id.clone()).await?],
         None => {
@@ -197,7 +194,7 @@ impl Builder<'_> {
 }
 
 /// Draws a tree. The first line begins with `branch`, and those below it with `indent`.
-fn draw(node: &Node, branch: &str, indent: &str, output: &mut Output) -> Result<()> {
+fn draw(node: &Node, branch: &str, indent: &str, output: &Output) -> Result<()> {
     let relation = match node.relation {
         Some(Relation::Blocker) => "waits for ",
         Some(Relation::Part) | None => "",

@@ -7,9 +7,8 @@ use super::options::{Format, one_of};
 use super::output::{FAINT, STRONG};
 use super::sanitize;
 use super::styled_line::Line;
-use super::{ExitStatus, Output};
+use super::{CommandContext, ExitStatus, Output};
 use crate::read_model::{Finding, FindingKind, ReadModel};
-use crate::tracker::Tracker;
 use crate::triage::{DEFAULT_TAKE, Reader, ReportedFinding, TriageReport};
 
 /// The arguments of `ait triage`.
@@ -32,11 +31,8 @@ pub struct Arguments {
     format: Format,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    tracker: &Tracker,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let now = tracker.now();
     let model = ReadModel::new(tracker.clone());
     let findings = model.read(move |view| view.findings(now)).await?;
@@ -49,7 +45,7 @@ pub(super) async fn run(
     Ok(ExitStatus::Done)
 }
 
-fn write(report: &TriageReport<'_>, output: &mut Output) -> Result<()> {
+fn write(report: &TriageReport<'_>, output: &Output) -> Result<()> {
     if report.total == 0 {
         tracing::info!("no problem found");
     }
@@ -79,7 +75,7 @@ fn write(report: &TriageReport<'_>, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn write_issues(finding: &Finding, output: &mut Output) -> Result<()> {
+fn write_issues(finding: &Finding, output: &Output) -> Result<()> {
     for issue in &finding.issues {
         let title = sanitize::line(&issue.title);
         let line = Line::default().part(FAINT, format!("  {}", issue.id.short()));
@@ -89,7 +85,7 @@ fn write_issues(finding: &Finding, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn write_finding(reported: &ReportedFinding<'_>, output: &mut Output) -> Result<()> {
+fn write_finding(reported: &ReportedFinding<'_>, output: &Output) -> Result<()> {
     let finding = reported.finding;
     write_issues(finding, output)?;
     let why = Line::default().text(format!("    {}", sanitize::line(&finding.why)));

@@ -3,17 +3,18 @@
 //! A thin face: a list, the board and an issue look as the commands print them, and each key calls one use case. Of a
 //! list, only the issues on the screen are read.
 
+use std::future::pending;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::styling::Style;
+use crossterm::event::KeyCode;
 
 use super::alt_screen::Screen;
-use super::board::{AGE_EVERY, DEBOUNCE, gone_clients};
-use super::board_view::{self, Board};
+use super::board_view::{self, AGE_EVERY, Board, DEBOUNCE, gone_clients};
 use super::issue_view::{words, write_whole};
-use super::keyboard::{Key, Keyboard};
+use super::keyboard::{Input, Keyboard};
 use super::options::{agent_name, own_name};
 use super::output::{FAINT, STRONG};
 use super::sanitize::{self, columns};
@@ -67,45 +68,33 @@ pub struct Arguments {
     agent: Option<AgentName>,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let mut live = Live::begin()?;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let output = context.output;
     let keyboard = Keyboard::open().filter(|_| Screen::is_possible(output));
-    let Some(mut keyboard) = keyboard else {
+    let Some(keyboard) = keyboard else {
         bail!("`ait tui` needs a terminal: `ait list`, `ait board` and `ait show` print the same");
     };
-    let mut tui = Tui::new(arguments, context)?;
-    let mut newest = tui.tracker.watch();
-    let mut screen = Screen::enter(output)?;
-    let mut is_stale = true;
-    loop {
-        if is_stale {
-            newest.mark_unchanged();
-            tui.refresh(screen.measured()).await;
-        }
-        // A text that is pasted is drawn once.
-        if !keyboard.has_more() {
-            let lines = tui.frame(screen.measured());
-            screen.draw(&lines)?;
-        }
-        is_stale = true;
-        let wake = tokio::select! {
-            key = keyboard.key() => {
-                let was_typing = tui.input.is_some();
-                let goes_on = tui.press(key, screen.measured()).await;
-                // A key of a text changes only the last line.
-                is_stale = !was_typing || tui.input.is_none();
-                if goes_on { Wake::Time } else { Wake::End }
-            }
-            wake = live.wait(AGE_EVERY) => wake,
-            Ok(()) = newest.changed() => live.wait(DEBOUNCE).await,
-        };
-        if wake == Wake::End {
-            return Ok(ExitStatus::Done);
-        }
+    let given = arguments.agent.as_ref().or(context.default_agent);
+    let query = arguments.query.join(" ");
+    let query = if query.is_empty() { QUERIES[0] } else { &query };
+    ParsedQuery::parse(query, context.saved_queries, context.tracker.now())?;
+    Tui::new(View::List, query, given, context)?.run(Some(keyboard)).await
+}
+
+/// Shows the board with at most `limit` cards for each status, until the user leaves it.
+pub(super) async fn watch_board(
+    limit: Option<usize>,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus> {
+    let tui = Tui::new(View::Board, QUERIES[0], context.default_agent, context)?;
+    Tui { limit, ends_at_board: true, ..tui }.run(Keyboard::open()).await
+}
+
+/// Waits for what happens on the keyboard; for ever without one.
+async fn next_input(keyboard: Option<&mut Keyboard>) -> Input {
+    match keyboard {
+        Some(keyboard) => keyboard.next().await,
+        None => pending().await,
     }
 }
 
@@ -127,7 +116,7 @@ enum Purpose {
 }
 
 /// A text that is being typed, and the issue that it is for.
-struct Input {
+struct TypedText {
     purpose: Purpose,
     issue: Option<Arc<Issue>>,
     text: String,
@@ -139,6 +128,10 @@ struct Tui<'a> {
     agent: AgentName,
     proof: ClaimProof,
     view: View,
+    /// How many cards of a status the board shows; as many as fit without it.
+    limit: Option<usize>,
+    /// Whether Esc at the board ends the command.
+    ends_at_board: bool,
     query: String,
     /// The issues on the screen, how many the list has, those around them, and how many are before them.
     issues: Vec<Arc<Issue>>,
@@ -152,24 +145,27 @@ struct Tui<'a> {
     /// The text of the board, an issue or the keys, and its first line on the screen.
     lines: Vec<String>,
     top: usize,
-    input: Option<Input>,
+    typed: Option<TypedText>,
     /// What the last key did, or why it did not.
     said: String,
 }
 
 impl<'a> Tui<'a> {
-    fn new(arguments: &Arguments, context: &'a CommandContext<'a>) -> Result<Self> {
-        let given = arguments.agent.as_ref().or(context.default_agent);
-        let query = arguments.query.join(" ");
-        let query = if query.is_empty() { QUERIES[0].to_owned() } else { query };
-        ParsedQuery::parse(&query, context.saved_queries, context.tracker.now())?;
+    fn new(
+        view: View,
+        query: &str,
+        agent: Option<&AgentName>,
+        context: &'a CommandContext<'a>,
+    ) -> Result<Self> {
         Ok(Self {
             context,
             tracker: context.tracker.for_claimant(Claimant::Cli),
-            agent: own_name(given)?,
-            proof: ClaimProof { number: None, is_forced: false, is_person: given.is_none() },
-            view: View::List,
-            query,
+            agent: own_name(agent)?,
+            proof: ClaimProof { number: None, is_forced: false, is_person: agent.is_none() },
+            view,
+            limit: None,
+            ends_at_board: false,
+            query: query.to_owned(),
             issues: Vec::new(),
             total: 0,
             is_exact: true,
@@ -179,9 +175,39 @@ impl<'a> Tui<'a> {
             selected: None,
             lines: Vec::new(),
             top: 0,
-            input: None,
+            typed: None,
             said: String::new(),
         })
+    }
+
+    async fn run(mut self, mut keyboard: Option<Keyboard>) -> Result<ExitStatus> {
+        let mut live = Live::begin()?;
+        let mut newest = self.tracker.watch();
+        let mut screen = Screen::enter(self.context.output)?;
+        let mut is_stale = true;
+        loop {
+            if is_stale {
+                newest.mark_unchanged();
+                self.refresh(screen.measured()).await;
+            }
+            let lines = self.frame(screen.measured());
+            screen.draw(&lines)?;
+            is_stale = true;
+            let wake = tokio::select! {
+                input = next_input(keyboard.as_mut()) => {
+                    let was_typing = self.typed.is_some();
+                    let goes_on = self.take(input, screen.measured()).await;
+                    // A key of a text changes only the last line.
+                    is_stale = !was_typing || self.typed.is_none();
+                    if goes_on { Wake::Time } else { Wake::End }
+                }
+                wake = live.wait(AGE_EVERY) => wake,
+                Ok(()) = newest.changed() => live.wait(DEBOUNCE).await,
+            };
+            if wake == Wake::End {
+                return Ok(ExitStatus::Done);
+            }
+        }
     }
 
     /// Returns the issue that keys act on.
@@ -207,9 +233,10 @@ impl<'a> Tui<'a> {
             View::List => self.read_list(height.saturating_sub(FRAME_ROWS + HEAD_ROWS)).await?,
             View::Board => {
                 let gone = gone_clients(&self.tracker).await;
-                let board = Board::read(&self.tracker, &gone, height, now).await?;
+                let most = self.limit.unwrap_or(height);
+                let board = Board::read(&self.tracker, &gone, most, now).await?;
                 let part = output.part(width, height.saturating_sub(1), true);
-                self.lines = board_view::lines(&board, now, None, &part);
+                self.lines = board_view::lines(&board, now, self.limit, &part);
             }
             View::Issue(issue) => {
                 let issue = self.tracker.get_issue(issue.id.into()).await?;
@@ -251,43 +278,47 @@ impl<'a> Tui<'a> {
         Ok(())
     }
 
-    /// Does what a key asks for. Returns false if it ends the command.
-    async fn press(&mut self, key: Key, output: &Output) -> bool {
-        if key == Key::Quit {
+    /// Does what an input asks for. Returns false if it ends the command.
+    async fn take(&mut self, input: Input, output: &Output) -> bool {
+        if input == Input::Quit {
             return false;
         }
-        if let Some(input) = self.input.take() {
-            self.type_in(input, key).await;
+        if let Some(text) = self.typed.take() {
+            self.type_in(text, input).await;
             return true;
         }
         self.said.clear();
         let (_, height) = size(output);
         let rows = isize::try_from(height.saturating_sub(FRAME_ROWS + HEAD_ROWS)).unwrap_or(1);
+        let key = if let Input::Key(key) = input { key } else { KeyCode::Null };
         match key {
-            Key::Char('q') => return false,
-            Key::Up | Key::Char('k') => self.step(-1, rows),
-            Key::Down | Key::Char('j') => self.step(1, rows),
-            Key::PageUp => self.step(-rows, rows),
-            Key::PageDown | Key::Char(' ') => self.step(rows, rows),
-            Key::Home | Key::Char('g') => self.step(isize::MIN, rows),
-            Key::End | Key::Char('G') => self.step(isize::MAX, rows),
-            Key::Enter | Key::Right if matches!(self.view, View::List) => match self.issue() {
-                Some(issue) => self.show(View::Issue(issue)),
-                None => self.said = "there is no issue to open".to_owned(),
-            },
-            Key::Escape | Key::Left | Key::Backspace => self.show(View::List),
-            Key::Char('\t') => self.next_list(),
-            Key::Char('b') => self.show(View::Board),
-            Key::Char('?') => self.show(View::Keys),
-            Key::Char('/') => {
-                let text = self.query.clone();
-                self.input = Some(Input { purpose: Purpose::Query, issue: None, text });
+            KeyCode::Esc if self.ends_at_board && matches!(self.view, View::Board) => return false,
+            KeyCode::Char('q') => return false,
+            KeyCode::Up | KeyCode::Char('k') => self.step(-1, rows),
+            KeyCode::Down | KeyCode::Char('j') => self.step(1, rows),
+            KeyCode::PageUp => self.step(-rows, rows),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.step(rows, rows),
+            KeyCode::Home | KeyCode::Char('g') => self.step(isize::MIN, rows),
+            KeyCode::End | KeyCode::Char('G') => self.step(isize::MAX, rows),
+            KeyCode::Enter | KeyCode::Right if matches!(self.view, View::List) => {
+                match self.issue() {
+                    Some(issue) => self.show(View::Issue(issue)),
+                    None => self.said = "there is no issue to open".to_owned(),
+                }
             }
-            Key::Char('c') => self.claim().await,
-            Key::Char('m') => self.ask(Purpose::Comment),
-            Key::Char('a') => self.ask(Purpose::Answer),
-            Key::Char('x') => self.ask(Purpose::End(Resolution::Closed)),
-            Key::Char('X') => self.ask(Purpose::End(Resolution::Rejected)),
+            KeyCode::Esc | KeyCode::Left | KeyCode::Backspace => self.show(View::List),
+            KeyCode::Tab => self.next_list(),
+            KeyCode::Char('b') => self.show(View::Board),
+            KeyCode::Char('?') => self.show(View::Keys),
+            KeyCode::Char('/') => {
+                let text = self.query.clone();
+                self.typed = Some(TypedText { purpose: Purpose::Query, issue: None, text });
+            }
+            KeyCode::Char('c') => self.claim().await,
+            KeyCode::Char('m') => self.ask(Purpose::Comment),
+            KeyCode::Char('a') => self.ask(Purpose::Answer),
+            KeyCode::Char('x') => self.ask(Purpose::End(Resolution::Closed)),
+            KeyCode::Char('X') => self.ask(Purpose::End(Resolution::Rejected)),
             _ => self.said = format!("that key does nothing here: {HINT}"),
         }
         true
@@ -342,27 +373,31 @@ impl<'a> Tui<'a> {
             self.said = format!("{} has no open question", issue.id.short());
             return;
         }
-        self.input = Some(Input { purpose, issue: Some(issue), text: String::new() });
+        self.typed = Some(TypedText { purpose, issue: Some(issue), text: String::new() });
     }
 
     /// Adds a key to the text, or ends it.
-    async fn type_in(&mut self, mut input: Input, key: Key) {
+    async fn type_in(&mut self, mut typed: TypedText, input: Input) {
         self.said.clear();
-        match key {
-            Key::Escape => {
+        match input {
+            Input::Key(KeyCode::Esc) => {
                 self.said = "nothing was changed".to_owned();
                 return;
             }
-            Key::Enter => return self.enter(input).await,
-            Key::Backspace => drop(input.text.pop()),
-            Key::Char(one) | Key::Pasted(one) if !one.is_control() => input.text.push(one),
+            Input::Key(KeyCode::Enter) => return self.enter(typed).await,
+            Input::Key(KeyCode::Backspace) => drop(typed.text.pop()),
+            Input::Key(KeyCode::Char(one)) => typed.text.push(one),
+            Input::Pasted(text) => {
+                let spaced = text.replace(['\r', '\n', '\t'], " ");
+                typed.text.extend(spaced.chars().filter(|one| !one.is_control()));
+            }
             _ => {}
         }
-        self.input = Some(input);
+        self.typed = Some(typed);
     }
 
     /// Does what a text was typed for. A text that is refused can be corrected.
-    async fn enter(&mut self, input: Input) {
+    async fn enter(&mut self, input: TypedText) {
         let done = match (input.purpose, &input.issue) {
             (Purpose::Query, _) | (_, None) => {
                 let now = self.tracker.now();
@@ -377,7 +412,7 @@ impl<'a> Tui<'a> {
             Ok(changed) => self.say(&changed),
             Err(error) => {
                 self.said = render_short(&error);
-                self.input = Some(input);
+                self.typed = Some(input);
             }
         }
     }
@@ -472,7 +507,7 @@ impl<'a> Tui<'a> {
 
     /// Renders the text that is being typed, or what the last key did.
     fn last_line(&self, width: usize, output: &Output) -> String {
-        let Some(input) = &self.input else {
+        let Some(input) = &self.typed else {
             let said = if self.said.is_empty() { HINT } else { &self.said };
             return Line::default().part(FAINT, sanitize::line(said)).fitted(Some(width), output);
         };

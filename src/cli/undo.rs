@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::backup::issues;
 use super::confirmation::{can_ask, is_confirmed};
@@ -11,7 +11,7 @@ use super::output::{FAINT, STRONG};
 use super::styled_line::Line;
 use super::{CommandContext, ExitStatus, Output, sanitize};
 use crate::domain::text::shortened;
-use crate::domain::{AgentName, ClaimProof, IssueId};
+use crate::domain::{AgentName, ClaimProof};
 use crate::hints::{self, COMMANDS, ENDS_FOR_AGENTS};
 use crate::time_arg::TimeArg;
 use crate::tracker::{EventNumbers, Tracker, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
@@ -85,32 +85,8 @@ impl Arguments {
     }
 }
 
-/// What the command did, or would do.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report {
-    dry_run: bool,
-    changes: usize,
-    issues: Vec<ReportedIssue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    change: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ReportedIssue {
-    id: IssueId,
-    undone: Vec<&'static str>,
-    left: Vec<String>,
-}
-
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     let mut selection = arguments.selection(&agent, tracker)?;
     let proof = arguments.caller.proof(context, arguments.force);
@@ -162,20 +138,24 @@ fn count(outcome: &UndoOutcome) -> usize {
     outcome.issues.iter().filter(|issue| !issue.undone.is_empty()).count()
 }
 
-fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &mut Output) -> Result<()> {
+fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &Output) -> Result<()> {
     if json {
-        let reported = |issue: &UndoneIssue| ReportedIssue {
-            id: issue.id,
-            undone: issue.undone.clone(),
-            left: hints::for_undone(issue, &COMMANDS),
+        let reported = |issue: &UndoneIssue| {
+            let left = hints::for_undone(issue, &COMMANDS);
+            json!({ "id": issue.id, "undone": issue.undone, "left": left })
         };
-        return output.json(&Report {
-            dry_run: is_dry_run,
-            changes: outcome.count,
-            issues: outcome.issues.iter().map(reported).collect(),
-            change: outcome.events.as_ref().map(ToString::to_string),
-            warning: outcome.log_begins.map(|at| at.to_string()),
+        let mut report = json!({
+            "dryRun": is_dry_run,
+            "changes": outcome.count,
+            "issues": outcome.issues.iter().map(reported).collect::<Vec<_>>(),
         });
+        if let Some(events) = &outcome.events {
+            report["change"] = events.to_string().into();
+        }
+        if let Some(at) = outcome.log_begins {
+            report["warning"] = at.to_string().into();
+        }
+        return output.json(&report);
     }
     if let Some(at) = outcome.log_begins {
         tracing::warn!("{at}");

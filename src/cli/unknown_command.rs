@@ -256,32 +256,18 @@ const MAX_TYPOS: usize = 2;
 /// What is said of any other word.
 const OTHERWISE: &str = "`ait help --all` lists the commands, `ait add TITLE` files an issue, and `ait search WORD` finds one";
 
+/// Returns true if a list of words has this one.
+pub(super) fn has_word(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
+}
+
 /// Returns true if a word gets a hint.
 pub(super) fn is_explained(word: &str) -> bool {
-    ELSEWHERE.iter().any(|(words, _)| words.split(' ').any(|one| one == word))
+    ELSEWHERE.iter().any(|(words, _)| has_word(words, word))
 }
 
 /// The commands that change nothing, which may be suggested for any word.
-const HARMLESS: [&str; 18] = [
-    "serve",
-    "list",
-    "ls",
-    "show",
-    "ready",
-    "blocked",
-    "tree",
-    "search",
-    "stats",
-    "board",
-    "log",
-    "open",
-    "status",
-    "doctor",
-    "config",
-    "completions",
-    "man",
-    "help",
-];
+const HARMLESS: &str = "serve list ls show ready blocked tree search stats board log open status doctor config completions man help";
 
 /// Improves clap's error for an unknown command; `line` is the whole command line definition.
 ///
@@ -294,8 +280,7 @@ pub(super) fn explain(mut error: Error, line: &mut Command) -> Error {
     let is_of = |usage: &ContextValue| usage.to_string() == line.render_usage().to_string();
     if error.get(ContextKind::Usage).is_some_and(is_of) {
         let lower = word.to_lowercase();
-        let elsewhere =
-            ELSEWHERE.iter().find(|(words, _)| words.split(' ').any(|one| one == lower));
+        let elsewhere = ELSEWHERE.iter().find(|(words, _)| has_word(words, &lower));
         let hint = match elsewhere {
             Some((_, hint)) => Some((*hint).to_owned()),
             None if word.parse::<u16>().is_ok() && word.len() > 3 => Some(format!(
@@ -310,7 +295,7 @@ pub(super) fn explain(mut error: Error, line: &mut Command) -> Error {
         };
         let is_like_one = || match error.get(ContextKind::SuggestedSubcommand) {
             Some(ContextValue::Strings(words)) => words.last().is_some_and(|near| {
-                HARMLESS.contains(&near.as_str()) && levenshtein(near, &lower) <= MAX_TYPOS
+                has_word(HARMLESS, near) && levenshtein(near, &lower) <= MAX_TYPOS
             }),
             _ => false,
         };
@@ -321,7 +306,7 @@ pub(super) fn explain(mut error: Error, line: &mut Command) -> Error {
         }
     }
     if let Some(ContextValue::Strings(mut words)) = error.remove(ContextKind::SuggestedSubcommand) {
-        let is_harmless = |word: &String| HARMLESS.contains(&word.as_str());
+        let is_harmless = |word: &String| has_word(HARMLESS, word);
         // The most similar one comes last. Without it, the others would mislead.
         if words.last().is_some_and(is_harmless) {
             words.retain(is_harmless);

@@ -4,160 +4,132 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use super::options::is_issue_ref;
-use super::unknown_command::{self, line_error};
+use super::unknown_command::{self, has_word, line_error};
 use crate::setup::PROGRAM;
 
 /// Options that people know from other programs, each with the commands where they may try it and what to type instead.
-/// No command means any, and "" is `ait` without a command.
-const OPTIONS: &[(&[&str], &[&str], &str)] = &[
+/// An empty text stands for any command.
+const OPTIONS: &[(&str, &str, &str)] = &[
     (
-        &[],
-        &["-v", "--verbose"],
+        "",
+        "-v --verbose",
         "`ait --version` prints the version, and `ait --log debug` is a server that logs more",
     ),
     (
-        &["board"],
-        &[
-            "-s",
-            "--status",
-            "--state",
-            "-c",
-            "--classification",
-            "-p",
-            "--priority",
-            "-l",
-            "--label",
-        ],
+        "board",
+        "-s --status --state -c --classification -p --priority -l --label",
         "the board shows all open issues; `ait list` filters, as in ait list --status created",
     ),
     (
-        &["next", "review"],
-        &["-p", "--priority", "-l", "--label", "-n", "--limit"],
+        "next review",
+        "-p --priority -l --label -n --limit",
         "it claims one issue, by priority; `ait list` filters, and `ait claim ID` claims an issue of your choice for work",
     ),
     (
-        &["add"],
-        &["-s", "--status", "--state"],
+        "add",
+        "-s --status --state",
         "a new issue always has the status created; `ait claim ID` claims it",
     ),
     (
-        &["add", "edit", "comment"],
-        &["--body-file", "--file-body", "--description-file", "-F"],
+        "add edit comment",
+        "--body-file --file-body --description-file -F",
         "the text - is read from stdin: ait add TITLE -d - < FILE, or ait comment ID - < FILE",
     ),
     (
-        &["close"],
-        &["--duplicate-of", "--duplicate", "--dup"],
+        "close",
+        "--duplicate-of --duplicate --dup",
         "`ait link ID duplicate-of ID` links the two, and `ait close ID --reject -m TEXT` ends the one that repeats",
     ),
+    ("edit complete return", "--claim --take --start", "`ait claim ID` claims an issue"),
     (
-        &["edit", "complete", "return"],
-        &["--claim", "--take", "--start"],
-        "`ait claim ID` claims an issue",
-    ),
-    (
-        &["add", "edit"],
-        &["--holder", "--owner"],
+        "add edit",
+        "--holder --owner",
         "the agent that an issue is for is --assign NAME; `ait claim ID --agent NAME` claims it",
     ),
     (
-        &["add", "edit"],
-        &["--blocks"],
+        "add edit",
+        "--blocks",
         "`ait link OTHER blocked-by ID` says that an issue blocks another one",
     ),
     (
-        &["edit"],
-        &["-s", "--status", "--state", "--close", "--done", "--reopen", "--reject"],
+        "edit",
+        "-s --status --state --close --done --reopen --reject",
         "`ait claim`, `ait return`, `ait complete` and `ait close` change the status",
     ),
     (
-        &["edit"],
-        &[
-            "-m",
-            "--message",
-            "--comment",
-            "--note",
-            "--notes",
-            "--append-notes",
-            "--ac",
-            "--prompt",
-            "--plan",
-        ],
+        "edit",
+        "-m --message --comment --note --notes --append-notes --ac --prompt --plan",
         "`ait comment ID -m TEXT` comments on an issue; its description is -d TEXT",
     ),
     (
-        &["list"],
-        &["--watch", "--follow", "-f"],
+        "list",
+        "--watch --follow -f",
         "`ait board --watch` shows the work as it happens, and `ait tui` also changes it",
     ),
     (
-        &["list"],
-        &["--mine", "--my", "--me"],
+        "list",
+        "--mine --my --me",
         "what an agent holds is --holder NAME, and what is for it is --assignee NAME",
     ),
     (
-        &[],
-        &["--jq", "-q", "--template", "--query-json"],
+        "",
+        "--jq -q --template --query-json",
         "it has --json, and jq reads that: ait list --json | jq '.issues[].title'",
     ),
     (
-        &[],
-        &["--csv", "--format", "-o", "--output", "-O", "-F", "--md", "--markdown", "--table"],
+        "",
+        "--csv --format -o --output -O -F --md --markdown --table",
         "it prints a table, or JSON with --json; `ait export FILE` writes JSON, JSON Lines or CSV",
     ),
     (
-        &["list"],
-        &["--long", "-l", "--quiet", "--ids", "--oneline", "--minimal", "--no-header"],
+        "list",
+        "--long -l --quiet --ids --oneline --minimal --no-header",
         "--fields id,title prints the fields of your choice as JSON, and `ait show ID` the whole issue",
     ),
     (
-        &["ready", "blocked"],
-        &["-p", "--priority", "-l", "--label", "--assignee", "--parent", "--sort"],
+        "ready blocked",
+        "-p --priority -l --label --assignee --parent --sort",
         "`ait list --ready` and `ait list --blocked` have all filters, as in ait list --ready -p 0-1",
     ),
-    (&["show"], &["--web", "-w", "--browser"], "`ait open` opens the web page in the browser"),
-    (&["list"], &["--web", "-w", "--browser"], "`ait open` opens the web page in the browser"),
+    ("show", "--web -w --browser", "`ait open` opens the web page in the browser"),
+    ("list", "--web -w --browser", "`ait open` opens the web page in the browser"),
     (
-        &["list", "search", "ready", "blocked", "board"],
-        &["--due", "--overdue", "--estimate", "--points"],
+        "list search ready blocked board",
+        "--due --overdue --estimate --points",
         "`ait list 'due:<3d'`, `ait list is:overdue` and `ait list 'estimate:>=3'` find issues by due date and estimate",
     ),
     (
-        &[],
-        &["--project", "--milestone", "--epic", "--sprint"],
+        "",
+        "--project --milestone --epic --sprint",
         "issues have no such field; -l LABEL and --parent ID group them, and `ait park ID --until TIME` lets one wait",
     ),
 ];
 
 /// Values that people know from other programs, each with a word that is valid in their place and what to type instead.
-const VALUES: [(&[&str], &str, &str); 6] = [
+const VALUES: [(&str, &str, &str); 6] = [
+    ("to with and on", "blocked-by", "say how the issues are linked, as in ait link A related B"),
     (
-        &["to", "with", "and", "on"],
-        "blocked-by",
-        "say how the issues are linked, as in ait link A related B",
-    ),
-    (
-        &["blocks", "blocking", "blocker-of"],
+        "blocks blocking blocker-of",
         "blocked-by",
         "turn it round: ait link B blocked-by A says that A blocks B",
     ),
     (
-        &["child", "child-of", "part-of", "subtask-of"],
+        "child child-of part-of subtask-of",
         "blocked-by",
         "the whole is the parent: ait link PART parent WHOLE",
     ),
     (
-        &["done", "finished", "resolved", "merged"],
+        "done finished resolved merged",
         "in_progress",
         "what waits for review is completed, and what was accepted is closed",
     ),
     (
-        &["todo", "new", "ready", "backlog", "pending"],
+        "todo new ready backlog pending",
         "in_progress",
         "what waits to be claimed is created; `ait ready` lists what can be claimed",
     ),
     (
-        &["task", "story", "chore", "enhancement", "epic"],
+        "task story chore enhancement epic",
         "improvement",
         "the kinds of work are bug, improvement and feature",
     ),
@@ -215,8 +187,8 @@ fn unknown_argument(error: &Error, line: &Command) -> Option<String> {
     let ContextValue::String(given) = error.get(ContextKind::InvalidArg)? else { return None };
     let command = command(error)?;
     if given.starts_with('-') {
-        let is_it = |(commands, options, _): &&(&[&str], &[&str], &str)| {
-            (commands.is_empty() || commands.contains(&&*command)) && options.contains(&&**given)
+        let is_it = |(commands, options, _): &&(&str, &str, &str)| {
+            (commands.is_empty() || has_word(commands, &command)) && has_word(options, given)
         };
         let program = format!("ait {command}");
         let program = program.trim_end();
@@ -288,8 +260,8 @@ fn no_issue(error: &Error) -> Option<String> {
 fn invalid_value(error: &Error) -> Option<String> {
     let ContextValue::String(given) = error.get(ContextKind::InvalidValue)? else { return None };
     let ContextValue::Strings(valid) = error.get(ContextKind::ValidValue)? else { return None };
-    let is_it = |(words, place, _): &&(&[&str], &str, &str)| {
-        words.contains(&&*given.to_lowercase()) && valid.iter().any(|word| word == place)
+    let is_it = |(words, place, _): &&(&str, &str, &str)| {
+        has_word(words, &given.to_lowercase()) && valid.iter().any(|word| word == place)
     };
     if is_issue_ref(given) && valid.iter().any(|word| word == "blocked-by") {
         let kinds = valid.join(", ");

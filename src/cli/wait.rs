@@ -70,12 +70,8 @@ pub struct Arguments {
     caller: CallerArgs,
 }
 
-pub(super) async fn run(
-    arguments: &Arguments,
-    context: &CommandContext<'_>,
-    output: &mut Output,
-) -> Result<ExitStatus> {
-    let tracker = context.tracker;
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     if arguments.question {
         return arguments.question(tracker, output).await;
     }
@@ -150,7 +146,7 @@ async fn with_dots<T>(work: impl Future<Output = T>) -> T {
 
 impl Arguments {
     /// Waits for an open question, and prints all of them.
-    async fn question(&self, tracker: &Tracker, output: &mut Output) -> Result<ExitStatus> {
+    async fn question(&self, tracker: &Tracker, output: &Output) -> Result<ExitStatus> {
         let find = |issues: &_| {
             let questions = OpenQuestion::all_in(issues);
             (!questions.is_empty()).then_some(questions)

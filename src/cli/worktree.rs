@@ -4,13 +4,12 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::issue_view::words;
 use super::options::{Format, issue_ref};
-use super::{ExitStatus, Output, sanitize};
+use super::{CommandContext, ExitStatus, sanitize};
 use crate::domain::IssueRef;
-use crate::tracker::Tracker;
 use crate::worktrees::{IssueWorktree, Repository, named};
 
 /// The arguments of `ait worktree`.
@@ -32,24 +31,8 @@ pub struct Arguments {
     format: Format,
 }
 
-/// The worktree, as a script reads it.
-#[derive(Serialize)]
-struct Report<'a> {
-    path: &'a Path,
-    branch: &'a str,
-    base: &'a str,
-    created: bool,
-    commits: usize,
-    behind: usize,
-    uncommitted: usize,
-    next: &'a str,
-}
-
-pub(super) async fn run(
-    arguments: &Arguments,
-    tracker: &Tracker,
-    output: &mut Output,
-) -> Result<ExitStatus> {
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
     let issue = tracker.get_issue(arguments.id.clone()).await?;
     let id = issue.id.short();
     if issue.status.has_ended() {
@@ -60,16 +43,16 @@ pub(super) async fn run(
     let next = sanitize::line(&next(&worktree, &repository.base, &id));
     let IssueWorktree { path, branch, is_new, commits, behind, uncommitted } = &worktree;
     if arguments.format.json {
-        output.json(&Report {
-            path,
-            branch,
-            base: &repository.base,
-            created: *is_new,
-            commits: *commits,
-            behind: *behind,
-            uncommitted: uncommitted.len(),
-            next: &next,
-        })?;
+        output.json(&json!({
+            "path": path.display().to_string(),
+            "branch": branch,
+            "base": repository.base,
+            "created": is_new,
+            "commits": commits,
+            "behind": behind,
+            "uncommitted": uncommitted.len(),
+            "next": next,
+        }))?;
     } else {
         output.line(path.display())?;
         output.line(next)?;

@@ -22,7 +22,7 @@ use crate::cli::{
     GenerateCommand, HooksArguments, InitArguments, MigrateArguments, OpenArguments, QueueCommand,
     ResolveArguments, StatusArguments,
 };
-use crate::domain::{AgentName, Classification, Classifications};
+use crate::domain::{AgentName, ClaimSettings, Classifications};
 use crate::http::{AccessPolicy, AllowedHost, AllowedOrigin};
 use crate::logging::{LogFormat, LogOptions, LogProfile};
 use crate::mcp::options::McpOptions;
@@ -31,13 +31,12 @@ use crate::setting::EffectiveSetting;
 use settings::{
     AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, CHECK, CLASSIFICATIONS, FILE, KEEP_EVENTS, LOG,
     LOG_FILE, LOG_FORMAT, NAME, NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PROJECTS, REPOSITORY_URL,
-    STORE, STORE_PASSWORD, TOKEN, TOKEN_FILE, WEB_ACTIONS,
+    SETTINGS, STORE, STORE_PASSWORD, Setting, TOKEN, TOKEN_FILE, WEB_ACTIONS,
 };
-use sources::Chooser;
+use sources::{Chooser, Shown};
 
-pub use claims::{ClaimConfig, ClaimFlags};
+pub use claims::ClaimFlags;
 pub use location::StoreLocation;
-pub use mcp::McpConfig;
 pub use serve_arguments::{ServeArguments, Served};
 
 /// The preferred port of the web UI if none is configured.
@@ -107,8 +106,8 @@ impl Arguments {
     /// Returns the options for serving, and what is to be served.
     fn serving(&self) -> (ServeArguments, Served) {
         match &self.command {
-            Some(Subcommands::Serve(serve)) => (serve.or(&self.serve), Served::Http),
-            Some(Subcommands::Mcp(serve)) => (serve.or(&self.serve), Served::Agent),
+            Some(Subcommands::Serve(serve)) => (serve.clone(), Served::Http),
+            Some(Subcommands::Mcp(serve)) => (serve.clone(), Served::Agent),
             _ => (self.serve.clone(), Served::Guessed),
         }
     }
@@ -188,7 +187,7 @@ pub struct Config {
     /// Why it is unknown whether a database is the store, if it is.
     pub store_problem: Option<String>,
     /// Whether to allow changes on a network file system.
-    pub network_file_system: Sourced<NetworkFileSystem>,
+    pub network_file_system: NetworkFileSystem,
     /// The retention limit of the event log, if set.
     pub keep_events: Option<Sourced<KeptEvents>>,
     /// The default agent of commands, if set.
@@ -202,23 +201,23 @@ pub struct Config {
     /// The address to listen on.
     pub bind: Sourced<Address>,
     /// Additional host names of the web UI.
-    pub hosts: Sourced<Vec<AllowedHost>>,
+    pub hosts: Vec<AllowedHost>,
     /// Additional origins that may use the web UI.
-    pub origins: Sourced<Vec<AllowedOrigin>>,
+    pub origins: Vec<AllowedOrigin>,
     /// The file with the access tokens.
     pub token_file: Option<Sourced<FilePath>>,
     /// The access token if there is no token file.
     pub token: Option<Sourced<Secret>>,
     /// Whether people may change issues on the pages.
-    pub web_actions: Sourced<Switch>,
+    pub web_actions: Switch,
     /// Whether a page lists the other projects of the user.
-    pub projects: Sourced<Switch>,
+    pub projects: Switch,
     /// The kinds of work.
-    pub classifications: Sourced<Vec<Classification>>,
+    pub classifications: Classifications,
     /// The settings of the MCP server.
-    pub mcp: McpConfig,
+    pub mcp: McpOptions,
     /// The settings of claims.
-    pub claims: ClaimConfig,
+    pub claims: ClaimSettings,
     /// The shell command for new questions to people, if set.
     pub on_question: Option<Sourced<String>>,
     /// The command that a merge must pass.
@@ -235,6 +234,8 @@ pub struct Config {
     pub served: Served,
     /// True if HTTP must not be served, because a setting that restricts access may be among the invalid ones.
     pub http_is_unsafe: bool,
+    /// What was chosen, for display.
+    shown: Shown,
 }
 
 /// An invalid setting or flag that a server goes on without.
@@ -282,6 +283,7 @@ impl Config {
         let Ok(mut config) = Self::collect(arguments, environment, working_directory, note);
         if !problems.is_empty() {
             let value = KeptEvents::Bytes(u64::MAX);
+            config.shown.insert(KEEP_EVENTS.name, (value.to_string(), Source::Default));
             config.keep_events = Some(Sourced { value, source: Source::Default });
         }
         let may_name_store =
@@ -320,37 +322,45 @@ impl Config {
             let chosen = sources.choose(setting, flag)?;
             Ok(chosen.map(|file| absolute(file, directory, working_directory)))
         };
-        let mut chooser = Chooser { sources: &sources, invalid: &mut invalid };
+        let shown = Shown::new();
+        let mut chooser = Chooser { sources: &sources, invalid: &mut invalid, shown };
         let database = chooser.choose(&STORE, arguments.store.clone())?;
-        let mcp = McpConfig::collect(&mut chooser, &serve)?;
+        let database = arguments.database(database, &location);
+        if database.is_none() {
+            chooser.shown.remove(STORE.name);
+        }
+        let kinds = |kinds: &Classifications| Some(kinds.to_string());
         Ok(Self {
-            mcp,
-            database: arguments.database(database, &location),
+            mcp: mcp::collect(&mut chooser, &serve)?,
+            database,
             store_password: chooser.choose(&STORE_PASSWORD, None)?,
             store_problem: None,
-            network_file_system: chooser.choose(&NETWORK_FILE_SYSTEM, None)?.unwrap_or_default(),
+            network_file_system: chooser
+                .choose_or(&NETWORK_FILE_SYSTEM, None, NetworkFileSystem::default())?
+                .value,
             keep_events: chooser.choose(&KEEP_EVENTS, serve.keep_events)?,
             agent: chooser.choose(&AGENT, None)?,
             name: chooser.choose(&NAME, serve.name)?,
             repository_url: chooser.choose(&REPOSITORY_URL, None)?,
             port: chooser.choose(&PORT, serve.port)?,
-            bind: chooser.choose(&BIND, serve.bind)?.unwrap_or_default(),
-            hosts: chooser.valid(&ALLOW_HOST, sources.list(&ALLOW_HOST, serve.allow_host))?,
-            origins: chooser
-                .valid(&ALLOW_ORIGIN, sources.list(&ALLOW_ORIGIN, serve.allow_origin))?,
-            token_file: chooser.valid(&TOKEN_FILE, file(&TOKEN_FILE, serve.token_file))?,
+            bind: chooser.choose_or(&BIND, serve.bind, Address::default())?,
+            hosts: chooser.list(&ALLOW_HOST, serve.allow_host, listed)?,
+            origins: chooser.list(&ALLOW_ORIGIN, serve.allow_origin, listed)?,
+            token_file: chooser.take(&TOKEN_FILE, file(&TOKEN_FILE, serve.token_file))?,
             token: chooser.choose(&TOKEN, None)?,
-            web_actions: chooser.choose(&WEB_ACTIONS, serve.web_actions)?.unwrap_or_default(),
-            projects: chooser.choose(&PROJECTS, serve.projects)?.unwrap_or_default(),
-            classifications: chooser
-                .valid(&CLASSIFICATIONS, sources.list(&CLASSIFICATIONS, Vec::new()))?,
-            claims: ClaimConfig::collect(&mut chooser, serve.claims)?,
+            web_actions: chooser
+                .choose_or(&WEB_ACTIONS, serve.web_actions, Switch::default())?
+                .value,
+            projects: chooser.choose_or(&PROJECTS, serve.projects, Switch::default())?.value,
+            classifications: chooser.list(&CLASSIFICATIONS, Vec::new(), kinds)?,
+            claims: claims::collect(&mut chooser, serve.claims)?,
             on_question: chooser.choose(&ON_QUESTION, None)?,
             check: chooser.choose(&CHECK, None)?,
             queries: sources.queries(),
-            log: chooser.valid(&LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log))?,
-            log_file: chooser.valid(&LOG_FILE, file(&LOG_FILE, serve.log_file))?,
-            log_format: chooser.choose(&LOG_FORMAT, serve.log_format)?.unwrap_or_default(),
+            log: chooser.take(&LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log))?,
+            log_file: chooser.take(&LOG_FILE, file(&LOG_FILE, serve.log_file))?,
+            log_format: chooser.choose_or(&LOG_FORMAT, serve.log_format, LogFormat::default())?,
+            shown: chooser.shown,
             location,
             served,
             http_is_unsafe: false,
@@ -391,22 +401,12 @@ impl Config {
 
     /// Returns true if the store may be changed on a network file system.
     pub fn allows_network(&self) -> bool {
-        self.network_file_system.value == NetworkFileSystem::Allow
+        self.network_file_system == NetworkFileSystem::Allow
     }
 
     /// Returns the allowed hosts and origins of the web UI. Tokens are separate.
     pub fn access(&self) -> AccessPolicy {
-        AccessPolicy::new(self.hosts.value.clone(), self.origins.value.clone())
-    }
-
-    /// Returns the kinds of work of new issues.
-    pub fn classifications(&self) -> Classifications {
-        self.classifications.value.iter().copied().collect()
-    }
-
-    /// Returns the options of the MCP server.
-    pub fn mcp_options(&self) -> McpOptions {
-        self.mcp.options(self.queries.clone())
+        AccessPolicy::new(self.hosts.clone(), self.origins.clone())
     }
 
     /// Returns the logging options of a server.
@@ -421,62 +421,12 @@ impl Config {
 
     /// Returns the settings for display. Secrets are hidden.
     pub fn rows(&self) -> Vec<EffectiveSetting> {
-        let of = values::row::<String>;
-        let listed = |hosts: Vec<String>, source: &Source| {
-            let value = (!hosts.is_empty()).then(|| hosts.join(", "));
-            values::row(value.as_ref(), source)
-        };
-        let hosts = self.hosts.value.iter().map(ToString::to_string).collect();
-        let origins = self.origins.value.iter().map(ToString::to_string).collect();
-        let user = whoami::username().ok();
-        let name = self.project_name();
-        let port = DEFAULT_PORT.to_string();
-        let keep_events = KEEP_EVENTS.default.to_owned();
-        let rows = [
-            (STORE, values::chosen(self.database.as_ref())),
-            (STORE_PASSWORD, values::chosen(self.store_password.as_ref())),
-            (NETWORK_FILE_SYSTEM, values::chosen(Some(&self.network_file_system))),
-            (
-                KEEP_EVENTS,
-                values::chosen(self.keep_events.as_ref())
-                    .or_else(|| of(Some(&keep_events), &Source::Default)),
-            ),
-            (
-                AGENT,
-                values::chosen(self.agent.as_ref()).or_else(|| of(user.as_ref(), &Source::Default)),
-            ),
-            (
-                NAME,
-                values::chosen(self.name.as_ref()).or_else(|| of(Some(&name), &Source::Default)),
-            ),
-            (REPOSITORY_URL, values::chosen(self.repository_url.as_ref())),
-            (
-                PORT,
-                values::chosen(self.port.as_ref()).or_else(|| of(Some(&port), &Source::Default)),
-            ),
-            (BIND, values::chosen(Some(&self.bind))),
-            (ALLOW_HOST, listed(hosts, &self.hosts.source)),
-            (ALLOW_ORIGIN, listed(origins, &self.origins.source)),
-            (TOKEN_FILE, values::chosen(self.token_file.as_ref())),
-            (TOKEN, values::chosen(self.token.as_ref())),
-            (WEB_ACTIONS, values::chosen(Some(&self.web_actions))),
-            (PROJECTS, values::chosen(Some(&self.projects))),
-            (
-                CLASSIFICATIONS,
-                values::row(Some(&self.classifications()), &self.classifications.source),
-            ),
-        ];
-        let rest = [
-            (ON_QUESTION, values::chosen(self.on_question.as_ref())),
-            (CHECK, values::chosen(self.check.as_ref())),
-            (LOG, values::chosen(self.log.as_ref())),
-            (LOG_FILE, values::chosen(self.log_file.as_ref())),
-            (LOG_FORMAT, values::chosen(Some(&self.log_format))),
-        ];
-        let rows = rows.into_iter().chain(self.mcp.rows()).chain(self.claims.rows()).chain(rest);
-        let row = |(setting, chosen): (settings::Setting, Option<(String, Source)>)| {
-            let (value, source) = chosen.unzip();
-            let source = match source.unwrap_or(Source::Default) {
+        let row = |setting: &Setting| {
+            let (value, source) = match self.shown.get(setting.name) {
+                Some((value, source)) => (Some(value.clone()), source),
+                None => (self.effective_default(setting.name), &Source::Default),
+            };
+            let source = match source {
                 Source::Default => format!("default: {}", setting.default),
                 source => source.to_string(),
             };
@@ -490,8 +440,27 @@ impl Config {
                 None => self.location.reason.clone(),
             },
         };
-        std::iter::once(file).chain(rows.map(row)).collect()
+        let others = SETTINGS.iter().filter(|setting| setting.name != FILE.name);
+        std::iter::once(file).chain(others.map(row)).collect()
     }
+
+    /// Returns what is in effect where a setting is not set, if that is a value.
+    fn effective_default(&self, setting: &str) -> Option<String> {
+        match setting {
+            _ if setting == KEEP_EVENTS.name => Some(KEEP_EVENTS.default.to_owned()),
+            _ if setting == AGENT.name => whoami::username().ok(),
+            _ if setting == NAME.name => Some(self.project_name()),
+            _ if setting == PORT.name => Some(DEFAULT_PORT.to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the values of a list as text; `None` without any.
+#[expect(clippy::ptr_arg, reason = "lists are collected into vectors")]
+fn listed(values: &Vec<impl ToString>) -> Option<String> {
+    let texts: Vec<_> = values.iter().map(ToString::to_string).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 /// Makes a path absolute. Paths in `ait.toml` are relative to that file.
@@ -588,9 +557,9 @@ mod tests {
             let config = Config::tolerant(&arguments, environment, directory, &mut problems);
             assert_eq!(problems.len(), 1, "{variable}");
             assert_eq!(config.http_is_unsafe, http_is_unsafe, "{variable}");
-            assert_eq!(config.keep_events.unwrap().value, KeptEvents::Bytes(u64::MAX));
+            assert_eq!(config.keep_events.as_ref().unwrap().value, KeptEvents::Bytes(u64::MAX));
             assert!(config.port.is_none() && config.bind.value.0.is_loopback());
-            assert!(!config.network_file_system.value.eq(&NetworkFileSystem::Allow));
+            assert!(!config.allows_network());
         }
         let mut problems = Vec::new();
         let directory = Path::new("/nowhere");

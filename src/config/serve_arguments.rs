@@ -94,33 +94,3 @@ pub struct ServeArguments {
     #[arg(long = LOG_FORMAT.name, value_name = "FORMAT", help = LOG_FORMAT.line())]
     pub log_format: Option<LogFormat>,
 }
-
-impl ServeArguments {
-    /// Returns these options, with unset ones taken from `others`.
-    pub(super) fn or(&self, others: &Self) -> Self {
-        let hosts = if self.allow_host.is_empty() { others } else { self };
-        let origins = if self.allow_origin.is_empty() { others } else { self };
-        let toolsets = if self.toolsets.is_empty() { others } else { self };
-        let file =
-            |of: fn(&Self) -> &Option<FilePath>| of(self).clone().or_else(|| of(others).clone());
-        Self {
-            name: self.name.clone().or_else(|| others.name.clone()),
-            port: self.port.or(others.port),
-            bind: self.bind.or(others.bind),
-            allow_host: hosts.allow_host.clone(),
-            allow_origin: origins.allow_origin.clone(),
-            token_file: file(|settings| &settings.token_file),
-            web_actions: self.web_actions.or(others.web_actions),
-            projects: self.projects.or(others.projects),
-            keep_events: self.keep_events.or(others.keep_events),
-            toolsets: toolsets.toolsets.clone(),
-            tool_prefix: self.tool_prefix.clone().or_else(|| others.tool_prefix.clone()),
-            replies: self.replies.or(others.replies),
-            max_reply_tokens: self.max_reply_tokens.or(others.max_reply_tokens),
-            claims: self.claims.or(others.claims),
-            log: self.log.clone().or_else(|| others.log.clone()),
-            log_file: file(|settings| &settings.log_file),
-            log_format: self.log_format.or(others.log_format),
-        }
-    }
-}

@@ -416,18 +416,3 @@ pub fn help_of_variables() -> String {
     }
     text + "  NO_COLOR          no colours"
 }
-
-/// Returns the Markdown table of all settings in docs/configuration.md.
-pub fn table() -> String {
-    let mut text =
-        String::from("| flag | environment | `ait.toml` | default | |\n|---|---|---|---|---|\n");
-    for setting in SETTINGS {
-        let Setting { name, variable, places, default, help } = setting;
-        let shown = |is_there: bool, text: String| if is_there { text } else { "-".to_owned() };
-        let has_flag = matches!(places, SettingScope::All | SettingScope::FlagOnly);
-        let flag = shown(has_flag, format!("`--{name}`"));
-        let key = shown(setting.is_in_file(), format!("`{name}`"));
-        let _ = writeln!(text, "| {flag} | `{variable}` | {key} | {default} | {help} |");
-    }
-    text
-}

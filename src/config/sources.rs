@@ -107,31 +107,82 @@ struct Given {
     line: usize,
 }
 
-/// Chooses settings where an invalid one may be passed over.
+/// The chosen values as texts with their sources, by the names of the settings.
+pub(super) type Shown = BTreeMap<&'static str, (String, Source)>;
+
+/// Chooses settings where an invalid one may be passed over, and notes what it chose.
 pub(super) struct Chooser<'a, E> {
     pub sources: &'a Sources<'a>,
     /// Gets the name of each invalid setting, and decides whether to go on with its default.
     pub invalid: &'a mut dyn FnMut(&str, ConfigError) -> Result<(), E>,
+    pub shown: Shown,
 }
 
 impl<E> Chooser<'_, E> {
     /// Returns the value of a setting, if it is set.
-    pub fn choose<T: FromStr<Err: fmt::Display>>(
+    pub fn choose<T: FromStr<Err: fmt::Display> + fmt::Display>(
         &mut self,
         setting: &Setting,
         flag: Option<T>,
     ) -> Result<Option<Sourced<T>>, E> {
         let chosen = self.sources.choose(setting, flag);
-        self.valid(setting, chosen)
+        self.take(setting, chosen)
+    }
+
+    /// Returns the value of a setting, or its default.
+    pub fn choose_or<T: FromStr<Err: fmt::Display> + fmt::Display>(
+        &mut self,
+        setting: &Setting,
+        flag: Option<T>,
+        default: T,
+    ) -> Result<Sourced<T>, E> {
+        let chosen = self.choose(setting, flag)?;
+        let chosen = chosen.unwrap_or(Sourced { value: default, source: Source::Default });
+        self.note(setting, &chosen.value, &chosen.source);
+        Ok(chosen)
+    }
+
+    /// Returns the values of a list setting together, as `show` shows them.
+    pub fn list<T: FromStr<Err: fmt::Display>, C: FromIterator<T>>(
+        &mut self,
+        setting: &Setting,
+        flags: Vec<T>,
+        show: impl Fn(&C) -> Option<String>,
+    ) -> Result<C, E> {
+        let chosen = self.sources.list(setting, flags);
+        let chosen = self.valid(setting, chosen)?;
+        let (values, source) =
+            chosen.map_or((Vec::new(), Source::Default), |chosen| (chosen.value, chosen.source));
+        let value = values.into_iter().collect();
+        if let Some(text) = show(&value) {
+            self.note(setting, text, &source);
+        }
+        Ok(value)
     }
 
     /// Returns what was chosen for a setting.
-    pub fn valid<T: Default>(
+    pub fn take<T: fmt::Display>(
+        &mut self,
+        setting: &Setting,
+        chosen: Result<Option<Sourced<T>>, ConfigError>,
+    ) -> Result<Option<Sourced<T>>, E> {
+        let chosen = self.valid(setting, chosen)?;
+        if let Some(Sourced { value, source }) = &chosen {
+            self.note(setting, value, source);
+        }
+        Ok(chosen)
+    }
+
+    fn valid<T: Default>(
         &mut self,
         setting: &Setting,
         chosen: Result<T, ConfigError>,
     ) -> Result<T, E> {
         chosen.or_else(|error| (self.invalid)(setting.name, error).map(|()| T::default()))
+    }
+
+    fn note(&mut self, setting: &Setting, value: impl fmt::Display, source: &Source) {
+        self.shown.insert(setting.name, (value.to_string(), source.clone()));
     }
 }
 
@@ -173,18 +224,17 @@ impl<'a> Sources<'a> {
         }))
     }
 
-    /// Returns the values of a list setting. In the environment they are separated by commas.
+    /// Returns the values of a list setting, if it is set. In the environment they are separated by commas.
     pub fn list<T: FromStr<Err: fmt::Display>>(
         &self,
         setting: &Setting,
         flags: Vec<T>,
-    ) -> Result<Sourced<Vec<T>>, ConfigError> {
+    ) -> Result<Option<Sourced<Vec<T>>>, ConfigError> {
         let parts = |variable: &'_ str| -> Vec<String> {
             let items = variable.split(',').map(str::trim).filter(|item| !item.is_empty());
             items.map(str::to_owned).collect()
         };
-        let chosen = self.values(setting, flags, |variable| parts(&variable))?;
-        Ok(chosen.unwrap_or(Sourced { value: Vec::new(), source: Source::Default }))
+        self.values(setting, flags, |variable| parts(&variable))
     }
 
     fn values<T: FromStr<Err: fmt::Display>>(
@@ -362,8 +412,10 @@ mod tests {
         let some =
             |name: &str| (name == "AIT_ALLOW_HOST").then(|| "a.example, b.example:80,".into());
         let hosts = |sources: &Sources<'_>| -> Vec<String> {
-            let hosts: Sourced<Vec<AllowedHost>> = sources.list(&ALLOW_HOST, Vec::new()).unwrap();
-            hosts.value.iter().map(ToString::to_string).collect()
+            let hosts: Option<Sourced<Vec<AllowedHost>>> =
+                sources.list(&ALLOW_HOST, Vec::new()).unwrap();
+            let hosts = hosts.map(|hosts| hosts.value).unwrap_or_default();
+            hosts.iter().map(ToString::to_string).collect()
         };
         assert_eq!(hosts(&sources("allow-host = \"c.example\"", &none)), ["c.example"]);
         let list = "allow-host = [\"c.example\", \"d.example\"]";

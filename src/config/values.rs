@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use tracing_subscriber::filter::Targets;
 
-use super::sources::{Source, Sourced};
 use crate::string_enum::string_enum;
 
 /// Shows types as the values that they wrap.
@@ -277,7 +276,7 @@ impl fmt::Display for Period {
 }
 
 /// A maximum number; 0 for no limit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limit(usize);
 
 impl Limit {
@@ -347,22 +346,6 @@ impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(set)")
     }
-}
-
-impl<T: Default> Default for Sourced<T> {
-    fn default() -> Self {
-        Self { value: T::default(), source: Source::Default }
-    }
-}
-
-/// Returns a value as text, with its source.
-pub(super) fn row<T: fmt::Display>(value: Option<&T>, source: &Source) -> Option<(String, Source)> {
-    value.map(|value| (value.to_string(), source.clone()))
-}
-
-/// Returns a chosen value as text, with its source.
-pub(super) fn chosen<T: fmt::Display>(chosen: Option<&Sourced<T>>) -> Option<(String, Source)> {
-    chosen.and_then(|chosen| row(Some(&chosen.value), &chosen.source))
 }
 
 #[cfg(test)]

@@ -46,26 +46,6 @@ pub enum ActionKind {
 }
 
 impl ActionKind {
-    /// All kinds, in the order of the lifecycle.
-    pub const ALL: &'static [Self] = &[
-        Self::Filed,
-        Self::Kept,
-        Self::Claimed,
-        Self::Completed,
-        Self::ReviewStarted,
-        Self::Returned,
-        Self::Closed,
-        Self::Rejected,
-        Self::Reopened,
-        Self::Lapsed,
-        Self::Commented,
-        Self::Changed,
-        Self::Asked,
-        Self::Answered,
-        Self::Edited,
-        Self::Other,
-    ];
-
     /// Returns the kind of a history phrase.
     pub fn of(action: &str) -> Self {
         match action {

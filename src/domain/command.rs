@@ -322,32 +322,4 @@ impl Command {
             | Self::SetUnknownKeys { .. } => None,
         }
     }
-
-    /// Returns the name of the operation, which is also the name of its tool, if it has one.
-    pub fn operation(&self) -> &'static str {
-        match self {
-            Self::AddIssue { .. } => "add_issue",
-            Self::ImportIssue { .. } => "import_issue",
-            Self::GetNextIssue { .. } => "get_next_issue",
-            Self::GetNextReviewItem { .. } => "get_next_review_item",
-            Self::ReturnIssue { .. } => "return_issue",
-            Self::CompleteIssue { .. } => "complete_issue",
-            Self::CloseIssue { .. } => "close_issue",
-            Self::ReopenIssue { .. } => "reopen_issue",
-            Self::ChangeIssue { .. } => "update_issue",
-            Self::UndoChanges { .. } => "undo_change",
-            Self::CommentIssue { .. } => "comment_issue",
-            Self::AskHuman { .. } => "ask_human",
-            Self::AnswerQuestion { .. } => "answer_question",
-            Self::RequireVersion { .. } => "require_version",
-            Self::LapseClaim { .. } => "lapse_claim",
-            Self::TakeUpClaim { .. } => "take_up_claim",
-            Self::ParkAfterAttempts { .. } => "park_after_attempts",
-            Self::MergeEdit { .. } => "merge_edit",
-            Self::InsertIssue { .. } => "place_issue",
-            Self::ReplaceIssue { .. } => "replace_issue",
-            Self::RemoveIssue { .. } => "remove_issue",
-            Self::SetUnknownKeys { .. } => "set_unknown_keys",
-        }
-    }
 }

@@ -316,11 +316,6 @@ impl Issue {
     pub fn searchable_ids(&self) -> impl Iterator<Item = String> {
         self.external_ids().into_iter().map(|id| format!("#{}", id.to_lowercase()))
     }
-
-    /// Returns true if a lower-case text occurs in the issue or names it; see [`Subject::contains`].
-    pub fn contains(&self, text: &str) -> bool {
-        IdName::of(text).names(self.id) || LoweredTexts::of(self).contain(text)
-    }
 }
 
 /// The searchable texts of an issue in lower case, and its ids in other trackers.

@@ -19,11 +19,6 @@ pub trait IssueGraph {
     ///
     /// [`DomainError::UnknownIssue`] and [`DomainError::AmbiguousReference`].
     fn resolve(&self, reference: &IssueRef) -> Result<IssueId, DomainError>;
-
-    /// Returns true if there is an open issue with this id.
-    fn is_open(&self, id: IssueId) -> bool {
-        self.issue(id).is_some_and(|issue| issue.status.is_open())
-    }
 }
 
 /// Checks links that an issue is to get, as if it had all of its other `links` already.

@@ -38,13 +38,8 @@ impl Names {
     }
 
     /// Returns the number of names.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.len()
-    }
-
-    /// Returns true if there are no names.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     /// Returns all names with their indexes.

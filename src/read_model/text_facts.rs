@@ -8,42 +8,10 @@ use crate::domain::thresholds::ENOUGH_DESCRIPTION_CHARS;
 use crate::domain::titles::{normalized, words};
 
 /// Words that make no title, alone or together.
-const PLACEHOLDERS: [&str; 34] = [
-    "a",
-    "an",
-    "asdf",
-    "bar",
-    "blah",
-    "bug",
-    "change",
-    "error",
-    "feature",
-    "fix",
-    "fixme",
-    "foo",
-    "help",
-    "improvement",
-    "issue",
-    "lorem",
-    "ipsum",
-    "misc",
-    "new",
-    "placeholder",
-    "problem",
-    "report",
-    "request",
-    "something",
-    "stuff",
-    "task",
-    "tbd",
-    "temp",
-    "test",
-    "the",
-    "title",
-    "tmp",
-    "todo",
-    "untitled",
-];
+const PLACEHOLDERS: &str = "\
+    a an asdf bar blah bug change error feature fix fixme foo help improvement issue lorem \
+    ipsum misc new placeholder problem report request something stuff task tbd temp test \
+    the title tmp todo untitled";
 /// The facts.
 #[derive(Clone, Debug)]
 pub(crate) struct TextFacts {
@@ -79,7 +47,7 @@ impl TextFacts {
 fn is_placeholder(title: &str) -> bool {
     let title = title.to_lowercase();
     let says_nothing = |word: &str| {
-        PLACEHOLDERS.contains(&word)
+        PLACEHOLDERS.split(' ').any(|one| one == word)
             || word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'x')
     };
     // One letter of most alphabets is no word, but one of Chinese can be.

@@ -13,7 +13,7 @@ use super::edit::{EditError, json};
 use super::host_env::is_program;
 use super::session_hooks::{HookForm, SessionEvent};
 use super::staged_file::StagedFiles;
-use super::{HostEnv, Plan, SetupError};
+use super::{FileChange, HostEnv, Plan, SetupError};
 
 /// The word before the event in a command of ours.
 const COMMAND: &str = "hook";
@@ -23,18 +23,6 @@ const ALWAYS: &str = "|| true";
 /// Returns the events that a client has, each with the path of its list in the file.
 fn events(client: HookClient) -> impl Iterator<Item = (SessionEvent, [&'static str; 2])> {
     client.hooks.events.iter().map(|(event, name)| (*event, ["hooks", *name]))
-}
-
-/// Returns the command of a hook.
-fn command(client: HookClient, program: &str, event: SessionEvent) -> String {
-    let program = shell_words::quote(program);
-    let event = event.as_str();
-    match client.hooks.form {
-        HookForm::Groups => format!("{program} {COMMAND} {event} {ALWAYS}"),
-        HookForm::Cursor | HookForm::VsCode => {
-            format!("{program} {COMMAND} {event} --client {} {ALWAYS}", client.name)
-        }
-    }
 }
 
 /// Returns the item for the command of an event in its list.
@@ -103,23 +91,14 @@ impl ClientHooks {
     }
 }
 
-/// Examines the hooks of a client in a project. `program` starts the tracker.
-///
-/// # Errors
-///
-/// The file cannot be read, or has another form.
-pub fn client_hooks(
-    client: HookClient,
-    root: &Path,
-    env: &HostEnv,
-    program: &str,
-) -> Result<ClientHooks, SetupError> {
-    let mut files = StagedFiles::new(root, env, false);
-    let file = files.file(&root.join(client.hooks.file), Some(root))?;
-    let state = |event| file.inspect(|text| state(text, client, event, program));
-    let hook = |(hook, _)| Ok(ClientHook { hook, state: state(hook)? });
-    let hooks = events(client).map(hook).collect::<Result<_, SetupError>>()?;
-    Ok(ClientHooks { client, file: file.shown.clone(), hooks })
+/// The place of a client's hooks in a project.
+#[derive(Clone, Copy, Debug)]
+pub struct HooksOfProject<'a> {
+    pub client: HookClient,
+    pub root: &'a Path,
+    pub env: &'a HostEnv,
+    /// What starts the tracker.
+    pub program: &'a str,
 }
 
 /// Examines the hooks of the clients that have any in a project. `program` starts the tracker.
@@ -129,92 +108,102 @@ pub fn clients_with_hooks(
     program: &str,
 ) -> impl Iterator<Item = Result<ClientHooks, (HookClient, SetupError)>> {
     let hooks = HookClient::all().map(move |client| {
-        client_hooks(client, root, env, program).map_err(|error| (client, error))
+        let hooks = HooksOfProject { client, root, env, program };
+        hooks.status().map_err(|error| (client, error))
     });
     let are_none = |hooks: &ClientHooks| hooks.are_all(ClientHookState::Missing);
     hooks.filter(move |hooks| !hooks.as_ref().is_ok_and(are_none))
 }
 
-/// Plans to install the hooks of a client. What else is in the file stays.
-pub fn install_client_hooks(
-    client: HookClient,
-    root: &Path,
-    env: &HostEnv,
-    program: &str,
-) -> Result<Plan, SetupError> {
-    let mut files = StagedFiles::new(root, env, false);
-    stage(client, root, &mut files, program)?;
-    Ok(Plan { changes: files.changes(), ..Plan::default() })
-}
-
-/// Adds the hooks of a client to the files of a plan.
-pub(super) fn stage(
-    client: HookClient,
-    root: &Path,
-    files: &mut StagedFiles<'_>,
-    program: &str,
-) -> Result<(), SetupError> {
-    let file = files.file(&root.join(client.hooks.file), Some(root))?;
-    file.inspect(|text| json::check(text, client.hooks.dialect))?;
-    if let Some((name, version)) = version(client.hooks.form) {
-        file.edit(|text| json::set_missing(text, name, &version))?;
+impl HooksOfProject<'_> {
+    /// Examines the hooks.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or has another form.
+    pub fn status(self) -> Result<ClientHooks, SetupError> {
+        let mut files = StagedFiles::new(self.root, self.env, false);
+        let file = self.file(&mut files)?;
+        let state = |event| file.inspect(|text| self.state(text, event));
+        let hook = |(hook, _)| Ok(ClientHook { hook, state: state(hook)? });
+        let hooks = events(self.client).map(hook).collect::<Result<_, SetupError>>()?;
+        Ok(ClientHooks { client: self.client, file: file.shown.clone(), hooks })
     }
-    for (event, path) in events(client) {
-        let item = item(client.hooks.form, &command(client, program, event), event);
-        if file.inspect(|text| state(text, client, event, program))? != ClientHookState::Installed {
-            file.edit(|text| json::remove_items(text, &path, &|one| is_ours(one, event)))?;
-            file.edit(|text| json::append(text, &path, &item))?;
+
+    /// Plans to install the hooks. What else is in the file stays.
+    pub fn install(self) -> Result<Plan, SetupError> {
+        let mut files = StagedFiles::new(self.root, self.env, false);
+        self.stage(&mut files)?;
+        Ok(Plan { changes: files.changes(), ..Plan::default() })
+    }
+
+    /// Plans to remove the hooks. A file that holds nothing else is deleted.
+    pub fn remove(self) -> Result<Plan, SetupError> {
+        let mut files = StagedFiles::new(self.root, self.env, false);
+        self.unstage(&mut files)?;
+        Ok(Plan { changes: files.changes(), ..Plan::default() })
+    }
+
+    /// Adds the hooks to the files of a plan.
+    pub(super) fn stage(self, files: &mut StagedFiles<'_>) -> Result<(), SetupError> {
+        let hooks = self.client.hooks;
+        let file = self.file(files)?;
+        file.inspect(|text| json::check(text, hooks.dialect))?;
+        if let Some((name, version)) = version(hooks.form) {
+            file.edit(|text| json::set_missing(text, name, &version))?;
+        }
+        for (event, path) in events(self.client) {
+            let item = item(hooks.form, &self.command(event), event);
+            if file.inspect(|text| self.state(text, event))? != ClientHookState::Installed {
+                file.edit(|text| json::remove_items(text, &path, &|one| is_ours(one, event)))?;
+                file.edit(|text| json::append(text, &path, &item))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the hooks out of the files of a plan.
+    pub(super) fn unstage(self, files: &mut StagedFiles<'_>) -> Result<(), SetupError> {
+        self.file(files)?.remove_from(|text| {
+            let mut rest = text.to_owned();
+            for (event, path) in events(self.client) {
+                rest = json::remove_items(&rest, &path, &|item| is_ours(item, event))?;
+            }
+            match version(self.client.hooks.form) {
+                Some((name, version)) if rest != text => json::unset_last(&rest, name, &version),
+                _ => Ok(rest),
+            }
+        })
+    }
+
+    fn file<'f>(self, files: &'f mut StagedFiles<'_>) -> Result<&'f mut FileChange, SetupError> {
+        files.file(&self.root.join(self.client.hooks.file), Some(self.root))
+    }
+
+    /// Returns the command of a hook.
+    fn command(self, event: SessionEvent) -> String {
+        let program = shell_words::quote(self.program);
+        let event = event.as_str();
+        match self.client.hooks.form {
+            HookForm::Groups => format!("{program} {COMMAND} {event} {ALWAYS}"),
+            HookForm::Cursor | HookForm::VsCode => {
+                format!("{program} {COMMAND} {event} --client {} {ALWAYS}", self.client.name)
+            }
         }
     }
-    Ok(())
-}
 
-/// Plans to remove the hooks of a client. A file that holds nothing else is deleted.
-pub fn remove_client_hooks(
-    client: HookClient,
-    root: &Path,
-    env: &HostEnv,
-) -> Result<Plan, SetupError> {
-    let mut files = StagedFiles::new(root, env, false);
-    unstage(client, root, &mut files)?;
-    Ok(Plan { changes: files.changes(), ..Plan::default() })
-}
-
-/// Takes the hooks of a client out of the files of a plan.
-pub(super) fn unstage(
-    client: HookClient,
-    root: &Path,
-    files: &mut StagedFiles<'_>,
-) -> Result<(), SetupError> {
-    let file = files.file(&root.join(client.hooks.file), Some(root))?;
-    file.remove_from(|text| {
-        let mut rest = text.to_owned();
-        for (event, path) in events(client) {
-            rest = json::remove_items(&rest, &path, &|item| is_ours(item, event))?;
-        }
-        match version(client.hooks.form) {
-            Some((name, version)) if rest != text => json::unset_last(&rest, name, &version),
-            _ => Ok(rest),
-        }
-    })
-}
-
-fn state(
-    text: &str,
-    client: HookClient,
-    event: SessionEvent,
-    program: &str,
-) -> Result<ClientHookState, EditError> {
-    let Some(name) = client.event(event) else { return Ok(ClientHookState::Missing) };
-    let items = json::get(text, &["hooks", name])?;
-    let items = items.iter().filter_map(Value::as_array).flatten();
-    let ours: Vec<_> = items.filter(|item| is_ours(item, event)).collect();
-    let wanted = command(client, program, event);
-    Ok(match ours[..] {
-        [] => ClientHookState::Missing,
-        [item] if commands(item).eq([wanted.as_str()]) => ClientHookState::Installed,
-        _ => ClientHookState::Outdated,
-    })
+    fn state(self, text: &str, event: SessionEvent) -> Result<ClientHookState, EditError> {
+        let Some(name) = self.client.event(event) else { return Ok(ClientHookState::Missing) };
+        let items = json::get(text, &["hooks", name])?;
+        let items = items.iter().filter_map(Value::as_array).flatten();
+        let ours: Vec<_> = items.filter(|item| is_ours(item, event)).collect();
+        let wanted = self.command(event);
+        Ok(match ours[..] {
+            [] => ClientHookState::Missing,
+            [item] if commands(item).eq([wanted.as_str()]) => ClientHookState::Installed,
+            _ => ClientHookState::Outdated,
+        })
+    }
 }
 
 /// Returns true if every command of an item is ours.

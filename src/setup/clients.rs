@@ -148,6 +148,29 @@ const CLAUDE_HOOKS: Hooks = Hooks {
     are_tried: true,
 };
 
+/// What most clients have; each says what it has itself.
+const PLAIN: Client = Client {
+    name: "",
+    title: "",
+    location: ConfigLocation::Project(&[]),
+    format: Format::Json(Dialect::TrailingCommas),
+    of_user: |_| None,
+    servers: &[&["mcpServers"]],
+    entry: started,
+    takes_url: true,
+    granted: ServerEntry::new,
+    allow_lists: &[],
+    consent: |_, _| Consent::Unknown,
+    hooks: None,
+    agents: None,
+    guide: Some("AGENTS.md"),
+    before_guide: &[],
+    start: prompt,
+    marks: &[],
+    home_marks: &[],
+    programs: &[],
+};
+
 /// Claude Code: `.mcp.json` at the project's root (<https://code.claude.com/docs/en/mcp>), which it parses with
 /// `JSON.parse`; agents in `.claude/agents/` (<https://code.claude.com/docs/en/sub-agents>), instructions in
 /// `CLAUDE.md` (<https://code.claude.com/docs/en/memory>), what it may do in `.claude/settings.json`
@@ -159,13 +182,10 @@ pub const CLAUDE_CODE: Client = Client {
     location: ConfigLocation::Project(&[".mcp.json"]),
     format: Format::Json(Dialect::Strict),
     of_user: |env| env.at_home(".claude.json"),
-    servers: &[&["mcpServers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "type": "http", "url": url })),
         command => started(command),
     },
-    takes_url: true,
-    granted: ServerEntry::new,
     allow_lists: &[
         AllowList {
             file: ".claude/settings.json",
@@ -182,11 +202,11 @@ pub const CLAUDE_CODE: Client = Client {
     hooks: Some(&CLAUDE_HOOKS),
     agents: Some(Agents { directory: ".claude/agents", form: Form::Claude, reads_claude: false }),
     guide: Some("CLAUDE.md"),
-    before_guide: &[],
     start: |agent| format!("claude --agent {agent}"),
     marks: &[".mcp.json", ".claude", "CLAUDE.md"],
     home_marks: &[".claude", ".claude.json"],
     programs: &["claude"],
+    ..PLAIN
 };
 
 /// Cursor: `.cursor/mcp.json` in the project (<https://cursor.com/docs/mcp>), agents in `.cursor/agents/`
@@ -197,17 +217,11 @@ pub const CURSOR: Client = Client {
     name: "cursor",
     title: "Cursor",
     location: ConfigLocation::Project(&[".cursor/mcp.json"]),
-    format: Format::Json(Dialect::TrailingCommas),
     of_user: |env| env.at_home(".cursor/mcp.json"),
-    servers: &[&["mcpServers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "url": url })),
         command => started(command),
     },
-    takes_url: true,
-    granted: ServerEntry::new,
-    allow_lists: &[],
-    consent: |_, _| Consent::Unknown,
     hooks: Some(&Hooks {
         file: ".cursor/hooks.json",
         dialect: Dialect::Strict,
@@ -220,12 +234,11 @@ pub const CURSOR: Client = Client {
         are_tried: false,
     }),
     agents: Some(Agents { directory: ".cursor/agents", form: Form::Cursor, reads_claude: true }),
-    guide: Some("AGENTS.md"),
-    before_guide: &[],
     start: |agent| format!("type /{agent} in the chat"),
     marks: &[".cursor", ".cursorrules"],
     home_marks: &[".cursor"],
     programs: &["cursor", "cursor-agent"],
+    ..PLAIN
 };
 
 /// VS Code: `.vscode/mcp.json` in the workspace
@@ -241,17 +254,12 @@ pub const VSCODE: Client = Client {
     name: "vscode",
     title: "VS Code",
     location: ConfigLocation::Project(&[".vscode/mcp.json"]),
-    format: Format::Json(Dialect::TrailingCommas),
     of_user: |env| Some(env.application_data()?.join("Code/User/mcp.json")),
     servers: &[&["servers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "type": "http", "url": url })),
         command => led(("type", "stdio"), started(command)),
     },
-    takes_url: true,
-    granted: ServerEntry::new,
-    allow_lists: &[],
-    consent: |_, _| Consent::Unknown,
     hooks: Some(&Hooks {
         file: ".github/hooks/ait.json",
         dialect: Dialect::Strict,
@@ -260,12 +268,11 @@ pub const VSCODE: Client = Client {
         are_tried: false,
     }),
     agents: Some(Agents { directory: ".github/agents", form: Form::VsCode, reads_claude: true }),
-    guide: Some("AGENTS.md"),
-    before_guide: &[],
     start: |agent| format!("choose the agent {agent} in the Chat view"),
     marks: &[".vscode"],
     home_marks: &[".vscode"],
     programs: &["code"],
+    ..PLAIN
 };
 
 /// Codex: `.codex/config.toml` in the project, which it reads once the project is trusted
@@ -285,7 +292,6 @@ pub const CODEX: Client = Client {
         Connection::Url(url) => members(json!({ "url": url })),
         command => started(command),
     },
-    takes_url: true,
     granted: || members(json!({ "default_tools_approval_mode": "approve" })),
     allow_lists: &[AllowList {
         file: ".codex/config.toml",
@@ -306,14 +312,13 @@ pub const CODEX: Client = Client {
         are_tried: true,
     }),
     agents: Some(Agents { directory: ".codex/agents", form: Form::Codex, reads_claude: false }),
-    guide: Some("AGENTS.md"),
-    before_guide: &[],
     start: |agent| {
         format!("codex 'Follow the developer_instructions in .codex/agents/{agent}.toml'")
     },
     marks: &[".codex"],
     home_marks: &[".codex"],
     programs: &["codex"],
+    ..PLAIN
 };
 
 /// Claude Desktop: `claude_desktop_config.json` of the user, which has servers that are started only
@@ -326,22 +331,10 @@ pub const CLAUDE_DESKTOP: Client = Client {
         let directory = env.application_data()?;
         Some(directory.join("Claude/claude_desktop_config.json"))
     }),
-    format: Format::Json(Dialect::TrailingCommas),
-    of_user: |_| None,
-    servers: &[&["mcpServers"]],
-    entry: started,
     takes_url: false,
-    granted: ServerEntry::new,
-    allow_lists: &[],
     consent: |_, _| Consent::Given,
-    hooks: None,
-    agents: None,
     guide: None,
-    before_guide: &[],
-    start: prompt,
-    marks: &[],
-    home_marks: &[],
-    programs: &[],
+    ..PLAIN
 };
 
 /// Gemini CLI: `.gemini/settings.json` in the project
@@ -357,15 +350,11 @@ pub const GEMINI: Client = Client {
     location: ConfigLocation::Project(&[".gemini/settings.json"]),
     format: Format::Json(Dialect::Comments),
     of_user: |env| env.at_home(".gemini/settings.json"),
-    servers: &[&["mcpServers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "httpUrl": url })),
         command => started(command),
     },
-    takes_url: true,
     granted: || members(json!({ "trust": true })),
-    allow_lists: &[],
-    consent: |_, _| Consent::Unknown,
     hooks: Some(&Hooks {
         file: ".gemini/settings.json",
         dialect: Dialect::Comments,
@@ -379,11 +368,11 @@ pub const GEMINI: Client = Client {
     }),
     agents: Some(Agents { directory: ".gemini/agents", form: Form::Gemini, reads_claude: false }),
     guide: Some("GEMINI.md"),
-    before_guide: &[],
     start: |agent| format!("type /{agent}, which is a prompt of the MCP server {SERVER}"),
     marks: &[".gemini", "GEMINI.md"],
     home_marks: &[".gemini"],
     programs: &["gemini"],
+    ..PLAIN
 };
 
 /// Zed: `.zed/settings.json` in the project, whose servers it starts once the project is trusted
@@ -393,7 +382,6 @@ pub const ZED: Client = Client {
     name: "zed",
     title: "Zed",
     location: ConfigLocation::Project(&[".zed/settings.json"]),
-    format: Format::Json(Dialect::TrailingCommas),
     of_user: |env| Some(env.settings.as_ref()?.join("zed/settings.json")),
     servers: &[&["context_servers"]],
     entry: |connection| match connection {
@@ -402,13 +390,6 @@ pub const ZED: Client = Client {
             members(json!({ "command": program, "args": arguments }))
         }
     },
-    takes_url: true,
-    granted: ServerEntry::new,
-    allow_lists: &[],
-    consent: |_, _| Consent::Unknown,
-    hooks: None,
-    agents: None,
-    guide: Some("AGENTS.md"),
     before_guide: &[
         ".rules",
         ".cursorrules",
@@ -421,6 +402,7 @@ pub const ZED: Client = Client {
     marks: &[".zed"],
     home_marks: &[".config/zed"],
     programs: &["zed", "zeditor"],
+    ..PLAIN
 };
 
 /// opencode: `opencode.json` or `opencode.jsonc` at the project's root, with the servers in `mcp`, which its
@@ -433,7 +415,6 @@ pub const OPENCODE: Client = Client {
     name: "opencode",
     title: "opencode",
     location: ConfigLocation::Project(&["opencode.json", "opencode.jsonc"]),
-    format: Format::Json(Dialect::TrailingCommas),
     of_user: |env| {
         let directory = env.settings.as_ref()?.join("opencode");
         let files = ["opencode.json", "opencode.jsonc"].map(|name| directory.join(name));
@@ -447,22 +428,17 @@ pub const OPENCODE: Client = Client {
             members(json!({ "type": "local", "command": line }))
         }
     },
-    takes_url: true,
-    granted: ServerEntry::new,
-    allow_lists: &[],
     consent: |_, _| Consent::Given,
-    hooks: None,
     agents: Some(Agents {
         directory: ".opencode/agents",
         form: Form::Opencode,
         reads_claude: false,
     }),
-    guide: Some("AGENTS.md"),
-    before_guide: &[],
     start: |agent| format!("opencode --agent {agent}"),
     marks: &["opencode.json", "opencode.jsonc", ".opencode"],
     home_marks: &[".config/opencode"],
     programs: &["opencode"],
+    ..PLAIN
 };
 
 pub const CLIENTS: [Client; 8] =

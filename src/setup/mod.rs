@@ -34,8 +34,7 @@ use std::process::Stdio;
 
 pub use apply::{Applied, ApplyError, apply};
 pub use client_hooks::{
-    ClientHook, ClientHookState, ClientHooks, client_hooks, clients_with_hooks,
-    install_client_hooks, remove_client_hooks,
+    ClientHook, ClientHookState, ClientHooks, HooksOfProject, clients_with_hooks,
 };
 pub use clients::{CLIENTS, Client, Connection, HookClient, guides};
 pub use consent::Consent;
@@ -87,6 +86,11 @@ pub struct Project {
 }
 
 impl Project {
+    /// Returns the place of a client's hooks.
+    fn hooks(&self, client: HookClient) -> HooksOfProject<'_> {
+        HooksOfProject { client, root: &self.root, env: &self.env, program: &self.command }
+    }
+
     /// Returns true if the entries of clients have an absolute path, which works only on this machine.
     pub fn has_machine_paths(&self) -> bool {
         self.command != PROGRAM || self.is_store_named

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::client_hooks;
 use super::clients::{Agents, CLAUDE_CODE, Client, ConfigLocation, Connection};
 use super::edit::{gitignore, is_same_transport, marked, toml};
 use super::error::SetupError;
@@ -45,7 +44,7 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
             permissions::grant(&project.root, &project.settings, client.allow_lists, &mut files)?;
         }
         if let Some(hooks) = client.hooks_of_init() {
-            client_hooks::stage(hooks, &project.root, &mut files, &project.command)?;
+            project.hooks(hooks).stage(&mut files)?;
         }
     }
     machine_paths(request, &mut notes);

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use super::client_hooks;
 use super::clients::{CLIENTS, Client, ConfigLocation, guides};
 use super::edit::{marked, toml};
 use super::error::SetupError;
@@ -30,7 +29,7 @@ pub fn removal(
         server(project, client, &mut files)?;
         permissions::revoke(root, &project.settings, client.allow_lists, &mut files)?;
         if let Some(hooks) = client.hooks_of_init() {
-            client_hooks::unstage(hooks, root, &mut files)?;
+            project.hooks(hooks).unstage(&mut files)?;
         }
         prompts(root, client, &mut files, &mut notes)?;
     }

@@ -21,11 +21,6 @@ impl StoreId {
     /// The number of hex digits in the text.
     const DIGITS: usize = 32;
 
-    /// Returns the id as bytes, in the order of the text.
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-
     /// Returns the id of a store of one kind at one place: XXH3-128 of both, separated by a zero byte.
     pub(super) fn of(kind: &str, place: &[u8]) -> Self {
         let mut hasher = Xxh3::new();

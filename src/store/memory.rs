@@ -9,7 +9,6 @@ mod links;
 mod list;
 mod readiness;
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use imbl::Vector;
@@ -101,15 +100,6 @@ impl IndexedIssues {
     /// Returns the start of an id that no other issue has: at least 8 hex digits.
     pub fn short_id(&self, id: IssueId) -> String {
         self.positions.short_id(id)
-    }
-
-    /// Returns the positions of the issues with a link of a kind to an id within a range.
-    pub fn linked_to(
-        &self,
-        kind: LinkKind,
-        ids: &RangeInclusive<IssueId>,
-    ) -> impl Iterator<Item = usize> {
-        self.links.linked_to(kind, ids).filter_map(|id| self.position_of(id))
     }
 
     /// Returns the position of the issue that a reference names.

@@ -79,7 +79,7 @@ impl Feed<'_> {
         let title = title.or_else(|| title_in(event)).unwrap_or(strings::activity::NO_ISSUE);
         let kind = event.kind.word();
         let action = strings::activity::action(kind);
-        let sentence = strings::activity::sentence(&event.agent, action, title);
+        let sentence = format!("{} {action}: {title}", event.agent);
         let link = match event.issue {
             IssueId::NIL => "/activity".to_owned(),
             id => issue_path(id),

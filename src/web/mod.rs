@@ -111,11 +111,6 @@ struct WebState {
     projects: Option<Registry>,
 }
 
-/// Returns the routes with the default options.
-pub fn router(tracker: Tracker, metrics: Metrics) -> Router {
-    router_with(ReadModel::new(tracker), metrics, WebOptions::default())
-}
-
 /// Returns the routes. The health probe counts its uptime from this call.
 pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions) -> Router {
     let tracker = read_model.tracker().clone();
@@ -212,7 +207,9 @@ async fn refuse_writes(request: Request, next: Next) -> Response {
 async fn refuse_method(request: Request) -> Response {
     let status = StatusCode::METHOD_NOT_ALLOWED;
     if pages::error::is_of_api(&request) {
-        let text = strings::write_api::NOT_TAKEN.to_owned();
+        let text = "this address does not take that method: GET /api lists what this server \
+             takes, and it takes changes only if it was started with --web-actions"
+            .to_owned();
         return ErrorJson::from(WebError::plain(status, ErrorCode::ReadOnly, text)).into_response();
     }
     let text =

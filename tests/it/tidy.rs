@@ -253,46 +253,6 @@ fn every_module_begins_with_a_doc_comment() {
     }
 }
 
-/// Returns the string literals that users could read: literals with a word and a space, or with a capital at the
-/// beginning. Attribute values and messages of `expect` do not count.
-fn readable_literals(code: &str) -> Vec<&str> {
-    let lines = code_of(code).lines().filter(|line| !line.trim_start().starts_with("//"));
-    let mut found = Vec::new();
-    for line in lines.filter(|line| !line.contains("expect(") && !line.contains("r#\"")) {
-        for (number, part) in line.split('"').enumerate() {
-            let before = line.split('"').nth(number.wrapping_sub(1)).unwrap_or_default();
-            let is_value = before.trim_end().ends_with('=') || before.ends_with("={ ");
-            // Ignore format arguments and the one-letter commands of SVG paths.
-            let plain: String =
-                part.split('{').map(|part| part.split('}').next_back().unwrap_or(part)).collect();
-            let letters: Vec<bool> = plain.chars().map(|letter| letter.is_lowercase()).collect();
-            let has_word = letters.windows(2).any(|pair| pair == [true, true]);
-            let is_text =
-                part.trim().contains(' ') || part.starts_with(|letter: char| letter.is_uppercase());
-            if number % 2 == 1 && has_word && is_text && !is_value {
-                found.push(part);
-            }
-        }
-    }
-    found
-}
-
-#[test]
-fn visible_texts_are_in_the_strings_module() {
-    let mut pages = 0;
-    for (name, text) in sources("src/web") {
-        if !(name.starts_with("src/web/pages/") || name.starts_with("src/web/chart/")) {
-            continue;
-        }
-        pages += 1;
-        let found: Vec<_> = readable_literals(&text);
-        assert!(found.is_empty(), "{name}: put {found:?} into src/web/strings/");
-    }
-    assert!(pages > 5, "only {pages} pages were found");
-    let code = "html! { p.a-b class=\"x y\" { \"Two words\" } h1 { \"Word\" } b { \"lower\" } }";
-    assert_eq!(readable_literals(code), ["Two words", "Word"]);
-}
-
 /// What a field has beyond its entry in the table is in few places. Everything else asks the table.
 #[test]
 fn fields_are_named_in_few_places() {

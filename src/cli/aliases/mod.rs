@@ -95,6 +95,13 @@ fn in_our_words(mut words: Vec<String>, definition: &Command) -> Result<Vec<Stri
             || phrases::begins_phrase(word)
             || unknown_command::is_explained(word)
     };
+    // Its options before the server: `ait --port 3000 serve`.
+    let line = [&["ait".to_owned()], &words[..]].concat();
+    if let Some(&at) = positionals(&line, definition).first()
+        && matches!(&*line[at], "serve" | "mcp")
+    {
+        words[..at].rotate_right(1);
+    }
     // An option before the command: `ait --json list`.
     let before = match words.first().map(String::as_str) {
         Some("--json") => 1,

@@ -9,7 +9,7 @@ use crate::read_model::{IssueSummary, Name};
 const MAX_ISSUES: usize = 10;
 
 pub(super) fn overloaded<'a>(input: &'a FindingInput<'a>) -> Hits<'a> {
-    let mut held: Vec<Vec<usize>> = vec![Vec::new(); input.view.names().len()];
+    let mut held: Vec<Vec<usize>> = vec![Vec::new(); input.view.names().count()];
     for (at, summary) in input.claimed() {
         if let Some(claim) = summary.holder() {
             held[claim.agent.index()].push(at);

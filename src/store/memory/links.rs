@@ -1,7 +1,5 @@
 //! The links of issues by their targets.
 
-use std::ops::RangeInclusive;
-
 use imbl::OrdSet;
 
 use crate::domain::{Attributes, IssueId, LinkKind};
@@ -53,18 +51,5 @@ impl Links {
         let links = (!self.0.is_empty()).then(|| self.0.range(first..));
         let links = links.into_iter().flatten();
         links.take_while(move |link| (link.0, link.1) == (to, kind)).map(|link| link.2)
-    }
-
-    /// Returns the issues that have a link of a kind to an issue with an id within a range.
-    pub fn linked_to(
-        &self,
-        kind: LinkKind,
-        ids: &RangeInclusive<IssueId>,
-    ) -> impl Iterator<Item = IssueId> {
-        let first = *ids.start();
-        let last = *ids.end();
-        let links = self.0.range((first, LinkKind::ALL[0], IssueId::NIL)..);
-        let links = links.take_while(move |link| link.0 <= last);
-        links.filter(move |link| link.1 == kind).map(|link| link.2)
     }
 }

@@ -115,76 +115,227 @@ impl Limits {
     }
 }
 
-/// Returns one page of a query that filters by status and classification alone.
-pub(super) async fn page(
-    client: &Client,
-    schema: &str,
-    query: &Query,
-) -> Result<Vec<Row>, Failure> {
-    let sorted_by = sorted_by(query);
-    let join = search_joined(sorted_by) + &texts_joined(sorted_by);
-    let by_priority = matches!(query.order, Order::Filed | Order::Priority);
-    let ranges = if by_priority { "CROSS JOIN generate_series(0, 4) AS p(priority)" } else { "" };
-    let limits = Limits::of(query);
-    let of_kind = limits.kind.map(|kind| format!("AND i.kind = {kind}")).unwrap_or_default();
-    let of_range = if by_priority { "AND i.priority = p.priority" } else { "" };
-    let outer = order(query, "o", "o", "o");
-    let statement = PAGE
-        .replace("{ranges}", ranges)
-        .replace("{condition}", &format!("{of_kind} {of_range}"))
-        .replace("{sorted_by}", sorted_by)
-        .replace("{join}", &join)
-        .replace("{limit}", if sorted_by.is_empty() { "LIMIT $4" } else { "" })
-        .replace("{outer}", &outer)
-        .replace("{order}", &order(query, "i", "f", "h"))
-        .replace("{s}", schema);
-    let needed = limits.skip.saturating_add(limits.take);
-    let mut params: Vec<Param<'_>> = vec![
-        (&limits.statuses, Type::INT2_ARRAY),
-        (&limits.skip, Type::INT8),
-        (&limits.take, Type::INT8),
-    ];
-    if sorted_by.is_empty() {
-        params.push((&needed, Type::INT8));
-    }
-    Ok(client.query_typed(&statement, &params).await?)
+/// A query to a connection.
+#[derive(Clone, Copy)]
+pub(super) struct Listing<'a> {
+    pub client: &'a Client,
+    pub schema: &'a str,
+    pub query: &'a Query,
 }
 
-/// Counts the issues that match a query in each status, regardless of its statuses, if it asks for that and not for the
-/// best matches alone. Of a search for texts, which have to be read, it counts no more than [`MAX_COUNTED`].
-pub(super) async fn count_matches(
-    client: &Client,
-    schema: &str,
-    query: &Query,
-) -> Result<Option<MatchCounts>, Failure> {
-    if !query.counts || query.order == Order::Relevance {
-        return Ok(None);
-    }
-    let all = Query { statuses: StatusSet::EVERYTHING, ..query.clone() };
-    let named = named(client, schema, &query.condition).await?;
-    let mut selection = Selection::with(Dialect::Postgres, &named, &[]);
-    let condition =
-        format!("{} AND {}", Limits::matches(&all), selection.matches(&query.condition));
-    let joins = search_joined(&condition) + &texts_joined(&condition);
-    let most = if query.condition.texts().is_empty() { i64::MAX } else { MAX_COUNTED };
-    let most_read = selection.param(Value::Int(most.saturating_add(1)));
-    let statement = format!(
-        "SELECT status, count(*) FROM (SELECT i.status FROM {{s}}.issues i {joins} WHERE {condition} \
-         LIMIT {most_read}) matching GROUP BY status"
-    );
-    let statement = statement.replace("{s}", schema);
-    let rows = client.query_typed(&statement, &params(selection.params())).await?;
-    let mut found = [0; Status::ALL.len()];
-    for row in rows {
-        let status: i16 = row.try_get(0)?;
-        let count: i64 = row.try_get(1)?;
-        if let Some(slot) = usize::try_from(status).ok().and_then(|at| found.get_mut(at)) {
-            *slot = usize::try_from(count).unwrap_or_default();
+impl Listing<'_> {
+    /// Returns one page of a query that filters by status and classification alone.
+    pub(super) async fn page(&self) -> Result<Vec<Row>, Failure> {
+        let query = self.query;
+        let sorted_by = sorted_by(query);
+        let join = search_joined(sorted_by) + &texts_joined(sorted_by);
+        let by_priority = matches!(query.order, Order::Filed | Order::Priority);
+        let ranges =
+            if by_priority { "CROSS JOIN generate_series(0, 4) AS p(priority)" } else { "" };
+        let limits = Limits::of(query);
+        let of_kind = limits.kind.map(|kind| format!("AND i.kind = {kind}")).unwrap_or_default();
+        let of_range = if by_priority { "AND i.priority = p.priority" } else { "" };
+        let outer = order(query, "o", "o", "o");
+        let statement = PAGE
+            .replace("{ranges}", ranges)
+            .replace("{condition}", &format!("{of_kind} {of_range}"))
+            .replace("{sorted_by}", sorted_by)
+            .replace("{join}", &join)
+            .replace("{limit}", if sorted_by.is_empty() { "LIMIT $4" } else { "" })
+            .replace("{outer}", &outer)
+            .replace("{order}", &order(query, "i", "f", "h"))
+            .replace("{s}", self.schema);
+        let needed = limits.skip.saturating_add(limits.take);
+        let mut params: Vec<Param<'_>> = vec![
+            (&limits.statuses, Type::INT2_ARRAY),
+            (&limits.skip, Type::INT8),
+            (&limits.take, Type::INT8),
+        ];
+        if sorted_by.is_empty() {
+            params.push((&needed, Type::INT8));
         }
+        Ok(self.client.query_typed(&statement, &params).await?)
     }
-    let counts = Counts::of(|status| found[status as usize]);
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    Ok(Some(MatchCounts { counts, are_exact: counts.total() <= most }))
+
+    /// Counts the issues that match a query in each status, regardless of its statuses, if it asks for that and not for
+    /// the best matches alone. Of a search for texts, which have to be read, it counts no more than [`MAX_COUNTED`].
+    pub(super) async fn count_matches(&self) -> Result<Option<MatchCounts>, Failure> {
+        let query = self.query;
+        if !query.counts || query.order == Order::Relevance {
+            return Ok(None);
+        }
+        let all = Query { statuses: StatusSet::EVERYTHING, ..query.clone() };
+        let named = self.named(&query.condition).await?;
+        let mut selection = Selection::with(Dialect::Postgres, &named, &[]);
+        let condition =
+            format!("{} AND {}", Limits::matches(&all), selection.matches(&query.condition));
+        let joins = search_joined(&condition) + &texts_joined(&condition);
+        let most = if query.condition.texts().is_empty() { i64::MAX } else { MAX_COUNTED };
+        let most_read = selection.param(Value::Int(most.saturating_add(1)));
+        let statement = format!(
+            "SELECT status, count(*) FROM (SELECT i.status FROM {{s}}.issues i {joins} WHERE {condition} \
+             LIMIT {most_read}) matching GROUP BY status"
+        );
+        let statement = statement.replace("{s}", self.schema);
+        let rows = self.client.query_typed(&statement, &params(selection.params())).await?;
+        let mut found = [0; Status::ALL.len()];
+        for row in rows {
+            let status: i16 = row.try_get(0)?;
+            let count: i64 = row.try_get(1)?;
+            if let Some(slot) = usize::try_from(status).ok().and_then(|at| found.get_mut(at)) {
+                *slot = usize::try_from(count).unwrap_or_default();
+            }
+        }
+        let counts = Counts::of(|status| found[status as usize]);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        Ok(Some(MatchCounts { counts, are_exact: counts.total() <= most }))
+    }
+
+    /// Returns one page of a query with a condition.
+    pub(super) async fn search(&self) -> Result<Found, Failure> {
+        let query = self.query;
+        if query.order == Order::Relevance {
+            return self.best().await;
+        }
+        let required = query.condition.conjuncts().iter().filter_map(Condition::text);
+        let phrases: Vec<&str> = required.filter(|text| !seams(text).is_empty()).collect();
+        let named = self.named(&query.condition);
+        if phrases.is_empty() {
+            // Few texts name an issue, so the statement is sent before it is known.
+            let alone = self.matching(&[], &[]);
+            let (named, found) = tokio::try_join!(biased; named, alone)?;
+            return if named.is_empty() { Ok(found) } else { self.matching(&named, &[]).await };
+        }
+        let (named, rare) = tokio::try_join!(biased; named, self.rare(&phrases))?;
+        self.matching(&named, &rare).await
+    }
+
+    /// Returns the issues that the texts of a condition name with ids in other trackers.
+    async fn named(&self, condition: &Condition) -> Result<Vec<Named>, Failure> {
+        let names: Vec<_> = condition.texts().into_iter().flat_map(external_names).collect();
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let statement = NAMED.replace("{s}", self.schema);
+        let rows = self.client.query_typed(&statement, &[(&names, Type::TEXT_ARRAY)]).await?;
+        rows.iter()
+            .map(|row| Ok(Named { id: row.try_get(0)?, external: row.try_get(1)? }))
+            .collect()
+    }
+
+    /// Returns one page of a query, if its texts name some issues.
+    async fn matching(&self, named: &[Named], rare: &[&str]) -> Result<Found, Failure> {
+        let query = self.query;
+        let limits = Limits::of(query);
+        let mut selection = Selection::with(Dialect::Postgres, named, rare);
+        let most = limits.skip.saturating_add(limits.take).max(MAX_COUNTED);
+        // The titles of the latest matches are compared.
+        let (examined, examined_in) = if query.order == Order::Match {
+            let latest = Query { order: Order::LatestActivity, reversed: false, ..query.clone() };
+            (most.saturating_add(1).max(MAX_RANKED), latest)
+        } else {
+            (most.saturating_add(1), query.clone())
+        };
+        let score = selection.title_score(&query.condition.required_texts());
+        let sorted_by = sorted_by(query).replace("{score}", &score);
+        let condition =
+            format!("{} AND {}", Limits::matches(query), selection.matches(&query.condition));
+        let read = format!("{sorted_by} {condition}");
+        let joins = search_joined(&read) + &texts_joined(&read);
+        let statement = SEARCH
+            .replace("{sorted_by}", &sorted_by)
+            .replace("{joins}", &joins)
+            .replace("{condition}", &condition)
+            .replace("{most}", &selection.param(Value::Int(examined)))
+            .replace("{inner}", &order(&examined_in, "i", "f", "h"));
+        let rows = self.page_of(statement, "0", selection).await?;
+        let total = counted(&rows, 5)?;
+        Ok(Found { rows, total: total.min(most), is_exact: total <= most })
+    }
+
+    /// Returns one page of a query for the issues in which the most of some texts occur.
+    async fn best(&self) -> Result<Found, Failure> {
+        let query = self.query;
+        let is_wanted = |one: &&Condition| matches!(one, Condition::SomeTexts { .. });
+        let conjuncts = query.condition.conjuncts();
+        let (texts, at_least) = match conjuncts.iter().find(is_wanted) {
+            Some(Condition::SomeTexts { texts, at_least }) => (&**texts, *at_least),
+            _ => (&[][..], 0),
+        };
+        let looked_for: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let (named, rare) = tokio::try_join!(
+            biased;
+            self.named(&query.condition),
+            self.rare(&looked_for),
+        )?;
+        let mut selection = Selection::with(Dialect::Postgres, &named, &[]);
+        let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
+        let others = format!(
+            "{} AND {}",
+            Limits::matches(query),
+            selection.matches(&Condition::all(others))
+        );
+        let rare: Vec<_> = rare.into_iter().map(|text| selection.contains(text)).collect();
+        let at_least = i64::try_from(at_least).unwrap_or(i64::MAX);
+        let statement = BEST
+            .replace("{other_joins}", &(search_joined(&others) + &texts_joined(&others)))
+            .replace("{joins}", &texts_joined(&others))
+            .replace("{others}", &others)
+            .replace(
+                "{rare}",
+                &if rare.is_empty() { "false".to_owned() } else { rare.join(" OR ") },
+            )
+            .replace("{count}", &selection.count(texts))
+            .replace("{at_least}", &selection.param(Value::Int(at_least)))
+            .replace("{most_rare}", &selection.param(Value::Int(MAX_RARE)))
+            .replace("{most}", &selection.param(Value::Int(MAX_EXAMINED)));
+        let examined = "(SELECT count(*) FROM newest) + (SELECT count(*) FROM rare)";
+        let rows = self.page_of(statement, examined, selection).await?;
+        Ok(Found { total: counted(&rows, 5)?, is_exact: counted(&rows, 6)? < MAX_EXAMINED, rows })
+    }
+
+    /// Returns the rarest of some texts. An index finds the issues with one of them without reading many others.
+    async fn rare<'a>(&self, texts: &[&'a str]) -> Result<Vec<&'a str>, Failure> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut selection = Selection::with(Dialect::Postgres, &[], &[]);
+        let counts =
+            texts.iter().map(|text| format!("count(*) FILTER (WHERE {})", selection.occurs(text)));
+        let statement = SAMPLE
+            .replace("{counts}", &counts.collect::<Vec<_>>().join(", "))
+            .replace("{most}", &selection.param(Value::Int(SAMPLED)))
+            .replace("{s}", self.schema);
+        let row = self.client.query_typed_one(&statement, &params(selection.params())).await?;
+        let mut rare = Vec::new();
+        for (at, text) in texts.iter().enumerate() {
+            let count: i64 = row.try_get(at)?;
+            if count <= RARE_IN {
+                rare.push((count, *text));
+            }
+        }
+        rare.sort_by_key(|(count, _)| *count);
+        Ok(rare.into_iter().map(|(_, text)| text).take(LOOKED_UP).collect())
+    }
+
+    /// Returns the page of the issues in `matching`, which a statement has defined.
+    async fn page_of(
+        &self,
+        matching: String,
+        examined: &str,
+        mut selection: Selection,
+    ) -> Result<Vec<Row>, Failure> {
+        let query = self.query;
+        let limits = Limits::of(query);
+        let statement = (matching + PAGE_OF_MATCHING)
+            .replace("{columns}", COLUMNS)
+            .replace("{examined}", examined)
+            .replace("{skip}", &selection.param(Value::Int(limits.skip)))
+            .replace("{take}", &selection.param(Value::Int(limits.take)))
+            .replace("{outer}", &order(query, "o", "o", "o"))
+            .replace("{s}", self.schema);
+        Ok(self.client.query_typed(&statement, &params(selection.params())).await?)
+    }
 }
 
 /// One page of a query with a condition: rows, and whether the numbers in them are those of all matches.
@@ -192,140 +343,6 @@ pub(super) struct Found {
     pub rows: Vec<Row>,
     pub total: i64,
     pub is_exact: bool,
-}
-
-/// Returns one page of a query with a condition.
-pub(super) async fn search(client: &Client, schema: &str, query: &Query) -> Result<Found, Failure> {
-    if query.order == Order::Relevance {
-        return best(client, schema, query).await;
-    }
-    let required = query.condition.conjuncts().iter().filter_map(Condition::text);
-    let phrases: Vec<&str> = required.filter(|text| !seams(text).is_empty()).collect();
-    let named = named(client, schema, &query.condition);
-    if phrases.is_empty() {
-        // Few texts name an issue, so the statement is sent before it is known.
-        let alone = matching(client, schema, query, &[], &[]);
-        let (named, found) = tokio::try_join!(biased; named, alone)?;
-        return if named.is_empty() {
-            Ok(found)
-        } else {
-            matching(client, schema, query, &named, &[]).await
-        };
-    }
-    let (named, rare) = tokio::try_join!(biased; named, rare(client, schema, &phrases))?;
-    matching(client, schema, query, &named, &rare).await
-}
-
-/// Returns the issues that the texts of a condition name with ids in other trackers.
-async fn named(
-    client: &Client,
-    schema: &str,
-    condition: &Condition,
-) -> Result<Vec<Named>, Failure> {
-    let names: Vec<_> = condition.texts().into_iter().flat_map(external_names).collect();
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
-    let statement = NAMED.replace("{s}", schema);
-    let rows = client.query_typed(&statement, &[(&names, Type::TEXT_ARRAY)]).await?;
-    rows.iter().map(|row| Ok(Named { id: row.try_get(0)?, external: row.try_get(1)? })).collect()
-}
-
-/// Returns one page of a query, if its texts name some issues.
-async fn matching(
-    client: &Client,
-    schema: &str,
-    query: &Query,
-    named: &[Named],
-    rare: &[&str],
-) -> Result<Found, Failure> {
-    let limits = Limits::of(query);
-    let mut selection = Selection::with(Dialect::Postgres, named, rare);
-    let most = limits.skip.saturating_add(limits.take).max(MAX_COUNTED);
-    // The titles of the latest matches are compared.
-    let (examined, examined_in) = if query.order == Order::Match {
-        let latest = Query { order: Order::LatestActivity, reversed: false, ..query.clone() };
-        (most.saturating_add(1).max(MAX_RANKED), latest)
-    } else {
-        (most.saturating_add(1), query.clone())
-    };
-    let score = selection.title_score(&query.condition.required_texts());
-    let sorted_by = sorted_by(query).replace("{score}", &score);
-    let condition =
-        format!("{} AND {}", Limits::matches(query), selection.matches(&query.condition));
-    let read = format!("{sorted_by} {condition}");
-    let joins = search_joined(&read) + &texts_joined(&read);
-    let statement = SEARCH
-        .replace("{sorted_by}", &sorted_by)
-        .replace("{joins}", &joins)
-        .replace("{condition}", &condition)
-        .replace("{most}", &selection.param(Value::Int(examined)))
-        .replace("{inner}", &order(&examined_in, "i", "f", "h"));
-    let rows = page_of(client, schema, query, statement, "0", selection).await?;
-    let total = counted(&rows, 5)?;
-    Ok(Found { rows, total: total.min(most), is_exact: total <= most })
-}
-
-/// Returns one page of a query for the issues in which the most of some texts occur.
-async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Failure> {
-    let is_wanted = |one: &&Condition| matches!(one, Condition::SomeTexts { .. });
-    let conjuncts = query.condition.conjuncts();
-    let (texts, at_least) = match conjuncts.iter().find(is_wanted) {
-        Some(Condition::SomeTexts { texts, at_least }) => (&**texts, *at_least),
-        _ => (&[][..], 0),
-    };
-    let looked_for: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let (named, rare) = tokio::try_join!(
-        biased;
-        named(client, schema, &query.condition),
-        rare(client, schema, &looked_for),
-    )?;
-    let mut selection = Selection::with(Dialect::Postgres, &named, &[]);
-    let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
-    let others =
-        format!("{} AND {}", Limits::matches(query), selection.matches(&Condition::all(others)));
-    let rare: Vec<_> = rare.into_iter().map(|text| selection.contains(text)).collect();
-    let at_least = i64::try_from(at_least).unwrap_or(i64::MAX);
-    let statement = BEST
-        .replace("{other_joins}", &(search_joined(&others) + &texts_joined(&others)))
-        .replace("{joins}", &texts_joined(&others))
-        .replace("{others}", &others)
-        .replace("{rare}", &if rare.is_empty() { "false".to_owned() } else { rare.join(" OR ") })
-        .replace("{count}", &selection.count(texts))
-        .replace("{at_least}", &selection.param(Value::Int(at_least)))
-        .replace("{most_rare}", &selection.param(Value::Int(MAX_RARE)))
-        .replace("{most}", &selection.param(Value::Int(MAX_EXAMINED)));
-    let examined = "(SELECT count(*) FROM newest) + (SELECT count(*) FROM rare)";
-    let rows = page_of(client, schema, query, statement, examined, selection).await?;
-    Ok(Found { total: counted(&rows, 5)?, is_exact: counted(&rows, 6)? < MAX_EXAMINED, rows })
-}
-
-/// Returns the rarest of some texts. An index finds the issues with one of them without reading many others.
-async fn rare<'a>(
-    client: &Client,
-    schema: &str,
-    texts: &[&'a str],
-) -> Result<Vec<&'a str>, Failure> {
-    if texts.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut selection = Selection::with(Dialect::Postgres, &[], &[]);
-    let counts =
-        texts.iter().map(|text| format!("count(*) FILTER (WHERE {})", selection.occurs(text)));
-    let statement = SAMPLE
-        .replace("{counts}", &counts.collect::<Vec<_>>().join(", "))
-        .replace("{most}", &selection.param(Value::Int(SAMPLED)))
-        .replace("{s}", schema);
-    let row = client.query_typed_one(&statement, &params(selection.params())).await?;
-    let mut rare = Vec::new();
-    for (at, text) in texts.iter().enumerate() {
-        let count: i64 = row.try_get(at)?;
-        if count <= RARE_IN {
-            rare.push((count, *text));
-        }
-    }
-    rare.sort_by_key(|(count, _)| *count);
-    Ok(rare.into_iter().map(|(_, text)| text).take(LOOKED_UP).collect())
 }
 
 /// Joins the table `f`, if a condition looks at it.
@@ -338,26 +355,6 @@ fn search_joined(condition: &str) -> String {
 fn texts_joined(condition: &str) -> String {
     let join = "JOIN {s}.issue_texts h ON h.id = i.id ";
     if condition.contains("h.") { join.to_owned() } else { String::new() }
-}
-
-/// Returns the page of the issues in `matching`, which a statement has defined.
-async fn page_of(
-    client: &Client,
-    schema: &str,
-    query: &Query,
-    matching: String,
-    examined: &str,
-    mut selection: Selection,
-) -> Result<Vec<Row>, Failure> {
-    let limits = Limits::of(query);
-    let statement = (matching + PAGE_OF_MATCHING)
-        .replace("{columns}", COLUMNS)
-        .replace("{examined}", examined)
-        .replace("{skip}", &selection.param(Value::Int(limits.skip)))
-        .replace("{take}", &selection.param(Value::Int(limits.take)))
-        .replace("{outer}", &order(query, "o", "o", "o"))
-        .replace("{s}", schema);
-    Ok(client.query_typed(&statement, &params(selection.params())).await?)
 }
 
 fn counted(rows: &[Row], column: usize) -> Result<i64, Failure> {

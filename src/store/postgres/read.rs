@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::connection::Param;
 use super::database::Database;
 use super::error::Failure;
-use super::list;
+use super::list::Listing;
 use super::numbering::{self, position};
 use super::rows::{Rows, StoredRow};
 use crate::domain::{
@@ -49,10 +49,11 @@ pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Fai
     let has_no_texts = query.order == Order::Match && query.condition.required_texts().is_empty();
     let latest = Query { order: Order::LatestActivity, ..query.clone() };
     let query = if has_no_texts { &latest } else { query };
+    let listing = Listing { client: &connection, schema: &schema, query };
     if query.condition.is_empty() && query.order != Order::Relevance {
         let (rows, slots) = tokio::try_join!(
             biased;
-            list::page(&connection, &schema, query),
+            listing.page(),
             slots(&connection, database),
         )?;
         let counts = sql::rows::counts(&slots, query.classification);
@@ -65,8 +66,8 @@ pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Fai
     }
     let (found, counts) = tokio::try_join!(
         biased;
-        list::search(&connection, &schema, query),
-        list::count_matches(&connection, &schema, query),
+        listing.search(),
+        listing.count_matches(),
     )?;
     let has_page = |row: &&Row| row.try_get::<_, Option<Uuid>>(0).is_ok_and(|id| id.is_some());
     let issues = found.rows.iter().filter(has_page).map(|row| Ok(StoredRow::read(row)?.issue));

@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 use super::database::Database;
 use super::decide::{Draft, is_open_claim};
 use super::error::Failure;
-use super::load::{self, Loaded};
+use super::load::{Loaded, Loader, begin_alone};
 use super::needs::Needs;
 use super::numbering;
 use super::sql::BEGIN;
@@ -331,7 +331,7 @@ async fn decide(
         request.commands.iter().for_each(|command| needs.add(command, request.now));
         events += request.commands.len();
     }
-    let loaded = load::begin(client, database, &needs, events).await?;
+    let loaded = Loader { client, database, needs: &needs, events }.begin().await?;
     let run = |draft: &mut Draft| {
         batch.iter().map(|request| draft.decide_all(&request.commands, request.now)).collect()
     };
@@ -349,7 +349,7 @@ async fn decide_in_steps(
     let schema = database.schema();
     let mut all = Needs::default();
     request.commands.iter().for_each(|command| all.add(command, request.now));
-    load::begin_alone(client, sql, &all.advisory_keys(schema)).await?;
+    begin_alone(client, sql, &all.advisory_keys(schema)).await?;
     let mut committed = Committed::default();
     let mut unwritten = None::<Changes>;
     let mut written = Changes::default();
@@ -360,7 +360,7 @@ async fn decide_in_steps(
         }
         let mut needs = Needs::default();
         needs.add(command, request.now);
-        let loaded = load::read(client, database, &needs, 1).await?;
+        let loaded = Loader { client, database, needs: &needs, events: 1 }.read().await?;
         let run =
             |draft: &mut Draft| vec![draft.decide_all(std::slice::from_ref(command), request.now)];
         let (outcome, changes) = decide_loaded(database, client, needs, 1, loaded, run).await?;
@@ -401,7 +401,7 @@ async fn decide_loaded(
             return Ok((outcomes, changes));
         }
         needs.name_ids(unlocked);
-        loaded = load::read(client, database, &needs, events).await?;
+        loaded = Loader { client, database, needs: &needs, events }.read().await?;
     }
 }
 

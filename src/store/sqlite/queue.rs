@@ -230,13 +230,6 @@ impl IssueGraph for Queue<'_> {
         let unknown = || DomainError::UnknownIssue { reference: reference.to_string() };
         self.noting(resolve(self.connection, reference)).unwrap_or_else(|| Err(unknown()))
     }
-
-    fn is_open(&self, id: IssueId) -> bool {
-        static OPEN: LazyLock<String> = LazyLock::new(|| {
-            with_numbers("SELECT id FROM issues WHERE id = ?1 AND status < {ended}")
-        });
-        self.first(&OPEN, [Uuid::from(id)]).is_some()
-    }
 }
 
 /// A search in the order of claims. `$condition` names one index, so that statistics cannot lead to another one.

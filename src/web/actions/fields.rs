@@ -136,7 +136,7 @@ impl FormChange {
             }
             Action::Unpark => other(IssueChange { parked: Some(None), ..IssueChange::default() }),
             Action::Attributes => other(attributes(fields, issue)?),
-            Action::File => return Err(text::NOT_HERE.to_owned()),
+            Action::File => return Err("An issue is filed on a page of its own.".to_owned()),
         })
     }
 
@@ -173,18 +173,20 @@ pub(super) fn agent(fields: &Fields) -> Result<AgentName, String> {
 fn comment(fields: &Fields) -> Result<CommentText, String> {
     let given = fields.get(TEXT);
     if given.trim().is_empty() {
-        return Err(text::EMPTY.to_owned());
+        return Err("The text is empty. Write one.".to_owned());
     }
     CommentText::try_from(given).map_err(|error| error.to_string())
 }
 
 fn answer(fields: &Fields) -> Result<QuestionAnswer, String> {
     match (fields.get(OPTION), fields.get(TEXT).trim().is_empty()) {
-        ("", true) => Err(text::NO_ANSWER.to_owned()),
+        ("", true) => Err("There is no answer. Choose one or write one.".to_owned()),
         ("", false) => comment(fields).map(QuestionAnswer::Text),
-        (_, false) => Err(text::TWO_ANSWERS.to_owned()),
+        (_, false) => Err("Choose an answer or write one, but not both.".to_owned()),
         (option, true) => {
-            let number = option.parse().map_err(|_| text::INVALID_OPTION.to_owned())?;
+            let number = option.parse().map_err(|_| {
+                "The chosen answer is not one of those offered. Choose another one.".to_owned()
+            })?;
             Ok(QuestionAnswer::Option(number))
         }
     }
@@ -195,7 +197,7 @@ pub(super) fn outcome(fields: &Fields) -> Result<Resolution, String> {
     match fields.get(OUTCOME) {
         "closed" => Ok(Resolution::Closed),
         "rejected" => Ok(Resolution::Rejected),
-        _ => Err(text::NO_OUTCOME.to_owned()),
+        _ => Err("There is no outcome. Choose one.".to_owned()),
     }
 }
 
@@ -228,7 +230,7 @@ pub(super) fn new_issue(
             .get(TEXT)
             .try_into()
             .map_err(|error| format!("{}: {error}", text::DESCRIPTION))?,
-        classification: classification.ok_or_else(|| text::NO_KIND.to_owned())?,
+        classification: classification.ok_or_else(|| "There is no kind. Choose one.".to_owned())?,
         details,
     })
 }

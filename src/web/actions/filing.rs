@@ -83,7 +83,9 @@ impl NewIssueForm<'_> {
                 (cookie, Redirect::to(&page)).into_response()
             }
             Err(StoreError::Refused(DomainError::IdTaken { .. })) => {
-                let problem = text::FILED_ALREADY.to_owned();
+                let problem = "This form has filed an issue already. Send it again only if you \
+                     want to file another one."
+                    .to_owned();
                 self.form_page(StatusCode::CONFLICT, NewIssue::random_id(), Some(problem))
             }
             Err(error) => {

@@ -59,7 +59,8 @@ impl IssueForms {
             @if let Some(done) = self.done { p #done.notice role="status" { (text::done(done)) } }
             @for near in &self.near {
                 p.notice {
-                    (text::NEAR) " "
+                    "An open issue has nearly the same title; close one of the two if they mean \
+                         the same:" " "
                     a href=(issue_path(near.id)) dir="auto" { (undirected(&near.title)) }
                 }
             }
@@ -75,7 +76,7 @@ impl IssueForms {
     pub fn others(&self, issue: &Issue) -> Markup {
         html! {
             section.actions #issue-actions aria-labelledby="actions-heading" {
-                h2 #actions-heading { (text::HEADING) }
+                h2 #actions-heading { "Change this issue" }
                 (self.form(Action::Comment, issue))
                 @for action in further_actions(issue) {
                     details.fold id={ "fold-" (action.as_str()) } {
@@ -120,7 +121,7 @@ impl IssueForms {
                 }
                 blockquote.typed dir="auto" { (fields.get(TEXT)) }
                 button type="submit" { (text::label(action)) } " "
-                a href=(issue_path(issue.id)) { (text::CANCEL) }
+                a href=(issue_path(issue.id)) { "Cancel" }
             }
         }
     }
@@ -154,18 +155,18 @@ fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
             @match issue.open_question() {
                 Some(question) if !question.options.is_empty() => {
                     (options(question, fields.get(OPTION)))
-                    (textarea(text::OWN_WORDS, fields, false))
+                    (textarea("Or answer in your own words", fields, false))
                 }
-                _ => { (textarea(text::ANSWER, fields, true)) }
+                _ => { (textarea("Your answer", fields, true)) }
             }
         },
-        Action::Comment => textarea(text::COMMENT, fields, true),
-        Action::Park => textarea(text::PARK_REASON, fields, true),
-        Action::Return => textarea(text::RETURN_REASON, fields, true),
-        Action::Reopen => textarea(text::REOPEN_REASON, fields, true),
+        Action::Comment => textarea("Comment", fields, true),
+        Action::Park => textarea("Why agents should not claim it now", fields, true),
+        Action::Return => textarea("Why, and what the next agent should know", fields, true),
+        Action::Reopen => textarea("Why, and what is left to do", fields, true),
         Action::Close => html! {
             (outcome(fields.get(OUTCOME)))
-            (textarea(text::CLOSE_REASON, fields, true))
+            (textarea("Why", fields, true))
         },
         Action::Unpark | Action::File => html! {},
         Action::Attributes => attributes(fields, issue.status.has_ended()),
@@ -185,7 +186,7 @@ pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
     };
     let values = if has_ended { &[] } else { ValueField::ALL };
     html! {
-        (input(text::LABELS, LABELS, MAX_LABELS_CHARS))
+        (input("Labels, with spaces between", LABELS, MAX_LABELS_CHARS))
         @for field in values {
             @match field {
                 ValueField::Priority => { (priority(fields.get(field.as_str()))) }
@@ -241,7 +242,7 @@ fn options(question: &Question, chosen: &str) -> Markup {
     let is_chosen = |number: usize| number.to_string() == chosen;
     html! {
         fieldset {
-            legend { (text::CHOOSE) }
+            legend { "Choose an answer" }
             @for (number, option) in numbered {
                 label.choice {
                     input type="radio" name=(OPTION) value=(number) checked[is_chosen(number)];
@@ -250,7 +251,7 @@ fn options(question: &Question, chosen: &str) -> Markup {
             }
             label.choice {
                 input type="radio" name=(OPTION) value="" checked[chosen.is_empty()];
-                span { (text::NO_OPTION) }
+                span { "none of these" }
             }
         }
     }
@@ -261,7 +262,7 @@ fn priority(chosen: &str) -> Markup {
         label {
             span { (attributes::PRIORITY) }
             select name=(ValueField::Priority.as_str()) {
-                option value="" selected[chosen.is_empty()] { (text::NO_PRIORITY) }
+                option value="" selected[chosen.is_empty()] { "none: counts as 2" }
                 @for level in 0..=Priority::MAX {
                     @let level = level.to_string();
                     option value=(level) selected[chosen == level] { (level) }

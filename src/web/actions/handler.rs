@@ -76,10 +76,16 @@ pub(super) async fn receive(
     let Ok(ActingPerson(person)) = ActingPerson::from_request_parts(&mut parts, &()).await;
     let person = person.ok_or_else(|| WebError::forbidden(text::READ_ONLY_TOKEN))?;
     if !is_from_own_page(&parts.headers) {
-        return Err(WebError::forbidden(text::FOREIGN));
+        return Err(WebError::forbidden(
+            "This form was not sent from a page of this server. Open the page of the issue, and \
+                 use the form there.",
+        ));
     }
     if !has_media_type(&parts.headers, FORM) {
-        return Err(WebError::unsupported(text::NO_FORM));
+        return Err(WebError::unsupported(
+            "Only forms of the pages are accepted here: open the page of the issue, and use the \
+                 form there.",
+        ));
     }
     Ok(read_body(body, BODY_TIMEOUT).await.map(|body| (person, Fields::parse(&body))))
 }
@@ -160,7 +166,7 @@ impl Submission<'_> {
         };
         // If the change is saved after all, the version in the form is no longer that of the issue.
         let is_uncertain = matches!(error, StoreError::Uncertain(_));
-        let title = if is_uncertain { text::UNCERTAIN } else { text::NOT_DONE };
+        let title = if is_uncertain { "Look at the issue first" } else { text::NOT_DONE };
         let problem = hints::for_store(&error, &hints::COMMANDS);
         self.with_form(status, title, &problem, &html! {})
     }
@@ -172,7 +178,12 @@ impl Submission<'_> {
         let newer = issue.history.len().saturating_sub(known);
         let shown = changes(issue, newer, self.state.tracker.now());
         let current = Self { issue: Arc::clone(issue), ..self.clone() };
-        current.refuse(StatusCode::CONFLICT, text::CHANGED, &shown)
+        current.refuse(
+            StatusCode::CONFLICT,
+            "The issue has changed since the page was loaded, \
+             perhaps because the form was sent twice.",
+            &shown,
+        )
     }
 
     /// Answers with the reason why nothing was changed, and with the form as it was filled in.
@@ -202,9 +213,9 @@ impl Submission<'_> {
                 @if action == Action::Answer {
                     (questions::of_issue(issue, self.state.tracker.now(), None, |text| markdown::render(text, &Links::NONE)))
                 }
-                p { (text::TYPED) }
+                p { "Check what you typed, and send it again:" }
                 (self.forms().filled(action, issue, &fields))
-                p.ways-out { a href=(components::issue_path(issue.id)) { (text::BACK) } }
+                p.ways-out { a href=(components::issue_path(issue.id)) { "Back to the issue" } }
             }
         };
         self.page(status, title, &content)
@@ -222,7 +233,11 @@ impl Submission<'_> {
             section.action-page {
                 h1 dir="auto" { (title) }
                 @if let Some(consequence) = consequence { p.notice dir="auto" { (consequence) } }
-                @if self.action == Action::Close { p.notice { (text::FINAL) } }
+                @if self.action == Action::Close {
+                    p.notice {
+                        "Agents cannot open an issue again that is closed or rejected. A person can, on its page."
+                    }
+                }
                 (self.forms().confirmation(self.action, &self.issue, &self.fields))
             }
         };
@@ -246,8 +261,8 @@ fn changes(issue: &Issue, count: usize, now: Timestamp) -> Markup {
     let timeline = issue.timeline();
     let newest = timeline.iter().rev().take(count.min(MAX_SHOWN));
     html! {
-        h2 { (text::SINCE_THEN) }
-        @if count == 0 { p { (text::EDITED) } }
+        h2 { "What happened since then" }
+        @if count == 0 { p { "Someone edited issues.json." } }
         ul.since {
             @for entry in newest {
                 li {

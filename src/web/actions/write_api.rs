@@ -48,16 +48,26 @@ fn check(request: &Parts) -> Result<Scope, WebError> {
     // What a browser sends by itself, for whichever page, must not be enough.
     let principal = request.extensions.get::<Principal>();
     let principal = principal.filter(|_| request.extensions.get::<BearerToken>().is_some());
-    let scope = principal.map(Principal::scope).ok_or_else(|| WebError::forbidden(text::NO_TOKEN));
-    let scope = scope?;
+    let Some(scope) = principal.map(Principal::scope) else {
+        return Err(WebError::forbidden(
+            "a change needs `Authorization: Bearer TOKEN` with a read-write token: start the server with \
+             --token-file, and send one of its tokens",
+        ));
+    };
     if scope == Scope::ReadOnly {
-        return Err(WebError::forbidden(text::READ_ONLY_TOKEN));
+        return Err(WebError::forbidden(
+            "this token is read-only: ask the operator of the server for one that may write",
+        ));
     }
     if request.headers.contains_key(header::ORIGIN) && !has_own_origin(&request.headers) {
-        return Err(WebError::forbidden(text::FOREIGN));
+        return Err(WebError::forbidden(
+            "pages of other origins may not change issues: send the request from a program",
+        ));
     }
     if !has_media_type(&request.headers, JSON) {
-        return Err(WebError::unsupported(text::NO_JSON));
+        return Err(WebError::unsupported(
+            "the body must be JSON: send Content-Type: application/json",
+        ));
     }
     Ok(scope)
 }
@@ -65,7 +75,7 @@ fn check(request: &Parts) -> Result<Scope, WebError> {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WebError> {
     // A list would pass for an object without the names of its members.
     if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
-        return Err(WebError::invalid(text::NO_OBJECT.to_owned()));
+        return Err(WebError::invalid("the body must be a JSON object".to_owned()));
     }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let invalid = |path: &str, error: &serde_json::Error| {

@@ -18,7 +18,6 @@ pub(super) use self::axis::time_ticks;
 pub(super) use self::bar_rows::{BarRow, BarRows};
 pub(super) use self::bars::{Bar, bars};
 pub(super) use self::dots::{Dot, dots};
-use super::strings;
 
 /// The width of stretched drawings, in their own units.
 const STRETCHED: f64 = 600.0;
@@ -125,7 +124,7 @@ pub(super) type Row = (String, Vec<String>);
 pub(super) fn table(id: &str, caption: &str, head: &[&str], rows: &[Row]) -> Markup {
     html! {
         details.numbers id={ (id) "-numbers" } {
-            summary { (strings::stats::NUMBERS) }
+            summary { "Show the numbers" }
             div.scroll tabindex="0" role="region" aria-label=(caption) {
                 table {
                     caption.unseen { (caption) }

@@ -3,8 +3,6 @@
 
 use std::fmt::{self, Write};
 
-use crate::web::strings::markdown as strings;
-
 /// How many lines a block shows before it is folded.
 const MAX_LINES: usize = 24;
 /// Lines of more characters do not fit on a phone, so the block must take the focus to be scrolled.
@@ -22,7 +20,7 @@ pub(super) fn write_block(out: &mut impl Write, info: &str, text: &str) -> fmt::
     let is_wide = text.lines().any(|line| line.chars().nth(MAX_COLUMNS).is_some());
     out.write_str("<div class=\"code\">")?;
     if lines > MAX_LINES {
-        write!(out, "<details><summary>{}</summary>", strings::lines(lines))?;
+        write!(out, "<details><summary>{lines} lines</summary>")?;
     }
     out.write_str(if is_wide || lines > MAX_LINES {
         "<pre tabindex=\"0\"><code>"
@@ -38,9 +36,9 @@ pub(super) fn write_block(out: &mut impl Write, info: &str, text: &str) -> fmt::
     if lines > MAX_LINES {
         out.write_str("</details>")?;
     }
-    let name = strings::COPY_CODE;
-    let copied = strings::COPIED;
-    let word = strings::COPY;
+    let name = "Copy the code";
+    let copied = "Code copied.";
+    let word = "Copy";
     writeln!(
         out,
         "<button class=\"copy\" type=\"button\" hidden=\"\" aria-label=\"{name}\" data-copied=\"{copied}\">{word}</button></div>"

@@ -8,12 +8,10 @@ use comrak::html::{ChildRendering, Context, format_document_with_formatter, form
 use comrak::nodes::{Node, NodeLink, NodeValue, TableAlignment};
 use comrak::options::Plugins;
 
-use super::allow_list::{REL, has_allowed_scheme};
 use super::code::{self, write_escaped};
 use super::mentions::{Links, Mention, mentions};
 use super::references::{self, Reference};
 use crate::domain::IssueRef;
-use crate::web::strings::markdown as strings;
 
 /// The state while a text is written.
 struct HtmlState<'f> {
@@ -59,6 +57,9 @@ impl HtmlState<'_> {
 
 type HtmlWriter<'o, 'c, 'f> = Context<'o, 'c, HtmlState<'f>>;
 
+/// The schemes of addresses that become links.
+const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
+const REL: &str = "nofollow noopener noreferrer";
 /// The highest level of headings: those above belong to the page and its sections.
 const FIRST_LEVEL: usize = 3;
 const LAST_LEVEL: usize = 6;
@@ -325,7 +326,7 @@ fn write_task(context: &mut HtmlWriter<'_, '_, '_>, is_done: bool, entering: boo
     if !entering {
         return context.write_str("</li>\n");
     }
-    let (symbol, name) = if is_done { ("☑", strings::DONE) } else { ("☐", strings::TO_DO) };
+    let (symbol, name) = if is_done { ("☑", "done") } else { ("☐", "to do") };
     context.cr()?;
     context.write_str("<li><span role=\"img\" aria-label=\"")?;
     context.escape(name)?;
@@ -342,7 +343,7 @@ fn write_table(
         context.cr()?;
         // Not a region, or each table would become a landmark of the page.
         context.write_str("<div role=\"group\" tabindex=\"0\" aria-label=\"")?;
-        context.escape(strings::TABLE)?;
+        context.escape("Table")?;
         context.write_str("\">")?;
         return format_node_default(context, node, entering);
     }
@@ -368,4 +369,9 @@ fn write_cell(context: &mut HtmlWriter<'_, '_, '_>, entering: bool) -> fmt::Resu
         Some(TableAlignment::None) | None => {}
     }
     context.write_str(if is_header { " scope=\"col\">" } else { ">" })
+}
+
+fn has_allowed_scheme(address: &str) -> bool {
+    let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|scheme| SCHEMES.contains(&scheme.as_str()))
 }

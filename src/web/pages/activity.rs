@@ -60,9 +60,9 @@ pub(super) fn content(view: &ActivityView) -> Markup {
                 }
             }
         }
-        @if activity.is_cut { p.quiet { (text::search_cut(MAX_SCANNED)) } }
+        @if activity.is_cut { p.quiet { "Searched " (MAX_SCANNED) " events for this page. Older events may match, too." } }
         @if activity.older.is_none() && activity.oldest > 1 {
-            p.quiet { (text::no_longer_kept(activity.oldest)) }
+            p.quiet { "Events before number " (activity.oldest) " are no longer kept." }
         }
         (paging(view))
     }
@@ -76,17 +76,17 @@ fn filters(view: &ActivityView) -> Markup {
     let other = since.filter(|since| !is_listed(since));
     html! {
         form #filters.filters method="get" action="/activity" autocomplete="off" role="search"
-            aria-label=(text::FILTERS)
+            aria-label="Filters"
         {
             label {
                 span { (strings::ISSUE) }
-                input type="search" name="issue" value=[query.issue.as_ref()] placeholder=(text::ISSUE_HINT)
+                input type="search" name="issue" value=[query.issue.as_ref()] placeholder="id, or its first 8 digits"
                     maxlength="36" autocomplete="off" spellcheck="false";
             }
             label {
                 span { (text::EVENT) }
                 select name="kind" {
-                    option value="" { (text::ANY_EVENT) }
+                    option value="" { "any event" }
                     @for kind in EventKind::WORDS {
                         option value=(kind) selected[query.kind == Some(kind)] { (text::action(kind)) }
                     }
@@ -96,7 +96,7 @@ fn filters(view: &ActivityView) -> Markup {
             label {
                 span { (text::WHEN) }
                 select name="since" {
-                    option value="" { (text::ANY_TIME) }
+                    option value="" { "any time" }
                     @for (period, name) in text::PERIODS {
                         option value=(period) selected[since == Some(period)] { (name) }
                     }
@@ -225,12 +225,15 @@ fn nothing(view: &ActivityView) -> Markup {
     html! {
         section.notice {
             @if is_unfiltered && !view.view.summaries().is_empty() {
-                p { (text::EMPTY_LOG) }
+                p {
+                    "The log has no changes. Each change from now on appears here; the page of \
+                     each issue shows what happened before."
+                }
             } @else if is_unfiltered {
-                p { (text::EMPTY) }
+                p { "Nothing has happened yet. Each change from now on appears here." }
                 (components::command(strings::list::FILE_COMMAND))
             } @else {
-                p { (text::NO_MATCH) " " a href="/activity" { (text::SHOW_ALL) } }
+                p { "No event matches the filters." " " a href="/activity" { "Show all events" } }
             }
         }
     }
@@ -239,15 +242,15 @@ fn nothing(view: &ActivityView) -> Markup {
 fn paging(view: &ActivityView) -> Markup {
     let query = |cursor: PageCursor| view.query.at(cursor).query_string();
     html! {
-        nav.paging aria-label=(text::PAGING) {
+        nav.paging aria-label="Pages of events" {
             @if let Some(newer) = view.activity.newer {
-                a href={ "/activity" (query(PageCursor::Newest)) } { (text::NEWEST) }
-                a rel="prev" href={ "/activity" (query(PageCursor::After(newer))) } { (text::NEWER) }
+                a href={ "/activity" (query(PageCursor::Newest)) } { "Newest" }
+                a rel="prev" href={ "/activity" (query(PageCursor::After(newer))) } { "Newer" }
             }
             @if let Some(older) = view.activity.older {
-                a rel="next" href={ "/activity" (query(PageCursor::Before(older))) } { (text::OLDER) }
+                a rel="next" href={ "/activity" (query(PageCursor::Before(older))) } { "Older" }
             }
-            a href={ "/activity.atom" (query(PageCursor::Newest)) } { (text::SUBSCRIBE) }
+            a href={ "/activity.atom" (query(PageCursor::Newest)) } { "Subscribe to the feed" }
         }
     }
 }

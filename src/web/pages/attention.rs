@@ -109,7 +109,7 @@ impl Attention {
     ) -> Self {
         let mut found = Self { counts: BTreeMap::new(), items: Vec::new() };
         if let Some(damage) = damage {
-            let row = (None, damage.to_string(), text::DAMAGE_NEXT.to_owned());
+            let row = (None, damage.to_string(), "`ait doctor` says what to do".to_owned());
             found.add(AttentionKind::Damage, vec![row], 1);
         }
         found.add_parked(view, now);
@@ -118,7 +118,9 @@ impl Attention {
             let named = waiting.iter().take(MAX_AGENTS).map(|agent| undirected(agent.as_str()));
             let named = named.collect::<Vec<_>>().join(", ");
             let why = text::waiting(&named, waiting.len().saturating_sub(MAX_AGENTS));
-            let next = text::NOTHING_READY_NEXT.to_owned();
+            let next =
+                "`ait list --blocked`, `ait list --parked`; then unblock, unpark or file something"
+                    .to_owned();
             found.add(AttentionKind::NothingReady, vec![(None, why, next)], 1);
         }
         found.add_findings(view, gone, now);
@@ -163,20 +165,22 @@ impl Attention {
         others.truncate(MAX_OF_KIND);
         let asked = asked.into_iter().filter_map(|(parked, summary)| {
             let question = parked.question.as_ref()?;
-            let why = text::asked(
-                &undirected(&parked.by),
-                &undirected(&one_line(&question.text, MAX_CHARS)),
+            let why = format!(
+                "{} asks: {}",
+                undirected(&parked.by),
+                undirected(&one_line(&question.text, MAX_CHARS))
             );
             let next = text::answer(&view.short_id(summary.id), question.options.len());
             Some((Some(summary.into()), why, next))
         });
         self.add(AttentionKind::Question, asked.collect(), asked_count);
         let others = others.into_iter().map(|(parked, summary)| {
-            let why = text::parked(
-                &undirected(&parked.by),
-                &undirected(&one_line(&parked.reason, MAX_CHARS)),
+            let why = format!(
+                "parked by {}: {}",
+                undirected(&parked.by),
+                undirected(&one_line(&parked.reason, MAX_CHARS))
             );
-            (Some(summary.into()), why, text::unpark(&view.short_id(summary.id)))
+            (Some(summary.into()), why, format!("`ait unpark {}`", view.short_id(summary.id)))
         });
         self.add(AttentionKind::Parked, others.collect(), others_count);
     }
@@ -193,7 +197,11 @@ impl Attention {
         let rows = abandoned.into_iter().take(MAX_OF_KIND).map(|(claim, summary, lapses_in)| {
             let ms = lapses_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
             let why = text::gone(&undirected(view.names().text(claim.agent)), ms);
-            (Some(summary.into()), why, text::give_back(&view.short_id(summary.id)))
+            (
+                Some(summary.into()),
+                why,
+                format!("`ait return {} --force -m WHY`", view.short_id(summary.id)),
+            )
         });
         self.add(AttentionKind::AgentGone, rows.collect(), count);
     }
@@ -249,12 +257,15 @@ impl Attention {
         let (shown, folded) = rows.split_at(rows.len().min(MAX_SHOWN));
         html! {
             @if rows.is_empty() {
-                p #attention.attention.calm { (text::CALM) }
+                p #attention.attention.calm {
+                    "Nothing needs attention: no open questions, no agents that are gone, nothing \
+                     that waits for long."
+                }
             } @else {
                 section #attention.attention aria-labelledby="attention-heading" {
                     div.attention-head {
-                        h2 #attention-heading { (text::HEADING) " " span.count { (self.count()) } }
-                        ul aria-label=(text::KINDS) {
+                        h2 #attention-heading { "Needs attention" " " span.count { (self.count()) } }
+                        ul aria-label="What needs attention, by kind" {
                             @for (kind, count) in &self.counts {
                                 li { a href=(page_of(*kind)) { (text::counted(kind.words(), *count)) } }
                             }
@@ -263,7 +274,7 @@ impl Attention {
                     ul.attention-rows { @for item in shown { (row(item, has_actions)) } }
                     @if !folded.is_empty() {
                         details #attention-more {
-                            summary { (text::more(folded.len())) }
+                            summary { (folded.len()) " more" }
                             ul.attention-rows { @for item in folded { (row(item, has_actions)) } }
                         }
                     }
@@ -301,7 +312,7 @@ fn row(item: &Item, has_actions: bool) -> Markup {
                     Some(issue) => {
                         a.attention-title href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
                     }
-                    None => { b.attention-title { (text::NO_TITLE) } }
+                    None => { b.attention-title { "The queue" } }
                 }
                 " " span.quiet dir="auto" { (item.why) }
             }

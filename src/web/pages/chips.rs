@@ -51,7 +51,7 @@ impl Chips<'_, '_> {
                 a.chip.blocked href=(path(&query))
                     title=(text::waits_for(&names.join(", "), blockers.len() - names.len()))
                 {
-                    (icons::other("blocked")) (text::BLOCKED)
+                    (icons::other("blocked")) "blocked"
                 }
             }
         }
@@ -75,7 +75,7 @@ impl Chips<'_, '_> {
     fn priority(&self, priority: Priority) -> Markup {
         let query = self.query.with_value(ValueField::Priority, priority.to_string());
         html! {
-            a class={ "chip priority-" (priority) } href=(path(&query)) title=(text::priority(priority)) {
+            a class={ "chip priority-" (priority) } href=(path(&query)) title=(format!("priority {priority}")) {
                 (text::short_priority(priority))
             }
         }

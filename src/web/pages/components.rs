@@ -7,7 +7,7 @@ use crate::domain::text::shortened;
 use crate::domain::{Classification, IssueId, IssueRef, Status, Timestamp};
 use crate::read_model::ReadView;
 use crate::web::markdown::Mention;
-use crate::web::strings::{self, attention};
+use crate::web::strings;
 
 /// How many agents a filter offers: those that were active last.
 const MAX_AGENTS: usize = 100;
@@ -70,7 +70,7 @@ pub(super) fn returns(count: usize) -> Markup {
 pub(super) fn mention(reference: &IssueRef, view: &ReadView) -> Option<Mention> {
     let issue = &view.summaries()[view.position(reference).ok()?];
     let title = shortened(&undirected(&issue.title), MAX_MENTION_CHARS);
-    let title = strings::issue::mention(&title, strings::status(issue.status));
+    let title = format!("{title} ({})", strings::status(issue.status));
     Some(Mention { path: issue_path(issue.id), title })
 }
 
@@ -96,10 +96,10 @@ pub(super) fn command(command: &str) -> Markup {
 /// Renders the button that copies a command. The script shows it.
 pub(super) fn copy_command(command: &str) -> Markup {
     html! {
-        button.copy type="button" data-copy=(command) data-copied=(attention::COPIED)
-            aria-label=(attention::COPY) hidden
+        button.copy type="button" data-copy=(command) data-copied="Command copied."
+            aria-label="Copy the command" hidden
         {
-            (strings::issue::COPY)
+            "Copy"
         }
     }
 }

@@ -19,20 +19,20 @@ pub(super) fn dialogs(saved: &SavedQueries) -> Markup {
                     dd { (action) }
                 }
             }
-            label { input #single-keys type="checkbox" checked; span { (text::SINGLE_KEYS) } }
-            button.close type="button" { (text::CLOSE) }
+            label { input #single-keys type="checkbox" checked; span { "Use shortcuts of a single key" } }
+            button.close type="button" { "Close" }
         }
-        dialog #palette aria-label=(text::PALETTE) data-page=(text::PAGE) data-agent=(text::AGENT)
-            data-search=(text::SEARCH) data-found=(text::COUNT)
+        dialog #palette aria-label=(text::PALETTE) data-page="page" data-agent="agent"
+            data-search="search for" data-found="{count} found"
         {
-            input type="text" role="combobox" aria-label=(text::PALETTE) placeholder=(text::HINT) aria-expanded="true"
+            input type="text" role="combobox" aria-label=(text::PALETTE) placeholder="Words, an id, an agent or a page" aria-expanded="true"
                 aria-controls="palette-found" aria-autocomplete="list" autocomplete="off" spellcheck="false"
                 maxlength="500";
-            ul #palette-found role="listbox" aria-label=(text::FOUND) {}
+            ul #palette-found role="listbox" aria-label="Found" {}
             p.unseen role="status" {}
             ul #palette-places hidden {
                 @for name in saved.keys().take(MAX_SAVED) {
-                    li { a href={ "/?q=%40" (name) } data-kind=(text::SAVED) data-name={ "@" (name) } { (name) } }
+                    li { a href={ "/?q=%40" (name) } data-kind="saved query" data-name={ "@" (name) } { (name) } }
                 }
             }
         }

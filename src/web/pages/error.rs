@@ -52,22 +52,22 @@ impl WebError {
         Self::new(
             StatusCode::NOT_FOUND,
             ErrorCode::NotFound,
-            strings::NO_PAGE,
-            strings::NO_PAGE_TEXT.to_owned(),
+            "Page not found",
+            "There is no page at this address.".to_owned(),
         )
     }
 
     /// Returns the error for an id that no issue has.
     pub fn unknown_issue(asked: &str, suggestions: Vec<FoundIssue>) -> Self {
-        let text = strings::unknown_issue(&repeatable(asked));
+        let text = format!("No issue has an id that starts with “{}”.", repeatable(asked));
         Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, strings::NO_ISSUE, text)
             .with_links(strings::SUGGESTIONS, suggestions)
     }
 
     /// Returns the error for a name that no agent has.
     pub fn unknown_agent(asked: &str) -> Self {
-        let text = strings::unknown_agent(&repeatable(asked));
-        Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, strings::NO_AGENT, text)
+        let text = format!("No agent called “{}” has done anything.", repeatable(asked));
+        Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, "Agent not found", text)
     }
 
     /// Returns the error for a text that cannot be an id.
@@ -79,9 +79,12 @@ impl WebError {
 
     /// Returns the error for the start of several ids.
     pub fn ambiguous(asked: &str, count: usize, candidates: Vec<FoundIssue>) -> Self {
-        let text = strings::ambiguous(&repeatable(asked), count);
-        Self::new(StatusCode::NOT_FOUND, ErrorCode::Ambiguous, strings::SEVERAL_ISSUES, text)
-            .with_links(strings::CANDIDATES, candidates)
+        let text = format!(
+            "The ids of {count} issues start with “{}”. Give more digits or pick one.",
+            repeatable(asked)
+        );
+        Self::new(StatusCode::NOT_FOUND, ErrorCode::Ambiguous, "Several issues match", text)
+            .with_links("Matching issues", candidates)
     }
 
     /// Returns the error for a change that the sender of a request may not make.
@@ -134,7 +137,7 @@ impl From<InvalidParameter> for WebError {
         let given = repeatable(&invalid.given);
         let text = strings::invalid_parameter(&name, &given, &invalid.expected);
         let code = ErrorCode::Validation;
-        Self::new(StatusCode::BAD_REQUEST, code, strings::INVALID_PARAMETER, text)
+        Self::new(StatusCode::BAD_REQUEST, code, "Invalid query parameter", text)
     }
 }
 
@@ -148,7 +151,7 @@ impl From<QueryError> for WebError {
 impl From<StoreError> for WebError {
     fn from(error: StoreError) -> Self {
         let text = hints::for_store(&error, &hints::COMMANDS);
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.code(), strings::UNREADABLE, text)
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.code(), "Cannot read the issues", text)
     }
 }
 
@@ -217,7 +220,9 @@ fn content(error: &WebError) -> Markup {
             p.error-code aria-hidden="true" { (error.status.as_u16()) }
             h1 { (error.title) }
             p.error-text dir="auto" { (components::with_code(&error.text)) }
-            @if error.status.is_server_error() { p { (strings::UNREADABLE_ADVICE) } }
+            @if error.status.is_server_error() {
+                p { "This page reloads as soon as the problem is solved." }
+            }
             @if !error.links.is_empty() {
                 h2 { (error.offer) }
                 ul.offered {
@@ -235,7 +240,7 @@ fn content(error: &WebError) -> Markup {
             p.ways-out {
                 @if error.status.is_server_error() {
                     // An empty address is that of this page.
-                    a href="" { (strings::TRY_AGAIN) }
+                    a href="" { "Try again" }
                 } @else {
                     a href="/" { (strings::ALL_ISSUES) }
                 }

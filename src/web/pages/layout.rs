@@ -7,7 +7,7 @@ use super::{dialogs, icons};
 use crate::domain::Timestamp;
 use crate::web::assets::{APPEARANCE, SCRIPT, STYLE, WORKER};
 use crate::web::project::Project;
-use crate::web::strings::{self, actions, attention, layout, projects, wall};
+use crate::web::strings::{self, layout, wall};
 
 /// How often a page reloads in browsers without scripts.
 const REFRESH_S: u32 = 30;
@@ -83,9 +83,9 @@ impl Layout<'_> {
                     // It names all assets, by which a page notices another version of the program.
                     script src=(SCRIPT.path) data-worker=(WORKER.path) data-sheet=(STYLE.path) defer {}
                 }
-                body data-changed=(layout::CHANGED) {
+                body data-changed="The page has been updated." {
                     (icons::sprite())
-                    a.skip href="#main" { (layout::SKIP) }
+                    a.skip href="#main" { "Skip to content" }
                     (self.header(project))
                     main #main tabindex="-1" data-now=[self.now.map(|now| now.unix_millis())]
                         data-version=[self.version] data-store=[self.store]
@@ -96,18 +96,26 @@ impl Layout<'_> {
                         (content)
                     }
                     footer.bottom {
-                        p { @if project.has_actions { (actions::READ_ONLY) } @else { (layout::READ_ONLY) } }
+                        p {
+                            @if project.has_actions {
+                                "These pages show the queue. People file issues here and change each on its \
+                                 page, or on the command line, agents through MCP."
+                            } @else {
+                                "These pages are read-only. Agents change issues through MCP, people on the \
+                                 command line."
+                            }
+                        }
                         (appearance())
                         p {
-                            button #notify type="button" hidden data-off=(attention::NOTIFY)
-                                data-on=(attention::NOTIFY_NO_MORE) data-note=(attention::NOTE) {}
+                            button #notify type="button" hidden data-off="Notify me of what needs attention"
+                                data-on="Do not notify me any more" data-note="{count} need attention" {}
                         }
                         p { button #open-help type="button" hidden { (strings::dialogs::SHORTCUTS) } }
-                        @if project.has_projects { p { a href="/projects" { (projects::ALL_PROJECTS) } } }
+                        @if project.has_projects { p { a href="/projects" { "All projects" } } }
                         @if let Some(json) = self.json {
                             p {
-                                a href=(json) { (layout::AS_JSON) }
-                                @if let Some(csv) = self.csv { " · " a href=(csv) download { (layout::AS_CSV) } }
+                                a href=(json) { "View as JSON" }
+                                @if let Some(csv) = self.csv { " · " a href=(csv) download { "Download as CSV" } }
                             }
                         }
                     }
@@ -119,8 +127,11 @@ impl Layout<'_> {
     }
 
     fn tab_title(&self, project: &Project) -> String {
-        let title =
-            if self.is_damaged { layout::damaged(self.title) } else { self.title.to_owned() };
+        let title = if self.is_damaged {
+            format!("Damaged: {}", self.title)
+        } else {
+            self.title.to_owned()
+        };
         let project = undirected(&project.name);
         if self.is_of_issue {
             return layout::tab_of_issue(self.attention, &title, &project);
@@ -144,7 +155,7 @@ impl Layout<'_> {
                     img src=(project.icon.path) alt="" width="28" height="28";
                     bdi { (undirected(&project.name)) }
                 }
-                nav.tabs aria-label=(layout::PAGES) {
+                nav.tabs aria-label="Pages" {
                     ul {
                         @for (tab, path, name) in tabs {
                             li {
@@ -156,7 +167,7 @@ impl Layout<'_> {
                         }
                     }
                 }
-                @if project.has_actions { a.new href="/new" { (actions::NEW) } }
+                @if project.has_actions { a.new href="/new" { "New issue" } }
                 (self.live())
             }
         }
@@ -167,14 +178,16 @@ impl Layout<'_> {
         html! {
             div.follow hidden[self.version.is_none()] {
                 p #live.live data-state="off"
-                    data-connecting=(layout::CONNECTING) data-connected=(layout::CONNECTED)
-                    data-disconnected=(layout::DISCONNECTED) data-stale=(layout::STALE)
-                    data-troubled=(layout::TROUBLED) data-failing=(layout::FAILING) data-paused=(layout::PAUSED)
+                    data-connecting="connecting" data-connected="live"
+                    data-disconnected="stale since {time}, ages as of then: reconnecting"
+                    data-stale="stale since {time}, ages as of then: reloading"
+                    data-troubled="connected: see the problem" data-failing="waiting for the store"
+                    data-paused="paused, ages as of {time}"
                 {
-                    @if self.has_forms { (layout::RELOAD) } @else { (layout::reloads(REFRESH_S)) }
+                    @if self.has_forms { "reload the page to see changes" } @else { "reloads every " (REFRESH_S) " s" }
                 }
-                button #step type="button" hidden data-step=(layout::STEP) data-step-one=(layout::STEP_ONE) {}
-                button #pause type="button" hidden data-pause=(layout::PAUSE) data-resume=(layout::RESUME) {
+                button #step type="button" hidden data-step="{count} changes" data-step-one="1 change" {}
+                button #pause type="button" hidden data-pause=(layout::PAUSE) data-resume="Resume" {
                     (layout::PAUSE)
                 }
             }
@@ -184,12 +197,10 @@ impl Layout<'_> {
 
 /// Renders the choice of the appearance. The script shows it.
 fn appearance() -> Markup {
-    let choices = [
-        (wall::THEME, "theme", &wall::THEMES[..]),
-        (wall::DENSITY, "density", &wall::DENSITIES[..]),
-    ];
+    let choices =
+        [("Theme", "theme", &wall::THEMES[..]), ("Rows", "density", &wall::DENSITIES[..])];
     html! {
-        div #appearance.appearance role="group" aria-label=(wall::APPEARANCE) hidden {
+        div #appearance.appearance role="group" aria-label="Appearance" hidden {
             @for (label, name, options) in choices {
                 label {
                     (label)

@@ -63,7 +63,7 @@ fn table(listing: &Listing, view: &ListView) -> Markup {
     let chips = Chips { view: view.view, now: view.context.now, query: view.query.clone() };
     let marks = Marks::of(&listing.search.condition());
     html! {
-        @if !is_exact { p.notice { (text::too_many(*total)) } }
+        @if !is_exact { p.notice { (*total) " or more issues match. Add a word or a filter to narrow the list." } }
         div.sheet {
             table.issues role="table" {
                 caption.unseen { (text::caption(*total, *is_exact)) }
@@ -83,7 +83,7 @@ fn saved(view: &ListView) -> Markup {
     let link = |name: &str| ListQuery { search: format!("@{name}"), ..ListQuery::default() };
     html! {
         @if !view.saved.is_empty() {
-            nav #saved.saved aria-label=(text::SAVED) {
+            nav #saved.saved aria-label="Saved queries" {
                 ul {
                     @for (name, query) in view.saved.iter().take(MAX_SAVED) {
                         @let link = link(name);
@@ -146,8 +146,8 @@ fn head(query: &ListQuery, order: Sorting) -> Markup {
         (Order::Classification, strings::KIND),
         (Order::Status, strings::STATUS),
         (Order::Holder, strings::AGENT),
-        (Order::LatestActivity, text::LAST_ACTIVITY),
-        (Order::Created, text::CREATED),
+        (Order::LatestActivity, "Last activity"),
+        (Order::Created, "Created"),
     ];
     let sorted = |key| (order.key == key).then(|| order.spoken());
     html! {
@@ -223,7 +223,7 @@ fn agent(summary: &IssueSummary, chips: &Chips) -> Markup {
         } @else if let Some(last) = summary.actions.last() {
             span.quiet { (name(last.agent)) }
         } @else {
-            span.quiet { (text::NO_ACTIVITY) }
+            span.quiet { "none" }
         }
     }
 }
@@ -232,24 +232,24 @@ fn nothing(listing: &Listing, view: &ReadView) -> Markup {
     html! {
         section.notice {
             @if view.summaries().is_empty() {
-                h2 { (text::EMPTY) }
+                h2 { "No issues yet" }
                 p { (text::FILE_FIRST) }
                 (components::command(text::FILE_COMMAND))
-                p { (text::CONNECT) }
+                p { "Or connect your coding agents, so that they file issues and work on them:" }
                 (components::command(text::CONNECT_COMMAND))
-                p { (text::APPEARS) }
+                p { "New issues appear here at once." }
             } @else {
-                h2 { (text::NO_MATCH) }
+                h2 { "No matching issues" }
                 @if let Some(reason) = listing.nothing.as_ref().and_then(NoMatch::reason) {
                     p { bdi { (components::with_code(&reason)) "." } }
                 }
                 @if let Some(nearest) = listing.nothing.as_ref().map(|why| &why.nearest).filter(|all| !all.is_empty()) {
-                    p { (text::NEAREST) }
+                    p { "The issues with the most of the words:" }
                     ul { @for issue in nearest {
                         li { a href=(components::issue_path(issue.id)) dir="auto" { (issue.title) } }
                     } }
                 }
-                p { (text::NO_MATCH_ADVICE) " " a href="/" { (strings::errors::ALL_ISSUES) } }
+                p { "An issue must match every word and every filter. " a href="/" { (strings::errors::ALL_ISSUES) } }
             }
         }
     }
@@ -263,7 +263,7 @@ fn paging(listing: &Listing, query: &ListQuery) -> Markup {
         html! { a rel=(rel) href={ "/" (query.at_page(page).query_string()) } { (label) } }
     };
     html! {
-        nav.paging aria-label=(text::PAGING) {
+        nav.paging aria-label="Pages of the list" {
             @if listing.number > 1 { (link("prev", listing.number - 1, text::PREVIOUS)) }
             span { (text::range(first, last, *total, *is_exact)) }
             @if listing.number < listing.pages() { (link("next", listing.number + 1, text::NEXT)) }

@@ -8,7 +8,7 @@ use crate::domain::{Classification, Classifications, Label, Priority, Status, Va
 use crate::query_language::{SavedQueries, known_keys};
 use crate::read_model::ReadView;
 use crate::web::query::{ListQuery, ListState};
-use crate::web::strings::{self, attributes, list as text};
+use crate::web::strings::{self, attributes};
 
 /// How many labels, or assignees, the form offers: those of the most issues.
 const MAX_OFFERED: usize = 100;
@@ -25,18 +25,18 @@ pub(super) fn filters(
 ) -> Markup {
     let hidden = ["status", "label", "parent", "sort", "dir", "fields"];
     html! {
-        form #filters.filters method="get" action="/" autocomplete="off" role="search" aria-label=(text::FILTERS) {
+        form #filters.filters method="get" action="/" autocomplete="off" role="search" aria-label="Search and filters" {
             @for (name, value) in query.parameters() {
                 @if hidden.contains(&name) { input type="hidden" name=(name) value=(value); }
             }
             label {
-                span { (text::SEARCH) }
-                input type="search" name="q" value=(query.search) placeholder=(text::SEARCH_HINT) list="terms"
+                span { "Search" }
+                input type="search" name="q" value=(query.search) placeholder="words, or terms such as label:ui" list="terms"
                     maxlength="1000" autocomplete="off" spellcheck="false";
             }
             (terms(view, saved, kinds))
             details #more-filters.more-filters {
-                summary { (text::MORE_FILTERS) }
+                summary { "Filters" }
                 div {
                     (of_kind(kinds, query.classification))
                     (components::agent_filter(view, query.agent.as_deref()))
@@ -80,7 +80,7 @@ pub(super) fn of_kind(used: &Classifications, chosen: Option<Classification>) ->
     let other = chosen.filter(|kind| !used.contains(*kind));
     let kinds = used.iter().chain(other);
     let options = kinds.map(|kind| (kind.to_string(), kind.to_string(), chosen == Some(kind)));
-    choice(strings::KIND, "classification", text::ANY_KIND, options)
+    choice(strings::KIND, "classification", "any kind", options)
 }
 
 /// Renders a choice in the form. An option is its value, its name and whether it is chosen.
@@ -174,9 +174,9 @@ fn chosen(query: &ListQuery, view: &ReadView) -> Markup {
     let chosen = without_each(query, view);
     html! {
         @if !chosen.is_empty() {
-            ul #chosen.chosen aria-label=(text::CHOSEN) {
+            ul #chosen.chosen aria-label="Chosen filters" {
                 @for (name, query) in &chosen {
-                    li { a.chip href={ "/" (query.query_string()) } { (name) span.drop { (text::DROP) } } }
+                    li { a.chip href={ "/" (query.query_string()) } { (name) span.drop { "remove" } } }
                 }
                 li { a.clear href="/" { (strings::CLEAR_FILTERS) } }
             }
@@ -191,7 +191,7 @@ fn without_each(query: &ListQuery, view: &ReadView) -> Vec<(Markup, ListQuery)> 
     let parent = query.parent.as_ref().and_then(|parent| view.position(parent).ok());
     if let Some(position) = parent {
         let title = components::undirected(&view.summaries()[position].title);
-        let name = html! { (text::PARTS_OF) bdi { (title) } };
+        let name = html! { "parts of " bdi { (title) } };
         chosen.push((name, ListQuery { parent: None, ..base.clone() }));
     }
     for label in &query.labels {

@@ -11,12 +11,12 @@ use crate::web::strings::projects as text;
 pub(super) fn content(projects: &[ServedProject], own: &ProjectNumbers) -> Markup {
     html! {
         h1 { (text::TITLE) }
-        p.quiet { (text::ABOUT) }
+        p.quiet { "Your projects that are served on this machine. Each has its own address." }
         div.sheet.projects {
             table role="table" {
                 thead role="rowgroup" {
                     tr role="row" {
-                        th scope="col" role="columnheader" { (text::PROJECT) }
+                        th scope="col" role="columnheader" { "Project" }
                         @for (name, ..) in cells(own) {
                             th.number scope="col" role="columnheader" { (name) }
                         }
@@ -38,7 +38,7 @@ fn row(project: &ServedProject, own: &ProjectNumbers) -> Markup {
         tr role="row" {
             th scope="row" role="rowheader" {
                 a.title href={ (url) "/" } { bdi { (undirected(name)) } }
-                @if *is_own { " " span.quiet { (text::THIS) } }
+                @if *is_own { " " span.quiet { "this server" } }
                 @if let Some(store) = &entry.store { span.store { bdi { (undirected(store)) } } }
             }
             @if let Some(damaged) = numbers.and_then(|numbers| numbers.damaged.as_ref()) {
@@ -51,7 +51,7 @@ fn row(project: &ServedProject, own: &ProjectNumbers) -> Markup {
                 }
             } @else {
                 td.quiet role="cell" colspan="6" {
-                    @if entry.is_guarded { (text::GUARDED) } @else { (text::SILENT) }
+                    @if entry.is_guarded { "needs a token: open its page to see more" } @else { "does not answer" }
                 }
             }
         }
@@ -66,11 +66,11 @@ fn cells(numbers: &ProjectNumbers) -> [(&'static str, usize, &'static str); 6] {
     let review = sum(&[Status::Completed, Status::InReview]);
     let ended = sum(&[Status::Closed, Status::Rejected]);
     [
-        (text::WAITING, sum(&[Status::Created]), "/?status=created"),
-        (text::IN_PROGRESS, sum(&[Status::InProgress]), "/?status=in_progress"),
-        (text::REVIEW, review, "/?status=completed&status=in_review"),
-        (text::ENDED, ended, "/?status=closed&status=rejected"),
-        (text::QUESTIONS, numbers.questions, "/board"),
-        (text::FINDINGS, numbers.findings, "/triage"),
+        ("Waiting", sum(&[Status::Created]), "/?status=created"),
+        ("In progress", sum(&[Status::InProgress]), "/?status=in_progress"),
+        ("For review", review, "/?status=completed&status=in_review"),
+        ("Ended", ended, "/?status=closed&status=rejected"),
+        ("Questions", numbers.questions, "/board"),
+        ("Findings", numbers.findings, "/triage"),
     ]
 }

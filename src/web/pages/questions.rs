@@ -26,7 +26,7 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
     html! {
         @if total > 0 {
             section.questions #questions aria-labelledby="questions-heading" {
-                h2 #questions-heading { (text::HEADING) " " span.count { (total) } }
+                h2 #questions-heading { "Questions to people" " " span.count { (total) } }
                 @for (issue, parked, asked) in view.questions().take(MAX_QUESTIONS) {
                     article.question id={ "q-" (issue.id) } {
                         h3 { a href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) } }
@@ -37,7 +37,7 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
                         (way(issue.id, (!has_actions).then(|| view.short_id(issue.id))))
                     }
                 }
-                @if total > MAX_QUESTIONS { p.more { (components::with_code(&text::more(total - MAX_QUESTIONS))) } }
+                @if total > MAX_QUESTIONS { p.more { (components::with_code(&format!("{} more: `ait questions` lists them all", total - MAX_QUESTIONS))) } }
             }
         }
     }
@@ -70,10 +70,10 @@ fn way(id: IssueId, short_id: Option<String>) -> Markup {
     html! {
         p.quiet {
             @if let Some(short_id) = short_id {
-                @let command = text::command(&short_id);
-                (text::ANSWER_WITH) code { (command) } " " (components::copy_command(&command))
+                @let command = format!("ait answer {short_id} 'TEXT'");
+                "answer in a terminal: " code { (command) } " " (components::copy_command(&command))
             } @else {
-                a href={ (components::issue_path(id)) "#act-answer" } { (text::ANSWER) }
+                a href={ (components::issue_path(id)) "#act-answer" } { "Answer it" }
             }
         }
     }
@@ -112,7 +112,7 @@ fn default_of(question: &Question) -> Markup {
 fn asked_by(parked: Option<&Parked>, now: Timestamp) -> Markup {
     html! {
         @if let Some(parked) = parked {
-            p.quiet { (text::ASKED_BY) (components::agent(&parked.by)) " " (components::ago(parked.since, now)) }
+            p.quiet { "asked by " (components::agent(&parked.by)) " " (components::ago(parked.since, now)) }
         }
     }
 }

@@ -20,17 +20,19 @@ pub(super) fn content(findings: &Findings, kind: Option<FindingKind>) -> Markup 
     };
     html! {
         h1.unseen { (text::TITLE) }
-        @if kind.is_some() { p { a href="/triage" { (text::SHOW_ALL) } } }
+        @if kind.is_some() { p { a href="/triage" { "Show all kinds" } } }
         @if report.total == 0 {
             section.notice {
-                p { (text::EMPTY) }
-                (components::command(text::COMMAND))
+                p {
+                    "Nothing is wrong in the queue. This command looks for the same in a terminal:"
+                }
+                (components::command("ait triage"))
             }
         }
         @for found in report.findings.chunk_by(is_same) {
             (section(found[0].finding.kind, found, report.counts[found[0].finding.kind.as_str()], kind.is_none()))
         }
-        @if kind.is_some() && report.more > 0 { p.quiet { (components::with_code(&text::more(report.more))) } }
+        @if kind.is_some() && report.more > 0 { p.quiet { (components::with_code(&format!("{} more: `ait triage -n {}` lists them", report.more, report.more))) } }
     }
 }
 
@@ -49,7 +51,7 @@ fn section(
             p.quiet { (kind.description()) }
             @for reported in found { (finding(reported)) }
             @if is_among_others && count > found.len() {
-                p.more { a href={ "/triage?kind=" (kind) } { (text::more_of_kind(count - found.len())) } }
+                p.more { a href={ "/triage?kind=" (kind) } { (count - found.len()) " more" } }
             }
         }
     }
@@ -65,7 +67,7 @@ fn finding(reported: &ReportedFinding<'_>) -> Markup {
                 }
             }
             p.asked dir="auto" { (components::undirected(&reported.finding.why)) }
-            p.quiet { (text::NEXT) (components::with_code(&reported.next)) }
+            p.quiet { "Next: " (components::with_code(&reported.next)) }
         }
     }
 }

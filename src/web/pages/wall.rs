@@ -27,9 +27,9 @@ pub(super) fn content(view: &ReadView<'_>, context: &PageContext) -> Markup {
             (board(view, gone, *now))
             (agents(view, gone, *now))
             section #wall-attention aria-labelledby="wall-attention-heading" {
-                h2 #wall-attention-heading { (text::ATTENTION) " " span.count { (attention.count()) } }
+                h2 #wall-attention-heading { "Needs attention" " " span.count { (attention.count()) } }
                 @if attention.count() == 0 {
-                    p.wall-calm { (icons::status(Status::Closed)) " " (text::CALM) }
+                    p.wall-calm { (icons::status(Status::Closed)) " " "Nothing needs attention" }
                 } @else {
                     (attention.large_rows(MAX_ROWS))
                 }
@@ -41,13 +41,13 @@ pub(super) fn content(view: &ReadView<'_>, context: &PageContext) -> Markup {
 fn counts(view: &ReadView<'_>, attention: usize) -> Markup {
     let counts = view.counts();
     html! {
-        ul.wall-counts aria-label=(text::COUNTS) {
+        ul.wall-counts aria-label="Issues by status" {
             @for status in StatusSet::open().iter() {
                 li class={ "status-" (status) } {
                     (icons::status(status)) b { (counts.in_status(status)) } " " (strings::status(status))
                 }
             }
-            @if attention > 0 { li.bad { (icons::other("clock")) b { (attention) } " " (text::NEED_ATTENTION) } }
+            @if attention > 0 { li.bad { (icons::other("clock")) b { (attention) } " " "for people" } }
         }
     }
 }
@@ -58,7 +58,7 @@ fn board(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
     let open = columns.iter().filter(|column| column.status.is_open());
     html! {
         section #wall-board aria-labelledby="wall-board-heading" {
-            h2.unseen #wall-board-heading { (text::BOARD) }
+            h2.unseen #wall-board-heading { "Board" }
             div.wall-columns { @for shown in open { (column(shown, view, gone, now)) } }
         }
     }
@@ -98,8 +98,8 @@ fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
             @let is_at_work = |agent: &&&Agent| {
                 agent.holds.iter().any(|&at| !gone.is_gone(view.summaries()[at].id))
             };
-            h2 #wall-agents-heading { (text::AGENTS) " " span.count { (holding.iter().filter(is_at_work).count()) } }
-            @if holding.is_empty() { p.quiet { (text::NO_AGENTS) } }
+            h2 #wall-agents-heading { "Agents at work" " " span.count { (holding.iter().filter(is_at_work).count()) } }
+            @if holding.is_empty() { p.quiet { "No agent holds an issue." } }
             ul {
                 @for agent in holding.iter().take(MAX_AGENTS) {
                     @let summary = &view.summaries()[agent.holds[0]];
@@ -108,7 +108,7 @@ fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
                         span.who {
                             (components::agent(view.names().text(agent.name)))
                             @if let Some(held) = summary.holder() { " " (components::held_since(held.since, now)) }
-                            @if agent.holds.len() > 1 { " " (text::more(agent.holds.len() - 1)) }
+                            @if agent.holds.len() > 1 { " " "and " (agent.holds.len() - 1) " more" }
                             (gone.mark(summary.id))
                         }
                     }

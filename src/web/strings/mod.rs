@@ -1,7 +1,5 @@
-//! Every text that the pages show, in English: here what all pages have, below the texts of each page.
-//!
-//! Constants are fixed texts; functions fill in numbers and names. Pages and charts contain no texts of their
-//! own, so another language needs another version of these three files and nothing else.
+//! The texts that several places show, and those that depend on what they speak of: here what all pages have, below
+//! the texts of each page. A text that stands in one place is written there.
 
 mod issues;
 mod overviews;
@@ -62,27 +60,7 @@ fn counted(count: usize, singular: &str, plural: &str) -> String {
 
 /// Around every page.
 pub mod layout {
-    pub const SKIP: &str = "Skip to content";
-    pub const PAGES: &str = "Pages";
-    pub const READ_ONLY: &str =
-        "These pages are read-only. Agents change issues through MCP, people on the command line.";
-    pub const AS_JSON: &str = "View as JSON";
-    pub const AS_CSV: &str = "Download as CSV";
-    pub const CONNECTING: &str = "connecting";
-    pub const CONNECTED: &str = "live";
-    /// The page follows the store, which has a problem. The page says which.
-    pub const TROUBLED: &str = "connected: see the problem";
-    /// `{time}` is when the page was last known to be up to date.
-    pub const DISCONNECTED: &str = "stale since {time}, ages as of then: reconnecting";
-    pub const STALE: &str = "stale since {time}, ages as of then: reloading";
-    pub const PAUSED: &str = "paused, ages as of {time}";
-    pub const FAILING: &str = "waiting for the store";
     pub const PAUSE: &str = "Pause";
-    pub const RESUME: &str = "Resume";
-    /// Shows the changes that came while the page was paused.
-    pub const STEP: &str = "{count} changes";
-    pub const STEP_ONE: &str = "1 change";
-    pub const CHANGED: &str = "The page has been updated.";
 
     /// The title in the browser's tab: what needs attention, and how many issues are open.
     pub fn tab(attention: usize, open: Option<usize>, title: &str, project: &str) -> String {
@@ -98,19 +76,6 @@ pub mod layout {
         let attention = if attention > 0 { format!(" · {attention}!") } else { String::new() };
         format!("{title} · {project}{attention}")
     }
-
-    /// The title of a page of a damaged store.
-    pub fn damaged(title: &str) -> String {
-        format!("Damaged: {title}")
-    }
-
-    /// What to do on a page with forms without the script: a reload would take away what was typed.
-    pub const RELOAD: &str = "reload the page to see changes";
-
-    /// How the page updates itself without the script.
-    pub fn reloads(seconds: u32) -> String {
-        format!("reloads every {seconds} s")
-    }
 }
 
 /// The attributes of issues, as chips and in filters.
@@ -120,11 +85,9 @@ pub mod attributes {
     pub const PRIORITY: &str = "Priority";
     pub const ANY_PRIORITY: &str = "any priority";
     pub const LABEL: &str = "Label";
-    pub const LABELS: &str = "Labels";
     pub const ANY_LABEL: &str = "any label";
     pub const ASSIGNEE: &str = "Assigned to";
     pub const FOR: &str = "for ";
-    pub const BLOCKED: &str = "blocked";
     pub const PARKED: &str = "parked";
     pub const QUESTION: &str = "question";
 
@@ -174,15 +137,6 @@ pub mod attributes {
         }
     }
 
-    /// Which texts are labels.
-    pub fn label_form(max_chars: usize) -> String {
-        format!("1 … {max_chars} characters of a-z, 0-9 and :._/-")
-    }
-
-    pub fn priority(priority: Priority) -> String {
-        format!("priority {priority}")
-    }
-
     pub fn short_priority(priority: Priority) -> String {
         format!("P{priority}")
     }
@@ -196,55 +150,18 @@ pub mod attributes {
     }
 }
 
-/// Around the Markdown of agents.
-pub mod markdown {
-    pub const TOO_LONG: &str = "Shown as plain text because it is long.";
-    pub const TOO_COMPLEX: &str = "Shown as plain text because its markup is too complex.";
-    pub const DONE: &str = "done";
-    pub const TO_DO: &str = "to do";
-    pub const TABLE: &str = "Table";
-    pub const COPY: &str = "Copy";
-    pub const COPY_CODE: &str = "Copy the code";
-    pub const COPIED: &str = "Code copied.";
-
-    pub fn lines(count: usize) -> String {
-        format!("{count} lines")
-    }
-}
-
 /// On error pages and in JSON errors.
 pub mod errors {
-    pub const NO_PAGE: &str = "Page not found";
-    pub const NO_PAGE_TEXT: &str = "There is no page at this address.";
     pub const NO_ISSUE: &str = "Issue not found";
-    pub const NO_AGENT: &str = "Agent not found";
-    pub const SEVERAL_ISSUES: &str = "Several issues match";
     pub const INVALID_QUERY: &str = "Invalid search";
-    pub const INVALID_PARAMETER: &str = "Invalid query parameter";
-    pub const UNREADABLE: &str = "Cannot read the issues";
-    pub const UNREADABLE_ADVICE: &str = "This page reloads as soon as the problem is solved.";
     pub const SUGGESTIONS: &str = "Did you mean";
-    pub const CANDIDATES: &str = "Matching issues";
     pub const ALL_ISSUES: &str = "Show all issues";
-    pub const TRY_AGAIN: &str = "Try again";
-
-    pub fn unknown_issue(asked: &str) -> String {
-        format!("No issue has an id that starts with “{asked}”.")
-    }
-
-    pub fn unknown_agent(asked: &str) -> String {
-        format!("No agent called “{asked}” has done anything.")
-    }
 
     pub fn not_an_id(asked: &str) -> String {
         format!(
             "“{asked}” is not an issue id. Give the id or at least its first 8 hex digits, for example \
              3f2a9c1e."
         )
-    }
-
-    pub fn ambiguous(asked: &str, count: usize) -> String {
-        format!("The ids of {count} issues start with “{asked}”. Give more digits or pick one.")
     }
 
     /// `expected` is empty if the page takes no parameters.
@@ -259,8 +176,6 @@ pub mod errors {
 /// In the dialogs of the keyboard: the palette, and the list of shortcuts.
 pub mod dialogs {
     pub const SHORTCUTS: &str = "Keyboard shortcuts";
-    pub const SINGLE_KEYS: &str = "Use shortcuts of a single key";
-    pub const CLOSE: &str = "Close";
     /// The keys, and what they do.
     pub const KEYS: [(&[&str], &str); 12] = [
         (&["Ctrl K", "⌘ K"], "find issues, pages, agents and saved queries"),
@@ -278,14 +193,6 @@ pub mod dialogs {
     ];
 
     pub const PALETTE: &str = "Go to";
-    pub const HINT: &str = "Words, an id, an agent or a page";
-    pub const FOUND: &str = "Found";
-    pub const PAGE: &str = "page";
-    pub const AGENT: &str = "agent";
-    pub const SAVED: &str = "saved query";
-    pub const SEARCH: &str = "search for";
-    /// Read out when the palette has found something.
-    pub const COUNT: &str = "{count} found";
 }
 
 #[cfg(test)]

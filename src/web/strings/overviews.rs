@@ -4,61 +4,28 @@ use super::{DAY_MS, HOUR_MS, WEEK_MS, counted, duration};
 
 pub mod board {
     pub const TITLE: &str = "Board";
-    pub const EMPTY_COLUMN: &str = "no issues";
     pub const OLD_CLAIM: &str = "old claim";
 
     pub fn waiting(span_ms: u64) -> String {
         format!("waiting for {}", super::duration(span_ms))
     }
 
-    pub fn more(count: usize) -> String {
-        format!("{count} more")
-    }
-
     pub const FILTERS: &str = "Filters";
-    pub const COLUMNS: &str = "Columns of the board";
-    pub const BY_AGENT: &str = "Lanes by agent";
-    pub const BY_STATUS: &str = "Columns only";
-    /// Leads from a lane to the list, which has more than what the lane hides.
-    pub const MORE_OF_AGENT: &str = "more in the list";
-    /// The lane of the issues that no agent has.
-    pub const NO_AGENT: &str = "no agent";
-    pub const NO_MATCH: &str = "No issue matches the filters.";
 
     /// How many claims of a column are old.
     pub fn old_claims(count: usize) -> String {
         format!("{count} old")
-    }
-
-    /// The lanes that the page leaves out.
-    pub fn more_lanes(count: usize) -> String {
-        format!("{count} more agents have issues: see the page of the agents")
     }
 }
 
 /// On the wallboard, and for the choice of the appearance.
 pub mod wall {
     pub const TITLE: &str = "Wallboard";
-    pub const BOARD: &str = "Board";
-    pub const AGENTS: &str = "Agents at work";
-    pub const NO_AGENTS: &str = "No agent holds an issue.";
-    pub const ATTENTION: &str = "Needs attention";
-    /// Behind how many things need attention.
-    pub const NEED_ATTENTION: &str = "for people";
-    pub const CALM: &str = "Nothing needs attention";
-    pub const COUNTS: &str = "Issues by status";
 
-    pub const APPEARANCE: &str = "Appearance";
-    pub const THEME: &str = "Theme";
     /// Values of the choice, and their names. The empty one follows the system.
     pub const THEMES: [(&str, &str); 3] =
         [("", "as the system"), ("light", "light"), ("dark", "dark")];
-    pub const DENSITY: &str = "Rows";
     pub const DENSITIES: [(&str, &str); 2] = [("", "comfortable"), ("compact", "compact")];
-
-    pub fn more(count: usize) -> String {
-        format!("and {count} more")
-    }
 }
 
 /// On the pages of the agents.
@@ -67,13 +34,7 @@ pub mod agents {
 
     pub const TITLE: &str = "Agents";
     pub const HOLDING: &str = "Holding";
-    pub const LAST_ACTION: &str = "Last action";
     pub const NOTHING: &str = "nothing";
-    /// Before the issue about which an agent has asked people.
-    pub const WAITS_FOR_ANSWER: &str = "waits for an answer:";
-    pub const EMPTY: &str = "No agent has done anything yet. Connect your coding agents, in a terminal in your project:";
-
-    pub const PAGING: &str = "Pages of agents";
 
     pub fn caption(count: usize) -> String {
         super::counted(count, "agent", "agents")
@@ -117,20 +78,8 @@ pub mod agents {
     pub const REVIEWED: &str = "Reviewed";
     /// How many issues reviewers returned that the agent had completed.
     pub const SENT_BACK: &str = "Sent back";
-    /// The median time from claim to completion.
-    pub const CYCLE_TIME: &str = "Cycle time";
-    pub const NONE: &str = "none";
     pub const WORK: &str = "work";
     pub const REVIEW: &str = "review";
-    pub const ALIVE: &str = "connected";
-    pub const GONE: &str = "gone";
-    pub const LAST_SEEN: &str = "last seen";
-    pub const PERIOD: &str = "Period";
-    pub const NOW: &str = "now";
-    pub const CLAIMS: &str = "Claims";
-    pub const NO_CLAIMS: &str = "No claims in this period.";
-    pub const ALL_ISSUES: &str = "All its issues";
-    pub const ALL_EVENTS: &str = "All it did";
 
     /// The name of a value of the query parameter `range`.
     pub fn period(word: &str) -> &'static str {
@@ -150,11 +99,6 @@ pub mod agents {
         format!("{works}, {}", super::counted(reviews, "for review", "for review"))
     }
 
-    /// What a bar shows on hover.
-    pub fn bar(short_id: &str, title: &str, held_for: &str) -> String {
-        format!("{short_id} {title}, {held_for}")
-    }
-
     /// How a claim ended.
     pub fn ended(is_held: bool, end: Option<ActionKind>) -> &'static str {
         match end {
@@ -167,12 +111,8 @@ pub mod agents {
 
 pub mod activity {
     pub const TITLE: &str = "Activity";
-    pub const FILTERS: &str = "Filters";
     pub const EVENT: &str = "Event";
-    pub const ANY_EVENT: &str = "any event";
-    pub const ISSUE_HINT: &str = "id, or its first 8 digits";
     pub const WHEN: &str = "When";
-    pub const ANY_TIME: &str = "any time";
     /// Values of the query parameter `since`, and their names.
     pub const PERIODS: [(&str, &str); 4] = [
         ("1h", "last hour"),
@@ -182,16 +122,6 @@ pub mod activity {
     ];
     /// Stands where an event concerns no single issue.
     pub const NO_ISSUE: &str = "the issue file";
-    pub const PAGING: &str = "Pages of events";
-    pub const NEWEST: &str = "Newest";
-    pub const NEWER: &str = "Newer";
-    pub const OLDER: &str = "Older";
-    pub const EMPTY: &str = "Nothing has happened yet. Each change from now on appears here.";
-    /// For a store whose log began with issues that have a history.
-    pub const EMPTY_LOG: &str = "The log has no changes. Each change from now on appears here; the page of each issue shows what happened before.";
-    pub const NO_MATCH: &str = "No event matches the filters.";
-    pub const SHOW_ALL: &str = "Show all events";
-    pub const SUBSCRIBE: &str = "Subscribe to the feed";
 
     /// The title of the feed.
     pub fn feed(project: &str) -> String {
@@ -226,21 +156,8 @@ pub mod activity {
         }
     }
 
-    /// The title of an event in the feed.
-    pub fn sentence(agent: &str, action: &str, title: &str) -> String {
-        format!("{agent} {action}: {title}")
-    }
-
     pub fn gap(span_ms: u64) -> String {
         format!("nothing for {}", super::duration(span_ms))
-    }
-
-    pub fn search_cut(count: usize) -> String {
-        format!("Searched {count} events for this page. Older events may match, too.")
-    }
-
-    pub fn no_longer_kept(number: u64) -> String {
-        format!("Events before number {number} are no longer kept.")
     }
 }
 
@@ -254,24 +171,8 @@ pub mod stats {
     /// In the header, where space is short.
     pub const TAB: &str = "Stats";
     pub const TITLE: &str = "Statistics";
-    pub const RANGES: &str = "Time range";
-    pub const EMPTY: &str = "No issues yet";
-    pub const EMPTY_TEXT: &str = "Once agents file issues and work on them, this page shows how the queue \
-         moves and how long issues take.";
-    pub const NONE: &str = "–";
-    pub const NUMBERS: &str = "Show the numbers";
     pub const TIME_COLUMN: &str = "Time (UTC)";
     pub const TOTAL_COLUMN: &str = "Total";
-    pub const TOO_YOUNG: &str =
-        "The first issue is too recent: there is nothing to draw yet. Come back later.";
-
-    pub const OPEN_NOW: &str = "Open now";
-    pub const CLOSED: &str = "Closed";
-    pub const MEDIAN_LEAD: &str = "Median lead time";
-    pub const MEDIAN_HINT: &str = "half of the closed issues took no longer";
-    pub const P90_LEAD: &str = "90 % closed within";
-    pub const P90_HINT: &str = "of being filed";
-    pub const NO_LEAD: &str = "no issue was closed in this period";
 
     /// The texts of a stacked area chart of issues by status.
     pub struct Flow {
@@ -293,7 +194,6 @@ pub mod stats {
     };
 
     pub const THROUGHPUT: &str = "Throughput";
-    pub const NO_THROUGHPUT: &str = "No issue was filed or ended in this period.";
     /// The name of a row, and what it counts.
     pub type ThroughputRow = (&'static str, fn(&Work) -> u32);
     pub const THROUGHPUT_ROWS: [ThroughputRow; 5] = [
@@ -331,8 +231,6 @@ pub mod stats {
 
     pub const AGES: &str = "Age of open issues";
     pub const AGES_ABOUT: &str = "Open issues by the time since they were filed.";
-    pub const NO_AGES: &str = "No issue is open.";
-    pub const AGE_COLUMN: &str = "Age";
 
     pub fn range(range: Range) -> &'static str {
         match range {
@@ -361,20 +259,12 @@ pub mod stats {
         first.to_uppercase() + rest
     }
 
-    pub fn covers(begin: &str) -> String {
-        format!("Since {begin}. All times are UTC.")
-    }
-
     pub fn waiting(count: u32) -> String {
         format!("{} waiting to be claimed", number(count.into()))
     }
 
     pub fn filed(count: u32) -> String {
         format!("{} filed in the same period", number(count.into()))
-    }
-
-    pub fn ended_since(begin: &str) -> String {
-        format!("Issues that ended before {begin} are left out.")
     }
 
     pub fn issue_count(count: usize) -> String {
@@ -384,22 +274,10 @@ pub mod stats {
         }
     }
 
-    pub fn flow_description(areas: &str, from: &str, until: &str, counts: &str) -> String {
-        format!("{areas}, from {from} to {until}. At the end: {counts}.")
-    }
-
-    pub fn throughput_description(sums: &str) -> String {
-        format!("Rows of bars over time. Totals: {sums}.")
-    }
-
     pub fn times_description(measure: &str, values: &str) -> String {
         format!(
             "A line for each kind of issue, from the median to the 90th percentile of the {measure}. {values}."
         )
-    }
-
-    pub fn ages_description(sums: &str) -> String {
-        format!("Bars, one for each age, divided by status. Open issues: {sums}.")
     }
 
     /// `bucket_ms` is the time that one bar covers.
@@ -428,10 +306,6 @@ pub mod stats {
     /// A name and its value.
     pub fn pair(name: &str, value: &str) -> String {
         format!("{name}: {value}")
-    }
-
-    pub fn from_to(from: &str, to: &str) -> String {
-        format!("{from} – {to}")
     }
 }
 
@@ -471,11 +345,6 @@ pub mod triage {
     use crate::read_model::FindingKind;
 
     pub const TITLE: &str = "Triage";
-    pub const EMPTY: &str =
-        "Nothing is wrong in the queue. This command looks for the same in a terminal:";
-    pub const COMMAND: &str = "ait triage";
-    pub const SHOW_ALL: &str = "Show all kinds";
-    pub const NEXT: &str = "Next: ";
 
     pub fn kind(kind: FindingKind) -> &'static str {
         match kind {
@@ -495,30 +364,9 @@ pub mod triage {
             FindingKind::FilingFasterThanClosing => "More is filed than ends",
         }
     }
-
-    pub fn more(count: usize) -> String {
-        format!("{count} more: `ait triage -n {count}` lists them")
-    }
-
-    pub fn more_of_kind(count: usize) -> String {
-        format!("{count} more")
-    }
 }
 
 /// The texts of the page of all projects.
 pub mod projects {
     pub const TITLE: &str = "Projects";
-    pub const PROJECT: &str = "Project";
-    pub const WAITING: &str = "Waiting";
-    pub const IN_PROGRESS: &str = "In progress";
-    pub const REVIEW: &str = "For review";
-    pub const ENDED: &str = "Ended";
-    pub const QUESTIONS: &str = "Questions";
-    pub const FINDINGS: &str = "Findings";
-    pub const THIS: &str = "this server";
-    pub const GUARDED: &str = "needs a token: open its page to see more";
-    pub const SILENT: &str = "does not answer";
-    pub const ABOUT: &str =
-        "Your projects that are served on this machine. Each has its own address.";
-    pub const ALL_PROJECTS: &str = "All projects";
 }

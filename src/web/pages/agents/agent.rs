@@ -54,8 +54,8 @@ impl AgentView<'_, '_> {
                 (self.holds())
                 (self.claims(&work.spans))
                 p.agent-links {
-                    a href={ "/" (all.query_string()) } { (text::ALL_ISSUES) } " "
-                    a href={ "/activity" (events.query_string()) } { (text::ALL_EVENTS) }
+                    a href={ "/" (all.query_string()) } { "All its issues" } " "
+                    a href={ "/activity" (events.query_string()) } { "All it did" }
                 }
             }
         }
@@ -85,8 +85,8 @@ impl AgentView<'_, '_> {
         let hidden = own.len().saturating_sub(MAX_CLAIMS);
         html! {
             section aria-labelledby="claims-heading" {
-                h2 #claims-heading { (text::CLAIMS) " " span.count { (own.len()) } }
-                @if own.is_empty() { p.quiet { (text::NO_CLAIMS) } }
+                h2 #claims-heading { "Claims" " " span.count { (own.len()) } }
+                @if own.is_empty() { p.quiet { "No claims in this period." } }
                 ol.claims {
                     @for span in own.iter().take(MAX_CLAIMS) {
                         @let summary = &self.view.summaries()[span.position];
@@ -114,13 +114,13 @@ impl AgentView<'_, '_> {
 }
 
 fn headlines(agent: &Agent, record: &WorkRecord) -> Markup {
-    let median = record.median_ms.map_or_else(|| text::NONE.to_owned(), humanize_duration);
+    let median = record.median_ms.map_or_else(|| "none".to_owned(), humanize_duration);
     let values = [
         (text::HOLDING, agent.holds.len().to_string()),
         (text::COMPLETED, record.completed.to_string()),
         (text::REVIEWED, record.reviewed.to_string()),
         (text::SENT_BACK, record.sent_back.to_string()),
-        (text::CYCLE_TIME, median),
+        ("Cycle time", median),
     ];
     html! {
         dl.headlines {

@@ -72,7 +72,7 @@ impl ClaimTimeline {
         html! {
             rect class=(class(span.is_review)) x=(x) y=(row(span.is_review)) width=(end - x) height=(BAR) rx="1" {
                 title {
-                    (text::bar(&summary.id.short(), &undirected(&summary.title), &strings::held_for(span.length_ms(self.now))))
+                    (summary.id.short()) " " (undirected(&summary.title)) ", " (strings::held_for(span.length_ms(self.now)))
                 }
             }
         }
@@ -117,7 +117,7 @@ impl ClaimTimeline {
         html! {
             p.lane-axis aria-hidden="true" {
                 @for quarter in 0..4 { span { (tick(quarter)) } }
-                span { (text::NOW) }
+                span { "now" }
             }
         }
     }

@@ -64,7 +64,7 @@ impl Period {
     /// Renders the choice of the period on a page.
     fn choice(self, path: &str) -> Markup {
         html! {
-            nav.ranges aria-label=(text::PERIOD) {
+            nav.ranges aria-label="Period" {
                 @for period in Self::ALL {
                     a href={ (path) "?range=" (period.as_str()) }
                         aria-current=[(period == self).then_some("page")]
@@ -124,7 +124,10 @@ pub(super) fn content(
         h1.unseen { (text::TITLE) }
         @if agents.is_empty() {
             section.notice {
-                p { (text::EMPTY) }
+                p {
+                    "No agent has done anything yet. Connect your coding agents, in a terminal in \
+                     your project:"
+                }
                 (components::command(strings::list::CONNECT_COMMAND))
             }
         } @else {
@@ -137,7 +140,7 @@ pub(super) fn content(
                             th role="columnheader" scope="col" { (strings::AGENT) }
                             th role="columnheader" scope="col" { (text::over_time(period.as_str())) }
                             th role="columnheader" scope="col" { (text::HOLDING) }
-                            th role="columnheader" scope="col" { (text::LAST_ACTION) }
+                            th role="columnheader" scope="col" { "Last action" }
                             @for name in [text::COMPLETED, text::REVIEWED, text::SENT_BACK] {
                                 th.number role="columnheader" scope="col" { (name) }
                             }
@@ -166,7 +169,7 @@ fn paging(total: usize, period: Period, page: usize) -> Markup {
     };
     html! {
         @if total > PAGE_SIZE {
-            nav.paging aria-label=(text::PAGING) {
+            nav.paging aria-label="Pages of agents" {
                 @if page > 1 { (link("prev", page - 1, list::PREVIOUS)) }
                 span { (list::range(first, last, total, true)) }
                 @if last < total { (link("next", page + 1, list::NEXT)) }
@@ -232,11 +235,11 @@ fn presence(agent: &Agent, view: &ReadView, gone: &GoneClients, now: Timestamp) 
     let is_alive = known.next().map(|first| first || known.any(|is_alive| is_alive));
     html! {
         @match is_alive {
-            Some(true) => { span.alive { (text::ALIVE) } }
-            Some(false) => { span.gone { (text::GONE) } }
+            Some(true) => { span.alive { "connected" } }
+            Some(false) => { span.gone { "gone" } }
             None => {}
         }
-        span { (text::LAST_SEEN) " " (components::ago(agent.last.0.at(), now)) }
+        span { "last seen" " " (components::ago(agent.last.0.at(), now)) }
     }
 }
 
@@ -257,7 +260,7 @@ fn questions(asked: &Questions, now: Timestamp) -> Markup {
     html! {
         @for (since, issue) in asked.iter().take(MAX_HELD) {
             p {
-                strong.asked { (icons::other("comment")) (text::WAITS_FOR_ANSWER) } " "
+                strong.asked { (icons::other("comment")) "waits for an answer:" } " "
                 a.title href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) } " "
                 (components::ago(*since, now))
             }

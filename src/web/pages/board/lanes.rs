@@ -10,7 +10,7 @@ use super::{BoardView, card, components, icons};
 use crate::domain::{ActionKind, Status, StatusSet};
 use crate::read_model::{Column, IssueSummary, ReadView};
 use crate::web::pages::chips::Chips;
-use crate::web::strings::{self, board as text};
+use crate::web::strings;
 
 /// How many lanes the page shows.
 const MAX_LANES: usize = 20;
@@ -40,7 +40,7 @@ pub(super) fn render_lanes(columns: &[&Column], board: &BoardView, chips: &Chips
             @for (agent, lane) in by_agent.iter().take(MAX_LANES) {
                 (render_lane(Some(agent), lane, columns, board, chips))
             }
-            @if hidden_lanes > 0 { p.more { a href="/agents" { (text::more_lanes(hidden_lanes)) } } }
+            @if hidden_lanes > 0 { p.more { a href="/agents" { (hidden_lanes) " more agents have issues: see the page of the agents" } } }
             @if unassigned.iter().any(|cards| !cards.is_empty()) {
                 (render_lane(None, &unassigned, columns, board, chips))
             }
@@ -78,7 +78,7 @@ fn render_lane(
             h2 id={ (id) "-name" } {
                 @match agent {
                     Some(agent) => { a href=(agent_path(agent)) { (components::agent(agent)) } }
-                    None => { (text::NO_AGENT) }
+                    None => { "no agent" }
                 }
                 " " span.count { (total) }
             }
@@ -89,7 +89,7 @@ fn render_lane(
                         span.count { (cards.len()) }
                         @if cards.len() > MAX_CARDS {
                             @let query = query.list(StatusSet::from_iter([column.status]));
-                            " " a href={ "/" (query.query_string()) } { (text::MORE_OF_AGENT) }
+                            " " a href={ "/" (query.query_string()) } { "more in the list" }
                         }
                     }
                 }

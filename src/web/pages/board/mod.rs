@@ -51,7 +51,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
         h1.unseen { (text::TITLE) }
         (questions::of_all(view, now, board.has_actions))
         (query.controls(view, board.kinds))
-        @if is_empty { p.notice { (text::NO_MATCH) } }
+        @if is_empty { p.notice { "No issue matches the filters." } }
         @if view.summaries().is_empty() {
             section.notice {
                 p { (strings::list::FILE_FIRST) }
@@ -61,7 +61,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
         @if query.has_lanes {
             (lanes::render_lanes(&open, board, &chips))
         } @else {
-            nav.jump aria-label=(text::COLUMNS) {
+            nav.jump aria-label="Columns of the board" {
                 ul {
                     @for column in &open {
                         li { a href={ "#c-" (column.status) } { (name(column)) (old_claims(column)) } }
@@ -128,7 +128,7 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
     let query = board.query.list(StatusSet::from_iter([*status]));
     html! {
         @if cards.is_empty() {
-            p.quiet { (text::EMPTY_COLUMN) }
+            p.quiet { "no issues" }
         } @else {
             ol.cards {
                 @for summary in cards.iter().map(|&position| &chips.view.summaries()[position]) {
@@ -137,7 +137,7 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
             }
         }
         @if hidden > 0 {
-            p.more { a href={ "/" (query.query_string()) } { (text::more(hidden)) } }
+            p.more { a href={ "/" (query.query_string()) } { (hidden) " more" } }
         }
     }
 }

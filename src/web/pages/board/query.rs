@@ -32,7 +32,7 @@ impl BoardQuery {
         let parameters = Parameters::of_page(query);
         let kinds = || joined(Classification::words_of_work());
         let priorities = || format!("0 … {}", Priority::MAX);
-        let labels = || attributes::label_form(Label::MAX_CHARS);
+        let labels = || format!("1 … {} characters of a-z, 0-9 and :._/-", Label::MAX_CHARS);
         let lanes = |text: &str| (text == AGENT).then_some(());
         Ok(Self {
             agent: parameters.get("agent", String::new, |text| Some(text.to_owned()))?,
@@ -96,7 +96,7 @@ impl BoardQuery {
                 }
                 p {
                     a href=(other.path()) {
-                        @if self.has_lanes { (text::BY_STATUS) } @else { (text::BY_AGENT) }
+                        @if self.has_lanes { "Columns only" } @else { "Lanes by agent" }
                     }
                 }
                 p { a href="/wall" { (strings::wall::TITLE) } }

@@ -111,7 +111,7 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
             patch.title.is_some().then_some(text::TITLE),
             patch.description.is_some().then_some(text::DESCRIPTION),
         ];
-        let changed = |name| (name, html! { span.quiet { (text::CHANGED) } });
+        let changed = |name| (name, html! { span.quiet { "changed" } });
         let mut fields: Vec<_> = texts.into_iter().flatten().map(changed).collect();
         self.values(patch, &mut fields);
         rendered(&fields)
@@ -151,7 +151,7 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
         }
         if before.labels != after.labels {
             let name = |label: &Label| html! { (label.as_str()) };
-            fields.push((attributes::LABELS, exchanged(&before.labels, &after.labels, name)));
+            fields.push(("Labels", exchanged(&before.labels, &after.labels, name)));
         }
         if before.links != after.links {
             let name = |link: &Link| self.link(link);
@@ -220,7 +220,7 @@ fn replaced<T: Display>(before: Option<T>, after: Option<T>) -> Markup {
         @if let Some(before) = before { del { (before) } " " }
         @match after {
             Some(after) => { ins { (after) } }
-            None => { span.quiet { (text::REMOVED) } }
+            None => { span.quiet { "none" } }
         }
     }
 }

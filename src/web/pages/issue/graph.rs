@@ -26,7 +26,7 @@ pub(super) fn graph(view: &IssueView) -> Markup {
     html! {
         section #issue-graph aria-labelledby="graph-heading" {
             h2 #graph-heading { (text::HEADING) }
-            div.graph role="group" tabindex="0" aria-label=(text::DRAWING) { (drawing(&graph, view)) }
+            div.graph role="group" tabindex="0" aria-label="Drawing of what blocks what" { (drawing(&graph, view)) }
             @if graph.hidden > 0 { p.quiet { (text::hidden(graph.hidden, graph.is_exact)) } }
             (alternative(&graph, view))
         }
@@ -98,7 +98,7 @@ fn box_of(node: &GraphNode, (x, y): (usize, usize), view: &IssueView) -> Markup 
     let issue = summary(node, view);
     let is_current = issue.id == view.found.issue.id;
     let title = undirected(&issue.title);
-    let name = text::name(&issue.id.short(), &title, strings::status(issue.status));
+    let name = format!("{} {title} ({})", issue.id.short(), strings::status(issue.status));
     let [first, second] = two_lines(&title);
     html! {
         a class={ "node status-" (issue.status) } href=(components::issue_path(issue.id))
@@ -145,11 +145,11 @@ fn alternative(graph: &BlockingGraph, view: &IssueView) -> Markup {
     };
     html! {
         details.numbers #graph-text {
-            summary { (text::AS_TEXT) }
+            summary { "Show as text" }
             ul {
                 @for (from, to) in &blocked {
                     li {
-                        (link(from)) " " (text::BLOCKS) " "
+                        (link(from)) " " "blocks" " "
                         @for (number, to) in to.iter().enumerate() {
                             @if number > 0 { ", " }
                             (link(to))

@@ -9,7 +9,6 @@ use crate::domain::{IssueId, IssueRef};
 use crate::read_model::ReadView;
 use crate::web::markdown::{self, Links, MAX_CHARS, Mention};
 use crate::web::repository::Repository;
-use crate::web::strings::issue as text;
 
 /// How many characters of Markdown the default page renders before it cuts texts shorter.
 const DEFAULT_CHARS: usize = 40_000;
@@ -78,8 +77,8 @@ impl<'a, 'b> MarkdownBudget<'a, 'b> {
             (self.markdown(start))
             @if end < text.len() {
                 p.note {
-                    (text::cut(shown, text.chars().count())) " "
-                    a href={ (components::issue_path(self.id)) "?all=1" } { (text::SHOW_FULL) }
+                    "Showing the first " (shown) " of " (text.chars().count()) " characters." " "
+                    a href={ (components::issue_path(self.id)) "?all=1" } { "Show all texts in full" }
                 }
             }
         }

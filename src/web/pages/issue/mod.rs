@@ -50,7 +50,7 @@ pub(super) fn json_path(id: IssueId) -> String {
 
 /// Returns the title of the page.
 pub(super) fn title(issue: &Issue) -> String {
-    text::page_title(&issue.id.short(), &undirected(&issue.title))
+    format!("{} · {}", undirected(&issue.title), issue.id.short())
 }
 
 /// Renders the links to the canonical address, the JSON and the neighbours, for the head of the page.
@@ -72,7 +72,7 @@ pub(super) fn content(view: &IssueView) -> Markup {
     let mut budget = MarkdownBudget::new(view);
     html! {
         article.one-issue {
-            nav.breadcrumb aria-label=(text::BREADCRUMB) {
+            nav.breadcrumb aria-label="Breadcrumb" {
                 ol {
                     li { a href="/" { (strings::ISSUES) } }
                     li { a href=(components::issue_path(issue.id)) aria-current="page" { (issue.id.short()) } }
@@ -86,9 +86,9 @@ pub(super) fn content(view: &IssueView) -> Markup {
                     (questions::of_issue(issue, view.now, short_id, |text| budget.render(text)))
                     @if let Some(forms) = &view.forms { (forms.answer(issue)) }
                     section aria-labelledby="description-heading" {
-                        h2 #description-heading { (text::DESCRIPTION) }
+                        h2 #description-heading { "Description" }
                         @if issue.description.trim().is_empty() {
-                            p.quiet #issue-description { (text::NO_DESCRIPTION) }
+                            p.quiet #issue-description { "No description." }
                         } @else {
                             div.prose #issue-description dir="auto" { (budget.render(&issue.description)) }
                         }
@@ -133,9 +133,9 @@ fn heading(view: &IssueView) -> Markup {
             }
             p.issue-id {
                 code { (issue.id) } " "
-                (copy(text::COPY_ID, text::COPIED, &issue.id.to_string())) " "
-                (copy(text::COPY_BRANCH, text::COPIED_OTHER, &text::branch(&issue.id.short()))) " "
-                (copy(text::COPY_COMMAND, text::COPIED_OTHER, &text::command(&view.view.short_id(issue.id)))) " "
+                (copy("Copy id", "Id copied.", &issue.id.to_string())) " "
+                (copy("Copy branch", text::COPIED_OTHER, &format!("issue-{}", issue.id.short()))) " "
+                (copy("Copy command", text::COPIED_OTHER, &format!("ait show {}", view.view.short_id(issue.id)))) " "
                 (copy_link(issue))
             }
         }
@@ -149,7 +149,7 @@ fn copy_link(issue: &Issue) -> Markup {
         button.copy type="button" data-copy=(title) data-copy-path=(components::issue_path(issue.id))
             data-copied=(text::COPIED_OTHER) hidden
         {
-            (text::COPY_MARKDOWN)
+            "Copy Markdown"
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::domain::{Condition, Issue, IssueId, Query};
 use crate::read_model::{Progress, ReadView, Relation};
 use crate::tracker::{Lesson, Tracker};
 use crate::web::query::ListQuery;
-use crate::web::strings::{issue, relations as text};
+use crate::web::strings::relations as text;
 
 /// How many issues of a relation the page shows.
 const MAX_SHOWN: usize = 50;
@@ -37,10 +37,10 @@ pub(super) fn backlinks(view: &IssueView) -> Markup {
     html! {
         @if !ids.is_empty() {
             section #issue-mentions.links aria-labelledby="mentions-heading" {
-                h2 #mentions-heading { (issue::MENTIONED) }
+                h2 #mentions-heading { "Mentioned in" }
                 ul {
                     @for id in ids { li { (linked(*id, view.view)) } }
-                    @if *has_more { li { a href={ "/" (search.query_string()) } { (issue::SEARCH_MENTIONS) } } }
+                    @if *has_more { li { a href={ "/" (search.query_string()) } { "Search for texts that name this issue" } } }
                 }
             }
         }
@@ -52,7 +52,7 @@ pub(super) fn known(view: &IssueView) -> Markup {
     html! {
         @if !view.known.is_empty() {
             section #issue-known.links aria-labelledby="known-heading" {
-                h2 #known-heading { (issue::KNOWN) }
+                h2 #known-heading { "What the team knows" }
                 ul {
                     @for Lesson { issue, kind, text, .. } in &view.known {
                         li {
@@ -102,7 +102,7 @@ fn group(relation: Relation, ids: &[IssueId], id: IssueId, view: &ReadView) -> M
         h3 {
             (text::heading(relation))
             @if let Some(Progress { ended, total, .. }) = progress {
-                " " span.count { (text::done(ended, total)) }
+                " " span.count { (ended) " of " (total) " done" }
                 " " progress max=(total) value=(ended) aria-label=(text::ended(ended, total)) {}
             }
         }
@@ -130,7 +130,7 @@ fn linked(id: IssueId, view: &ReadView) -> Markup {
                 a.title href=(components::issue_path(id)) dir="auto" { (components::undirected(&other.title)) } " "
                 code { (id.short()) }
             }
-            None => { code { (id.short()) } " " span.quiet { (text::UNKNOWN) } }
+            None => { code { (id.short()) } " " span.quiet { "not in this store" } }
         }
     }
 }

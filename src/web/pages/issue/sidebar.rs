@@ -19,12 +19,12 @@ pub(super) fn sidebar(view: &IssueView) -> Markup {
     let filer = issue.history.first().map(|entry| entry.agent.as_str());
     let last = issue.history.last().map(|entry| entry.agent.as_str());
     html! {
-        aside.issue-sidebar #issue-sidebar aria-label=(text::DETAILS) {
+        aside.issue-sidebar #issue-sidebar aria-label="Details" {
             dl {
                 @if let Some(parked) = parked(view) { (parked) }
-                (detail(text::FILED, &when(issue.created_at, filer, view.now)))
-                (detail(text::CHANGED, &when(issue.modified_at, last, view.now)))
-                (detail(text::COMMENTS, &html! { (issue.comments.len()) }))
+                (detail("Filed", &when(issue.created_at, filer, view.now)))
+                (detail("Last change", &when(issue.modified_at, last, view.now)))
+                (detail("Comments", &html! { (issue.comments.len()) }))
             }
             (unknown_keys(&issue.unknown_keys, view.is_full))
         }
@@ -86,9 +86,9 @@ pub(super) fn neighbours(found: &Found) -> Markup {
     let Found { previous, next, .. } = found;
     html! {
         @if previous.is_some() || next.is_some() {
-            nav.neighbours #issue-neighbours aria-label=(text::NEIGHBOURS) {
-                @if let Some(previous) = previous { (neighbour("prev", text::PREVIOUS, previous)) }
-                @if let Some(next) = next { (neighbour("next", text::NEXT, next)) }
+            nav.neighbours #issue-neighbours aria-label="Adjacent issues" {
+                @if let Some(previous) = previous { (neighbour("prev", "Previous issue", previous)) }
+                @if let Some(next) = next { (neighbour("next", "Next issue", next)) }
             }
         }
     }

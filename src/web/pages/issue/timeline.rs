@@ -43,9 +43,9 @@ pub(super) fn timeline(view: &IssueView, budget: &mut MarkdownBudget) -> Markup 
     entries.reverse();
     html! {
         section #issue-timeline aria-labelledby="timeline-heading" {
-            h2 #timeline-heading { (text::TIMELINE) }
+            h2 #timeline-heading { "Timeline" }
             @if entries.is_empty() {
-                p.quiet { (text::EMPTY_TIMELINE) }
+                p.quiet { "Nothing has happened yet." }
             } @else {
                 ol #timeline.timeline {
                     @for (index, entry) in entries.iter().enumerate() {
@@ -53,14 +53,14 @@ pub(super) fn timeline(view: &IssueView, budget: &mut MarkdownBudget) -> Markup 
                         @if index == 0 && hidden > 0 {
                             li.gap #issue-gap {
                                 (text::hidden_entries(hidden)) " "
-                                a href={ (components::issue_path(issue.id)) "?all=1" } { (text::show_all(total)) }
+                                a href={ (components::issue_path(issue.id)) "?all=1" } { "Show all " (total) " entries" }
                             }
                         }
                     }
                 }
             }
             @if view.is_full {
-                p { a href=(components::issue_path(issue.id)) { (text::SHOW_LESS) } }
+                p { a href=(components::issue_path(issue.id)) { "Show less" } }
             }
         }
     }
@@ -85,7 +85,7 @@ fn entry(
             (icon(moment))
             p.kind {
                 (components::agent(moment.agent)) " "
-                @if is_open { (text::DID_ASK_OPEN) a href="#issue-question" { (text::OPEN_QUESTION) } }
+                @if is_open { "asked " a href="#issue-question" { "the open question" } }
                 @else { (action(moment)) }
                 " "
                 a.permalink href={ "#moment-" (index + 1) } { (components::ago(moment.at, view.now)) }
@@ -137,12 +137,12 @@ fn icon(moment: &TimelineEntry<'_>) -> Markup {
 fn action(moment: &TimelineEntry<'_>) -> Markup {
     html! {
         @match (moment.kind(), moment.status()) {
-            (ActionKind::Returned, _) => { (text::DID_RETURN) }
-            (ActionKind::Commented, _) => { (text::DID_COMMENT) }
-            (ActionKind::Asked, _) => { (text::DID_ASK) }
-            (ActionKind::Answered, _) => { (text::DID_ANSWER) }
+            (ActionKind::Returned, _) => { "returned it to the queue" }
+            (ActionKind::Commented, _) => { "commented" }
+            (ActionKind::Asked, _) => { "asked a question" }
+            (ActionKind::Answered, _) => { "answered the question" }
             (ActionKind::Changed, _) => {
-                (text::DID_CHANGE) " "
+                "changed" " "
                 bdi { (moment.action.unwrap_or_default().trim_start_matches(CHANGE_ACTION)) }
             }
             (_, Some(status)) => { (text::action(status)) }

@@ -11,7 +11,7 @@ use crate::web::strings::stats as text;
 /// Renders the section.
 pub(super) fn section(stats: &Stats) -> Markup {
     if stats.open == 0 {
-        return super::section("ages", text::AGES, text::AGES_ABOUT, &nothing(text::NO_AGES));
+        return super::section("ages", text::AGES, text::AGES_ABOUT, &nothing("No issue is open."));
     }
     let legend: Vec<_> = open_statuses()
         .map(|(status, class)| {
@@ -49,12 +49,13 @@ fn picture(stats: &Stats) -> Markup {
     };
     let bars: Vec<_> = stats.ages.iter().map(bar).collect();
     let sums: Vec<_> = bars.iter().map(|bar| text::pair(&bar.name, &bar.total)).collect();
-    let description = text::ages_description(&sums.join(", "));
+    let description =
+        format!("Bars, one for each age, divided by status. Open issues: {}.", sums.join(", "));
     chart::bars(Caption { id: "ages", title: text::AGES, description: &description }, &bars)
 }
 
 fn table(stats: &Stats) -> Markup {
-    let mut head = vec![text::AGE_COLUMN];
+    let mut head = vec!["Age"];
     head.extend(open_statuses().map(|(status, _)| text::status(status)));
     head.push(text::TOTAL_COLUMN);
     let rows = stats.ages.iter().map(|bucket| {

@@ -33,7 +33,8 @@ pub(super) fn flow(stats: &Stats) -> Markup {
     let before = stats.flow.points[0].counts;
     let mut about = text::FLOW.about.to_owned();
     if before.total() > before.open() {
-        about = format!("{about} {}", text::ended_since(&format::time(stats.begin)));
+        let begin = format::time(stats.begin);
+        about = format!("{about} Issues that ended before {begin} are left out.");
     }
     section(stats, &flow_of(stats, "flow", &text::FLOW, |_| true), &about)
 }
@@ -63,7 +64,14 @@ fn flow_of<'a>(
 fn section(stats: &Stats, flow: &Flow<'_>, about: &str) -> Markup {
     let busy = stats.flow.points.iter().filter(|point| point.counts.total() > 0);
     if busy.count() < MIN_POINTS {
-        return super::section(flow.id, flow.texts.heading, about, &nothing(text::TOO_YOUNG));
+        return super::section(
+            flow.id,
+            flow.texts.heading,
+            about,
+            &nothing(
+                "The first issue is too recent: there is nothing to draw yet. Come back later.",
+            ),
+        );
     }
     let last = flow.statuses.iter().zip(&flow.points[flow.points.len() - 1]);
     let legend: Vec<_> = last
@@ -107,7 +115,8 @@ fn picture(stats: &Stats, flow: &Flow<'_>) -> Markup {
     };
     let last = counts_text(flow, &flow.points[flow.points.len() - 1]);
     let [from, until] = [stats.begin, stats.now].map(format::time);
-    let description = text::flow_description(flow.texts.description, &from, &until, &last);
+    let description =
+        format!("{}, from {from} to {until}. At the end: {last}.", flow.texts.description);
     area.draw(Caption { id: flow.id, title: flow.texts.heading, description: &description })
 }
 

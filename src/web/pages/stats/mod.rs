@@ -35,7 +35,7 @@ pub(super) fn content(stats: &Stats) -> Markup {
         div.stats {
             div.stats-head {
                 h1 { (text::TITLE) }
-                nav.ranges aria-label=(text::RANGES) {
+                nav.ranges aria-label="Time range" {
                     @for &range in Range::ALL {
                         a href={ "/stats?range=" (range) }
                             aria-current=[(stats.range == range).then_some("page")]
@@ -47,12 +47,15 @@ pub(super) fn content(stats: &Stats) -> Markup {
             }
             @if stats.total == 0 {
                 section.notice #stats-empty {
-                    h2 { (text::EMPTY) }
-                    p { (text::EMPTY_TEXT) }
+                    h2 { "No issues yet" }
+                    p {
+                        "Once agents file issues and work on them, this page shows how the queue \
+                         moves and how long issues take."
+                    }
                     (components::command(list::FILE_COMMAND))
                 }
             } @else {
-                p.quiet #stats-covers { (text::covers(&format::time(stats.begin))) }
+                p.quiet #stats-covers { "Since " (format::time(stats.begin)) ". All times are UTC." }
                 (headlines(stats))
                 (chart::patterns(&CLASSES))
                 (flow::open(stats))
@@ -69,13 +72,20 @@ pub(super) fn content(stats: &Stats) -> Markup {
 fn headlines(stats: &Stats) -> Markup {
     let throughput = stats.throughput.total;
     let lead = stats.lead.all;
-    let hint = |hint: &str| if lead.count > 0 { hint } else { text::NO_LEAD }.to_owned();
+    let hint = |hint: &str| {
+        if lead.count > 0 { hint } else { "no issue was closed in this period" }.to_owned()
+    };
     let waiting = text::waiting(stats.present.in_status(Status::Created));
     let tiles = [
-        ("open", text::OPEN_NOW, number(stats.open), waiting),
-        ("closed", text::CLOSED, number(throughput.closed), text::filed(throughput.filed)),
-        ("median", text::MEDIAN_LEAD, duration(lead.median_ms), hint(text::MEDIAN_HINT)),
-        ("p90", text::P90_LEAD, duration(lead.p90_ms), hint(text::P90_HINT)),
+        ("open", "Open now", number(stats.open), waiting),
+        ("closed", "Closed", number(throughput.closed), text::filed(throughput.filed)),
+        (
+            "median",
+            "Median lead time",
+            duration(lead.median_ms),
+            hint("half of the closed issues took no longer"),
+        ),
+        ("p90", "90 % closed within", duration(lead.p90_ms), hint("of being filed")),
     ];
     html! {
         dl.headlines {
@@ -110,5 +120,5 @@ fn number(number: u32) -> String {
 }
 
 fn duration(ms: Option<u64>) -> String {
-    ms.map_or(text::NONE.to_owned(), format::precise_duration)
+    ms.map_or("–".to_owned(), format::precise_duration)
 }

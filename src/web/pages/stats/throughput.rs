@@ -22,7 +22,7 @@ const CLASSES: [&str; 5] = [
 pub(super) fn section(stats: &Stats) -> Markup {
     let about = text::throughput_about(stats.throughput.bucket_ms);
     let chart = if stats.throughput.total == Work::default() {
-        nothing(text::NO_THROUGHPUT)
+        nothing("No issue was filed or ended in this period.")
     } else {
         html! {
             figure { (picture(stats)) }
@@ -51,7 +51,7 @@ fn picture(stats: &Stats) -> Markup {
         hints: hints.collect(),
         ticks: chart::time_ticks(stats.begin, Timestamp::from_unix_millis(end_ms)),
     };
-    let description = text::throughput_description(&counts_text(total));
+    let description = format!("Rows of bars over time. Totals: {}.", counts_text(total));
     rows.draw(Caption { id: "throughput", title: text::THROUGHPUT, description: &description })
 }
 

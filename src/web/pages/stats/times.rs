@@ -46,7 +46,7 @@ fn picture(
                 name,
                 note: text::issue_count(spread.count),
                 points: points(spread),
-                values: if median == p90 { median } else { text::from_to(&median, &p90) },
+                values: if median == p90 { median } else { format!("{median} – {p90}") },
             }
         })
         .collect();
