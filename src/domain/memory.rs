@@ -82,3 +82,53 @@ pub fn is_in_force(entry: &Issue, now: Timestamp) -> bool {
     let has_ended = entry.attributes.due.is_some_and(|due| due.is_past_at(now));
     entry.status == Status::Kept && !is_replaced(entry) && !has_ended
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Attributes, Classification, Event, EventKind};
+
+    fn entry(title: &Title, description: &Description) -> Issue {
+        let kind = EventKind::Filed {
+            title: title.as_str().to_owned(),
+            description: description.as_str().to_owned(),
+            classification: Classification::Trap,
+            attributes: Attributes::default(),
+        };
+        let at = Timestamp::from_unix_millis(0);
+        Event::new(IssueId::NIL, at, "a", kind).filed().unwrap()
+    }
+
+    #[test]
+    fn an_entry_has_its_text_and_its_files() {
+        let long = format!("# Use one writer\n\n{}", "Because. ".repeat(100));
+        for text in ["slug('') must stay ''", "see kit/text.py", "two\nlines", &long] {
+            for about in [&[][..], &["kit/text.py".to_owned(), "src/store".to_owned()]] {
+                let (title, description) = texts(text, about).unwrap();
+                let entry = entry(&title, &description);
+                assert_eq!(entry.status, Status::Kept);
+                assert_eq!(super::text(&entry), text.trim());
+                let mut expected = file_names::files_in(text);
+                expected.extend(about.iter().cloned());
+                assert_eq!(files(&entry), expected, "{text}");
+            }
+        }
+        let (title, description) = texts(&long, &[]).unwrap();
+        assert_eq!((title.as_str(), description.as_str()), ("Use one writer", long.trim()));
+        assert!(texts("  \n ", &[]).is_err());
+    }
+
+    #[test]
+    fn an_entry_is_in_force_until_it_ends_or_is_replaced() {
+        let (title, description) = texts("a fact", &[]).unwrap();
+        let now = Timestamp::from_unix_millis(1_000);
+        let mut entry = entry(&title, &description);
+        assert!(is_in_force(&entry, now));
+        let due = |millis| crate::domain::Due::Time(Timestamp::from_unix_millis(millis));
+        let with = |due| super::super::AttributeValues { due: Some(due), ..Default::default() };
+        entry.attributes = with(due(1_001)).into();
+        assert!(is_in_force(&entry, now));
+        entry.attributes = with(due(999)).into();
+        assert!(!is_in_force(&entry, now));
+    }
+}

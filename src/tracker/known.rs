@@ -41,7 +41,8 @@ pub struct Lesson {
 impl Lesson {
     /// Returns what an entry tells, on one line of so many characters.
     pub fn of_entry(entry: &Issue, max_chars: usize) -> Self {
-        let words: Vec<_> = memory::text(entry).split_whitespace().collect();
+        let is_word = |word: &&str| word.chars().any(|one| one != '#');
+        let words: Vec<_> = memory::text(entry).split_whitespace().filter(is_word).collect();
         Self {
             issue: entry.id,
             kind: Some(entry.classification),

@@ -61,7 +61,7 @@ fn an_agent_keeps_what_the_next_one_is_shown() {
         known(&claim)
     };
     let trap = format!("{id} trap: slug('') must stay '', the router matches on it");
-    assert_eq!(claim("Long slugs", "In kit/text.py they are cut."), [trap.clone()]);
+    assert_eq!(claim("Long slugs", "In kit/text.py they are cut."), std::slice::from_ref(&trap));
     let decided = claim("Totals", "See src/money/total.rs.");
     assert!(
         decided.len() == 1 && decided[0].contains("decision: amounts are Decimal"),
