@@ -207,8 +207,7 @@ async fn write(lessons: &[Lesson], context: &CommandContext<'_>) -> Result<()> {
     let output = context.output;
     let now = context.tracker.now();
     let git = Git::new(env::current_dir().unwrap_or_default(), GIT_LIMIT);
-    for lesson in lessons {
-        let line = with_changes(&git, lesson).await;
+    for (lesson, line) in lessons.iter().zip(with_changes(&git, lessons).await) {
         let (id, rest) = line.split_once(' ').unwrap_or((&line, ""));
         let age = humanize_duration(now.millis_since(lesson.since));
         Line::default()

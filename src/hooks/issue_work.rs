@@ -1,9 +1,11 @@
 //! What git knows of the work on an issue: branches that its id names, and commits that name it.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::domain::{IssueId, IssueRef, Timestamp};
+use crate::domain::{IssueId, IssueRef};
 use crate::git::Git;
 use crate::tracker::Lesson;
 
@@ -11,8 +13,11 @@ use crate::tracker::Lesson;
 const MAX: usize = 5;
 /// The same for git.
 const MAX_COUNT: &str = "--max-count=5";
-/// How many changes of a file are counted.
-const MAX_COUNTED: &str = "--max-count=99";
+/// How many commits are looked at to count the changes of files.
+const MAX_COUNTED: &str = "--max-count=200";
+/// How such a commit is shown: its time, behind a mark that is in no path.
+const TIME_FORMAT: &str = "--format=%x00%ct";
+const COMMIT: char = '\0';
 /// How a commit is shown: its short name and its subject.
 const FORMAT: &str = "--format=%h %s";
 
@@ -78,21 +83,50 @@ pub async fn changed_files(git: &Git, id: IssueId) -> Result<Vec<String>> {
     Ok(lines(files.as_deref()))
 }
 
-/// Returns the line of a lesson, with how often its files and folders were changed by commits since. Without a
-/// repository, or with one that is slow, it lacks that.
-pub async fn with_changes(git: &Git, lesson: &Lesson) -> String {
-    let mut changed = Vec::new();
-    // git counts whole seconds.
-    let since = Timestamp::from_unix_millis(lesson.since.unix_millis().saturating_add(1_000));
-    let after = format!("--since={since}");
-    for file in &lesson.files {
-        let commits = ["log", MAX_COUNTED, "--format=%h", &after, "--", file];
-        let commits = git.try_output(&commits).await.unwrap_or_default();
-        let count = lines(commits.as_deref()).len();
-        changed.extend((count > 0).then(|| format!("{file} changed {count}x")));
+/// Returns a line for each lesson, with how often its files and folders were changed by commits since. Without a
+/// repository, or with one that is slow, they lack that.
+pub async fn with_changes(git: &Git, lessons: &[Lesson]) -> Vec<String> {
+    let files: BTreeSet<&str> =
+        lessons.iter().flat_map(|lesson| &lesson.files).map(String::as_str).collect();
+    let oldest =
+        lessons.iter().filter(|lesson| !lesson.files.is_empty()).map(|one| one.since).min();
+    let mut log = None;
+    if let Some(oldest) = oldest {
+        let since = format!("--since={oldest}");
+        let mut arguments = vec!["-c", "core.quotepath=off", "log", MAX_COUNTED, "--relative"];
+        arguments.extend(["--name-only", TIME_FORMAT, &since, "--"]);
+        arguments.extend(files);
+        log = git.try_output(&arguments).await.ok().flatten();
     }
-    let since = format!(" [{} since]", changed.join(", "));
-    format!("{lesson}{}", if changed.is_empty() { "" } else { &since })
+    let changes = log.as_deref().map(changed_paths).unwrap_or_default();
+    let line = |lesson: &Lesson| {
+        let changed = lesson.files.iter().filter_map(|file| {
+            let is_within = |path: &&str| {
+                path.strip_prefix(&**file)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            let counts = changes.iter().filter(|(seconds, paths)| {
+                // git counts whole seconds.
+                seconds * 1_000 > lesson.since.unix_millis() && paths.iter().any(is_within)
+            });
+            let count = counts.count();
+            (count > 0).then(|| format!("{file} changed {count}x"))
+        });
+        let changed: Vec<_> = changed.collect();
+        let since = format!(" [{} since]", changed.join(", "));
+        format!("{lesson}{}", if changed.is_empty() { "" } else { &since })
+    };
+    lessons.iter().map(line).collect()
+}
+
+/// Returns the time of each commit in a log of names, in seconds since 1970, with the paths that it changes.
+fn changed_paths(log: &str) -> Vec<(i64, Vec<&str>)> {
+    let commits = log.split(COMMIT).filter(|commit| !commit.is_empty());
+    let parsed = commits.filter_map(|commit| {
+        let mut lines = commit.lines().filter(|line| !line.is_empty());
+        Some((lines.next()?.parse().ok()?, lines.collect()))
+    });
+    parsed.collect()
 }
 
 fn lines(text: Option<&str>) -> Vec<String> {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Changed, IssueAtVersion, Lesson, NewIssue, StoreError, Tracker};
-use crate::domain::text::shortened;
 use crate::domain::titles::significant_words;
 use crate::domain::{
     AgentName, Classification, Condition, DomainError, Due, FieldValue, Issue, IssueChange,
@@ -20,8 +20,6 @@ const MAX_SIMILAR: usize = 3;
 const MAX_WORDS: usize = 24;
 /// The longest text of an entry in a list, in characters.
 const MAX_ROW_CHARS: usize = 200;
-/// How much of a text names the request that keeps it, in characters.
-const NAME_CHARS: usize = 150;
 
 /// An entry to keep.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -84,6 +82,7 @@ impl Tracker {
         entry: NewEntry,
         agent: AgentName,
     ) -> Result<KeptEntry, StoreError> {
+        let request = format!("entry {:032x}", xxh3_128(format!("{entry:?}").as_bytes()));
         let NewEntry { kind, text, about, mut files, replaces, until } = entry;
         let replaced = match replaces {
             Some(replaced) => Some(self.entry(replaced).await?),
@@ -94,7 +93,6 @@ impl Tracker {
         let details = IssueChange { values, ..details };
         let (title, description) = memory::texts(&text, &files)?;
         let similar = self.similar(&text).await?;
-        let request = format!("{kind}: {}", shortened(&text, NAME_CHARS));
         let issues = |ids: &[_]| {
             let new = NewIssue::new(title.clone(), description.clone(), kind);
             let new =

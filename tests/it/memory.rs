@@ -48,6 +48,14 @@ fn an_agent_keeps_what_the_next_one_is_shown() {
     // Its answer was lost.
     let again: Value = serde_json::from_str(&client.call("remember", entry).ok()).unwrap();
     assert_eq!(again, kept);
+    // Another one that begins the same is another one.
+    let begins = "a printer in the hall shows old prices at noon, and ".repeat(6);
+    let mut both = ["only on Mondays", "never on Mondays"].map(|end| {
+        let entry = json!({ "text": format!("{begins}{end}"), "kind": "fact", "agent": "dev-3" });
+        client.call("remember", entry).ok()[..18].to_owned()
+    });
+    both.sort();
+    assert_ne!(both[0], both[1]);
     let money = json!({ "text": "amounts are Decimal, never float (audit)", "kind": "decision",
         "about": ["src/money"], "agent": "dev-1" });
     client.call("remember", money).ok();
@@ -82,7 +90,7 @@ fn an_agent_keeps_what_the_next_one_is_shown() {
     let whole: Value = serde_json::from_str(&whole).unwrap();
     assert_eq!(whole["entries"][0]["about"], json!(["kit/text.py", "search"]));
     assert!(found(&client.call("recall", json!({ "query": "nothing like it" })).ok()).is_empty());
-    assert_eq!(found(&client.call("recall", json!({})).ok()).len(), 2);
+    assert_eq!(found(&client.call("recall", json!({})).ok()).len(), 4);
 
     // It is no work.
     let claimed = client.call("get_next_issue", json!({ "agent": "dev-2", "issue_id": id }));

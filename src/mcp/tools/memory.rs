@@ -62,16 +62,10 @@ impl CallContext {
 
     /// Returns a line for each lesson, with how often its files changed since.
     pub(super) async fn lines(&self, lessons: &[Lesson]) -> Vec<String> {
-        let has_files = lessons.iter().any(|lesson| !lesson.files.is_empty());
-        let git = if has_files { Some(self.git().await) } else { None };
-        let mut lines = Vec::new();
-        for lesson in lessons {
-            lines.push(match &git {
-                Some(git) => with_changes(git, lesson).await,
-                None => lesson.to_string(),
-            });
+        if lessons.iter().all(|lesson| lesson.files.is_empty()) {
+            return lessons.iter().map(ToString::to_string).collect();
         }
-        lines
+        with_changes(&self.git().await, lessons).await
     }
 
     async fn git(&self) -> Git {
