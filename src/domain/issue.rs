@@ -36,6 +36,11 @@ impl Status {
     /// The statuses of work, in display order: all but that of entries.
     pub const OF_WORK: &'static [Self] = Self::ALL.split_at(Self::Kept as usize).0;
 
+    /// Returns the words of the statuses of work.
+    pub fn words_of_work() -> impl Iterator<Item = &'static str> + Clone {
+        Self::OF_WORK.iter().map(|status| status.as_str())
+    }
+
     /// Returns true if there is nothing to do about an issue in this status: no transition leaves it.
     pub fn has_ended(self) -> bool {
         matches!(self, Self::Closed | Self::Rejected | Self::Kept)

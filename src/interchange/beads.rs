@@ -192,7 +192,7 @@ impl Bead {
             let given = Given::new("status", Meaning::Field(Field::Status), value);
             given.map_or_else(
                 || Fault::of(word.clone()),
-                |given| given.unknown_word(Field::Status, Status::words()),
+                |given| given.unknown_word(Field::Status, Status::words_of_work()),
             )
         })
     }

@@ -238,7 +238,9 @@ impl<'a> PartialIssue<'a> {
                             .filter(|_| times.is_closed.is_some())
                             .map(|found| (found, "because the file says whether it is closed"))
                             .or_else(by_part)
-                            .ok_or_else(|| given.unknown_word(Field::Status, Status::words()))?;
+                            .ok_or_else(|| {
+                                given.unknown_word(Field::Status, Status::words_of_work())
+                            })?;
                         remarks.guess(given.read_as(found.status, why));
                         found
                     }

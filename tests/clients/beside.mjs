@@ -21,7 +21,7 @@ export async function beside(session, id, change) {
   const { messages } = await client.getPrompt({ name: 'developer', arguments: { issue_id: id } });
   check.equal(messages[1].content.resource.uri, issue);
   const { resources } = await client.listResources();
-  check.equal(resources.length, 5);
+  check.equal(resources.length, 7);
   for (const { uri, mimeType } of [...resources, { uri: issue, mimeType: 'application/json' }]) {
     const { contents } = await client.readResource({ uri });
     check.deepEqual(contents.map((content) => [content.uri, content.mimeType]), [[uri, mimeType]]);

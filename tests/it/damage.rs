@@ -103,6 +103,9 @@ pub fn kind(command: &str) -> Kind {
         "export" | "save" | "tui" => Refuses(&[]),
         "backup" => Refuses(&["backup.json"]),
         "add" => Refuses(&["title", "-c", "bug", "-a", "a"]),
+        "remember" => Refuses(&["text", "-a", "a"]),
+        // There is nothing to recall.
+        "recall" => Refuses(&[]),
         "next" | "review" => Refuses(&["-a", "a"]),
         "claim" | "release" | "unpark" => Refuses(&[ONE, "-a", "a"]),
         "return" | "complete" | "close" | "reopen" | "comment" | "park" => {

@@ -62,7 +62,7 @@ impl TryFrom<String> for Fields {
 
 string_schema! {
     StatusFilter = one_of_words(
-        [ANY, OPEN].into_iter().chain(Status::OF_WORK.iter().map(|status| status.as_str()))
+        [ANY, OPEN].into_iter().chain(Status::words_of_work())
     ),
     ClassificationFilter = kind_or(&[ANY]),
     Fields = any_string(),
