@@ -518,9 +518,7 @@ impl Tracker {
     /// Commits commands of one agent, all or none.
     async fn commit(&self, mut commands: Vec<Command>) -> Result<Committed, StoreError> {
         let mut given = commands.iter().filter_map(Command::classification);
-        if let Some(given) =
-            given.find(|kind| !kind.is_entry() && !self.classifications.contains(*kind))
-        {
+        if let Some(given) = given.find(|kind| !self.classifications.contains(*kind)) {
             let used = self.classifications.to_string();
             return Err(DomainError::UnusedClassification { given, used }.into());
         }

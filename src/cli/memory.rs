@@ -15,14 +15,14 @@ use super::options::{
 use super::output::{FAINT, STRONG};
 use super::styled_line::Line;
 use super::{CommandContext, ExitStatus, sanitize};
-use crate::domain::{Classification, Due, IssueId, IssueRef, Query, Timestamp};
+use crate::domain::{Classification, Due, IssueId, IssueRef, Status, Timestamp};
 use crate::git::Git;
 use crate::hooks::with_changes;
 use crate::query_language::ParsedQuery;
 use crate::span::humanize_duration;
 use crate::time_arg;
+use crate::tracker::Lesson;
 use crate::tracker::memory::{KeptEntry, NewEntry};
-use crate::tracker::{Lesson, Tracker};
 
 /// How long git may take to count the changes of files.
 const GIT_LIMIT: Duration = Duration::from_millis(500);
@@ -188,14 +188,11 @@ pub(super) async fn recall(
         }
         output.json(&Found { found: found.iter().map(Row::of).collect() })?;
     } else if found.is_empty() {
-        let kept = tracker.list_issues(Query { take: 0, ..Tracker::entries(0) });
-        tracing::info!(
-            "{}",
-            match kept.await?.total {
-                0 => "nothing is kept yet: `ait remember TEXT` keeps what later agents should know",
-                _ => "nothing matches: `ait recall` without words shows the latest entries",
-            }
-        );
+        let nothing = match tracker.counts().await?.in_status(Status::Kept) {
+            0 => "nothing is kept yet: `ait remember TEXT` keeps what later agents should know",
+            _ => "nothing matches: `ait recall` without words shows the latest entries",
+        };
+        tracing::info!("{nothing}");
     } else {
         write(&found, context).await?;
     }

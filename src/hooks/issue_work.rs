@@ -79,7 +79,7 @@ pub async fn changed_files(git: &Git, id: IssueId) -> Result<Vec<String>> {
         return Ok(Vec::new());
     };
     let range = format!("HEAD...{}", branch.name);
-    let files = git.try_output(&["diff", "--name-only", &range, "--"]).await?;
+    let files = git.try_output(&["diff", "--relative", "--name-only", &range, "--"]).await?;
     Ok(lines(files.as_deref()))
 }
 

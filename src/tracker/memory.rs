@@ -99,10 +99,12 @@ impl Tracker {
                 ids.iter().map(|id| NewIssue { id: *id, details: details.clone(), ..new.clone() });
             Ok::<_, StoreError>(new.collect())
         };
-        let (mut kept, mut events) = self.file(Some(&request), agent.clone(), 1, issues).await?;
+        // No project has kinds of entries among those of its work.
+        let keeper = self.clone().with_classifications([kind].into_iter().collect());
+        let (mut kept, mut events) = keeper.file(Some(&request), agent.clone(), 1, issues).await?;
         if events.is_empty() && !memory::is_in_force(&kept[0], self.now()) {
             // It was replaced or taken back meanwhile.
-            (kept, events) = self.file(None, agent.clone(), 1, issues).await?;
+            (kept, events) = keeper.file(None, agent.clone(), 1, issues).await?;
         }
         let issue = kept.remove(0);
         let known = [Some(issue.id), replaced.as_ref().map(|replaced| replaced.id)];

@@ -178,6 +178,8 @@ fn entries_are_no_work_in_any_face() {
     assert_eq!(run(other.path(), &["export"]).ok(), exported);
     assert!(run(path, &["doctor"]).ok().contains("0 problems"));
 
+    let filed = run(path, &["add", "x", "-d", "x", "-c", "decision"]);
+    assert!(filed.code != 0 && filed.log.contains("decision"), "{filed:?}");
     let server = Server::start(path);
     let page = get(server.port, "/memory").body;
     assert!(page.contains("the deploy needs the VPN") && page.contains("dev-1"), "{page}");

@@ -37,12 +37,7 @@ pub(super) struct MemoryView<'a> {
 
 /// Renders the page.
 pub(super) fn content(view: &MemoryView) -> Markup {
-    let kinds = [
-        Classification::Decision,
-        Classification::Trap,
-        Classification::Fact,
-        Classification::Progress,
-    ];
+    let kinds = Classification::ALL.iter().copied().filter(|kind| kind.is_entry());
     html! {
         h1.unseen { (text::TITLE) }
         form.filters method="get" action="/memory" role="search" {
