@@ -30,8 +30,9 @@ use crate::store::{EventPosition, State, StoreError};
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(30);
 
-/// How long the last publication waits for other processes.
-const LAST_WITHIN: Duration = Duration::from_millis(300);
+/// How long the last publication waits for the turn of other processes, and for one that is publishing.
+const LAST_WITHIN: Duration = Duration::from_secs(1);
+const LAST_PUBLISHER: Duration = Duration::from_secs(2);
 
 /// The pause after publishing, as a multiple of the time that it took. Publishing takes at most 5 % of the time.
 const PAUSE_FACTOR: u32 = 20;
@@ -109,7 +110,13 @@ pub(super) async fn finish(database: &Arc<Database>, writer: &WriterHandle) {
         if !is_small || is_published(&database, &paths, position) {
             return;
         }
-        let published = publish(&database, &writer, LAST_WITHIN);
+        // The process that is publishing may have begun before the last change of this one, and may end with that.
+        let begun = Instant::now();
+        let mut published = publish(&database, &writer, LAST_WITHIN);
+        while matches!(published, Ok(Publication::Busy)) && begun.elapsed() < LAST_PUBLISHER {
+            thread::sleep(Duration::from_millis(20));
+            published = publish(&database, &writer, LAST_WITHIN);
+        }
         match published.err() {
             // A read-only process leaves it to others.
             None | Some(StoreError::ReadOnly(_) | StoreError::NetworkFileSystem(_)) => {}
