@@ -7,6 +7,7 @@ mod claims;
 mod clients;
 mod events;
 pub mod external_ids;
+pub mod graph;
 mod known;
 mod leases;
 pub mod memory;

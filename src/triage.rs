@@ -141,6 +141,13 @@ fn for_agent(finding: &Finding, id: &str, other: &str) -> String {
         FindingKind::FilingFasterThanClosing => {
             "list_issues {\"status\":\"created\"}; start more workers, or close_issue what is not wanted".to_owned()
         }
+        FindingKind::Contradiction => format!(
+            "recall {{\"ids\":[\"{id}\",\"{other}\"]}}; if one does not hold any more, remember what holds and what it \
+             replaces, else link_issues {{\"issue_id\":\"{id}\",\"kind\":\"related\",\"to\":[\"{other}\"]}}"
+        ),
+        FindingKind::UnusedEntry => format!(
+            "recall {{\"ids\":[\"{id}\"]}}; if it does not hold any more, remember what holds and that it replaces {id}"
+        ),
     }
 }
 
@@ -199,6 +206,13 @@ fn for_person(finding: &Finding, id: &str, other: &str) -> String {
         FindingKind::FilingFasterThanClosing => {
             "`ait list --status created`; start more workers, or close what is not wanted"
                 .to_owned()
+        }
+        FindingKind::Contradiction => format!(
+            "`ait show {id}`, `ait show {other}`; if one does not hold any more, `ait remember TEXT --replaces {other}`, \
+             else `ait link {id} related {other}`"
+        ),
+        FindingKind::UnusedEntry => {
+            format!("`ait show {id}`; if it does not hold any more, `ait edit {id} --due today`")
         }
     }
 }

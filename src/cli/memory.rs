@@ -15,14 +15,14 @@ use super::options::{
 use super::output::{FAINT, STRONG};
 use super::styled_line::Line;
 use super::{CommandContext, ExitStatus, sanitize};
-use crate::domain::{Classification, Due, IssueId, IssueRef, Status, Timestamp};
+use crate::domain::{Classification, IssueId, IssueRef, Status, Timestamp};
 use crate::git::Git;
-use crate::hooks::with_changes;
+use crate::hooks::note_changes;
 use crate::query_language::ParsedQuery;
 use crate::span::humanize_duration;
-use crate::time_arg;
 use crate::tracker::Lesson;
-use crate::tracker::memory::{KeptEntry, NewEntry};
+use crate::tracker::Maintenance;
+use crate::tracker::memory::{KeptEntry, NewEntry, Recall, Until};
 
 /// How long git may take to count the changes of files.
 const GIT_LIMIT: Duration = Duration::from_millis(500);
@@ -57,9 +57,9 @@ pub struct RememberArguments {
     #[arg(long, value_name = "ID", value_parser = issue_ref)]
     replaces: Option<IssueRef>,
 
-    /// Forget it then: 30d, friday or 2026-12-31
+    /// Forget it then: 30d, friday, 2026-12-31, or the id of an issue that ends it
     #[arg(long, value_name = "WHEN", value_parser = until)]
-    until: Option<Due>,
+    until: Option<Until>,
 
     #[command(flatten)]
     caller: CallerArgs,
@@ -68,13 +68,14 @@ pub struct RememberArguments {
 /// The arguments of `ait recall`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Besides the terms of searches, file:PATH finds what is about a file or a folder, and by:NAME what an \
-    agent kept.\n\n\
+    after_help = "Besides the terms of searches, file:PATH finds what is about a file or a folder, by:NAME what an \
+    agent kept, and stale:yes what is about files that commits changed since.\n\n\
     Examples:\n  \
     ait recall\n  \
     ait recall rounding amounts\n  \
     ait recall kind:decision file:src/money.py\n  \
-    ait recall --near 3f2a9c1e"
+    ait recall --near 3f2a9c1e\n  \
+    ait recall --about src/store --depth 2"
 )]
 pub struct RecallArguments {
     /// What to look for: words and terms; without any, the latest entries
@@ -84,6 +85,14 @@ pub struct RecallArguments {
     /// What the agent is shown that claims this issue
     #[arg(long, value_name = "ID", value_parser = issue_ref, conflicts_with = "query")]
     near: Option<IssueRef>,
+
+    /// What lies around a file, a folder, an agent or an issue: what was decided and tried about it
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["query", "near", "all"])]
+    about: Option<String>,
+
+    /// How many ties to follow
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3), requires = "about")]
+    depth: u8,
 
     /// Also what was replaced or has ended
     #[arg(long)]
@@ -103,8 +112,8 @@ fn kind() -> impl TypedValueParser<Value = Classification> {
         .try_map(|word| word.to_lowercase().parse())
 }
 
-fn until(text: &str) -> Result<Due, String> {
-    with_command_hints(time_arg::due(text, &Local))
+fn until(text: &str) -> Result<Until, String> {
+    with_command_hints(Until::parse(text, &Local))
 }
 
 /// What programs read of an entry or a closed issue.
@@ -118,6 +127,9 @@ struct Row<'a> {
     at: Timestamp,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<&'a str>,
+    /// Which of the files changed since, and how often.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<&'a str>,
 }
 
 impl<'a> Row<'a> {
@@ -129,6 +141,7 @@ impl<'a> Row<'a> {
             agent: &lesson.agent,
             at: lesson.since,
             files: lesson.files.iter().map(String::as_str).collect(),
+            changed: lesson.changed.as_deref(),
         }
     }
 }
@@ -147,8 +160,9 @@ pub(super) async fn remember(
     let entry = NewEntry { about, replaces, until, ..NewEntry::new(kind, text) };
     let KeptEntry { entry, similar } = context.tracker.remember(entry, agent).await?;
     let id = entry.issue.id;
-    let similar: Vec<_> =
+    let mut similar: Vec<_> =
         similar.iter().map(|entry| Lesson::of_entry(entry, SIMILAR_CHARS)).collect();
+    note_changes(&git(context), &mut similar).await;
     if caller.format.json {
         #[derive(Serialize)]
         struct Kept<'a> {
@@ -161,7 +175,7 @@ pub(super) async fn remember(
     output.line(format_args!("Kept {}.", id.short()))?;
     if !similar.is_empty() {
         output.line("Similar entries; `ait remember … --replaces ID` replaces one:")?;
-        write(&similar, context).await?;
+        write(&similar, context)?;
     }
     Ok(ExitStatus::Done)
 }
@@ -172,15 +186,31 @@ pub(super) async fn recall(
 ) -> Result<ExitStatus> {
     let output = context.output;
     let tracker = context.tracker;
-    let take = usize::from(arguments.take);
-    let found = match &arguments.near {
+    let recall = Recall::of(&arguments.query.join(" "), usize::from(arguments.take));
+    if let Some(about) = &arguments.about {
+        let graph = tracker.graph(about, arguments.depth.into()).await?;
+        let lines: Vec<_> = graph.lines().into_iter().take(arguments.take.into()).collect();
+        if arguments.format.json {
+            output.json(&serde_json::json!({ "around": lines }))?;
+        } else {
+            for line in &lines {
+                output.line(sanitize::line(line))?;
+            }
+        }
+        if lines.is_empty() {
+            tracing::info!("nothing is known about {}", sanitize::line(about));
+        }
+        return Ok(if lines.is_empty() { ExitStatus::Nothing } else { ExitStatus::Done });
+    }
+    let mut found = match &arguments.near {
         Some(issue) => tracker.known(&*tracker.get_issue(issue.clone()).await?).await,
         None => {
-            let text = arguments.query.join(" ");
-            let query = ParsedQuery::parse(&text, context.saved_queries, tracker.now())?;
-            tracker.recall(&query, take, arguments.all).await?
+            let query = ParsedQuery::parse(&recall.query, context.saved_queries, tracker.now())?;
+            tracker.recall(&query, recall.examined(), arguments.all).await?
         }
     };
+    note_changes(&git(context), &mut found).await;
+    recall.keep(&mut found);
     if arguments.format.json {
         #[derive(Serialize)]
         struct Found<'a> {
@@ -194,17 +224,24 @@ pub(super) async fn recall(
         };
         tracing::info!("{nothing}");
     } else {
-        write(&found, context).await?;
+        write(&found, context)?;
     }
     Ok(if found.is_empty() { ExitStatus::Nothing } else { ExitStatus::Done })
 }
 
+/// Returns git where the files of entries are: beside `issues.json`, or else in the working directory.
+fn git(context: &CommandContext<'_>) -> Git {
+    let store = context.maintenance.map(Maintenance::files).unwrap_or_default();
+    let directory = store.first().and_then(|file| Some(file.parent()?.to_owned()));
+    Git::new(directory.unwrap_or_else(|| env::current_dir().unwrap_or_default()), GIT_LIMIT)
+}
+
 /// Writes entries, each with who kept it and what changed since.
-async fn write(lessons: &[Lesson], context: &CommandContext<'_>) -> Result<()> {
+fn write(lessons: &[Lesson], context: &CommandContext<'_>) -> Result<()> {
     let output = context.output;
     let now = context.tracker.now();
-    let git = Git::new(env::current_dir().unwrap_or_default(), GIT_LIMIT);
-    for (lesson, line) in lessons.iter().zip(with_changes(&git, lessons).await) {
+    for lesson in lessons {
+        let line = lesson.to_string();
         let (id, rest) = line.split_once(' ').unwrap_or((&line, ""));
         let age = humanize_duration(now.millis_since(lesson.since));
         Line::default()

@@ -35,7 +35,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     let CommandContext { tracker, output, .. } = *context;
     let now = tracker.now();
     let model = ReadModel::new(tracker.clone());
-    let findings = model.read(move |view| view.findings(now)).await?;
+    let findings = model.findings(now).await?;
     let report = TriageReport::of(&findings, &arguments.kinds, arguments.limit, Reader::Person);
     if arguments.format.json {
         output.json(&report)?;

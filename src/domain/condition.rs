@@ -63,6 +63,8 @@ pub enum Condition {
     Ready(Timestamp),
     /// It is open, and an open issue blocks it.
     Blocked,
+    /// An issue that it is blocked by has ended.
+    BlockerEnded,
     /// It is open, and an open issue blocks it, or a part of it is open.
     Waits,
     /// It is open, and parked at this time.
@@ -71,8 +73,12 @@ pub enum Condition {
     Whole,
     /// It has this id in another tracker, in lower case.
     External(String),
-    /// It [tells](super::lessons::told_subjects) others about one of these subjects.
-    Tells(BTreeSet<String>),
+    /// It [tells](super::lessons::told_subjects) others about at least so many of these subjects.
+    Tells {
+        subjects: BTreeSet<String>,
+        /// How many of them.
+        at_least: usize,
+    },
     /// This lower-case text occurs in it; see [`Subject::contains`].
     Text(String),
     /// At least so many of these lower-case texts occur in it.
@@ -114,6 +120,8 @@ pub trait Subject {
     fn claims(&self) -> usize;
     /// Returns true if an open issue blocks it.
     fn has_open_blocker(&self) -> bool;
+    /// Returns true if an issue that it is blocked by has ended.
+    fn has_ended_blocker(&self) -> bool;
     /// Returns true if it has a part.
     fn has_part(&self) -> bool;
     /// Returns true if a part of it is open.
@@ -122,8 +130,8 @@ pub trait Subject {
     fn waits_with_whole(&self, now: Timestamp) -> bool;
     /// Returns true if it has an id in another tracker, in lower case.
     fn has_external_id(&self, id: &str) -> bool;
-    /// Returns true if it [tells](super::lessons::told_subjects) others about one of some subjects.
-    fn tells(&self, subjects: &BTreeSet<String>) -> bool;
+    /// Returns what it [tells](super::lessons::told_subjects) others about.
+    fn told_subjects(&self) -> BTreeSet<String>;
     /// Returns true if it blocks an issue with an id in a range.
     fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool;
     /// Returns true if a lower-case text occurs in the title, the description or a comment, regardless of case, or
@@ -132,6 +140,11 @@ pub trait Subject {
 }
 
 impl Condition {
+    /// Returns the condition that an issue tells others about one of some subjects.
+    pub fn tells(subjects: BTreeSet<String>) -> Self {
+        Self::Tells { subjects, at_least: 1 }
+    }
+
     /// Returns true if every issue matches.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::All(all) if all.is_empty())
@@ -238,12 +251,15 @@ impl Condition {
                     && !issue.waits_with_whole(*now)
             }
             Self::Blocked => issue.status().is_open() && issue.has_open_blocker(),
+            Self::BlockerEnded => issue.has_ended_blocker(),
             Self::Waits => {
                 issue.status().is_open() && (issue.has_open_blocker() || issue.has_open_part())
             }
             Self::Whole => issue.has_part(),
             Self::External(id) => issue.has_external_id(id),
-            Self::Tells(subjects) => issue.tells(subjects),
+            Self::Tells { subjects, at_least } => {
+                issue.told_subjects().intersection(subjects).take(*at_least).count() == *at_least
+            }
             Self::Parked(now) => issue.status().is_open() && attributes.is_parked_at(*now),
             Self::Text(text) => issue.contains(text),
             Self::SomeTexts { texts, at_least } => {

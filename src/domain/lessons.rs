@@ -9,6 +9,8 @@ use super::{ActionKind, Issue, Status, memory};
 
 /// The longest name of a file and the longest title that are compared, in bytes.
 const MAX_SUBJECT_BYTES: usize = 300;
+/// How many words of an entry are compared.
+const MAX_WORDS: usize = 60;
 /// The longest lesson, in characters.
 const MAX_CHARS: usize = 140;
 /// The shortest one that says something, in characters.
@@ -29,8 +31,8 @@ pub fn subjects(issue: &Issue, files: &BTreeSet<String>) -> BTreeSet<String> {
     files.chain(title).filter(|subject| subject.len() <= MAX_SUBJECT_BYTES).collect()
 }
 
-/// Returns what an issue tells others about: its [subjects] once it is closed. An entry of the [memory] also tells
-/// about folders and labels, until another one replaces it.
+/// Returns what an issue tells others about: its [subjects] once it is closed. An entry of the [memory] tells about
+/// files, folders, labels and the words of its text, until another one replaces it.
 pub fn told_subjects(issue: &Issue) -> BTreeSet<String> {
     match issue.status {
         Status::Closed => subjects(issue, &files(issue)),
@@ -38,6 +40,7 @@ pub fn told_subjects(issue: &Issue) -> BTreeSet<String> {
             .iter()
             .map(|file| file_subject(file))
             .chain(labels(issue))
+            .chain(word_subjects(memory::text(issue)))
             .collect(),
         _ => BTreeSet::new(),
     }
@@ -53,6 +56,14 @@ pub fn wanted_subjects(issue: &Issue, files: &BTreeSet<String>) -> BTreeSet<Stri
             .collect::<Vec<_>>()
     };
     files.iter().flat_map(folders).chain(labels(issue)).collect()
+}
+
+/// Returns the subjects of entries with some words: the longest of a text, at most [`MAX_WORDS`].
+pub fn word_subjects(text: &str) -> impl Iterator<Item = String> {
+    let mut words = significant_words(text);
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    words.truncate(MAX_WORDS);
+    words.into_iter().map(|word| format!("word {word}"))
 }
 
 /// Returns the subject of those who tell something about a file.

@@ -70,6 +70,11 @@ impl StatusSet {
         Status::ALL.iter().copied().filter(|status| status.is_open()).collect()
     }
 
+    /// Returns the statuses of closed and rejected issues.
+    pub fn ended() -> Self {
+        Status::ALL.iter().copied().filter(|status| status.has_ended()).collect()
+    }
+
     /// Returns the statuses of a word: one, `open`, or all.
     pub fn from_word(word: &str) -> Option<Self> {
         match word {

@@ -34,6 +34,10 @@ pub const SIMILAR_TITLES: f64 = 0.6;
 pub const NEAR_TITLES: f64 = 0.75;
 /// How long ago a review may be that is still worth a second look, in milliseconds.
 pub const SELF_REVIEW_WITHIN_MS: u64 = 7 * DAY_MS;
+/// How many days an entry of the memory may stay without a change until it has to be near to an issue.
+pub const UNUSED_AFTER_DAYS: u32 = 90;
+/// The same in milliseconds.
+pub const UNUSED_AFTER_MS: u64 = UNUSED_AFTER_DAYS as u64 * DAY_MS;
 /// How many claims of one agent are too many: an agent works on one issue at a time.
 pub const MANY_CLAIMS: usize = 4;
 /// The time over which filing is compared with closing, in milliseconds. A week evens out its days.

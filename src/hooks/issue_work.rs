@@ -83,23 +83,20 @@ pub async fn changed_files(git: &Git, id: IssueId) -> Result<Vec<String>> {
     Ok(lines(files.as_deref()))
 }
 
-/// Returns a line for each lesson, with how often its files and folders were changed by commits since. Without a
-/// repository, or with one that is slow, they lack that.
-pub async fn with_changes(git: &Git, lessons: &[Lesson]) -> Vec<String> {
+/// Notes how often the files and folders of entries were changed by commits since. Without a repository, or with one that
+/// is slow, they lack that.
+pub async fn note_changes(git: &Git, lessons: &mut [Lesson]) {
+    let with_files = || lessons.iter().filter(|lesson| !lesson.files.is_empty());
+    let Some(oldest) = with_files().map(|lesson| lesson.since).min() else { return };
     let files: BTreeSet<&str> =
-        lessons.iter().flat_map(|lesson| &lesson.files).map(String::as_str).collect();
-    let oldest =
-        lessons.iter().filter(|lesson| !lesson.files.is_empty()).map(|one| one.since).min();
-    let mut log = None;
-    if let Some(oldest) = oldest {
-        let since = format!("--since={oldest}");
-        let mut arguments = vec!["-c", "core.quotepath=off", "log", MAX_COUNTED, "--relative"];
-        arguments.extend(["--name-only", TIME_FORMAT, &since, "--"]);
-        arguments.extend(files);
-        log = git.try_output(&arguments).await.ok().flatten();
-    }
+        with_files().flat_map(|lesson| &lesson.files).map(String::as_str).collect();
+    let since = format!("--since={oldest}");
+    let mut arguments = vec!["-c", "core.quotepath=off", "log", MAX_COUNTED, "--relative"];
+    arguments.extend(["--name-only", TIME_FORMAT, &since, "--"]);
+    arguments.extend(files);
+    let log = git.try_output(&arguments).await.ok().flatten();
     let changes = log.as_deref().map(changed_paths).unwrap_or_default();
-    let line = |lesson: &Lesson| {
+    for lesson in lessons {
         let changed = lesson.files.iter().filter_map(|file| {
             let is_within = |path: &&str| {
                 path.strip_prefix(&**file)
@@ -113,10 +110,8 @@ pub async fn with_changes(git: &Git, lessons: &[Lesson]) -> Vec<String> {
             (count > 0).then(|| format!("{file} changed {count}x"))
         });
         let changed: Vec<_> = changed.collect();
-        let since = format!(" [{} since]", changed.join(", "));
-        format!("{lesson}{}", if changed.is_empty() { "" } else { &since })
-    };
-    lessons.iter().map(line).collect()
+        lesson.changed = (!changed.is_empty()).then(|| changed.join(", "));
+    }
 }
 
 /// Returns the time of each commit in a log of names, in seconds since 1970, with the paths that it changes.

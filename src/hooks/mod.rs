@@ -29,7 +29,7 @@ use crate::tracker::{StoreError, Tracker};
 
 pub use hooks_dir::{Blocker, HooksDir};
 pub use install::{ChangeReport, HookChange, HookState, HookStatus};
-pub use issue_work::{IssueBranch, IssueWork, changed_files, issue_work, with_changes};
+pub use issue_work::{IssueBranch, IssueWork, changed_files, issue_work, note_changes};
 pub use report::{Operation, StatusReport, plan, status};
 pub use session::{HookInput, HookTexts, end_session, end_subagent};
 pub use transcript::{ToldClaim, claims_of};

@@ -56,7 +56,7 @@ const KEYS: [Key; 22] = [
     Key {
         name: "file",
         parse: |value, _| {
-            any(value, |file| Some(Condition::Tells([lessons::file_subject(file)].into())))
+            any(value, |file| Some(Condition::tells([lessons::file_subject(file)].into())))
         },
         expected: "use a file or folder, such as src/main.rs: closed issues and entries that tell something about it",
     },

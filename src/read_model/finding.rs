@@ -42,6 +42,10 @@ string_enum! {
         Overloaded = "overloaded",
         /// More is filed than ends.
         FilingFasterThanClosing = "filing_faster_than_closing",
+        /// Two decisions about the same file that do not know each other.
+        Contradiction = "contradiction",
+        /// An entry of the memory that no recent work was near to.
+        UnusedEntry = "unused_entry",
     }
 }
 

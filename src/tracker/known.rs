@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use super::memory::in_force;
 use super::{IndexedIssues, StoreError, Tracker, read_after_change};
 use crate::domain::lessons::{self, lesson, subjects, wanted_subjects};
 use crate::domain::text::shortened;
@@ -36,6 +35,8 @@ pub struct Lesson {
     /// Who said it, and when.
     pub agent: String,
     pub since: Timestamp,
+    /// Which of the files changed since, and how often.
+    pub changed: Option<String>,
 }
 
 impl Lesson {
@@ -50,6 +51,7 @@ impl Lesson {
             files: memory::files(entry),
             agent: entry.history.first().map(|first| first.agent.clone()).unwrap_or_default(),
             since: entry.created_at,
+            changed: None,
         }
     }
 
@@ -64,6 +66,7 @@ impl Lesson {
             files: BTreeSet::new(),
             agent,
             since: issue.modified_at,
+            changed: None,
         })
     }
 }
@@ -71,11 +74,13 @@ impl Lesson {
 /// A line with the short id.
 impl fmt::Display for Lesson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { issue, kind, text, .. } = self;
-        match kind {
-            Some(kind) => write!(f, "{} {kind}: {text}", issue.short()),
-            None => write!(f, "{} {text}", issue.short()),
+        let Self { issue, kind, text, changed, .. } = self;
+        write!(f, "{}", issue.short())?;
+        if let Some(kind) = kind {
+            write!(f, " {kind}:")?;
         }
+        write!(f, " {text}")?;
+        changed.as_ref().map_or(Ok(()), |changed| write!(f, " [{changed} since]"))
     }
 }
 
@@ -100,9 +105,7 @@ impl Tracker {
         let entries = entries.iter().map(|entry| Lesson::of_entry(entry, MAX_ENTRY_CHARS));
         let mut near: Vec<_> =
             issue.attributes.links.iter().filter_map(|link| around.get(link.to)).collect();
-        near.extend(
-            self.telling(Status::Closed, subjects(issue, &files), Condition::default()).await?,
-        );
+        near.extend(self.telling(subjects(issue, &files)).await?);
         let mut told = BTreeSet::from([issue.id]);
         near.retain(|other| other.status == Status::Closed && told.insert(other.id));
         let closed = near.iter().filter_map(|other| Lesson::of_closed(other, &files));
@@ -121,35 +124,37 @@ impl Tracker {
         files: &BTreeSet<String>,
         around: &IndexedIssues,
     ) -> Result<Vec<Arc<Issue>>, StoreError> {
-        let now = self.now();
         let to = around.linked_from(LinkKind::Related, issue.id);
         let linked = issue.attributes.links.iter().map(|link| link.to).chain(to);
-        let mut near: Vec<_> = linked.filter_map(|id| around.get(id)).collect();
+        let is_entry = |id: &IssueId| around.get(*id).is_some_and(|one| one.status == Status::Kept);
+        let linked: BTreeSet<_> = linked.filter(is_entry).collect();
+        let mut near = Vec::new();
+        if !linked.is_empty() {
+            near = self.entries_in_force(Condition::Ids(linked), MAX_COMPARED).await?.issues;
+        }
         let wanted = wanted_subjects(issue, files);
-        let mut about = self.telling(Status::Kept, wanted, in_force(now)).await?;
-        // Those about a label alone come last.
-        about.sort_by_key(|entry| memory::files(entry).is_empty());
-        near.extend(about);
+        if !wanted.is_empty() {
+            let about = self.entries_in_force(Condition::tells(wanted), MAX_COMPARED).await?;
+            let mut about = about.issues;
+            // Those about a label alone come last.
+            about.sort_by_key(|entry| memory::files(entry).is_empty());
+            near.extend(about);
+        }
         if near.len() < MAX_ENTRIES {
             near.extend(self.similar(&issue.title).await?);
         }
         let mut told = BTreeSet::new();
-        near.retain(|entry| memory::is_in_force(entry, now) && told.insert(entry.id));
+        near.retain(|entry| told.insert(entry.id));
         Ok(near)
     }
 
-    /// Returns the latest issues in a status that tell something about some subjects.
-    async fn telling(
-        &self,
-        status: Status,
-        subjects: BTreeSet<String>,
-        condition: Condition,
-    ) -> Result<Vec<Arc<Issue>>, StoreError> {
+    /// Returns the latest closed issues that tell something about some subjects.
+    async fn telling(&self, subjects: BTreeSet<String>) -> Result<Vec<Arc<Issue>>, StoreError> {
         if subjects.is_empty() {
             return Ok(Vec::new());
         }
-        let condition = Condition::Tells(subjects).and(condition);
-        let statuses = Some(status).into();
+        let condition = Condition::tells(subjects);
+        let statuses = Some(Status::Closed).into();
         let order = Order::LatestActivity;
         let query = Query { statuses, condition, order, take: MAX_COMPARED, ..Query::default() };
         Ok(self.list_issues(query).await?.issues)

@@ -1,23 +1,28 @@
 //! The memory: what agents keep for later ones. [`memory`] says how an entry stands in an issue.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
+use chrono::TimeZone;
+
 use super::{Changed, IssueAtVersion, Lesson, NewIssue, StoreError, Tracker};
-use crate::domain::titles::significant_words;
+use crate::domain::lessons::{self, word_subjects};
 use crate::domain::{
     AgentName, Classification, Condition, DomainError, Due, FieldValue, Issue, IssueChange,
-    IssueRef, Label, LinkKind, Order, Query, Status, StatusSet, Timestamp, ValueField, file_names,
-    memory,
+    IssueRef, Label, LinkKind, Order, Page, Query, Status, StatusSet, Timestamp, ValueField,
+    file_names, memory,
 };
 use crate::query_language::ParsedQuery;
+use crate::time_arg;
 
 /// How many similar entries are named at most.
 const MAX_SIMILAR: usize = 3;
-/// How many words of a text are looked for in others.
-const MAX_WORDS: usize = 24;
+/// How many entries with words of a text are compared, the latest ones.
+const MAX_COMPARED: usize = 30;
 /// The longest text of an entry in a list, in characters.
 const MAX_ROW_CHARS: usize = 200;
 
@@ -34,7 +39,28 @@ pub struct NewEntry {
     /// The entry that is no longer true.
     pub replaces: Option<IssueRef>,
     /// When it ends.
-    pub until: Option<Due>,
+    pub until: Option<Until>,
+}
+
+/// When an entry ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Until {
+    Due(Due),
+    /// When this issue is closed or rejected.
+    Ended(IssueRef),
+}
+
+impl Until {
+    /// Parses a time, as of [`Due`], or the id of an issue.
+    ///
+    /// # Errors
+    ///
+    /// What is expected.
+    pub fn parse(text: &str, zone: &impl TimeZone) -> Result<Self, DomainError> {
+        time_arg::due(text, zone)
+            .map(Self::Due)
+            .or_else(|error| IssueRef::in_search(text.trim()).map(Self::Ended).ok_or(error))
+    }
 }
 
 impl NewEntry {
@@ -50,6 +76,44 @@ pub struct KeptEntry {
     pub entry: Changed,
     /// Others in force that say something similar, the most similar first.
     pub similar: Vec<Arc<Issue>>,
+}
+
+/// What to recall: a query, in which the term `stale:yes` or `stale:no` stands for whether files of entries changed
+/// since. Only git knows that.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recall {
+    /// The query without that term.
+    pub query: String,
+    take: usize,
+    is_stale: Option<bool>,
+}
+
+impl Recall {
+    /// Looks for the term in a query that finds at most so much.
+    pub fn of(query: &str, take: usize) -> Self {
+        let stale = |word: &str| match word {
+            "stale:yes" => Some(true),
+            "stale:no" => Some(false),
+            _ => None,
+        };
+        let is_stale = query.split_whitespace().find_map(stale);
+        let words = query.split(' ').filter(|word| stale(word).is_none());
+        Self { query: words.collect::<Vec<_>>().join(" "), take, is_stale }
+    }
+
+    /// Returns how many lessons to look at.
+    pub fn examined(&self) -> usize {
+        const MAX_EXAMINED: usize = 500;
+        self.is_stale.map_or(self.take, |_| MAX_EXAMINED)
+    }
+
+    /// Keeps those that were looked for, at most so many.
+    pub fn keep(&self, found: &mut Vec<Lesson>) {
+        if let Some(is_stale) = self.is_stale {
+            found.retain(|one| one.kind.is_some() && one.changed.is_some() == is_stale);
+        }
+        found.truncate(self.take);
+    }
 }
 
 /// What a query finds in the memory.
@@ -88,9 +152,19 @@ impl Tracker {
             Some(replaced) => Some(self.entry(replaced).await?),
             None => None,
         };
-        let details = self.about(&about, &mut files).await?;
-        let values = until.map(|until| FieldValue::Due(Some(until))).into_iter().collect();
-        let details = IssueChange { values, ..details };
+        let mut details = self.about(&about, &mut files).await?;
+        match until {
+            Some(Until::Due(due)) => details.values.push(FieldValue::Due(Some(due))),
+            Some(Until::Ended(issue)) => {
+                let issue = self.get_issue(issue).await?;
+                let Issue { id, status, .. } = *issue;
+                if status.has_ended() {
+                    return Err(DomainError::Terminal { id, status }.into());
+                }
+                details.links_add.push((LinkKind::BlockedBy, issue.id.into()));
+            }
+            None => {}
+        }
         let (title, description) = memory::texts(&text, &files)?;
         let similar = self.similar(&text).await?;
         let issues = |ids: &[_]| {
@@ -175,10 +249,9 @@ impl Tracker {
         if self.counts().await?.in_status(Status::Kept) == 0 {
             return Ok(None);
         }
-        let holds = in_force(self.now());
-        let entries = self.list_issues(Self::entries(0).with(holds.clone())).await?.total;
-        let decisions = holds.and(Condition::Classification(Classification::Decision));
-        let decisions = self.list_issues(Self::entries(MAX_DECISIONS).with(decisions)).await?;
+        let entries = self.entries_in_force(Condition::default(), 0).await?.total;
+        let decisions = Condition::Classification(Classification::Decision);
+        let decisions = self.entries_in_force(decisions, MAX_DECISIONS).await?;
         let decisions = decisions.issues.iter().map(|one| Lesson::of_entry(one, MAX_CHARS));
         let decisions = decisions.map(|lesson| lesson.to_string()).collect();
         Ok(Some(MemoryOverview { entries, decisions }))
@@ -190,18 +263,29 @@ impl Tracker {
         Query { statuses: StatusSet::KEPT, order, take, ..Query::default() }
     }
 
+    /// Returns the latest entries that still hold and match a condition.
+    pub async fn entries_in_force(
+        &self,
+        condition: Condition,
+        take: usize,
+    ) -> Result<Page, StoreError> {
+        let condition = condition.and(in_force(self.now()));
+        self.list_issues(Self::entries(take).with(condition)).await
+    }
+
     /// Returns the entries in force that have words of a text, the most similar first.
     pub(super) async fn similar(&self, text: &str) -> Result<Vec<Arc<Issue>>, StoreError> {
-        let mut texts = significant_words(text);
-        texts.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        texts.truncate(MAX_WORDS);
-        if texts.len() < 2 {
+        let subjects: BTreeSet<_> = word_subjects(text).collect();
+        if subjects.len() < 2 {
             return Ok(Vec::new());
         }
-        let at_least = texts.len().div_ceil(2).clamp(2, 4);
-        let condition = Condition::SomeTexts { texts, at_least }.and(in_force(self.now()));
-        let query = Query { order: Order::Relevance, ..Self::entries(2 * MAX_SIMILAR) };
-        Ok(self.list_issues(Query { condition, ..query }).await?.issues)
+        let at_least = subjects.len().div_ceil(2).clamp(2, 4);
+        let shared = |entry: &Issue| lessons::told_subjects(entry).intersection(&subjects).count();
+        let condition = Condition::Tells { subjects: subjects.clone(), at_least };
+        let mut similar = self.entries_in_force(condition, MAX_COMPARED).await?.issues;
+        similar.sort_by_cached_key(|entry| Reverse(shared(entry)));
+        similar.truncate(2 * MAX_SIMILAR);
+        Ok(similar)
     }
 
     /// Returns labels and links of what an entry is about, and adds the files and folders.
@@ -226,11 +310,12 @@ impl Tracker {
 }
 
 /// Returns the condition for entries that still hold at a time.
-pub fn in_force(now: Timestamp) -> Condition {
+fn in_force(now: Timestamp) -> Condition {
     let past = i64::MIN..=now.unix_millis().saturating_sub(1);
     let has_ended = Condition::Value(ValueField::Due, past);
     Condition::all([
         Condition::Unlinked(LinkKind::DuplicateOf),
         Condition::Not(Box::new(has_ended)),
+        Condition::Not(Box::new(Condition::BlockerEnded)),
     ])
 }

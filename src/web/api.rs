@@ -191,11 +191,9 @@ pub(super) async fn triage(
 ) -> Result<Response, ErrorJson> {
     let kind = finding_kind(&Parameters::of_request(query.as_deref(), &["kind"])?)?;
     let now = state.tracker.now();
-    let json = state.read_model.read(move |view| {
-        let findings = view.findings(now);
-        let take = MAX_KEPT * FindingKind::ALL.len();
-        let report = TriageReport::of(&findings, kind.as_slice(), take, Reader::Person);
-        serde_json::to_vec(&report).expect("a report can always be serialized")
-    });
-    Ok(etag::respond(&request, JSON, json.await?))
+    let findings = state.read_model.findings(now).await?;
+    let take = MAX_KEPT * FindingKind::ALL.len();
+    let report = TriageReport::of(&findings, kind.as_slice(), take, Reader::Person);
+    let json = serde_json::to_vec(&report).expect("a report can always be serialized");
+    Ok(etag::respond(&request, JSON, json))
 }

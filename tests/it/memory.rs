@@ -259,6 +259,169 @@ fn overviews_name_what_was_decided() {
 }
 
 /// Eight agents keep entries at the same time, and some of them are killed.
+/// Runs git in a directory, as of an hour from now, so that no clock of whole seconds decides.
+fn git(directory: &std::path::Path, arguments: &[&str]) {
+    let later = (chrono::Utc::now() + chrono::Duration::hours(1)).to_rfc3339();
+    let mut git = Command::new("git");
+    git.current_dir(directory).args(["-c", "user.name=a", "-c", "user.email=a@example.com"]);
+    let done = git.args(arguments).env("GIT_COMMITTER_DATE", &later).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+}
+
+#[test]
+fn stale_entries_are_about_files_that_changed_since() {
+    let directory = directory();
+    let path = directory.path();
+    git(path, &["init", "-q"]);
+    let changed = keep(path, &["slug('') must stay ''", "--about", "kit/text.py"]);
+    let folder = keep(path, &["all of kit is generated", "--about", "kit/"]);
+    let same = keep(path, &["amounts are Decimal", "--about", "src/money.py"]);
+    let about_nothing = keep(path, &["the team is in two time zones"]);
+    std::fs::create_dir_all(path.join("kit/deep")).unwrap();
+    std::fs::write(path.join("kit/text.py"), "def slug(): pass").unwrap();
+    git(path, &["add", "kit"]);
+    git(path, &["commit", "-qm", "kit"]);
+    let rows = |query: &str| {
+        let mut rows: Vec<_> = run(path, &["recall", query])
+            .out
+            .lines()
+            .map(|row| row.split(' ').next().unwrap().to_owned())
+            .collect();
+        rows.sort();
+        rows
+    };
+    let sorted = |ids: &[&String]| {
+        let mut ids: Vec<_> = ids.iter().map(|id| (*id).clone()).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(rows("stale:yes"), sorted(&[&changed, &folder]));
+    assert_eq!(rows("stale:yes slug"), sorted(&[&changed]));
+    assert_eq!(rows("stale:no"), sorted(&[&same, &about_nothing]));
+    let mut client = begin(path);
+    let found = found(&client.call("recall", json!({ "query": "stale:yes", "take": 1 })).ok());
+    assert_eq!(found.len(), 1);
+    assert!(found[0].contains(" changed 1x since]"), "{found:?}");
+}
+
+#[test]
+fn an_entry_ends_with_an_issue() {
+    let directory = directory();
+    let path = directory.path();
+    let issue = id_in(&run(path, &["add", "Replace the cache", "-a", "lead"]).ok());
+    let entry = keep(path, &["the cache is filled twice", "--until", &issue[..8]]);
+    assert!(run(path, &["recall"]).ok().contains(&entry));
+    let page = |path: &std::path::Path| {
+        let server = Server::start(path);
+        get(server.port, "/memory").body
+    };
+    assert!(page(path).contains("until the end of"));
+    run(path, &["close", &issue, "-a", "lead", "-m", "done"]).ok();
+    assert!(!run(path, &["recall"]).out.contains(&entry));
+    assert!(run(path, &["recall", "--all"]).ok().contains(&entry));
+    let mut client = begin(path);
+    assert!(found(&client.call("recall", json!({})).ok()).is_empty());
+    let late = json!({ "text": "x y", "kind": "fact", "agent": "dev-1", "until": issue });
+    assert!(client.call("remember", late.clone()).refusal().contains("closed"));
+    run(path, &["reopen", &issue, "-a", "lead", "-m", "not yet"]).ok();
+    assert!(run(path, &["recall"]).ok().contains(&entry));
+    client.call("remember", late).ok();
+    let bad = run(path, &["remember", "x", "-a", "dev-1", "--until", "whenever"]);
+    assert!(bad.log.contains("give a day such as 2026-11-21"), "{bad:?}");
+}
+
+#[test]
+fn triage_lists_contradictions_and_entries_that_no_work_needs() {
+    let directory = directory();
+    let path = directory.path();
+    let about = ["--kind", "decision", "--about", "src/money.py"];
+    let older = keep(path, &[&["amounts are Decimal"], &about[..]].concat());
+    let newer = keep(path, &[&["amounts are integers of cents"], &about[..]].concat());
+    keep(path, &["texts are UTF-8", "--kind", "decision", "--about", "src/text.py"]);
+    let triage = run(path, &["triage", "--kind", "contradiction", "--json"]).ok();
+    let triage: Value = serde_json::from_str(&triage).unwrap();
+    assert_eq!(triage["total"], 1, "{triage}");
+    let ids = [0, 1]
+        .map(|at| triage["findings"][0]["issues"][at]["id"].as_str().unwrap()[..8].to_owned());
+    assert_eq!(ids, [newer.clone(), older.clone()]);
+    run(path, &["link", &newer, "related", &older, "-a", "lead"]).ok();
+    let count = |kind: &str| {
+        let triage = run(path, &["triage", "--kind", kind, "--json"]).ok();
+        serde_json::from_str::<Value>(&triage).unwrap()["total"].as_u64().unwrap()
+    };
+    assert_eq!(count("contradiction"), 0);
+    assert_eq!(count("unused_entry"), 0);
+
+    // Old entries, one of them about a file of an issue of today.
+    let text = std::fs::read_to_string(path.join("issues.json")).unwrap();
+    let mut file: Value = serde_json::from_str(&text).unwrap();
+    for issue in file["issues"].as_array_mut().unwrap() {
+        for time in ["createdAt", "modifiedAt"] {
+            issue[time] = "2026-01-05T10:00:00.000Z".into();
+        }
+        for entry in issue["history"].as_array_mut().unwrap() {
+            entry["timestamp"] = "2026-01-05T10:00:00.000Z".into();
+        }
+    }
+    let old = crate::support::directory();
+    std::fs::write(old.path().join("issues.json"), file.to_string()).unwrap();
+    let path = old.path();
+    run(path, &["add", "Rounding of totals", "-d", "See src/money.py", "-a", "lead"]).ok();
+    let unused = run(path, &["triage", "--kind", "unused_entry"]).ok();
+    assert!(unused.contains("texts are UTF-8") && !unused.contains("amounts"), "{unused}");
+    let server = Server::start(path);
+    assert!(get(server.port, "/triage").body.contains("Entries that no work needs"));
+    assert_eq!(get(server.port, "/api/triage?kind=unused_entry").json()["total"], 1);
+}
+
+#[test]
+fn the_graph_says_what_was_decided_and_tried() {
+    let directory = directory();
+    let path = directory.path();
+    let decision = keep(path, &["one writer thread", "--kind", "decision", "--about", "src/store"]);
+    let tried =
+        id_in(&run(path, &["add", "Two writers", "-d", "In src/store/mod.rs", "-a", "lead"]).ok());
+    run(path, &["close", &tried, "-a", "lead", "-m", "src/store/mod.rs must have one writer."])
+        .ok();
+    let part = id_in(&run(path, &["add", "Measure it", "--parent", &tried[..8], "-a", "ann"]).ok());
+    run(path, &["add", "Translate the manual", "-a", "lead"]).ok();
+    let mut client = begin(path);
+    let mut around = |about: &str, depth: usize| {
+        let answer = client.call("recall", json!({ "about": about, "depth": depth })).ok();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let lines = answer["around"].as_array().unwrap().iter();
+        lines.map(|line| line.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let near = around("src/store", 1);
+    assert_eq!(near[0], format!("{decision} decision: one writer thread (about src/store)"));
+    let closed =
+        format!("{} closed: Two writers: src/store/mod.rs must have one writer.", &tried[..8]);
+    assert_eq!(near[1], format!("{closed} (about src/store)"));
+    assert_eq!(near.len(), 2);
+    let far = around("src/store/", 2);
+    assert!(
+        far.contains(&format!("{} created: Measure it (part of {})", &part[..8], &tried[..8])),
+        "{far:?}"
+    );
+    // An agent on the way leads no further.
+    assert!(far.iter().any(|line| line == &format!("lead (filed {})", &tried[..8])), "{far:?}");
+    assert!(!far.iter().any(|line| line.contains("manual")), "{far:?}");
+    assert_eq!(around("ann", 1).len(), 1);
+    assert!(around("nobody", 3).is_empty());
+    let shown = run(path, &["recall", "--about", &tried[..8]]).ok();
+    assert!(shown.contains("Measure it") && shown.contains("named in"), "{shown}");
+    let server = Server::start(path);
+    for about in ["src/store", "ann", &tried[..8], &decision] {
+        let page = get(server.port, &format!("/graph/{about}")).body;
+        assert!(
+            page.contains("<svg") && page.contains(&format!("/graph/{}", &tried[..8])),
+            "{page}"
+        );
+    }
+    assert!(get(server.port, "/graph/%3Cb%3E").body.contains("Nothing is known"));
+    assert_eq!(get(server.port, "/graph/ffffffff").status, 404);
+}
+
 #[test]
 fn what_was_answered_is_there_once() {
     const AGENTS: usize = 8;

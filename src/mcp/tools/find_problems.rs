@@ -39,7 +39,7 @@ impl Tool for FindProblems {
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let now = context.tracker.now();
-        let mut findings = context.read_model.read(move |view| view.findings(now)).await?;
+        let mut findings = context.read_model.findings(now).await?;
         if args.query.is_some() {
             let parsed = context.parse_query(args.query.as_deref())?;
             let all = Query { take: usize::MAX, ..Query::default() };

@@ -19,8 +19,7 @@ use crate::mcp::options::Toolset;
 use crate::mcp::reply::{Reply, issue_line};
 use crate::mcp::result::{Failure, Success};
 use crate::mcp::schema::{any_string, string_schema};
-use crate::tracker::memory::in_force;
-use crate::tracker::{IndexedIssues, Lesson, Tracker};
+use crate::tracker::{IndexedIssues, Lesson};
 
 pub(super) struct GetContext;
 
@@ -107,16 +106,14 @@ impl Tool for GetContext {
 /// Returns what to know of the project: decisions and other entries in force, open questions, and what is under way.
 async fn of_project(context: &CallContext) -> Result<Success, Failure> {
     let tracker = &context.tracker;
-    let now = tracker.now();
     let decision = Condition::Classification(Classification::Decision);
     let others = Condition::Not(Box::new(decision.clone()));
     let mut sections = Map::new();
     for (section, kind) in [("decisions", decision), ("entries", others)] {
-        let query = Tracker::entries(MAX_ROWS).with(in_force(now).and(kind));
-        let found = tracker.list_issues(query).await?.issues;
+        let found = tracker.entries_in_force(kind, MAX_ROWS).await?.issues;
         let lessons: Vec<_> =
             found.iter().map(|entry| Lesson::of_entry(entry, ATTEMPT_CHARS)).collect();
-        sections.insert(section.to_owned(), json!(context.lines(&lessons).await));
+        sections.insert(section.to_owned(), json!(context.lines(lessons).await));
     }
     let questions = tracker.questions().await?;
     let questions = questions.iter().take(MAX_ROWS);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::CallContext;
 use crate::domain::{AgentName, Classification, IssueRef};
 use crate::git::Git;
-use crate::hooks::{changed_files, with_changes};
+use crate::hooks::{changed_files, note_changes};
 use crate::mcp::result::Failure;
 use crate::mcp::schema::{any_string, string_schema};
 use crate::tracker::Lesson;
@@ -61,14 +61,12 @@ impl CallContext {
     }
 
     /// Returns a line for each lesson, with how often its files changed since.
-    pub(super) async fn lines(&self, lessons: &[Lesson]) -> Vec<String> {
-        if lessons.iter().all(|lesson| lesson.files.is_empty()) {
-            return lessons.iter().map(ToString::to_string).collect();
-        }
-        with_changes(&self.git().await, lessons).await
+    pub(super) async fn lines(&self, mut lessons: Vec<Lesson>) -> Vec<String> {
+        note_changes(&self.git().await, &mut lessons).await;
+        lessons.iter().map(ToString::to_string).collect()
     }
 
-    async fn git(&self) -> Git {
+    pub(super) async fn git(&self) -> Git {
         Git::new(self.server.get().await.project.root, GIT_LIMIT)
     }
 }

@@ -115,7 +115,7 @@ impl CallContext {
 
     /// Returns what is known near an issue, a line each.
     async fn known(&self, issue: &Issue) -> Vec<String> {
-        self.lines(&self.tracker.known(issue).await).await
+        self.lines(self.tracker.known(issue).await).await
     }
 
     /// Finds what a reply shows of the issues around an issue.

@@ -8,11 +8,13 @@ use serde_json::{Value, json};
 
 use super::{CallContext, Tool};
 use crate::domain::{Issue, IssueRef, LinkKind, Timestamp, memory};
+use crate::hooks::note_changes;
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::Reply;
 use crate::mcp::result::{Failure, Success};
+use crate::tracker::memory::Recall;
 
-pub(super) struct Recall;
+pub(super) struct RecallTool;
 
 /// How many rows a call returns if it does not say.
 const DEFAULT_TAKE: usize = 10;
@@ -20,27 +22,31 @@ const DEFAULT_TAKE: usize = 10;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
-    /// Words, file:src/x.rs, label:ui, kind:decision, by:dev-1
+    /// Words, file:src/x.rs, label:ui, kind:decision, by:dev-1, stale:yes
     query: Option<String>,
-    /// What is near to this issue
+    /// What its claim shows
     issue_id: Option<IssueRef>,
-    /// Whole texts of these
+    /// What lies around a file, agent or issue
+    about: Option<String>,
+    depth: Option<usize>,
+    /// Whole texts
     #[serde(default)]
     ids: Vec<IssueRef>,
     #[schemars(range(min = 1, max = 50))]
     take: Option<usize>,
 }
 
-impl Tool for Recall {
+impl Tool for RecallTool {
     const NAME: &'static str = "recall";
-    const DESCRIPTION: &'static str = "Find what earlier agents kept and closed issues said. A claim shows the nearest: \
-        call this before you decide what others may have decided.";
+    const DESCRIPTION: &'static str = "Find what agents kept and closed issues said. A claim shows the nearest: call this \
+        before you decide what others may have decided.";
     const READ_ONLY: bool = true;
     const TOOLSET: Toolset = Toolset::Memory;
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let Args { query, issue_id, ids, take } = args;
+        let Args { query, issue_id, about, depth, ids, take } = args;
+        let take = take.unwrap_or(DEFAULT_TAKE);
         let tracker = &context.tracker;
         let mut report = json!({});
         if !ids.is_empty() {
@@ -50,22 +56,32 @@ impl Tool for Recall {
             }
             report["entries"] = Value::Array(whole);
         }
+        if let Some(about) = about {
+            let graph = tracker.graph(&about, depth.unwrap_or(1)).await?;
+            let lines: Vec<_> = graph.lines().into_iter().take(take).collect();
+            report["around"] = json!(lines);
+        }
+        let git = context.git().await;
         let mut found = Vec::new();
         if let Some(issue) = issue_id {
             let issue = tracker.get_issue(issue).await?;
             found.extend(tracker.known(&issue).await);
+            note_changes(&git, &mut found).await;
         }
         if query.is_some() || (found.is_empty() && report == json!({})) {
-            let parsed = context.parse_query(query.as_deref())?;
-            found.extend(tracker.recall(&parsed, take.unwrap_or(DEFAULT_TAKE), false).await?);
+            let query = query.unwrap_or_default();
+            let recall = Recall::of(&query, take);
+            let parsed = context.parse_query(Some(&recall.query))?;
+            found.extend(tracker.recall(&parsed, recall.examined(), false).await?);
+            note_changes(&git, &mut found).await;
+            recall.keep(&mut found);
         }
         let mut told = BTreeSet::new();
         found.retain(|lesson| told.insert(lesson.issue));
         if !found.is_empty() || report == json!({}) {
-            let lines = context.lines(&found).await;
-            let said = found.iter().zip(lines);
-            let said = said
-                .map(|(lesson, line)| format!("{line} ({}, {})", lesson.agent, day(lesson.since)));
+            let said = found
+                .iter()
+                .map(|lesson| format!("{lesson} ({}, {})", lesson.agent, day(lesson.since)));
             report["found"] = json!(said.collect::<Vec<_>>());
         }
         Ok(Success::done(Reply::Report(report)))

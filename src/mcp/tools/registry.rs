@@ -55,7 +55,7 @@ tools! {
     get_digest::GetDigest,
     get_context::GetContext,
     remember::Remember,
-    recall::Recall,
+    recall::RecallTool,
     init_project::InitProject,
     run_doctor::RunDoctor,
     configure_hooks::ConfigureHooks,

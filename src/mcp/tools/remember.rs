@@ -10,8 +10,7 @@ use crate::domain::{AgentName, Classification, IssueRef};
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::Reply;
 use crate::mcp::result::{Failure, Success};
-use crate::time_arg;
-use crate::tracker::memory::{KeptEntry, NewEntry};
+use crate::tracker::memory::{KeptEntry, NewEntry, Until};
 use crate::tracker::{Lesson, StoreError};
 
 pub(super) struct Remember;
@@ -39,7 +38,7 @@ pub(super) struct Args {
     agent: AgentName,
     /// Entry that is no longer true
     replaces: Option<IssueRef>,
-    /// Such as 30d, 2026-12-31
+    /// 30d, 2026-12-31 or an issue
     until: Option<String>,
 }
 
@@ -60,7 +59,7 @@ impl Tool for Remember {
             Kind::Fact => Classification::Fact,
         };
         let until = until.filter(|until| !until.trim().is_empty());
-        let until = until.map(|until| time_arg::due(&until, &chrono::Utc)).transpose();
+        let until = until.map(|until| Until::parse(&until, &chrono::Utc)).transpose();
         let until = until.map_err(StoreError::Refused)?;
         let text = checked(text)?;
         let entry = NewEntry { about, replaces, until, ..NewEntry::new(kind, text) };
@@ -69,7 +68,7 @@ impl Tool for Remember {
         if !similar.is_empty() {
             let similar: Vec<_> =
                 similar.iter().map(|one| Lesson::of_entry(one, MAX_SIMILAR_CHARS)).collect();
-            report["similar"] = json!(context.lines(&similar).await);
+            report["similar"] = json!(context.lines(similar).await);
         }
         Ok(Success { events: entry.events, ..Success::done(Reply::Report(report)) })
     }

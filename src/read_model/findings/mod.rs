@@ -5,6 +5,7 @@
 mod agents;
 mod duplicates;
 mod linked;
+mod memory;
 mod texts;
 mod waiting;
 mod why;
@@ -113,8 +114,8 @@ enum Rule {
 }
 
 /// Returns the rule that finds a kind.
-fn rule(kind: FindingKind) -> Rule {
-    match kind {
+fn rule(kind: FindingKind) -> Option<Rule> {
+    Some(match kind {
         FindingKind::Stale => Rule::Issue(waiting::stale),
         FindingKind::OldClaim => Rule::Queue(waiting::old_claims),
         FindingKind::ReturnedOften => Rule::Issue(waiting::returned_often),
@@ -129,7 +130,9 @@ fn rule(kind: FindingKind) -> Rule {
         FindingKind::NeverReviewed => Rule::Queue(agents::never_reviewed),
         FindingKind::Overloaded => Rule::Queue(agents::overloaded),
         FindingKind::FilingFasterThanClosing => Rule::Queue(waiting::filing_faster_than_closing),
-    }
+        // Of entries, of which the read model has none.
+        FindingKind::Contradiction | FindingKind::UnusedEntry => return None,
+    })
 }
 
 /// The worst hits of a rule, and how many there are.
@@ -173,8 +176,11 @@ impl Findings {
         let mut of_issues = Vec::new();
         for &kind in FindingKind::ALL {
             match rule(kind) {
-                Rule::Issue(rule) => of_issues.push((kind as usize, rule)),
-                Rule::Queue(rule) => rule(&input).for_each(|hit| worst[kind as usize].add(hit)),
+                None => {}
+                Some(Rule::Issue(rule)) => of_issues.push((kind as usize, rule)),
+                Some(Rule::Queue(rule)) => {
+                    rule(&input).for_each(|hit| worst[kind as usize].add(hit))
+                }
             }
         }
         for &issue in &input.open {

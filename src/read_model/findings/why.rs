@@ -4,6 +4,7 @@ use super::FindingKind;
 use crate::domain::thresholds::{
     ENOUGH_DESCRIPTION_CHARS, FILED_PER_ENDED, FILING_WINDOW_MS, MANY_CLAIMS, MANY_FILED,
     MANY_RETURNS, OLD_CLAIM_AFTER_MS, REVIEW_WAITS_AFTER_MS, SELF_REVIEW_WITHIN_MS, STALE_AFTER_MS,
+    UNUSED_AFTER_DAYS,
 };
 use crate::domain::{IssueId, LinkKind};
 use crate::read_model::{Name, ReadView};
@@ -139,6 +140,12 @@ impl FindingKind {
             Self::FilingFasterThanClosing => format!(
                 "at least {MANY_FILED} issues were filed in {}, and at least {FILED_PER_ENDED} times as many as ended",
                 span(FILING_WINDOW_MS)
+            ),
+            Self::Contradiction => {
+                "two decisions in force about the same file, without a link between them".to_owned()
+            }
+            Self::UnusedEntry => format!(
+                "an entry of the memory in force that did not change for {UNUSED_AFTER_DAYS} d, and is near to no issue that did"
             ),
         }
     }

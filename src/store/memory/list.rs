@@ -129,6 +129,11 @@ impl Subject for StoredSubject<'_> {
         self.issues.open_blockers(&self.issue).next().is_some()
     }
 
+    fn has_ended_blocker(&self) -> bool {
+        let mut blockers = self.issue.attributes.linked(LinkKind::BlockedBy);
+        blockers.any(|id| self.issues.get(id).is_some_and(|blocker| blocker.status.has_ended()))
+    }
+
     fn has_part(&self) -> bool {
         !self.issues.linked_from(LinkKind::Parent, self.issue.id).is_empty()
     }
@@ -141,8 +146,8 @@ impl Subject for StoredSubject<'_> {
         self.issues.waits_with_whole(&self.issue.attributes, now)
     }
 
-    fn tells(&self, subjects: &BTreeSet<String>) -> bool {
-        !lessons::told_subjects(&self.issue).is_disjoint(subjects)
+    fn told_subjects(&self) -> BTreeSet<String> {
+        lessons::told_subjects(&self.issue)
     }
 
     fn has_external_id(&self, id: &str) -> bool {

@@ -188,13 +188,21 @@ impl Selection {
                 "(i.status < {ended} AND EXISTS (SELECT 1 FROM {s}.links l JOIN {s}.issues o ON o.id = l.target \
                  WHERE l.source = i.id AND l.kind = {blocked_by} AND o.status < {ended}))",
             ),
+            Condition::BlockerEnded => {
+                let ended = in_statuses(StatusSet::ended()).unwrap_or_default();
+                with_numbers(&format!(
+                    "EXISTS (SELECT 1 FROM {{s}}.links l JOIN {{s}}.issues o ON o.id = l.target \
+                     WHERE l.source = i.id AND l.kind = {{blocked_by}} AND {})",
+                    ended.replace("i.", "o.")
+                ))
+            }
             Condition::Waits => {
                 with_numbers(&format!("(i.status < {{ended}} AND ({WAITS_ITSELF}))"))
             }
             Condition::Whole => with_numbers(HAS_PART),
-            Condition::External(id) => self.has_external([format!("#{id}")]),
-            Condition::Tells(subjects) => {
-                self.has_external(subjects.iter().map(|subject| subject_mark(subject)))
+            Condition::External(id) => self.has_external([format!("#{id}")], 1),
+            Condition::Tells { subjects, at_least } => {
+                self.has_external(subjects.iter().map(|subject| subject_mark(subject)), *at_least)
             }
             Condition::Parked(now) => {
                 with_numbers(&format!("(i.status < {{ended}} AND {})", self.parked(*now)))
@@ -264,22 +272,32 @@ impl Selection {
         }
     }
 
-    /// Returns true for issues with one of some names among the ids in other trackers.
-    fn has_external(&mut self, names: impl IntoIterator<Item = String>) -> String {
+    /// Returns true for issues with at least so many of some names among the ids in other trackers.
+    fn has_external(&mut self, names: impl IntoIterator<Item = String>, at_least: usize) -> String {
         match self.dialect {
             Dialect::Sqlite => {
                 let names: Vec<_> = names.into_iter().map(|name| self.text(&name)).collect();
                 let kind = NameKind::External as i16;
+                let counted = match at_least {
+                    1 => String::new(),
+                    _ => format!(" GROUP BY n.issue HAVING count(*) >= {at_least}"),
+                };
                 format!(
-                    "(i.key IN (SELECT n.issue FROM names n WHERE n.kind = {kind} AND n.name IN ({})))",
+                    "(i.key IN (SELECT n.issue FROM names n WHERE n.kind = {kind} AND n.name IN ({}){counted}))",
                     names.join(", ")
                 )
             }
             Dialect::Postgres => {
                 let names = names.into_iter().map(|name| storable(&name)).collect();
                 let ids = self.param(Value::Texts(names));
+                let counted = match at_least {
+                    1 => String::new(),
+                    _ => format!(
+                        " AND (SELECT count(*) FROM unnest(f.external) e WHERE e = ANY({ids})) >= {at_least}"
+                    ),
+                };
                 // The index has no issues without such ids.
-                format!("(f.external <> '{{}}' AND f.external && {ids})")
+                format!("(f.external <> '{{}}' AND f.external && {ids}{counted})")
             }
         }
     }

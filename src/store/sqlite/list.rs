@@ -206,12 +206,16 @@ fn matches(
         let found = found.filter(|found| *found <= rarest.map_or(MAX_INDEXED, |(least, _)| least));
         rarest = found.map(|found| (found, text)).or(rarest);
     }
+    let finds_keys =
+        query.condition.conjuncts().iter().any(|one| matches!(one, Condition::Tells { .. }));
     let candidates = rarest.and_then(|(_, text)| selection.may_contain(text));
     let texts = "CROSS JOIN search f ON f.key = i.key";
     let tables = match (candidates, reads_texts, query.order) {
         (Some(candidates), ..) => {
             format!("({candidates}) c CROSS JOIN issues i ON i.key = c.key {texts}")
         }
+        // The index of statuses would be read whole.
+        (None, false, _) if finds_keys => "issues i NOT INDEXED".to_owned(),
         (None, false, _) => "issues i".to_owned(),
         (None, true, Order::Filed) => format!("issues i INDEXED BY issues_filed {texts}"),
         (None, true, Order::LatestActivity | Order::Match) => {

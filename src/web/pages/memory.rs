@@ -5,11 +5,12 @@ use std::sync::Arc;
 use form_urlencoded::Serializer;
 use maud::{Markup, html};
 
-use super::components;
+use super::{components, graph};
 use crate::domain::text::shortened;
 use crate::domain::{Classification, Issue, IssueId, IssueRef, LinkKind, Timestamp, memory};
 use crate::read_model::ReadView;
 use crate::tracker::Lesson;
+use crate::tracker::graph::Node;
 use crate::web::markdown::{self, Links};
 use crate::web::repository::Repository;
 use crate::web::strings::memory as text;
@@ -96,7 +97,11 @@ fn entry(entry: &Issue, view: &MemoryView) -> Markup {
                 @if let Some(replacement) = memory::replacement(entry) {
                     span.quiet { (text::REPLACED_BY) " " (link(replacement)) }
                 }
+                @for issue in entry.attributes.linked(LinkKind::BlockedBy) {
+                    span.quiet { (text::UNTIL_ENDED) " " (link(issue)) }
+                }
                 @if let Some(due) = entry.attributes.due { span.quiet { (text::UNTIL) " " (due) } }
+                a.quiet href=(graph::path(&Node::Issue(entry.id))) { "What lies around it" }
                 span.quiet {
                     @if let Some(first) = entry.history.first() { (components::agent(&first.agent)) " " }
                     (components::ago(entry.created_at, view.now))

@@ -9,6 +9,7 @@ pub(super) mod components;
 mod dialogs;
 pub(super) mod error;
 pub(super) mod gone_clients;
+mod graph;
 mod icons;
 mod issue;
 pub(super) mod layout;
@@ -53,10 +54,12 @@ use super::lookup::{Found, find};
 use super::projects::{ProjectNumbers, served};
 use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, finding_kind, stats_range};
 use super::strings;
+use crate::domain::text::shortened;
 use crate::domain::{Classifications, StatusSet, Timestamp};
 use crate::hints;
 use crate::query_language::ParsedQuery;
 use crate::read_model::ReadView;
+use crate::tracker::StoreError;
 use crate::tracker::memory::Recalled;
 
 /// What a page shows beside the issues.
@@ -212,11 +215,13 @@ pub(super) async fn stats(State(state): State<WebState>, RawQuery(query): RawQue
 /// Shows what is wrong in the queue.
 pub(super) async fn triage(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let kind = finding_kind(&Parameters::of_page(query.as_deref()))?;
+    let findings = state.read_model.findings(state.tracker.now()).await;
     page(&state, Tab::Triage, move |view, context| {
+        let findings = findings.unwrap_or_else(|_| view.findings(context.now));
         let parameters = kind.map(|kind| format!("?kind={kind}")).unwrap_or_default();
         Ok(Page {
             title: strings::triage::TITLE.to_owned(),
-            content: triage::content(&view.findings(context.now), kind),
+            content: triage::content(&findings, kind),
             json: Some(format!("/api/triage{parameters}")),
             ..Page::default()
         })
@@ -252,6 +257,20 @@ pub(super) async fn memory(State(state): State<WebState>, RawQuery(query): RawQu
             repository: project.repository.as_ref(),
         });
         Ok(Page { title: strings::memory::TITLE.to_owned(), content, ..Page::default() })
+    })
+    .await
+}
+
+/// Shows what lies around an issue, an entry, a file, a folder or an agent.
+pub(super) async fn graph(State(state): State<WebState>, Path(about): Path<String>) -> PageResult {
+    const DEPTH: usize = 2;
+    let graph = state.tracker.graph(&about, DEPTH).await.map_err(|error| match error {
+        StoreError::Refused(_) => WebError::not_found(),
+        error => error.into(),
+    })?;
+    page(&state, Tab::Memory, move |_, _| {
+        let title = format!("Around {}", shortened(&about, 60));
+        Ok(Page { title, content: graph::content(&graph), ..Page::default() })
     })
     .await
 }

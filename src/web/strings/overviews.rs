@@ -325,6 +325,7 @@ pub mod memory {
     pub const CLOSED: &str = "What closed issues tell";
     pub const REPLACED_BY: &str = "replaced by";
     pub const UNTIL: &str = "until";
+    pub const UNTIL_ENDED: &str = "until the end of";
 
     pub fn kind(kind: Classification) -> &'static str {
         match kind {
@@ -362,6 +363,8 @@ pub mod triage {
             FindingKind::NeverReviewed => "Never reviewed",
             FindingKind::Overloaded => "Agents that hold many issues",
             FindingKind::FilingFasterThanClosing => "More is filed than ends",
+            FindingKind::Contradiction => "Decisions about the same file",
+            FindingKind::UnusedEntry => "Entries that no work needs",
         }
     }
 }

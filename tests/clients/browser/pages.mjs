@@ -24,6 +24,8 @@ export const PAGES = {
   '/stats?range=all': 200,
   '/triage': 200,
   '/memory': 200,
+  '/graph/developer': 200,
+  [`/graph/${idOf(0)}`]: 200,
   '/nowhere': 404,
   '/agents/nobody': 404,
   // Almost the id of an issue: the page suggests similar ids.

@@ -52,6 +52,8 @@ fn texts_from_users_are_escaped() {
         format!("/?{query}=1"),
         format!("/{query}"),
         format!("/issues/{query}"),
+        format!("/graph/{id}"),
+        format!("/graph/{query}"),
         format!("/stats?range={query}"),
         format!("/activity?agent={query}"),
         format!("/activity?since={query}"),

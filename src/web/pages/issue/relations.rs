@@ -7,7 +7,9 @@ use maud::{Markup, html};
 use super::{IssueView, components};
 use crate::domain::{Condition, Issue, IssueId, Query};
 use crate::read_model::{Progress, ReadView, Relation};
+use crate::tracker::graph::Node;
 use crate::tracker::{Lesson, Tracker};
+use crate::web::pages::graph;
 use crate::web::query::ListQuery;
 use crate::web::strings::relations as text;
 
@@ -53,6 +55,7 @@ pub(super) fn known(view: &IssueView) -> Markup {
         @if !view.known.is_empty() {
             section #issue-known.links aria-labelledby="known-heading" {
                 h2 #known-heading { "What the team knows" }
+                p.quiet { a href=(graph::path(&Node::Issue(view.found.issue.id))) { "What lies around it" } }
                 ul {
                     @for Lesson { issue, kind, text, .. } in &view.known {
                         li {
