@@ -83,8 +83,8 @@ pub async fn changed_files(git: &Git, id: IssueId) -> Result<Vec<String>> {
     Ok(lines(files.as_deref()))
 }
 
-/// Notes how often the files and folders of entries were changed by commits since. Without a repository, or with one that
-/// is slow, they lack that.
+/// Notes how often commits changed the files and folders of entries since. Without a repository, or with one that is
+/// slow, they lack that.
 pub async fn note_changes(git: &Git, lessons: &mut [Lesson]) {
     let with_files = || lessons.iter().filter(|lesson| !lesson.files.is_empty());
     let Some(oldest) = with_files().map(|lesson| lesson.since).min() else { return };
