@@ -453,7 +453,7 @@ fn what_was_answered_is_there_once() {
     });
     agents.collect::<Vec<_>>().into_iter().for_each(|agent| agent.join().unwrap());
     let all: Value =
-        serde_json::from_str(&run(&path, &["recall", "-n", "1000", "--json"]).ok()).unwrap();
+        serde_json::from_str(&run(&path, &["recall", "-n", "2000", "--json"]).ok()).unwrap();
     let mut texts: Vec<_> =
         all["found"].as_array().unwrap().iter().map(|row| row["text"].to_string()).collect();
     assert_eq!(texts.len(), AGENTS * ENTRIES);
