@@ -16,19 +16,20 @@
 #[cfg(not(unix))]
 compile_error!("ait runs on Linux and macOS; on Windows, use WSL 2");
 
+pub use ait_domain as domain;
+use ait_domain::json_compat;
+
 pub mod activity;
 pub mod app;
 pub mod cli;
 pub mod config;
 pub mod doctor;
-pub mod domain;
 pub mod field_selection;
 mod git;
 mod hints;
 pub mod hooks;
 pub mod http;
 pub mod interchange;
-mod json_compat;
 pub mod logging;
 pub mod mcp;
 pub mod metrics;
@@ -43,7 +44,6 @@ mod shell;
 mod small_file;
 mod span;
 pub mod store;
-mod string_enum;
 mod time_arg;
 pub mod token_file;
 pub mod tracker;

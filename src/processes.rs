@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::domain::Timestamp;
 use crate::small_file;
 use crate::store::files::{fs::no_follow, paths};
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 
 /// Keeps git from tracking the directory; the store writes the same file.
 const GITIGNORE: &str = ".gitignore";

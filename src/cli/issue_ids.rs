@@ -12,8 +12,8 @@ use super::short_ids::ShortIds;
 use super::{CommandContext, ExitStatus, sanitize};
 use crate::domain::{Condition, Issue, IssueRef, Label, Order, Query, StatusSet};
 use crate::query_language::{key_and_value, words_of};
-use crate::string_enum::string_enum;
 use crate::tracker::{StoreError, Tracker};
+use ait_domain::string_enum;
 
 /// The most ids that are offered: those of the issues that changed last. Labels and agents are those of as many issues.
 const MAX_OFFERED: usize = 200;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tracing_subscriber::filter::Targets;
 
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 
 /// Shows types as the values that they wrap.
 macro_rules! shown_as_value {

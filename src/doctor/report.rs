@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::domain::Timestamp;
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 
 /// The maximum number of details in a finding.
 const MAX_DETAILS: usize = 10;

@@ -24,8 +24,8 @@ use anyhow::Result;
 
 use crate::domain::{AgentName, Comment, DomainError, Issue, IssueRef};
 use crate::git::Git;
-use crate::string_enum::string_enum;
 use crate::tracker::{StoreError, Tracker};
+use ait_domain::string_enum;
 
 pub use hooks_dir::{Blocker, HooksDir};
 pub use install::{ChangeReport, HookChange, HookState, HookStatus};

@@ -45,7 +45,7 @@ pub use self::times::DateOrder;
 pub use self::value::name_of;
 use crate::domain::{Classifications, ImportedIssue, Issue, Timestamp};
 use crate::json_compat::{self, FormatError};
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 
 string_enum! {
     /// The format of a file.

@@ -23,7 +23,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 use file::LogFile;
 use writer::{LineQueue, LogMessage};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::query_handles::HandleLifetime;
 use crate::query_language::SavedQueries;
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 
 /// The settings of the MCP server.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

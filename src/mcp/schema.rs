@@ -7,20 +7,16 @@
 use rmcp::model::JsonObject;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{Transform, transform_subschemas};
-use schemars::{JsonSchema, Schema, json_schema};
-use serde_json::{Value, json};
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
 
 use super::options::{Toolset, Toolsets};
-use crate::domain::{
-    AgentName, Classification, Classifications, CommentText, Description, FieldValues, IssueRef,
-    Label, LinkKind, Priority, Resolution, Status, Title, ValueField,
-};
+use crate::domain::schema::{KIND, fields, kind, one_of};
+use crate::domain::{Classifications, ValueField, string_schema};
 use crate::read_model::FindingKind;
 
 /// The keyword that names the toolset of a parameter. Schemas for clients do not have it.
 const TOOLSET: &str = "toolset";
-/// The keyword with what a parameter can be besides a kind of work. Schemas for clients have all its words instead.
-const KIND: &str = "kind";
 
 /// Returns the schema of a tool's arguments, with the parameters of these toolsets, in a project that uses these kinds
 /// of work.
@@ -76,58 +72,8 @@ impl Transform for Plain<'_> {
     }
 }
 
-/// Implements `JsonSchema` for types whose schema needs no generator.
-macro_rules! string_schema {
-    ($($name:ident = $schema:expr,)+) => {
-        $(impl schemars::JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                $schema
-            }
-        })+
-    };
-}
-pub(super) use string_schema;
-
 string_schema! {
-    Title = any_string(),
-    Description = any_string(),
-    CommentText = any_string(),
-    AgentName = any_string(),
-    IssueRef = any_string(),
-    Status = one_of(Self::OF_WORK, Self::as_str),
-    Classification = kind_or(&[]),
-    Resolution = one_of(Self::ALL, Self::as_str),
-    Label = any_string(),
-    LinkKind = one_of(Self::ALL, Self::as_str),
     FindingKind = one_of(Self::ALL, Self::as_str),
-    Priority = json_schema!({ "type": "integer", "minimum": 0, "maximum": Self::MAX }),
-}
-
-/// The fields as members of an object. All but the priority may be `none`.
-impl JsonSchema for FieldValues {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "FieldValues".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        fields(|field| {
-            let mut schema = kind(field);
-            match field {
-                ValueField::Assignee => schema["description"] = "Or none".into(),
-                ValueField::Due => schema["description"] = "Date".into(),
-                ValueField::Priority | ValueField::Estimate => {}
-            }
-            schema
-        })
-    }
 }
 
 /// Returns the schema of the fields of a new issue, which has nothing to remove.
@@ -146,39 +92,4 @@ pub(super) fn of_planned_values(_: &mut SchemaGenerator) -> Schema {
         }
         schema
     })
-}
-
-fn kind(field: ValueField) -> Value {
-    match field {
-        ValueField::Priority => {
-            json!({ "type": "integer", "minimum": 0, "maximum": Priority::MAX })
-        }
-        ValueField::Assignee | ValueField::Due => json!({ "type": "string" }),
-        // Clients that have to give every parameter leave it out with an empty text.
-        ValueField::Estimate => json!({ "type": ["number", "string"] }),
-    }
-}
-
-fn fields(schema: impl Fn(ValueField) -> Value) -> Schema {
-    let fields = ValueField::ALL.iter().map(|field| (field.as_str().to_owned(), schema(*field)));
-    json_schema!({ "type": "object", "properties": fields.collect::<JsonObject>() })
-}
-
-/// Returns the schema of any string.
-pub(super) fn any_string() -> Schema {
-    json_schema!({ "type": "string" })
-}
-
-/// Returns the schema of a kind of work, or one of some other words.
-pub(super) fn kind_or(others: &[&str]) -> Schema {
-    json_schema!({ "type": "string", (KIND): others })
-}
-
-/// Returns the schema of a string that is one of some words.
-pub(super) fn one_of_words(words: impl Iterator<Item = &'static str>) -> Schema {
-    json_schema!({ "type": "string", "enum": words.collect::<Vec<_>>() })
-}
-
-fn one_of<T: Copy>(all: &[T], word: fn(T) -> &'static str) -> Schema {
-    one_of_words(all.iter().copied().map(word))
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::summary::IssueSummary;
 use crate::domain::{IssueId, Status};
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 
 /// How many findings of each kind are kept, the worst ones. All are counted.
 pub const MAX_KEPT: usize = 200;

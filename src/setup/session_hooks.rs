@@ -1,7 +1,7 @@
 //! What clients call when something happens to the session of an agent, and in which form they read it.
 
 use super::edit::json::Dialect;
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 
 string_enum! {
     /// What happens to the session of an agent.

@@ -1,7 +1,7 @@
 //! Claims: the next issue for work or review, or a named one, at once or after a wait. A claim whose answer its agent
 //! never got lapses.
 //!
-//! The store decides which issue is next (`src/domain/decide.rs`). `leases.rs` ends claims whose clients are gone.
+//! The store decides which issue is next (`decide.rs` of `ait-domain`). `leases.rs` ends claims whose clients are gone.
 
 use std::pin::pin;
 use std::sync::Arc;

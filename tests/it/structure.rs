@@ -48,10 +48,9 @@ fn without_tests(text: &str) -> String {
 type Module = Vec<String>;
 
 /// Returns the module of each source file except `lib.rs`, `main.rs` and test-only files.
-fn modules() -> BTreeMap<Module, PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+fn modules(root: &Path) -> BTreeMap<Module, PathBuf> {
     let module = |path: PathBuf| {
-        let within = path.strip_prefix(&root).unwrap().with_extension("");
+        let within = path.strip_prefix(root).unwrap().with_extension("");
         let mut parts: Module =
             within.iter().map(|part| part.to_string_lossy().into_owned()).collect();
         parts.pop_if(|last| last == "mod");
@@ -59,7 +58,7 @@ fn modules() -> BTreeMap<Module, PathBuf> {
     };
     let excluded = ["lib", "main", "tests", "testing", "samples"];
     let is_known = |module: &Module| module.last().is_some_and(|last| !excluded.contains(&&**last));
-    sources(&root).into_iter().map(module).filter(|(module, _)| is_known(module)).collect()
+    sources(root).into_iter().map(module).filter(|(module, _)| is_known(module)).collect()
 }
 
 /// Adds the paths with which `code` begins, such as `super::{a, b::c}`, and returns the code after them.
@@ -100,8 +99,8 @@ fn paths(code: &str) -> Vec<Module> {
 }
 
 /// Returns the modules that each module uses. A module uses its submodules; imports from ancestors do not count.
-fn uses() -> BTreeMap<Module, BTreeSet<Module>> {
-    let modules = modules();
+fn uses(below: &str) -> BTreeMap<Module, BTreeSet<Module>> {
+    let modules = modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join(below));
     let known_by = |module: &Module, path: &Path| {
         let code = code(path);
         let mut known = BTreeSet::new();
@@ -164,7 +163,7 @@ fn code_after_test_items_is_kept() {
 #[test]
 fn modules_form_no_import_cycle() {
     let module = |path: &str| path.split("::").map(str::to_owned).collect::<Module>();
-    let uses = uses();
+    let uses = uses("src");
     // The parser finds imports of each form.
     for (user, used) in [
         ("store::sqlite::writer", "store::sqlite::database"),
@@ -177,6 +176,7 @@ fn modules_form_no_import_cycle() {
         assert!(uses[&module(user)].contains(&module(used)), "{user} uses {used}");
     }
     assert_eq!(cycle(&uses), None);
+    assert_eq!(cycle(&self::uses("crates/ait-domain/src")), None);
     // Negative control: add one import against the direction.
     for (user, used) in [
         ("store::sqlite::database", "store::sqlite::writer"),
@@ -214,7 +214,7 @@ fn uses_against_layers(
 
 #[test]
 fn modules_use_only_those_in_lower_layers() {
-    let (uses, layers) = (uses(), layers());
+    let (uses, layers) = (uses("src"), layers());
     let mut named: Vec<_> = layers.iter().flatten().cloned().collect();
     named.sort();
     let all: BTreeSet<_> = uses.keys().map(|module| module[0].clone()).collect();
@@ -228,7 +228,7 @@ fn modules_use_only_those_in_lower_layers() {
 #[test]
 fn only_a_few_modules_use_the_files_of_a_store() {
     let files = ["store", "files"].map(str::to_owned);
-    let uses = uses();
+    let uses = uses("src");
     let users = uses.iter().filter(|(_, used)| used.iter().any(|used| used.starts_with(&files)));
     let users: BTreeSet<_> = users.map(|(user, _)| &*user[0]).collect();
     assert_eq!(users, BTreeSet::from(["app", "doctor", "processes", "store"]));
@@ -272,16 +272,19 @@ fn file_system_trait_has_at_most_fifteen_methods() {
 
 #[test]
 fn architecture_document_names_existing_files_and_functions() {
+    const FOLDERS: [&str; 3] = ["src/", "crates/", "tests/"];
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let named =
-        text.split('`').filter(|part| part.starts_with("src/") || part.starts_with("tests/"));
+        text.split('`').filter(|part| FOLDERS.iter().any(|folder| part.starts_with(folder)));
     let named: BTreeSet<_> = named.collect();
     assert!(named.len() > 30, "{named:?}");
     let missing: Vec<_> = named.iter().filter(|path| !root.join(path).exists()).collect();
     assert_eq!(missing, Vec::<&&str>::new());
     let mut all_code = String::new();
-    sources(&root.join("src")).iter().for_each(|path| all_code += &code(path));
+    for folder in ["src", "crates"] {
+        sources(&root.join(folder)).iter().for_each(|path| all_code += &code(path));
+    }
     let is_function = |part: &&str| {
         part.contains('_') && part.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'))
     };
@@ -292,7 +295,7 @@ fn architecture_document_names_existing_files_and_functions() {
     }
 }
 
-/// A table of files, such as that of `src/domain/`, names each file and each directory.
+/// A table of files, such as that of `src/store/`, names each file and each directory.
 #[test]
 fn tables_of_files_have_no_gaps() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -308,7 +311,7 @@ fn tables_of_files_have_no_gaps() {
             let name = path.file_name().unwrap().to_str().unwrap();
             // A module in `name.rs` may have submodules in `name/`.
             let is_part = path.is_dir() && path.with_extension("rs").exists();
-            if !is_part && !["mod.rs", "tests.rs", "testing.rs"].contains(&name) {
+            if !is_part && !["lib.rs", "mod.rs", "tests.rs", "testing.rs"].contains(&name) {
                 let name = if path.is_dir() { format!("{name}/") } else { name.to_owned() };
                 let is_named = named.iter().any(|named| named.starts_with(&name));
                 assert!(is_named, "the table of {directory} lacks {name}");
@@ -337,7 +340,7 @@ fn storage_page_names_existing_tests() {
 /// Hints with the names of commands, flags and tools belong to the interfaces.
 #[test]
 fn domain_and_stores_name_no_command_flag_or_tool() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let is_named = |line: &str| {
         line.split('"').skip(1).step_by(2).any(|text| {
             // Operations have the same names as their tools.
@@ -348,7 +351,8 @@ fn domain_and_stores_name_no_command_flag_or_tool() {
     };
     let control = r#"write!(f, "{id} is taken: call add_issue again")"#;
     assert!(is_named(control) && is_named(r#""replace it with --force""#));
-    for path in sources(&root.join("domain")).into_iter().chain(sources(&root.join("store"))) {
+    let folders = ["crates/ait-domain/src", "src/store"].map(|folder| sources(&root.join(folder)));
+    for path in folders.into_iter().flatten() {
         for line in code(&path).lines() {
             assert!(!is_named(line), "{}: {line}", path.display());
         }

@@ -17,7 +17,7 @@ use super::tool_names::ToolNames;
 use super::{McpServer, shown};
 use crate::domain::{Classification, Classifications};
 use crate::setup::Preset;
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 
 const SETUP_WIZARD: &str = "setup_wizard";
 const HEALTH_CHECK: &str = "health_check";

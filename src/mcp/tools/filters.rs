@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
+use crate::domain::schema::{any_string, kind_or, one_of_words};
+use crate::domain::string_schema;
 use crate::domain::{Classification, Status, StatusSet};
 use crate::field_selection::FieldSelection;
-use crate::mcp::schema::{any_string, kind_or, one_of_words, string_schema};
 
 const ANY: &str = "any";
 /// As commands and searches say it.

@@ -8,6 +8,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{CallContext, Tool};
+use crate::domain::schema::any_string;
+use crate::domain::string_schema;
 use crate::domain::text::shortened;
 use crate::domain::{
     ActionKind, Classification, Condition, Issue, IssueGraph, IssueId, IssueRef, LinkKind, Query,
@@ -18,7 +20,6 @@ use crate::hooks::{IssueWork, issue_work};
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::{Reply, issue_line};
 use crate::mcp::result::{Failure, Success};
-use crate::mcp::schema::{any_string, string_schema};
 use crate::tracker::{IndexedIssues, Lesson};
 
 pub(super) struct GetContext;

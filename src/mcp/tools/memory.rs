@@ -5,11 +5,12 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::CallContext;
+use crate::domain::schema::any_string;
+use crate::domain::string_schema;
 use crate::domain::{AgentName, Classification, IssueRef};
 use crate::git::Git;
 use crate::hooks::{changed_files, note_changes};
 use crate::mcp::result::Failure;
-use crate::mcp::schema::{any_string, string_schema};
 use crate::tracker::Lesson;
 use crate::tracker::memory::NewEntry;
 

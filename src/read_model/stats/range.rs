@@ -1,6 +1,6 @@
 //! The time range of the statistics.
 
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 
 string_enum! {
     /// The time range of the statistics.

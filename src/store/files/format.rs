@@ -22,12 +22,12 @@ use serde_json::Serializer;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::value::RawValue;
 
-use crate::domain::issue::read_keeping_unknown_keys;
 use crate::domain::{Issue, UnknownKeys};
 use crate::json_compat;
 pub use crate::json_compat::FormatError;
 use crate::store::memory::{IndexedIssues, IndexedIssuesBuilder};
 pub use crate::store::state::Document;
+use ait_domain::read_keeping_unknown_keys;
 
 /// Parses a document.
 ///

@@ -1,6 +1,6 @@
 //! What people can do on the pages.
 
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 
 string_enum! {
     /// An action. Its word is part of the address of its form.

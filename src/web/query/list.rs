@@ -9,7 +9,7 @@ use crate::domain::{
 };
 use crate::field_selection::{BadSelection, FieldSelection};
 use crate::query_language::{ParsedQuery, condition};
-use crate::string_enum::string_enum;
+use ait_domain::string_enum;
 
 /// The value of `status` that stands for all statuses in which an issue is open.
 const OPEN: &str = "open";

@@ -172,7 +172,7 @@ fn belongs(comment: &Comment, entry: &HistoryEntry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::event::{CLAIM_ACTION, FILE_ACTION};
+    use crate::event::{CLAIM_ACTION, FILE_ACTION};
 
     #[test]
     fn a_lapsed_claim_restores_the_status_before_the_claim() {

@@ -1,6 +1,7 @@
 //! Enums whose values have words: in JSON, in settings, on the command line and in addresses.
 
 /// Defines an enum with a word for each value.
+#[macro_export]
 macro_rules! string_enum {
     ($(#[$doc:meta])* $vis:vis enum $name:ident {
         $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+
@@ -52,4 +53,3 @@ macro_rules! string_enum {
         }
     };
 }
-pub(crate) use string_enum;

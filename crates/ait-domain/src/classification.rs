@@ -1,7 +1,7 @@
 //! The kinds of work, and which of them a project uses.
 
 use super::Status;
-use crate::string_enum::string_enum;
+use crate::string_enum;
 
 string_enum! {
     /// The kind of work. The stores keep the number of the variant: a new one comes last.

@@ -86,7 +86,7 @@ pub fn is_in_force(entry: &Issue, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Attributes, Classification, Event, EventKind};
+    use crate::{Attributes, Classification, Event, EventKind};
 
     fn entry(title: &Title, description: &Description) -> Issue {
         let kind = EventKind::Filed {
@@ -124,7 +124,7 @@ mod tests {
         let now = Timestamp::from_unix_millis(1_000);
         let mut entry = entry(&title, &description);
         assert!(is_in_force(&entry, now));
-        let due = |millis| crate::domain::Due::Time(Timestamp::from_unix_millis(millis));
+        let due = |millis| crate::Due::Time(Timestamp::from_unix_millis(millis));
         let with = |due| super::super::AttributeValues { due: Some(due), ..Default::default() };
         entry.attributes = with(due(1_001)).into();
         assert!(is_in_force(&entry, now));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::string_enum::string_enum;
+use crate::string_enum;
 
 string_enum! {
     /// What kind of error it is. The words are part of the interface: they stay.

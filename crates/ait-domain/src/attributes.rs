@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{AgentName, DomainError, Due, Estimate, IssueId, Question, Timestamp, UnknownKeys};
-use crate::string_enum::string_enum;
+use crate::string_enum;
 
 /// How urgent an issue is: 0 is first, 4 is last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -323,7 +323,7 @@ impl AttributeValues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Issue;
+    use crate::Issue;
 
     fn issue(fields: &str) -> Issue {
         let text = format!(

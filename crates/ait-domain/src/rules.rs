@@ -293,12 +293,10 @@ fn claimable(issue: &Issue, required: Status) -> Result<(), DomainError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::event::RETURN_ACTION;
+    use crate::event::RETURN_ACTION;
     use std::sync::Arc;
 
-    use crate::domain::{
-        Classification, CommandTarget, Description, IssueId, IssueRef, LinkKind, Title,
-    };
+    use crate::{Classification, CommandTarget, Description, IssueId, IssueRef, LinkKind, Title};
 
     const ID: &str = "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73";
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::merge::has_late_claim;
 use super::{ActionKind, AgentName, DomainError, HistoryEntry, Issue, Status, Timestamp};
-use crate::string_enum::string_enum;
+use crate::string_enum;
 
 /// The client that holds a claim: a process, a session, or a name. The registry of clients makes these ids and knows
 /// which of them live.

@@ -128,7 +128,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::event::{CLAIM_ACTION, COMPLETE_ACTION, FILE_ACTION};
+    use crate::event::{CLAIM_ACTION, COMPLETE_ACTION, FILE_ACTION};
 
     fn issue(handed_in: &str) -> Issue {
         let time = |minute: u32| format!("2026-03-18T10:{minute:02}:00.000Z");

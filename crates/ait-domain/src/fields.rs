@@ -13,7 +13,7 @@ use super::attributes::AttributeValues;
 use super::due::Due;
 use super::estimate::Estimate;
 use super::{AgentName, DomainError, Priority};
-use crate::string_enum::string_enum;
+use crate::string_enum;
 
 /// The fields of an issue as `issues.json` and field selections call them, in its order, each with its own fields.
 pub const FIELDS: &[(&str, &[&str])] = &[

@@ -371,7 +371,7 @@ impl DomainError {
         }
     }
 
-    pub(crate) fn invalid_reference(given: &str, min_digits: usize) -> Self {
+    pub fn invalid_reference(given: &str, min_digits: usize) -> Self {
         const SHOWN_CHARS: usize = 60;
         Self::InvalidReference { given: shortened(given, SHOWN_CHARS), min_digits }
     }

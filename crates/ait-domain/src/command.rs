@@ -8,7 +8,7 @@ use super::{
     ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Question, QuestionAnswer, ReviewPolicy,
     Title, UnknownKeys,
 };
-use crate::string_enum::string_enum;
+use crate::string_enum;
 
 /// A request to change the store.
 #[derive(Clone, PartialEq, Eq, Debug)]

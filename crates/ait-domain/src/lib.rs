@@ -1,6 +1,6 @@
 //! The issue, its lifecycle and its rules, as pure values and functions.
 //!
-//! This module does no I/O and no logging, never blocks, and uses neither a clock nor random numbers. A caller sends
+//! This crate does no I/O and no logging, never blocks, and uses neither a clock nor random numbers. A caller sends
 //! a [`Command`]; [`decide()`] turns it into an [`Event`] or a [`DomainError`]. An [`Issue`] changes only by
 //! applying an event.
 
@@ -23,6 +23,7 @@ pub mod id;
 pub mod imported_issue;
 pub mod issue;
 pub mod issue_change;
+pub mod json_compat;
 pub mod lessons;
 pub mod links;
 pub mod memory;
@@ -32,6 +33,8 @@ pub mod query;
 mod question;
 pub mod readiness;
 pub mod rules;
+pub mod schema;
+mod string_enum;
 pub mod text;
 pub mod thresholds;
 pub mod time;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::{ActionKind, AgentName, Attributes, Classification, IssueId, Timestamp, UnknownKeys};
-use crate::string_enum::string_enum;
+use crate::string_enum;
 
 string_enum! {
     /// The status of an issue in its lifecycle. PostgreSQL stores the number of the variant: add new ones at the end.
@@ -209,6 +209,7 @@ impl Comment {
 ///
 /// `#[serde(flatten)]` would buffer each object. That takes twice the time and reports an error at the end of the
 /// object instead of on its line.
+#[macro_export]
 macro_rules! read_keeping_unknown_keys {
     (
         $name:ident,
@@ -288,8 +289,6 @@ macro_rules! read_keeping_unknown_keys {
         }
     };
 }
-pub(crate) use read_keeping_unknown_keys;
-
 read_keeping_unknown_keys!(Issue, "an issue (an object)", {
     id = "id",
     title = "title",

@@ -30,7 +30,7 @@ pub struct FormatError {
 
 impl FormatError {
     /// Converts an error of the parser on these bytes.
-    pub(crate) fn of(bytes: &[u8], error: &serde_json::Error) -> Self {
+    pub fn of(bytes: &[u8], error: &serde_json::Error) -> Self {
         let line = error.line();
         let column = error.column();
         Self { line, column, problem: problem(error), hint: hint(bytes, error) }
@@ -43,7 +43,7 @@ impl FormatError {
 }
 
 /// Returns the parser's message on one line, without the position and cut to a bounded length.
-pub(crate) fn problem(error: &serde_json::Error) -> String {
+pub fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     let text = text.strip_suffix(&position).unwrap_or(&text).replace(char::is_control, " ");
@@ -67,12 +67,12 @@ fn hint(bytes: &[u8], error: &serde_json::Error) -> &'static str {
 }
 
 /// Strips the UTF-8 byte order mark, which some editors write.
-pub(crate) fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
 /// Replaces each escape of a lone surrogate with that of U+FFFD; returns `None` if the text has none.
-pub(crate) fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
+pub fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     let mut mended: Option<Vec<u8>> = None;
     let mut at = 0;
     while at < text.len() {
@@ -97,7 +97,7 @@ pub(crate) fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Removes the white space between the values of a valid text.
-pub(crate) fn without_white_space(text: &str) -> String {
+pub fn without_white_space(text: &str) -> String {
     let mut in_string = false;
     let mut escaped = false;
     let mut kept = String::with_capacity(text.len());
@@ -117,7 +117,7 @@ pub(crate) fn without_white_space(text: &str) -> String {
 }
 
 /// Estimates how many values a text has: one plus the number of commas and opening brackets.
-pub(crate) fn count_of_values(text: &[u8]) -> usize {
+pub fn count_of_values(text: &[u8]) -> usize {
     let mut in_string = false;
     let mut escaped = false;
     let mut count = 1;
