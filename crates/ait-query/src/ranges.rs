@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use chrono::Utc;
 
-use crate::domain::{Estimate, Timestamp};
 use crate::time_arg::TimeArg;
+use ait_domain::{Estimate, Timestamp};
 
 const MILLIS_OF_DAY: i64 = 24 * 60 * 60 * 1_000;
 

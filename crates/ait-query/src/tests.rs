@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{Classification, Priority, Status, StatusSet};
+use ait_domain::{Classification, Priority, Status, StatusSet};
 
 fn now() -> Timestamp {
     Timestamp::parse("2026-11-21T12:00:00Z").unwrap()

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::keys::Key;
 use super::{MAX_REQUIRED_WORDS, ParsedQuery, Term};
-use crate::domain::{Condition, Order};
+use ait_domain::{Condition, Order};
 
 /// How many words of a pasted text are looked for: the longest ones, which say the most.
 const MAX_WORDS: usize = 12;

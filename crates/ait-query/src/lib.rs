@@ -3,6 +3,7 @@
 //! Tools, commands and pages parse the same text here, and get a [`Condition`] with an order. The module knows neither
 //! stores nor the texts of interfaces. `docs/queries.md` describes the language for users.
 
+pub mod field_selection;
 mod keys;
 mod lexer;
 mod no_match;
@@ -10,6 +11,7 @@ mod paste;
 mod ranges;
 #[cfg(test)]
 mod tests;
+pub mod time_arg;
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -22,7 +24,7 @@ pub use self::keys::{
 pub use self::lexer::is_saved_name;
 use self::lexer::{Kind, Token};
 pub use self::no_match::NoMatch;
-use crate::domain::{Condition, IssueRef, Order, Query, Timestamp};
+use ait_domain::{Condition, IssueRef, Order, Query, Timestamp};
 
 /// The maximum length of a query, in characters.
 pub const MAX_CHARS: usize = 1_000;

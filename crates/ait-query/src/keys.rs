@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::{nearest, ranges};
-use crate::domain::lessons;
-use crate::domain::thresholds::STALE_AFTER_DAYS;
-use crate::domain::{
+use ait_domain::lessons;
+use ait_domain::thresholds::STALE_AFTER_DAYS;
+use ait_domain::{
     AgentName, Classification, Condition, IssueId, IssueRef, Label, LinkKind, Order, Priority,
     Status, StatusSet, Timestamp, ValueField,
 };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::ParsedQuery;
-use crate::domain::{Condition, Issue, Order, Page, Query};
+use ait_domain::{Condition, Issue, Order, Page, Query};
 
 /// How many titles are offered.
 const NEAREST: usize = 3;

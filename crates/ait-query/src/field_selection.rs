@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::fields::FIELDS;
-use crate::domain::{Issue, WithClaim};
+use ait_domain::fields::FIELDS;
+use ait_domain::{Issue, WithClaim};
 
 /// The longest selection, in characters.
 pub const MAX_CHARS: usize = 500;

@@ -4,7 +4,7 @@ use chrono::{
     DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc, Weekday,
 };
 
-use crate::domain::{DomainError, Due, FieldValue, Timestamp, ValueField};
+use ait_domain::{DomainError, Due, FieldValue, Timestamp, ValueField};
 
 /// A time that a user typed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
