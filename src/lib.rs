@@ -21,6 +21,7 @@ use ait_domain::json_compat;
 pub use ait_query as query_language;
 pub use ait_query::field_selection;
 use ait_query::time_arg;
+pub use ait_store as store;
 
 pub mod activity;
 pub mod app;
@@ -44,7 +45,6 @@ pub mod setup;
 mod shell;
 mod small_file;
 mod span;
-pub mod store;
 pub mod token_file;
 pub mod tracker;
 mod triage;

@@ -4,9 +4,9 @@
 //! cargo bench -p benches --bench memory
 //! ```
 //!
-//! The corpus is made: each closed issue is about one of some files, and its hand-in comment has one rule. A question is
-//! a new issue whose answers are known: the closed issues about the same file, or about the same thing. It has other words
-//! than they have, but for the name of the file or of the thing. See `benches/README.md` for results.
+//! The corpus is made: each closed issue is about one of some files, and its hand-in comment has one rule. A question
+//! is a new issue whose answers are known: the closed issues about the same file, or about the same thing. It has
+//! other words than they have, but for the name of the file or of the thing. See `benches/README.md` for results.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/files");
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/ait-store/src/files");
 
 /// Returns the source files below a directory.
 fn sources(directory: &Path) -> Vec<PathBuf> {
@@ -166,7 +166,6 @@ fn modules_form_no_import_cycle() {
     let uses = uses("src");
     // The parser finds imports of each form.
     for (user, used) in [
-        ("store::sqlite::writer", "store::sqlite::database"),
         ("mcp::http::endpoint", "mcp::delivery"),
         ("interchange::csv", "interchange::fields"),
         ("mcp::server", "mcp::tools::registry"),
@@ -176,15 +175,15 @@ fn modules_form_no_import_cycle() {
         assert!(uses[&module(user)].contains(&module(used)), "{user} uses {used}");
     }
     assert_eq!(cycle(&uses), None);
-    for below in ["crates/ait-domain/src", "crates/ait-query/src"] {
+    for below in ["crates/ait-domain/src", "crates/ait-query/src", "crates/ait-store/src"] {
         assert_eq!(cycle(&self::uses(below)), None, "{below}");
     }
+    let writer = &self::uses("crates/ait-store/src")[&module("sqlite::writer")];
+    assert!(writer.contains(&module("sqlite::database")));
     // Negative control: add one import against the direction.
-    for (user, used) in [
-        ("store::sqlite::database", "store::sqlite::writer"),
-        ("mcp::result", "mcp::delivery"),
-        ("interchange::fields", "interchange::csv"),
-    ] {
+    for (user, used) in
+        [("mcp::result", "mcp::delivery"), ("interchange::fields", "interchange::csv")]
+    {
         let mut wrong = uses.clone();
         wrong.get_mut(&module(user)).unwrap().insert(module(used));
         assert!(cycle(&wrong).is_some(), "{user} uses {used}");
@@ -229,11 +228,10 @@ fn modules_use_only_those_in_lower_layers() {
 
 #[test]
 fn only_a_few_modules_use_the_files_of_a_store() {
-    let files = ["store", "files"].map(str::to_owned);
-    let uses = uses("src");
-    let users = uses.iter().filter(|(_, used)| used.iter().any(|used| used.starts_with(&files)));
+    let modules = modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let users = modules.iter().filter(|(_, path)| code(path).contains("store::files"));
     let users: BTreeSet<_> = users.map(|(user, _)| &*user[0]).collect();
-    assert_eq!(users, BTreeSet::from(["app", "doctor", "processes", "store"]));
+    assert_eq!(users, BTreeSet::from(["app", "doctor", "processes"]));
 }
 
 #[test]
@@ -297,7 +295,7 @@ fn architecture_document_names_existing_files_and_functions() {
     }
 }
 
-/// A table of files, such as that of `src/store/`, names each file and each directory.
+/// A table of files, such as that of `crates/ait-store/src/`, names each file and each directory.
 #[test]
 fn tables_of_files_have_no_gaps() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -353,7 +351,8 @@ fn domain_and_stores_name_no_command_flag_or_tool() {
     };
     let control = r#"write!(f, "{id} is taken: call add_issue again")"#;
     assert!(is_named(control) && is_named(r#""replace it with --force""#));
-    let folders = ["crates/ait-domain/src", "src/store"].map(|folder| sources(&root.join(folder)));
+    let folders =
+        ["crates/ait-domain/src", "crates/ait-store/src"].map(|folder| sources(&root.join(folder)));
     for path in folders.into_iter().flatten() {
         for line in code(&path).lines() {
             assert!(!is_named(line), "{}: {line}", path.display());

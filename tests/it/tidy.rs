@@ -182,8 +182,8 @@ const FORBIDDEN: [(&str, &[&str]); 21] = [
         "src/interchange/",
         &["std::fs", "tokio::", "tracing::", "Utc::now", "Uuid::new_v4", "async fn"],
     ),
-    ("src/store/", &["axum::", "rmcp::", "Utc::now"]),
-    ("src/store/memory.rs", &["std::fs", "tokio::", "std::io"]),
+    ("crates/ait-store/src/", &["axum::", "rmcp::", "Utc::now"]),
+    ("crates/ait-store/src/memory.rs", &["std::fs", "tokio::", "std::io"]),
     ("src/tracker.rs", &["SqliteStore"]),
     ("src/activity/", &READERS),
     ("src/read_model/", &READERS),
@@ -242,8 +242,8 @@ fn modules_use_only_allowed_dependencies() {
 
 #[test]
 fn files_of_a_store_are_reached_through_one_trait() {
-    for (name, text) in sources("src/store/files") {
-        if !name.starts_with("src/store/files/fs/") && !is_for_tests(&name) {
+    for (name, text) in sources("crates/ait-store/src/files") {
+        if !name.starts_with("crates/ait-store/src/files/fs/") && !is_for_tests(&name) {
             let calls = ["fs::read", "fs::write", "fs::rename", "fs::remove", "fs::metadata"];
             for word in calls.into_iter().chain(["OpenOptions", "File::open", "File::create"]) {
                 assert!(!code_of(&text).contains(word), "{name} must not know {word}");
@@ -336,7 +336,7 @@ fn fields_are_listed_in_their_table_alone() {
         ("src/cli/aliases/", "names in other programs"),
         ("src/mcp/reply/issue_pages.rs", "the head of a page of a long issue"),
         ("src/mcp/tools/", "columns of reports"),
-        ("src/store/sql/order.rs", "the orders of lists"),
+        ("crates/ait-store/src/sql/order.rs", "the orders of lists"),
         ("src/web/actions/fields.rs", "the inputs of forms"),
     ];
     let lists = |code: &str| listed_fields(code_of(code));

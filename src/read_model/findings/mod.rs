@@ -179,7 +179,7 @@ impl Findings {
                 None => {}
                 Some(Rule::Issue(rule)) => of_issues.push((kind as usize, rule)),
                 Some(Rule::Queue(rule)) => {
-                    rule(&input).for_each(|hit| worst[kind as usize].add(hit))
+                    rule(&input).for_each(|hit| worst[kind as usize].add(hit));
                 }
             }
         }

@@ -1,0 +1,72 @@
+//! The positions of issues by their ids.
+
+use std::ops::RangeInclusive;
+
+use imbl::OrdMap;
+
+use ait_domain::{DomainError, IssueId, IssueRef};
+
+/// The position of each issue in the order of filing. A clone costs the same at any size.
+#[derive(Clone, Debug, Default)]
+pub struct IdIndex(OrdMap<IssueId, usize>);
+
+impl FromIterator<(IssueId, usize)> for IdIndex {
+    fn from_iter<T: IntoIterator<Item = (IssueId, usize)>>(ids: T) -> Self {
+        Self(ids.into_iter().collect())
+    }
+}
+
+impl IdIndex {
+    /// Adds an issue, or moves it.
+    pub fn insert(&mut self, id: IssueId, position: usize) {
+        self.0.insert(id, position);
+    }
+
+    /// Removes an issue.
+    pub fn remove(&mut self, id: IssueId) {
+        self.0.remove(&id);
+    }
+
+    /// Returns the position of an issue, if it exists.
+    pub fn get(&self, id: IssueId) -> Option<usize> {
+        self.0.get(&id).copied()
+    }
+
+    /// Returns the positions of the issues with ids within a range.
+    pub fn within(&self, ids: &RangeInclusive<IssueId>) -> impl Iterator<Item = usize> {
+        self.0.range(ids.clone()).map(|(_, position)| *position)
+    }
+
+    /// Returns the position of the issue that a reference names.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::UnknownIssue`] and [`DomainError::AmbiguousReference`].
+    pub fn find(&self, reference: &IssueRef) -> Result<usize, DomainError> {
+        let mut matching = self.0.range(reference.range());
+        let Some((&first, &position)) = matching.next() else {
+            return Err(DomainError::UnknownIssue { reference: reference.to_string() });
+        };
+        let others: Vec<IssueId> = matching.map(|(&id, _)| id).collect();
+        if others.is_empty() {
+            return Ok(position);
+        }
+        let count = 1 + others.len();
+        let candidates =
+            std::iter::once(first).chain(others).take(DomainError::MAX_CANDIDATES).collect();
+        Err(DomainError::AmbiguousReference { reference: reference.to_string(), candidates, count })
+    }
+
+    /// Returns the start of an id that no other issue has: at least 8 hex digits.
+    pub fn short_id(&self, id: IssueId) -> String {
+        let text = id.to_string();
+        let is_unique = |length: &usize| {
+            let start = IssueRef::with_min_digits(&text[..*length], IssueRef::MIN_DIGITS);
+            start.is_ok_and(|start| {
+                !matches!(self.find(&start), Err(DomainError::AmbiguousReference { .. }))
+            })
+        };
+        let length = (id.short().len()..text.len()).find(is_unique).unwrap_or(text.len());
+        text[..length].to_owned()
+    }
+}

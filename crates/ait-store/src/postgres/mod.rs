@@ -1,0 +1,265 @@
+//! A store in a PostgreSQL database, shared by processes on any number of machines.
+//!
+//! A claim: `writer` gathers requests into one transaction; `needs` says what they look at; `load` locks and reads
+//! that with the statements in `sql` and draws a `seq` for each event; `decide` runs the rules on that part of the
+//! state; `write` turns the result into rows and commits. If the connection breaks meanwhile, the writer finds out by
+//! `seq` and nonce what happened. After the commit `numbering` gives events their numbers; readers never see `seq`.
+//!
+//! Reads: `read` and `list`; everything: `snapshot`; changes by others: `watch`; the move from another store:
+//! `transfer`. Below all of them are `database`, `connection`, `schema`, `rows` and `error`. `migrations` has the
+//! tables; `horizon` keeps the old versions of their rows out of the way.
+
+mod clients;
+mod connection;
+mod database;
+mod decide;
+mod error;
+mod horizon;
+mod list;
+mod load;
+mod needs;
+mod numbering;
+mod options;
+mod password;
+mod read;
+mod rows;
+mod schema;
+mod snapshot;
+mod sql;
+mod transfer;
+mod watch;
+mod write;
+mod writer;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt, ready};
+use tokio::runtime::Handle;
+use tokio::sync::watch::Receiver;
+use tokio_postgres::types::Type;
+
+use self::clients::PostgresClients;
+use self::database::{Database, READ_WITHIN};
+use self::error::Failure;
+pub use self::options::{NotAPostgresUrl, Password, PostgresOptions};
+use self::writer::WriterHandle;
+use super::clients::Clients;
+use super::transfer::{Transfer, TransferTarget};
+use super::{
+    Committed, DatabaseHealth, EventPosition, Events, Probe, SnapshotVisitor, State, Store,
+    StoreError, StoreFuture, StoreHealth, StoreId, Subset,
+};
+use ait_domain::{Command, Counts, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp};
+
+/// How long the end of the store waits for changes that are being made.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long reading all issues may take.
+const READ_ALL_WITHIN: Duration = Duration::from_secs(300);
+/// For how long a transaction may be open without a warning, in seconds.
+const OLD_TRANSACTION_S: i64 = 600;
+
+/// A store in a schema of a PostgreSQL database.
+pub struct PostgresStore {
+    database: Arc<Database>,
+    writer: WriterHandle,
+    is_watching: AtomicBool,
+    clients: Arc<PostgresClients>,
+}
+
+impl PostgresStore {
+    /// Creates a store. Does no I/O. Problems with the database show in each operation while they last.
+    pub fn new(options: PostgresOptions) -> Self {
+        let database = Arc::new(Database::new(options));
+        Self {
+            writer: WriterHandle::new(Arc::clone(&database)),
+            is_watching: AtomicBool::new(false),
+            clients: Arc::new(PostgresClients::new(Arc::clone(&database))),
+            database,
+        }
+    }
+
+    /// Creates the schema or brings it up to date. Several processes may do that at the same time.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotSaved`] says what is missing, for example a right; [`StoreError::Newer`].
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        self.database.ready().await.map(drop).map_err(Failure::of_change)
+    }
+
+    /// Returns where the store is, without the password.
+    pub fn shown(&self) -> String {
+        self.database.options.shown()
+    }
+
+    /// Runs a read for a caller.
+    async fn read<T, F>(&self, read: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        self.database.read(read).await.map_err(Failure::of_read)
+    }
+
+    /// Examines the database, and tries a change if the probe is one.
+    async fn probe(&self, probe: Probe, health: &mut StoreHealth) {
+        match self.examine(health).await {
+            Ok(warning) => health.warning = warning,
+            Err(failure) => health.trouble = Some(failure.of_health()),
+        }
+        if probe == Probe::Trial
+            && health.trouble.is_none()
+            && let Err(failure) = self.database.read(|| self.try_change()).await
+        {
+            health.trouble = Some(failure.of_change());
+        }
+        let written = self.database.read(|| read::last_write(&self.database)).await;
+        health.last_write = written.ok().flatten();
+    }
+
+    /// Asks the database what it knows, and notes it. Returns what needs attention.
+    async fn examine(&self, health: &mut StoreHealth) -> Result<Option<String>, Failure> {
+        let indexes = schema::indexes();
+        let indexes = [(&indexes as _, Type::TEXT_ARRAY)];
+        let rows = self.database.read(|| async {
+            let connection = self.database.connection().await?;
+            let health = connection.query_typed_one(&self.database.sql.health, &indexes).await?;
+            Ok((health, connection.query_typed_one(&self.database.sql.search_index, &[]).await?))
+        });
+        let (row, search_index) = rows.await?;
+        let oldest_s: i64 = row.try_get(3)?;
+        health.database = Some(DatabaseHealth {
+            oldest_snapshot_s: oldest_s.max(0).cast_unsigned(),
+            clock: Timestamp::from_unix_millis(row.try_get(4)?),
+            missing_indexes: row.try_get(5)?,
+            has_search_index: search_index.try_get(0)?,
+            search_repair: search_index.try_get(1)?,
+            bloated_tables: row.try_get(6)?,
+        });
+        if row.try_get::<_, bool>(0)? {
+            return Err(Failure::ReadOnly(
+                "the server is a standby that only allows reads; connect to the primary".into(),
+            ));
+        }
+        let settings = [("synchronous_commit", 1), ("fsync", 2)];
+        let off = settings.iter().find(|(_, at)| row.get::<_, &str>(*at) == "off");
+        if let Some((name, _)) = off {
+            return Ok(Some(format!(
+                "{name} is off in the database: a power failure can lose changes; turn it on"
+            )));
+        }
+        Ok((oldest_s > OLD_TRANSACTION_S).then(|| {
+            let minutes = oldest_s / 60;
+            format!(
+                "a transaction has been open for {minutes} min in the database and keeps it from cleaning up, \
+                 which slows claims down; see pg_stat_activity"
+            )
+        }))
+    }
+
+    /// Makes a change and takes it back.
+    async fn try_change(&self) -> Result<(), Failure> {
+        let session = self.database.session().await?;
+        session.batch_execute(sql::BEGIN).await?;
+        session.execute_typed(&self.database.sql.trial, &[]).await?;
+        session.batch_execute("ROLLBACK").await?;
+        session.finish();
+        Ok(())
+    }
+}
+
+impl TransferTarget for PostgresStore {
+    fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
+        transfer::take_over(&self.database, transfer).boxed()
+    }
+
+    fn say_moved<'a>(&'a self, to: &'a str) -> StoreFuture<'a, ()> {
+        async move {
+            let noting = transfer::say_moved(&self.database, to).await;
+            noting.map_err(Failure::of_change)
+        }
+        .boxed()
+    }
+}
+
+impl Store for PostgresStore {
+    fn id(&self) -> BoxFuture<'_, StoreId> {
+        let options = &self.database.options;
+        let place = format!("{}/{}", options.place(), options.schema());
+        ready(StoreId::of("ait postgres", place.as_bytes())).boxed()
+    }
+
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
+        self.writer.commit(commands, now).boxed()
+    }
+
+    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
+        async move { self.read(|| read::get(&self.database, &reference)).await }.boxed()
+    }
+
+    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
+        async move { self.read(|| read::list(&self.database, &query)).await }.boxed()
+    }
+
+    fn counts(&self) -> StoreFuture<'_, Counts> {
+        async move { self.read(|| read::counts(&self.database)).await }.boxed()
+    }
+
+    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
+        async move {
+            let read = || snapshot::snapshot(&self.database, &visitor);
+            let done = self.database.read_within(READ_ALL_WITHIN, read).await;
+            done.map_err(Failure::of_read)
+        }
+        .boxed()
+    }
+
+    fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
+        async move { self.read(|| read::subset(&self.database, &subset)).await }.boxed()
+    }
+
+    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
+        async move { self.read(|| read::leases(&self.database)).await }.boxed()
+    }
+
+    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
+        async move { self.read(|| read::events(&self.database, after, limit)).await }.boxed()
+    }
+
+    fn watch(&self) -> Receiver<EventPosition> {
+        // Without a runtime, the next call begins to watch.
+        if Handle::try_current().is_ok() && !self.is_watching.swap(true, Ordering::SeqCst) {
+            watch::spawn(&self.database);
+        }
+        self.database.newest.subscribe()
+    }
+
+    fn clients(&self) -> Arc<dyn Clients> {
+        Arc::<PostgresClients>::clone(&self.clients)
+    }
+
+    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
+        async move {
+            let mut health = StoreHealth { name: self.shown(), ..StoreHealth::default() };
+            let probing = self.probe(probe, &mut health).map(Ok);
+            if let Err(failure) = self.database.within(READ_WITHIN, probing).await {
+                health.trouble.get_or_insert(failure.of_health());
+            }
+            health
+        }
+        .boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, bool> {
+        async {
+            let is_saved = self.writer.close(CLOSE_WITHIN).await;
+            if let Err(failure) = numbering::finish(&self.database).await {
+                tracing::debug!("new events are not announced: {failure:?}");
+            }
+            is_saved
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,435 @@
+//! The writer task, through which every change of this process goes to the database.
+//!
+//! Commands that arrive during a transaction form the next one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::ClientWrapper;
+use futures::future::FutureExt;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_postgres::types::Type;
+
+use super::database::Database;
+use super::decide::{Draft, is_open_claim};
+use super::error::Failure;
+use super::load::{Loaded, Loader, begin_alone};
+use super::needs::Needs;
+use super::numbering;
+use super::sql::BEGIN;
+use super::write::Changes;
+use crate::writer_reply::{
+    LapseQueue, MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, UnreceivedReply, WriterReply, queue_is_full,
+};
+use crate::{Committed, StoreError};
+use ait_domain::{Command, DomainError, Timestamp};
+
+/// How long a transaction may take.
+const TRANSACTION_WITHIN: Duration = Duration::from_secs(25);
+/// How long a change is tried again that failed for a passing reason.
+const TRY_AGAIN_WITHIN: Duration = Duration::from_secs(8);
+/// How long the outcome of a commit is looked for whose connection broke.
+const RESOLVE_WITHIN: Duration = Duration::from_secs(15);
+/// How long a request may wait before it is decided.
+const BUSY_AFTER: Duration = Duration::from_secs(30);
+
+/// How long to wait before the lapse of a claim is tried again.
+const LAPSE_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// For how long it is tried.
+const LAPSE_WITHIN: Duration = Duration::from_secs(3600);
+
+/// How often other tasks have a turn before a transaction begins.
+const YIELDS: usize = 4;
+
+type Outcomes = Vec<Result<Committed, DomainError>>;
+
+/// Commands that wait for the writer.
+struct Request {
+    commands: Vec<Command>,
+    now: Timestamp,
+    since: Instant,
+    reply: oneshot::Sender<UnreceivedReply<LapsesOfRequest>>,
+}
+
+impl Request {
+    /// Returns true if it claims any issue that is ready, and does nothing else.
+    fn is_claim(&self) -> bool {
+        self.commands.iter().all(is_open_claim)
+    }
+
+    /// Returns true if it lapses a claim for a caller that is gone.
+    fn is_lapse(&self) -> bool {
+        matches!(self.commands[..], [Command::LapseClaim { .. }]) && self.reply.is_closed()
+    }
+
+    /// Returns true if it has to be decided command by command, because a claim may take what another command changes.
+    fn is_mixed(&self) -> bool {
+        !self.is_claim() && self.commands.iter().any(is_open_claim)
+    }
+}
+
+/// The queue of the writer for the claims of a request that lapse.
+struct LapsesOfRequest {
+    writer: mpsc::WeakSender<Request>,
+    /// The time of the request, and so of its claims.
+    now: Timestamp,
+}
+
+impl LapseQueue for LapsesOfRequest {
+    fn lapse(&self, commands: Vec<Command>) {
+        let Some(writer) = self.writer.upgrade() else { return };
+        for command in commands {
+            let (reply, _) = oneshot::channel();
+            // If the issue has changed since, the claim stays as that change left it.
+            let commands = vec![command];
+            let now = self.now;
+            let request = Request { commands, now, since: Instant::now(), reply };
+            if writer.try_send(request).is_err() {
+                tracing::warn!("failed to return a claim whose caller is gone");
+            }
+        }
+    }
+}
+
+/// A handle to the writer task, which starts with the first change.
+pub(super) struct WriterHandle {
+    database: Arc<Database>,
+    queue: Mutex<Queue>,
+    /// Whether the task has ended.
+    ended: watch::Sender<bool>,
+}
+
+enum Queue {
+    Idle,
+    Running(mpsc::Sender<Request>),
+    Closed,
+}
+
+impl WriterHandle {
+    /// Creates a handle to a task that does not run yet.
+    pub fn new(database: Arc<Database>) -> Self {
+        Self { database, queue: Mutex::new(Queue::Idle), ended: watch::Sender::new(true) }
+    }
+
+    /// Sends commands to the task and returns their outcomes. If the future is dropped before they are decided, they
+    /// are withdrawn.
+    pub async fn commit(&self, commands: Vec<Command>, now: Timestamp) -> WriterReply {
+        if commands.is_empty() {
+            return Ok(Committed::default());
+        }
+        let (reply, outcome) = oneshot::channel();
+        let request = Request { commands, now, since: Instant::now(), reply };
+        self.queue()?.try_send(request).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => queue_is_full(),
+            mpsc::error::TrySendError::Closed(_) => StoreError::Closed,
+        })?;
+        let lost = |_| StoreError::Uncertain("the writer task failed".to_owned());
+        outcome.await.map_err(lost)?.receive()
+    }
+
+    fn queue(&self) -> Result<mpsc::Sender<Request>, StoreError> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*queue {
+            Queue::Running(sender) => Ok(sender.clone()),
+            Queue::Closed => Err(StoreError::Closed),
+            Queue::Idle => {
+                let (sender, requests) = mpsc::channel(MAX_QUEUED);
+                let database = Arc::clone(&self.database);
+                let ended = self.ended.clone();
+                ended.send_replace(false);
+                numbering::spawn(&database);
+                let answers = sender.downgrade();
+                tokio::spawn(async move {
+                    run(&database, requests, &answers).await;
+                    ended.send_replace(true);
+                });
+                *queue = Queue::Running(sender.clone());
+                Ok(sender)
+            }
+        }
+    }
+
+    /// Refuses new commands and waits for those that were accepted. Returns false if they take long.
+    pub async fn close(&self, limit: Duration) -> bool {
+        *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = Queue::Closed;
+        let mut ended = self.ended.subscribe();
+        let done = ended.wait_for(|ended| *ended);
+        tokio::time::timeout(limit, done).await.is_ok()
+    }
+}
+
+/// Commits requests until all senders are gone.
+async fn run(
+    database: &Arc<Database>,
+    mut requests: mpsc::Receiver<Request>,
+    answers: &mpsc::WeakSender<Request>,
+) {
+    let mut held: Option<Request> = None;
+    loop {
+        let first = match held.take() {
+            Some(request) => request,
+            None => match requests.recv().await {
+                Some(request) => request,
+                None => return,
+            },
+        };
+        // Callers that were just answered may ask again at once, and then share this transaction.
+        for _ in 0..YIELDS {
+            tokio::task::yield_now().await;
+        }
+        let mut batch = vec![first];
+        while batch.len() < MAX_REQUESTS_PER_COMMIT
+            && !batch[0].is_mixed()
+            && let Ok(request) = requests.try_recv()
+        {
+            if request.is_mixed() {
+                held = Some(request);
+                break;
+            }
+            batch.push(request);
+        }
+        // Claims first: a claim loads candidates only, so it cannot be decided on issues that other commands free.
+        batch.sort_by_key(|request| !request.is_claim());
+        serve(database, batch, answers).await;
+    }
+}
+
+/// Commits a batch and answers its requests. If one request makes the batch fail, the others are committed without
+/// it.
+async fn serve(database: &Database, batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) {
+    let batch = refuse_late(batch, answers);
+    if batch.is_empty() {
+        return;
+    }
+    match commit(database, &batch).await {
+        Ok(outcomes) => {
+            let replies = outcomes.into_iter().map(|outcome| outcome.map_err(StoreError::Refused));
+            answer(batch, replies.collect(), answers);
+        }
+        // Not if all of them would fail before they are looked at.
+        Err(failure)
+            if batch.len() > 1
+                && failure.may_be_of_one()
+                && database.connection().await.is_ok() =>
+        {
+            tracing::debug!("changes are tried one by one: {failure:?}");
+            for request in batch {
+                Box::pin(serve(database, vec![request], answers)).await;
+            }
+        }
+        Err(failure) => {
+            let error = failure.of_change();
+            tracing::debug!("{error}");
+            let replies = vec![Err(error); batch.len()];
+            answer(batch, replies, answers);
+        }
+    }
+}
+
+/// Leaves out the requests whose callers are gone, and refuses those that have waited too long.
+fn refuse_late(batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) -> Vec<Request> {
+    let (late, batch): (Vec<_>, Vec<_>) = batch
+        .into_iter()
+        .filter(|request| request.is_lapse() || !request.reply.is_closed())
+        .partition(|request| !request.is_lapse() && request.since.elapsed() > BUSY_AFTER);
+    let why = "other changes took too long";
+    let replies = late.iter().map(|_| Err(StoreError::Busy(why.to_owned()))).collect();
+    answer(late, replies, answers);
+    batch
+}
+
+fn answer(batch: Vec<Request>, replies: Vec<WriterReply>, writer: &mpsc::WeakSender<Request>) {
+    for (request, reply) in batch.into_iter().zip(replies) {
+        let is_failure = matches!(&reply, Err(error) if !matches!(error, StoreError::Refused(_)));
+        if is_failure && request.is_lapse() {
+            lapse_later(request, writer.clone());
+            continue;
+        }
+        let Request { commands, now, .. } = request;
+        let lapses = LapsesOfRequest { writer: writer.clone(), now };
+        // If the caller is gone, `send` gives the reply back, and dropping it queues the lapse of its claims.
+        drop(request.reply.send(UnreceivedReply::new(reply, commands, lapses)));
+    }
+}
+
+/// Queues a lapse again. The client of the claim may live as long as this process, so that nothing else ends the claim.
+fn lapse_later(request: Request, writer: mpsc::WeakSender<Request>) {
+    tokio::spawn(async move {
+        tokio::time::sleep(LAPSE_AGAIN_AFTER).await;
+        let Some(writer) = writer.upgrade() else { return };
+        if request.since.elapsed() > LAPSE_WITHIN || writer.try_send(request).is_err() {
+            tracing::warn!("failed to return a claim whose caller is gone");
+        }
+    });
+}
+
+/// Commits a batch. Tries again if it failed for a passing reason.
+async fn commit(database: &Database, batch: &[Request]) -> Result<Outcomes, Failure> {
+    let begun = Instant::now();
+    let mut pause = Duration::from_millis(10);
+    loop {
+        let failure = match transact(database, batch).await {
+            Ok(outcomes) => return Ok(outcomes),
+            Err(failure) => failure,
+        };
+        if !failure.is_passing() || begun.elapsed() > TRY_AGAIN_WITHIN {
+            return Err(failure);
+        }
+        tracing::debug!("a change is tried again: {failure:?}");
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(500));
+    }
+}
+
+/// Decides a batch and commits it.
+async fn transact(database: &Database, batch: &[Request]) -> Result<Outcomes, Failure> {
+    let deciding = async {
+        let session = database.session().await?;
+        let (outcomes, changes) = match batch {
+            [request] if request.is_mixed() => decide_in_steps(database, &session, request).await?,
+            _ => decide(database, &session, batch).await?,
+        };
+        let marked = changes.and_then(|all| all.mark().map(|mark| (all, mark)));
+        if marked.is_none() {
+            session.batch_execute("ROLLBACK").await?;
+        }
+        Ok((session, outcomes, marked))
+    };
+    database.ready().await?;
+    let (session, outcomes, marked) = database.within(TRANSACTION_WITHIN, deciding).await?;
+    let Some((changes, (seq, nonce))) = marked else {
+        session.finish();
+        return Ok(outcomes);
+    };
+    let committing = changes.write(&session, &database.sql, true).map(Ok);
+    match database.within(TRANSACTION_WITHIN, committing).await {
+        Ok(Ok(())) => session.finish(),
+        // The time limit is over, or the connection broke.
+        Err(Failure::Busy(why)) | Ok(Err(Failure::Away(why))) => {
+            drop(session);
+            if !resolve(database, seq, nonce, &why).await? {
+                return Err(Failure::Away(why));
+            }
+        }
+        Err(failure) | Ok(Err(failure)) => return Err(failure),
+    }
+    database.committed.send_replace(seq);
+    Ok(outcomes)
+}
+
+type Decided = (Outcomes, Option<Changes>);
+
+/// Decides a batch in a transaction, and returns what remains to be written and committed.
+async fn decide(
+    database: &Database,
+    client: &ClientWrapper,
+    batch: &[Request],
+) -> Result<Decided, Failure> {
+    let mut needs = Needs::default();
+    let mut events = 0;
+    for request in batch {
+        request.commands.iter().for_each(|command| needs.add(command, request.now));
+        events += request.commands.len();
+    }
+    let loaded = Loader { client, database, needs: &needs, events }.begin().await?;
+    let run = |draft: &mut Draft| {
+        batch.iter().map(|request| draft.decide_all(&request.commands, request.now)).collect()
+    };
+    decide_loaded(database, client, needs, events, loaded, run).await
+}
+
+/// Decides the commands of one request one after the other in a transaction, so that a claim finds what the commands
+/// before it made ready. The events of the last command remain to be written, or nothing if one is refused.
+async fn decide_in_steps(
+    database: &Database,
+    client: &ClientWrapper,
+    request: &Request,
+) -> Result<Decided, Failure> {
+    let sql = &database.sql;
+    let schema = database.schema();
+    let mut all = Needs::default();
+    request.commands.iter().for_each(|command| all.add(command, request.now));
+    begin_alone(client, sql, &all.advisory_keys(schema)).await?;
+    let mut committed = Committed::default();
+    let mut unwritten = None::<Changes>;
+    let mut written = Changes::default();
+    for command in &request.commands {
+        if let Some(changes) = unwritten.take() {
+            changes.write(client, sql, false).await?;
+            written = Changes::written(changes.mark());
+        }
+        let mut needs = Needs::default();
+        needs.add(command, request.now);
+        let loaded = Loader { client, database, needs: &needs, events: 1 }.read().await?;
+        let run =
+            |draft: &mut Draft| vec![draft.decide_all(std::slice::from_ref(command), request.now)];
+        let (outcome, changes) = decide_loaded(database, client, needs, 1, loaded, run).await?;
+        for outcome in outcome {
+            match outcome {
+                Ok(Committed { outcomes, events }) => {
+                    committed.outcomes.extend(outcomes);
+                    committed.events.extend(events);
+                }
+                Err(refusal) => return Ok((vec![Err(refusal)], None)),
+            }
+        }
+        unwritten = changes;
+    }
+    Ok((vec![Ok(committed)], Some(unwritten.unwrap_or(written))))
+}
+
+/// Decides on what was loaded. Reads more if an issue changes that is not locked.
+async fn decide_loaded(
+    database: &Database,
+    client: &ClientWrapper,
+    mut needs: Needs,
+    events: usize,
+    mut loaded: Loaded,
+    run: impl Fn(&mut Draft) -> Outcomes,
+) -> Result<Decided, Failure> {
+    loop {
+        let mut draft = Draft::new(loaded);
+        let outcomes = run(&mut draft);
+        let unlocked = draft.unlocked();
+        if unlocked.is_empty() {
+            let has_events = !draft.events.is_empty();
+            let changes = if has_events {
+                Some(Changes::of(&draft, client, &database.sql).await?)
+            } else {
+                None
+            };
+            return Ok((outcomes, changes));
+        }
+        needs.name_ids(unlocked);
+        loaded = Loader { client, database, needs: &needs, events }.read().await?;
+    }
+}
+
+/// Finds out whether a transaction was committed whose connection broke meanwhile. If it was not, it never will be: its
+/// first sequence number is taken, so that it cannot write its events any more.
+async fn resolve(database: &Database, seq: i64, nonce: i64, why: &str) -> Result<bool, Failure> {
+    let resolving = async {
+        loop {
+            match try_resolve(database, seq, nonce).await {
+                Ok(is_committed) => return Ok(is_committed),
+                Err(failure) => tracing::debug!("the outcome of a change is unknown: {failure:?}"),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let resolved = database.within(RESOLVE_WITHIN, resolving).await;
+    resolved.map_err(|_| Failure::Lost(format!("{why}, while the change was committed")))
+}
+
+async fn try_resolve(database: &Database, seq: i64, nonce: i64) -> Result<bool, Failure> {
+    let session = database.session().await?;
+    let sql = &database.sql;
+    let key = [(&seq as _, Type::INT8)];
+    // Its time limits end a wait for the other transaction also on the server.
+    session.batch_execute(BEGIN).await?;
+    session.execute_typed(&sql.burn, &key).await?;
+    let found: i64 = session.query_typed_one(&sql.nonce, &key).await?.try_get(0)?;
+    session.batch_execute("COMMIT").await?;
+    session.finish();
+    Ok(found == nonce)
+}

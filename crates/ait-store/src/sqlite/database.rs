@@ -1,0 +1,600 @@
+//! The file, and connections to it.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use prometheus_client::metrics::histogram::Histogram;
+use rusqlite::{Connection, OpenFlags};
+use uuid::Uuid;
+
+use super::error::Failure;
+use super::read;
+use super::transaction::decide_all;
+use super::write::{add_state, add_subjects};
+use crate::files::StoreOptions;
+use crate::files::fs::{FileFingerprint, FileLock, FileSystem, no_follow, open_or_create};
+use crate::files::lock_check::{LockCheck, write_error};
+use crate::files::open::{IssuesFile, paths_of, read_issues};
+use crate::files::paths::StorePaths;
+use crate::files::publish::refuse_links;
+use crate::files::published_note::{KnownFile, PublishedNote};
+use crate::files::support::lock;
+use crate::writer_reply::WriterReply;
+use crate::{DURATION_BUCKETS_S, EventPosition, State, StoreError};
+use ait_domain::{Command, Timestamp};
+
+/// The version of the schema.
+const VERSION: i64 = 2;
+/// Says that a SQLite database is a queue of ait.
+const APPLICATION_ID: i64 = 0x6169_7431;
+/// How long a connection waits for locks of SQLite itself, which are short.
+const WAIT: Duration = Duration::from_secs(5);
+/// How many connections for reads are kept.
+const KEPT_CONNECTIONS: usize = 4;
+/// The size up to which a database is checked whole when a process opens it, in bytes. A larger one is checked where
+/// it is read.
+const CHECKED_BYTES: u64 = 1024 * 1024;
+/// How large the file of the log of SQLite stays when all of it has been moved into the database.
+const MAX_LOG_BYTES: u64 = 16 << 20;
+
+/// A database in the directory beside `issues.json`.
+pub(super) struct Database {
+    issues: PathBuf,
+    pub fs: Arc<dyn FileSystem>,
+    pub options: StoreOptions,
+    /// What this process knows of `issues.json`.
+    pub known: Mutex<KnownFile>,
+    /// Why `issues.json` lacks changes.
+    pub unpublished: Mutex<Option<String>>,
+    /// Whether this process changed anything.
+    pub has_changed: AtomicBool,
+    /// Whether a sync failed, so that what was written before may never reach the disk.
+    pub has_failed_to_sync: AtomicBool,
+    /// The durations of syncs, in seconds.
+    pub syncs: Histogram,
+    pub lock_check: LockCheck,
+    readers: Mutex<Readers>,
+    /// What replaced databases had, with their ids, until it is merged.
+    pub rescued: Mutex<Vec<(Uuid, State)>>,
+    /// The content of `issues.json` while there is no database, with the fingerprint of the file.
+    unsaved: Mutex<Option<(FileFingerprint, Connection)>>,
+    /// What is damaged, and in which file that was found.
+    damage: Mutex<Option<(FileFingerprint, StoreError)>>,
+}
+
+/// Connections for reads, and the file that they read.
+#[derive(Default)]
+struct Readers {
+    connections: Vec<Connection>,
+    file: Option<FileFingerprint>,
+}
+
+impl Readers {
+    /// Returns true if the connections read the file with this fingerprint.
+    fn is_of(&self, found: Option<FileFingerprint>) -> bool {
+        found.zip(self.file).is_some_and(|(found, file)| found.is_same_file(&file))
+    }
+}
+
+/// A database that is open for changes.
+pub(super) struct Opened {
+    pub connection: Connection,
+    pub paths: StorePaths,
+    /// The file whose lock is the turn.
+    turn: Arc<File>,
+    turn_file: FileFingerprint,
+    /// The log of SQLite, which has what is committed.
+    pub log: File,
+    /// The file of the database.
+    pub file: Option<FileFingerprint>,
+}
+
+impl Database {
+    /// Names the database of an `issues.json`. Does no I/O.
+    pub fn new(issues: PathBuf, fs: Arc<dyn FileSystem>, options: StoreOptions) -> Self {
+        let lock_check = LockCheck::default();
+        lock_check.allow_network(options.allows_network);
+        Self {
+            issues,
+            fs,
+            options,
+            known: Mutex::default(),
+            unpublished: Mutex::default(),
+            has_changed: AtomicBool::new(false),
+            has_failed_to_sync: AtomicBool::new(false),
+            syncs: Histogram::new(DURATION_BUCKETS_S),
+            lock_check,
+            readers: Mutex::default(),
+            rescued: Mutex::default(),
+            unsaved: Mutex::default(),
+            damage: Mutex::default(),
+        }
+    }
+
+    /// Returns the path of `issues.json` as given.
+    pub fn issues(&self) -> &Path {
+        &self.issues
+    }
+
+    /// Returns the paths of the store, with symbolic links resolved.
+    pub fn paths(&self) -> Result<StorePaths, Failure> {
+        let paths = paths_of(&*self.fs, &self.issues).map_err(Failure::Open)?;
+        if has_earlier_log(&*self.fs, &paths) {
+            return Err(Failure::Store(StoreError::Earlier(paths.directory.display().to_string())));
+        }
+        Ok(paths)
+    }
+
+    /// Opens the database for changes. Makes it if it does not exist, with what `issues.json` has.
+    pub fn open(&self) -> Result<Opened, Failure> {
+        let fs = &*self.fs;
+        let paths = self.paths()?;
+        self.lock_check.check(fs, &paths).map_err(Failure::Store)?;
+        fs.create_directory(&paths.directory)?;
+        ignore_directory(fs, &paths)?;
+        let turn = open_or_create(fs, &paths.turn_lock(), &paths.issues)?;
+        let path = paths.database();
+        let is_new = fs.fingerprint(&path)?.is_none_or(|found| found.length_bytes() == 0);
+        if is_new && lock(&self.rescued).is_empty() {
+            refuse_if_lost(fs, &paths)?;
+        }
+        // Known before SQLite opens it, so that what takes its place from now on is noticed. A later look could find
+        // the other file, and changes would go into one that was removed.
+        match fs.create(&path, &path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
+            _ => {}
+        }
+        let file = fs.fingerprint(&path)?;
+        let connection = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        if version(&connection)? != VERSION {
+            // SQLite refuses to change this mode while another process does, and does not wait.
+            let turn_taken = self.lock_check.lock(fs, &paths, &paths.turn_lock(), &turn);
+            let _turn = turn_taken.map_err(Failure::Store)?;
+            connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+            // A read opens the log of SQLite. In place of a removed database it would be that of another one.
+            version(&connection)?;
+            if !self.is_at(&path, file)? {
+                let why = "the files of the store are being replaced".to_owned();
+                return Err(Failure::Store(StoreError::Busy(why)));
+            }
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+            // Another process may have made it meanwhile.
+            let found = match version(&connection)? {
+                0 => self.fill(&connection)?,
+                1 => add_subjects(&connection, VERSION).map(|()| None)?,
+                _ => None,
+            };
+            connection.execute_batch("COMMIT")?;
+            // A large issues.json makes a long log. If that cannot be moved now, a later change does it.
+            let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            sync_names(fs, &paths)?;
+            if let Some(file) = found {
+                let position = EventPosition::default();
+                let note = PublishedNote::new(position, file.fingerprint, file.hash);
+                note.write(fs, &paths)?;
+            }
+        }
+        connection.execute_batch(&format!(
+            "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {MAX_LOG_BYTES}"
+        ))?;
+        // A read opens the log of SQLite.
+        version(&connection)?;
+        let log = no_follow().read(true).open(paths.database_log())?;
+        self.check_if_small(&connection, file)?;
+        let turn_file = fs.fingerprint_of(&turn)?;
+        Ok(Opened { connection, paths, turn, turn_file, log, file })
+    }
+
+    /// Waits for the turn among processes.
+    pub fn take_turn(&self, opened: &Opened) -> Result<FileLock, StoreError> {
+        let path = opened.paths.turn_lock();
+        self.lock_check.lock(&*self.fs, &opened.paths, &path, &opened.turn)
+    }
+
+    /// Returns true if an open database and its lock still are those in their places.
+    pub fn is_in_place(&self, opened: &Opened) -> bool {
+        let look = || {
+            let paths = self.paths()?;
+            Ok::<_, Failure>(
+                paths == opened.paths
+                    && self.is_at(&paths.database(), opened.file)?
+                    && self.is_at(&paths.turn_lock(), Some(opened.turn_file))?,
+            )
+        };
+        look().unwrap_or(false)
+    }
+
+    fn is_at(&self, path: &Path, file: Option<FileFingerprint>) -> io::Result<bool> {
+        let found = self.fs.fingerprint(path)?;
+        Ok(found.zip(file).is_some_and(|(found, file)| found.is_same_file(&file)))
+    }
+
+    /// Keeps what a database had that was removed or replaced, to be merged.
+    pub fn rescue(&self, connection: &Connection) {
+        let read = || Ok::<_, Failure>((read::id(connection)?, read::state(connection)?));
+        match read() {
+            Ok(found) => lock(&self.rescued).push(found),
+            Err(failure) => {
+                let why = failure.of_read();
+                tracing::warn!("the database that was removed or replaced cannot be read: {why}");
+            }
+        }
+    }
+
+    /// Makes the tables, and adds the issues of `issues.json`.
+    fn fill(&self, connection: &Connection) -> Result<Option<IssuesFile>, Failure> {
+        make_tables(connection)?;
+        let issues = self.paths()?.issues;
+        refuse_links(&*self.fs, &issues).map_err(Failure::Store)?;
+        let file = read_issues(&*self.fs, &issues).map_err(Failure::Open)?;
+        if file.is_none() && self.fs.fingerprint(&self.issues).is_err() {
+            return Err(Failure::Store(StoreError::ReadOnly(format!(
+                "{} is a symbolic link to {}, which does not exist: remove the link, or write {} to that file",
+                self.issues.display(),
+                issues.display(),
+                r#"{"issues": []}"#
+            ))));
+        }
+        if let Some(file) = &file {
+            add_state(connection, &file.state)?;
+        }
+        Ok(file)
+    }
+
+    /// Runs a read in a transaction. Returns `None` if there is neither a database nor an `issues.json`.
+    ///
+    /// While the files are being removed or replaced, it tries again.
+    pub fn read<T>(
+        &self,
+        read: impl Fn(&Connection) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        const PAUSES_MS: [u64; 5] = [5, 10, 20, 40, 80];
+        for pause_ms in PAUSES_MS {
+            match self.read_unnoted(&read) {
+                Err(failure) if failure.may_pass() => {
+                    // Its log may be gone, while the file is still there.
+                    lock(&self.readers).connections.clear();
+                    thread::sleep(Duration::from_millis(pause_ms));
+                }
+                done => return self.noting_damage(done),
+            }
+        }
+        self.read_once(read)
+    }
+
+    /// Runs a read in a transaction, once; see [`read`](Self::read).
+    pub fn read_once<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let done = self.read_unnoted(read);
+        self.noting_damage(done)
+    }
+
+    fn read_unnoted<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let paths = self.paths()?;
+        let path = paths.database();
+        let found = self.fs.fingerprint(&path)?;
+        let connection = match self.kept_reader(found) {
+            Some(connection) => connection,
+            None if found.is_none_or(|found| found.length_bytes() == 0) => {
+                if lock(&self.rescued).is_empty() {
+                    refuse_if_lost(&*self.fs, &paths)?;
+                }
+                return self.read_file(&paths, read);
+            }
+            None => {
+                let (connection, version) = self.connect_reader(&paths)?;
+                if version == 0 {
+                    return self.read_file(&paths, read);
+                }
+                self.check_if_small(&connection, found)?;
+                connection
+            }
+        };
+        let transaction = connection.unchecked_transaction()?;
+        let done = read(&transaction)?;
+        drop(transaction);
+        let mut readers = lock(&self.readers);
+        if !readers.is_of(found) {
+            // Another thread noticed meanwhile that the file was replaced.
+            drop(readers);
+            self.rescue(&connection);
+        } else if readers.connections.len() < KEPT_CONNECTIONS
+            // One that takes the file for immutable sees no later change.
+            && !connection.is_readonly("main")?
+        {
+            readers.connections.push(connection);
+        }
+        Ok(Some(done))
+    }
+
+    /// Opens a connection for reads, and returns it with the version of the schema.
+    fn connect_reader(&self, paths: &StorePaths) -> Result<(Connection, i64), Failure> {
+        let open = |path: &Path, flags| -> Result<_, Failure> {
+            let connection = connect(path, flags)?;
+            connection.execute_batch("PRAGMA query_only = 1")?;
+            let version = version(&connection)?;
+            Ok((connection, version))
+        };
+        let path = paths.database();
+        let opened = open(&path, OpenFlags::SQLITE_OPEN_READ_WRITE);
+        let is_unused = || matches!(self.fs.fingerprint(&paths.database_log()), Ok(None));
+        match opened {
+            // This user may not create the files that processes share. Without a log, no process changes the database.
+            Err(failure) if failure.is_read_only() && is_unused() => {
+                let uri = format!("file:{}?immutable=1", escaped(&path));
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+                let opened = open(Path::new(&uri), flags)?;
+                if is_unused() { Ok(opened) } else { Err(failure) }
+            }
+            opened => opened,
+        }
+    }
+
+    /// Returns a connection to the database with this fingerprint, if one is kept.
+    fn kept_reader(&self, found: Option<FileFingerprint>) -> Option<Connection> {
+        self.look_for_replacement(found);
+        lock(&self.readers).connections.pop()
+    }
+
+    /// Keeps what the database had that was read until now, if another file is in its place.
+    pub fn look_for_replacement(&self, found: Option<FileFingerprint>) {
+        let mut readers = lock(&self.readers);
+        if readers.file.is_some() && !readers.is_of(found) {
+            let replaced = std::mem::take(&mut *readers);
+            if let Some(connection) = replaced.connections.first() {
+                self.rescue(connection);
+            }
+        }
+        readers.file = found;
+    }
+
+    /// Returns true if there is no database yet.
+    pub fn is_unsaved(&self) -> bool {
+        let found = self.paths().map(|paths| self.fs.fingerprint(&paths.database()));
+        matches!(found, Ok(Ok(None))) && lock(&self.rescued).is_empty()
+    }
+
+    /// Decides commands on what `issues.json` has. Returns `None` if they would change something.
+    pub fn try_unsaved(
+        &self,
+        commands: &[Command],
+        now: Timestamp,
+    ) -> Result<Option<WriterReply>, Failure> {
+        let decide = |connection: &Connection| {
+            connection.execute_batch("BEGIN")?;
+            let decided = decide_all(connection, commands, now);
+            connection.execute_batch("ROLLBACK")?;
+            decided
+        };
+        let paths = self.paths()?;
+        refuse_if_lost(&*self.fs, &paths)?;
+        let decided = match self.read_file(&paths, decide)? {
+            Some(decided) => decided,
+            None => {
+                let connection = Connection::open_in_memory()?;
+                prepare(&connection)?;
+                make_tables(&connection)?;
+                decide(&connection)?
+            }
+        };
+        let changes = decided.as_ref().is_ok_and(|committed| !committed.events.is_empty());
+        Ok((!changes).then_some(decided))
+    }
+
+    /// Runs a read of what `issues.json` has, in memory. Changes nothing on the disk.
+    fn read_file<T>(
+        &self,
+        paths: &StorePaths,
+        read: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let Some(found) = self.fs.fingerprint(&paths.issues)? else { return Ok(None) };
+        let mut unsaved = lock(&self.unsaved);
+        let is_known = unsaved.as_ref().is_some_and(|(known, _)| *known == found);
+        if !is_known {
+            let connection = Connection::open_in_memory()?;
+            prepare(&connection)?;
+            *unsaved = None;
+            if let Some(file) = self.fill(&connection)? {
+                *unsaved = Some((file.fingerprint, connection));
+            }
+        }
+        unsaved.as_ref().map(|(_, connection)| read(connection)).transpose()
+    }
+
+    /// Returns what is known to be damaged in the database that is in its place now.
+    pub fn damage(&self) -> Option<StoreError> {
+        let mut damage = lock(&self.damage);
+        let (file, error) = damage.as_ref()?;
+        let path = self.paths().ok()?.database();
+        let found = self.fs.fingerprint(&path).ok().flatten();
+        if found.is_some_and(|found| found.is_same_file(file)) {
+            return Some(error.clone());
+        }
+        *damage = None;
+        None
+    }
+
+    /// Remembers damage, so that every later answer tells of it.
+    pub fn noting_damage<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
+        let failure = match done {
+            Err(failure) if failure.is_damage() => failure,
+            done => return done,
+        };
+        let Ok(path) = self.paths().map(|paths| paths.database()) else { return Err(failure) };
+        let error = match failure.of_read() {
+            StoreError::Corrupt(why) => StoreError::Corrupt(format!("{}: {why}", path.display())),
+            error => error,
+        };
+        // What was found first is said of everything.
+        if let Some(known) = self.damage() {
+            return Err(Failure::Store(known));
+        }
+        if let Ok(Some(found)) = self.fs.fingerprint(&path) {
+            *lock(&self.damage) = Some((found, error.clone()));
+        }
+        Err(Failure::Store(error))
+    }
+
+    /// Checks a small database whole.
+    fn check_if_small(
+        &self,
+        connection: &Connection,
+        file: Option<FileFingerprint>,
+    ) -> Result<(), Failure> {
+        if file.is_some_and(|file| file.length_bytes() > CHECKED_BYTES) {
+            return Ok(());
+        }
+        match self.noting_damage(check(connection)) {
+            // What else can be read is shown with that.
+            Err(failure) if failure.is_damage() => Ok(()),
+            checked => checked,
+        }
+    }
+
+    /// Makes a database with a state in a new file, which must not exist.
+    pub fn create(
+        &self,
+        path: &Path,
+        replaces: Option<Uuid>,
+        state: &State,
+    ) -> Result<(), Failure> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let connection = connect(path, flags)?;
+        connection.execute_batch("PRAGMA synchronous = FULL")?;
+        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        make_tables(&connection)?;
+        connection.execute("UPDATE meta SET replaces = ?1", [replaces])?;
+        add_state(&connection, state)?;
+        connection.execute_batch("COMMIT")?;
+        connection.close().map_err(|(_, error)| error.into())
+    }
+
+    /// Lets `replace` put another database in the place of a damaged one, in the turn of this process. It gets the id
+    /// of the damaged one, if that can be read.
+    pub fn replace_damaged<T>(
+        &self,
+        replace: impl FnOnce(&StorePaths, Option<Uuid>) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        let fs = &*self.fs;
+        let paths = self.paths().map_err(Failure::of_change)?;
+        let failed = |source| write_error(&paths.turn_lock(), &source);
+        self.lock_check.check(fs, &paths)?;
+        fs.create_directory(&paths.directory).map_err(failed)?;
+        let turn = open_or_create(fs, &paths.turn_lock(), &paths.issues).map_err(failed)?;
+        let _turn = self.lock_check.lock(fs, &paths, &paths.turn_lock(), &turn)?;
+        let old = connect(&paths.database(), OpenFlags::SQLITE_OPEN_READ_WRITE);
+        let id = old.and_then(|connection| read::id(&connection)).ok();
+        let done = replace(&paths, id).map_err(Failure::of_change)?;
+        *lock(&self.readers) = Readers::default();
+        *lock(&self.damage) = None;
+        *lock(&self.known) = KnownFile::default();
+        Ok(done)
+    }
+}
+
+/// Returns true if an earlier version of this program made the store.
+pub(super) fn has_earlier_log(fs: &dyn FileSystem, paths: &StorePaths) -> bool {
+    let found = fs.fingerprint(&paths.earlier_log());
+    found.is_err_and(|error| error.kind() == io::ErrorKind::IsADirectory)
+}
+
+/// Refuses to begin an empty database where there was one.
+fn refuse_if_lost(fs: &dyn FileSystem, paths: &StorePaths) -> Result<(), Failure> {
+    let note = PublishedNote::read(fs, paths);
+    loss(paths, note.as_ref()).map_or(Ok(()), |loss| Err(Failure::Damaged(loss)))
+}
+
+/// Says what a missing or empty database had, as the note on `issues.json` tells; `None` if it had nothing.
+pub(super) fn loss(paths: &StorePaths, note: Option<&PublishedNote>) -> Option<String> {
+    let changes = note?.number;
+    let path = paths.database();
+    (changes > 0)
+        .then(|| format!("{} is missing or empty, and had {changes} changes", path.display()))
+}
+
+/// Checks that SQLite finds the database sound, and that each issue is what was written.
+pub(super) fn check(connection: &Connection) -> Result<(), Failure> {
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if found != "ok" {
+        return Err(Failure::Damaged(format!("the database is damaged: {found}")));
+    }
+    match read::text_faults(connection)?.into_iter().next() {
+        Some(fault) => Err(Failure::Damaged(fault)),
+        None => Ok(()),
+    }
+}
+
+fn make_tables(connection: &Connection) -> Result<(), Failure> {
+    connection.execute_batch(include_str!("schema.sql"))?;
+    Ok(connection.execute_batch(&format!(
+        "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}"
+    ))?)
+}
+
+/// Keeps git from tracking the files of a store.
+fn ignore_directory(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<()> {
+    if fs.fingerprint(&paths.gitignore())?.is_some() {
+        return Ok(());
+    }
+    match fs.create(&paths.gitignore(), &paths.issues) {
+        Ok(file) => fs.write_at(&file, 0, b"*\n"),
+        // Another process, or another part of this one, was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the directory entries on the path to the database durable.
+fn sync_names(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<()> {
+    let own = &*paths.directory;
+    let all = own.parent().and_then(Path::parent).into_iter().chain(own.parent()).chain([own]);
+    all.into_iter().try_for_each(|directory| fs.sync_directory(directory))
+}
+
+/// Returns a path in the form of URIs.
+fn escaped(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    bytes
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                char::from(*byte).to_string()
+            }
+            other => format!("%{other:02X}"),
+        })
+        .collect()
+}
+
+pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Failure> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(path, flags)?;
+    prepare(&connection)?;
+    Ok(connection)
+}
+
+fn prepare(connection: &Connection) -> Result<(), Failure> {
+    connection.busy_timeout(WAIT)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    rusqlite::vtab::array::load_module(connection)?;
+    Ok(connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")?)
+}
+
+/// Returns the version of the schema; 0 if there are no tables yet.
+pub(super) fn version(connection: &Connection) -> Result<i64, Failure> {
+    let version = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if version > VERSION {
+        let what = format!("the database (version {version}, this ait knows {VERSION})");
+        return Err(Failure::Newer(what));
+    }
+    Ok(version)
+}

@@ -1,0 +1,102 @@
+//! What follows an error of the disk, and whether the database is damaged.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use super::database::{Database, Opened, check};
+use super::error::Failure;
+use crate::StoreError;
+use crate::files::lock_check::write_error;
+use crate::files::open::OpenError;
+use crate::files::paths::{StorePaths, trial};
+use crate::files::published_note::random;
+
+impl Database {
+    /// Moves everything into the database, and syncs that, after a sync failed: the kernel may take for written what
+    /// never was, and would not write it again.
+    ///
+    /// A new file shows before whether the disk is well. A file system such as ext4 may lose even what is written later
+    /// to the places in a file that a failed sync was about.
+    pub fn save_again(&self, opened: &Opened) -> Result<(), StoreError> {
+        if !self.has_failed_to_sync.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let Opened { connection, paths, .. } = opened;
+        let fs = &*self.fs;
+        let path = trial(&paths.directory, random());
+        let files = [paths.database(), paths.database_log()];
+        let found = files.iter().filter_map(|path| fs.fingerprint(path).ok().flatten());
+        let all = found.map(|found| found.length_bytes()).sum::<u64>();
+        let bytes = vec![b'.'; usize::try_from(all).unwrap_or(usize::MAX)];
+        let tried = fs.create(&path, &paths.issues).and_then(|file| {
+            let written = fs.write_at(&file, 0, &bytes).and_then(|()| fs.sync(&file));
+            written.and(fs.remove(&path))
+        });
+        if let Err(error) = tried {
+            let _ = fs.remove(&path);
+            return Err(write_error(&paths.database(), &error));
+        }
+        let read = |row: &rusqlite::Row<'_>| row.get::<_, bool>(0);
+        let is_busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], read);
+        if is_busy.map_err(|error| Failure::from(error).of_change())? {
+            let why = "the disk failed, and what was written before cannot be saved again yet";
+            return Err(StoreError::Busy(why.to_owned()));
+        }
+        self.has_failed_to_sync.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Returns true if the file of the log of SQLite is in its place.
+    pub fn has_log(&self, opened: &Opened) -> io::Result<bool> {
+        let ours = self.fs.fingerprint_of(&opened.log)?;
+        let found = self.fs.fingerprint(&opened.paths.database_log())?;
+        Ok(found.is_some_and(|found| found.is_same_file(&ours)))
+    }
+
+    /// Saves what the log of SQLite has if its file was removed: it ends with the processes that have it open.
+    ///
+    /// # Errors
+    ///
+    /// The log was removed: the next process begins another one, which those that run do not read.
+    pub fn refuse_without_log(&self, opened: &Opened) -> Result<(), StoreError> {
+        let failed = |source| write_error(&opened.paths.database_log(), &source);
+        if self.has_log(opened).map_err(failed)? {
+            return Ok(());
+        }
+        let saved = opened.connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(()));
+        saved.map_err(|error| Failure::from(error).of_change())?;
+        Err(StoreError::NotSaved(format!(
+            "{} was removed while processes use it (all before is saved): end every process of this store, and start \
+             them again",
+            opened.paths.database_log().display()
+        )))
+    }
+
+    /// Checks the whole database. Returns what is damaged in it, or in the file without which there is none yet.
+    pub fn examine(&self) -> Result<Option<StoreError>, StoreError> {
+        match self.read(check) {
+            Ok(_) => Ok(self.damage()),
+            Err(Failure::Open(error @ OpenError::Format { .. })) => Ok(Some(error.into())),
+            Err(failure) => {
+                let error = self.located(failure.of_read());
+                if error.is_damage() { Ok(Some(error)) } else { Err(error) }
+            }
+        }
+    }
+
+    /// Names the database in the error of a system call.
+    pub fn located(&self, error: StoreError) -> StoreError {
+        let path = StorePaths::of(self.issues().to_owned()).database();
+        let file = self.issues().file_name().unwrap_or_default().to_string_lossy();
+        let with_path = |why: String| {
+            if why.contains(&*file) { why } else { format!("{}: {why}", path.display()) }
+        };
+        match error {
+            StoreError::Unreadable(why) => StoreError::Unreadable(with_path(why)),
+            StoreError::NotSaved(why) => StoreError::NotSaved(with_path(why)),
+            StoreError::ReadOnly(why) => StoreError::ReadOnly(with_path(why)),
+            StoreError::Uncertain(why) => StoreError::Uncertain(with_path(why)),
+            error => error,
+        }
+    }
+}
