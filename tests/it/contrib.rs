@@ -161,8 +161,16 @@ fn containerfile_copies_existing_files_and_runs_unprivileged() {
     let kept = text_of("container/Containerfile.dockerignore");
     let kept: Vec<_> = kept.lines().filter_map(|line| line.strip_prefix('!')).collect();
     assert_eq!(copied, kept);
-    for file in copied {
+    for file in &copied {
         assert!(root.join(file).exists(), "{file}");
+    }
+    // The members of the workspace, and what the program includes.
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let (_, members) = manifest.split_once("members = [").unwrap();
+    let members = members.split(']').next().unwrap().split('"').skip(1).step_by(2);
+    let examples = ["issues.json.example", "agents", "presets"];
+    for needed in members.map(|member| member.trim_end_matches("/*")).chain(examples) {
+        assert!(copied.contains(&needed), "{needed} is missing");
     }
     let user = image.lines().find_map(|line| line.strip_prefix("USER ")).unwrap();
     assert!(user.split(':').all(|id| id.parse::<u32>().is_ok_and(|id| id > 0)), "{user}");
