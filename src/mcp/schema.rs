@@ -11,9 +11,8 @@ use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
 use super::options::{Toolset, Toolsets};
-use crate::domain::schema::{KIND, fields, kind, one_of};
-use crate::domain::{Classifications, ValueField, string_schema};
-use crate::read_model::FindingKind;
+use crate::domain::schema::{KIND, fields, kind};
+use crate::domain::{Classifications, ValueField};
 
 /// The keyword that names the toolset of a parameter. Schemas for clients do not have it.
 const TOOLSET: &str = "toolset";
@@ -70,10 +69,6 @@ impl Transform for Plain<'_> {
             schema.remove("default");
         }
     }
-}
-
-string_schema! {
-    FindingKind = one_of(Self::ALL, Self::as_str),
 }
 
 /// Returns the schema of the fields of a new issue, which has nothing to remove.

@@ -58,7 +58,7 @@ pub fn wanted_subjects(issue: &Issue, files: &BTreeSet<String>) -> BTreeSet<Stri
     files.iter().flat_map(folders).chain(labels(issue)).collect()
 }
 
-/// Returns the subjects of entries with some words: the longest of a text, at most [`MAX_WORDS`].
+/// Returns the subjects of entries with some words: the longest of a text, at most 60.
 pub fn word_subjects(text: &str) -> impl Iterator<Item = String> {
     let mut words = significant_words(text);
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));

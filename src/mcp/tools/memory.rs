@@ -63,7 +63,9 @@ impl CallContext {
 
     /// Returns a line for each lesson, with how often its files changed since.
     pub(super) async fn lines(&self, mut lessons: Vec<Lesson>) -> Vec<String> {
-        note_changes(&self.git().await, &mut lessons).await;
+        if lessons.iter().any(|lesson| !lesson.files.is_empty()) {
+            note_changes(&self.git().await, &mut lessons).await;
+        }
         lessons.iter().map(ToString::to_string).collect()
     }
 
