@@ -1,44 +1,50 @@
-//! `ait export`: issues as JSON, JSON Lines or CSV.
+//! `ait export`: issues as JSON, JSON Lines or CSV, and decisions as records.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
 
+use super::import::files_of;
 use super::list::{ALL, statuses, statuses_of};
 use super::options::{Format, GivenKind, WrongUsage, classification, one_of};
 use super::progress::Progress;
 use super::{CommandContext, ExitStatus};
-use crate::domain::{Issue, Query, StatusSet};
+use crate::domain::text::counted;
+use crate::domain::{Classification, Condition, Issue, Query, StatusSet};
 use crate::interchange::{self, FileFormat};
-use crate::tracker::Maintenance;
+use crate::tracker::{Maintenance, Tracker};
 
 /// The arguments of `ait export`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Formats:\n  \
     json   one document, like issues.json\n  \
     jsonl  one issue per line\n  \
-    csv    one issue per row, for spreadsheets\n\n\
+    csv    one issue per row, for spreadsheets\n  \
+    decisions\n         the decisions of the memory, a Markdown file each (MADR), in a folder\n\n\
     A file appears only when it is complete. In CSV, a title or description that a spreadsheet would run as \
     a formula gets a leading apostrophe, which `ait import` removes.\n\n\
     Examples:\n  \
     ait export issues.csv\n  \
     ait export backup.json --force\n  \
     ait export --format jsonl | jq -r .title\n  \
-    ait export --status open -c bug bugs.csv")]
+    ait export --status open -c bug bugs.csv\n  \
+    ait export --format decisions docs/adr")]
 pub struct Arguments {
-    /// The file to write; - is stdout, the default
+    /// The file to write, or for decisions the folder; - is stdout, the default
     #[arg(value_name = "FILE")]
     target: Option<PathBuf>,
 
     /// The format [default: by the file's extension, else json]
-    #[arg(short = 'F', long = "format", value_parser = one_of::<FileFormat>(FileFormat::words()))]
-    form: Option<FileFormat>,
+    #[arg(short = 'F', long = "format", value_parser = one_of::<ExportFormat>(ExportFormat::words()))]
+    form: Option<ExportFormat>,
 
     /// Replace an existing file
     #[arg(short, long)]
@@ -64,20 +70,42 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Returns the format of a file name's extension.
-pub(super) fn promised(file: &Path) -> Option<FileFormat> {
-    file.extension().and_then(|extension| FileFormat::of_extension(extension.to_str()?))
+/// What can be written.
+#[derive(Clone, Copy, Debug)]
+enum ExportFormat {
+    File(FileFormat),
+    /// A folder of decision records.
+    Decisions,
+}
+
+const DECISIONS: &str = "decisions";
+
+impl ExportFormat {
+    fn words() -> impl Iterator<Item = &'static str> {
+        FileFormat::words().chain([DECISIONS])
+    }
+}
+
+impl FromStr for ExportFormat {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        if word == DECISIONS { Ok(Self::Decisions) } else { word.parse().map(Self::File) }
+    }
 }
 
 pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let output = context.output;
     let file = arguments.target.as_deref().filter(|file| *file != Path::new("-"));
     let store = context.maintenance.map(Maintenance::files).unwrap_or_default();
+    if let Some(ExportFormat::Decisions) = arguments.form {
+        return decisions(arguments, file, &store, context).await;
+    }
     let target = file.map(|file| Target::of(file, arguments.force, &store)).transpose()?;
     let form = match (arguments.form, file) {
-        (Some(form), _) => form,
-        (None, None) => FileFormat::Json,
-        (None, Some(file)) => of_name(file)?,
+        (Some(ExportFormat::File(form)), _) => form,
+        (_, Some(file)) => of_name(file)?,
+        (_, None) => FileFormat::Json,
     };
     if arguments.format.json && file.is_none() && form != FileFormat::Json {
         return Err(WrongUsage(
@@ -103,7 +131,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
         interchange::write(&issues, form, &mut &*output, &|| progress.step())?;
         return Ok(ExitStatus::Done);
     };
-    target.write(&issues, form)?;
+    target.write(&|file| write_to(file, &issues, form))?;
     let exported = issues.len();
     let path = target.file.display();
     if arguments.format.json {
@@ -114,13 +142,68 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     Ok(ExitStatus::Done)
 }
 
+/// Writes the decisions into a folder, a file each. What is there with the same text stays untouched.
+async fn decisions(
+    arguments: &Arguments,
+    folder: Option<&Path>,
+    store: &[PathBuf],
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
+    let Some(folder) = folder else {
+        return Err(WrongUsage("decisions are files in a folder: name it, as in docs/adr").into());
+    };
+    if arguments.classification.is_some() || statuses_of(&arguments.status) != StatusSet::ALL {
+        return Err(WrongUsage("the decisions are exported together: omit --status and -c").into());
+    }
+    let shown = folder.display();
+    if folder.exists() && !folder.is_dir() {
+        bail!("{shown} is a file: decisions are files in a folder, so name a folder");
+    }
+    let kind = Condition::Classification(Classification::Decision);
+    let entries = tracker.list_issues(Tracker::entries(usize::MAX).with(kind)).await?.issues;
+    let others = if folder.exists() { files_of(folder, 0)? } else { Vec::new() };
+    let files = interchange::decisions::write(&entries, &others, tracker.now());
+    let is_there = |(name, text): &&(String, String)| {
+        others.iter().any(|(other, there)| other == name && there == text)
+    };
+    let (same, changed): (Vec<_>, Vec<_>) = files.iter().partition(is_there);
+    fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {shown}"))?;
+    let paths: Vec<_> = changed.iter().map(|(name, _)| folder.join(name)).collect();
+    let targets = paths.iter().map(|path| Target::of(path, arguments.force, store));
+    // Nothing is written unless everything can be.
+    let targets = targets.collect::<Result<Vec<_>>>()?;
+    for (target, (_, text)) in targets.iter().zip(&changed) {
+        target.write(&|mut file| file.write_all(text.as_bytes()))?;
+    }
+    let (written, same) = (changed.len(), same.len());
+    if arguments.format.json {
+        let form = DECISIONS;
+        output.json(&json!({ "exported": written, "same": same, "format": form, "file": shown.to_string() }))?;
+    } else {
+        let same = if same > 0 { format!(", {same} are there already") } else { String::new() };
+        let written = counted(written, "decision", "decisions");
+        output.line(format_args!("{written} exported to {shown}{same}"))?;
+    }
+    let left_out: BTreeSet<_> =
+        entries.iter().flat_map(|entry| interchange::decisions::left_out(entry)).collect();
+    if !left_out.is_empty() {
+        let left_out = left_out.into_iter().collect::<Vec<_>>().join(", ");
+        output.flush()?;
+        tracing::info!(
+            "decision records do not have: {left_out}; `ait export` as JSON has everything"
+        );
+    }
+    Ok(ExitStatus::Done)
+}
+
 /// Returns the format of a file to write. A name without an extension, such as that of a pipe, stands for JSON.
 fn of_name(file: &Path) -> Result<FileFormat, WrongUsage> {
     let unknown = "no export has the extension of that file: end its name in .json, .jsonl, .ndjson or .csv, or name \
          the format with --format";
     // An import reads tabs, but an export writes commas.
     let has_tabs = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv"));
-    match promised(file) {
+    match FileFormat::of_name(file) {
         Some(form) if !has_tabs => Ok(form),
         None if file.extension().is_none() => Ok(FileFormat::Json),
         _ => Err(WrongUsage(unknown)),
@@ -163,11 +246,11 @@ impl<'a> Target<'a> {
         Ok(Self { file, replaces: force, is_special })
     }
 
-    fn write(&self, issues: &[Arc<Issue>], form: FileFormat) -> Result<()> {
+    fn write(&self, write: &dyn Fn(&File) -> io::Result<()>) -> Result<()> {
         let cannot = || format!("cannot write {}", self.file.display());
         if self.is_special {
             let file = OpenOptions::new().write(true).open(self.file).with_context(cannot)?;
-            return write_to(&file, issues, form).with_context(cannot);
+            return write(&file).with_context(cannot);
         }
         // Follow a symbolic link, so that the link stays.
         let place = fs::canonicalize(self.file).unwrap_or_else(|_| self.file.to_owned());
@@ -178,7 +261,7 @@ impl<'a> Target<'a> {
         builder.permissions(fs::Permissions::from_mode(mode));
         let builder = builder.prefix(".ait-export-").suffix(".tmp");
         let file = builder.tempfile_in(directory.unwrap_or(Path::new("."))).with_context(cannot)?;
-        write_to(file.as_file(), issues, form).with_context(cannot)?;
+        write(file.as_file()).with_context(cannot)?;
         file.as_file().sync_all().with_context(cannot)?;
         let placed =
             if self.replaces { file.persist(&place) } else { file.persist_noclobber(&place) };

@@ -14,7 +14,9 @@ pub const CSV_KEY: &str = "csv";
 pub const JSON_KEY: &str = "json";
 /// The unknown key under which imports keep the values of an issue of beads.
 pub const BEADS_KEY: &str = "beads";
-const CONTAINERS: [&str; 3] = [CSV_KEY, JSON_KEY, BEADS_KEY];
+/// The unknown key under which imports keep what a decision record says besides its text.
+pub const RECORD_KEY: &str = "adr";
+const CONTAINERS: [&str; 4] = [CSV_KEY, JSON_KEY, BEADS_KEY, RECORD_KEY];
 
 impl Issue {
     /// Returns the ids that the issue has elsewhere, such as `ABC-12` or the number `12`, as imports keep them.

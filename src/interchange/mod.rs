@@ -17,10 +17,13 @@ pub(crate) mod attributes;
 pub mod beads;
 mod comments;
 pub mod csv;
+pub mod decisions;
 mod defaults;
 pub mod difference;
+mod entries;
 pub mod fields;
 pub mod folder;
+mod front_matter;
 mod given;
 mod given_attributes;
 mod jira;
@@ -34,6 +37,7 @@ mod value;
 pub(crate) mod words;
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -67,6 +71,11 @@ impl FileFormat {
             "csv" | "tsv" => Some(Self::Csv),
             _ => None,
         }
+    }
+
+    /// Returns the format of a file name's extension.
+    pub fn of_name(file: &Path) -> Option<Self> {
+        file.extension().and_then(|extension| Self::of_extension(extension.to_str()?))
     }
 
     /// Detects the format of bytes; `promised`, the format of the file's name, decides if the bytes are ambiguous.
@@ -274,7 +283,8 @@ pub enum Unreadable {
     /// Neither a folder nor a Markdown file has an issue.
     #[error(
         "no file has an issue: it can be a Markdown file with a front matter that has a title, and an id or a status, as \
-         Backlog.md writes them, or issues.jsonl in a backup of beads"
+         Backlog.md writes them, a decision record with a title and the sections Context and Decision, or issues.jsonl \
+         in a backup of beads"
     )]
     NoFiles,
     /// A JSON document has no list of issues, and is no issue.

@@ -1,0 +1,574 @@
+//! Decision records: Markdown files such as `docs/adr/0007-use-postgresql.md`, one for each decision.
+//!
+//! Reads MADR 2 to 4 (<https://adr.github.io/madr/>) and the records of Michael Nygard and `adr-tools`, and writes
+//! MADR 4. The text of a record stays whole. Status, date and authors stand in its front matter, in lines such as
+//! `* Status: accepted` above the first section, or in sections of their own. The name of its file identifies a record;
+//! one that `ait` wrote has its id in the front matter, and there whatever else the record does not say.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+use indexmap::IndexMap;
+use serde_json::value::to_raw_value;
+use serde_json::{Value as Json, json};
+
+use super::entries::FoundEntry;
+use super::value::Value;
+use super::{
+    Content, NamedLink, ReadOptions, Remarks, attributes, defaults, front_matter, times, value,
+};
+use crate::domain::external_id::RECORD_KEY;
+use crate::domain::text::shortened;
+use crate::domain::{Classification, Due, Issue, IssueId, LinkKind, Timestamp, memory};
+use crate::json_compat;
+
+/// The longest title, and the longest name of a file without number and ending, in characters.
+const MAX_TITLE: usize = 200;
+const MAX_NAME: usize = 60;
+/// The keys of the front matter that are not kept, because the entry says the same.
+const OWN_KEYS: [&str; 7] = ["status", "title", "id", "kept", "labels", "related", "until"];
+/// Words for decisions that hold, for those that do not, and for those that are still to be made.
+const IN_FORCE: &str =
+    "accepted approved decided adopted implemented active final done valid agreed";
+const ENDED: &str = "rejected deprecated superseded superceded replaced obsolete withdrawn abandoned expired retired \
+    declined cancelled canceled archived";
+const PROPOSED: &str = "proposed draft pending rfc open review wip";
+/// What a record says about its context if the entry says nothing.
+const NO_CONTEXT: &str = "No context was written down.";
+const CONTEXT: &str = "\n\n## Context and Problem Statement\n\n";
+const OUTCOME: &str = "\n\n## Decision Outcome\n\n";
+
+/// The state of a decision.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum State {
+    InForce,
+    /// It is still to be made.
+    Proposed,
+    /// It was rejected, or holds no longer.
+    Ended,
+    /// It was replaced by the record that these words name.
+    ReplacedBy(String),
+}
+
+/// A decision record.
+struct Record<'a> {
+    /// The name of its file.
+    file: &'a str,
+    matter: String,
+    values: IndexMap<String, Json>,
+    body: String,
+    /// The id that `ait` gave it when it wrote the file.
+    own_id: Option<IssueId>,
+}
+
+/// The ids of the records of a folder, by file name and by number.
+#[derive(Default)]
+struct Names(HashMap<String, IssueId>);
+
+/// Returns true if a Markdown file with this front matter is a decision record, and no task.
+pub(super) fn is_record(values: &IndexMap<String, Json>, text: &str) -> bool {
+    let text_of = |key: &str| values.get(key).and_then(Json::as_str).unwrap_or_default();
+    let is_of_backlog =
+        ["task-", "doc-", "decision-"].iter().any(|id| text_of("id").starts_with(id));
+    let knows = |words| has_word(words, text_of("status"));
+    !is_of_backlog && [IN_FORCE, ENDED, PROPOSED].into_iter().any(knows) && has_sections(text)
+}
+
+/// Reads the decision records among files, which come with their paths. Files without a record are left out, and
+/// reported if their names look like those of records.
+pub(super) fn read(files: &[(&str, &str)], options: &ReadOptions) -> Vec<Content> {
+    let records: Vec<_> = files.iter().map(|(path, text)| Record::of(path, text)).collect();
+    let is_folder_of_records = records.iter().any(Result::is_ok);
+    let names = Names::of(records.iter().flatten());
+    let content = |(file, record): (&(&str, &str), Result<Record<'_>, &'static str>)| {
+        let id = Some(file_name(file.0).to_owned());
+        match record {
+            Ok(record) => Some(record.content(&names, options)),
+            Err(reason) => is_folder_of_records
+                .then(|| Content::Skipped { id, title: None, reason: reason.to_owned() })
+                .filter(|_| !reason.is_empty()),
+        }
+    };
+    files.iter().zip(records).filter_map(content).collect()
+}
+
+/// Returns files with decisions, by their names in ascending order. A decision keeps the file and the number that it
+/// has among `others`, the files of the folder; new ones get the next numbers.
+pub fn write(
+    entries: &[Arc<Issue>],
+    others: &[(String, String)],
+    now: Timestamp,
+) -> Vec<(String, String)> {
+    let mut entries: Vec<&Issue> = entries.iter().map(|entry| &**entry).collect();
+    entries.sort_by_key(|entry| (entry.created_at, entry.id));
+    let records = others.iter().filter_map(|(path, text)| Record::of(path, text).ok());
+    let there: HashMap<IssueId, String> =
+        records.map(|record| (record.id(), record.file.to_owned())).collect();
+    let known = |entry: &Issue| there.get(&entry.id).cloned().or_else(|| own_file(entry));
+    let known: Vec<_> = entries.iter().map(|entry| known(entry)).collect();
+    let numbers = others
+        .iter()
+        .map(|(path, _)| file_name(path))
+        .chain(known.iter().flatten().map(String::as_str));
+    let mut number = numbers.filter_map(number_in).max().unwrap_or(0);
+    let mut taken = HashSet::new();
+    let mut files = HashMap::new();
+    for (entry, known) in entries.iter().zip(&known) {
+        let file = known.clone().filter(|file| taken.insert(file.clone())).unwrap_or_else(|| {
+            number += 1;
+            format!("{number:04}-{}.md", slug(&entry.title))
+        });
+        files.insert(entry.id, file);
+    }
+    let names = Names(files.iter().map(|(id, file)| (file.clone(), *id)).collect());
+    let write = |entry: &&Issue| (files[&entry.id].clone(), text_of(entry, &files, &names, now));
+    let mut written: Vec<_> = entries.iter().map(write).collect();
+    written.sort();
+    written
+}
+
+/// Returns what no decision record says of an entry.
+pub fn left_out(entry: &Issue) -> Vec<&'static str> {
+    let fields = entry.attributes.set_fields();
+    let is_said = |field: &&str| ["labels", "links", "due"].contains(field);
+    let fields = fields.into_iter().filter(|field| !is_said(field));
+    fields.chain((!entry.comments.is_empty()).then_some("comments")).collect()
+}
+
+/// Returns the file of a decision.
+fn text_of(
+    entry: &Issue,
+    files: &HashMap<IssueId, String>,
+    names: &Names,
+    now: Timestamp,
+) -> String {
+    let file = &*files[&entry.id];
+    let replaced_by = memory::replacement(entry).map(|other| match files.get(&other) {
+        Some(file) => {
+            let number = number_in(file).map_or(file.clone(), |number| format!("{number:04}"));
+            format!("superseded by [{number}]({file})")
+        }
+        None => format!("superseded by {other}"),
+    });
+    let ended = || (!memory::is_in_force(entry, now)).then(|| "deprecated".to_owned());
+    let status = replaced_by.or_else(ended);
+    let is_record = own_file(entry).is_some();
+    let mut lines: Vec<String> = Vec::new();
+    if is_record {
+        lines.extend(kept(entry, "frontMatter").map(|matter| matter.trim_end().to_owned()));
+        let word = kept(entry, "status");
+        lines.splice(0..0, status.or(word).map(|status| format!("status: {status}")));
+    } else {
+        let status = status.as_deref().unwrap_or("accepted");
+        lines.push(format!("status: {status}"));
+        lines.push(format!("date: {}", &entry.created_at.to_string()[..10]));
+        lines.push(format!("id: {}", entry.id));
+    }
+    let body = in_sections(entry).unwrap_or_else(|| entry.description.clone());
+    // What the record does not say yet.
+    let is_said = |lines: &[String], is_same: &dyn Fn(&Issue) -> bool| {
+        let record = Record::of(file, &with_matter(lines, &body)).ok();
+        let content = record.map(|record| record.content(names, &ReadOptions::at(now)));
+        matches!(content, Some(Content::Issue(draft)) if is_same(draft.issue.issue()))
+    };
+    if !is_said(&lines, &|said| said.id == entry.id) {
+        lines.push(format!("id: {}", entry.id));
+    }
+    if !is_said(&lines, &|said| said.title == entry.title) {
+        lines.push(format!("title: {}", json!(entry.title)));
+    }
+    if !is_said(&lines, &|said| said.created_at == entry.created_at) {
+        lines.push(format!("kept: {}", entry.created_at));
+    }
+    if let Some(first) = entry.history.first()
+        && !is_said(&lines, &|said| said.history[0].agent == first.agent)
+    {
+        lines.retain(|line| !line.starts_with("decision-makers:"));
+        lines.push(format!("decision-makers: {}", quoted(&first.agent)));
+    }
+    let list = |name: &str, values: Vec<String>| {
+        (!values.is_empty()).then(|| format!("{name}: [{}]", values.join(", ")))
+    };
+    let labels = entry.attributes.labels.iter().map(ToString::to_string);
+    lines.extend(list("labels", labels.collect()));
+    let related = entry.attributes.linked(LinkKind::Related).map(|id| id.to_string());
+    lines.extend(list("related", related.collect()));
+    if !is_said(&lines, &|said| said.attributes.due == entry.attributes.due) {
+        let until = entry.attributes.due.map_or("null".to_owned(), |due| due.to_string());
+        lines.push(format!("until: {until}"));
+    }
+    with_matter(&lines, &body)
+}
+
+fn with_matter(lines: &[String], body: &str) -> String {
+    if lines.is_empty() {
+        format!("{body}\n")
+    } else {
+        format!("---\n{}\n---\n\n{body}\n", lines.join("\n"))
+    }
+}
+
+/// Returns a text without headings in the sections of a record, if they can be read back.
+fn in_sections(entry: &Issue) -> Option<String> {
+    let description = &*entry.description;
+    let (text, about) = match description.rsplit_once("\n\nAbout: ") {
+        Some((text, about)) if !about.contains('\n') => (text, format!("About: {about}")),
+        _ if description.starts_with("About: ") => ("", description.to_owned()),
+        _ => (description, String::new()),
+    };
+    if text.lines().any(|line| heading(line).is_some()) {
+        return None;
+    }
+    let context = if about.is_empty() { NO_CONTEXT } else { &about };
+    let outcome = if text.is_empty() { &entry.title } else { text };
+    let body = format!("# {}{CONTEXT}{context}{OUTCOME}{outcome}", entry.title);
+    let is_same = |(title, description): (String, String)| {
+        title == entry.title && description == entry.description
+    };
+    out_of_sections(&body).is_some_and(is_same).then_some(body)
+}
+
+/// Returns title and description of a text that [`in_sections`] wrote.
+fn out_of_sections(body: &str) -> Option<(String, String)> {
+    let (title, rest) = body.strip_prefix("# ")?.split_once(CONTEXT)?;
+    let (context, outcome) = rest.split_once(OUTCOME)?;
+    let is_about = context.starts_with("About: ") && !context.contains('\n');
+    if title.contains('\n') || !is_about && context != NO_CONTEXT {
+        return None;
+    }
+    let parts = [(outcome != title).then_some(outcome), is_about.then_some(context)];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    Some((title.to_owned(), parts.join("\n\n")))
+}
+
+impl<'a> Record<'a> {
+    /// Reads a record. The error says why a file that is called like one is none, or nothing.
+    fn of(path: &'a str, text: &str) -> Result<Self, &'static str> {
+        let file = file_name(path);
+        let text = json_compat::without_byte_order_mark(text.as_bytes());
+        let text = String::from_utf8_lossy(text);
+        let first = text.lines().next().unwrap_or_default();
+        let text = if text[first.len()..].starts_with("\r\n") {
+            text.replace("\r\n", "\n")
+        } else {
+            text.into_owned()
+        };
+        let (matter, body) = front_matter::split(&text);
+        let values = front_matter::parse(matter.unwrap_or_default());
+        let own_id = values.get("id").and_then(|id| value::our_id(id.as_str()?));
+        let body = match own_id {
+            Some(_) => {
+                let body = body.strip_prefix("\n\n").unwrap_or(body);
+                body.strip_suffix('\n').unwrap_or(body)
+            }
+            None => body.trim_matches('\n'),
+        };
+        let matter = matter.unwrap_or_default().to_owned();
+        let record = Self { file, matter, values, body: body.to_owned(), own_id };
+        let stem = file.trim_end_matches(".md").to_lowercase();
+        let title = record.title();
+        let is_placeholder = |title: &str| title.starts_with(['[', '{', '<']);
+        if own_id.is_some() && title.is_some() {
+            Ok(record)
+        } else if stem.contains("template") || title.as_deref().is_some_and(is_placeholder) {
+            Err("a template is no decision")
+        } else if ["readme", "index"].contains(&&*stem) {
+            Err("it is about the decisions, and none itself")
+        } else if title.is_some() && has_sections(&record.body) {
+            Ok(record)
+        } else if number_in(file).is_some() {
+            Err("it is no decision record: it needs a title and a section Context or Decision")
+        } else {
+            Err("")
+        }
+    }
+
+    fn id(&self) -> IssueId {
+        self.own_id.unwrap_or_else(|| id_of(self.file))
+    }
+
+    fn title(&self) -> Option<String> {
+        let text = match self.values.get("title").and_then(Json::as_str) {
+            Some(title) => title,
+            None => {
+                let heading = self.body.lines().find_map(|line| line.strip_prefix("# "));
+                unnumbered(heading?.trim().trim_end_matches('#').trim_end())
+            }
+        };
+        let title = super::words::title_of(text);
+        Some(shortened(&title, MAX_TITLE)).filter(|title| !title.is_empty())
+    }
+
+    /// Returns the value of a field: from the front matter, a line above the first section, or a section.
+    fn field(&self, name: &str) -> Option<String> {
+        match self.values.get(name) {
+            Some(Json::String(text)) => Some(text.clone()).filter(|text| !text.is_empty()),
+            Some(Json::Array(list)) => {
+                let list: Vec<_> = list.iter().filter_map(Json::as_str).collect();
+                Some(list.join(", ")).filter(|text| !text.is_empty())
+            }
+            _ => field_in(&self.body, name),
+        }
+    }
+
+    /// Returns the value of a field, or what the user says that it means.
+    fn mapped(&self, name: &str, options: &ReadOptions) -> Option<String> {
+        let text = self.field(name)?;
+        let meaning = options.mapping.replacement(name, Value::Cell(&text)).map(str::to_owned);
+        Some(meaning.unwrap_or(text))
+    }
+
+    fn date(&self, options: &ReadOptions, remarks: &mut Remarks) -> Option<Timestamp> {
+        if let Some(kept) =
+            self.values.get("kept").and_then(Json::as_str).and_then(Timestamp::parse)
+        {
+            return Some(kept);
+        }
+        let text = self.mapped("date", options)?;
+        let parse = |text: &str| times::parse(text.trim_matches('.'), options.date_order).ok();
+        let words = text.split(|one: char| one.is_whitespace() || "[](),;".contains(one));
+        let found = parse(&text).or_else(|| words.filter(|word| word.len() >= 8).find_map(parse));
+        if found.is_none() {
+            remarks.guess(format!("date {text:?} is read as none"));
+        }
+        found
+    }
+
+    fn content(&self, names: &Names, options: &ReadOptions) -> Content {
+        let title = self.title().unwrap_or_default();
+        let status = self.mapped("status", options).unwrap_or_default();
+        let mut remarks = Remarks::default();
+        let state = state_of(&status, &mut remarks);
+        if state == State::Proposed {
+            let reason = "nobody has decided it yet: import it again then".to_owned();
+            return Content::Skipped { id: Some(self.file.to_owned()), title: Some(title), reason };
+        }
+        let sections = self.own_id.and_then(|_| out_of_sections(&self.body));
+        let (title, description) = sections.unwrap_or_else(|| (title, self.body.clone()));
+        let mut entry = FoundEntry::new(self.id(), title, description);
+        entry.created_at = self.date(options, &mut remarks);
+        entry.agent = ["decision-makers", "deciders", "author", "authors"]
+            .iter()
+            .find_map(|name| self.field(name));
+        if let State::ReplacedBy(other) = &state {
+            let link = names.link(other);
+            entry.links.push(link);
+        }
+        let is_known = |link: &NamedLink| names.0.values().any(|id| link.ids.contains(id));
+        let has_ended = match state {
+            State::Ended => true,
+            State::ReplacedBy(_) => !entry.links.iter().all(is_known) && self.own_id.is_none(),
+            _ => false,
+        };
+        // It ended no later than it was decided.
+        let day = |time: Timestamp| time.to_string()[..10].parse::<NaiveDate>().ok();
+        let end = entry.created_at.and_then(day).unwrap_or_default();
+        entry.attributes.due = has_ended.then_some(Due::Day(end));
+        match self.values.get("until") {
+            Some(Json::String(until)) => entry.attributes.due = until.parse().ok(),
+            Some(Json::Null) => entry.attributes.due = None,
+            _ => {}
+        }
+        let list = |name: &str| {
+            let list = self.values.get(name).and_then(Json::as_array).into_iter().flatten();
+            list.filter_map(Json::as_str).map(str::to_owned).collect::<Vec<_>>()
+        };
+        entry.attributes.labels = attributes::labels_of(list("labels").into_iter());
+        entry.links.extend(list("related").iter().filter_map(|name| {
+            let ids = vec![value::our_id(name)?];
+            let shown = format!("related {name}");
+            Some(NamedLink { kind: LinkKind::Related, shown, name: name.clone(), ids })
+        }));
+        if self.own_id.is_none() {
+            let matter = front_matter::without(&self.matter, &OWN_KEYS);
+            let word = self.values.get("status").filter(|_| state == State::InForce);
+            let mut kept = json!({ "id": name_of(self.file), "file": self.file });
+            if !matter.is_empty() {
+                kept["frontMatter"] = json!(matter);
+            }
+            if let Some(word) = word {
+                kept["status"] = word.clone();
+            }
+            if let Ok(kept) = to_raw_value(&kept) {
+                entry.unknown_keys.insert(RECORD_KEY.to_owned(), kept);
+            }
+        }
+        entry.remarks = remarks;
+        entry.content(Classification::Decision, options)
+    }
+}
+
+impl Names {
+    fn of<'a>(records: impl Iterator<Item = &'a Record<'a>>) -> Self {
+        let mut names = HashMap::new();
+        for record in records {
+            names.insert(name_of(record.file), record.id());
+            names.insert(record.file.to_owned(), record.id());
+        }
+        Self(names)
+    }
+
+    /// Returns the link to the record that replaces another one, from words such as `[ADR-0005](0005-use-x.md)`.
+    fn link(&self, words: &str) -> NamedLink {
+        let link = words.split_once("](").and_then(|(_, link)| link.split([')', '#']).next());
+        let file = link.map(file_name).filter(|file| file.ends_with(".md"));
+        let number = words
+            .split(|one: char| !one.is_ascii_digit())
+            .find_map(|digits| digits.parse::<u32>().ok());
+        let by_number = number.map(|number| format!("adr-{number}"));
+        let known = [file.map(str::to_owned), by_number.clone()].into_iter().flatten();
+        let known = known.filter_map(|name| self.0.get(&name).copied());
+        let ids =
+            value::our_id(words.trim()).into_iter().chain(known).chain(file.map(id_of)).collect();
+        let name = by_number.unwrap_or_else(|| words.trim().to_owned());
+        let shown = format!("superseded by {}", words.trim());
+        NamedLink { kind: LinkKind::DuplicateOf, shown, name, ids }
+    }
+}
+
+/// Returns the state that a status says. Unknown words are read as in force, with a remark.
+fn state_of(status: &str, remarks: &mut Remarks) -> State {
+    const BY: [&str; 4] = ["superseded by", "superceded by", "replaced by", "obsoleted by"];
+    let lines =
+        status.lines().map(|line| line.trim_start_matches(|one: char| !one.is_alphanumeric()));
+    for line in lines {
+        let lower = line.to_lowercase();
+        if let Some(by) = BY.iter().find(|by| lower.starts_with(**by)) {
+            let other = line.get(by.len()..).unwrap_or_default();
+            return State::ReplacedBy(other.trim_matches([' ', ':', '*', '_']).to_owned());
+        }
+    }
+    if has_word(ENDED, status) {
+        State::Ended
+    } else if has_word(PROPOSED, status) {
+        State::Proposed
+    } else {
+        if !status.is_empty() && !has_word(IN_FORCE, status) {
+            let first = status.lines().next().unwrap_or_default();
+            remarks.guess(format!("status {:?} is read as in force", shortened(first, MAX_NAME)));
+        }
+        State::InForce
+    }
+}
+
+/// Returns true if the first word of a status is one of some words.
+fn has_word(words: &str, status: &str) -> bool {
+    let mut found =
+        status.split(|one: char| !one.is_alphanumeric()).filter(|word| !word.is_empty());
+    found.next().is_some_and(|first| words.split(' ').any(|word| first.eq_ignore_ascii_case(word)))
+}
+
+/// Returns the level and the text of a heading.
+fn heading(line: &str) -> Option<(usize, &str)> {
+    let text = line.trim_start_matches('#');
+    let level = line.len() - text.len();
+    ((1..=6).contains(&level) && text.starts_with(' ')).then(|| (level, text.trim()))
+}
+
+/// Returns true if a text has the sections of a decision record.
+fn has_sections(text: &str) -> bool {
+    let is_section = |(level, text): (usize, &str)| {
+        let text = text.to_lowercase();
+        level > 1 && ["context", "decision"].iter().any(|name| text.starts_with(name))
+    };
+    text.lines().filter_map(heading).any(is_section)
+}
+
+/// Returns the value of a field in a line above the first section, or in a section of its own.
+fn field_in(body: &str, name: &str) -> Option<String> {
+    let mut lines = body.lines();
+    for line in lines.by_ref() {
+        match heading(line) {
+            Some((level, text)) if level > 1 && text.eq_ignore_ascii_case(name) => {
+                let section: Vec<_> = lines.take_while(|line| heading(line).is_none()).collect();
+                return Some(section.join("\n").trim().to_owned()).filter(|text| !text.is_empty());
+            }
+            Some(_) => {}
+            None => {
+                let bare = line.trim_start_matches([' ', '*', '-', '>', '_', '\t']);
+                let Some(start) = bare.get(..name.len()) else { continue };
+                let rest = bare[name.len()..].trim_start_matches(['*', '_', ' ']);
+                if let Some(value) =
+                    rest.strip_prefix(':').filter(|_| start.eq_ignore_ascii_case(name))
+                {
+                    let value = value.split("<!--").next().unwrap_or_default();
+                    return Some(value.trim_matches(['*', '_', ' ']).to_owned())
+                        .filter(|text| !text.is_empty());
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Returns a title without the number before it, such as `7.` or `ADR-0007:`.
+fn unnumbered(title: &str) -> &str {
+    let (is_named, rest) = match title.get(..3) {
+        Some(start) if start.eq_ignore_ascii_case("adr") => {
+            (true, title[3..].trim_start_matches(['-', '_', ' ', '#']))
+        }
+        _ => (false, title),
+    };
+    let after = rest.trim_start_matches(|one: char| one.is_ascii_digit());
+    let text = after.trim_start_matches(['.', ':', '-', '–', '—', ')', ' ']);
+    let is_number = after.len() < rest.len();
+    let is_separated = is_named || after.trim_start().starts_with(['.', ':', '–', '—', ')', '-']);
+    let has_space = text.len() < after.len() && after[..after.len() - text.len()].ends_with(' ');
+    if is_number && is_separated && has_space && !text.is_empty() { text } else { title }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// Returns the number with which the name of a file begins, also as in `adr-0007-use-x.md`.
+fn number_in(file: &str) -> Option<u32> {
+    let lower = file.to_lowercase();
+    let rest =
+        lower.strip_prefix("adr").map_or(&*lower, |rest| rest.trim_start_matches(['-', '_']));
+    rest.split(|one: char| !one.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Returns the name by which a record is found: `adr-7` for its number, else the name of its file.
+fn name_of(file: &str) -> String {
+    number_in(file).map_or(file.to_owned(), |number| format!("adr-{number}"))
+}
+
+fn id_of(file: &str) -> IssueId {
+    defaults::id("adr", &[file])
+}
+
+/// Returns what an import kept of a record besides its text.
+fn kept(entry: &Issue, key: &str) -> Option<String> {
+    let kept: Json = serde_json::from_str(entry.unknown_keys.get(RECORD_KEY)?).ok()?;
+    kept[key].as_str().map(str::to_owned)
+}
+
+/// Returns the name of the file from which a decision was imported.
+fn own_file(entry: &Issue) -> Option<String> {
+    let file = file_name(&kept(entry, "file")?).to_owned();
+    file.ends_with(".md").then_some(file)
+}
+
+/// Returns a name for a file, from the words of a title.
+fn slug(title: &str) -> String {
+    let words = title.split(|one: char| !one.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut slug = String::new();
+    for word in words.map(str::to_lowercase) {
+        if slug.chars().count() + word.chars().count() >= MAX_NAME {
+            break;
+        }
+        slug = if slug.is_empty() { word } else { format!("{slug}-{word}") };
+    }
+    if slug.is_empty() { "decision".to_owned() } else { slug }
+}
+
+/// Returns a text as a value of front matter.
+fn quoted(text: &str) -> String {
+    const WORDS: &str = "null true false yes no on off";
+    let is_plain = |one: char| one.is_alphanumeric() || " ._/+-".contains(one);
+    let is_text = text.starts_with(char::is_alphabetic) && text.trim() == text;
+    let is_plain = is_text && text.chars().all(is_plain) && !has_word(WORDS, text);
+    if is_plain { text.to_owned() } else { json!(text).to_string() }
+}
