@@ -72,7 +72,10 @@ pub(super) fn is_record(values: &IndexMap<String, Json>, text: &str) -> bool {
     let is_of_backlog =
         ["task-", "doc-", "decision-"].iter().any(|id| text_of("id").starts_with(id));
     let knows = |words| has_word(words, text_of("status"));
-    !is_of_backlog && [IN_FORCE, ENDED, PROPOSED].into_iter().any(knows) && has_sections(text)
+    let is_ours = value::our_id(text_of("id")).is_some();
+    !is_of_backlog
+        && [IN_FORCE, ENDED, PROPOSED].into_iter().any(knows)
+        && (is_ours || has_sections(text))
 }
 
 /// Reads the decision records among files, which come with their paths. Files without a record are left out, and
@@ -172,11 +175,11 @@ fn text_of(
         let content = record.map(|record| record.content(names, &ReadOptions::at(now)));
         matches!(content, Some(Content::Issue(draft)) if is_same(draft.issue.issue()))
     };
-    if !is_said(&lines, &|said| said.id == entry.id) {
-        lines.push(format!("id: {}", entry.id));
-    }
     if !is_said(&lines, &|said| said.title == entry.title) {
         lines.push(format!("title: {}", json!(entry.title)));
+    }
+    if !is_said(&lines, &|said| said.id == entry.id) {
+        lines.push(format!("id: {}", entry.id));
     }
     if !is_said(&lines, &|said| said.created_at == entry.created_at) {
         lines.push(format!("kept: {}", entry.created_at));
@@ -460,7 +463,7 @@ fn has_word(words: &str, status: &str) -> bool {
 }
 
 /// Returns the level and the text of a heading.
-fn heading(line: &str) -> Option<(usize, &str)> {
+pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
     let text = line.trim_start_matches('#');
     let level = line.len() - text.len();
     ((1..=6).contains(&level) && text.starts_with(' ')).then(|| (level, text.trim()))
@@ -476,7 +479,7 @@ fn has_sections(text: &str) -> bool {
 }
 
 /// Returns the value of a field in a line above the first section, or in a section of its own.
-fn field_in(body: &str, name: &str) -> Option<String> {
+pub(super) fn field_in(body: &str, name: &str) -> Option<String> {
     let mut lines = body.lines();
     for line in lines.by_ref() {
         match heading(line) {
@@ -518,7 +521,7 @@ fn unnumbered(title: &str) -> &str {
     if is_number && is_separated && has_space && !text.is_empty() { text } else { title }
 }
 
-fn file_name(path: &str) -> &str {
+pub(super) fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 

@@ -1,5 +1,5 @@
 //! Folders in which a program keeps its issues in several files: Markdown files with a front matter, such as those of
-//! Backlog.md, the backups of beads (`bd backup`), and decision records.
+//! Backlog.md, the backups of beads (`bd backup`), memory banks and decision records.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     Content, FileEntry, ReadOptions, Unreadable, decisions, front_matter, json_lines, json_object,
+    memory_bank,
 };
 use crate::json_compat;
 
@@ -49,14 +50,16 @@ pub fn read(
         let rows = BACKUP.map(|(file, key, value)| (named(file).unwrap_or_default(), key, value));
         return json_lines::read(joined(issues, &rows), options);
     }
+    let mut files = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let mut contents = memory_bank::read(&mut files, options);
     let (mut objects, mut others) = (Vec::new(), Vec::new());
     for (path, text) in files {
         match object_of(path, text).filter(|object| !decisions::is_record(object, text)) {
             Some(object) => objects.push(object),
-            None => others.push((path.as_str(), text.as_str())),
+            None => others.push((path, text)),
         }
     }
-    let mut contents = tasks(&mut objects, options)?;
+    contents.extend(tasks(&mut objects, options)?);
     contents.extend(decisions::read(&others, options));
     if contents.is_empty() {
         return Err(Unreadable::NoFiles);

@@ -30,6 +30,7 @@ mod jira;
 pub mod json;
 pub mod json_lines;
 mod json_object;
+mod memory_bank;
 mod partial_issue;
 mod programs;
 mod times;
@@ -283,8 +284,8 @@ pub enum Unreadable {
     /// Neither a folder nor a Markdown file has an issue.
     #[error(
         "no file has an issue: it can be a Markdown file with a front matter that has a title, and an id or a status, as \
-         Backlog.md writes them, a decision record with a title and the sections Context and Decision, or issues.jsonl \
-         in a backup of beads"
+         Backlog.md writes them, a decision record with a title and the sections Context and Decision, a file of a \
+         memory bank such as decisionLog.md, or issues.jsonl in a backup of beads"
     )]
     NoFiles,
     /// A JSON document has no list of issues, and is no issue.

@@ -288,3 +288,78 @@ fn what_is_no_decision_record_is_refused_with_the_way_out() {
     assert_eq!(run(path, &mapped).log, "");
     assert!(!run(path, &["recall", "tabs"]).out.contains("tabs"));
 }
+
+/// Returns a line for each entry: its kind, its day and the beginning of its text.
+fn summary(entries: &[Value]) -> String {
+    let line = |entry: &Value| {
+        let description = entry["description"].as_str().unwrap();
+        let text =
+            if description.is_empty() { entry["title"].as_str().unwrap() } else { description };
+        let at = entry["createdAt"].as_str().unwrap();
+        let at = if at.starts_with("2025") { &at[..19] } else { "now" };
+        format!("{} {at} {}\n", entry["classification"].as_str().unwrap(), text.replace('\n', "⏎"))
+    };
+    entries.iter().map(line).collect()
+}
+
+#[test]
+fn a_memory_bank_becomes_entries_without_its_template() {
+    let directory = directory();
+    let path = directory.path();
+    let plan = run(path, &["import", &sample("memory-bank"), "--dry-run"]);
+    assert!(everything(path).is_empty());
+    assert!(plan.out.contains("none of the files of a memory bank"), "{}", plan.out);
+    let imported = run(path, &["import", &sample("memory-bank"), "-a", "lead"]);
+    assert_eq!(format!("nothing is written: {}", counts(&imported)), counts(&plan));
+    insta::assert_snapshot!("memory_bank", summary(&everything(path)));
+    let before = everything(path);
+    let again = run(path, &["import", &sample("memory-bank")]);
+    assert!(again.code == 0 && counts(&again).starts_with("0 new"), "{again:?}");
+    assert_eq!(everything(path), before);
+    assert!(
+        run(path, &["recall", "file:src/core/schemas.py", "kind:fact"]).ok().contains("Pydantic")
+    );
+
+    // A file alone, and only templates.
+    let log = run(path, &["import", &sample("memory-bank/decisionLog.md")]);
+    assert!(log.code == 0 && counts(&log).starts_with("0 new"), "{log:?}");
+    let bank = path.join("memory-bank");
+    fs::create_dir(&bank).unwrap();
+    for (name, text) in TEMPLATES {
+        fs::write(bank.join(name), text).unwrap();
+    }
+    let nothing = run(path, &["import", "memory-bank", "--dry-run"]);
+    assert_eq!(
+        counts(&nothing),
+        "nothing is written: 0 new, 0 same, 0 different, 0 refused, 6 skipped"
+    );
+    assert!(nothing.out.contains("it says nothing beyond its template"), "{nothing:?}");
+}
+
+/// The templates of several programs, as a new memory bank has them.
+const TEMPLATES: [(&str, &str); 6] = [
+    (
+        "product-context.md",
+        "# Project Overview\n\n## Description\n[Project description]\n\n## Objectives\n- [Objective 1]\n- [Objective 2]\n\n## Technologies\n- [Technology 1]\n",
+    ),
+    (
+        "active-context.md",
+        "# Current Context\n\n## Ongoing Tasks\n- [Task 1]\n- [Task 2]\n\n## Known Issues\n- [Issue 1]\n\n## Next Steps\n- [Next step 1]\n",
+    ),
+    (
+        "progress.md",
+        "# Project Progress\n\n## Completed Milestones\n- [Milestone 1] - [Date]\n\n## Pending Milestones\n- [Milestone 3] - [Expected date]\n\n## Update History\n- [Date] - [Update]\n",
+    ),
+    (
+        "decision-log.md",
+        "# Decision Log\n\n## Decision 1\n- **Date:** [Date]\n- **Context:** [Context]\n- **Decision:** [Decision]\n- **Alternatives Considered:** [Alternatives]\n- **Consequences:** [Consequences]\n\n## Decision 2\n- **Date:** [Date]\n- **Context:** [Context]\n",
+    ),
+    (
+        "system-patterns.md",
+        "# System Patterns\n\n## Architecture Patterns\n[Architecture patterns description]\n\n## Code Patterns\n[Code patterns description]\n",
+    ),
+    (
+        "decisionLog.md",
+        "# Decision Log\n\nThis file records architectural and implementation decisions using a list format.\nYYYY-MM-DD HH:MM:SS - Log of updates made.\n\n*\n\n## Decision\n\n*\n\n## Rationale \n\n*\n\n## Implementation Details\n\n*\n",
+    ),
+];
