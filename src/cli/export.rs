@@ -20,6 +20,7 @@ use super::{CommandContext, ExitStatus};
 use crate::domain::text::counted;
 use crate::domain::{Classification, Condition, Issue, Query, StatusSet};
 use crate::interchange::{self, FileFormat};
+use crate::tracker::memory::in_force;
 use crate::tracker::{Maintenance, Tracker};
 
 /// The arguments of `ait export`.
@@ -28,6 +29,8 @@ use crate::tracker::{Maintenance, Tracker};
     json   one document, like issues.json\n  \
     jsonl  one issue per line\n  \
     csv    one issue per row, for spreadsheets\n  \
+    graph  the memory as entities and relations, as @modelcontextprotocol/server-memory reads them\n  \
+    graph-events\n         the same for memory-bank-mcp\n  \
     decisions\n         the decisions of the memory, a Markdown file each (MADR), in a folder\n\n\
     A file appears only when it is complete. In CSV, a title or description that a spreadsheet would run as \
     a formula gets a leading apostrophe, which `ait import` removes.\n\n\
@@ -79,6 +82,7 @@ enum ExportFormat {
 }
 
 const DECISIONS: &str = "decisions";
+const TOGETHER: &str = "entries are exported together: omit --status and -c";
 
 impl ExportFormat {
     fn words() -> impl Iterator<Item = &'static str> {
@@ -114,14 +118,23 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
         )
         .into());
     }
-    // A document has everything, and a sheet the work.
+    let is_graph = matches!(form, FileFormat::Graph | FileFormat::GraphEvents);
+    let is_narrowed =
+        arguments.classification.is_some() || statuses_of(&arguments.status) != StatusSet::ALL;
+    if is_graph && is_narrowed {
+        return Err(WrongUsage(TOGETHER).into());
+    }
+    // A document has everything, a sheet the work, and a graph the entries.
     let statuses = match statuses_of(&arguments.status) {
+        StatusSet::ALL if is_graph => StatusSet::KEPT,
         StatusSet::ALL if form != FileFormat::Csv => StatusSet::EVERYTHING,
         statuses => statuses,
     };
+    let condition = if is_graph { in_force(context.tracker.now()) } else { Condition::default() };
     let query = Query {
         statuses,
         classification: arguments.classification.map(|kind| kind.used_by(context.tracker)),
+        condition,
         take: usize::MAX,
         ..Query::default()
     };
@@ -137,7 +150,8 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     if arguments.format.json {
         output.json(&json!({ "exported": exported, "format": form, "file": path.to_string() }))?;
     } else {
-        output.line(format_args!("{exported} issues exported to {path}"))?;
+        let what = if is_graph { "entries" } else { "issues" };
+        output.line(format_args!("{exported} {what} exported to {path}"))?;
     }
     Ok(ExitStatus::Done)
 }
@@ -154,7 +168,7 @@ async fn decisions(
         return Err(WrongUsage("decisions are files in a folder: name it, as in docs/adr").into());
     };
     if arguments.classification.is_some() || statuses_of(&arguments.status) != StatusSet::ALL {
-        return Err(WrongUsage("the decisions are exported together: omit --status and -c").into());
+        return Err(WrongUsage(TOGETHER).into());
     }
     let shown = folder.display();
     if folder.exists() && !folder.is_dir() {

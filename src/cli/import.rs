@@ -25,7 +25,7 @@ const MAX_FILES: usize = 100_000;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Formats:\n  \
     json   exports, any issues.json (also of the original AgentIssueTracker), an array of issues, one issue, and the files of other programs\n  \
-    jsonl  exports, the issues.jsonl of beads\n  \
+    jsonl  exports, the issues.jsonl of beads, the knowledge graphs of two memory servers\n  \
     csv    exports, any file with a header that names a title\n  \
     folder the tasks of Backlog.md, a backup of beads, memory banks, decision records (also *.md)\n\n\
     Fields for --map: id, title, description, classification, status, statusCategory, resolution, priority, labels, assignee, parent, blocked_by, \

@@ -16,7 +16,9 @@ pub const JSON_KEY: &str = "json";
 pub const BEADS_KEY: &str = "beads";
 /// The unknown key under which imports keep what a decision record says besides its text.
 pub const RECORD_KEY: &str = "adr";
-const CONTAINERS: [&str; 4] = [CSV_KEY, JSON_KEY, BEADS_KEY, RECORD_KEY];
+/// The unknown key under which imports keep an entity of a knowledge graph.
+pub const GRAPH_KEY: &str = "graph";
+const CONTAINERS: [&str; 5] = [CSV_KEY, JSON_KEY, BEADS_KEY, RECORD_KEY, GRAPH_KEY];
 
 impl Issue {
     /// Returns the ids that the issue has elsewhere, such as `ABC-12` or the number `12`, as imports keep them.

