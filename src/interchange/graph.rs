@@ -16,6 +16,8 @@ use sha2::{Digest, Sha256};
 
 /// The type of the line that begins a file of memory-bank-mcp.
 const MARKER: &str = "memory_bank_graph";
+/// The type of an entity of which no type is known. memory-bank-mcp refuses entities without one.
+const UNKNOWN: &str = "unknown";
 
 /// An entity, with the relations that begin at it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -146,8 +148,8 @@ pub(super) fn read(text: &str) -> Graph {
     }
     for (line, [from, to, kind]) in relations {
         let [from, to_id] = [&from, &to].map(|name| {
-            let id = names.entry(name.clone()).or_insert_with(|| entity_id(name, ""));
-            let missing = || (line, Entity { is_missing: true, ..Entity::new(name, "") });
+            let id = names.entry(name.clone()).or_insert_with(|| entity_id(name, UNKNOWN));
+            let missing = || (line, Entity { is_missing: true, ..Entity::new(name, UNKNOWN) });
             graph.entities.entry(id.clone()).or_insert_with(missing);
             id.clone()
         });
@@ -324,8 +326,7 @@ pub(super) fn write(
         written();
         let Entity { id, name, entity_type, observations, .. } = entity;
         if is_log {
-            // That server refuses entities without a type.
-            let entity_type = if entity_type.is_empty() { "unknown" } else { entity_type };
+            let entity_type = if entity_type.is_empty() { UNKNOWN } else { entity_type };
             let ts = &entity.updated_at;
             let mut given = json!({ "id": id, "name": name, "entityType": entity_type });
             if !entity.attrs.is_null() {

@@ -583,3 +583,75 @@ fn lines_that_are_no_graph_are_refused() {
     let narrowed = run(path, &["export", "--format", "graph", "--status", "open"]);
     assert!(narrowed.code == 2 && narrowed.log.contains("omit --status and -c"), "{narrowed:?}");
 }
+
+#[test]
+fn decisions_in_force_are_published_by_hand() {
+    let directory = directory();
+    let path = directory.path();
+    let guide = path.join("AGENTS.md");
+    let init = |arguments: &[&str]| run(path, &[&["init", "--yes"], arguments].concat()).ok();
+    let nothing = run(path, &["memory", "publish"]);
+    assert!(nothing.log.contains("no decision is in force") && !guide.exists(), "{nothing:?}");
+    fs::write(&guide, "# Rules\n\nBe kind.\n").unwrap();
+    let old = keep(path, &["amounts are floats <!-- for now"]);
+    let second =
+        keep(path, &["one writer at a time, because indexes like order", "--about", "src/store"]);
+    run(path, &["remember", "a trap", "--kind", "trap", "-a", "x"]).ok();
+    assert_eq!(run(path, &["memory", "publish"]).ok(), "2 decisions published in AGENTS.md\n");
+    let text = fs::read_to_string(&guide).unwrap();
+    let expected = format!(
+        "# Rules\n\nBe kind.\n\n<!-- ait memory: begin -->\n## Decisions\n\nIn force, the newest first. `ait show ID` shows one \
+         whole, `ait recall kind:decision` all.\n\n- `{second}` one writer at a time, because indexes like order\n\
+         - `{old}` amounts are floats &lt;!-- for now\n<!-- ait memory: end -->\n"
+    );
+    assert_eq!(text, expected);
+    assert_eq!(run(path, &["memory", "publish"]).ok(), "AGENTS.md has the 2 decisions already\n");
+
+    // `ait init` has a section of its own, and leaves this one alone.
+    init(&["--client", "codex"]);
+    let both = fs::read_to_string(&guide).unwrap();
+    assert!(both.starts_with(&text) && both.contains("<!-- ait init: begin -->"), "{both}");
+    assert!(run(path, &["doctor"]).out.contains("0 problems"));
+    let third = keep(path, &["amounts are Decimal", "--replaces", &old]);
+    run(path, &["memory", "publish"]).ok();
+    let current = fs::read_to_string(&guide).unwrap();
+    assert!(
+        current.contains(&format!("- `{third}` amounts are Decimal\n"))
+            && !current.contains("floats"),
+        "{current}"
+    );
+    assert!(init(&["--client", "codex"]).contains("nothing to do"));
+    init(&["--remove"]);
+    assert_eq!(fs::read_to_string(&guide).unwrap(), "# Rules\n\nBe kind.\n");
+
+    // It stays small.
+    for number in 0..30 {
+        keep(path, &[&format!("decision {number} {}", "with a long reason ".repeat(12))]);
+    }
+    let published = run(path, &["memory", "publish", "--json"]).ok();
+    let published: Value = serde_json::from_str(&published).unwrap();
+    let text = fs::read_to_string(&guide).unwrap();
+    assert!(
+        published["decisions"].as_u64().unwrap() >= 12 && text.chars().count() < 2_400,
+        "{published}"
+    );
+    assert!(text.contains("older ones are not here"), "{text}");
+    run(path, &["memory", "publish", "docs.md"]).ok();
+    assert_eq!(
+        run(path, &["memory", "publish", "docs.md", "--remove"]).ok(),
+        "the section was taken out of docs.md\n"
+    );
+    assert!(!path.join("docs.md").exists());
+    run(path, &["memory", "publish", "--remove"]).ok();
+    assert_eq!(fs::read_to_string(&guide).unwrap(), "# Rules\n\nBe kind.\n");
+    fs::write(&guide, "<!-- ait memory: begin -->\n").unwrap();
+    let refused = run(path, &["memory", "publish"]).refusal();
+    assert!(
+        refused.contains("expected once each") && refused.contains("correct these lines"),
+        "{refused}"
+    );
+
+    // The word alone still finds entries, and adds some.
+    assert!(run(path, &["memory", "trap"]).ok().contains("a trap"));
+    assert!(run(path, &["memory", "add", "a note", "-a", "x"]).ok().starts_with("Kept "));
+}
