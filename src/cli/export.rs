@@ -190,7 +190,8 @@ async fn decisions(
     for (target, (_, text)) in targets.iter().zip(&changed) {
         target.write(&|mut file| file.write_all(text.as_bytes()))?;
     }
-    let (written, same) = (changed.len(), same.len());
+    let written = changed.len();
+    let same = same.len();
     if arguments.format.json {
         let form = DECISIONS;
         output.json(&json!({ "exported": written, "same": same, "format": form, "file": shown.to_string() }))?;

@@ -198,9 +198,9 @@ pub enum QueueCommand {
     Digest(digest::Arguments),
     /// Show the event log, or follow it with --follow
     Log(log::Arguments),
-    /// Export issues as JSON, JSON Lines or CSV
+    /// Export issues as JSON, JSON Lines or CSV, or what agents kept as a graph or as Markdown files
     Export(export::Arguments),
-    /// Import issues from a file, also from other trackers; never overwrites an issue
+    /// Import issues and entries from files, also of other programs; never overwrites an issue
     Import(import::Arguments),
     /// Publish issues.json now
     Save(save::Arguments),

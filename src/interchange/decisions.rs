@@ -14,9 +14,10 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value as Json, json};
 
 use super::entries::FoundEntry;
+use super::markdown::{field_in, file_name, heading};
 use super::value::Value;
 use super::{
-    Content, NamedLink, ReadOptions, Remarks, attributes, defaults, front_matter, times, value,
+    Content, NamedLink, ReadOptions, Remarks, attributes, defaults, markdown, times, value,
 };
 use crate::domain::external_id::RECORD_KEY;
 use crate::domain::text::shortened;
@@ -257,8 +258,8 @@ impl<'a> Record<'a> {
         } else {
             text.into_owned()
         };
-        let (matter, body) = front_matter::split(&text);
-        let values = front_matter::parse(matter.unwrap_or_default());
+        let (matter, body) = markdown::split(&text);
+        let values = markdown::front_matter(matter.unwrap_or_default());
         let own_id = values.get("id").and_then(|id| value::our_id(id.as_str()?));
         let body = match own_id {
             Some(_) => {
@@ -384,7 +385,7 @@ impl<'a> Record<'a> {
             Some(NamedLink { kind: LinkKind::Related, shown, name: name.clone(), ids })
         }));
         if self.own_id.is_none() {
-            let matter = front_matter::without(&self.matter, &OWN_KEYS);
+            let matter = markdown::without(&self.matter, &OWN_KEYS);
             let word = self.values.get("status").filter(|_| state == State::InForce);
             let mut kept = json!({ "id": name_of(self.file), "file": self.file });
             if !matter.is_empty() {
@@ -462,13 +463,6 @@ fn has_word(words: &str, status: &str) -> bool {
     found.next().is_some_and(|first| words.split(' ').any(|word| first.eq_ignore_ascii_case(word)))
 }
 
-/// Returns the level and the text of a heading.
-pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
-    let text = line.trim_start_matches('#');
-    let level = line.len() - text.len();
-    ((1..=6).contains(&level) && text.starts_with(' ')).then(|| (level, text.trim()))
-}
-
 /// Returns true if a text has the sections of a decision record.
 fn has_sections(text: &str) -> bool {
     let is_section = |(level, text): (usize, &str)| {
@@ -476,33 +470,6 @@ fn has_sections(text: &str) -> bool {
         level > 1 && ["context", "decision"].iter().any(|name| text.starts_with(name))
     };
     text.lines().filter_map(heading).any(is_section)
-}
-
-/// Returns the value of a field in a line above the first section, or in a section of its own.
-pub(super) fn field_in(body: &str, name: &str) -> Option<String> {
-    let mut lines = body.lines();
-    for line in lines.by_ref() {
-        match heading(line) {
-            Some((level, text)) if level > 1 && text.eq_ignore_ascii_case(name) => {
-                let section: Vec<_> = lines.take_while(|line| heading(line).is_none()).collect();
-                return Some(section.join("\n").trim().to_owned()).filter(|text| !text.is_empty());
-            }
-            Some(_) => {}
-            None => {
-                let bare = line.trim_start_matches([' ', '*', '-', '>', '_', '\t']);
-                let Some(start) = bare.get(..name.len()) else { continue };
-                let rest = bare[name.len()..].trim_start_matches(['*', '_', ' ']);
-                if let Some(value) =
-                    rest.strip_prefix(':').filter(|_| start.eq_ignore_ascii_case(name))
-                {
-                    let value = value.split("<!--").next().unwrap_or_default();
-                    return Some(value.trim_matches(['*', '_', ' ']).to_owned())
-                        .filter(|text| !text.is_empty());
-                }
-            }
-        }
-    }
-    None
 }
 
 /// Returns a title without the number before it, such as `7.` or `ADR-0007:`.
@@ -519,10 +486,6 @@ fn unnumbered(title: &str) -> &str {
     let is_separated = is_named || after.trim_start().starts_with(['.', ':', '–', '—', ')', '-']);
     let has_space = text.len() < after.len() && after[..after.len() - text.len()].ends_with(' ');
     if is_number && is_separated && has_space && !text.is_empty() { text } else { title }
-}
-
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 /// Returns the number with which the name of a file begins, also as in `adr-0007-use-x.md`.
@@ -574,4 +537,62 @@ fn quoted(text: &str) -> String {
     let is_text = text.starts_with(char::is_alphabetic) && text.trim() == text;
     let is_plain = is_text && text.chars().all(is_plain) && !has_word(WORDS, text);
     if is_plain { text.to_owned() } else { json!(text).to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_lose_their_numbers_alone() {
+        for (title, bare) in [
+            ("7. Use tabs", "Use tabs"),
+            ("ADR-0007: Use tabs", "Use tabs"),
+            ("ADR 7 Use tabs", "Use tabs"),
+            ("adr-0013 — Use tabs", "Use tabs"),
+            ("0007 - Use tabs", "Use tabs"),
+            ("2024 goals", "2024 goals"),
+            ("3-tier architecture", "3-tier architecture"),
+            ("Adroit tools", "Adroit tools"),
+            ("7.", "7."),
+        ] {
+            assert_eq!(unnumbered(title), bare);
+        }
+    }
+
+    #[test]
+    fn statuses_are_read_as_people_write_them() {
+        let replaced = |by: &str| State::ReplacedBy(by.to_owned());
+        for (status, state) in [
+            ("accepted", State::InForce),
+            ("✅ Accepted, 2026-09-05", State::InForce),
+            ("Accepted; the last part is superseded by [9](0009-x.md)", State::InForce),
+            ("", State::InForce),
+            ("Proposed", State::Proposed),
+            ("**Deprecated**", State::Ended),
+            ("superseded", State::Ended),
+            ("superseded by [ADR-0005](0005-x.md)", replaced("[ADR-0005](0005-x.md)")),
+            ("Accepted\n\nSuperceded by [5. X](0005-x.md)", replaced("[5. X](0005-x.md)")),
+            ("Accepted\n\nSupersedes [3. X](0003-x.md)", State::InForce),
+        ] {
+            let mut remarks = Remarks::default();
+            assert_eq!(state_of(status, &mut remarks), state, "{status}");
+            assert!(remarks.guesses.is_empty(), "{status}");
+        }
+    }
+
+    #[test]
+    fn a_successor_is_named_by_its_file_or_its_number() {
+        let ids = [
+            ("0005-x.md".to_owned(), id_of("0005-x.md")),
+            ("adr-5".to_owned(), id_of("0005-x.md")),
+        ];
+        let names = Names(ids.into());
+        for words in ["[ADR-0005](./0005-x.md#status)", "[5. X](0005-x.md)", "ADR-0005", "5", "#5"]
+        {
+            assert_eq!(names.link(words).ids.first(), Some(&id_of("0005-x.md")), "{words}");
+        }
+        assert_eq!(names.link("[9](../other/0009-y.md)").ids, [id_of("0009-y.md")]);
+        assert!(names.link("M14").ids.is_empty());
+    }
 }

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use super::{
-    Content, FileEntry, ReadOptions, Unreadable, decisions, front_matter, json_lines, json_object,
+    Content, FileEntry, ReadOptions, Unreadable, decisions, json_lines, json_object, markdown,
     memory_bank,
 };
 use crate::json_compat;
@@ -52,7 +52,8 @@ pub fn read(
     }
     let mut files = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let mut contents = memory_bank::read(&mut files, options);
-    let (mut objects, mut others) = (Vec::new(), Vec::new());
+    let mut objects = Vec::new();
+    let mut others = Vec::new();
     for (path, text) in files {
         match object_of(path, text).filter(|object| !decisions::is_record(object, text)) {
             Some(object) => objects.push(object),
@@ -123,8 +124,8 @@ fn joined(issues: &str, others: &[(&str, &str, Option<&str>)]) -> String {
 fn object_of(path: &str, text: &str) -> Option<IndexMap<String, Json>> {
     let text = json_compat::without_byte_order_mark(text.as_bytes());
     let text = str::from_utf8(text).ok()?.replace("\r\n", "\n");
-    let (matter, body) = front_matter::split(&text);
-    let mut values = front_matter::parse(matter?);
+    let (matter, body) = markdown::split(&text);
+    let mut values = markdown::front_matter(matter?);
     let has = |key: &str| values.contains_key(key);
     if !has("title") || !(has("id") || has("status")) {
         return None;

@@ -1,8 +1,8 @@
 //! Knowledge graphs of memory servers, as JSON Lines: entities with observations, and relations between them.
 //!
-//! Two servers write such files. `@modelcontextprotocol/server-memory` writes a line for each entity and relation, and
-//! knows entities by their names. `memory-bank-mcp` appends events behind a line that marks the file, and knows entities
-//! by ids, which are hashes of name and type (`src/core/graph/GraphIds.ts` there).
+//! Two servers write such files. `@modelcontextprotocol/server-memory` (2026.8) writes a line for each entity and
+//! relation, and knows entities by their names. `memory-bank-mcp` appends events behind a line that marks the file, and
+//! knows entities by ids, which are hashes of name and type (`src/core/graph/` there).
 
 use std::collections::HashMap;
 use std::io;
@@ -259,10 +259,9 @@ impl Graph {
                 from.relate(Relation { relation_type, to, to_name: String::new(), created_at });
             }
             "relation_remove" => {
-                let [from, to, kind] =
-                    ["fromId", "toId", "relationType"].map(|key| text_of(line, key));
-                let (to, kind) = (to?, kind?);
-                if let Some((_, entity)) = self.entities.get_mut(&from?) {
+                let to = text_of(line, "toId")?;
+                let kind = text_of(line, "relationType")?;
+                if let Some((_, entity)) = self.entities.get_mut(&text_of(line, "fromId")?) {
                     let is_it = |one: &Relation| {
                         one.to == to && one.relation_type.eq_ignore_ascii_case(&kind)
                     };
@@ -308,8 +307,8 @@ impl Graph {
     }
 }
 
-/// Writes a graph for one of the servers; `is_log` for memory-bank-mcp. Relations to entities that are not there are left
-/// out.
+/// Writes a graph for one of the servers; `is_log` for memory-bank-mcp. Relations to entities that are not there are
+/// left out.
 pub(super) fn write(
     entities: &[Entity],
     is_log: bool,

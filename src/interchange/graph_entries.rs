@@ -2,8 +2,8 @@
 //!
 //! An entity becomes a fact. Its text says the name, the type, the observations and the relations, and people may edit
 //! it. What a text cannot say, such as the times of observations, is kept beside it, and counts while the text says the
-//! same. An entry that came from no graph becomes an entity of its kind, whose observations say everything of it, so that
-//! an import reads it back.
+//! same. An entry that came from no graph becomes an entity of its kind, whose observations say everything of it, so
+//! that an import reads it back.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

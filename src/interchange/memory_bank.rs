@@ -1,19 +1,19 @@
-//! Memory banks: the folders of Markdown files in which Roo Code, Cline and their relatives keep what they know, such as
-//! `memory-bank/decisionLog.md`.
+//! Memory banks: the folders of Markdown files in which Roo Code, Cline and their relatives keep what they know, such
+//! as `memory-bank/decisionLog.md`.
 //!
-//! What has a time of its own, such as `* [2025-06-18 22:14:45] - …`, a row of a table with dates, or a decision with its
-//! sections, becomes an entry of its own. The rest becomes an entry for each section. What the templates of these files
-//! say is nothing.
+//! What has a time of its own, such as `* [2025-06-18 22:14:45] - …`, a row of a table with dates, or a decision with
+//! its sections, becomes an entry of its own. The rest becomes an entry for each section. What the templates of these
+//! files say becomes nothing.
 
 use std::collections::HashSet;
 
-use super::decisions::{field_in, file_name, heading};
 use super::entries::FoundEntry;
-use super::{Content, ReadOptions, defaults, front_matter, times};
+use super::markdown::{field_in, file_name, heading};
+use super::{Content, ReadOptions, defaults, markdown, times};
 use crate::domain::{Classification, Timestamp};
 
-/// The files, in lower case and without hyphens, and the kinds of their entries. All but the last one have names that no
-/// other file has.
+/// The files, in lower case and without hyphens, and the kinds of their entries. All but the last one have names that
+/// no other file has.
 const FILES: [(&str, Classification); 7] = [
     ("decisionlog", Classification::Decision),
     ("activecontext", Classification::Progress),
@@ -100,7 +100,7 @@ fn kind_of(path: &str) -> Option<Classification> {
 /// Splits a file into the parts that become entries.
 fn parts(text: &str, is_log: bool, options: &ReadOptions) -> Vec<Part> {
     let text = without_comments(&text.replace("\r\n", "\n"));
-    let (_, body) = front_matter::split(&text);
+    let (_, body) = markdown::split(&text);
     let mut parts: Vec<Part> = Vec::new();
     let begin = |heading: &str, at, form, line: &str| {
         let lines = if line.is_empty() { Vec::new() } else { vec![line.to_owned()] };

@@ -9,7 +9,8 @@
 //! | [`json_lines`] | one issue per line |
 //! | [`csv`] | one issue per row, for spreadsheets |
 //!
-//! It also reads and writes entries of the memory as decision records ([`decisions`]) and as knowledge graphs (`graph`).
+//! It also reads and writes entries of the memory as decision records ([`decisions`]) and as knowledge graphs
+//! (`graph`).
 //!
 //! Both JSON formats may also contain issues of [`beads`], mixed with others. Objects and rows that other programs,
 //! scripts and people write share one conversion, `partial_issue`, and one table of names, [`fields`]. `jira` makes
@@ -25,7 +26,6 @@ pub mod difference;
 mod entries;
 pub mod fields;
 pub mod folder;
-mod front_matter;
 mod given;
 mod given_attributes;
 mod graph;
@@ -34,6 +34,7 @@ mod jira;
 pub mod json;
 pub mod json_lines;
 mod json_object;
+mod markdown;
 mod memory_bank;
 mod partial_issue;
 mod programs;

@@ -1,5 +1,5 @@
-//! Plans the section of decisions in a file with instructions for agents. It stands beside the section with the workflow,
-//! so that `ait init` leaves it as it is.
+//! Plans the section of decisions in a file with instructions for agents. It stands beside the section with the
+//! workflow, so that `ait init` leaves it as it is.
 
 use std::path::Path;
 

@@ -42,6 +42,7 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("decisions|decision|adr|adrs list|ls", "recall kind:decision"),
     ("decisions|decision|adr|adrs", "recall kind:decision"),
     ("memory|memories publish", "memory publish"),
+    ("memory --help|-h", "memory --help"),
     ("memory|memories list|ls|show", "recall"),
     ("memory|memories", "recall"),
     ("list agents|workers", "board"),

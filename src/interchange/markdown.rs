@@ -1,7 +1,46 @@
-//! The front matter of Markdown files.
+//! Markdown files: their names, front matter and headings, and the fields in their lines.
 
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
+
+/// Returns the level and the text of a heading.
+pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
+    let text = line.trim_start_matches('#');
+    let level = line.len() - text.len();
+    ((1..=6).contains(&level) && text.starts_with(' ')).then(|| (level, text.trim()))
+}
+
+/// Returns the value of a field in a line above the first section, or in a section of its own.
+pub(super) fn field_in(body: &str, name: &str) -> Option<String> {
+    let mut lines = body.lines();
+    for line in lines.by_ref() {
+        match heading(line) {
+            Some((level, text)) if level > 1 && text.eq_ignore_ascii_case(name) => {
+                let section: Vec<_> = lines.take_while(|line| heading(line).is_none()).collect();
+                return Some(section.join("\n").trim().to_owned()).filter(|text| !text.is_empty());
+            }
+            Some(_) => {}
+            None => {
+                let bare = line.trim_start_matches([' ', '*', '-', '>', '_', '\t']);
+                let Some(start) = bare.get(..name.len()) else { continue };
+                let rest = bare[name.len()..].trim_start_matches(['*', '_', ' ']);
+                if let Some(value) =
+                    rest.strip_prefix(':').filter(|_| start.eq_ignore_ascii_case(name))
+                {
+                    let value = value.split("<!--").next().unwrap_or_default();
+                    return Some(value.trim_matches(['*', '_', ' ']).to_owned())
+                        .filter(|text| !text.is_empty());
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Returns the name of a file in a path.
+pub(super) fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
 
 /// Splits a file at its front matter: the front matter, if there is one, and the text below it.
 pub(super) fn split(text: &str) -> (Option<&str>, &str) {
@@ -26,7 +65,7 @@ pub(super) fn without(text: &str, keys: &[&str]) -> String {
 
 /// Parses the front matter of a file: the part of YAML in which programs write it. These are texts, lists and texts of
 /// several lines. What is nested deeper stays a text.
-pub(super) fn parse(text: &str) -> IndexMap<String, Json> {
+pub(super) fn front_matter(text: &str) -> IndexMap<String, Json> {
     let mut values: IndexMap<String, Json> = IndexMap::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -122,7 +161,7 @@ mod tests {
         let text = "id: task-1\ntitle: 'It''s: late'\nlabels:\n  - a\n  - \"b c\"\nassignee: ['@ann', bo]\n\
                     empty: []\nlong: >-\n  one\n  two\nnone:\nfolded: a\n  b\n# comment\ndate: '2026-01-02 03:04'";
         assert_eq!(
-            serde_json::to_value(parse(text)).unwrap(),
+            serde_json::to_value(front_matter(text)).unwrap(),
             json!({
                 "id": "task-1", "title": "It's: late", "labels": ["a", "b c"],
                 "assignee": ["@ann", "bo"], "empty": [], "long": "one two", "none": [],
@@ -132,7 +171,7 @@ mod tests {
         let text = "a: b # why\nnothing: ~\nlist: [a, 'b, c',\n  d\n]\ntext: |\n  one\n    two\nnested:\n  a: 1\n  b: 2\n\
                     quoted: 'x # y' \nlater: [] # none\n\"k\": v";
         assert_eq!(
-            serde_json::to_value(parse(text)).unwrap(),
+            serde_json::to_value(front_matter(text)).unwrap(),
             json!({
                 "a": "b", "nothing": null, "list": ["a", "b, c", "d"], "text": "one\n  two",
                 "nested": "a: 1 b: 2", "quoted": "x # y", "later": [], "k": "v",
