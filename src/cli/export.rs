@@ -139,6 +139,9 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
         ..Query::default()
     };
     let issues = context.tracker.list_issues(query).await?.issues;
+    if is_graph {
+        note_left_out(&issues);
+    }
     let Some(target) = target else {
         let progress = Progress::of("exporting", issues.len());
         interchange::write(&issues, form, &mut &*output, &|| progress.step())?;
@@ -176,6 +179,7 @@ async fn decisions(
     }
     let kind = Condition::Classification(Classification::Decision);
     let entries = tracker.list_issues(Tracker::entries(usize::MAX).with(kind)).await?.issues;
+    note_left_out(&entries);
     let others = if folder.exists() { files_of(folder, 0)? } else { Vec::new() };
     let files = interchange::decisions::write(&entries, &others, tracker.now());
     let is_there = |(name, text): &&(String, String)| {
@@ -200,16 +204,23 @@ async fn decisions(
         let written = counted(written, "decision", "decisions");
         output.line(format_args!("{written} exported to {shown}{same}"))?;
     }
-    let left_out: BTreeSet<_> =
-        entries.iter().flat_map(|entry| interchange::decisions::left_out(entry)).collect();
+    Ok(ExitStatus::Done)
+}
+
+/// Notes what the formats for entries do not have.
+fn note_left_out(entries: &[Arc<Issue>]) {
+    let left_out = |entry: &Arc<Issue>| {
+        let fields = entry.attributes.set_fields().into_iter();
+        let fields = fields.filter(|field| !["labels", "links", "due"].contains(field));
+        fields.chain((!entry.comments.is_empty()).then_some("comments")).collect::<Vec<_>>()
+    };
+    let left_out: BTreeSet<_> = entries.iter().flat_map(left_out).collect();
     if !left_out.is_empty() {
         let left_out = left_out.into_iter().collect::<Vec<_>>().join(", ");
-        output.flush()?;
         tracing::info!(
-            "decision records do not have: {left_out}; `ait export` as JSON has everything"
+            "this format does not have: {left_out}; `ait export` as JSON has everything"
         );
     }
-    Ok(ExitStatus::Done)
 }
 
 /// Returns the format of a file to write. A name without an extension, such as that of a pipe, stands for JSON.

@@ -25,9 +25,9 @@ const MAX_CHARS: usize = 2_000;
 /// The arguments of `ait memory`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Writes the newest decisions in force, a line each, into a section of AGENTS.md between two comments. What\n\
-    stands around it stays. Run it again after decisions changed. `ait init --remove` takes the section out of\n\
-    the files that clients read, and --remove out of any file.\n\n\
+    after_help = "Writes the newest decisions in force, a line each, into a section of AGENTS.md between two comments. \
+    What stands around it stays. Run it again after decisions changed. `ait init --remove` takes the section out of the \
+    files that clients read, and --remove out of any file.\n\n\
     Without `publish`, `ait memory` is `ait recall`.\n\n\
     Examples:\n  \
     ait memory publish\n  \

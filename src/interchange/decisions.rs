@@ -76,7 +76,7 @@ pub(super) fn is_record(values: &IndexMap<String, Json>, text: &str) -> bool {
     let is_ours = value::our_id(text_of("id")).is_some();
     !is_of_backlog
         && [IN_FORCE, ENDED, PROPOSED].into_iter().any(knows)
-        && (is_ours || has_sections(text))
+        && (is_ours || has_sections(text, true))
 }
 
 /// Reads the decision records among files, which come with their paths. Files without a record are left out, and
@@ -130,14 +130,6 @@ pub fn write(
     let mut written: Vec<_> = entries.iter().map(write).collect();
     written.sort();
     written
-}
-
-/// Returns what no decision record says of an entry.
-pub fn left_out(entry: &Issue) -> Vec<&'static str> {
-    let fields = entry.attributes.set_fields();
-    let is_said = |field: &&str| ["labels", "links", "due"].contains(field);
-    let fields = fields.into_iter().filter(|field| !is_said(field));
-    fields.chain((!entry.comments.is_empty()).then_some("comments")).collect()
 }
 
 /// Returns the file of a decision.
@@ -279,10 +271,12 @@ impl<'a> Record<'a> {
             Err("a template is no decision")
         } else if ["readme", "index"].contains(&&*stem) {
             Err("it is about the decisions, and none itself")
-        } else if title.is_some() && has_sections(&record.body) {
+        } else if title.is_some() && has_sections(&record.body, record.field("status").is_some()) {
             Ok(record)
         } else if number_in(file).is_some() {
-            Err("it is no decision record: it needs a title and a section Context or Decision")
+            Err(
+                "it is no decision record: it needs a title and a section Decision, or a status and a Context",
+            )
         } else {
             Err("")
         }
@@ -463,11 +457,14 @@ fn has_word(words: &str, status: &str) -> bool {
     found.next().is_some_and(|first| words.split(' ').any(|word| first.eq_ignore_ascii_case(word)))
 }
 
-/// Returns true if a text has the sections of a decision record.
-fn has_sections(text: &str) -> bool {
+/// Returns true if a text has the sections of a decision record: those of a decision, or with a status its context.
+fn has_sections(text: &str, has_status: bool) -> bool {
+    const DECISION: [&str; 4] = ["decision", "decision outcome", "the decision", "our decision"];
     let is_section = |(level, text): (usize, &str)| {
-        let text = text.to_lowercase();
-        level > 1 && ["context", "decision"].iter().any(|name| text.starts_with(name))
+        let text = text.trim_end_matches(':').to_lowercase();
+        let is_other =
+            || has_status && (text.starts_with("context") || text.starts_with("decision"));
+        level > 1 && (DECISION.contains(&&*text) || is_other())
     };
     text.lines().filter_map(heading).any(is_section)
 }

@@ -293,7 +293,7 @@ pub enum Unreadable {
     /// Neither a folder nor a Markdown file has an issue.
     #[error(
         "no file has an issue: it can be a Markdown file with a front matter that has a title, and an id or a status, as \
-         Backlog.md writes them, a decision record with a title and the sections Context and Decision, a file of a \
+         Backlog.md writes them, a decision record with a title, a status and the sections Context and Decision, a file of a \
          memory bank such as decisionLog.md, or issues.jsonl in a backup of beads"
     )]
     NoFiles,
