@@ -18,7 +18,9 @@ use super::options::{Format, GivenKind, WrongUsage, classification, one_of};
 use super::progress::Progress;
 use super::{CommandContext, ExitStatus};
 use crate::domain::text::counted;
-use crate::domain::{Classification, Condition, Issue, Query, StatusSet};
+use crate::domain::{
+    AttributeValues, Attributes, Classification, Condition, Issue, Query, StatusSet,
+};
 use crate::interchange::{self, FileFormat};
 use crate::tracker::memory::in_force;
 use crate::tracker::{Maintenance, Tracker};
@@ -210,8 +212,9 @@ async fn decisions(
 /// Notes what the formats for entries do not have.
 fn note_left_out(entries: &[Arc<Issue>]) {
     let left_out = |entry: &Arc<Issue>| {
-        let fields = entry.attributes.set_fields().into_iter();
-        let fields = fields.filter(|field| !["labels", "links", "due"].contains(field));
+        let values = AttributeValues::clone(&entry.attributes);
+        let others = AttributeValues { labels: Vec::new(), links: Vec::new(), due: None, ..values };
+        let fields = Attributes::from(others).set_fields().into_iter();
         fields.chain((!entry.comments.is_empty()).then_some("comments")).collect::<Vec<_>>()
     };
     let left_out: BTreeSet<_> = entries.iter().flat_map(left_out).collect();

@@ -34,7 +34,7 @@ const IN_FORCE: &str =
     "accepted approved decided adopted implemented active final done valid agreed";
 const ENDED: &str = "rejected deprecated superseded superceded replaced obsolete withdrawn abandoned expired retired \
     declined cancelled canceled archived";
-const PROPOSED: &str = "proposed draft pending rfc open review wip";
+const PROPOSED: &str = "proposed draft pending rfc open review wip on deferred postponed";
 /// What a record says about its context if the entry says nothing.
 const NO_CONTEXT: &str = "No context was written down.";
 const CONTEXT: &str = "\n\n## Context and Problem Statement\n\n";
@@ -265,9 +265,12 @@ impl<'a> Record<'a> {
         let stem = file.trim_end_matches(".md").to_lowercase();
         let title = record.title();
         let is_placeholder = |title: &str| title.starts_with(['[', '{', '<']);
+        // A decision may be about templates.
+        let is_template =
+            stem.contains("template") && number_in(file).is_none_or(|number| number == 0);
         if own_id.is_some() && title.is_some() {
             Ok(record)
-        } else if stem.contains("template") || title.as_deref().is_some_and(is_placeholder) {
+        } else if is_template || title.as_deref().is_some_and(is_placeholder) {
             Err("a template is no decision")
         } else if ["readme", "index"].contains(&&*stem) {
             Err("it is about the decisions, and none itself")

@@ -10,26 +10,30 @@ pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
     ((1..=6).contains(&level) && text.starts_with(' ')).then(|| (level, text.trim()))
 }
 
-/// Returns the value of a field in a line above the first section, or in a section of its own.
+/// Returns the value of a field: in a line such as `* **Status**: accepted` or a row of two cells, down to the end of
+/// the first section, or else in a section of its own.
 pub(super) fn field_in(body: &str, name: &str) -> Option<String> {
     let mut lines = body.lines();
-    for line in lines.by_ref() {
+    let mut sections = 0;
+    while let Some(line) = lines.next() {
         match heading(line) {
             Some((level, text)) if level > 1 && text.eq_ignore_ascii_case(name) => {
                 let section: Vec<_> = lines.take_while(|line| heading(line).is_none()).collect();
                 return Some(section.join("\n").trim().to_owned()).filter(|text| !text.is_empty());
             }
-            Some(_) => {}
+            Some((level, _)) => sections += usize::from(level > 1),
+            None if sections > 1 => {}
             None => {
-                let bare = line.trim_start_matches([' ', '*', '-', '>', '_', '\t']);
-                let Some(start) = bare.get(..name.len()) else { continue };
-                let rest = bare[name.len()..].trim_start_matches(['*', '_', ' ']);
-                if let Some(value) =
-                    rest.strip_prefix(':').filter(|_| start.eq_ignore_ascii_case(name))
-                {
+                let row = line.trim().strip_prefix('|').and_then(|row| row.strip_suffix('|'));
+                let cells = row.and_then(|row| row.split_once('|'));
+                let (start, value) = match cells.filter(|(_, value)| !value.contains('|')) {
+                    Some(cells) => cells,
+                    None => line.split_once(':').unwrap_or_default(),
+                };
+                if start.trim_matches([' ', '*', '-', '>', '_', '\t']).eq_ignore_ascii_case(name) {
                     let value = value.split("<!--").next().unwrap_or_default();
-                    return Some(value.trim_matches(['*', '_', ' ']).to_owned())
-                        .filter(|text| !text.is_empty());
+                    let value = value.trim_matches(['*', '_', ' ']).to_owned();
+                    return Some(value).filter(|text| !text.is_empty());
                 }
             }
         }
@@ -155,6 +159,25 @@ fn scalar(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_stand_in_lines_rows_and_sections() {
+        for (text, status) in [
+            ("# T\n\n* Status: accepted <!-- optional -->\n", Some("accepted")),
+            ("# T\n\n- **Status:** ✅ Accepted\n", Some("✅ Accepted")),
+            ("# T\n\n**Status**: done\n", Some("done")),
+            ("# T\n\n| Field | Value |\n|---|---|\n| Status | Proposed |\n", Some("Proposed")),
+            ("# T\n\n| Status | Date | By |\n", None),
+            (
+                "# T\n\nDate: x\n\n## Status\n\nAccepted\n\nAmends 3\n\n## Context\n",
+                Some("Accepted\n\nAmends 3"),
+            ),
+            ("# T\n\n## A\n\n## B\n\nStatus: of something else\n", None),
+            ("# T\n\n## Status\n\n## Context\n", None),
+        ] {
+            assert_eq!(field_in(text, "status").as_deref(), status, "{text}");
+        }
+    }
 
     #[test]
     fn front_matter_is_read_as_programs_write_it() {

@@ -284,6 +284,15 @@ fn what_is_no_decision_record_is_refused_with_the_way_out() {
     }
     let file = run(path, &["export", "--format", "decisions", "a.json"]).refusal();
     assert!(file.contains("a.json is a file"), "{file}");
+    // A decision about templates is none.
+    let record = "# 4. Templates of mails\n\n| Field | Value |\n|---|---|\n| Status | Accepted |\n\n## Context\n\nx\n";
+    fs::write(path.join("0004-mail-templates.md"), record).unwrap();
+    fs::write(path.join("0000-template.md"), record).unwrap();
+    let both = run(path, &["import", "0004-mail-templates.md", "0000-template.md", "--dry-run"]);
+    assert_eq!(
+        counts(&both),
+        "nothing is written: 1 new, 0 same, 0 different, 0 refused, 1 skipped"
+    );
     // A status of another word counts as in force, unless the user says what it means.
     let record =
         "# 3. Use tabs\n\n## Status\n\nParked by Ann\n\n## Context\n\nx\n\n## Decision\n\nTabs.\n";
