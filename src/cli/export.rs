@@ -155,8 +155,12 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     if arguments.format.json {
         output.json(&json!({ "exported": exported, "format": form, "file": path.to_string() }))?;
     } else {
-        let what = if is_graph { "entries" } else { "issues" };
-        output.line(format_args!("{exported} {what} exported to {path}"))?;
+        let what = if is_graph {
+            counted(exported, "entry", "entries")
+        } else {
+            format!("{exported} issues")
+        };
+        output.line(format_args!("{what} exported to {path}"))?;
     }
     Ok(ExitStatus::Done)
 }
@@ -183,7 +187,7 @@ async fn decisions(
     let entries = tracker.list_issues(Tracker::entries(usize::MAX).with(kind)).await?.issues;
     note_left_out(&entries);
     let others = if folder.exists() { files_of(folder, 0)? } else { Vec::new() };
-    let files = interchange::decisions::write(&entries, &others, tracker.now());
+    let files = interchange::decision_files::write(&entries, &others, tracker.now());
     let is_there = |(name, text): &&(String, String)| {
         others.iter().any(|(other, there)| other == name && there == text)
     };

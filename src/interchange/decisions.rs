@@ -1,12 +1,11 @@
 //! Decision records: Markdown files such as `docs/adr/0007-use-postgresql.md`, one for each decision.
 //!
-//! Reads MADR 2 to 4 (<https://adr.github.io/madr/>) and the records of Michael Nygard and `adr-tools`, and writes
-//! MADR 4. The text of a record stays whole. Status, date and authors stand in its front matter, in lines such as
-//! `* Status: accepted` above the first section, or in sections of their own. The name of its file identifies a record;
-//! one that `ait` wrote has its id in the front matter, and there whatever else the record does not say.
+//! Reads MADR 2 to 4 (<https://adr.github.io/madr/>) and the records of Michael Nygard and `adr-tools`;
+//! [`decision_files`](super::decision_files) writes MADR 4. The text of a record stays whole. Status, date and authors
+//! stand in its front matter, in lines such as `* Status: accepted`, or in sections of their own. The name of its file
+//! identifies a record; one that `ait` wrote has its id in the front matter, and there whatever else it does not say.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashMap;
 
 use chrono::NaiveDate;
 use indexmap::IndexMap;
@@ -21,7 +20,7 @@ use super::{
 };
 use crate::domain::external_id::RECORD_KEY;
 use crate::domain::text::shortened;
-use crate::domain::{Classification, Due, Issue, IssueId, LinkKind, Timestamp, memory};
+use crate::domain::{Classification, Due, IssueId, LinkKind, Timestamp};
 use crate::json_compat;
 
 /// The longest title, and the longest name of a file without number and ending, in characters.
@@ -36,9 +35,9 @@ const ENDED: &str = "rejected deprecated superseded superceded replaced obsolete
     declined cancelled canceled archived";
 const PROPOSED: &str = "proposed draft pending rfc open review wip on deferred postponed";
 /// What a record says about its context if the entry says nothing.
-const NO_CONTEXT: &str = "No context was written down.";
-const CONTEXT: &str = "\n\n## Context and Problem Statement\n\n";
-const OUTCOME: &str = "\n\n## Decision Outcome\n\n";
+pub(super) const NO_CONTEXT: &str = "No context was written down.";
+pub(super) const CONTEXT: &str = "\n\n## Context and Problem Statement\n\n";
+pub(super) const OUTCOME: &str = "\n\n## Decision Outcome\n\n";
 
 /// The state of a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,9 +52,9 @@ enum State {
 }
 
 /// A decision record.
-struct Record<'a> {
+pub(super) struct Record<'a> {
     /// The name of its file.
-    file: &'a str,
+    pub file: &'a str,
     matter: String,
     values: IndexMap<String, Json>,
     body: String,
@@ -65,7 +64,7 @@ struct Record<'a> {
 
 /// The ids of the records of a folder, by file name and by number.
 #[derive(Default)]
-struct Names(HashMap<String, IssueId>);
+pub(super) struct Names(HashMap<String, IssueId>);
 
 /// Returns true if a Markdown file with this front matter is a decision record, and no task.
 pub(super) fn is_record(values: &IndexMap<String, Json>, text: &str) -> bool {
@@ -84,7 +83,8 @@ pub(super) fn is_record(values: &IndexMap<String, Json>, text: &str) -> bool {
 pub(super) fn read(files: &[(&str, &str)], options: &ReadOptions) -> Vec<Content> {
     let records: Vec<_> = files.iter().map(|(path, text)| Record::of(path, text)).collect();
     let is_folder_of_records = records.iter().any(Result::is_ok);
-    let names = Names::of(records.iter().flatten());
+    let records_of = records.iter().flatten().map(|record| (record.file, record.id()));
+    let names = Names::of(records_of);
     let content = |(file, record): (&(&str, &str), Result<Record<'_>, &'static str>)| {
         let id = Some(file_name(file.0).to_owned());
         match record {
@@ -97,136 +97,8 @@ pub(super) fn read(files: &[(&str, &str)], options: &ReadOptions) -> Vec<Content
     files.iter().zip(records).filter_map(content).collect()
 }
 
-/// Returns files with decisions, by their names in ascending order. A decision keeps the file and the number that it
-/// has among `others`, the files of the folder; new ones get the next numbers.
-pub fn write(
-    entries: &[Arc<Issue>],
-    others: &[(String, String)],
-    now: Timestamp,
-) -> Vec<(String, String)> {
-    let mut entries: Vec<&Issue> = entries.iter().map(|entry| &**entry).collect();
-    entries.sort_by_key(|entry| (entry.created_at, entry.id));
-    let records = others.iter().filter_map(|(path, text)| Record::of(path, text).ok());
-    let there: HashMap<IssueId, String> =
-        records.map(|record| (record.id(), record.file.to_owned())).collect();
-    let known = |entry: &Issue| there.get(&entry.id).cloned().or_else(|| own_file(entry));
-    let known: Vec<_> = entries.iter().map(|entry| known(entry)).collect();
-    let numbers = others
-        .iter()
-        .map(|(path, _)| file_name(path))
-        .chain(known.iter().flatten().map(String::as_str));
-    let mut number = numbers.filter_map(number_in).max().unwrap_or(0);
-    let mut taken = HashSet::new();
-    let mut files = HashMap::new();
-    for (entry, known) in entries.iter().zip(&known) {
-        let file = known.clone().filter(|file| taken.insert(file.clone())).unwrap_or_else(|| {
-            number += 1;
-            format!("{number:04}-{}.md", slug(&entry.title))
-        });
-        files.insert(entry.id, file);
-    }
-    let names = Names(files.iter().map(|(id, file)| (file.clone(), *id)).collect());
-    let write = |entry: &&Issue| (files[&entry.id].clone(), text_of(entry, &files, &names, now));
-    let mut written: Vec<_> = entries.iter().map(write).collect();
-    written.sort();
-    written
-}
-
-/// Returns the file of a decision.
-fn text_of(
-    entry: &Issue,
-    files: &HashMap<IssueId, String>,
-    names: &Names,
-    now: Timestamp,
-) -> String {
-    let file = &*files[&entry.id];
-    let replaced_by = memory::replacement(entry).map(|other| match files.get(&other) {
-        Some(file) => {
-            let number = number_in(file).map_or(file.clone(), |number| format!("{number:04}"));
-            format!("superseded by [{number}]({file})")
-        }
-        None => format!("superseded by {other}"),
-    });
-    let ended = || (!memory::is_in_force(entry, now)).then(|| "deprecated".to_owned());
-    let status = replaced_by.or_else(ended);
-    let is_record = own_file(entry).is_some();
-    let mut lines: Vec<String> = Vec::new();
-    if is_record {
-        lines.extend(kept(entry, "frontMatter").map(|matter| matter.trim_end().to_owned()));
-        let word = kept(entry, "status");
-        lines.splice(0..0, status.or(word).map(|status| format!("status: {status}")));
-    } else {
-        let status = status.as_deref().unwrap_or("accepted");
-        lines.push(format!("status: {status}"));
-        lines.push(format!("date: {}", &entry.created_at.to_string()[..10]));
-        lines.push(format!("id: {}", entry.id));
-    }
-    let body = in_sections(entry).unwrap_or_else(|| entry.description.clone());
-    // What the record does not say yet.
-    let is_said = |lines: &[String], is_same: &dyn Fn(&Issue) -> bool| {
-        let record = Record::of(file, &with_matter(lines, &body)).ok();
-        let content = record.map(|record| record.content(names, &ReadOptions::at(now)));
-        matches!(content, Some(Content::Issue(draft)) if is_same(draft.issue.issue()))
-    };
-    if !is_said(&lines, &|said| said.title == entry.title) {
-        lines.push(format!("title: {}", json!(entry.title)));
-    }
-    if !is_said(&lines, &|said| said.id == entry.id) {
-        lines.push(format!("id: {}", entry.id));
-    }
-    if !is_said(&lines, &|said| said.created_at == entry.created_at) {
-        lines.push(format!("kept: {}", entry.created_at));
-    }
-    if let Some(first) = entry.history.first()
-        && !is_said(&lines, &|said| said.history[0].agent == first.agent)
-    {
-        lines.retain(|line| !line.starts_with("decision-makers:"));
-        lines.push(format!("decision-makers: {}", quoted(&first.agent)));
-    }
-    let list = |name: &str, values: Vec<String>| {
-        (!values.is_empty()).then(|| format!("{name}: [{}]", values.join(", ")))
-    };
-    let labels = entry.attributes.labels.iter().map(ToString::to_string);
-    lines.extend(list("labels", labels.collect()));
-    let related = entry.attributes.linked(LinkKind::Related).map(|id| id.to_string());
-    lines.extend(list("related", related.collect()));
-    if !is_said(&lines, &|said| said.attributes.due == entry.attributes.due) {
-        let until = entry.attributes.due.map_or("null".to_owned(), |due| due.to_string());
-        lines.push(format!("until: {until}"));
-    }
-    with_matter(&lines, &body)
-}
-
-fn with_matter(lines: &[String], body: &str) -> String {
-    if lines.is_empty() {
-        format!("{body}\n")
-    } else {
-        format!("---\n{}\n---\n\n{body}\n", lines.join("\n"))
-    }
-}
-
-/// Returns a text without headings in the sections of a record, if they can be read back.
-fn in_sections(entry: &Issue) -> Option<String> {
-    let description = &*entry.description;
-    let (text, about) = match description.rsplit_once("\n\nAbout: ") {
-        Some((text, about)) if !about.contains('\n') => (text, format!("About: {about}")),
-        _ if description.starts_with("About: ") => ("", description.to_owned()),
-        _ => (description, String::new()),
-    };
-    if text.lines().any(|line| heading(line).is_some()) {
-        return None;
-    }
-    let context = if about.is_empty() { NO_CONTEXT } else { &about };
-    let outcome = if text.is_empty() { &entry.title } else { text };
-    let body = format!("# {}{CONTEXT}{context}{OUTCOME}{outcome}", entry.title);
-    let is_same = |(title, description): (String, String)| {
-        title == entry.title && description == entry.description
-    };
-    out_of_sections(&body).is_some_and(is_same).then_some(body)
-}
-
 /// Returns title and description of a text that [`in_sections`] wrote.
-fn out_of_sections(body: &str) -> Option<(String, String)> {
+pub(super) fn out_of_sections(body: &str) -> Option<(String, String)> {
     let (title, rest) = body.strip_prefix("# ")?.split_once(CONTEXT)?;
     let (context, outcome) = rest.split_once(OUTCOME)?;
     let is_about = context.starts_with("About: ") && !context.contains('\n');
@@ -240,7 +112,7 @@ fn out_of_sections(body: &str) -> Option<(String, String)> {
 
 impl<'a> Record<'a> {
     /// Reads a record. The error says why a file that is called like one is none, or nothing.
-    fn of(path: &'a str, text: &str) -> Result<Self, &'static str> {
+    pub fn of(path: &'a str, text: &str) -> Result<Self, &'static str> {
         let file = file_name(path);
         let text = json_compat::without_byte_order_mark(text.as_bytes());
         let text = String::from_utf8_lossy(text);
@@ -285,7 +157,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    fn id(&self) -> IssueId {
+    pub fn id(&self) -> IssueId {
         self.own_id.unwrap_or_else(|| id_of(self.file))
     }
 
@@ -336,7 +208,7 @@ impl<'a> Record<'a> {
         found
     }
 
-    fn content(&self, names: &Names, options: &ReadOptions) -> Content {
+    pub fn content(&self, names: &Names, options: &ReadOptions) -> Content {
         let title = self.title().unwrap_or_default();
         let status = self.mapped("status", options).unwrap_or_default();
         let mut remarks = Remarks::default();
@@ -383,7 +255,14 @@ impl<'a> Record<'a> {
         }));
         if self.own_id.is_none() {
             let matter = markdown::without(&self.matter, &OWN_KEYS);
-            let word = self.values.get("status").filter(|_| state == State::InForce);
+            // What an export would write itself is not kept.
+            let is_written = |word: &Json| {
+                let word = word.as_str().unwrap_or_default();
+                let by = word.strip_prefix("superseded by [").unwrap_or_default();
+                word == "deprecated" || by.starts_with(|one: char| one.is_ascii_digit())
+            };
+            let word = self.values.get("status");
+            let word = word.filter(|word| state == State::InForce || !is_written(word));
             let mut kept = json!({ "id": name_of(self.file), "file": self.file });
             if !matter.is_empty() {
                 kept["frontMatter"] = json!(matter);
@@ -401,13 +280,10 @@ impl<'a> Record<'a> {
 }
 
 impl Names {
-    fn of<'a>(records: impl Iterator<Item = &'a Record<'a>>) -> Self {
-        let mut names = HashMap::new();
-        for record in records {
-            names.insert(name_of(record.file), record.id());
-            names.insert(record.file.to_owned(), record.id());
-        }
-        Self(names)
+    /// Returns those of records with these files and ids.
+    pub fn of<'a>(records: impl Iterator<Item = (&'a str, IssueId)>) -> Self {
+        let both = |(file, id): (&str, IssueId)| [(name_of(file), id), (file.to_owned(), id)];
+        Self(records.flat_map(both).collect())
     }
 
     /// Returns the link to the record that replaces another one, from words such as `[ADR-0005](0005-use-x.md)`.
@@ -454,7 +330,7 @@ fn state_of(status: &str, remarks: &mut Remarks) -> State {
 }
 
 /// Returns true if the first word of a status is one of some words.
-fn has_word(words: &str, status: &str) -> bool {
+pub(super) fn has_word(words: &str, status: &str) -> bool {
     let mut found =
         status.split(|one: char| !one.is_alphanumeric()).filter(|word| !word.is_empty());
     found.next().is_some_and(|first| words.split(' ').any(|word| first.eq_ignore_ascii_case(word)))
@@ -489,7 +365,7 @@ fn unnumbered(title: &str) -> &str {
 }
 
 /// Returns the number with which the name of a file begins, also as in `adr-0007-use-x.md`.
-fn number_in(file: &str) -> Option<u32> {
+pub(super) fn number_in(file: &str) -> Option<u32> {
     let lower = file.to_lowercase();
     let rest =
         lower.strip_prefix("adr").map_or(&*lower, |rest| rest.trim_start_matches(['-', '_']));
@@ -503,40 +379,6 @@ fn name_of(file: &str) -> String {
 
 fn id_of(file: &str) -> IssueId {
     defaults::id("adr", &[file])
-}
-
-/// Returns what an import kept of a record besides its text.
-fn kept(entry: &Issue, key: &str) -> Option<String> {
-    let kept: Json = serde_json::from_str(entry.unknown_keys.get(RECORD_KEY)?).ok()?;
-    kept[key].as_str().map(str::to_owned)
-}
-
-/// Returns the name of the file from which a decision was imported.
-fn own_file(entry: &Issue) -> Option<String> {
-    let file = file_name(&kept(entry, "file")?).to_owned();
-    file.ends_with(".md").then_some(file)
-}
-
-/// Returns a name for a file, from the words of a title.
-fn slug(title: &str) -> String {
-    let words = title.split(|one: char| !one.is_alphanumeric()).filter(|word| !word.is_empty());
-    let mut slug = String::new();
-    for word in words.map(str::to_lowercase) {
-        if slug.chars().count() + word.chars().count() >= MAX_NAME {
-            break;
-        }
-        slug = if slug.is_empty() { word } else { format!("{slug}-{word}") };
-    }
-    if slug.is_empty() { "decision".to_owned() } else { slug }
-}
-
-/// Returns a text as a value of front matter.
-fn quoted(text: &str) -> String {
-    const WORDS: &str = "null true false yes no on off";
-    let is_plain = |one: char| one.is_alphanumeric() || " ._/+-".contains(one);
-    let is_text = text.starts_with(char::is_alphabetic) && text.trim() == text;
-    let is_plain = is_text && text.chars().all(is_plain) && !has_word(WORDS, text);
-    if is_plain { text.to_owned() } else { json!(text).to_string() }
 }
 
 #[cfg(test)]

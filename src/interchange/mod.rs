@@ -9,8 +9,8 @@
 //! | [`json_lines`] | one issue per line |
 //! | [`csv`] | one issue per row, for spreadsheets |
 //!
-//! It also reads and writes entries of the memory as decision records ([`decisions`]) and as knowledge graphs
-//! (`graph`).
+//! It also reads and writes entries of the memory as decision records (`decisions`, [`decision_files`]) and as
+//! knowledge graphs (`graph`).
 //!
 //! Both JSON formats may also contain issues of [`beads`], mixed with others. Objects and rows that other programs,
 //! scripts and people write share one conversion, `partial_issue`, and one table of names, [`fields`]. `jira` makes
@@ -20,7 +20,8 @@ pub(crate) mod attributes;
 pub mod beads;
 mod comments;
 pub mod csv;
-pub mod decisions;
+pub mod decision_files;
+mod decisions;
 mod defaults;
 pub mod difference;
 mod entries;

@@ -163,10 +163,11 @@ fn decisions_come_back_from_their_records() {
     let ended = keep(path, &["mails go through one relay"]);
     run(path, &["edit", &ended, "--due", "2020-01-01"]).ok();
     run(path, &["comment", &ended, "it is gone"]).ok();
+    keep(path, &["amounts are integers", "--replaces", "adr-6"]);
 
     let exported = run(path, &["export", "--format", "decisions", "docs/adr"]);
     assert!(exported.log.contains("this format does not have: comments"), "{}", exported.log);
-    assert_eq!(exported.ok(), "16 decisions exported to docs/adr\n");
+    assert_eq!(exported.ok(), "17 decisions exported to docs/adr\n");
     let folder = path.join("docs/adr");
     let files = texts(&folder);
     let text = |name: &str| {
@@ -196,8 +197,10 @@ fn decisions_come_back_from_their_records() {
     // What was imported and is as it was has the text of its file.
     for name in [
         "0000-use-markdown-architectural-decision-records.md",
+        "0001-keep-orders-in-mongodb.md",
+        "0003-render-invoices-in-the-browser.md",
+        "0004-amounts-are-floats.md",
         "ADR-008-one-log-for-all-services.md",
-        "0006-amounts-are-decimal.md",
     ] {
         assert_eq!(
             text(name),
@@ -205,20 +208,28 @@ fn decisions_come_back_from_their_records() {
             "{name}"
         );
     }
+    assert!(text("0006-amounts-are-decimal.md").starts_with(
+        "---\nstatus: superseded by [0017](0017-amounts-are-integers.md)\ndate: 2024-04-02\ndecision-makers: Li Wei\n---\n\n#"
+    ));
 
     // Into the same store, and into another one.
     let same = run(path, &["import", "docs/adr"]);
-    assert_eq!(counts(&same), "0 new, 16 same, 0 different, 0 refused", "{same:?}");
+    assert_eq!(counts(&same), "0 new, 17 same, 0 different, 0 refused", "{same:?}");
     let other = crate::support::directory();
     let imported = run(other.path(), &["import", folder.to_str().unwrap()]);
     assert!(
         imported.log.contains("links that were not made") && imported.log.contains(issue),
         "{imported:?}"
     );
-    assert_eq!(counts(&imported), "16 new, 0 same, 0 different, 0 refused");
+    assert_eq!(counts(&imported), "17 new, 0 same, 0 different, 0 refused");
     let said = |entry: &Value| {
         let links = entry["links"].as_array().cloned().unwrap_or_default();
         let links: Vec<_> = links.into_iter().filter(|link| link["to"] != issue).collect();
+        // A word such as `implemented` is lost once another decision replaces it.
+        let mut entry = entry.clone();
+        if let Some(record) = entry["adr"].as_object_mut() {
+            record.remove("status");
+        }
         let keys = ["title", "description", "classification", "createdAt", "labels", "due", "adr"];
         let agent = &entry["history"][0]["agent"];
         json!([entry["id"], keys.map(|key| &entry[key]), links, agent])
@@ -232,7 +243,7 @@ fn decisions_come_back_from_their_records() {
     };
     assert_eq!(sorted(other.path()), sorted(path));
     let again = run(other.path(), &["export", "--format", "decisions", "records"]).ok();
-    assert_eq!(again, "16 decisions exported to records\n");
+    assert_eq!(again, "17 decisions exported to records\n");
     let without = |files: Vec<(String, String)>| -> Vec<_> {
         files
             .into_iter()
@@ -244,18 +255,18 @@ fn decisions_come_back_from_their_records() {
     // A folder keeps its files and numbers.
     keep(path, &["a newer one"]);
     let more = run(path, &["export", "--format", "decisions", "docs/adr"]).ok();
-    assert_eq!(more, "1 decision exported to docs/adr, 16 are there already\n");
-    assert!(folder.join("0017-a-newer-one.md").exists());
+    assert_eq!(more, "1 decision exported to docs/adr, 17 are there already\n");
+    assert!(folder.join("0018-a-newer-one.md").exists());
     keep(path, &["ids are numbers", "--replaces", &last]);
     let refused = run(path, &["export", "--format", "decisions", "docs/adr"]).refusal();
     assert!(
         refused.contains("0013-ids-are-ulids.md exists already") && refused.contains("--force"),
         "{refused}"
     );
-    assert!(!folder.join("0018-ids-are-numbers.md").exists());
+    assert!(!folder.join("0019-ids-are-numbers.md").exists());
     run(path, &["export", "--format", "decisions", "docs/adr", "--force"]).ok();
     let replaced = fs::read_to_string(folder.join("0013-ids-are-ulids.md")).unwrap();
-    assert!(replaced.contains("superseded by [0018](0018-ids-are-numbers.md)"), "{replaced}");
+    assert!(replaced.contains("superseded by [0019](0019-ids-are-numbers.md)"), "{replaced}");
 }
 
 #[test]
