@@ -110,7 +110,10 @@ fn text_of(
         lines.retain(|line| !line.starts_with("status:"));
         lines.insert(0, format!("status: {status}"));
     }
-    if !is_said(&lines, &|said| said.created_at == entry.created_at) {
+    // A record without a date has that of its import.
+    let is_undated = own_file(entry).is_some()
+        && draft(&lines).is_some_and(|draft| draft.unstated.contains(&"createdAt"));
+    if !is_undated && !is_said(&lines, &|said| said.created_at == entry.created_at) {
         lines.push(format!("kept: {}", entry.created_at));
     }
     if let Some(first) = entry.history.first()

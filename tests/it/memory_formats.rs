@@ -200,6 +200,7 @@ fn decisions_come_back_from_their_records() {
         "0001-keep-orders-in-mongodb.md",
         "0003-render-invoices-in-the-browser.md",
         "0004-amounts-are-floats.md",
+        "0009-no-date.md",
         "ADR-008-one-log-for-all-services.md",
     ] {
         assert_eq!(
@@ -229,6 +230,9 @@ fn decisions_come_back_from_their_records() {
         let mut entry = entry.clone();
         if let Some(record) = entry["adr"].as_object_mut() {
             record.remove("status");
+        }
+        if entry["adr"]["file"] == "0009-no-date.md" {
+            entry["createdAt"].take();
         }
         let keys = ["title", "description", "classification", "createdAt", "labels", "due", "adr"];
         let agent = &entry["history"][0]["agent"];
