@@ -8,10 +8,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
-use super::export::promised;
 use super::import_filing::{Import, warn_when_busy};
 use super::import_links;
-use super::options::{CallerArgs, one_of};
+use super::options::{CallerArgs, WrongUsage, one_of};
 use super::{CommandContext, ExitStatus};
 use crate::interchange::fields::{Field, Mapping, ValueMapping};
 use crate::interchange::{self, DateOrder, FileFormat, ReadOptions, Unreadable};
@@ -26,9 +25,9 @@ const MAX_FILES: usize = 100_000;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Formats:\n  \
     json   exports, any issues.json (also of the original AgentIssueTracker), an array of issues, one issue, and the files of other programs\n  \
-    jsonl  exports, the issues.jsonl of beads\n  \
+    jsonl  exports, the issues.jsonl of beads, the knowledge graphs of two memory servers\n  \
     csv    exports, any file with a header that names a title\n  \
-    folder the tasks of Backlog.md, a backup of beads\n\n\
+    folder the tasks of Backlog.md, a backup of beads, memory banks, decision records (also *.md)\n\n\
     Fields for --map: id, title, description, classification, status, statusCategory, resolution, priority, labels, assignee, parent, blocked_by, \
     createdAt, modifiedAt, closedAt, parkedUntil, due, estimate, author, history, comments, number, url. Names that are usual in other \
     trackers \
@@ -45,12 +44,13 @@ const MAX_FILES: usize = 100_000;
     ait import jira.csv --map 'Date raised=createdAt' --ignore Sprint\n  \
     ait import jira.csv --map-value 'Status:Shipped=closed'\n  \
     ait import backlog/ --update\n  \
+    ait import docs/adr/*.md\n  \
     gh issue list --json number,url,title,body,state,labels,assignees,createdAt | ait import -\n  \
     ait --file other.json export | ait import -")]
 pub struct Arguments {
-    /// The file or folder to read; - is stdin
-    #[arg(value_name = "FILE")]
-    source: PathBuf,
+    /// The file or folder to read, or several Markdown files; - is stdin
+    #[arg(value_name = "FILE", required = true)]
+    sources: Vec<PathBuf>,
 
     /// The format [default: detected from the content and the name]
     #[arg(short = 'F', long = "format", value_parser = one_of::<FileFormat>(FileFormat::words()))]
@@ -87,8 +87,12 @@ pub struct Arguments {
 pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
-    let file = &arguments.source;
-    let name = shown(&arguments.source);
+    let [file, others @ ..] = &arguments.sources[..] else { return Ok(ExitStatus::Nothing) };
+    let is_markdown = |file: &Path| file.extension().is_some_and(|extension| extension == "md");
+    let name = match others.len() {
+        0 => shown(file),
+        more => format!("{} and {more} more", shown(file)),
+    };
     let options = ReadOptions {
         now: tracker.now(),
         mapping: Mapping::new(&arguments.map, &arguments.ignore, &arguments.map_value),
@@ -96,13 +100,21 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
         classifications: Arc::clone(tracker.classifications()),
         date_order: usual_date_order(),
     };
-    let (form, entries) = if file.is_dir() {
-        ("folder", interchange::folder::read(&files_of(file)?, &options))
-    } else if file.extension().is_some_and(|extension| extension == "md") {
-        ("markdown", interchange::folder::read(&[(name.clone(), text_of(file)?)], &options))
+    let (form, entries) = if file.is_dir() && others.is_empty() {
+        ("folder", interchange::folder::read(&files_of(file, MAX_DEPTH)?, &options))
+    } else if arguments.sources.iter().all(|file| is_markdown(file)) {
+        let read = |file: &PathBuf| Ok((shown(file), text_of(file)?));
+        let files = arguments.sources.iter().map(read).collect::<Result<Vec<_>>>()?;
+        ("markdown", interchange::folder::read(&files, &options))
+    } else if !others.is_empty() {
+        return Err(WrongUsage(
+            "several files are read together only if all are Markdown files: import the others one by one",
+        )
+        .into());
     } else {
         let bytes = bytes_of(file)?;
-        let form = arguments.form.unwrap_or_else(|| FileFormat::of(&bytes, promised(file)));
+        let form =
+            arguments.form.unwrap_or_else(|| FileFormat::of(&bytes, FileFormat::of_name(file)));
         (form.as_str(), interchange::read(bytes, form, &options))
     };
     let entries = entries
@@ -203,8 +215,8 @@ fn text_of(file: &Path) -> Result<String> {
     text.with_context(|| format!("{} is not UTF-8: save it as UTF-8", file.display()))
 }
 
-/// Returns the files of a folder that have issues, with their paths below it.
-fn files_of(folder: &Path) -> Result<Vec<(String, String)>> {
+/// Returns the files of a folder that have issues, with their paths below it, down to a depth.
+pub(super) fn files_of(folder: &Path, max_depth: usize) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     let mut open = vec![(folder.to_owned(), 0)];
     let mut bytes = 0;
@@ -212,7 +224,7 @@ fn files_of(folder: &Path) -> Result<Vec<(String, String)>> {
         let cannot = || format!("cannot read {}", directory.display());
         for entry in fs::read_dir(&directory).with_context(cannot)? {
             let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
-            if kind.is_dir() && depth < MAX_DEPTH {
+            if kind.is_dir() && depth < max_depth {
                 open.push((path, depth + 1));
             } else if kind.is_file() && interchange::folder::has_issues(&path) {
                 let text = text_of(&path)?;

@@ -110,6 +110,9 @@ fn settle(
         }
         links.push((link, &named.shown));
     }
+    // The order of links says nothing, so that of the store makes no difference.
+    let place = |link: &Link| stored.as_ref()?.attributes.links.iter().position(|one| one == link);
+    links.sort_by_key(|(link, _)| place(link).unwrap_or(usize::MAX));
     let own = issue.attributes.links.clone();
     let all: Vec<Link> = links.iter().map(|(link, _)| *link).collect();
     issue.attributes = issue.attributes.with_links(&[&own[..], &all].concat());

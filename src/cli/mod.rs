@@ -55,6 +55,7 @@ mod output;
 mod park;
 mod print_issue;
 mod progress;
+mod publish_memory;
 mod questions;
 mod ready;
 mod release;
@@ -169,6 +170,8 @@ pub enum QueueCommand {
     Remember(memory::RememberArguments),
     /// Find what agents kept, and what closed issues tell
     Recall(memory::RecallArguments),
+    /// Write the decisions in force into AGENTS.md
+    Memory(publish_memory::Arguments),
     /// Link an issue to others: blocked-by, parent, related, duplicate-of
     Link(link::LinkArguments),
     /// Remove links of an issue
@@ -195,9 +198,9 @@ pub enum QueueCommand {
     Digest(digest::Arguments),
     /// Show the event log, or follow it with --follow
     Log(log::Arguments),
-    /// Export issues as JSON, JSON Lines or CSV
+    /// Export issues as JSON, JSON Lines or CSV, or what agents kept as a graph or as Markdown files
     Export(export::Arguments),
-    /// Import issues from a file, also from other trackers; never overwrites an issue
+    /// Import issues and entries from files, also of other programs; never overwrites an issue
     Import(import::Arguments),
     /// Publish issues.json now
     Save(save::Arguments),
@@ -338,6 +341,7 @@ async fn run_on_queue(command: &QueueCommand, context: &CommandContext<'_>) -> R
         QueueCommand::Comment(arguments) => comment::comment(arguments, context).await,
         QueueCommand::Remember(arguments) => memory::remember(arguments, context).await,
         QueueCommand::Recall(arguments) => memory::recall(arguments, context).await,
+        QueueCommand::Memory(arguments) => publish_memory::run(arguments, context).await,
         QueueCommand::Link(arguments) => link::link(arguments, context).await,
         QueueCommand::Unlink(arguments) => link::unlink(arguments, context).await,
         QueueCommand::Park(arguments) => park::park(arguments, context).await,

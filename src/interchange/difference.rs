@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::ImportDraft;
 use super::fields::{EXTRA, common_name};
 use super::value::Value;
-use crate::domain::external_id::{CSV_KEY, JSON_KEY};
+use crate::domain::external_id::{CSV_KEY, JSON_KEY, RECORD_KEY};
 use crate::domain::{AttributeValues, Comment, Issue, UnknownKeys};
 use crate::json_compat::without_white_space;
 
@@ -102,7 +102,9 @@ fn common_values(keys: &UnknownKeys) -> BTreeMap<String, (String, String)> {
     let mut values = BTreeMap::new();
     for (key, value) in keys.iter() {
         let inner: IndexMap<String, Box<RawValue>> = match key {
-            CSV_KEY | JSON_KEY => serde_json::from_str(value.get()).unwrap_or_default(),
+            CSV_KEY | JSON_KEY | RECORD_KEY => {
+                serde_json::from_str(value.get()).unwrap_or_default()
+            }
             _ => IndexMap::new(),
         };
         let outer = inner.is_empty().then(|| (key.to_owned(), value.to_owned()));

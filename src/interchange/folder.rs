@@ -1,5 +1,5 @@
 //! Folders in which a program keeps its issues in several files: Markdown files with a front matter, such as those of
-//! Backlog.md, and the backups of beads (`bd backup`).
+//! Backlog.md, the backups of beads (`bd backup`), memory banks and decision records.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,7 +7,10 @@ use std::path::Path;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use super::{Content, FileEntry, ReadOptions, Unreadable, json_lines, json_object};
+use super::{
+    Content, FileEntry, ReadOptions, Unreadable, decisions, json_lines, json_object, markdown,
+    memory_bank,
+};
 use crate::json_compat;
 
 /// The file of issues of beads.
@@ -47,15 +50,36 @@ pub fn read(
         let rows = BACKUP.map(|(file, key, value)| (named(file).unwrap_or_default(), key, value));
         return json_lines::read(joined(issues, &rows), options);
     }
-    let mut objects: Vec<_> =
-        files.iter().filter_map(|(path, text)| object_of(path, text)).collect();
-    if objects.is_empty() {
+    let mut files = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let mut contents = memory_bank::read(&mut files, options);
+    let mut objects = Vec::new();
+    let mut others = Vec::new();
+    for (path, text) in files {
+        match object_of(path, text).filter(|object| !decisions::is_record(object, text)) {
+            Some(object) => objects.push(object),
+            None => others.push((path, text)),
+        }
+    }
+    contents.extend(tasks(&mut objects, options)?);
+    contents.extend(decisions::read(&others, options));
+    if contents.is_empty() {
         return Err(Unreadable::NoFiles);
     }
-    whole_names(&mut objects);
+    let entry = |(item, content)| FileEntry { line: 1, item: Some(item), content };
+    Ok((1..).zip(contents).map(entry).collect())
+}
+
+/// Reads tasks of Backlog.md.
+fn tasks(
+    objects: &mut [IndexMap<String, Json>],
+    options: &ReadOptions,
+) -> Result<Vec<Content>, Unreadable> {
+    whole_names(objects);
     let texts: Vec<String> = objects.iter().map(|object| json!(object).to_string()).collect();
-    json_object::check_keys(texts.iter().map(String::as_str), &options.mapping)?;
-    let content = |object: &IndexMap<String, Json>, text: &str| {
+    if !objects.is_empty() {
+        json_object::check_keys(texts.iter().map(String::as_str), &options.mapping)?;
+    }
+    let content = |(object, text): (&IndexMap<String, Json>, &String)| {
         let name = |key: &str| object.get(key).and_then(Json::as_str).map(str::to_owned);
         let id = name("id");
         if id.as_ref().is_some_and(|id| PAGES.iter().any(|page| id.starts_with(page))) {
@@ -64,13 +88,7 @@ pub fn read(
         }
         json_object::read(text, options)
     };
-    let entries = objects.iter().zip(&texts).enumerate();
-    let read = |(at, (object, text)): (usize, (_, &String))| FileEntry {
-        line: 1,
-        item: Some(at + 1),
-        content: content(object, text),
-    };
-    Ok(entries.map(read).collect())
+    Ok(objects.iter().zip(&texts).map(content).collect())
 }
 
 /// Returns the lines of a file of issues, with the rows of the other files in their issues.
@@ -106,15 +124,15 @@ fn joined(issues: &str, others: &[(&str, &str, Option<&str>)]) -> String {
 fn object_of(path: &str, text: &str) -> Option<IndexMap<String, Json>> {
     let text = json_compat::without_byte_order_mark(text.as_bytes());
     let text = str::from_utf8(text).ok()?.replace("\r\n", "\n");
-    let (matter, body) = text.strip_prefix("---\n")?.split_once("\n---")?;
-    let mut values = front_matter(matter);
+    let (matter, body) = markdown::split(&text);
+    let mut values = markdown::front_matter(matter?);
     let has = |key: &str| values.contains_key(key);
     if !has("title") || !(has("id") || has("status")) {
         return None;
     }
     // Backlog.md marks its sections for itself.
     let is_mark = |line: &&str| line.starts_with("<!--") && line.trim_end().ends_with("-->");
-    let lines = body.trim_start_matches('-').lines().filter(|line| !is_mark(line));
+    let lines = body.lines().filter(|line| !is_mark(line));
     let body = lines.collect::<Vec<_>>().join("\n");
     values.entry("description".to_owned()).or_insert_with(|| json!(body.trim()));
     let path = path.replace('\\', "/");
@@ -153,120 +171,12 @@ fn whole_names(tasks: &mut [IndexMap<String, Json>]) {
     }
 }
 
-/// Parses the front matter of a file: the part of YAML in which programs write it. These are texts, lists and texts of
-/// several lines. What is nested deeper stays a text.
-fn front_matter(text: &str) -> IndexMap<String, Json> {
-    let mut values: IndexMap<String, Json> = IndexMap::new();
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        let is_key = !line.starts_with([' ', '\t', '-', '#', ']']);
-        let Some((key, value)) = line.split_once(':').filter(|_| is_key) else { continue };
-        let is_below =
-            |line: &&str| line.starts_with([' ', '\t', '-', ']']) || line.trim().is_empty();
-        let mut below = Vec::new();
-        while let Some(line) = lines.next_if(is_below) {
-            below.push(line);
-        }
-        let value = value_of(value.trim(), &below);
-        values.insert(scalar(key), value);
-    }
-    values
-}
-
-/// Returns the value of a key, which may go on in the lines below it.
-fn value_of(value: &str, below: &[&str]) -> Json {
-    if value.starts_with(['>', '|']) {
-        let indents = below.iter().filter(|line| !line.trim().is_empty());
-        let indent = indents.map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
-        let lines: Vec<_> =
-            below.iter().map(|line| line.get(indent..).unwrap_or_default()).collect();
-        let separator = if value.starts_with('>') { " " } else { "\n" };
-        return json!(lines.join(separator).trim());
-    }
-    let is_item = |line: &&str| line.trim().starts_with('-');
-    let plain = uncommented(value);
-    if plain.is_empty() && below.iter().all(|line| is_item(line) || line.trim().is_empty()) {
-        let items = below.iter().filter_map(|line| line.trim().strip_prefix('-'));
-        return json!(items.map(scalar).filter(|item| !item.is_empty()).collect::<Vec<_>>());
-    }
-    let whole =
-        below.iter().fold(plain.to_owned(), |whole, line| format!("{whole} {}", line.trim()));
-    let whole = whole.trim();
-    match whole.strip_prefix('[').and_then(|list| list.strip_suffix(']')) {
-        Some(list) => json!(items_of(list)),
-        None if matches!(whole, "null" | "Null" | "NULL" | "~") => Json::Null,
-        None => json!(scalar(whole)),
-    }
-}
-
-/// Splits the items of a list in brackets. Those in quotation marks may have commas.
-fn items_of(list: &str) -> Vec<String> {
-    let mut items = vec![String::new()];
-    let mut open = None;
-    for one in list.chars() {
-        match open {
-            None if one == ',' => items.push(String::new()),
-            None if matches!(one, '\'' | '"') => open = Some(one),
-            Some(mark) if one == mark => open = None,
-            _ => {}
-        }
-        if let Some(item) = items.last_mut().filter(|_| open.is_some() || one != ',') {
-            item.push(one);
-        }
-    }
-    items.iter().map(|item| scalar(item)).filter(|item| !item.is_empty()).collect()
-}
-
-/// Returns a value without the comment behind it.
-fn uncommented(value: &str) -> &str {
-    let is_quoted = value.starts_with(['\'', '"']);
-    if value.starts_with('#') {
-        return "";
-    }
-    match value.split_once(" #").filter(|_| !is_quoted) {
-        Some((value, _)) => value.trim_end(),
-        None => value,
-    }
-}
-
-/// Returns a text without its quotation marks.
-fn scalar(text: &str) -> String {
-    let text = uncommented(text.trim());
-    let quoted = |mark: char| text.strip_prefix(mark)?.strip_suffix(mark);
-    if let Some(text) = quoted('\'') {
-        return text.replace("''", "'");
-    }
-    match quoted('"') {
-        Some(inner) => serde_json::from_str(text).unwrap_or_else(|_| inner.to_owned()),
-        None => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn front_matter_is_read_as_programs_write_it() {
-        let text = "id: task-1\ntitle: 'It''s: late'\nlabels:\n  - a\n  - \"b c\"\nassignee: ['@ann', bo]\n\
-                    empty: []\nlong: >-\n  one\n  two\nnone:\nfolded: a\n  b\n# comment\ndate: '2026-01-02 03:04'";
-        assert_eq!(
-            serde_json::to_value(front_matter(text)).unwrap(),
-            json!({
-                "id": "task-1", "title": "It's: late", "labels": ["a", "b c"],
-                "assignee": ["@ann", "bo"], "empty": [], "long": "one two", "none": [],
-                "folded": "a b", "date": "2026-01-02 03:04",
-            })
-        );
-        let text = "a: b # why\nnothing: ~\nlist: [a, 'b, c',\n  d\n]\ntext: |\n  one\n    two\nnested:\n  a: 1\n  b: 2\n\
-                    quoted: 'x # y' \nlater: [] # none\n\"k\": v";
-        assert_eq!(
-            serde_json::to_value(front_matter(text)).unwrap(),
-            json!({
-                "a": "b", "nothing": null, "list": ["a", "b, c", "d"], "text": "one\n  two",
-                "nested": "a: 1 b: 2", "quoted": "x # y", "later": [], "k": "v",
-            })
-        );
+    fn tasks_name_each_other_in_the_form_of_their_ids() {
         assert_eq!(object_of("x.md", "# no front matter"), None);
         let task = "---\nid: task-3\ntitle: T\ndependencies: [1.2, task-2]\n---\n";
         let mut tasks =

@@ -9,6 +9,9 @@
 //! | [`json_lines`] | one issue per line |
 //! | [`csv`] | one issue per row, for spreadsheets |
 //!
+//! It also reads and writes entries of the memory as decision records (`decisions`, [`decision_files`]) and as
+//! knowledge graphs (`graph`).
+//!
 //! Both JSON formats may also contain issues of [`beads`], mixed with others. Objects and rows that other programs,
 //! scripts and people write share one conversion, `partial_issue`, and one table of names, [`fields`]. `jira` makes
 //! such objects of those of its REST interface.
@@ -17,16 +20,23 @@ pub(crate) mod attributes;
 pub mod beads;
 mod comments;
 pub mod csv;
+pub mod decision_files;
+mod decisions;
 mod defaults;
 pub mod difference;
+mod entries;
 pub mod fields;
 pub mod folder;
 mod given;
 mod given_attributes;
+mod graph;
+mod graph_entries;
 mod jira;
 pub mod json;
 pub mod json_lines;
 mod json_object;
+mod markdown;
+mod memory_bank;
 mod partial_issue;
 mod programs;
 mod times;
@@ -34,6 +44,7 @@ mod value;
 pub(crate) mod words;
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -55,6 +66,10 @@ string_enum! {
         JsonLines = "jsonl",
         /// Comma-separated values. Semicolons and tabs are also accepted on reading.
         Csv = "csv",
+        /// A knowledge graph of `@modelcontextprotocol/server-memory`.
+        Graph = "graph",
+        /// A knowledge graph of memory-bank-mcp: the events that make it.
+        GraphEvents = "graph-events",
     }
 }
 
@@ -67,6 +82,11 @@ impl FileFormat {
             "csv" | "tsv" => Some(Self::Csv),
             _ => None,
         }
+    }
+
+    /// Returns the format of a file name's extension.
+    pub fn of_name(file: &Path) -> Option<Self> {
+        file.extension().and_then(|extension| Self::of_extension(extension.to_str()?))
     }
 
     /// Detects the format of bytes; `promised`, the format of the file's name, decides if the bytes are ambiguous.
@@ -274,7 +294,8 @@ pub enum Unreadable {
     /// Neither a folder nor a Markdown file has an issue.
     #[error(
         "no file has an issue: it can be a Markdown file with a front matter that has a title, and an id or a status, as \
-         Backlog.md writes them, or issues.jsonl in a backup of beads"
+         Backlog.md writes them, a decision record with a title, a status and the sections Context and Decision, a file of a \
+         memory bank such as decisionLog.md, or issues.jsonl in a backup of beads"
     )]
     NoFiles,
     /// A JSON document has no list of issues, and is no issue.
@@ -292,6 +313,12 @@ pub enum Unreadable {
         /// What it has.
         found: String,
     },
+    /// A file is no knowledge graph, although the user says so.
+    #[error(
+        "the file is no knowledge graph: its first line is neither an entity nor a relation of server-memory, nor the \
+         mark of memory-bank-mcp"
+    )]
+    NoGraph,
     /// The file is empty.
     #[error("the file is empty")]
     Empty,
@@ -319,6 +346,8 @@ pub fn read(
     text.drain(..mark);
     match form {
         FileFormat::Csv => csv::read(&text, options),
+        _ if graph::is_graph(&text) => Ok(graph_entries::read(&text, options)),
+        FileFormat::Graph | FileFormat::GraphEvents => Err(Unreadable::NoGraph),
         FileFormat::Json => json::read(&text, options),
         FileFormat::JsonLines => json_lines::read(text, options),
     }
@@ -335,6 +364,8 @@ pub fn write(
         FileFormat::Json => json::write(issues, out, written),
         FileFormat::JsonLines => json_lines::write(issues, out, written),
         FileFormat::Csv => csv::write(issues, out, written),
+        FileFormat::Graph => graph_entries::write(issues, false, out, written),
+        FileFormat::GraphEvents => graph_entries::write(issues, true, out, written),
     }
 }
 
@@ -380,7 +411,7 @@ mod tests {
         ] {
             assert_eq!(FileFormat::of(bytes.as_bytes(), promised), form, "{bytes}");
         }
-        for &form in FileFormat::ALL {
+        for form in [Json, JsonLines, Csv] {
             assert_eq!(FileFormat::of_extension(form.as_str()), Some(form));
             assert_eq!(FileFormat::from_word(form.as_str()), Some(form));
         }

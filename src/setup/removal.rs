@@ -37,6 +37,7 @@ pub fn removal(
         for guide in guides() {
             let file = files.file(&root.join(guide), Some(root))?;
             file.remove_from(|text| marked::MARKDOWN.unset(text))?;
+            file.remove_from(|text| marked::MEMORY.unset(text))?;
         }
         let file = files.file(&root.join(".gitignore"), Some(root))?;
         file.remove_from(|text| marked::NUMBER_SIGN.unset(text))?;

@@ -57,6 +57,7 @@ mod mcp_prompts;
 mod mcp_resources;
 mod mcp_stdio;
 mod memory;
+mod memory_formats;
 mod metrics;
 mod mounts;
 mod near_titles;

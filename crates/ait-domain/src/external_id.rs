@@ -14,7 +14,11 @@ pub const CSV_KEY: &str = "csv";
 pub const JSON_KEY: &str = "json";
 /// The unknown key under which imports keep the values of an issue of beads.
 pub const BEADS_KEY: &str = "beads";
-const CONTAINERS: [&str; 3] = [CSV_KEY, JSON_KEY, BEADS_KEY];
+/// The unknown key under which imports keep what a decision record says besides its text.
+pub const RECORD_KEY: &str = "adr";
+/// The unknown key under which imports keep an entity of a knowledge graph.
+pub const GRAPH_KEY: &str = "graph";
+const CONTAINERS: [&str; 5] = [CSV_KEY, JSON_KEY, BEADS_KEY, RECORD_KEY, GRAPH_KEY];
 
 impl Issue {
     /// Returns the ids that the issue has elsewhere, such as `ABC-12` or the number `12`, as imports keep them.

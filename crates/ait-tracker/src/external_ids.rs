@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{IndexedIssues, Issue, IssueId, IssueRef, StoreError, Tracker};
-use ait_domain::{Condition, DomainError, Page, Query};
+use ait_domain::{Condition, DomainError, Page, Query, StatusSet};
 
 /// Returns the position of the issue that a reference names. The id of an issue goes before the ids of other trackers.
 ///
@@ -50,7 +50,8 @@ impl Tracker {
         }
         let condition = Condition::External(name.to_lowercase());
         let take = DomainError::MAX_CANDIDATES + 1;
-        let query = Query { condition, take, ..Query::default() };
+        let statuses = StatusSet::EVERYTHING;
+        let query = Query { statuses, condition, take, ..Query::default() };
         let Page { issues, total, .. } = self.list_issues(query).await?;
         let named = issues.iter().filter(|issue| is_named(issue, name));
         let named: Vec<IssueId> = named.map(|issue| issue.id).collect();

@@ -310,7 +310,7 @@ impl Tracker {
 }
 
 /// Returns the condition for entries that still hold at a time.
-fn in_force(now: Timestamp) -> Condition {
+pub fn in_force(now: Timestamp) -> Condition {
     let past = i64::MIN..=now.unix_millis().saturating_sub(1);
     let has_ended = Condition::Value(ValueField::Due, past);
     Condition::all([

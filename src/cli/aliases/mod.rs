@@ -125,9 +125,10 @@ fn in_our_words(mut words: Vec<String>, definition: &Command) -> Result<Vec<Stri
         && help == "help"
     {
         let command = phrases::replaced(vec![given.clone()], is_command);
-        // `all` alone lists issues.
+        // `all` alone lists issues, and `memory` finds entries.
         let command = match &**given {
             "all" => "--all",
+            "memory" => "memory",
             _ => &command[0],
         };
         return Ok(vec![help.clone(), command.to_owned()]);

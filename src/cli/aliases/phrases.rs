@@ -41,6 +41,8 @@ pub(super) const PHRASES: &[(&str, &str)] = &[
     ("memory|memories add|create|new|save|store WORD", "remember $1"),
     ("decisions|decision|adr|adrs list|ls", "recall kind:decision"),
     ("decisions|decision|adr|adrs", "recall kind:decision"),
+    ("memory|memories publish", "memory publish"),
+    ("memory --help|-h", "memory --help"),
     ("memory|memories list|ls|show", "recall"),
     ("memory|memories", "recall"),
     ("list agents|workers", "board"),

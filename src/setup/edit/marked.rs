@@ -14,6 +14,9 @@ pub struct SectionMarkers {
 /// The marks in Markdown.
 pub const MARKDOWN: SectionMarkers =
     SectionMarkers { begin: "<!-- ait init: begin -->", end: "<!-- ait init: end -->" };
+/// The marks of the decisions of the memory, in Markdown.
+pub const MEMORY: SectionMarkers =
+    SectionMarkers { begin: "<!-- ait memory: begin -->", end: "<!-- ait memory: end -->" };
 /// The marks in a file whose comments begin with `#`.
 pub const NUMBER_SIGN: SectionMarkers =
     SectionMarkers { begin: "# ait init: begin", end: "# ait init: end" };
