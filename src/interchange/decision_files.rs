@@ -1,4 +1,4 @@
-//! Writes decisions as records, which [`decisions`](super::decisions) reads back.
+//! Writes decisions as records, which `decisions` reads back.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
