@@ -1,6 +1,6 @@
 //! The query language: `status:open label:ui returns:>=2 "session expired" sort:changed-desc`.
 //!
-//! Tools, commands and pages parse the same text here, and get a [`Condition`] with an order. The module knows neither
+//! Tools, commands and pages parse the same text here, and get a [`Condition`] with an order. The crate knows neither
 //! stores nor the texts of interfaces. `docs/queries.md` describes the language for users.
 
 pub mod field_selection;

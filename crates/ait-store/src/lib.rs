@@ -3,6 +3,8 @@
 //! A store keeps issues in the order in which they were filed, picks the issue for a claim, and makes every change
 //! durable before it answers. [`Store`] exposes no lock, file or transaction, so another kind of store can implement
 //! it. Operations that only a store in files has are in [`Maintenance`].
+//!
+//! The crate knows the domain, and nothing of tools, pages and commands.
 
 pub mod backup;
 pub mod clients;

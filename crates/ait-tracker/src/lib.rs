@@ -1,5 +1,8 @@
 //! The use cases: one method for each operation. Every interface calls these.
 //!
+//! It knows stores by the trait `Store`. What needs all issues at once, such as boards, is in [`read_model`]; what
+//! happened, in [`activity`].
+//!
 //! The tracker owns the clock and generates ids. It knows nothing of MCP, HTTP or terminals, and prints nothing.
 
 pub mod activity;
