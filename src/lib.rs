@@ -18,6 +18,7 @@ compile_error!("ait runs on Linux and macOS; on Windows, use WSL 2");
 
 pub use ait_domain as domain;
 use ait_domain::json_compat;
+pub use ait_interchange as interchange;
 pub use ait_query as query_language;
 pub use ait_query::field_selection;
 use ait_query::time_arg;
@@ -33,7 +34,6 @@ pub mod doctor;
 mod hints;
 pub mod hooks;
 pub mod http;
-pub mod interchange;
 pub mod logging;
 pub mod mcp;
 pub mod metrics;

@@ -14,9 +14,9 @@ use serde_json::value::to_raw_value;
 use super::entries::FoundEntry;
 use super::graph::{self, Entity, Observation, Relation};
 use super::{Content, FileEntry, NamedLink, ReadOptions, defaults, value, words};
-use crate::domain::external_id::GRAPH_KEY;
-use crate::domain::text::shortened;
-use crate::domain::{Classification, Issue, IssueId, Link, LinkKind, Timestamp, memory};
+use ait_domain::external_id::GRAPH_KEY;
+use ait_domain::text::shortened;
+use ait_domain::{Classification, Issue, IssueId, Link, LinkKind, Timestamp, memory};
 
 const RELATIONS: &str = "Relations:";
 const RELATED: &str = "related";

@@ -29,13 +29,13 @@ use super::given::{Fault, Given};
 use super::value::{Value, name_of};
 use super::words::{self, FoundStatus};
 use super::{Content, ImportDraft, NamedLink, ReadOptions, Remarks, Values, defaults, times};
-use crate::domain::event::{CLAIM_ACTION, CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
-use crate::domain::external_id::BEADS_KEY;
-use crate::domain::{
+use ait_domain::event::{CLAIM_ACTION, CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
+use ait_domain::external_id::BEADS_KEY;
+use ait_domain::json_compat;
+use ait_domain::{
     AttributeValues, Classification, Classifications, Comment, Due, EventKind, HistoryEntry, Issue,
     LinkKind, Parked, Status, Timestamp, UnknownKeys,
 };
-use crate::json_compat;
 
 /// The agent where beads names none.
 const NOBODY: &str = "beads";

@@ -6,9 +6,9 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::jira;
 use super::{times, words};
-use crate::domain::IssueId;
-use crate::domain::text::shortened;
-use crate::json_compat::{self, without_white_space};
+use ait_domain::IssueId;
+use ait_domain::json_compat::{self, without_white_space};
+use ait_domain::text::shortened;
 
 const SHOWN_CHARS: usize = 60;
 

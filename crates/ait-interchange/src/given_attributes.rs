@@ -4,7 +4,7 @@ use super::fields::Field;
 use super::given::{Fault, Given};
 use super::partial_issue::{PartialIssue, is_unset};
 use super::{ReadOptions, attributes, words};
-use crate::domain::{AttributeValues, Due, FieldValue, ValueField};
+use ait_domain::{AttributeValues, Due, FieldValue, ValueField};
 
 /// The words for a priority that an error names.
 const PRIORITIES: [&str; 10] =

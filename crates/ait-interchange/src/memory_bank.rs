@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use super::entries::FoundEntry;
 use super::markdown::{field_in, file_name, heading};
 use super::{Content, ReadOptions, defaults, markdown, times};
-use crate::domain::{Classification, Timestamp};
+use ait_domain::{Classification, Timestamp};
 
 /// The files, in lower case and without hyphens, and the kinds of their entries. All but the last one have names that
 /// no other file has.
@@ -211,7 +211,7 @@ impl Part {
         mut self,
         path: &str,
         kind: Classification,
-        ids: &mut HashSet<crate::domain::IssueId>,
+        ids: &mut HashSet<ait_domain::IssueId>,
         options: &ReadOptions,
     ) -> Option<Content> {
         let text = told(&self.lines)?;

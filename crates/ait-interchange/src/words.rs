@@ -3,11 +3,11 @@
 //! Words are compared without case, spaces, punctuation and emojis, so `In Progress`, `in-progress` and `IN_PROGRESS`
 //! are one word.
 
-use crate::domain::{Classification, Classifications, Priority, Status};
+use ait_domain::{Classification, Classifications, Priority, Status};
 
 /// A status, and whether the issue waits for something that the file does not name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct FoundStatus {
+pub struct FoundStatus {
     pub status: Status,
     pub is_parked: bool,
 }
@@ -124,7 +124,7 @@ pub(super) fn has(words: &str, word: &str) -> bool {
 }
 
 /// Normalizes a text: its letters and digits, in lower case. A question mark stays, because it doubts the word.
-pub(crate) fn squeezed(text: &str) -> String {
+pub fn squeezed(text: &str) -> String {
     text.chars()
         .filter(|one| one.is_alphanumeric() || *one == '?')
         .flat_map(char::to_lowercase)
@@ -140,10 +140,7 @@ pub(super) fn means_nothing(text: &str) -> bool {
 
 /// Returns the classification of a word in a project that uses some; `Ok(None)` for the name of an object, and an error
 /// for another word.
-pub(crate) fn classification_of(
-    text: &str,
-    used: &Classifications,
-) -> Result<Option<Classification>, ()> {
+pub fn classification_of(text: &str, used: &Classifications) -> Result<Option<Classification>, ()> {
     let word = squeezed(text);
     if has(OBJECTS, &word) {
         return Ok(None);
@@ -170,7 +167,7 @@ pub(super) fn classification_of_labels(
 }
 
 /// Returns the status of a word.
-pub(crate) fn status_of(text: &str) -> Option<FoundStatus> {
+pub fn status_of(text: &str) -> Option<FoundStatus> {
     let word = squeezed(text);
     let ours = Status::OF_WORK.iter().find(|status| squeezed(status.as_str()) == word);
     let ours = ours.map(|status| (*status, false));
@@ -206,13 +203,13 @@ pub(super) fn status_of_category(text: &str) -> Option<FoundStatus> {
 }
 
 /// Returns true if a closed issue with this resolution was not done.
-pub(crate) fn means_rejected(resolution: &str) -> bool {
+pub fn means_rejected(resolution: &str) -> bool {
     status_of(resolution).is_some_and(|found| found.status == Status::Rejected)
 }
 
 /// Returns the priority of a number from 0 to 4, also as P0, Sev1 or 2.0, or of a usual word, also beside a number:
 /// `1 - High`.
-pub(crate) fn priority_of(text: &str) -> Option<Priority> {
+pub fn priority_of(text: &str) -> Option<Priority> {
     const BEFORE_NUMBER: [&str; 5] = ["priority", "prio", "severity", "sev", "s"];
     let of_number = || {
         let number = text.trim().strip_suffix(".0").map(str::to_owned);

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use super::Unreadable;
 use super::value::{Value, word};
-use crate::domain::ValueField;
-use crate::domain::external_id::{ID_NAMES, NUMBER_NAMES};
-use crate::domain::text::shortened;
+use ait_domain::ValueField;
+use ait_domain::external_id::{ID_NAMES, NUMBER_NAMES};
+use ait_domain::text::shortened;
 
 /// How many names an error lists at most.
 const LISTED: usize = 50;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Utc};
 
-use crate::domain::Timestamp;
+use ait_domain::Timestamp;
 
 /// The order of day and month in dates such as 03/04/2026.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,8 +4,8 @@ use super::fields::{Field, Meaning};
 use super::times::{self, TimeError};
 use super::value::Value;
 use super::{Blamed, Content, ReadOptions};
-use crate::domain::text::shortened;
-use crate::domain::{DomainError, Status, Timestamp};
+use ait_domain::text::shortened;
+use ait_domain::{DomainError, Status, Timestamp};
 
 const SHOWN_CHARS: usize = 60;
 

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use super::defaults::{AGENT, agent};
 use super::times::{self, DateOrder};
 use super::value::Value;
-use crate::domain::{Comment, Timestamp};
-use crate::json_compat;
+use ait_domain::json_compat;
+use ait_domain::{Comment, Timestamp};
 
 type Keys = IndexMap<String, Box<RawValue>>;
 

@@ -1,8 +1,8 @@
 //! Entries of the memory, as imports find them in the files of other programs.
 
 use super::{Content, ImportDraft, NamedLink, ReadOptions, Remarks, defaults};
-use crate::domain::event::KEEP_ACTION;
-use crate::domain::{
+use ait_domain::event::KEEP_ACTION;
+use ait_domain::{
     AttributeValues, Classification, DomainError, HistoryEntry, Issue, IssueId, Status, Timestamp,
     UnknownKeys, memory,
 };

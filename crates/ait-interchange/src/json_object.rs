@@ -10,9 +10,9 @@ use super::partial_issue::PartialIssue;
 use super::programs;
 use super::value::Value;
 use super::{Content, ImportDraft, ReadOptions, Unreadable, Values, beads};
-use crate::domain::Issue;
-use crate::domain::external_id::JSON_KEY;
-use crate::json_compat;
+use ait_domain::Issue;
+use ait_domain::external_id::JSON_KEY;
+use ait_domain::json_compat;
 
 /// How many different keys are looked at to explain a mapping of a key that no object has.
 const MAX_KEYS: usize = 1000;

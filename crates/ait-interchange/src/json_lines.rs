@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::de::IgnoredAny;
 
 use super::{Content, FileEntry, ReadOptions, Unreadable, json_object};
-use crate::domain::Issue;
-use crate::json_compat;
+use ait_domain::Issue;
+use ait_domain::json_compat;
 
 /// How many bytes of lines are read at a time.
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -83,7 +83,7 @@ pub fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Timestamp;
+    use ait_domain::Timestamp;
 
     #[test]
     fn lines_of_several_chunks_keep_their_order_and_numbers() {

@@ -18,10 +18,10 @@ use super::value::Value;
 use super::{
     Content, NamedLink, ReadOptions, Remarks, attributes, defaults, markdown, times, value,
 };
-use crate::domain::external_id::RECORD_KEY;
-use crate::domain::text::shortened;
-use crate::domain::{Classification, Due, IssueId, LinkKind, Timestamp};
-use crate::json_compat;
+use ait_domain::external_id::RECORD_KEY;
+use ait_domain::json_compat;
+use ait_domain::text::shortened;
+use ait_domain::{Classification, Due, IssueId, LinkKind, Timestamp};
 
 /// The longest title, and the longest name of a file without number and ending, in characters.
 const MAX_TITLE: usize = 200;

@@ -3,7 +3,7 @@
 use uuid::Builder;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::domain::{AgentName, HistoryEntry, IssueId, Status};
+use ait_domain::{AgentName, HistoryEntry, IssueId, Status};
 
 /// The agent where a file names none.
 pub(super) const AGENT: &str = "import";

@@ -11,7 +11,7 @@ use super::{
     Content, FileEntry, ReadOptions, Unreadable, decisions, json_lines, json_object, markdown,
     memory_bank,
 };
-use crate::json_compat;
+use ait_domain::json_compat;
 
 /// The file of issues of beads.
 const BEADS: &str = "issues.jsonl";

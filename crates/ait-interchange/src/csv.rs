@@ -32,9 +32,9 @@ use super::partial_issue::PartialIssue;
 use super::times::{self, DateOrder};
 use super::value::Value;
 use super::{Content, FileEntry, ReadOptions, Unreadable, count_of_lines};
-use crate::domain::external_id::CSV_KEY;
-use crate::domain::text::shortened;
-use crate::domain::{AttributeValues, FieldValue, Issue, LinkKind, UnknownKeys, ValueField};
+use ait_domain::external_id::CSV_KEY;
+use ait_domain::text::shortened;
+use ait_domain::{AttributeValues, FieldValue, Issue, LinkKind, UnknownKeys, ValueField};
 
 /// The columns of an export, in order.
 const COLUMNS: [&str; 10] = [
@@ -329,8 +329,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::{AgentName, Attributes, IssueId, Label, Link, Parked, Priority, Timestamp};
-    use crate::interchange::difference::differences;
+    use crate::difference::differences;
+    use ait_domain::{AgentName, Attributes, IssueId, Label, Link, Parked, Priority, Timestamp};
 
     const PLAIN: &str = r#"{"id":"3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73","title":"=T","description":"","classification":"bug","createdAt":"2026-01-31T09:30:00.000Z","modifiedAt":"2026-01-31T09:31:00.000Z","status":"created","history":[],"comments":[]}"#;
 
@@ -352,7 +352,7 @@ mod tests {
     }
 
     /// Returns the entries as drafts.
-    fn drafts(text: &str) -> Vec<crate::interchange::ImportDraft> {
+    fn drafts(text: &str) -> Vec<crate::ImportDraft> {
         let now = Timestamp::from_unix_millis(0);
         let options = ReadOptions::at(now);
         let draft = |entry: FileEntry| match entry.content {

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::programs::{self, Document, Item};
 use super::{FileEntry, ReadOptions, Unreadable, count_of_lines, fields, json_object};
-use crate::domain::Issue;
-use crate::json_compat::{self, FormatError};
+use ait_domain::Issue;
+use ait_domain::json_compat::{self, FormatError};
 
 /// The lists of issues in documents of other programs, if nothing else in them looks like one.
 const LISTS: [&str; 6] = ["items", "value", "tasks", "data", "results", "nodes"];

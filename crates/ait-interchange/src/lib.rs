@@ -16,7 +16,7 @@
 //! scripts and people write share one conversion, `partial_issue`, and one table of names, [`fields`]. `jira` makes
 //! such objects of those of its REST interface.
 
-pub(crate) mod attributes;
+pub mod attributes;
 pub mod beads;
 mod comments;
 pub mod csv;
@@ -41,7 +41,7 @@ mod partial_issue;
 mod programs;
 mod times;
 mod value;
-pub(crate) mod words;
+pub mod words;
 
 use std::io;
 use std::path::Path;
@@ -54,9 +54,9 @@ pub use self::attributes::NamedLink;
 use self::fields::{Field, Mapping};
 pub use self::times::DateOrder;
 pub use self::value::name_of;
-use crate::domain::{Classifications, ImportedIssue, Issue, Timestamp};
-use crate::json_compat::{self, FormatError};
+use ait_domain::json_compat::{self, FormatError};
 use ait_domain::string_enum;
+use ait_domain::{Classifications, ImportedIssue, Issue, Timestamp};
 
 string_enum! {
     /// The format of a file.
@@ -223,7 +223,7 @@ impl ImportDraft {
     }
 
     /// Wraps an issue of ait, which states everything.
-    pub(super) fn of_ait(issue: ImportedIssue) -> Self {
+    pub(crate) fn of_ait(issue: ImportedIssue) -> Self {
         Self {
             issue,
             unstated: Vec::new(),

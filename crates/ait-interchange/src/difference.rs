@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 use super::ImportDraft;
 use super::fields::{EXTRA, common_name};
 use super::value::Value;
-use crate::domain::external_id::{CSV_KEY, JSON_KEY, RECORD_KEY};
-use crate::domain::{AttributeValues, Comment, Issue, UnknownKeys};
-use crate::json_compat::without_white_space;
+use ait_domain::external_id::{CSV_KEY, JSON_KEY, RECORD_KEY};
+use ait_domain::json_compat::without_white_space;
+use ait_domain::{AttributeValues, Comment, Issue, UnknownKeys};
 
 /// Returns the names of the attributes that differ, in the order of the file format; empty if there are none.
 ///

@@ -5,7 +5,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::value::{Value, name_of};
 use super::words::means_nothing;
-use crate::domain::{AgentName, IssueId, Label, LinkKind};
+use ait_domain::{AgentName, IssueId, Label, LinkKind};
 
 /// A link to an issue that a file names by its id in another program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,7 +20,7 @@ pub struct NamedLink {
 }
 
 /// Returns the label of a name. A name that is no label becomes one in lower case, with hyphens for spaces.
-pub(crate) fn label_of(name: &str) -> Option<Label> {
+pub fn label_of(name: &str) -> Option<Label> {
     name.parse().ok().or_else(|| {
         let words = name.to_lowercase();
         let words: Vec<_> = words.split_whitespace().collect();

@@ -10,8 +10,8 @@ use super::decisions::{
 };
 use super::markdown::{file_name, heading};
 use super::{Content, ReadOptions};
-use crate::domain::external_id::RECORD_KEY;
-use crate::domain::{Issue, IssueId, LinkKind, Timestamp, memory};
+use ait_domain::external_id::RECORD_KEY;
+use ait_domain::{Issue, IssueId, LinkKind, Timestamp, memory};
 
 /// The longest name of a file without number and ending, in characters.
 const MAX_NAME: usize = 60;

@@ -13,13 +13,13 @@ use super::given::{Fault, Given};
 use super::value::{self, Value};
 use super::words::{self, FoundStatus};
 use super::{Content, ImportDraft, ReadOptions, Remarks, comments, defaults};
-use crate::domain::event::{CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
-use crate::domain::fields::required_fields;
-use crate::domain::{
+use ait_domain::event::{CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
+use ait_domain::fields::required_fields;
+use ait_domain::{
     AttributeValues, Attributes, Classification, Comment, FieldValue, HistoryEntry, Issue, IssueId,
     Link, LinkKind, Parked, Status, Timestamp, UnknownKeys, ValueField,
 };
-use crate::domain::{Classifications, text::shortened};
+use ait_domain::{Classifications, text::shortened};
 
 const SHOWN_CHARS: usize = 60;
 const LINK_FIELDS: [(Field, LinkKind); 2] =
