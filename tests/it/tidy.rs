@@ -207,9 +207,12 @@ const FORBIDDEN: [(&str, &[&str]); 21] = [
             "tokio::",
         ],
     ),
-    ("src/setup/", &["crate::http", "axum::", "rmcp::", "maud::", "tokio::", "tracing::"]),
+    (
+        "crates/ait-setup/src/",
+        &["crate::http", "axum::", "rmcp::", "maud::", "tokio::", "tracing::"],
+    ),
     ("src/hooks/", &["crate::store", "crate::http", "SqliteStore", "axum::", "rmcp::", "maud::"]),
-    ("src/setup/edit/", &["std::fs", "std::io", "std::path", "std::env", "crate::"]),
+    ("crates/ait-setup/src/edit/", &["std::fs", "std::io", "std::path", "std::env", "crate::"]),
     ("src/", &NOWHERE),
     ("crates/", &NOWHERE),
 ];

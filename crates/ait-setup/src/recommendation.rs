@@ -75,7 +75,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::setup::edit::marked::MARKDOWN;
+    use crate::edit::marked::MARKDOWN;
 
     #[test]
     fn the_recommended_preset_depends_on_project_files() {

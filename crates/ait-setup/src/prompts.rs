@@ -14,10 +14,10 @@ const TOOLS: [&str; 4] = ["list_issues", "add_issue", "get_next_issue", "get_nex
 
 /// The prompts, by their names.
 pub const PROMPTS: [(&str, &str); 4] = [
-    ("team-lead", include_str!("../../agents/team-lead.md")),
-    ("developer", include_str!("../../agents/developer.md")),
-    ("bug-fixer", include_str!("../../agents/bug-fixer.md")),
-    ("code-reviewer", include_str!("../../agents/code-reviewer.md")),
+    ("team-lead", include_str!("../../../agents/team-lead.md")),
+    ("developer", include_str!("../../../agents/developer.md")),
+    ("bug-fixer", include_str!("../../../agents/bug-fixer.md")),
+    ("code-reviewer", include_str!("../../../agents/code-reviewer.md")),
 ];
 
 /// The format of an agent file.
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn every_prompt_file_is_embedded() {
-        let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("agents");
+        let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents");
         let mut there: Vec<String> = fs::read_dir(agents)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

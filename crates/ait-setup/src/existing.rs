@@ -272,7 +272,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::setup::clients::{CLAUDE_DESKTOP, CODEX, GEMINI, OPENCODE, ZED};
+    use crate::clients::{CLAUDE_DESKTOP, CODEX, GEMINI, OPENCODE, ZED};
 
     #[test]
     fn entries_that_ait_init_writes_are_valid() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::edit::{EditError, is_blank};
 use super::error::SetupError;
 use super::host_env::HostEnv;
-use crate::small_file;
+use ait_system::small_file;
 
 /// The largest file that is read, in bytes.
 pub(super) const MAX_BYTES: u64 = 4 * 1024 * 1024;

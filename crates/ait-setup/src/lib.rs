@@ -126,7 +126,7 @@ impl Plan {
 
 /// Returns true if a directory is in a git repository that has no commit yet, so that git makes no worktrees of it.
 pub fn lacks_commit(directory: &Path) -> bool {
-    let mut git = crate::git::command(directory);
+    let mut git = ait_system::git::command(directory);
     git.args(["rev-parse", "--verify", "--quiet", "HEAD"]);
     let found = git.stdout(Stdio::null()).stderr(Stdio::null()).status();
     // Outside of a repository, git ends with 128.

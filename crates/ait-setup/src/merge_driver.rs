@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::edit::EditError;
 use super::edit::marked::NUMBER_SIGN;
-use crate::git;
+use ait_system::git;
 
 /// The name of the driver.
 const NAME: &str = "ait";

@@ -8,13 +8,13 @@ use similar::TextDiff;
 use super::clients::CLIENTS;
 use super::edit::marked::MARKDOWN;
 use super::staged_file::MAX_BYTES;
-use crate::small_file;
+use ait_system::small_file;
 
 /// The files, by the name of the preset; the first one is the default.
 const FILES: [(&str, &str); 3] = [
-    ("team", include_str!("../../presets/team.toml")),
-    ("solo", include_str!("../../presets/solo.toml")),
-    ("review-heavy", include_str!("../../presets/review-heavy.toml")),
+    ("team", include_str!("../../../presets/team.toml")),
+    ("solo", include_str!("../../../presets/solo.toml")),
+    ("review-heavy", include_str!("../../../presets/review-heavy.toml")),
 ];
 
 /// A preset.
@@ -84,7 +84,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::setup::prompts::PROMPTS;
+    use crate::prompts::PROMPTS;
 
     #[test]
     fn presets_are_recognized_in_sections_of_other_versions() {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn each_preset_parses_and_names_existing_prompts() {
-        let presets = Path::new(env!("CARGO_MANIFEST_DIR")).join("presets");
+        let presets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../presets");
         assert_eq!(fs::read_dir(presets).unwrap().count(), FILES.len());
         for (name, text) in FILES {
             let preset: Preset =
