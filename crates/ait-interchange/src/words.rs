@@ -138,16 +138,26 @@ pub(super) fn means_nothing(text: &str) -> bool {
     text.chars().all(is_dash) || has(NO_VALUE_WORDS, &squeezed(text))
 }
 
-/// Returns the classification of a word in a project that uses some; `Ok(None)` for the name of an object, and an error
-/// for another word.
-pub fn classification_of(text: &str, used: &Classifications) -> Result<Option<Classification>, ()> {
+/// A word that names no kind of work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnknownKind;
+
+/// Returns the classification of a word in a project that uses some; `Ok(None)` for the name of an object.
+///
+/// # Errors
+///
+/// Another word.
+pub fn classification_of(
+    text: &str,
+    used: &Classifications,
+) -> Result<Option<Classification>, UnknownKind> {
     let word = squeezed(text);
     if has(OBJECTS, &word) {
         return Ok(None);
     }
     let ours = Classification::from_word(&word).filter(|kind| used.contains(*kind));
     let near = || found(&CLASSIFICATIONS, &word).map(|kind| used.fitting(kind));
-    ours.or_else(near).map(Some).ok_or(())
+    ours.or_else(near).map(Some).ok_or(UnknownKind)
 }
 
 /// Returns the classification that the labels give; a bug goes before a feature, and that before others. Prefixes such
@@ -301,9 +311,9 @@ mod tests {
         assert_eq!(classification_of(" Bug", &usual), Ok(Some(Classification::Bug)));
         assert_eq!(classification_of("User story", &usual), Ok(Some(Classification::Feature)));
         assert_eq!(classification_of("ISSUE", &usual), Ok(None));
-        assert_eq!(classification_of("idea", &usual), Err(()));
+        assert_eq!(classification_of("idea", &usual), Err(UnknownKind));
         assert_eq!(classification_of("chore", &usual), Ok(Some(Classification::Improvement)));
-        assert_eq!(classification_of("security", &usual), Err(()));
+        assert_eq!(classification_of("security", &usual), Err(UnknownKind));
         let own = [Classification::Chore, Classification::Bug].into_iter().collect();
         assert_eq!(classification_of("chore", &own), Ok(Some(Classification::Chore)));
         assert_eq!(classification_of("User story", &own), Ok(Some(Classification::Chore)));

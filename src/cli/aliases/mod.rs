@@ -309,7 +309,7 @@ fn value(option: &Arg, given: &str) -> String {
         Some("classification") => {
             let all = Classification::of_work().collect();
             let found = words::classification_of(given, &all)
-                .or_else(|()| words::classification_of(given.trim_end_matches('s'), &all));
+                .or_else(|_| words::classification_of(given.trim_end_matches('s'), &all));
             found.ok().flatten().map_or_else(|| given.to_owned(), |kind| kind.to_string())
         }
         Some("priority") => match words::priority_of(given) {
