@@ -106,6 +106,7 @@ pub fn kind(command: &str) -> Kind {
         "remember" => Refuses(&["text", "-a", "a"]),
         // There is nothing to recall.
         "recall" => Refuses(&[]),
+        "memory" => Refuses(&["publish"]),
         "next" | "review" => Refuses(&["-a", "a"]),
         "claim" | "release" | "unpark" => Refuses(&[ONE, "-a", "a"]),
         "return" | "complete" | "close" | "reopen" | "comment" | "park" => {
