@@ -35,12 +35,12 @@ mod tests {
 
     #[test]
     fn files_are_what_looks_like_a_path() {
-        let text = "In `crates/ait-store/src/mod.rs` and ./kit/text.py (see README.md:12), not in 1.2.3, e.g. example.com, \
+        let text = "In `src/store/mod.rs` and ./kit/text.py (see README.md:12), not in 1.2.3, e.g. example.com, \
             https://example.com/a, and/or, etc. But docs/x.adoc, and Makefile are not all.";
         let found: Vec<_> = files_in(text).into_iter().collect();
         assert_eq!(
             found,
-            ["README.md", "docs/x.adoc", "kit/text.py", "crates/ait-store/src/mod.rs"]
+            ["README.md", "docs/x.adoc", "kit/text.py", "src/store/mod.rs"]
         );
         assert!(files_in("").is_empty());
     }
