@@ -38,10 +38,7 @@ mod tests {
         let text = "In `src/store/mod.rs` and ./kit/text.py (see README.md:12), not in 1.2.3, e.g. example.com, \
             https://example.com/a, and/or, etc. But docs/x.adoc, and Makefile are not all.";
         let found: Vec<_> = files_in(text).into_iter().collect();
-        assert_eq!(
-            found,
-            ["README.md", "docs/x.adoc", "kit/text.py", "src/store/mod.rs"]
-        );
+        assert_eq!(found, ["README.md", "docs/x.adoc", "kit/text.py", "src/store/mod.rs"]);
         assert!(files_in("").is_empty());
     }
 }

@@ -306,8 +306,9 @@ fn rules_find_what_is_wrong_and_nothing_else() {
         assert_eq!(findings.count(*kind), found.len());
         assert!(found.iter().all(|finding| !finding.why.is_empty()));
     }
-    // Each kind has a hit and a miss.
-    for kind in FindingKind::ALL {
+    // Each kind has a hit and a miss. Those of entries have a test with a store, in `tests/it/memory.rs`.
+    let of_issues = FindingKind::ALL.iter().filter(|kind| super::rule(**kind).is_some());
+    for kind in of_issues {
         for is_hit in [true, false] {
             let is_such = |case: &&Case| case.0 == *kind && case.2.is_some() == is_hit;
             assert!(cases.iter().any(|case| is_such(&case)), "{kind} {is_hit}");
@@ -347,7 +348,7 @@ fn findings_of_an_unchanged_store_are_kept() {
 /// Each row of the table in docs/triage.md is that of the rule.
 #[test]
 fn the_documented_rules_are_those_in_the_code() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/triage.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/triage.md");
     let docs = std::fs::read_to_string(path).unwrap();
     let rows: Vec<&str> = docs.lines().filter(|line| line.starts_with("| `")).collect();
     let rules: Vec<String> = FindingKind::ALL
