@@ -32,7 +32,7 @@ use crate::tracker::{Maintenance, Tracker};
     jsonl  one issue per line\n  \
     csv    one issue per row, for spreadsheets\n  \
     graph  the memory as entities and relations, as @modelcontextprotocol/server-memory reads them\n  \
-    graph-events\n         the same for memory-bank-mcp\n  \
+    graph-events\n         the memory as the events of a graph, as memory-bank-mcp reads them\n  \
     decisions\n         the decisions of the memory, a Markdown file each (MADR), in a folder\n\n\
     A file appears only when it is complete. In CSV, a title or description that a spreadsheet would run as \
     a formula gets a leading apostrophe, which `ait import` removes.\n\n\
@@ -165,7 +165,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     Ok(ExitStatus::Done)
 }
 
-/// Writes the decisions into a folder, a file each. What is there with the same text stays untouched.
+/// Writes each decision into a file of its own in a folder. Does not write a file that already has the same text.
 async fn decisions(
     arguments: &Arguments,
     folder: Option<&Path>,

@@ -107,8 +107,12 @@ impl Tracker {
     /// There is no issue with the id.
     pub async fn graph(&self, about: &str, depth: usize) -> Result<Graph, StoreError> {
         let about = about.trim();
-        let start = match IssueRef::in_search(about) {
-            Some(issue) => Node::Issue(self.get_issue(issue).await?.id),
+        let issue = match IssueRef::in_search(about) {
+            Some(issue) => Some(self.get_issue(issue).await?),
+            None => None,
+        };
+        let start = match &issue {
+            Some(issue) => Node::Issue(issue.id),
             None if about.contains(['/', '.']) => {
                 Node::File(about.trim_start_matches("./").trim_end_matches('/').to_owned())
             }
@@ -116,10 +120,6 @@ impl Tracker {
         };
         let mut graph = Graph::default();
         let mut known = BTreeMap::from([(start.clone(), 0)]);
-        let issue = match &start {
-            Node::Issue(id) => Some(self.get_issue((*id).into()).await?),
-            _ => None,
-        };
         graph.nodes.push(Found { node: start, depth: 0, from: None, issue });
         let mut next = VecDeque::from([0]);
         while let Some(at) = next.pop_front() {
