@@ -148,6 +148,7 @@ fn next_step(error: &DomainError, names: &OperationNames) -> (String, Option<&'s
         DomainError::OtherClaim { number, .. } => {
             (format!(": if you mean that claim, call again with the number {number}"), None)
         }
+        DomainError::NothingCommitted { .. } => (String::new(), Some(complete)),
         DomainError::NoQuestion { .. } => (format!(": say it with {comment}"), None),
         _ => (String::new(), None),
     }

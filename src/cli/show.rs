@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
-use super::issue_view::{Dependents, write_whole};
+use super::issue_view::{Dependents, write_newer_head, write_whole};
 use super::options::{Format, issue_ref, issues_at, time_arg};
 use super::{CommandContext, ExitStatus};
 use crate::domain::{IssueRef, WithClaim};
@@ -78,6 +78,9 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
                 output.line("")?;
             }
             write_whole(issue, &issues, now, output)?;
+            if arguments.at.is_none() {
+                write_newer_head(issue, output).await?;
+            }
         }
     }
     Ok(ExitStatus::Done)

@@ -7,6 +7,7 @@
 
 mod check;
 mod merge;
+mod work;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 pub use check::{CheckResult, run_check};
 pub use merge::{FoundBranch, NotMerged, PendingMerge};
+pub use work::{handed_in, measure, newer_head};
 
 use crate::domain::IssueRef;
 use crate::git::Git;

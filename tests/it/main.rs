@@ -37,6 +37,7 @@ mod faults;
 mod fields;
 mod file_size_limit;
 mod hand_edits;
+mod handed_in;
 mod hang_ups;
 mod health;
 mod held_locks;

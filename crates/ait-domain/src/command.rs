@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{
     AgentName, ClaimRequirement, ClaimTerms, Classification, ClientId, CommentText, Description,
-    ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Question, QuestionAnswer, ReviewPolicy,
-    Title, UnknownKeys,
+    Facts, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Question, QuestionAnswer,
+    ReviewPolicy, Title, UnknownKeys,
 };
 use crate::string_enum;
 
@@ -68,6 +68,8 @@ pub enum Command {
         agent: AgentName,
         /// Which claim the agent needs.
         required_claim: ClaimRequirement,
+        /// What is handed in.
+        facts: Facts,
     },
     /// Close or reject an open issue.
     CloseIssue {

@@ -1,5 +1,6 @@
 //! The reasons why the rules refuse a command.
 
+use super::event::NO_CHANGES;
 use super::text::shortened;
 use super::{ActionKind, Classification, ErrorCode, IssueId, IssueRef, Status, Timestamp};
 
@@ -99,6 +100,9 @@ pub enum DomainError {
         /// The number of open parts.
         count: usize,
     },
+    /// The branch of the issue has no commit to hand in.
+    #[error("issue {id} has the branch issue-{} without a commit: commit the work there, or say why in a comment that begins with \"{NO_CHANGES}\"", id.short())]
+    NothingCommitted { id: IssueId },
     /// The issue cannot be claimed yet.
     #[error("issue {id} cannot be claimed now: {reason}")]
     NotReady {
@@ -309,6 +313,7 @@ impl DomainError {
             | Self::NeedsReview { .. }
             | Self::AlreadyCompleted { .. }
             | Self::StillOpen { .. }
+            | Self::NothingCommitted { .. }
             | Self::NameInUse { .. }
             | Self::VersionChanged { .. } => ErrorCode::Conflict,
             Self::Terminal { .. } => ErrorCode::Final,
@@ -338,6 +343,7 @@ impl DomainError {
             | Self::NeedsReview { id, .. }
             | Self::AlreadyCompleted { id, .. }
             | Self::StillOpen { id, .. }
+            | Self::NothingCommitted { id }
             | Self::DoesNotFollow { id }
             | Self::OtherClaim { id, .. }
             | Self::NotOwned { id, .. }
@@ -510,6 +516,7 @@ mod tests {
             (DomainError::NeedsReview { id, status, holder: None }, "CONFLICT"),
             (DomainError::AlreadyCompleted { id, author: "a".to_owned() }, "CONFLICT"),
             (DomainError::StillOpen { id, status }, "CONFLICT"),
+            (DomainError::NothingCommitted { id }, "CONFLICT"),
             (DomainError::TooManyOptions { count: 2, limit: 1 }, "VALIDATION"),
             (DomainError::NoSuchOption { id, given: 2, count: 1 }, "VALIDATION"),
             (DomainError::AlreadyAsked { id, question: String::new() }, "CONFLICT"),

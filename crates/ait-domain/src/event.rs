@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Attributes, Change, Classification, ClientId, Comment, HistoryEntry, Issue, IssueId, Lease,
-    Patch, Status, Timestamp, UnknownKeys,
+    Attributes, Change, Classification, ClientId, Comment, Facts, HistoryEntry, Issue, IssueId,
+    Lease, Patch, Status, Timestamp, UnknownKeys,
 };
 
 /// One change of one issue, decided by [`rules`](super::rules).
@@ -22,6 +22,8 @@ pub struct Event {
     pub before: Option<Before>,
     /// The lease with which a claim begins; for other events the lease that they end.
     pub lease: Option<Lease>,
+    /// What was measured of the action, for the entry that the event adds to the history.
+    pub facts: Facts,
 }
 
 /// The values of an issue that an event overwrites.
@@ -148,6 +150,8 @@ pub const CHANGE_ACTION: &str = "Issue changed: ";
 pub const BY_PERSON: &str = " (by a person)";
 /// What the comment of a return begins with whose reason is a merge conflict. The issue did not cause it.
 pub const CONFLICT: &str = "Merge conflict";
+/// What the comment of a completion begins with if the branch has no commit.
+pub const NO_CHANGES: &str = "No changes";
 /// The history phrase of a question to people.
 pub const ASK_ACTION: &str = "Question asked";
 /// The history phrase of an answer.
@@ -309,7 +313,8 @@ impl EventKind {
 impl Event {
     /// Creates an event that overwrites no values of its own and concerns no lease.
     pub fn new(issue: IssueId, at: Timestamp, agent: impl Into<String>, kind: EventKind) -> Self {
-        Self { issue, at, agent: agent.into(), kind, before: None, lease: None }
+        let agent = agent.into();
+        Self { issue, at, agent, kind, before: None, lease: None, facts: Facts::default() }
     }
 
     /// Returns the issue that a `Filed` or `Imported` event creates; `None` for other events.
@@ -402,7 +407,8 @@ impl Event {
         if self.leaves_entry()
             && let Some(action) = self.kind.action()
         {
-            issue.history.push(HistoryEntry::new(self.at, &self.agent, action));
+            let entry = HistoryEntry::new(self.at, &self.agent, action);
+            issue.history.push(HistoryEntry { facts: self.facts.clone(), ..entry });
         }
         if let Some(text) = self.kind.comment() {
             issue.comments.push(Comment::new(self.at, &self.agent, text));

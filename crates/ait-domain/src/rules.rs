@@ -16,11 +16,13 @@
 //! the same agent change nothing if they are the last change of the issue. A
 //! [`ClaimRequirement`](super::ClaimRequirement) can require that the caller holds the claim that these commands end.
 
-use super::event::{EDIT_ACTION, TRACKER};
+use super::event::{EDIT_ACTION, NO_CHANGES, TRACKER};
 use super::links;
+use super::text::begins_with;
 use super::{
-    ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, HAND_EDIT,
-    HistoryEntry, Issue, IssueGraph, Lease, Patch, Resolution, Status, Timestamp, merge, question,
+    ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, Facts,
+    HAND_EDIT, HistoryEntry, Issue, IssueGraph, Lease, Patch, Resolution, Status, Timestamp, merge,
+    question,
 };
 
 /// Decides a command that creates an issue.
@@ -145,8 +147,12 @@ pub fn decide(
         }
     };
     let lease = begun_lease(command, issue);
+    let facts = match command {
+        Command::CompleteIssue { facts, .. } => facts.clone(),
+        _ => Facts::default(),
+    };
     let before = Some(Before::of(issue)).filter(|_| !matches!(kind, EventKind::Removed { .. }));
-    Ok(Some(Event { before, lease, ..Event::new(issue.id, at, agent, kind) }))
+    Ok(Some(Event { before, lease, facts, ..Event::new(issue.id, at, agent, kind) }))
 }
 
 /// Returns the lease with which a claim begins.
@@ -225,6 +231,12 @@ fn end_claim<'a>(
     }
     open(issue)?;
     required_claim.check_action(action, issue, agent)?;
+    if let Command::CompleteIssue { facts: Facts { work: Some(work), .. }, .. } = command
+        && work.commits == 0
+        && !begins_with(comment.as_str(), NO_CHANGES)
+    {
+        return Err(DomainError::NothingCommitted { id: issue.id });
+    }
     Ok(Some((agent.as_str(), kind(required_claim.comment(comment.as_str(), issue, agent)))))
 }
 
@@ -390,6 +402,7 @@ mod tests {
             comment: comment(),
             agent: agent(),
             required_claim: Default::default(),
+            facts: Facts::default(),
         };
         for (command, outcomes, action) in [
             (add(), [None; 6], ""),
@@ -438,6 +451,7 @@ mod tests {
             comment: CommentText::try_from(text).unwrap(),
             agent: AgentName::try_from(name).unwrap(),
             required_claim: Default::default(),
+            facts: Facts::default(),
         };
         let give_back = |text: &str, name: &str| Command::ReturnIssue {
             issue: issue(),

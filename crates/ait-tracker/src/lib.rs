@@ -49,9 +49,9 @@ pub use self::waiting::MAX_WAITING;
 use self::waiting::WaitList;
 use ait_domain::{
     AgentName, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, Classification,
-    Classifications, Command, CommentText, Counts, Description, DomainError, ImportedIssue, Issue,
-    IssueChange, IssueId, IssueRef, Lease, Page, Query, RequiredClaim, Resolution, ReviewPolicy,
-    Timestamp, Title,
+    Classifications, Command, CommentText, Counts, Description, DomainError, Facts, ImportedIssue,
+    Issue, IssueChange, IssueId, IssueRef, Lease, Page, Query, RequiredClaim, Resolution,
+    ReviewPolicy, Timestamp, Title,
 };
 pub use ait_store::Maintenance;
 use ait_store::backup::Difference;
@@ -285,16 +285,17 @@ impl Tracker {
         self.store.list(query).await
     }
 
-    /// Completes an open issue, which then waits for review.
+    /// Completes an open issue, which then waits for review. `facts` are what was measured of the work.
     pub async fn complete_issue(
         &self,
         issue: IssueRef,
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
+        facts: Facts,
     ) -> Result<Changed, StoreError> {
         let required_claim = self.requirement_on(&issue, &agent, proof).await?;
-        self.change([Command::CompleteIssue { issue, comment, agent, required_claim }]).await
+        self.change([Command::CompleteIssue { issue, comment, agent, required_claim, facts }]).await
     }
 
     /// Returns an open issue to its old place in the queue.

@@ -30,6 +30,7 @@ mod undo_change;
 mod update_issue;
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ use super::reply::{Neighbours, Reply, ReplyOptions, WholeIssue};
 use super::result::{Answer, Failure, Success};
 use super::undelivered_claim::UndeliveredClaim;
 use super::waiting::WaitingClient;
-use crate::domain::{AgentName, ClaimProof, Issue, IssueId};
+use crate::domain::{AgentName, ClaimProof, Facts, Issue, IssueId, IssueRef, Status};
 use crate::field_selection::FieldSelection;
 use crate::query_handles::QueryHandles;
 use crate::query_language::ParsedQuery;
@@ -52,6 +53,7 @@ use crate::read_model::ReadModel;
 use crate::tracker::{
     Changed, ClaimKind, EventPosition, NewIssue, StoreError, Tracker, read_after_change,
 };
+use crate::worktrees::{self, handed_in};
 
 /// How long a call may wait for something to claim.
 const MAX_WAIT_SECONDS: u16 = 600;
@@ -113,6 +115,17 @@ impl CallContext {
         self.tracker.file(request, agent, count, issues).await
     }
 
+    /// Returns the directory of the project.
+    async fn root(&self) -> PathBuf {
+        self.server.get().await.project.root
+    }
+
+    /// Measures what an agent hands in.
+    async fn measure(&self, issue: &IssueRef) -> Result<Facts, StoreError> {
+        let issue = self.tracker.get_issue(issue.clone()).await?;
+        Ok(worktrees::measure(&self.root().await, &issue).await)
+    }
+
     /// Returns what is known near an issue, a line each.
     async fn known(&self, issue: &Issue) -> Vec<String> {
         self.lines(self.tracker.known(issue).await).await
@@ -157,8 +170,10 @@ impl CallContext {
         };
         let lost_claims = lost_claims.unwrap_or_default();
         let known = self.known(&issue).await;
-        let whole =
-            WholeIssue { neighbours, lost_claims, known, ..WholeIssue::claimed(issue, fields) };
+        let is_review = issue.status == Status::InReview && issue.handed_in().is_some();
+        let work = if is_review { handed_in(&self.root().await, &issue).await } else { None };
+        let claimed = WholeIssue::claimed(issue, fields);
+        let whole = WholeIssue { neighbours, lost_claims, known, work, ..claimed };
         Success { claim, events, ..Success::done(Reply::Issue(whole)) }
     }
 }

@@ -61,6 +61,7 @@ use crate::query_language::ParsedQuery;
 use crate::read_model::ReadView;
 use crate::tracker::StoreError;
 use crate::tracker::memory::Recalled;
+use crate::worktrees::newer_head;
 
 /// What a page shows beside the issues.
 struct PageContext {
@@ -309,6 +310,10 @@ pub(super) async fn issue(
     let changes = Changes::read(&state.tracker, &issue, is_full).await;
     let mentions = Mentions::find(&state.tracker, &issue).await;
     let known = if issue.status.is_open() { state.tracker.known(&issue).await } else { Vec::new() };
+    let newer_head = match &state.project.root {
+        Some(root) if issue.status.is_open() => newer_head(root, &issue).await,
+        _ => None,
+    };
     let forms = state.form_tokens.clone().zip(person);
     let near = match done {
         Some(Action::File) => state.tracker.near_titles(std::slice::from_ref(&issue)).await,
@@ -330,6 +335,7 @@ pub(super) async fn issue(
             view,
             now,
             repository,
+            newer_head,
             is_full,
             forms,
         };

@@ -78,6 +78,7 @@ pub mod attention {
 pub mod issue {
     use crate::domain::{Status, Timestamp};
 
+    pub const HANDED_IN: &str = "Handed in: ";
     pub const HELD_BY: &str = "held by ";
     pub const COPIED_OTHER: &str = "Copied.";
     pub const PARKED: &str = "Parked";
@@ -109,6 +110,11 @@ pub mod issue {
     pub fn hidden_entries(count: usize) -> String {
         let verb = if count == 1 { "is" } else { "are" };
         format!("{} {verb} hidden.", super::counted(count, "entry", "entries"))
+    }
+
+    /// That the branch has another last commit than the one that was handed in.
+    pub fn newer(head: &str) -> String {
+        format!("The branch has changed since: it is at {head} now.")
     }
 
     /// A point in time, to the minute.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, CommentText, Description, FieldValue, ImportedIssue, Issue,
-    IssueChange, IssueId, IssueRef, LinkKind, Query, Question, QuestionAnswer, Resolution, Status,
-    StatusSet, Timestamp, Title, ValueField,
+    AgentName, Classification, Command, CommentText, Description, Facts, FieldValue, ImportedIssue,
+    Issue, IssueChange, IssueId, IssueRef, LinkKind, Query, Question, QuestionAnswer, Resolution,
+    Status, StatusSet, Timestamp, Title, ValueField, Work,
 };
 use proptest::prelude::*;
 
@@ -115,7 +115,13 @@ pub fn complete(issue: IssueRef) -> Command {
         comment: comment(),
         agent: agent(),
         required_claim: Default::default(),
+        facts: Facts { work: Some(Box::new(work())) },
     }
+}
+
+fn work() -> Work {
+    let head = "1a2b3c4d5e6f".to_owned();
+    Work { commits: 3, files: 4, added: 120, removed: 8, head }
 }
 
 pub fn return_issue(issue: IssueRef) -> Command {

@@ -16,7 +16,7 @@ use super::chips::Chips;
 use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
 use super::{icons, questions};
-use crate::domain::{Issue, IssueId, Timestamp};
+use crate::domain::{Issue, IssueId, Timestamp, Work};
 use crate::read_model::ReadView;
 use crate::tracker::Lesson;
 use crate::web::actions::forms::IssueForms;
@@ -37,6 +37,8 @@ pub(super) struct IssueView<'a, 'b> {
     pub now: Timestamp,
     /// The pages of the project's repository.
     pub repository: Option<&'a Repository>,
+    /// The last commit of the branch, if that is not the one that was handed in.
+    pub newer_head: Option<String>,
     /// Whether the page shows all entries and texts in full.
     pub is_full: bool,
     /// The forms of a person who may change the issue.
@@ -131,12 +133,28 @@ fn heading(view: &IssueView) -> Markup {
                 }
                 @if let Some(summary) = view.view.summary(issue.id) { (chips.of(summary)) }
             }
+            @if let Some(work) = issue.handed_in() { (handed_in(work, view)) }
             p.issue-id {
                 code { (issue.id) } " "
                 (copy("Copy id", "Id copied.", &issue.id.to_string())) " "
                 (copy("Copy branch", text::COPIED_OTHER, &format!("issue-{}", issue.id.short()))) " "
                 (copy("Copy command", text::COPIED_OTHER, &format!("ait show {}", view.view.short_id(issue.id)))) " "
                 (copy_link(issue))
+            }
+        }
+    }
+}
+
+/// Renders what was handed in, as measured, and whether the branch has newer commits.
+fn handed_in(work: &Work, view: &IssueView) -> Markup {
+    html! {
+        p.issue-work #issue-work {
+            span dir="auto" { (text::HANDED_IN) (work) }
+            @if let Some(repository) = view.repository {
+                " " a href=(repository.commit(&work.head)) { code { (work.short_head()) } }
+            }
+            @if let Some(head) = &view.newer_head {
+                " " strong.issue-newer { (text::newer(head)) }
             }
         }
     }
@@ -227,6 +245,7 @@ mod tests {
             view,
             now,
             repository,
+            newer_head: Some("9f8e7d6".to_owned()),
             is_full,
             forms,
         })
