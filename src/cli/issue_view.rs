@@ -153,6 +153,11 @@ fn write_attributes(
     }
     if let Some(work) = issue.handed_in() {
         add(format!("handed in: {}", sanitize::line(&work.to_string())));
+        if let Some(receipt) = issue.receipt_of(&work.tree) {
+            let ended = if receipt.has_passed() { "passed" } else { "failed" };
+            let time = span::humanize_duration(receipt.ms);
+            add(format!("check: {} {ended} in {time}", sanitize::line(&receipt.command)));
+        }
     }
     let parts = issues.linked_from(LinkKind::Parent, issue.id).into_iter();
     let parts: Estimate = parts.filter_map(|part| issues.get(part)?.attributes.estimate).sum();

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{branch_of, worktrees};
+use crate::domain::facts::short_hash;
 use crate::domain::{Facts, Issue, Work};
 use crate::git::Git;
 
@@ -17,7 +18,8 @@ const OWN_COMMITS: [&str; 4] = ["commit", "cherry-pick", "rebase", "am"];
 /// The facts are empty if there is no such branch, if it is checked out in the main worktree, so that the branch that
 /// it will be merged into is not known, or if git does not tell.
 pub async fn measure(directory: &Path, issue: &Issue) -> Facts {
-    Facts { work: branch_work(directory, issue).await.map(Box::new) }
+    let work = branch_work(directory, issue).await.map(Box::new);
+    Facts { work, ..Facts::default() }
 }
 
 async fn branch_work(directory: &Path, issue: &Issue) -> Option<Work> {
@@ -28,7 +30,8 @@ async fn branch_work(directory: &Path, issue: &Issue) -> Option<Work> {
     let commits = git.try_output(&["rev-list", "--count", &range]).await.ok()??;
     let diff = ["diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"];
     let diff = git.try_output(&[&diff[..], &[&start, &head, "--"]].concat()).await.ok()??;
-    let mut work = Work { commits: commits.parse().ok()?, head, ..Work::default() };
+    let tree = git.try_output(&["rev-parse", &format!("{head}^{{tree}}")]).await.ok()??;
+    let mut work = Work { commits: commits.parse().ok()?, head, tree, ..Work::default() };
     for file in diff.split('\0').filter(|file| !file.is_empty()) {
         // The lines of a binary file are not counted.
         let mut numbers = file.split('\t').map(|number| number.parse().unwrap_or(0));
@@ -42,29 +45,35 @@ async fn branch_work(directory: &Path, issue: &Issue) -> Option<Work> {
 /// Says what was handed in, and which commit the branch has now if that is another one.
 pub async fn handed_in(directory: &Path, issue: &Issue) -> Option<String> {
     let work = issue.handed_in()?;
-    let newer = newer_head(directory, issue).await;
-    let newer = newer.map(|head| format!("; the branch is at {head} now")).unwrap_or_default();
-    Some(format!("{work}{newer}"))
+    let mut said = work.to_string();
+    if let Some(receipt) = issue.receipt_of(&work.tree) {
+        said += if receipt.has_passed() { ", check passed" } else { ", check failed" };
+    }
+    if let Some(head) = newer_head(directory, issue).await {
+        said += &format!("; the branch is at {head} now");
+    }
+    Some(said)
 }
 
 /// Returns the short name of the last commit of a branch if it is not the one that was handed in.
 pub async fn newer_head(directory: &Path, issue: &Issue) -> Option<String> {
     let work = issue.handed_in()?;
     let Branch { head, .. } = Branch::find(directory, issue).await?;
-    (head != work.head).then(|| Work { head, ..Work::default() }.short_head().to_owned())
+    (head != work.head).then(|| short_hash(&head).to_owned())
 }
 
 /// The branch of an issue.
-struct Branch {
+pub(super) struct Branch {
     /// git in the repository.
-    git: Git,
-    name: String,
+    pub git: Git,
+    pub name: String,
     /// Its last commit.
-    head: String,
+    pub head: String,
 }
 
 impl Branch {
-    async fn find(directory: &Path, issue: &Issue) -> Option<Self> {
+    /// Finds it in the repository around a directory.
+    pub async fn find(directory: &Path, issue: &Issue) -> Option<Self> {
         // Outside of repositories, git is not even started.
         directory.ancestors().find(|outer| outer.join(".git").exists())?;
         let git = Git::around(directory, LIMIT);
@@ -76,7 +85,7 @@ impl Branch {
     }
 
     /// Returns the commit at which the work begins.
-    async fn start(&self) -> Option<String> {
+    pub async fn start(&self) -> Option<String> {
         let Self { git, name, head } = self;
         let main = worktrees(git).await.ok()?.into_iter().next()?;
         if main.branch.as_ref() == Some(name) {

@@ -13,7 +13,7 @@ impl Desk {
         Client::begin(&mut self.command("ait", &self.project(), arguments))
     }
 
-    fn shown(&self, id: &str) -> Value {
+    pub fn shown(&self, id: &str) -> Value {
         serde_json::from_str(&self.ait(&["show", id, "--json"]).ok()).unwrap()
     }
 
@@ -43,7 +43,10 @@ fn a_completion_keeps_what_the_branch_has_and_the_reviewer_sees_it() {
     client.call("get_next_issue", json!({ "agent": "dev" })).ok();
     let handed_in = json!({ "issue_id": id, "agent": "dev", "comment": "done" });
     client.call("complete_issue", handed_in.clone()).ok();
-    let expected = json!({ "commits": 3, "files": 2, "added": 3, "removed": 0, "head": head });
+    let tree = desk.git_in(&path, &["rev-parse", "HEAD^{tree}"]).trim_end().to_owned();
+    let expected = json!({
+        "commits": 3, "files": 2, "added": 3, "removed": 0, "head": head, "tree": tree,
+    });
     assert_eq!(desk.work(&id), expected);
     // A repeat changes nothing, even if the branch has changed.
     desk.commit(&path, "late.txt").ok();

@@ -156,6 +156,9 @@ pub const NO_CHANGES: &str = "No changes";
 pub const ASK_ACTION: &str = "Question asked";
 /// The history phrase of an answer.
 pub const ANSWER_ACTION: &str = "Question answered";
+/// The history phrases of a check.
+pub const CHECK_PASSED: &str = "Check passed";
+pub const CHECK_FAILED: &str = "Check failed";
 /// The history phrase of a comment.
 pub const COMMENT_ACTION: &str = "Comment added";
 /// The history phrase of a lapsed claim.
@@ -230,12 +233,13 @@ impl EventKind {
         })
     }
 
-    /// Returns the word for the kind, for readers: a question and its answer have words of their own, although the log
-    /// has them as changes.
+    /// Returns the word for the kind, for readers: a question, its answer and a check have words of their own, although
+    /// the log has them as changes.
     pub fn word(&self) -> &'static str {
         match (self, self.action()) {
             (Self::Changed { .. }, Some(ASK_ACTION)) => "asked",
             (Self::Changed { .. }, Some(ANSWER_ACTION)) => "answered",
+            (Self::Changed { .. }, Some(CHECK_PASSED | CHECK_FAILED)) => "checked",
             _ => self.logged_word(),
         }
     }
@@ -263,13 +267,14 @@ impl EventKind {
     }
 
     /// The words of all kinds, for readers.
-    pub const WORDS: [&'static str; 18] = [
+    pub const WORDS: [&'static str; 19] = [
         "filed",
         "imported",
         "edited",
         "changed",
         "asked",
         "answered",
+        "checked",
         "removed",
         "unknown_keys_edited",
         "claimed",

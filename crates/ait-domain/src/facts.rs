@@ -1,13 +1,20 @@
-//! What `ait` itself measured of an action: the branch that was handed in. The history keeps it with the action.
+//! What `ait` itself measured of an action: the branch that was handed in, and how a check ended. The history keeps it
+//! with the action.
 //!
-//! An agent says what it did in a comment, and cannot say this.
+//! An agent says what it did in a comment, and cannot say this. Only [`Command::RecordCheck`](super::Command) makes
+//! receipts: those in files are [removed](Issue::without_foreign_receipts) before anything looks at them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::attributes::take;
-use super::{ActionKind, Issue, UnknownKeys};
+use super::event::{CHECK_FAILED, CHECK_PASSED};
+use super::{
+    ActionKind, AgentName, DomainError, Event, EventKind, HistoryEntry, Issue, Patch, Timestamp,
+    UnknownKeys,
+};
 
 /// What was measured of an action. Most actions have none of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -15,6 +22,9 @@ pub struct Facts {
     /// What was handed in with a completion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<Box<Work>>,
+    /// How a check ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<Box<Receipt>>,
 }
 
 /// The commits on the branch of an issue.
@@ -31,6 +41,28 @@ pub struct Work {
     pub removed: usize,
     /// The last commit of the branch.
     pub head: String,
+    /// The hash of the files of that commit.
+    pub tree: String,
+}
+
+/// How a check ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Receipt {
+    /// The shell command.
+    pub command: String,
+    /// The hash of the files that it ran on.
+    pub tree: String,
+    /// The exit code; 128 and the signal if one ended it. 0 if the check passed.
+    pub exit: i32,
+    /// How long it took, in milliseconds.
+    pub ms: u64,
+    /// The commit with these files on the main branch, if the branch was merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge: Option<String>,
+    /// The last lines of the output of a check that failed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
 }
 
 impl Facts {
@@ -44,17 +76,26 @@ impl Facts {
         if keys.is_empty() {
             return Self::default();
         }
-        Self { work: take(keys, "work", |_: &Work| true).map(Box::new) }
+        Self {
+            work: take(keys, "work", |_: &Work| true).map(Box::new),
+            check: take(keys, "check", |_: &Receipt| true).map(Box::new),
+        }
     }
 }
 
-impl Work {
-    /// How many digits of a commit are shown.
-    const SHOWN_DIGITS: usize = 7;
+/// Returns the short form of a hash.
+pub fn short_hash(hash: &str) -> &str {
+    const DIGITS: usize = 7;
+    hash.get(..DIGITS).unwrap_or(hash)
+}
 
-    /// Returns the short name of the last commit.
-    pub fn short_head(&self) -> &str {
-        self.head.get(..Self::SHOWN_DIGITS).unwrap_or(&self.head)
+impl Receipt {
+    /// How much of the output is kept, in bytes.
+    pub const MAX_OUTPUT: usize = 1_000;
+
+    /// Returns true if the check passed.
+    pub fn has_passed(&self) -> bool {
+        self.exit == 0
     }
 }
 
@@ -66,7 +107,7 @@ impl fmt::Display for Work {
             return f.write_str("no changes");
         }
         let of = |count: usize| if count == 1 { "" } else { "s" };
-        let head = self.short_head();
+        let head = short_hash(&self.head);
         write!(
             f,
             "{commits} commit{}, {files} file{}, +{added} -{removed}, head {head}",
@@ -86,6 +127,74 @@ impl Issue {
         });
         last?.facts.work.as_deref()
     }
+
+    /// Returns the last receipt for some files.
+    pub fn receipt_of(&self, tree: &str) -> Option<&Receipt> {
+        self.receipts().find(|receipt| receipt.tree == tree)
+    }
+
+    /// Returns true if a check passed on the merge of what was handed in last.
+    pub fn is_merge_checked(&self, command: &str) -> bool {
+        let since = |entry: &&HistoryEntry| ActionKind::of(&entry.action) != ActionKind::Completed;
+        let later = self.history.iter().rev().take_while(since);
+        let mut receipts = later.filter_map(|entry| entry.facts.check.as_deref());
+        receipts.any(|receipt| {
+            receipt.merge.is_some() && receipt.has_passed() && receipt.command == command
+        })
+    }
+
+    /// Returns true if a check passed on some files.
+    pub fn is_checked(&self, tree: &str, command: &str) -> bool {
+        self.receipts().any(|receipt| {
+            receipt.tree == tree && receipt.has_passed() && receipt.command == command
+        })
+    }
+
+    fn receipts(&self) -> impl Iterator<Item = &Receipt> {
+        self.history.iter().rev().filter_map(|entry| entry.facts.check.as_deref())
+    }
+
+    /// Returns an issue that comes from a file without the receipts that the known version lacks: any program can write
+    /// them there.
+    pub fn without_foreign_receipts<'a>(&'a self, known: Option<&Self>) -> Cow<'a, Self> {
+        let is_foreign = |(at, entry): (usize, &HistoryEntry)| {
+            entry.facts.check.is_some()
+                && known.and_then(|known| known.history.get(at)) != Some(entry)
+        };
+        if !self.history.iter().enumerate().any(is_foreign) {
+            return Cow::Borrowed(self);
+        }
+        let mut issue = self.clone();
+        for (at, entry) in issue.history.iter_mut().enumerate() {
+            if is_foreign((at, entry)) {
+                entry.facts.check = None;
+            }
+        }
+        Cow::Owned(issue)
+    }
+}
+
+/// Records how a check ended.
+///
+/// # Errors
+///
+/// The issue has ended.
+pub(super) fn record_check(
+    issue: &Issue,
+    receipt: &Receipt,
+    agent: &AgentName,
+    at: Timestamp,
+) -> Result<Event, DomainError> {
+    if issue.status.has_ended() {
+        return Err(DomainError::Terminal { id: issue.id, status: issue.status });
+    }
+    let action = if receipt.has_passed() { CHECK_PASSED } else { CHECK_FAILED };
+    let facts = Facts { check: Some(Box::new(receipt.clone())), ..Facts::default() };
+    let mut after = issue.clone();
+    after.modified_at = at;
+    after.history.push(HistoryEntry { facts, ..HistoryEntry::new(at, agent.as_str(), action) });
+    let kind = EventKind::Changed { patch: Box::new(Patch::between(issue, &after)) };
+    Ok(Event::new(issue.id, at, agent.as_str(), kind))
 }
 
 #[cfg(test)]
@@ -93,7 +202,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::HistoryEntry;
 
     fn entry(work: Value) -> Value {
         json!({
@@ -103,8 +211,7 @@ mod tests {
 
     #[test]
     fn work_is_kept_with_its_entry_and_other_forms_stay_unknown_keys() {
-        let work =
-            json!({ "commits": 3, "files": 1, "added": 120, "removed": 8, "head": "1a2b3c4d5e6f" });
+        let work = json!({ "commits": 3, "files": 1, "added": 120, "removed": 8, "head": "1a2b3c4d5e6f", "tree": "0" });
         let read: HistoryEntry = serde_json::from_value(entry(work.clone())).unwrap();
         let found = read.facts.work.as_deref().unwrap();
         assert_eq!(found.to_string(), "3 commits, 1 file, +120 -8, head 1a2b3c4");
@@ -118,8 +225,7 @@ mod tests {
 
     #[test]
     fn only_a_completion_that_was_not_returned_hands_something_in() {
-        let work =
-            json!({ "commits": 1, "files": 1, "added": 1, "removed": 0, "head": "1a2b3c4d" });
+        let work = json!({ "commits": 1, "files": 1, "added": 1, "removed": 0, "head": "1a2b3c4d", "tree": "0" });
         let completed = || entry(work.clone());
         let other = |action: &str| json!({ "timestamp": "2026-01-31T09:31:00.000Z", "agent": "b", "action": action });
         for (history, expected) in [

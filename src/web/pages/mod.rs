@@ -61,7 +61,7 @@ use crate::query_language::ParsedQuery;
 use crate::read_model::ReadView;
 use crate::tracker::StoreError;
 use crate::tracker::memory::Recalled;
-use crate::worktrees::newer_head;
+use crate::worktrees::{diff, newer_head};
 
 /// What a page shows beside the issues.
 struct PageContext {
@@ -304,6 +304,8 @@ pub(super) async fn issue(
     let done = parameters.get("done", || "done=comment".to_owned(), Action::from_word)?;
     let all = parameters.get("all", || "all=1".to_owned(), |value| (value == "1").then_some(()))?;
     let is_full = all.is_some();
+    let has_diff =
+        parameters.get("diff", || "diff=1".to_owned(), |value| (value == "1").then_some(()))?;
     // Probed before the events are read, so that the page cannot miss an event that comes in between.
     let probe = state.streams.probe().await;
     let issue = find(&state, &asked).await?;
@@ -312,6 +314,10 @@ pub(super) async fn issue(
     let known = if issue.status.is_open() { state.tracker.known(&issue).await } else { Vec::new() };
     let newer_head = match &state.project.root {
         Some(root) if issue.status.is_open() => newer_head(root, &issue).await,
+        _ => None,
+    };
+    let diff = match &state.project.root {
+        Some(root) if has_diff.is_some() => diff(root, &issue).await,
         _ => None,
     };
     let forms = state.form_tokens.clone().zip(person);
@@ -336,6 +342,7 @@ pub(super) async fn issue(
             now,
             repository,
             newer_head,
+            diff: has_diff.map(|()| diff),
             is_full,
             forms,
         };

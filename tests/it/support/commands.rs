@@ -115,13 +115,13 @@ pub fn complete(issue: IssueRef) -> Command {
         comment: comment(),
         agent: agent(),
         required_claim: Default::default(),
-        facts: Facts { work: Some(Box::new(work())) },
+        facts: Facts { work: Some(Box::new(work())), check: None },
     }
 }
 
 fn work() -> Work {
     let head = "1a2b3c4d5e6f".to_owned();
-    Work { commits: 3, files: 4, added: 120, removed: 8, head }
+    Work { commits: 3, files: 4, added: 120, removed: 8, head, tree: "0f".to_owned() }
 }
 
 pub fn return_issue(issue: IssueRef) -> Command {

@@ -1,6 +1,7 @@
 //! The page of one issue.
 
 pub(super) mod changes;
+mod diff;
 mod graph;
 mod markdown_budget;
 mod relations;
@@ -16,6 +17,7 @@ use super::chips::Chips;
 use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
 use super::{icons, questions};
+use crate::domain::facts::short_hash;
 use crate::domain::{Issue, IssueId, Timestamp, Work};
 use crate::read_model::ReadView;
 use crate::tracker::Lesson;
@@ -24,6 +26,7 @@ use crate::web::lookup::Found;
 use crate::web::query::ListQuery;
 use crate::web::repository::Repository;
 use crate::web::strings::{self, issue as text};
+use crate::worktrees::Diff;
 
 /// What the page shows.
 pub(super) struct IssueView<'a, 'b> {
@@ -39,6 +42,8 @@ pub(super) struct IssueView<'a, 'b> {
     pub repository: Option<&'a Repository>,
     /// The last commit of the branch, if that is not the one that was handed in.
     pub newer_head: Option<String>,
+    /// What the branch changes, if the reader asked for it; `None` within if there is no branch.
+    pub diff: Option<Option<Diff>>,
     /// Whether the page shows all entries and texts in full.
     pub is_full: bool,
     /// The forms of a person who may change the issue.
@@ -95,6 +100,7 @@ pub(super) fn content(view: &IssueView) -> Markup {
                             div.prose #issue-description dir="auto" { (budget.render(&issue.description)) }
                         }
                     }
+                    (diff::section(view))
                     (relations::known(view))
                     (relations::relations(view))
                     (relations::backlinks(view))
@@ -150,8 +156,14 @@ fn handed_in(work: &Work, view: &IssueView) -> Markup {
     html! {
         p.issue-work #issue-work {
             span dir="auto" { (text::HANDED_IN) (work) }
+            @if let Some(receipt) = view.found.issue.receipt_of(&work.tree) {
+                " · " span.issue-newer[!receipt.has_passed()] { (text::receipt(receipt)) }
+            }
             @if let Some(repository) = view.repository {
-                " " a href=(repository.commit(&work.head)) { code { (work.short_head()) } }
+                " " a href=(repository.commit(&work.head)) { code { (short_hash(&work.head)) } }
+            }
+            @if view.diff.is_none() && work.commits > 0 {
+                " · " a href={ (components::issue_path(view.found.issue.id)) "?diff=1#issue-diff" } { (text::SHOW_DIFF) }
             }
             @if let Some(head) = &view.newer_head {
                 " " strong.issue-newer { (text::newer(head)) }
@@ -245,7 +257,8 @@ mod tests {
             view,
             now,
             repository,
-            newer_head: Some("9f8e7d6".to_owned()),
+            newer_head: None,
+            diff: None,
             is_full,
             forms,
         })
