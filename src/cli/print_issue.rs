@@ -85,7 +85,11 @@ fn remark(issue: &Issue) -> Option<String> {
     let is_aside = |kind| {
         matches!(
             kind,
-            ActionKind::Commented | ActionKind::Changed | ActionKind::Asked | ActionKind::Answered
+            ActionKind::Commented
+                | ActionKind::Changed
+                | ActionKind::Asked
+                | ActionKind::Answered
+                | ActionKind::Checked
         )
     };
     if is_aside(kind(&last.action)) {

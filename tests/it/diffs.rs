@@ -46,7 +46,7 @@ fn the_changes_of_a_branch_show_file_by_file() {
     desk.ait(&["comment", &id, "-a", "critic", "-m", "old.txt:2 is too small"]).ok();
     let server = Server::spawn(desk.command("ait", &desk.project(), &["serve"]), &desk.project());
     let page = |query: &str| get(server.port, &format!("/issues/{id}{query}")).body;
-    assert!(page("").contains("?diff=1") && !page("").contains("issue-diff\""));
+    assert!(page("").contains("?diff=1") && !page("").contains("id=\"issue-diff\""));
     let with_diff = page("?diff=1");
     for expected in ["<ins>+2 &lt; 3\n</ins>", "<del>-two\n</del>", "line 2", "1 comment<"] {
         assert!(with_diff.contains(expected), "no {expected:?} in {with_diff}");

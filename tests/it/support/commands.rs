@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, CommentText, Description, Facts, FieldValue, ImportedIssue,
-    Issue, IssueChange, IssueId, IssueRef, LinkKind, Query, Question, QuestionAnswer, Resolution,
-    Status, StatusSet, Timestamp, Title, ValueField, Work,
+    Issue, IssueChange, IssueId, IssueRef, LinkKind, Query, Question, QuestionAnswer, Receipt,
+    Resolution, Status, StatusSet, Timestamp, Title, ValueField, Work,
 };
 use proptest::prelude::*;
 
@@ -124,6 +124,12 @@ fn work() -> Work {
     Work { commits: 3, files: 4, added: 120, removed: 8, head, tree: "0f".to_owned() }
 }
 
+pub fn check(issue: IssueRef) -> Command {
+    let receipt =
+        Receipt { command: "true".to_owned(), tree: "0f".to_owned(), ms: 1, ..Receipt::default() };
+    Command::RecordCheck { issue, receipt, agent: agent() }
+}
+
 pub fn return_issue(issue: IssueRef) -> Command {
     Command::ReturnIssue {
         issue,
@@ -180,6 +186,7 @@ pub fn any_command() -> impl Strategy<Value = Command> {
         2 => Just(review()),
         2 => issue().prop_map(return_issue),
         3 => issue().prop_map(complete),
+        1 => issue().prop_map(check),
         1 => issue().prop_map(say),
         1 => issue().prop_map(reopen),
         1 => issue().prop_map(ask),
