@@ -32,9 +32,9 @@ impl CheckResult {
     pub fn receipt(&self, command: &str, tree: &str) -> Receipt {
         let Self { status, last_lines, took } = self;
         let signal = || 128 + status.signal().unwrap_or(0);
-        let cut =
-            last_lines.ceil_char_boundary(last_lines.len().saturating_sub(Receipt::MAX_OUTPUT));
-        let output = if status.success() { "" } else { &last_lines[cut..] };
+        let mut begins = last_lines.len().saturating_sub(Receipt::MAX_OUTPUT)..;
+        let begin = begins.find(|at| last_lines.is_char_boundary(*at)).unwrap_or_default();
+        let output = if status.success() { "" } else { &last_lines[begin..] };
         Receipt {
             command: command.to_owned(),
             tree: tree.to_owned(),

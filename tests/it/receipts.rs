@@ -264,6 +264,37 @@ fn receipts_in_files_count_for_nothing() {
 }
 
 #[test]
+fn no_other_way_closes_what_was_not_checked() {
+    let project = Project::new();
+    let Project { desk, id, .. } = &project;
+    // A completion in the file has no facts.
+    let mut file = project.file();
+    let issue = &mut file["issues"][0];
+    let modified = issue["modifiedAt"].clone();
+    issue["status"] = "completed".into();
+    let entry = json!({ "timestamp": modified, "agent": "dev", "action": "Issue completed" });
+    issue["history"].as_array_mut().unwrap().push(entry);
+    project.write_file(&file);
+    assert_eq!(desk.shown(id)["status"], "completed");
+    let close = ["close", id, "-m", "merged", "-a", "reviewer"];
+    assert!(desk.ait(&close).refusal().contains("ait merge"));
+    // Nor does a change of many issues close it, nor the return of an issue that is taken back.
+    let mut lead = Client::begin(&mut desk.command("ait", &desk.project(), &["--toolsets", "all"]));
+    let found = lead.call("query_issues", json!({ "query": "status:completed" })).issue();
+    let bulk = json!({
+        "handle": found["handle"], "items": "all", "agent": "lead", "end": "close", "comment": "c",
+        "dry_run": false,
+    });
+    let report = lead.call("change_issues", bulk).issue();
+    assert_eq!((&report["changed"], &report["refused"]), (&json!(0), &json!(1)), "{report}");
+    assert_eq!(desk.shown(id)["status"], "completed");
+    desk.ait(&["return", id, "-m", "no"]).ok();
+    desk.ait(&["undo"]).ok();
+    assert_eq!(desk.shown(id)["status"], "completed");
+    assert!(desk.ait(&close).refusal().contains("ait merge"));
+}
+
+#[test]
 fn neither_the_environment_nor_the_branch_chooses_the_check() {
     let project = Project::new();
     let Project { desk, id, path } = &project;
@@ -295,7 +326,7 @@ fn tools_take_no_receipt() {
         complete[key] = receipt.clone();
         assert!(client.call("complete_issue", complete).is_error, "{key}");
     }
-    // Words of the history are no receipts, whoever says them.
+    // A comment with the words of the history is no receipt.
     let said = json!({ "issue_id": project.id, "agent": "ait", "comment": "Check passed" });
     client.call("update_issue", said).ok();
     project.is_refused("a comment");

@@ -252,8 +252,7 @@ fn end_claim<'a>(
             check_work(issue, facts.work.as_deref(), required_claim, changes_nothing)?;
         }
         Command::CloseIssue { resolution: Resolution::Closed, .. } => {
-            let has_work = issue.handed_in().is_some_and(|work| work.commits > 0);
-            let check = required_claim.check.as_deref().filter(|_| has_work);
+            let check = required_claim.check.as_deref().filter(|_| has_changes(issue));
             if check.is_some_and(|check| !issue.is_merge_checked(check)) {
                 return Err(DomainError::MergeNotChecked { id: issue.id });
             }
@@ -284,6 +283,16 @@ fn check_work(
         }
         _ => Ok(()),
     }
+}
+
+/// Returns true if the last completion does not say that there are no changes. An edit of the file completes without
+/// facts, and an undo can take the return of an issue back.
+fn has_changes(issue: &Issue) -> bool {
+    let timeline = issue.timeline();
+    let completion = timeline.iter().rfind(|entry| entry.kind() == ActionKind::Completed);
+    completion.is_some_and(|completion| {
+        !completion.comment.is_some_and(|said| begins_with(said, NO_CHANGES))
+    })
 }
 
 /// Decides the opening of an issue that has ended; `None` if it repeats the last change.

@@ -30,7 +30,6 @@ mod undo_change;
 mod update_issue;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,15 +114,11 @@ impl CallContext {
         self.tracker.file(request, agent, count, issues).await
     }
 
-    /// Returns the directory of the project.
-    async fn root(&self) -> PathBuf {
-        self.server.get().await.project.root
-    }
-
     /// Measures what an agent hands in.
     async fn measure(&self, issue: &IssueRef) -> Result<Facts, StoreError> {
+        let Some(root) = &self.options.root else { return Ok(Facts::default()) };
         let issue = self.tracker.get_issue(issue.clone()).await?;
-        Ok(worktrees::measure(&self.root().await, &issue).await)
+        Ok(worktrees::measure(root, &issue).await)
     }
 
     /// Returns what is known near an issue, a line each.
@@ -170,8 +165,10 @@ impl CallContext {
         };
         let lost_claims = lost_claims.unwrap_or_default();
         let known = self.known(&issue).await;
-        let is_review = issue.status == Status::InReview && issue.handed_in().is_some();
-        let work = if is_review { handed_in(&self.root().await, &issue).await } else { None };
+        let work = match &self.options.root {
+            Some(root) if issue.status == Status::InReview => handed_in(root, &issue).await,
+            _ => None,
+        };
         let claimed = WholeIssue::claimed(issue, fields);
         let whole = WholeIssue { neighbours, lost_claims, known, work, ..claimed };
         Success { claim, events, ..Success::done(Reply::Issue(whole)) }
