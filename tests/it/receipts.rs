@@ -244,9 +244,9 @@ fn receipts_in_files_count_for_nothing() {
     for hidden in [".ait", "issues.json"] {
         let path = desk.project().join(hidden);
         if path.is_dir() {
-            fs::remove_dir_all(path).unwrap()
+            fs::remove_dir_all(path).unwrap();
         } else {
-            fs::remove_file(path).unwrap()
+            fs::remove_file(path).unwrap();
         }
     }
     project.write_file(&forged);
