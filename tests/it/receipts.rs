@@ -339,4 +339,9 @@ fn work_without_changes_needs_no_check() {
     let id = desk.add("two");
     desk.ait(&["complete", &id, "-a", "dev", "-m", "No changes: works already"]).ok();
     desk.ait(&["close", &id, "-a", "reviewer", "-m", "yes"]).ok();
+    // One that was never handed in is closed with the same words.
+    let id = desk.add("three");
+    let refused = desk.ait(&["close", &id, "-a", "dev", "-m", "yes"]).refusal();
+    assert!(refused.contains("No changes"), "{refused}");
+    desk.ait(&["close", &id, "-a", "dev", "-m", "No changes: filed twice"]).ok();
 }

@@ -252,9 +252,8 @@ fn end_claim<'a>(
             check_work(issue, facts.work.as_deref(), required_claim, changes_nothing)?;
         }
         Command::CloseIssue { resolution: Resolution::Closed, .. } => {
-            let check = required_claim.check.as_deref().filter(|_| has_changes(issue));
-            if check.is_some_and(|check| !issue.is_merge_checked(check)) {
-                return Err(DomainError::MergeNotChecked { id: issue.id });
+            if let Some(check) = &required_claim.check {
+                check_merge(issue, check, begins_with(comment.as_str(), NO_CHANGES))?;
             }
         }
         _ => {}
@@ -285,14 +284,27 @@ fn check_work(
     }
 }
 
-/// Returns true if the last completion does not say that there are no changes. An edit of the file completes without
-/// facts, and an undo can take the return of an issue back.
-fn has_changes(issue: &Issue) -> bool {
+/// Checks that what was handed in is merged and passed the check, or that nothing was. An edit of the file completes
+/// without facts, and an undo can take the return of an issue back.
+///
+/// # Errors
+///
+/// It is not, or it was never handed in, and the comment does not say that there are no changes.
+fn check_merge(issue: &Issue, check: &str, changes_nothing: bool) -> Result<(), DomainError> {
+    let id = issue.id;
     let timeline = issue.timeline();
     let completion = timeline.iter().rfind(|entry| entry.kind() == ActionKind::Completed);
-    completion.is_some_and(|completion| {
-        !completion.comment.is_some_and(|said| begins_with(said, NO_CHANGES))
-    })
+    match completion {
+        _ if issue.is_merge_checked(check) => Ok(()),
+        None if changes_nothing => Ok(()),
+        None => Err(DomainError::NotChecked { id, tree: None }),
+        Some(completion)
+            if completion.comment.is_some_and(|said| begins_with(said, NO_CHANGES)) =>
+        {
+            Ok(())
+        }
+        Some(_) => Err(DomainError::MergeNotChecked { id }),
+    }
 }
 
 /// Decides the opening of an issue that has ended; `None` if it repeats the last change.
