@@ -106,6 +106,7 @@ async fn a_command_succeeds_if_nothing_can_be_read_after_its_commit() {
             tracker: &tracker,
             maintenance: None,
             saved_queries: &saved_queries,
+            syncs: SyncContext { settings: &[], project: Path::new(""), directory: Path::new("") },
             default_agent: None,
             check: None,
             output: &output,

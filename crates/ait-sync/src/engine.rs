@@ -19,9 +19,7 @@ use crate::convert::{self, Converted};
 use crate::link::{self, Base, Link};
 use crate::marker;
 use crate::plan::{self, Plan, Rules};
-use crate::remote::{
-    Field, Listing, NewRemoteIssue, Remote, RemoteError, RemoteIssue, State,
-};
+use crate::remote::{Field, Listing, NewRemoteIssue, Remote, RemoteError, RemoteIssue, State};
 use crate::settings::{Push, SyncSettings};
 use crate::watermark::{Watermark, WatermarkFile};
 
@@ -311,9 +309,8 @@ impl<'a> Run<'a> {
         let known: HashSet<String> =
             ours.comments.iter().filter_map(|comment| link::remote_id(comment, name)).collect();
         let is_here = |new: &Comment| {
-            let is_same = |comment: &Comment| {
-                comment.timestamp == new.timestamp && comment.text == new.text
-            };
+            let is_same =
+                |comment: &Comment| comment.timestamp == new.timestamp && comment.text == new.text;
             ours.comments.iter().any(is_same)
         };
         let comments = self.remote.comments(&theirs.key).await?;
@@ -505,11 +502,7 @@ impl<'a> Run<'a> {
     }
 
     /// Changes the tie of an issue.
-    async fn change_link(
-        &self,
-        id: IssueId,
-        change: impl Fn(&mut Link),
-    ) -> Result<(), SyncError> {
+    async fn change_link(&self, id: IssueId, change: impl Fn(&mut Link)) -> Result<(), SyncError> {
         for _ in 0..TRIES {
             let Some(ours) = self.find(id).await? else { return Ok(()) };
             let mut link = Link::of(&ours, &self.settings.name).unwrap_or_default();
@@ -564,9 +557,11 @@ impl<'a> Run<'a> {
         let mut found = Vec::new();
         loop {
             let page = self.remote.list(listing.clone()).await?;
-            found.extend(page.issues.into_iter().filter(|theirs| {
-                issues.iter().any(|issue| theirs.marker == Some(issue.id))
-            }));
+            found.extend(
+                page.issues
+                    .into_iter()
+                    .filter(|theirs| issues.iter().any(|issue| theirs.marker == Some(issue.id))),
+            );
             let Some(next) = page.next else { return Ok(found) };
             listing.next = Some(next);
         }

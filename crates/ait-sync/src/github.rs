@@ -3,6 +3,8 @@
 //! A pull request is no issue. A closed issue is rejected here if it was closed as not planned or as a duplicate. GitHub
 //! has no preconditions for changes, so an issue is read just before.
 
+use std::time::Duration;
+
 use ait_domain::Timestamp;
 use ait_interchange::attributes::label_of;
 use form_urlencoded::{Serializer, byte_serialize};
@@ -20,7 +22,7 @@ use crate::remote::{
     Field, Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
     RemoteIssue, RemotePage, State,
 };
-use crate::settings::{Kind, Secret, SyncSettings};
+use crate::settings::{Kind, Secret, SyncSettings, terms};
 
 const JSON: &str = "application/json";
 /// How many items a page has at most.
@@ -107,7 +109,7 @@ impl GitHub {
         }
         let pull = if settings.pull.is_empty() { USUAL_PULL } else { &settings.pull };
         Ok(Self {
-            http: Http::new(url, headers)?,
+            http: Http::new(url, headers, Duration::ZERO)?,
             base: format!("{url}/repos/{project}"),
             url: url.clone(),
             project: project.clone(),
@@ -116,8 +118,14 @@ impl GitHub {
         })
     }
 
-    async fn call(&self, method: Method, url: &str, body: Option<Value>) -> Result<Answer, RemoteError> {
-        let is_repeatable = method != Method::POST || url.ends_with("/assignees") || url.ends_with("/labels");
+    async fn call(
+        &self,
+        method: Method,
+        url: &str,
+        body: Option<Value>,
+    ) -> Result<Answer, RemoteError> {
+        let is_repeatable =
+            method != Method::POST || url.ends_with("/assignees") || url.ends_with("/labels");
         let body = body.map(|body| (JSON, body.to_string().into_bytes()));
         let headers = HeaderMap::new();
         self.http.call(Call { method, url, body, headers, is_repeatable }).await
@@ -193,7 +201,10 @@ impl GitHub {
     }
 
     /// Returns a name in the filter, where `me` is the account.
-    async fn person<'a>(&'a self, name: &'a Option<String>) -> Result<Option<&'a str>, RemoteError> {
+    async fn person<'a>(
+        &'a self,
+        name: &'a Option<String>,
+    ) -> Result<Option<&'a str>, RemoteError> {
         match name.as_deref() {
             Some("me") => Ok(Some(self.account().await?)),
             name => Ok(name),
@@ -272,9 +283,10 @@ impl GitHub {
             Some("*") => !issue.assignees.is_empty(),
             Some(name) => issue.assignees.iter().any(|user| is_same(&user.login, name)),
         };
-        let is_of_author = self.person(author).await?.is_none_or(|name| {
-            issue.user.as_ref().is_some_and(|user| is_same(&user.login, name))
-        });
+        let is_of_author = self
+            .person(author)
+            .await?
+            .is_none_or(|name| issue.user.as_ref().is_some_and(|user| is_same(&user.login, name)));
         let is_in_state = state.as_ref().is_none_or(|state| *state == issue.state);
         Ok(is_in_state && labels.iter().all(has) && is_assigned && is_of_author)
     }
@@ -436,30 +448,20 @@ impl Filter {
     /// Parses terms such as `state:open label:"good first issue" assignee:me`.
     fn parse(text: &str) -> Result<Self, String> {
         let mut filter = Self::default();
-        let mut rest = text.trim_start();
-        while !rest.is_empty() {
-            let (key, value) = rest.split_once(':').unwrap_or((rest, ""));
-            let (value, after) = match value.strip_prefix('"').and_then(|value| value.split_once('"')) {
-                Some(quoted) => quoted,
-                None => value.split_once(char::is_whitespace).unwrap_or((value, "")),
-            };
-            let value = Some(value.to_owned()).filter(|value| !value.is_empty());
+        for (key, value) in terms(text)? {
             match (key, value) {
-                ("state", Some(state)) if ["open", "closed"].contains(&&*state) => {
-                    filter.state = Some(state);
-                }
-                ("state", Some(all)) if all == "all" => filter.state = None,
-                ("label", Some(label)) => filter.labels.push(label),
-                ("assignee", Some(name)) => filter.assignee = Some(name),
-                ("author", Some(name)) => filter.author = Some(name),
+                ("state", "open" | "closed") => filter.state = Some(value.to_owned()),
+                ("state", "all") => filter.state = None,
+                ("label", label) => filter.labels.push(label.to_owned()),
+                ("assignee", name) => filter.assignee = Some(name.to_owned()),
+                ("author", name) => filter.author = Some(name.to_owned()),
                 _ => {
                     return Err(format!(
-                        "pull cannot be read at {rest:?}: write terms such as state:open, state:all, label:\"to do\", \
-                         assignee:me or author:NAME"
+                        "pull cannot have {key}:{value}: it can have state:open, state:closed, state:all, label:NAME, \
+                         assignee:me, assignee:NAME and author:NAME"
                     ));
                 }
             }
-            rest = after.trim_start();
         }
         Ok(filter)
     }
@@ -486,7 +488,7 @@ mod tests {
         assert_eq!(filter.labels, ["good first issue", "bug"]);
         assert_eq!(filter.assignee.as_deref(), Some("me"));
         for text in ["open", "state:", "state:x", "milestone:1"] {
-            assert!(Filter::parse(text).unwrap_err().contains("pull cannot be read"), "{text}");
+            assert!(Filter::parse(text).unwrap_err().contains("pull cannot"), "{text}");
         }
     }
 

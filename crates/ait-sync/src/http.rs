@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Request, Url, redirect};
-use tokio::time::sleep;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::remote::RemoteError;
 
@@ -46,11 +47,14 @@ pub(crate) struct Http {
     client: Client,
     /// The name of the remote, for errors.
     host: String,
+    /// The shortest time between two calls that write.
+    spacing: Duration,
+    last_write: Mutex<Option<Instant>>,
 }
 
 impl Http {
     /// Prepares calls, each with these headers. Connects to nothing yet.
-    pub fn new(url: &str, headers: HeaderMap) -> Result<Self, String> {
+    pub fn new(url: &str, headers: HeaderMap, spacing: Duration) -> Result<Self, String> {
         // Another part of the program may have chosen the same one already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let host = Url::parse(url).ok().and_then(|url| Some(url.host_str()?.to_owned()));
@@ -64,15 +68,25 @@ impl Http {
             .redirect(redirect::Policy::none())
             .build();
         let client = client.map_err(|error| format!("HTTPS cannot be used: {error}"))?;
-        Ok(Self { client, host })
+        Ok(Self { client, host, spacing, last_write: Mutex::default() })
     }
 
     /// Makes a call, and returns the answer if it is none of an overloaded remote.
     pub async fn call(&self, call: Call<'_>) -> Result<Answer, RemoteError> {
+        let mut last_write = match call.method {
+            Method::GET => None,
+            _ => Some(self.last_write.lock().await),
+        };
+        if let Some(last) = last_write.as_deref().copied().flatten() {
+            sleep_until(last + self.spacing).await;
+        }
         let mut wait = FIRST_WAIT;
         let mut tries = 0;
         loop {
             tries += 1;
+            if let Some(last) = &mut last_write {
+                **last = Some(Instant::now());
+            }
             let failure = match self.once(&call).await {
                 Ok(answer) => match limit(&answer) {
                     Some(limit) if limit > MAX_WAIT || tries == TRIES => {
@@ -176,9 +190,9 @@ mod tests {
     #[test]
     fn limits_are_read_by_the_clock_of_the_remote() {
         let answer = |status, headers: &[(&'static str, &'static str)]| {
-            let headers = headers.iter().map(|(name, value)| {
-                (name.parse().unwrap(), HeaderValue::from_static(value))
-            });
+            let headers = headers
+                .iter()
+                .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
             let answer = Answer { status, headers: headers.collect(), body: Vec::new() };
             limit(&answer).map(|limit| limit.as_secs())
         };

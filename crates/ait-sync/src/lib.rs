@@ -5,6 +5,8 @@
 //! same commit as what was merged. The crate knows remotes and the use cases of the tracker; it knows no store, command,
 //! page or tool.
 
+#[cfg(feature = "http")]
+mod backlog;
 pub mod convert;
 pub mod engine;
 #[cfg(feature = "http")]
@@ -47,6 +49,7 @@ fn connect_with(
     secret: settings::Secret,
 ) -> Result<Box<dyn Remote>, String> {
     match settings.kind {
+        Kind::Backlog => Ok(Box::new(backlog::Backlog::new(settings, secret)?)),
         Kind::GitHub => Ok(Box::new(github::GitHub::new(settings, secret)?)),
     }
 }

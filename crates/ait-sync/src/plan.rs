@@ -43,13 +43,8 @@ impl Rules<'_> {
     /// Returns the value of a field of an issue here, as text.
     pub fn value(&self, issue: &Issue, field: Field) -> String {
         match field {
-            Field::Title => issue.title.clone(),
-            Field::Description => issue.description.clone(),
             Field::Status => self.remote.nearest(State::of(issue.status)).to_string(),
-            Field::Priority => {
-                FieldValue::of(ValueField::Priority, &issue.attributes).to_string()
-            }
-            Field::Labels => String::new(),
+            field => own_value(issue, field),
         }
     }
 
@@ -78,7 +73,8 @@ impl Rules<'_> {
     /// Returns whether the account is to become an assignee, or to be none any more; `None` if that is as it should be.
     fn assigns(&self, issue: &Issue, link: &Link) -> Option<bool> {
         // Whoever finished the work stays named.
-        let is_held = issue.status.is_claimed() || link.is_assigned && issue.status != Status::Created;
+        let is_held =
+            issue.status.is_claimed() || link.is_assigned && issue.status != Status::Created;
         (self.push.contains(&Push::Assignee) && is_held != link.is_assigned).then_some(is_held)
     }
 
@@ -181,6 +177,20 @@ impl Rules<'_> {
     }
 }
 
+/// Returns the value of a field of an issue here, as text.
+pub fn own_value(issue: &Issue, field: Field) -> String {
+    match field {
+        Field::Title => issue.title.clone(),
+        Field::Description => issue.description.clone(),
+        Field::Status => issue.status.to_string(),
+        Field::Priority => FieldValue::of(ValueField::Priority, &issue.attributes).to_string(),
+        Field::Labels => {
+            let labels: Vec<&str> = issue.attributes.labels.iter().map(Label::as_str).collect();
+            labels.join(", ")
+        }
+    }
+}
+
 /// Gives an issue here the value of the remote.
 pub(crate) fn take(field: Field, value: &str, issue: &mut Issue, agent: &str, now: Timestamp) {
     match field {
@@ -264,7 +274,8 @@ impl Plan {
         let there = &theirs.issue.attributes.labels;
         let made = labels_add.iter().filter(|label| there.contains(label));
         let set: BTreeSet<Label> = link.remote_labels.iter().chain(made).cloned().collect();
-        link.remote_labels = set.into_iter().filter(|label| !labels_remove.contains(label)).collect();
+        link.remote_labels =
+            set.into_iter().filter(|label| !labels_remove.contains(label)).collect();
         let set: BTreeSet<Label> = link.labels.iter().chain(labels_add).cloned().collect();
         link.labels = set.into_iter().filter(|label| !labels_remove.contains(label)).collect();
         link.is_assigned = is_assigned.unwrap_or(link.is_assigned);

@@ -109,7 +109,10 @@ impl FarAway {
     }
 
     /// Makes a call with an effect, which may fail before or after it, and at which a run may end.
-    async fn call<T>(&self, effect: impl FnOnce(&mut Far) -> Result<T, RemoteError>) -> Result<T, RemoteError> {
+    async fn call<T>(
+        &self,
+        effect: impl FnOnce(&mut Far) -> Result<T, RemoteError>,
+    ) -> Result<T, RemoteError> {
         let fails = |far: &mut Far| far.fault > 0.0 && far.rng.f64() < far.fault;
         let failed = || Err(RemoteError::Unavailable("the connection broke".to_owned()));
         yield_now().await;
@@ -153,9 +156,9 @@ impl Remote for FarAway {
                     && after.is_none_or(|after| key(number, far) > after)
             });
             let asked: Vec<_> = asked.take(4).collect();
-            let next = asked.get(3).map(|(number, far)| {
-                format!("{} {number}", far.issue.updated_at.unix_millis())
-            });
+            let next = asked
+                .get(3)
+                .map(|(number, far)| format!("{} {number}", far.issue.updated_at.unix_millis()));
             let issues = asked.iter().take(4).map(|(_, far)| far.issue.clone()).collect();
             Ok(RemotePage { issues, next, ..RemotePage::default() })
         };
@@ -197,7 +200,8 @@ impl Remote for FarAway {
                 issue.description = marker::unmarked(description).0;
             }
             issue.state = change.status.map_or(issue.state, |state| self.nearest(state));
-            let gone = |label: &String| !change.labels_remove.iter().any(|one| one.as_str() == label);
+            let gone =
+                |label: &String| !change.labels_remove.iter().any(|one| one.as_str() == label);
             issue.labels.retain(gone);
             issue.labels.extend(change.labels_add.iter().map(ToString::to_string));
             far.calls += 1;
@@ -210,7 +214,8 @@ impl Remote for FarAway {
     fn comment<'a>(&'a self, key: &'a str, text: &'a str) -> RemoteFuture<'a, ()> {
         self.call(move |far| {
             let id = format!("c{}", far.changes);
-            let text = if far.drops_markers { text.split("\n\n<!--").next().unwrap() } else { text };
+            let text =
+                if far.drops_markers { text.split("\n\n<!--").next().unwrap() } else { text };
             let created_at = Timestamp::from_unix_millis(far.now_ms);
             let text = text.to_owned();
             let comment = RemoteComment { id, author: "sync".to_owned(), created_at, text };
@@ -293,7 +298,8 @@ impl World {
             rng: Rng::with_seed(seed + 1),
             ..Far::default()
         };
-        let push = [Push::Status, Push::Comments, Push::Title, Push::Description, Push::Labels, Push::New];
+        let push =
+            [Push::Status, Push::Comments, Push::Title, Push::Description, Push::Labels, Push::New];
         let settings = SyncSettings {
             name: SYNC.to_owned(),
             kind: Kind::GitHub,
@@ -302,6 +308,7 @@ impl World {
             pull: String::new(),
             push: push.into(),
             token_file: None,
+            has_key_in_url: false,
             every: None,
         };
         Self {
@@ -364,7 +371,10 @@ impl World {
                 self.comments.insert(reason.as_str().to_owned());
                 let end = [Resolution::Closed, Resolution::Rejected][self.rng.usize(0..2)];
                 let proof = Default::default();
-                self.tracker.close_issue(issue.id.into(), end, reason, agent(), proof).await.unwrap();
+                self.tracker
+                    .close_issue(issue.id.into(), end, reason, agent(), proof)
+                    .await
+                    .unwrap();
                 Some((Field::Status, end.to_string()))
             }
             3 => {
@@ -396,7 +406,13 @@ impl World {
         let value = self.value();
         let mut far = self.far.far();
         if far.issues.is_empty() || self.rng.u8(0..8) == 0 {
-            add(&mut far, &format!("far {value}"), "there".to_owned(), None, vec!["Good First".into()]);
+            add(
+                &mut far,
+                &format!("far {value}"),
+                "there".to_owned(),
+                None,
+                vec!["Good First".into()],
+            );
             return;
         }
         let number = self.rng.u64(1..=far.issues.len() as u64);
@@ -491,12 +507,18 @@ impl World {
     async fn take_far_edits(&mut self) {
         let issues = self.issues().await;
         let edits = std::mem::take(&mut self.far.far().edits);
-        for (number, field, value) in edits.into_iter().filter(|(_, field, _)| *field != Field::Labels) {
+        for (number, field, value) in
+            edits.into_iter().filter(|(_, field, _)| *field != Field::Labels)
+        {
             let is_it = |issue: &&Arc<Issue>| {
                 Link::of(issue, SYNC).is_some_and(|link| link.key == number.to_string())
             };
-            if let Some(issue) = issues.iter().find(is_it) {
-                self.edits.entry((issue.id, field)).or_default()[1] = Some(value);
+            match issues.iter().find(is_it) {
+                Some(issue) => {
+                    self.edits.entry((issue.id, field)).or_default()[1] = Some(value);
+                }
+                // The answer to its filing was lost.
+                None => self.far.far().edits.push((number, field, value)),
             }
         }
     }
@@ -530,7 +552,9 @@ impl World {
                 };
                 if !is_right {
                     let edits = self.edits.get(&(issue.id, field));
-                    return Err(format!("{field} is {here:?} here and {there:?} there, after {edits:?}"));
+                    return Err(format!(
+                        "{field} is {here:?} here and {there:?} there, after {edits:?}"
+                    ));
                 }
             }
         }
@@ -554,8 +578,10 @@ impl World {
             }
             let there = far.issues.get(&number(&link.key)).ok_or("an issue vanished")?;
             let labels: BTreeSet<_> = there.issue.labels.iter().cloned().collect();
-            let labels: BTreeSet<_> =
-                labels.iter().filter_map(|name| ait_interchange::attributes::label_of(name)).collect();
+            let labels: BTreeSet<_> = labels
+                .iter()
+                .filter_map(|name| ait_interchange::attributes::label_of(name))
+                .collect();
             let here: BTreeSet<_> = issue.attributes.labels.iter().cloned().collect();
             if (&issue.title, &issue.description) != (&there.issue.title, &there.issue.description)
                 || self.far.nearest(State::of(issue.status)) != there.issue.state
@@ -564,7 +590,10 @@ impl World {
                 return Err(format!("the sides differ: {issue:?} and {:?}", there.issue));
             }
             if there.comments.len() != issue.comments.len() {
-                return Err(format!("{} has {:?} and {:?}", link.key, issue.comments, there.comments));
+                return Err(format!(
+                    "{} has {:?} and {:?}",
+                    link.key, issue.comments, there.comments
+                ));
             }
         }
         if keys.len() != far.issues.len() {
@@ -582,7 +611,10 @@ impl World {
                 there.clone().filter(|one| one.contains(text.as_str())).count(),
             ];
             if !is_unfiled && counts != [1, 1] {
-                return Err(format!("{text:?} is {} times here, and {} times there", counts[0], counts[1]));
+                return Err(format!(
+                    "{text:?} is {} times here, and {} times there",
+                    counts[0], counts[1]
+                ));
             }
         }
         Ok(())

@@ -14,6 +14,7 @@ use crate::remote::Field;
 string_enum! {
     /// The kind of a remote.
     pub enum Kind {
+        Backlog = "backlog",
         GitHub = "github",
     }
 }
@@ -51,6 +52,7 @@ impl Kind {
     /// The variable with the secret, unless the settings name another one.
     pub fn variable(self) -> &'static str {
         match self {
+            Self::Backlog => "BACKLOG_API_KEY",
             Self::GitHub => "GITHUB_TOKEN",
         }
     }
@@ -58,12 +60,14 @@ impl Kind {
     /// The keys of the table that a remote of this kind needs.
     fn needed(self) -> &'static [&'static str] {
         match self {
+            Self::Backlog => &["project", "url"],
             Self::GitHub => &["project"],
         }
     }
 
     fn usual_url(self) -> &'static str {
         match self {
+            Self::Backlog => "",
             Self::GitHub => "https://api.github.com",
         }
     }
@@ -83,6 +87,8 @@ pub struct SyncSettings {
     pub push: BTreeSet<Push>,
     /// The file with the secret; relative to `ait.toml`.
     pub token_file: Option<String>,
+    /// Whether the key of Backlog is sent in the address, for servers that do not know its header.
+    pub has_key_in_url: bool,
     /// How often a server runs the sync by itself.
     pub every: Option<Duration>,
 }
@@ -98,7 +104,8 @@ impl fmt::Debug for Secret {
 }
 
 /// The keys of the table.
-const KEYS: [&str; 7] = ["kind", "project", "url", "pull", "push", "token-file", "every"];
+const KEYS: [&str; 8] =
+    ["kind", "project", "url", "pull", "push", "token-file", "key-in-url", "every"];
 /// What a sync sends if the settings do not say.
 const USUAL_PUSH: [Push; 2] = [Push::Status, Push::Comments];
 /// The shortest time between two runs.
@@ -132,8 +139,9 @@ impl SyncSettings {
                 .iter()
                 .map(|word| {
                     let known = || Push::words().collect::<Vec<_>>().join(", ");
-                    Push::from_word(word)
-                        .ok_or_else(|| format!("push cannot send {word:?}: it can send {}", known()))
+                    Push::from_word(word).ok_or_else(|| {
+                        format!("push cannot send {word:?}: it can send {}", known())
+                    })
                 })
                 .collect::<Result<_, _>>()?,
         };
@@ -158,6 +166,7 @@ impl SyncSettings {
             pull: text("pull").unwrap_or_default(),
             push,
             token_file: text("token-file"),
+            has_key_in_url: text("key-in-url").is_some_and(|value| value == "true"),
             every: every.transpose()?,
         })
     }
@@ -200,6 +209,25 @@ impl SyncSettings {
     }
 }
 
+/// Splits a filter such as `state:open label:"to do"` into keys and values.
+pub(crate) fn terms(text: &str) -> Result<Vec<(&str, &str)>, String> {
+    let mut terms = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let wrong = || format!("pull cannot be read at {rest:?}: write terms such as KEY:VALUE");
+        let (key, value) = rest.split_once(':').ok_or_else(wrong)?;
+        let quoted = value.strip_prefix('"').and_then(|value| value.split_once('"'));
+        let plain = || value.split_once(char::is_whitespace).unwrap_or((value, ""));
+        let (value, after) = quoted.unwrap_or_else(plain);
+        if value.is_empty() || key.contains(char::is_whitespace) {
+            return Err(wrong());
+        }
+        terms.push((key, value));
+        rest = after.trim_start();
+    }
+    Ok(terms)
+}
+
 /// Returns true if an address without encryption stays on this machine.
 fn is_of_this_machine(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
@@ -213,9 +241,9 @@ mod tests {
     use super::*;
 
     fn settings(text: &[(&str, &str)]) -> Result<SyncSettings, String> {
-        let table = text.iter().map(|(key, value)| {
-            ((*key).to_owned(), value.split(' ').map(str::to_owned).collect())
-        });
+        let table = text
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), value.split(' ').map(str::to_owned).collect()));
         SyncSettings::new("a", &table.collect(), |_| Some(Duration::from_secs(60)))
     }
 
@@ -228,7 +256,7 @@ mod tests {
         assert_eq!(taken.url, "https://api.github.com");
         for (table, expected) in [
             (&[project][..], "kind is missing"),
-            (&[("kind", "x"), project], "no kind of a remote: give github"),
+            (&[("kind", "x"), project], "no kind of a remote: give backlog, github"),
             (&[kind], "project is missing"),
             (&[kind, project, ("x", "1")], "no key \"x\""),
             (&[kind, project, ("push", "all")], "push cannot send \"all\""),
@@ -258,7 +286,10 @@ mod tests {
         let refused = read(0o640, &of_file).unwrap_err();
         assert!(refused.contains("chmod 600") && !refused.contains("SECRET"), "{refused}");
         let of_variable = SyncSettings { token_file: None, ..of_file };
-        assert_eq!(of_variable.secret(&|_| Some(" T ".to_owned()), directory.path()).unwrap().0, "T");
+        assert_eq!(
+            of_variable.secret(&|_| Some(" T ".to_owned()), directory.path()).unwrap().0,
+            "T"
+        );
         let missing = of_variable.secret(&|_| None, directory.path()).unwrap_err();
         assert!(missing.contains("GITHUB_TOKEN is not set"), "{missing}");
     }

@@ -37,6 +37,10 @@ impl WatermarkFile {
     /// [`io::ErrorKind::WouldBlock`] if another process runs the sync.
     pub fn open(directory: &Path, sync: &str) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
+        let ignored = directory.join(".gitignore");
+        if !ignored.exists() {
+            fs::write(ignored, "*\n")?;
+        }
         let lock = File::create(directory.join(format!("{sync}.lock")))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
