@@ -343,8 +343,8 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
     finish(tracker, ended, &output).await
 }
 
-/// Returns where syncs keep how far they have read: with the other files beside `issues.json`. For a store in a database
-/// that is beside `ait.toml`, so each machine has its own.
+/// Returns where syncs keep how far they have read: with the other files beside `issues.json`. For a store in a
+/// database that is beside `ait.toml`, so each machine has its own.
 async fn sync_directory(maintenance: Option<&Maintenance>, config: &Config) -> PathBuf {
     let issues = http_server::file_of(maintenance, config).await;
     StorePaths::of(issues).directory.join("sync")

@@ -206,7 +206,7 @@ pub enum QueueCommand {
     Export(export::Arguments),
     /// Import issues and entries from files, also of other programs; never overwrites an issue
     Import(import::Arguments),
-    /// Sync with the tracker of the company: GitHub
+    /// Sync with another tracker: GitHub or Backlog
     Sync(sync::Arguments),
     /// Publish issues.json now
     Save(save::Arguments),

@@ -151,6 +151,7 @@ fn schema() -> Value {
             "pull": { "type": "string" },
             "push": { "type": "array", "items": words(Push::words().collect()) },
             "token-file": { "type": "string" },
+            "key-in-url": { "type": "boolean" },
             "every": { "type": "string" },
         },
         "required": ["kind"],

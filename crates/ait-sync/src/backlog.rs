@@ -162,6 +162,10 @@ impl Backlog {
         })
     }
 
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, RemoteError> {
+        self.ask(Method::GET, path, &Form::new()).await
+    }
+
     fn check(&self, answer: &Answer) -> Result<(), RemoteError> {
         let said = || {
             let errors = errors(answer);
@@ -194,19 +198,22 @@ impl Backlog {
     async fn place(&self) -> Result<&Place, RemoteError> {
         let project = &self.project;
         let read = || async {
-            let get = |path| self.ask::<Named>(Method::GET, path, &Vec::new());
-            let found =
-                get(&format!("/projects/{project}")).await.map_err(|error| match error {
-                    RemoteError::Missing(_) => RemoteError::Unavailable(format!(
-                        "Backlog: No such project (code 6): check project, which is {project}"
-                    )),
-                    error => error,
-                })?;
+            let found = self.get::<Named>(&format!("/projects/{project}")).await;
+            let found = found.map_err(|error| match error {
+                RemoteError::Missing(_) => RemoteError::Unavailable(format!(
+                    "Backlog: No such project (code 6): check project, which is {project}"
+                )),
+                error => error,
+            })?;
             let types: Vec<Named> = self
                 .ask(Method::GET, &format!("/projects/{project}/issueTypes"), &Vec::new())
                 .await?;
             let issue_type = types.first().map_or(1, |first| first.id);
-            Ok(Place { project: found.id, account: get("/users/myself").await?.id, issue_type })
+            Ok(Place {
+                project: found.id,
+                account: self.get::<Named>("/users/myself").await?.id,
+                issue_type,
+            })
         };
         self.place.get_or_try_init(read).await
     }
@@ -254,7 +261,7 @@ impl Backlog {
     /// Returns the ids of the statuses that the project has beside the usual ones.
     async fn own_statuses(&self) -> Result<Vec<u64>, RemoteError> {
         let path = format!("/projects/{}/statuses", self.project);
-        match self.ask::<Vec<Named>>(Method::GET, &path, &Vec::new()).await {
+        match self.get::<Vec<Named>>(&path).await {
             Ok(statuses) => {
                 Ok(statuses.iter().map(|status| status.id).filter(|id| *id > CLOSED).collect())
             }
@@ -291,10 +298,10 @@ impl Backlog {
             // In progress, or a status of the project's own between open and closed.
             _ => State::Active,
         };
-        // Backlog has 2 for high, 3 for normal and 4 for low.
-        let priority = issue
-            .priority
-            .and_then(|priority| Priority::try_from(priority.id.checked_sub(1)?).ok());
+        // Backlog has 2 for high, 3 for normal and 4 for low. Normal is what an issue without a priority counts as.
+        let priority = issue.priority.filter(|priority| priority.id != NORMAL);
+        let priority =
+            priority.and_then(|priority| Priority::try_from(priority.id.checked_sub(1)?).ok());
         RemoteIssue {
             url: format!("{}/view/{}", self.url, issue.issue_key),
             key: issue.issue_key,
@@ -315,7 +322,7 @@ impl Backlog {
     }
 
     async fn read_issue(&self, key: &str) -> Result<RemoteIssue, RemoteError> {
-        match self.ask(Method::GET, &format!("/issues/{key}"), &Vec::new()).await {
+        match self.get(&format!("/issues/{key}")).await {
             Ok(issue) => Ok(self.remote_issue(issue)),
             Err(RemoteError::Missing(_)) => Err(RemoteError::Missing(key.to_owned())),
             Err(error) => Err(error),

@@ -8,18 +8,18 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use ait_domain::event::CHANGE_ACTION;
 use ait_domain::{
-    AgentName, Comment, DomainError, HistoryEntry, ImportedIssue, Issue, IssueId, IssueRef, Lease,
-    Timestamp, UnknownKeys, string_enum,
+    AgentName, Comment, DomainError, ImportedIssue, Issue, IssueId, IssueRef, Lease, Timestamp,
+    UnknownKeys,
 };
 use ait_tracker::{EventPosition, SnapshotVisitor, StoreError, Tracker};
 
 use crate::convert::{self, Converted};
 use crate::link::{self, Base, Link};
 use crate::marker;
-use crate::plan::{self, Plan, Rules};
+use crate::plan::{Plan, Rules};
 use crate::remote::{Field, Listing, NewRemoteIssue, Remote, RemoteError, RemoteIssue, State};
+use crate::report::{Report, SyncError};
 use crate::settings::{Push, SyncSettings};
 use crate::watermark::{Watermark, WatermarkFile};
 
@@ -29,71 +29,6 @@ static NOTHING: BTreeSet<Push> = BTreeSet::new();
 const TRIES: usize = 8;
 /// How far before the watermark changes are read again: what was written late, with an earlier time.
 const OVERLAP_MS: i64 = 120_000;
-/// How many problems a report names.
-const MAX_PROBLEMS: usize = 20;
-
-/// What a run did, or would do.
-#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Report {
-    /// The issues that came in for the first time.
-    pub imported: usize,
-    /// The issues that changed here.
-    pub changed_here: usize,
-    /// The issues that were filed there.
-    pub filed_there: usize,
-    /// The issues that changed there.
-    pub changed_there: usize,
-    pub comments_here: usize,
-    pub comments_there: usize,
-    /// The issues with fields that both sides changed.
-    pub conflicts: BTreeSet<IssueId>,
-    /// What could not be done with single issues.
-    pub problems: Vec<String>,
-    /// How many more problems there were.
-    pub more_problems: usize,
-}
-
-impl Report {
-    fn problem(&mut self, problem: String) {
-        if self.problems.len() < MAX_PROBLEMS {
-            self.problems.push(problem);
-        } else {
-            self.more_problems += 1;
-        }
-    }
-
-    /// Returns what was done in one line.
-    pub fn summary(&self) -> String {
-        let parts = [
-            (self.imported, "new here"),
-            (self.changed_here, "changed here"),
-            (self.filed_there, "filed there"),
-            (self.changed_there, "changed there"),
-            (self.comments_here, "comments received"),
-            (self.comments_there, "comments sent"),
-            (self.conflicts.len(), "with conflicts"),
-        ];
-        let parts = parts.iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
-        if parts.is_empty() { "nothing new".to_owned() } else { parts.join(", ") }
-    }
-}
-
-/// Why a run ended early. What was done until then stays, and the next run goes on.
-#[derive(Debug, thiserror::Error)]
-pub enum SyncError {
-    #[error(transparent)]
-    Remote(#[from] RemoteError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("another process on this machine runs this sync: wait until it has ended")]
-    Running,
-    #[error("{} cannot be used: {reason}", .directory.display())]
-    File { directory: std::path::PathBuf, reason: String },
-    #[error("an issue changes faster than it can be merged: run the sync again")]
-    Busy,
-}
 
 /// Which directions a run has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -250,7 +185,7 @@ impl<'a> Run<'a> {
     ) -> Result<Option<Arc<Issue>>, SyncError> {
         if let Some(id) = theirs.marker
             && let Some(ours) = self.find(id).await?
-            // Anybody can write a marker. It counts only for an issue that this sync was to file, or did.
+            // Whoever may edit an issue there can write a marker. It counts only for an issue that this sync files.
             && let Some(link) = Link::of(&ours, &self.settings.name)
             && (link.key.is_empty() || link.key == theirs.key)
         {
@@ -622,52 +557,6 @@ impl<'a> Run<'a> {
         }
         Err(SyncError::Busy)
     }
-}
-
-string_enum! {
-    /// The side whose values stay after a conflict.
-    pub enum Side {
-        Here = "here",
-        There = "there",
-    }
-}
-
-/// Ends the conflicts of an issue with the values of one side. The next run sends those that stay here. Returns the names
-/// of the fields.
-///
-/// # Errors
-///
-/// Those of the store, such as an issue that is unknown or changed meanwhile.
-pub async fn resolve(
-    tracker: &Tracker,
-    issue: IssueRef,
-    side: Side,
-    agent: &AgentName,
-) -> Result<Vec<&'static str>, StoreError> {
-    let ours = tracker.get_issue(issue).await?;
-    let mut after = Issue::clone(&ours);
-    let mut resolved = Vec::new();
-    let now = tracker.now();
-    for (sync, mut link) in Link::all(&ours) {
-        for (field, theirs) in std::mem::take(&mut link.conflicts) {
-            link.base.insert(field, Base::of(&theirs, &theirs));
-            if side == Side::There {
-                plan::take(field, &theirs, &mut after, agent.as_str(), now);
-            }
-            resolved.push(field.as_str());
-        }
-        link.set(&mut after, &sync);
-    }
-    if resolved.is_empty() {
-        return Ok(resolved);
-    }
-    if side == Side::There {
-        let action = format!("{CHANGE_ACTION}{}", resolved.join(", "));
-        after.history.push(HistoryEntry::new(now, agent.as_str(), action));
-        after.modified_at = now.max(ours.modified_at);
-    }
-    tracker.replace_issue(&ours, after, agent).await?;
-    Ok(resolved)
 }
 
 /// The work in a store: no entries.

@@ -7,8 +7,11 @@
 
 #[cfg(feature = "http")]
 mod backlog;
+pub mod conflicts;
 pub mod convert;
 pub mod engine;
+#[cfg(test)]
+mod far;
 #[cfg(feature = "http")]
 mod github;
 #[cfg(feature = "http")]
@@ -17,6 +20,7 @@ pub mod link;
 mod marker;
 pub mod plan;
 pub mod remote;
+pub mod report;
 #[cfg(test)]
 mod schedules;
 pub mod settings;
@@ -24,9 +28,11 @@ pub mod watermark;
 
 use std::path::Path;
 
-pub use engine::{Directions, Report, Run, Side, SyncError, resolve};
+pub use conflicts::{Side, resolve};
+pub use engine::{Directions, Run};
 pub use link::Link;
 pub use remote::{Remote, RemoteError};
+pub use report::{Report, SyncError};
 pub use settings::{Kind, Push, SyncSettings};
 
 /// Connects to the remote of some settings. Sends nothing yet. `directory` is that of `ait.toml`.

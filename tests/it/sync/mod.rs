@@ -1,5 +1,7 @@
 //! `ait sync` with a GitHub on this machine, as a user runs it: edits on both sides, faults and kills.
 
+mod backlog;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -18,18 +20,21 @@ use crate::support::runs::{Run, run};
 use crate::support::{ait, directory, postgres, scripts, skip};
 
 const TOKEN: &str = "good-token";
+const KEY: &str = "good-key";
 
-/// A GitHub in a process of its own. It ends with its stdin.
-struct GitHub {
+/// A remote in a process of its own. It ends with its stdin.
+struct Fake {
     child: Child,
     _stdin: ChildStdin,
     url: String,
+    /// The beginning of the table of the sync `company`.
+    table: &'static str,
     client: reqwest::blocking::Client,
 }
 
-impl GitHub {
+impl Fake {
     /// Starts an empty one; `None` without Node.
-    fn start() -> Option<Self> {
+    fn start(script: &str, given: &[&str], table: &'static str) -> Option<Self> {
         let node = match scripts::node() {
             Ok(node) => node,
             Err(missing) => {
@@ -37,15 +42,15 @@ impl GitHub {
                 return None;
             }
         };
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/remotes/github.mjs");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/remotes");
         let mut command = Command::new(node);
-        command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        command.arg(folder.join(script)).args(given);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = format!("http://127.0.0.1:{}", line.trim());
-        Some(Self { child, _stdin: stdin, url, client: connections() })
+        Some(Self { child, _stdin: stdin, url, table, client: connections() })
     }
 
     fn control(&self, given: Value) {
@@ -84,18 +89,21 @@ impl GitHub {
     /// Writes an `ait.toml` with the sync `company`.
     fn configure(&self, directory: &Path, more: &str) {
         let url = &self.url;
-        let text = format!(
-            "[sync.company]\nkind = \"github\"\nproject = \"acme/shop\"\nurl = \"{url}\"\npull = \"label:agents\"\n{more}"
-        );
+        let text = format!("[sync.company]\n{}url = \"{url}\"\n{more}", self.table);
         fs::write(directory.join("ait.toml"), text).unwrap();
     }
 }
 
-impl Drop for GitHub {
+impl Drop for Fake {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn github() -> Option<Fake> {
+    let table = "kind = \"github\"\nproject = \"acme/shop\"\npull = \"label:agents\"\n";
+    Fake::start("github.mjs", &[], table)
 }
 
 const PUSH_ALL: &str = "push = [\"status\", \"comments\", \"title\", \"description\", \"labels\", \"assignee\", \"new\"]\n";
@@ -103,6 +111,7 @@ const PUSH_ALL: &str = "push = [\"status\", \"comments\", \"title\", \"descripti
 fn command(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = ait(directory);
     command.arg("sync").args(arguments).env("GITHUB_TOKEN", TOKEN).env("NO_PROXY", "127.0.0.1");
+    command.env("BACKLOG_API_KEY", KEY);
     command
 }
 
@@ -114,7 +123,7 @@ fn sync(directory: &Path, arguments: &[&str]) -> Run {
         out: text(output.stdout),
         log: text(output.stderr),
     };
-    assert!(!run.whole().contains(TOKEN), "{}", run.whole());
+    assert!(!run.whole().contains(TOKEN) && !run.whole().contains(KEY), "{}", run.whole());
     run
 }
 
@@ -131,13 +140,15 @@ fn id(issue: &Value) -> String {
 }
 
 #[test]
-fn the_vendors_client_accepts_the_remote_of_these_tests() {
-    scripts::run(scripts::node(), "octokit.mjs", &[]);
+fn the_clients_of_the_vendors_accept_the_remotes_of_these_tests() {
+    for script in ["octokit.mjs", "backlog.mjs"] {
+        scripts::run(scripts::node(), script, &[]);
+    }
 }
 
 #[test]
 fn issues_come_in_work_happens_here_and_goes_back() {
-    let Some(github) = GitHub::start() else { return };
+    let Some(github) = github() else { return };
     let directory = directory();
     let path = directory.path();
     github.configure(path, PUSH_ALL);
@@ -200,7 +211,7 @@ fn issues_come_in_work_happens_here_and_goes_back() {
 
 #[test]
 fn a_dry_run_only_reads() {
-    let Some(github) = GitHub::start() else { return };
+    let Some(github) = github() else { return };
     let directory = directory();
     let path = directory.path();
     github.configure(path, PUSH_ALL);
@@ -225,7 +236,7 @@ fn a_dry_run_only_reads() {
 
 #[test]
 fn what_both_sides_changed_stays_until_somebody_chooses() {
-    let Some(github) = GitHub::start() else { return };
+    let Some(github) = github() else { return };
     let directory = directory();
     let path = directory.path();
     github.configure(path, PUSH_ALL);
@@ -258,7 +269,7 @@ fn what_both_sides_changed_stays_until_somebody_chooses() {
 /// After each fault, runs until all is done create nothing twice.
 #[test]
 fn faults_and_kills_lose_nothing_and_make_nothing_twice() {
-    let Some(github) = GitHub::start() else { return };
+    let Some(github) = github() else { return };
     let directory = directory();
     let path = directory.path();
     github.configure(path, PUSH_ALL);
@@ -315,7 +326,7 @@ fn faults_and_kills_lose_nothing_and_make_nothing_twice() {
 
 #[test]
 fn errors_are_in_the_words_of_the_remote_and_name_the_way_out() {
-    let Some(github) = GitHub::start() else { return };
+    let Some(github) = github() else { return };
     let directory = directory();
     let path = directory.path();
     assert!(sync(path, &[]).refusal().contains("ait.toml has no sync"));
@@ -328,6 +339,12 @@ fn errors_are_in_the_words_of_the_remote_and_name_the_way_out() {
     assert!(!wrong.contains("WRONG-SECRET"), "{wrong}");
     let missing = command(path, &[]).env_remove("GITHUB_TOKEN").output().unwrap();
     assert!(String::from_utf8(missing.stderr).unwrap().contains("GITHUB_TOKEN is not set"));
+    let examined = ait(path).arg("doctor").env_remove("GITHUB_TOKEN").output().unwrap();
+    let examined = String::from_utf8(examined.stdout).unwrap();
+    assert!(
+        examined.contains("the sync company cannot run: GITHUB_TOKEN is not set"),
+        "{examined}"
+    );
     github.control(json!({"fault": "limit", "times": 1, "clockMinutes": 10}));
     let limited = sync(path, &[]).refusal();
     assert!(limited.contains("allows no more calls for 3"), "{limited}");
@@ -341,7 +358,7 @@ fn errors_are_in_the_words_of_the_remote_and_name_the_way_out() {
     assert!(refused.out.contains("GitHub: Validation Failed: body is too long"), "{}", refused.out);
     assert_eq!(github.issue(2)["title"], "Second");
     for (line, expected) in [
-        ("kind = \"jira\"", "no kind of a remote: give github"),
+        ("kind = \"jira\"", "no kind of a remote: give backlog, github"),
         ("kind = \"github\"", "project is missing"),
         (
             "kind = \"github\"\nproject = \"a/b\"\nurl = \"http://example.com\"",
@@ -401,7 +418,7 @@ fn without_a_sync_nothing_is_connected_to() {
 
 #[test]
 fn one_process_at_a_time_runs_a_sync_again_and_again() {
-    let Some(github) = GitHub::start() else { return };
+    let Some(github) = github() else { return };
     let directory = directory();
     let path = directory.path();
     github.configure(path, "");
@@ -420,7 +437,7 @@ fn one_process_at_a_time_runs_a_sync_again_and_again() {
 
 #[test]
 fn a_server_runs_the_syncs_that_have_a_time() {
-    let Some(github) = GitHub::start() else { return };
+    let Some(github) = github() else { return };
     let directory = directory();
     let path = directory.path();
     github.configure(path, "every = \"10s\"\n");
@@ -435,7 +452,7 @@ fn a_server_runs_the_syncs_that_have_a_time() {
 
 #[test]
 fn a_queue_in_postgres_syncs_also_without_the_note_of_another_machine() {
-    let (Some(url), Some(github)) = (postgres::project(), GitHub::start()) else { return };
+    let (Some(url), Some(github)) = (postgres::project(), github()) else { return };
     let [one, other] = [directory(), directory()];
     for (directory, number) in [(&one, 1), (&other, 2)] {
         github.configure(directory.path(), PUSH_ALL);
@@ -453,7 +470,7 @@ fn a_queue_in_postgres_syncs_also_without_the_note_of_another_machine() {
 
 #[test]
 fn a_thousand_issues_come_in_at_once() {
-    let Some(github) = GitHub::start() else { return };
+    let Some(github) = github() else { return };
     let directory = directory();
     let path = directory.path();
     github.configure(path, "");
