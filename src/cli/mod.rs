@@ -206,7 +206,7 @@ pub enum QueueCommand {
     Export(export::Arguments),
     /// Import issues and entries from files, also of other programs; never overwrites an issue
     Import(import::Arguments),
-    /// Sync with another tracker: GitHub or Backlog
+    /// Sync with another tracker: Azure DevOps, Backlog or GitHub
     Sync(sync::Arguments),
     /// Publish issues.json now
     Save(save::Arguments),

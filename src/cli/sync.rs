@@ -17,11 +17,11 @@ use crate::sync::{self, Directions, Link, Report, Run, Side, SyncError, SyncSett
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "A sync is a table in ait.toml:\n\n  \
     [sync.company]\n  \
-    kind = \"github\"                       or backlog, with its url\n  \
+    kind = \"github\"                       or azure, backlog; these with url\n  \
     project = \"acme/shop\"\n  \
     pull = \"state:open label:agents\"     what comes in\n  \
     push = [\"status\", \"comments\"]        what goes back; also title, description, labels, priority, assignee, new\n\n\
-    The secret is in GITHUB_TOKEN or BACKLOG_API_KEY, or in a file that token-file names. Where both sides changed a field, the value here \
+    The secret is in GITHUB_TOKEN, AZURE_DEVOPS_TOKEN or BACKLOG_API_KEY, or in a file that token-file names. Where both sides changed a field, the value here \
     stays until you choose one with --keep or --take.\n\n\
     Exits with 0 if both sides agree, and with 1 if there are conflicts or problems.\n\n\
     Examples:\n  \

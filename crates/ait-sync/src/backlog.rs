@@ -1,8 +1,8 @@
 //! Issues on Backlog of Nulab, by version 2 of its API.
 //!
-//! Bodies are forms. The status can only be set by a change, not when an issue is filed. `updatedSince` is a day, so the
-//! issues of the day are read again. A change of nothing is an error (code 7), as it is when a call is repeated. Servers
-//! of earlier versions leave fields out.
+//! Bodies are forms. The status can only be set by a change, not when an issue is filed. `updatedSince` is a day, so
+//! the issues of the day are read again. A change of nothing is an error (code 7), as it is when a call is repeated.
+//! Servers of earlier versions leave fields out.
 
 use std::time::Duration;
 

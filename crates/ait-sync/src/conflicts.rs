@@ -15,8 +15,8 @@ string_enum! {
     }
 }
 
-/// Ends the conflicts of an issue with the values of one side. The next run sends those that stay here. Returns the names
-/// of the fields.
+/// Ends the conflicts of an issue with the values of one side. The next run sends those that stay here. Returns the
+/// names of the fields.
 ///
 /// # Errors
 ///

@@ -8,6 +8,7 @@ use ait_interchange::{Content, FileFormat, ReadOptions};
 use serde_json::json;
 
 use crate::link::set_remote_id;
+use crate::marker;
 use crate::remote::{RemoteComment, RemoteIssue, State};
 
 /// An issue of a remote, as it would be here.
@@ -73,16 +74,8 @@ pub(crate) fn comment(remote: &RemoteComment, sync: &str) -> Comment {
     let author = AgentName::try_from(shortened(&remote.author, AgentName::MAX_CHARS).as_str());
     let author = author.map_or_else(|_| sync.to_owned(), AgentName::into_string);
     let text = remote.text.replace("\r\n", "\n");
-    let text = shortened_text(text.trim());
+    let text = marker::shortened_lines(text.trim(), CommentText::MAX_CHARS);
     let mut comment = Comment::new(remote.created_at, author, text);
     set_remote_id(&mut comment, sync, &remote.id);
     comment
-}
-
-fn shortened_text(text: &str) -> String {
-    if text.chars().count() <= CommentText::MAX_CHARS {
-        return text.to_owned();
-    }
-    let cut: String = text.chars().take(CommentText::MAX_CHARS - 1).collect();
-    cut + "…"
 }

@@ -1,8 +1,8 @@
 //! A run of a sync: reads what changed at the remote, merges it, and sends what changed here.
 //!
-//! Each step may be the last one of a process. What is read from the remote is merged in one commit with the base of the
-//! merge. What is sent is noted in a commit before, so that it is recognised when it comes back; comments and issues that
-//! are filed have markers, which are looked for before they are sent again.
+//! Each step may be the last one of a process. What is read from the remote is merged in one commit with the base of
+//! the merge. What is sent is noted in a commit before, so that it is recognised when it comes back; comments and
+//! issues that are filed have markers, which are looked for before they are sent again.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -83,7 +83,24 @@ impl<'a> Run<'a> {
         if self.directions.pushes {
             self.push_all().await?;
         }
+        self.find_conflicts().await?;
         Ok(self.report)
+    }
+
+    /// Names all issues with conflicts, also those of earlier runs.
+    async fn find_conflicts(&mut self) -> Result<(), SyncError> {
+        let issues: Issues = self.tracker.read_into().await?;
+        let is_in_conflict = |issue: &&Arc<Issue>| {
+            Link::of(issue, &self.settings.name).is_some_and(|link| !link.conflicts.is_empty())
+        };
+        let found: BTreeSet<IssueId> =
+            issues.0.iter().filter(is_in_conflict).map(|issue| issue.id).collect();
+        if self.directions.is_dry {
+            self.report.conflicts.extend(found);
+        } else {
+            self.report.conflicts = found;
+        }
+        Ok(())
     }
 
     /// Merges what changed at the remote, and returns how far it was read.
@@ -185,7 +202,7 @@ impl<'a> Run<'a> {
     ) -> Result<Option<Arc<Issue>>, SyncError> {
         if let Some(id) = theirs.marker
             && let Some(ours) = self.find(id).await?
-            // Whoever may edit an issue there can write a marker. It counts only for an issue that this sync files.
+            // Other people can write markers, too, so one counts only for an issue that this sync files.
             && let Some(link) = Link::of(&ours, &self.settings.name)
             && (link.key.is_empty() || link.key == theirs.key)
         {

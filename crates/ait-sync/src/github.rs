@@ -1,7 +1,7 @@
 //! Issues on GitHub, by its REST API of 2022-11-28.
 //!
-//! A pull request is no issue. A closed issue is rejected here if it was closed as not planned or as a duplicate. GitHub
-//! has no preconditions for changes, so an issue is read just before.
+//! A pull request is no issue. A closed issue is rejected here if it was closed as not planned or as a duplicate.
+//! GitHub has no preconditions for changes, so an issue is read just before.
 
 use std::time::Duration;
 

@@ -1,10 +1,12 @@
 //! Two-way sync of a queue with the issues of a remote tracker.
 //!
-//! A [`Run`] brings the issues of a [`Remote`] into the queue and sends changes back. What both sides last agreed on, the
-//! base of the three-way merge, is in the issue itself, under the unknown key [`link::KEY`], so that it is written in the
-//! same commit as what was merged. The crate knows remotes and the use cases of the tracker; it knows no store, command,
-//! page or tool.
+//! A [`Run`] brings the issues of a [`Remote`] into the queue and sends changes back. What both sides last agreed on,
+//! the base of the three-way merge, is in the issue itself, under the unknown key [`link::KEY`], so that it is
+//! written in the same commit as what was merged. The crate knows remotes and the use cases of the tracker; it knows
+//! no store, command, page or tool.
 
+#[cfg(feature = "http")]
+mod azure;
 #[cfg(feature = "http")]
 mod backlog;
 pub mod conflicts;
@@ -14,6 +16,8 @@ pub mod engine;
 mod far;
 #[cfg(feature = "http")]
 mod github;
+#[cfg(feature = "http")]
+mod html;
 #[cfg(feature = "http")]
 mod http;
 pub mod link;
@@ -55,6 +59,7 @@ fn connect_with(
     secret: settings::Secret,
 ) -> Result<Box<dyn Remote>, String> {
     match settings.kind {
+        Kind::Azure => Ok(Box::new(azure::Azure::new(settings, secret)?)),
         Kind::Backlog => Ok(Box::new(backlog::Backlog::new(settings, secret)?)),
         Kind::GitHub => Ok(Box::new(github::GitHub::new(settings, secret)?)),
     }

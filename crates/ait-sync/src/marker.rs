@@ -6,6 +6,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const BEGIN: &str = "<!-- ait:";
 const END: &str = " -->";
+/// How long a comment may be that is sent: GitHub takes 65,536 characters with author and mark.
+const MAX_SENT_CHARS: usize = 65_000;
 
 /// Returns a description with the marker of an issue.
 pub(crate) fn marked(description: &str, issue: IssueId) -> String {
@@ -29,9 +31,18 @@ pub(crate) fn comment_mark(issue: IssueId, comment: &Comment) -> String {
     format!("{:012x}", hash >> 16)
 }
 
-/// Returns a comment as it is sent: with its author, and its mark.
+/// Returns a comment as it is sent: with its author, and its mark. What is too long for GitHub is cut.
 pub(crate) fn sent_comment(comment: &Comment, mark: &str) -> String {
-    format!("**{}**: {}\n\n{BEGIN}{mark}{END}", comment.agent, comment.text)
+    let text = shortened_lines(&comment.text, MAX_SENT_CHARS);
+    format!("**{}**: {text}\n\n{BEGIN}{mark}{END}", comment.agent)
+}
+
+/// Returns the beginning of a text that is too long, with its lines.
+pub(crate) fn shortened_lines(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(max_chars - 1).chain(['…']).collect(),
+    }
 }
 
 /// Returns the mark in the text of a comment, if it was sent from a queue.
@@ -62,6 +73,9 @@ mod tests {
         let mark = comment_mark(issue, &comment);
         assert_eq!(mark_of(&sent_comment(&comment, &mark)), Some(&*mark));
         assert_eq!(mark_of("done"), None);
+        let long = Comment { text: "ü".repeat(70_000), ..comment.clone() };
+        let sent = sent_comment(&long, &mark);
+        assert!(sent.chars().count() < 65_536 && mark_of(&sent) == Some(&*mark));
         assert_eq!(mark_of(&marked("done", issue)), None);
     }
 }

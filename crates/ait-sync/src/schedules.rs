@@ -1,4 +1,5 @@
-//! Random schedules of edits on both sides, with faults of the remote, runs that end at any call, and clocks that differ.
+//! Random schedules of edits on both sides, with faults of the remote, runs that end at any call, and clocks that
+//! differ.
 //!
 //! `AIT_TEST_FACTOR` makes more of them. The controls break what makes a run safe, and must be noticed.
 

@@ -14,6 +14,7 @@ use crate::remote::Field;
 string_enum! {
     /// The kind of a remote.
     pub enum Kind {
+        Azure = "azure",
         Backlog = "backlog",
         GitHub = "github",
     }
@@ -52,6 +53,7 @@ impl Kind {
     /// The variable with the secret, unless the settings name another one.
     pub fn variable(self) -> &'static str {
         match self {
+            Self::Azure => "AZURE_DEVOPS_TOKEN",
             Self::Backlog => "BACKLOG_API_KEY",
             Self::GitHub => "GITHUB_TOKEN",
         }
@@ -60,14 +62,14 @@ impl Kind {
     /// The keys of the table that a remote of this kind needs.
     fn needed(self) -> &'static [&'static str] {
         match self {
-            Self::Backlog => &["project", "url"],
+            Self::Azure | Self::Backlog => &["project", "url"],
             Self::GitHub => &["project"],
         }
     }
 
     fn usual_url(self) -> &'static str {
         match self {
-            Self::Backlog => "",
+            Self::Azure | Self::Backlog => "",
             Self::GitHub => "https://api.github.com",
         }
     }
@@ -256,7 +258,7 @@ mod tests {
         assert_eq!(taken.url, "https://api.github.com");
         for (table, expected) in [
             (&[project][..], "kind is missing"),
-            (&[("kind", "x"), project], "no kind of a remote: give backlog, github"),
+            (&[("kind", "x"), project], "no kind of a remote: give azure, backlog, github"),
             (&[kind], "project is missing"),
             (&[kind, project, ("x", "1")], "no key \"x\""),
             (&[kind, project, ("push", "all")], "push cannot send \"all\""),

@@ -1,5 +1,6 @@
 //! `ait sync` with a GitHub on this machine, as a user runs it: edits on both sides, faults and kills.
 
+mod azure;
 mod backlog;
 
 use std::fs;
@@ -111,7 +112,7 @@ const PUSH_ALL: &str = "push = [\"status\", \"comments\", \"title\", \"descripti
 fn command(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = ait(directory);
     command.arg("sync").args(arguments).env("GITHUB_TOKEN", TOKEN).env("NO_PROXY", "127.0.0.1");
-    command.env("BACKLOG_API_KEY", KEY);
+    command.env("BACKLOG_API_KEY", KEY).env("AZURE_DEVOPS_TOKEN", KEY);
     command
 }
 
@@ -141,7 +142,7 @@ fn id(issue: &Value) -> String {
 
 #[test]
 fn the_clients_of_the_vendors_accept_the_remotes_of_these_tests() {
-    for script in ["octokit.mjs", "backlog.mjs"] {
+    for script in ["octokit.mjs", "backlog.mjs", "azure.mjs"] {
         scripts::run(scripts::node(), script, &[]);
     }
 }
@@ -257,6 +258,8 @@ fn what_both_sides_changed_stays_until_somebody_chooses() {
         let there = github.issue(number);
         assert_eq!((&there["title"], &there["body"]), (&json!("There"), &json!("Only here")));
     }
+    let again = sync(path, &[]);
+    assert_eq!((again.code, again.out), (1, found.out.replace("2 changed there, ", "")));
     assert_eq!(sync(path, &["--keep", &first]).ok(), "title: kept; the next sync sends it\n");
     assert_eq!(sync(path, &["--take", &second]).ok(), "title: taken from there\n");
     assert_eq!(sync(path, &["--take", &second]).code, 1);
@@ -358,7 +361,7 @@ fn errors_are_in_the_words_of_the_remote_and_name_the_way_out() {
     assert!(refused.out.contains("GitHub: Validation Failed: body is too long"), "{}", refused.out);
     assert_eq!(github.issue(2)["title"], "Second");
     for (line, expected) in [
-        ("kind = \"jira\"", "no kind of a remote: give backlog, github"),
+        ("kind = \"jira\"", "no kind of a remote: give azure, backlog, github"),
         ("kind = \"github\"", "project is missing"),
         (
             "kind = \"github\"\nproject = \"a/b\"\nurl = \"http://example.com\"",
