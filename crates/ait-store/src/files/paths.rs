@@ -74,6 +74,11 @@ impl StorePaths {
         self.directory.join("queue.db-shm")
     }
 
+    /// A database that is being made.
+    pub fn new_database(&self, id: u32) -> PathBuf {
+        self.directory.join(format!(".queue.{id:08x}.tmp"))
+    }
+
     /// The lock for changing the database.
     pub fn turn_lock(&self) -> PathBuf {
         self.directory.join("turn.lock")
@@ -110,9 +115,10 @@ impl StorePaths {
         is_temp(name, "issues.")
     }
 
-    /// Returns true if a file name is that of an unfinished file, which no other process needs.
+    /// Returns true if a file name is that of an unfinished file, or of one that SQLite has beside it. No other process
+    /// needs them.
     pub fn is_unfinished(name: &str) -> bool {
-        name.starts_with('.') && name.ends_with(".tmp")
+        name.starts_with('.') && name.contains(".tmp")
     }
 }
 

@@ -20,13 +20,10 @@ pub(super) fn start(database: &Arc<Database>) -> SyncSender<()> {
     let database = Arc::clone(database);
     let thread = thread::Builder::new().name("ait-checkpoints".to_owned());
     let spawned = thread.spawn(move || {
-        let mut opened = None;
         while let Ok(()) = woken.recv() {
-            if !opened.as_ref().is_some_and(|opened| database.is_in_place(opened)) {
-                opened = database.open().ok();
-            }
-            if let Some(Opened { connection, .. }) = &opened {
-                run(&database, connection);
+            // A connection that is kept would hinder the writer when the files are replaced.
+            if let Ok(Opened { connection, .. }) = database.open() {
+                run(&database, &connection);
             }
         }
     });
@@ -36,11 +33,16 @@ pub(super) fn start(database: &Arc<Database>) -> SyncSender<()> {
     wake
 }
 
-/// Moves what the log of SQLite has into the database, if there is much of it. Reads and writers go on.
-pub(super) fn run(database: &Database, connection: &Connection) {
+/// Returns true if the log has much that is not in the database yet.
+pub(super) fn is_due(connection: &Connection) -> bool {
     let pages = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
     let found = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], pages);
-    if found.is_ok_and(|(all, moved)| all - moved > CHECKPOINT_PAGES) {
+    found.is_ok_and(|(all, moved)| all - moved > CHECKPOINT_PAGES)
+}
+
+/// Moves what the log of SQLite has into the database, if there is much of it. Reads and writers go on.
+pub(super) fn run(database: &Database, connection: &Connection) {
+    if is_due(connection) {
         let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         let code = moved.err().and_then(|error| error.sqlite_error_code());
         if code == Some(rusqlite::ErrorCode::SystemIoFailure) {

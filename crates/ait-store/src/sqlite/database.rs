@@ -5,7 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
@@ -13,16 +12,19 @@ use rusqlite::{Connection, OpenFlags};
 use uuid::Uuid;
 
 use super::error::Failure;
+use super::place::{Place, Places, Reader, leave_files, replaced};
 use super::read;
 use super::transaction::decide_all;
 use super::write::{add_state, add_subjects};
 use crate::files::StoreOptions;
-use crate::files::fs::{FileFingerprint, FileLock, FileSystem, no_follow, open_or_create};
+use crate::files::fs::{
+    FileFingerprint, FileLock, FileSystem, Rename, no_follow, open_or_create, remove_if_exists,
+};
 use crate::files::lock_check::{LockCheck, write_error};
 use crate::files::open::{IssuesFile, paths_of, read_issues};
 use crate::files::paths::StorePaths;
 use crate::files::publish::refuse_links;
-use crate::files::published_note::{KnownFile, PublishedNote};
+use crate::files::published_note::{KnownFile, PublishedNote, random};
 use crate::files::support::lock;
 use crate::writer_reply::WriterReply;
 use crate::{DURATION_BUCKETS_S, EventPosition, State, StoreError};
@@ -34,8 +36,6 @@ const VERSION: i64 = 2;
 const APPLICATION_ID: i64 = 0x6169_7431;
 /// How long a connection waits for locks of SQLite itself, which are short.
 const WAIT: Duration = Duration::from_secs(5);
-/// How many connections for reads are kept.
-const KEPT_CONNECTIONS: usize = 4;
 /// The size up to which a database is checked whole when a process opens it, in bytes. A larger one is checked where
 /// it is read.
 const CHECKED_BYTES: u64 = 1024 * 1024;
@@ -58,27 +58,14 @@ pub(super) struct Database {
     /// The durations of syncs, in seconds.
     pub syncs: Histogram,
     pub lock_check: LockCheck,
-    readers: Mutex<Readers>,
+    pub readers: Mutex<Vec<Reader>>,
+    pub places: Places,
     /// What replaced databases had, with their ids, until it is merged.
     pub rescued: Mutex<Vec<(Uuid, State)>>,
     /// The content of `issues.json` while there is no database, with the fingerprint of the file.
     unsaved: Mutex<Option<(FileFingerprint, Connection)>>,
     /// What is damaged, and in which file that was found.
     damage: Mutex<Option<(FileFingerprint, StoreError)>>,
-}
-
-/// Connections for reads, and the file that they read.
-#[derive(Default)]
-struct Readers {
-    connections: Vec<Connection>,
-    file: Option<FileFingerprint>,
-}
-
-impl Readers {
-    /// Returns true if the connections read the file with this fingerprint.
-    fn is_of(&self, found: Option<FileFingerprint>) -> bool {
-        found.zip(self.file).is_some_and(|(found, file)| found.is_same_file(&file))
-    }
 }
 
 /// A database that is open for changes.
@@ -90,8 +77,7 @@ pub(super) struct Opened {
     turn_file: FileFingerprint,
     /// The log of SQLite, which has what is committed.
     pub log: File,
-    /// The file of the database.
-    pub file: Option<FileFingerprint>,
+    pub place: Arc<Place>,
 }
 
 impl Database {
@@ -110,6 +96,7 @@ impl Database {
             syncs: Histogram::new(DURATION_BUCKETS_S),
             lock_check,
             readers: Mutex::default(),
+            places: Places::default(),
             rescued: Mutex::default(),
             unsaved: Mutex::default(),
             damage: Mutex::default(),
@@ -143,51 +130,90 @@ impl Database {
         if is_new && lock(&self.rescued).is_empty() {
             refuse_if_lost(fs, &paths)?;
         }
-        // Known before SQLite opens it, so that what takes its place from now on is noticed. A later look could find
-        // the other file, and changes would go into one that was removed.
-        match fs.create(&path, &path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
-            _ => {}
+        if is_new {
+            self.make(&paths, &turn)?;
         }
-        let file = fs.fingerprint(&path)?;
-        let connection = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        if version(&connection)? != VERSION {
-            // SQLite refuses to change this mode while another process does, and does not wait.
-            let turn_taken = self.lock_check.lock(fs, &paths, &paths.turn_lock(), &turn);
-            let _turn = turn_taken.map_err(Failure::Store)?;
-            connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
-            // A read opens the log of SQLite. In place of a removed database it would be that of another one.
-            version(&connection)?;
-            if !self.is_at(&path, file)? {
-                let why = "the files of the store are being replaced".to_owned();
-                return Err(Failure::Store(StoreError::Busy(why)));
-            }
-            connection.execute_batch("BEGIN IMMEDIATE")?;
-            // Another process may have made it meanwhile.
-            let found = match version(&connection)? {
-                0 => self.fill(&connection)?,
-                1 => add_subjects(&connection, VERSION).map(|()| None)?,
-                _ => None,
-            };
-            connection.execute_batch("COMMIT")?;
-            // A large issues.json makes a long log. If that cannot be moved now, a later change does it.
-            let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            sync_names(fs, &paths)?;
-            if let Some(file) = found {
-                let position = EventPosition::default();
-                let note = PublishedNote::new(position, file.fingerprint, file.hash);
-                note.write(fs, &paths)?;
-            }
+        let opened = self.connect_writer(&paths)?;
+        if version(&opened.0)? != VERSION {
+            let _turn = self.turn_in_place(&paths, &turn)?;
+            self.upgrade(&paths, &opened.0)?;
         }
-        connection.execute_batch(&format!(
-            "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {MAX_LOG_BYTES}"
-        ))?;
-        // A read opens the log of SQLite.
-        version(&connection)?;
+        let (connection, place) = opened;
         let log = no_follow().read(true).open(paths.database_log())?;
-        self.check_if_small(&connection, file)?;
+        let found = fs.fingerprint_of(&log)?;
+        if !place.log.is_some_and(|log| log.is_same_file(&found)) {
+            leave_files(&connection);
+            return Err(replaced());
+        }
+        self.check_if_small(&connection, &place.file)?;
         let turn_file = fs.fingerprint_of(&turn)?;
-        Ok(Opened { connection, paths, turn, turn_file, log, file })
+        Ok(Opened { connection, paths, turn, turn_file, log, place })
+    }
+
+    /// Opens a connection for changes.
+    fn connect_writer(&self, paths: &StorePaths) -> Result<(Connection, Arc<Place>), Failure> {
+        self.places.connect(&*self.fs, paths, || {
+            let connection = connect(&paths.database(), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            connection.execute_batch(&format!(
+                "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {MAX_LOG_BYTES}"
+            ))?;
+            // A read opens the log of SQLite.
+            version(&connection)?;
+            Ok(connection)
+        })
+    }
+
+    /// Makes a database with what `issues.json` has, unless another process was faster.
+    ///
+    /// It gets its name when it is whole: SQLite would read it by the log of another one that was removed meanwhile, or
+    /// by the index of that log, and would write to both.
+    fn make(&self, paths: &StorePaths, turn: &Arc<File>) -> Result<(), Failure> {
+        let fs = &*self.fs;
+        let _turn = self.turn_in_place(paths, turn)?;
+        let path = paths.database();
+        let found = fs.fingerprint(&path)?;
+        if found.is_some_and(|found| found.length_bytes() > 0) {
+            return Ok(());
+        }
+        let new = paths.new_database(random());
+        let file = self.create(&new, |connection| self.fill(connection))?;
+        for other in [paths.database_log(), paths.database_shared()] {
+            remove_if_exists(fs, &other)?;
+        }
+        let mode = if found.is_some() { Rename::Replace } else { Rename::KeepOther };
+        fs.rename(&new, &path, mode)?;
+        sync_names(fs, paths)?;
+        self.note_merged(paths, file)
+    }
+
+    /// Brings the tables to this version. The caller has the turn.
+    fn upgrade(&self, paths: &StorePaths, connection: &Connection) -> Result<(), Failure> {
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        // Another process may have done it meanwhile.
+        let found = match version(connection)? {
+            0 => self.fill(connection)?,
+            1 => add_subjects(connection, VERSION).map(|()| None)?,
+            _ => None,
+        };
+        connection.execute_batch("COMMIT")?;
+        let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        self.note_merged(paths, found)
+    }
+
+    /// Notes that `issues.json` has no edit that the database lacks.
+    fn note_merged(&self, paths: &StorePaths, file: Option<IssuesFile>) -> Result<(), Failure> {
+        let Some(file) = file else { return Ok(()) };
+        let position = EventPosition::default();
+        let note = PublishedNote::new(position, file.fingerprint, file.hash);
+        Ok(note.write(&*self.fs, paths)?)
+    }
+
+    /// Waits for the turn among processes. Fails if its file was removed.
+    fn turn_in_place(&self, paths: &StorePaths, turn: &Arc<File>) -> Result<FileLock, Failure> {
+        let path = paths.turn_lock();
+        let taken = self.lock_check.lock(&*self.fs, paths, &path, turn).map_err(Failure::Store)?;
+        let is_in_place = self.is_at(&path, Some(self.fs.fingerprint_of(turn)?))?;
+        if is_in_place { Ok(taken) } else { Err(replaced()) }
     }
 
     /// Waits for the turn among processes.
@@ -196,13 +222,14 @@ impl Database {
         self.lock_check.lock(&*self.fs, &opened.paths, &path, &opened.turn)
     }
 
-    /// Returns true if an open database and its lock still are those in their places.
+    /// Returns true if the files of an open database and its lock still are those in their places.
     pub fn is_in_place(&self, opened: &Opened) -> bool {
         let look = || {
             let paths = self.paths()?;
             Ok::<_, Failure>(
                 paths == opened.paths
-                    && self.is_at(&paths.database(), opened.file)?
+                    && Place::find(&*self.fs, &paths)?
+                        .is_some_and(|now| opened.place.is_same(&now))
                     && self.is_at(&paths.turn_lock(), Some(opened.turn_file))?,
             )
         };
@@ -214,8 +241,9 @@ impl Database {
         Ok(found.zip(file).is_some_and(|(found, file)| found.is_same_file(&file)))
     }
 
-    /// Keeps what a database had that was removed or replaced, to be merged.
+    /// Keeps what a database had whose files were removed or replaced, to be merged.
     pub fn rescue(&self, connection: &Connection) {
+        leave_files(connection);
         let read = || Ok::<_, Failure>((read::id(connection)?, read::state(connection)?));
         match read() {
             Ok(found) => lock(&self.rescued).push(found),
@@ -227,7 +255,7 @@ impl Database {
     }
 
     /// Makes the tables, and adds the issues of `issues.json`.
-    fn fill(&self, connection: &Connection) -> Result<Option<IssuesFile>, Failure> {
+    pub fn fill(&self, connection: &Connection) -> Result<Option<IssuesFile>, Failure> {
         make_tables(connection)?;
         let issues = self.paths()?.issues;
         refuse_links(&*self.fs, &issues).map_err(Failure::Store)?;
@@ -244,118 +272,6 @@ impl Database {
             add_state(connection, &file.state)?;
         }
         Ok(file)
-    }
-
-    /// Runs a read in a transaction. Returns `None` if there is neither a database nor an `issues.json`.
-    ///
-    /// While the files are being removed or replaced, it tries again.
-    pub fn read<T>(
-        &self,
-        read: impl Fn(&Connection) -> Result<T, Failure>,
-    ) -> Result<Option<T>, Failure> {
-        const PAUSES_MS: [u64; 5] = [5, 10, 20, 40, 80];
-        for pause_ms in PAUSES_MS {
-            match self.read_unnoted(&read) {
-                Err(failure) if failure.may_pass() => {
-                    // Its log may be gone, while the file is still there.
-                    lock(&self.readers).connections.clear();
-                    thread::sleep(Duration::from_millis(pause_ms));
-                }
-                done => return self.noting_damage(done),
-            }
-        }
-        self.read_once(read)
-    }
-
-    /// Runs a read in a transaction, once; see [`read`](Self::read).
-    pub fn read_once<T>(
-        &self,
-        read: impl FnOnce(&Connection) -> Result<T, Failure>,
-    ) -> Result<Option<T>, Failure> {
-        let done = self.read_unnoted(read);
-        self.noting_damage(done)
-    }
-
-    fn read_unnoted<T>(
-        &self,
-        read: impl FnOnce(&Connection) -> Result<T, Failure>,
-    ) -> Result<Option<T>, Failure> {
-        let paths = self.paths()?;
-        let path = paths.database();
-        let found = self.fs.fingerprint(&path)?;
-        let connection = match self.kept_reader(found) {
-            Some(connection) => connection,
-            None if found.is_none_or(|found| found.length_bytes() == 0) => {
-                if lock(&self.rescued).is_empty() {
-                    refuse_if_lost(&*self.fs, &paths)?;
-                }
-                return self.read_file(&paths, read);
-            }
-            None => {
-                let (connection, version) = self.connect_reader(&paths)?;
-                if version == 0 {
-                    return self.read_file(&paths, read);
-                }
-                self.check_if_small(&connection, found)?;
-                connection
-            }
-        };
-        let transaction = connection.unchecked_transaction()?;
-        let done = read(&transaction)?;
-        drop(transaction);
-        let mut readers = lock(&self.readers);
-        if !readers.is_of(found) {
-            // Another thread noticed meanwhile that the file was replaced.
-            drop(readers);
-            self.rescue(&connection);
-        } else if readers.connections.len() < KEPT_CONNECTIONS
-            // One that takes the file for immutable sees no later change.
-            && !connection.is_readonly("main")?
-        {
-            readers.connections.push(connection);
-        }
-        Ok(Some(done))
-    }
-
-    /// Opens a connection for reads, and returns it with the version of the schema.
-    fn connect_reader(&self, paths: &StorePaths) -> Result<(Connection, i64), Failure> {
-        let open = |path: &Path, flags| -> Result<_, Failure> {
-            let connection = connect(path, flags)?;
-            connection.execute_batch("PRAGMA query_only = 1")?;
-            let version = version(&connection)?;
-            Ok((connection, version))
-        };
-        let path = paths.database();
-        let opened = open(&path, OpenFlags::SQLITE_OPEN_READ_WRITE);
-        let is_unused = || matches!(self.fs.fingerprint(&paths.database_log()), Ok(None));
-        match opened {
-            // This user may not create the files that processes share. Without a log, no process changes the database.
-            Err(failure) if failure.is_read_only() && is_unused() => {
-                let uri = format!("file:{}?immutable=1", escaped(&path));
-                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-                let opened = open(Path::new(&uri), flags)?;
-                if is_unused() { Ok(opened) } else { Err(failure) }
-            }
-            opened => opened,
-        }
-    }
-
-    /// Returns a connection to the database with this fingerprint, if one is kept.
-    fn kept_reader(&self, found: Option<FileFingerprint>) -> Option<Connection> {
-        self.look_for_replacement(found);
-        lock(&self.readers).connections.pop()
-    }
-
-    /// Keeps what the database had that was read until now, if another file is in its place.
-    pub fn look_for_replacement(&self, found: Option<FileFingerprint>) {
-        let mut readers = lock(&self.readers);
-        if readers.file.is_some() && !readers.is_of(found) {
-            let replaced = std::mem::take(&mut *readers);
-            if let Some(connection) = replaced.connections.first() {
-                self.rescue(connection);
-            }
-        }
-        readers.file = found;
     }
 
     /// Returns true if there is no database yet.
@@ -392,7 +308,7 @@ impl Database {
     }
 
     /// Runs a read of what `issues.json` has, in memory. Changes nothing on the disk.
-    fn read_file<T>(
+    pub fn read_file<T>(
         &self,
         paths: &StorePaths,
         read: impl FnOnce(&Connection) -> Result<T, Failure>,
@@ -446,12 +362,12 @@ impl Database {
     }
 
     /// Checks a small database whole.
-    fn check_if_small(
+    pub fn check_if_small(
         &self,
         connection: &Connection,
-        file: Option<FileFingerprint>,
+        file: &FileFingerprint,
     ) -> Result<(), Failure> {
-        if file.is_some_and(|file| file.length_bytes() > CHECKED_BYTES) {
+        if file.length_bytes() > CHECKED_BYTES {
             return Ok(());
         }
         match self.noting_damage(check(connection)) {
@@ -461,23 +377,21 @@ impl Database {
         }
     }
 
-    /// Makes a database with a state in a new file, which must not exist.
-    pub fn create(
+    /// Makes a database in a new file, which must not exist, and lets `fill` make its tables.
+    pub fn create<T>(
         &self,
         path: &Path,
-        replaces: Option<Uuid>,
-        state: &State,
-    ) -> Result<(), Failure> {
+        fill: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let connection = connect(path, flags)?;
         connection.execute_batch("PRAGMA synchronous = FULL")?;
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
         connection.execute_batch("BEGIN IMMEDIATE")?;
-        make_tables(&connection)?;
-        connection.execute("UPDATE meta SET replaces = ?1", [replaces])?;
-        add_state(&connection, state)?;
+        let done = fill(&connection)?;
         connection.execute_batch("COMMIT")?;
-        connection.close().map_err(|(_, error)| error.into())
+        connection.close().map_err(|(_, error)| error)?;
+        Ok(done)
     }
 
     /// Lets `replace` put another database in the place of a damaged one, in the turn of this process. It gets the id
@@ -496,7 +410,7 @@ impl Database {
         let old = connect(&paths.database(), OpenFlags::SQLITE_OPEN_READ_WRITE);
         let id = old.and_then(|connection| read::id(&connection)).ok();
         let done = replace(&paths, id).map_err(Failure::of_change)?;
-        *lock(&self.readers) = Readers::default();
+        lock(&self.readers).clear();
         *lock(&self.damage) = None;
         *lock(&self.known) = KnownFile::default();
         Ok(done)
@@ -510,7 +424,7 @@ pub(super) fn has_earlier_log(fs: &dyn FileSystem, paths: &StorePaths) -> bool {
 }
 
 /// Refuses to begin an empty database where there was one.
-fn refuse_if_lost(fs: &dyn FileSystem, paths: &StorePaths) -> Result<(), Failure> {
+pub(super) fn refuse_if_lost(fs: &dyn FileSystem, paths: &StorePaths) -> Result<(), Failure> {
     let note = PublishedNote::read(fs, paths);
     loss(paths, note.as_ref()).map_or(Ok(()), |loss| Err(Failure::Damaged(loss)))
 }
@@ -535,7 +449,7 @@ pub(super) fn check(connection: &Connection) -> Result<(), Failure> {
     }
 }
 
-fn make_tables(connection: &Connection) -> Result<(), Failure> {
+pub(super) fn make_tables(connection: &Connection) -> Result<(), Failure> {
     connection.execute_batch(include_str!("schema.sql"))?;
     Ok(connection.execute_batch(&format!(
         "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}"
@@ -560,19 +474,6 @@ fn sync_names(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<()> {
     let own = &*paths.directory;
     let all = own.parent().and_then(Path::parent).into_iter().chain(own.parent()).chain([own]);
     all.into_iter().try_for_each(|directory| fs.sync_directory(directory))
-}
-
-/// Returns a path in the form of URIs.
-fn escaped(path: &Path) -> String {
-    let bytes = path.as_os_str().as_encoded_bytes().iter();
-    bytes
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
-                char::from(*byte).to_string()
-            }
-            other => format!("%{other:02X}"),
-        })
-        .collect()
 }
 
 pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Failure> {

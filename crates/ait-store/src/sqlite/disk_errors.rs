@@ -1,10 +1,10 @@
 //! What follows an error of the disk, and whether the database is damaged.
 
-use std::io;
 use std::sync::atomic::Ordering;
 
 use super::database::{Database, Opened, check};
 use super::error::Failure;
+use super::place::Place;
 use crate::StoreError;
 use crate::files::lock_check::write_error;
 use crate::files::open::OpenError;
@@ -46,30 +46,19 @@ impl Database {
         Ok(())
     }
 
-    /// Returns true if the file of the log of SQLite is in its place.
-    pub fn has_log(&self, opened: &Opened) -> io::Result<bool> {
-        let ours = self.fs.fingerprint_of(&opened.log)?;
-        let found = self.fs.fingerprint(&opened.paths.database_log())?;
-        Ok(found.is_some_and(|found| found.is_same_file(&ours)))
-    }
-
-    /// Saves what the log of SQLite has if its file was removed: it ends with the processes that have it open.
-    ///
-    /// # Errors
-    ///
-    /// The log was removed: the next process begins another one, which those that run do not read.
-    pub fn refuse_without_log(&self, opened: &Opened) -> Result<(), StoreError> {
-        let failed = |source| write_error(&opened.paths.database_log(), &source);
-        if self.has_log(opened).map_err(failed)? {
-            return Ok(());
+    /// Moves what the log of SQLite has into its database, if the log was removed and no process has begun another one.
+    /// Without it, the file may lack half of what was being moved. The caller has the turn.
+    pub fn save_without_log(&self, opened: &Opened) {
+        let paths = &opened.paths;
+        let is_alone = Place::find(&*self.fs, paths).is_ok_and(|now| {
+            now.is_some_and(|now| opened.place.file.is_same_file(&now.file) && now.log.is_none())
+        });
+        if is_alone {
+            let moved = opened.connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(()));
+            if let Err(error) = moved {
+                tracing::warn!("{}: {error}", paths.database().display());
+            }
         }
-        let saved = opened.connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(()));
-        saved.map_err(|error| Failure::from(error).of_change())?;
-        Err(StoreError::NotSaved(format!(
-            "{} was removed while processes use it (all before is saved): end every process of this store, and start \
-             them again",
-            opened.paths.database_log().display()
-        )))
     }
 
     /// Checks the whole database. Returns what is damaged in it, or in the file without which there is none yet.

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::database::{Database, Opened};
 use super::error::Failure;
+use super::place::Place;
 use super::queue::{Queue, checksum};
 use super::read;
 use super::transaction::{decide_command, transact};
@@ -31,11 +32,11 @@ use ait_domain::{Command, DomainError, Event, Issue, IssueGraph, IssueId, Timest
 pub(super) fn needs_merge(database: &Database, is_writing: bool) -> bool {
     let is_edited = || {
         let paths = database.paths().ok()?;
-        let file = database.fs.fingerprint(&paths.database()).ok()?;
-        database.look_for_replacement(file);
+        let now = Place::find(&*database.fs, &paths).ok()?;
+        database.look_for_replacement(now.as_ref());
         let known = lock(&database.known).checked;
         let found = database.fs.fingerprint(&paths.issues).ok()?;
-        if file.is_none() {
+        if now.is_none() || database.places.are_replaced(now.as_ref()) {
             // The writer may have the database that was removed.
             return Some(is_writing);
         }

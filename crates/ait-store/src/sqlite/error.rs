@@ -77,7 +77,9 @@ impl Failure {
 
     /// Returns true if the files may be about to be removed or replaced.
     pub fn may_pass(&self) -> bool {
-        let Self::Database(error) = self else { return false };
+        let Self::Database(error) = self else {
+            return matches!(self, Self::Store(StoreError::Busy(_)));
+        };
         matches!(
             error.sqlite_error_code(),
             Some(

@@ -5,8 +5,9 @@
 //! reads from the database what they ask for; `write` turns an event into rows. `index` brings the index of searches
 //! after them later, and `publish` writes the file.
 //!
-//! Reads: `read` and `list`, on connections of their own, so that they never wait for a change. Changes by others:
-//! `watch`. The move from another store: `transfer`. Below all of them are `database`, `disk_errors`, `error`
+//! Reads: `read` and `list`, on the connections of `readers`, so that they never wait for a change. Changes by others:
+//! `watch`. The move from another store: `transfer`. Below all of them are `database`, `place`, `disk_errors`,
+//! `error`
 //! and the tables in `schema.sql`.
 
 mod checkpoints;
@@ -18,9 +19,11 @@ mod index;
 pub mod inspect;
 mod list;
 mod maintenance;
+mod place;
 mod publish;
 mod queue;
 mod read;
+mod readers;
 mod restore;
 pub mod salvage;
 mod started;

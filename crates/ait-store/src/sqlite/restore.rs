@@ -6,18 +6,19 @@ use std::sync::atomic::Ordering;
 
 use uuid::Uuid;
 
-use super::database::{Database, Opened};
+use super::database::{Database, Opened, make_tables};
 use super::edits;
 use super::error::Failure;
 use super::read;
 use super::transaction::{decide_command, transact};
+use super::write::add_state;
 use super::writer::WriterHandle;
 use crate::backup::{
     BackupContent, Difference, OverwritePolicy, RestoreOutcome, RestoreResult, format, restoring,
 };
 use crate::files::fs::{Rename, lock_at, read_file};
 use crate::files::lock_check::write_error;
-use crate::files::published_note::{KnownFile, PublishedNote};
+use crate::files::published_note::{KnownFile, PublishedNote, random};
 use crate::files::support::{lock, now};
 use crate::files::{paths::StorePaths, quarantine};
 use crate::{Document, EventPosition, State, StoreError};
@@ -138,8 +139,12 @@ fn replace(
             note.write(fs, paths)?;
         }
     }
-    let new = paths.directory.join(format!("queue.{}.new", Uuid::new_v4().simple()));
-    database.create(&new, damaged, &State::of(document.clone()))?;
+    let new = paths.new_database(random());
+    database.create(&new, |connection| {
+        make_tables(connection)?;
+        connection.execute("UPDATE meta SET replaces = ?1", [damaged])?;
+        add_state(connection, &State::of(document.clone()))
+    })?;
     let time = now().to_string().replace(':', "");
     let aside = paths.kept.join(format!("{time}-damaged-store"));
     fs.create_directory(&paths.kept)?;

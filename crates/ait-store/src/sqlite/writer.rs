@@ -17,6 +17,7 @@ use super::database::{Database, Opened};
 use super::edits;
 use super::error::Failure;
 use super::index;
+use super::place::replaced;
 use super::started::{Started, publish};
 use super::transaction::{decide_all, transact};
 use super::write::newest;
@@ -247,7 +248,7 @@ impl WriterHandle {
                     database: Arc::clone(&self.0.database),
                     handle: self.downgrade(),
                     opened: None,
-                    former: Vec::new(),
+                    has_failed: false,
                     checkpointer: None,
                 };
                 let has_ended = self.0.has_ended.clone();
@@ -324,8 +325,8 @@ struct Writer {
     database: Arc<Database>,
     handle: WeakWriter,
     opened: Option<Opened>,
-    /// What was closed after a failure while it was in its place. Its files may be about to be removed, one by one.
-    former: Vec<Opened>,
+    /// Whether the last attempt to write failed.
+    has_failed: bool,
     checkpointer: Option<SyncSender<()>>,
 }
 
@@ -379,8 +380,11 @@ impl Writer {
         while !is_indexed && begun.elapsed() < LONGEST {
             is_indexed = self.tidy().unwrap_or(true);
         }
-        if let Some(Opened { connection, .. }) = &self.opened {
-            checkpoints::run(&self.database, connection);
+        match &self.opened {
+            Some(opened) if self.database.is_in_place(opened) => {
+                checkpoints::run(&self.database, &opened.connection);
+            }
+            _ => self.leave(),
         }
     }
 
@@ -447,41 +451,24 @@ impl Writer {
         other
     }
 
-    /// Closes the database, and keeps what it had if it is not in its place any more.
-    fn close(&mut self) {
-        let Some(opened) = self.opened.take() else { return };
-        if self.database.is_in_place(&opened) {
-            self.former.push(opened);
-        } else {
+    /// Closes a database whose files are not in their places any more, and keeps what it had.
+    fn leave(&mut self) {
+        if let Some(opened) = self.opened.take() {
             self.database.rescue(&opened.connection);
-        }
-    }
-
-    /// Closes what was closed after a failure, and keeps what it had if the database in its place is another one now.
-    fn compare_former(&mut self) {
-        for former in std::mem::take(&mut self.former) {
-            let now = self.opened.as_ref().and_then(|opened| opened.file);
-            if !former.file.zip(now).is_some_and(|(before, now)| before.is_same_file(&now)) {
-                self.database.rescue(&former.connection);
-            }
+            self.database.save_without_log(&opened);
         }
     }
 
     /// Waits for the turn, writes, and makes that durable. If that fails, the next attempt opens the database again.
+    /// Until then it stays open, because its files may be about to be removed, one by one.
     fn in_turn<T>(
         &mut self,
         write: impl FnOnce(&Opened) -> Result<T, StoreError>,
         shows: impl FnOnce(&T) -> bool,
     ) -> Result<T, StoreError> {
         let done = self.try_in_turn(write, shows);
-        done.map_err(|error| {
-            // Without its log, a new connection would take the database for whole.
-            let has_log = self.opened.as_ref().map(|opened| self.database.has_log(opened));
-            if !matches!(has_log, Some(Ok(false))) {
-                self.close();
-            }
-            self.database.located(error)
-        })
+        self.has_failed = done.is_err();
+        done.map_err(|error| self.database.located(error))
     }
 
     /// Waits for the turn, writes, and makes that durable, if anything was written or `shows` that what others wrote is
@@ -494,13 +481,21 @@ impl Writer {
         write: impl FnOnce(&Opened) -> Result<T, StoreError>,
         shows: impl FnOnce(&T) -> bool,
     ) -> Result<T, StoreError> {
-        /// How often the files may be replaced while this process waits for the turn.
-        const MAX_REPLACED: usize = 5;
+        /// The pauses between attempts while the files are being replaced.
+        const PAUSES_MS: [u64; 6] = [1, 5, 10, 20, 40, 80];
         let database = Arc::clone(&self.database);
-        for _ in 0..MAX_REPLACED {
+        for pause_ms in PAUSES_MS {
             let opened = match self.opened.take() {
                 Some(opened) => opened,
-                None => database.noting_damage(database.open()).map_err(Failure::of_change)?,
+                None => match database.noting_damage(database.open()) {
+                    Ok(opened) => opened,
+                    // The last process that used the database may be removing the log.
+                    Err(Failure::Store(StoreError::Busy(_))) => {
+                        thread::sleep(Duration::from_millis(pause_ms));
+                        continue;
+                    }
+                    Err(failure) => return Err(failure.of_change()),
+                },
             };
             let opened = self.opened.insert(opened);
             let turn = {
@@ -516,12 +511,12 @@ impl Writer {
                 turn?
             };
             if !database.is_in_place(opened) {
-                self.close();
+                self.leave();
                 continue;
             }
-            self.compare_former();
-            let Some(opened) = &self.opened else { continue };
-            database.refuse_without_log(opened)?;
+            if self.has_failed {
+                *opened = database.open().map_err(Failure::of_change)?;
+            }
             database.save_again(opened)?;
             let before = opened.connection.total_changes();
             let done = write(opened)?;
@@ -537,7 +532,7 @@ impl Writer {
             }
             return Ok(done);
         }
-        Err(StoreError::Busy("the files of the store are being replaced".to_owned()))
+        Err(replaced().of_change())
     }
 
     /// Decides and commits a batch in one transaction. A request that is refused changes nothing; the others do.
@@ -578,8 +573,9 @@ impl Writer {
 
     /// Lets the other thread look how much of a long log of SQLite is left to be moved.
     fn checkpoint(&mut self) {
-        let log = self.opened.as_ref().and_then(|opened| opened.log.metadata().ok());
-        if log.is_none_or(|log| log.len() < checkpoints::LONG_BYTES) {
+        let Some(opened) = &self.opened else { return };
+        let is_short = opened.log.metadata().is_ok_and(|log| log.len() < checkpoints::LONG_BYTES);
+        if is_short || !checkpoints::is_due(&opened.connection) {
             return;
         }
         let wake = self.checkpointer.get_or_insert_with(|| checkpoints::start(&self.database));

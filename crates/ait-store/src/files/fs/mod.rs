@@ -225,6 +225,14 @@ pub trait FileSystem: Send + Sync {
     fn kind(&self, file: &Path) -> Option<FileSystemKind>;
 }
 
+/// Removes a file, if it exists.
+pub(crate) fn remove_if_exists(fs: &dyn FileSystem, path: &Path) -> io::Result<()> {
+    match fs.remove(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
 /// Reads a whole file. Returns `None` if it does not exist.
 pub fn read_file(fs: &dyn FileSystem, path: &Path) -> io::Result<Option<Vec<u8>>> {
     fs.open(path)?.map(|file| fs.read_at(&file, 0, TO_THE_END)).transpose()

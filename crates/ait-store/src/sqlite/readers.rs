@@ -1,0 +1,153 @@
+//! Reads, on connections of their own.
+
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::database::{Database, connect, refuse_if_lost, version};
+use super::error::Failure;
+use super::place::{Place, Reader};
+use crate::files::paths::StorePaths;
+use crate::files::support::lock;
+
+/// How many connections for reads are kept.
+const KEPT_CONNECTIONS: usize = 4;
+
+impl Database {
+    /// Runs a read in a transaction. Returns `None` if there is neither a database nor an `issues.json`.
+    ///
+    /// While the files are being removed or replaced, it tries again.
+    pub fn read<T>(
+        &self,
+        read: impl Fn(&Connection) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        const PAUSES_MS: [u64; 5] = [5, 10, 20, 40, 80];
+        for pause_ms in PAUSES_MS {
+            match self.read_unnoted(&read) {
+                Err(failure) if failure.may_pass() => {
+                    thread::sleep(Duration::from_millis(pause_ms));
+                }
+                done => return self.noting_damage(done),
+            }
+        }
+        self.read_once(read)
+    }
+
+    /// Runs a read in a transaction, once; see [`read`](Self::read).
+    pub fn read_once<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let done = self.read_unnoted(read);
+        self.noting_damage(done)
+    }
+
+    fn read_unnoted<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let paths = self.paths()?;
+        let path = paths.database();
+        let found = self.fs.fingerprint(&path)?;
+        let reader = match self.kept_reader(&paths)? {
+            Some(reader) => reader,
+            None if found.is_none_or(|found| found.length_bytes() == 0) => {
+                if lock(&self.rescued).is_empty() {
+                    refuse_if_lost(&*self.fs, &paths)?;
+                }
+                return self.read_file(&paths, read);
+            }
+            None => {
+                let reader = self.connect_reader(&paths)?;
+                if version(&reader.connection)? == 0 {
+                    return self.read_file(&paths, read);
+                }
+                self.check_if_small(&reader.connection, &reader.place.file)?;
+                reader
+            }
+        };
+        let done = reader.connection.unchecked_transaction().map_err(Failure::from);
+        let done = done.and_then(|transaction| read(&transaction));
+        if done.as_ref().err().is_none_or(Failure::may_pass) {
+            self.keep_reader(&paths, reader)?;
+        }
+        done.map(Some)
+    }
+
+    /// Opens a connection for reads.
+    fn connect_reader(&self, paths: &StorePaths) -> Result<Reader, Failure> {
+        let open = |path: &Path, flags| -> Result<_, Failure> {
+            let connection = connect(path, flags)?;
+            connection.execute_batch("PRAGMA query_only = 1")?;
+            version(&connection)?;
+            Ok(connection)
+        };
+        let path = paths.database();
+        let is_unused = || matches!(self.fs.fingerprint(&paths.database_log()), Ok(None));
+        let connect = || match open(&path, OpenFlags::SQLITE_OPEN_READ_WRITE) {
+            // This user may not create the files that processes share. Without a log, no process changes the database.
+            Err(failure) if failure.is_read_only() && is_unused() => {
+                let uri = format!("file:{}?immutable=1", escaped(&path));
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+                let opened = open(Path::new(&uri), flags)?;
+                if is_unused() { Ok(opened) } else { Err(failure) }
+            }
+            opened => opened,
+        };
+        let (connection, place) = self.places.connect(&*self.fs, paths, connect)?;
+        Ok(Reader { connection, place })
+    }
+
+    /// Keeps a connection for the next read, or what its database had if its files are not in their places any more.
+    fn keep_reader(&self, paths: &StorePaths, reader: Reader) -> Result<(), Failure> {
+        // One that takes the file for immutable sees no later change.
+        if reader.connection.is_readonly("main")? {
+            return Ok(());
+        }
+        let now = Place::find(&*self.fs, paths)?;
+        if now.is_none_or(|now| !reader.place.is_same(&now)) {
+            self.rescue(&reader.connection);
+            return Ok(());
+        }
+        let mut readers = lock(&self.readers);
+        if readers.len() < KEPT_CONNECTIONS {
+            readers.push(reader);
+        }
+        Ok(())
+    }
+
+    /// Returns a kept connection, if the files that it reads are in their places.
+    fn kept_reader(&self, paths: &StorePaths) -> io::Result<Option<Reader>> {
+        let now = Place::find(&*self.fs, paths)?;
+        self.look_for_replacement(now.as_ref());
+        Ok(lock(&self.readers).pop())
+    }
+
+    /// Keeps what the database had that was read until now, if its files are not in their places any more.
+    pub fn look_for_replacement(&self, now: Option<&Place>) {
+        let mut readers = lock(&self.readers);
+        readers.retain(|reader| {
+            let is_in_place = now.is_some_and(|now| reader.place.is_same(now));
+            if !is_in_place {
+                self.rescue(&reader.connection);
+            }
+            is_in_place
+        });
+    }
+}
+
+/// Returns a path in the form of URIs.
+fn escaped(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    bytes
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                char::from(*byte).to_string()
+            }
+            other => format!("%{other:02X}"),
+        })
+        .collect()
+}
