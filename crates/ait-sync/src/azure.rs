@@ -1,7 +1,7 @@
 //! Work items of Azure DevOps, by version 7.1 of its API.
 //!
-//! A query returns ids alone, and work items are read in batches of 200. A change tests the revision that was read, so that
-//! no edit is overwritten. The states of each type belong to categories, by which they are mapped. Descriptions and
+//! A query returns ids alone, and work items are read in batches of 200. A change tests the revision that was read, so
+//! that no edit is overwritten. The states of each type belong to categories, by which they are mapped. Descriptions and
 //! comments are HTML, from which Azure removes HTML comments, so markers stand in the text. An answer with status 203 or
 //! 302, or in HTML, is a page for signing in.
 
@@ -40,7 +40,7 @@ const MAX_PAGES: usize = 100;
 const USUAL_PULL: &str = "state:open";
 /// The type of work items that are filed: every process has it.
 const NEW_TYPE: &str = "Task";
-/// The priority of work items for which nobody chose one.
+/// The priority that work items begin with.
 const USUAL_PRIORITY: u64 = 2;
 const DESCRIPTION: &str = "System.Description";
 const PRIORITY: &str = "Microsoft.VSTS.Common.Priority";
