@@ -9,13 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ait_domain::{
-    AgentName, Comment, DomainError, ImportedIssue, Issue, IssueId, IssueRef, Lease, Timestamp,
-    UnknownKeys,
+    AgentName, Comment, DomainError, ImportedIssue, Issue, IssueId, IssueRef, Timestamp,
 };
-use ait_tracker::{EventPosition, SnapshotVisitor, StoreError, Tracker};
+use ait_tracker::{StoreError, Tracker};
 
 use crate::convert::{self, Converted};
-use crate::link::{self, Base, Link};
+use crate::link::{self, Base, Issues, Link};
 use crate::marker;
 use crate::plan::{Plan, Rules};
 use crate::remote::{Field, Listing, NewRemoteIssue, Remote, RemoteError, RemoteIssue, State};
@@ -118,13 +117,16 @@ impl<'a> Run<'a> {
             if page.is_unchanged {
                 return Ok(known);
             }
+            let mut arrived = Vec::new();
             for theirs in &page.issues {
                 read.since = read.since.max(Some(theirs.updated_at));
-                if let Err(error) = self.take(theirs).await {
-                    self.pass_over(&theirs.key, error)?;
+                match self.take(theirs).await {
+                    Ok(new) => arrived.extend(new),
+                    Err(error) => self.pass_over(&theirs.key, error)?,
                 }
-                (self.progress)(&self.report);
             }
+            self.import(arrived).await?;
+            (self.progress)(&self.report);
             if listing.next.is_none() && read.since == known.since {
                 read.version = page.version;
             }
@@ -150,15 +152,17 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Merges an issue of the remote into the one here, or adds it.
-    async fn take(&mut self, theirs: &RemoteIssue) -> Result<(), SyncError> {
-        let Some(converted) = self.convert(theirs) else { return Ok(()) };
+    /// Merges an issue of the remote into the one here, or returns it if it is new and to come in.
+    async fn take(&mut self, theirs: &RemoteIssue) -> Result<Option<ImportedIssue>, SyncError> {
+        let Some(converted) = self.convert(theirs) else { return Ok(None) };
         for _ in 0..TRIES {
             let Some(ours) = self.linked(theirs, &converted).await? else {
-                if !theirs.is_wanted || self.import(theirs, &converted).await? {
-                    return Ok(());
-                }
-                continue;
+                let is_wanted = theirs.is_wanted;
+                return if is_wanted {
+                    self.arrival(theirs, &converted).await.map(Some)
+                } else {
+                    Ok(None)
+                };
             };
             let name = &self.settings.name;
             let link = Link::of(&ours, name).unwrap_or_default();
@@ -166,12 +170,12 @@ impl<'a> Run<'a> {
             // A page may have been read before the change that was merged last.
             let is_old = link.updated_at.is_some_and(|at| at > theirs.updated_at);
             if is_other || is_old {
-                return Ok(());
+                return Ok(None);
             }
             let comments = self.new_comments(&ours, theirs, Some(&link)).await?;
             let plan = self.rules(&NOTHING).plan(&ours, &converted, link);
             if self.merge(&ours, &plan, theirs, &converted, comments).await? {
-                return Ok(());
+                return Ok(None);
             }
         }
         Err(SyncError::Busy)
@@ -219,28 +223,45 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Adds an issue of the remote. Returns false if there is one of its id now.
-    async fn import(
-        &mut self,
+    /// Prepares an issue of the remote for the queue, tied.
+    async fn arrival(
+        &self,
         theirs: &RemoteIssue,
         converted: &Converted,
-    ) -> Result<bool, SyncError> {
+    ) -> Result<ImportedIssue, SyncError> {
         let mut issue = converted.issue.clone();
         issue.comments = self.new_comments(&issue, theirs, None).await?;
         let mut link = self.rules(&NOTHING).plan(&issue, converted, Link::default()).link;
         link.note(theirs);
         link.set(&mut issue, &self.settings.name);
-        let comments = issue.comments.len();
-        let issue = ImportedIssue::try_from(issue).map_err(StoreError::Refused)?;
-        if !self.directions.is_dry {
-            match self.tracker.import_issues([issue], &self.agent).await {
-                Err(StoreError::Refused(DomainError::IdTaken { .. })) => return Ok(false),
-                done => done?,
+        Ok(ImportedIssue::try_from(issue).map_err(StoreError::Refused)?)
+    }
+
+    /// Adds the issues of a page that are new here: in one commit, unless one of them is refused.
+    async fn import(&mut self, arrived: Vec<ImportedIssue>) -> Result<(), SyncError> {
+        let all = self.import_together(arrived.clone()).await;
+        let Err(StoreError::Refused(_)) = all else { return Ok(all?) };
+        for issue in arrived {
+            let id = issue.issue().id;
+            match self.import_together(vec![issue]).await {
+                // It came in by another way meanwhile, and is merged by the next run.
+                Err(StoreError::Refused(DomainError::IdTaken { .. })) => {}
+                Err(error) => self.pass_over(&id.short(), error.into())?,
+                Ok(()) => {}
             }
         }
-        self.report.imported += 1;
+        Ok(())
+    }
+
+    async fn import_together(&mut self, issues: Vec<ImportedIssue>) -> Result<(), StoreError> {
+        let count = issues.len();
+        let comments: usize = issues.iter().map(|issue| issue.issue().comments.len()).sum();
+        if !self.directions.is_dry && count > 0 {
+            self.tracker.import_issues(issues, &self.agent).await?;
+        }
+        self.report.imported += count;
         self.report.comments_here += comments;
-        Ok(true)
+        Ok(())
     }
 
     /// Reads the comments of an issue that are new here.
@@ -483,7 +504,7 @@ impl<'a> Run<'a> {
         for issue in issues {
             let there = found.iter().find(|theirs| theirs.marker == Some(issue.id));
             let result = match there {
-                Some(theirs) => self.take(theirs).await.map(|()| Some(theirs.key.clone())),
+                Some(theirs) => self.take(theirs).await.map(|_| Some(theirs.key.clone())),
                 None => self.file(issue.id).await,
             };
             match result {
@@ -573,22 +594,5 @@ impl<'a> Run<'a> {
             }
         }
         Err(SyncError::Busy)
-    }
-}
-
-/// The work in a store: no entries.
-#[derive(Default)]
-struct Issues(Vec<Arc<Issue>>);
-
-impl SnapshotVisitor for Issues {
-    fn begin(&mut self, _: EventPosition, _: UnknownKeys) {
-        self.0.clear();
-    }
-
-    fn visit(&mut self, issue: Arc<Issue>, _: Option<Lease>) {
-        let is_tied = issue.unknown_keys.get(link::KEY).is_some();
-        if is_tied || issue.status.is_open() {
-            self.0.push(issue);
-        }
     }
 }

@@ -102,7 +102,7 @@ impl Writer {
                 self.text.push_str(&format!("![]({address})"));
             }
             heading if heading.len() == 2 && heading.starts_with('h') => {
-                if let Some(level @ 1..=6) = heading[1..].parse::<usize>().ok() {
+                if let Ok(level @ 1..=6) = heading[1..].parse::<usize>() {
                     self.paragraph();
                     self.text.push_str(&"#".repeat(level));
                     self.text.push(' ');

@@ -3,8 +3,10 @@
 //! It is under the unknown key [`KEY`] of the issue, by the name of the sync.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use ait_domain::{Comment, Issue, Label, Timestamp};
+use ait_domain::{Comment, Issue, Label, Lease, Timestamp, UnknownKeys};
+use ait_tracker::{EventPosition, SnapshotVisitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use xxhash_rust::xxh3::xxh3_64;
@@ -139,5 +141,22 @@ pub(crate) fn remote_id(comment: &Comment, sync: &str) -> Option<String> {
 pub(crate) fn set_remote_id(comment: &mut Comment, sync: &str, id: &str) {
     if let Ok(ids) = to_raw_value(&BTreeMap::from([(sync, id)])) {
         comment.unknown_keys.insert(KEY.to_owned(), ids);
+    }
+}
+
+/// The issues of a store that are tied or open.
+#[derive(Default)]
+pub(crate) struct Issues(pub Vec<Arc<Issue>>);
+
+impl SnapshotVisitor for Issues {
+    fn begin(&mut self, _: EventPosition, _: UnknownKeys) {
+        self.0.clear();
+    }
+
+    fn visit(&mut self, issue: Arc<Issue>, _: Option<Lease>) {
+        let is_tied = issue.unknown_keys.get(KEY).is_some();
+        if is_tied || issue.status.is_open() {
+            self.0.push(issue);
+        }
     }
 }

@@ -15,6 +15,7 @@ pub(crate) fn marked(description: &str, issue: IssueId) -> String {
 }
 
 /// Splits the last marker off a description.
+#[cfg(any(feature = "http", test))]
 pub(crate) fn unmarked(text: &str) -> (String, Option<IssueId>) {
     let text = text.replace("\r\n", "\n");
     let found = split(&text).and_then(|(before, mark)| Some((before, IssueId::parse(mark)?)));

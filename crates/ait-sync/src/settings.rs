@@ -212,6 +212,7 @@ impl SyncSettings {
 }
 
 /// Splits a filter such as `state:open label:"to do"` into keys and values.
+#[cfg(feature = "http")]
 pub(crate) fn terms(text: &str) -> Result<Vec<(&str, &str)>, String> {
     let mut terms = Vec::new();
     let mut rest = text.trim_start();
