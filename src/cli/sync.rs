@@ -77,7 +77,8 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     let all = context.syncs.settings;
     if all.is_empty() {
         bail!(
-            "ait.toml has no sync: add a table such as [sync.company]; `ait sync --help` shows one"
+            "ait.toml has no sync with another tracker: add a table such as [sync.company], which `ait sync --help` shows; the \
+             queue itself needs none, as all processes share the store, and `ait save` updates issues.json now"
         );
     }
     let chosen: Vec<&SyncSettings> = match &arguments.name {

@@ -29,7 +29,7 @@ pub(crate) struct Far {
     pub(crate) calls: usize,
     /// How likely a call fails, before or after its effect.
     pub(crate) fault: f64,
-    /// How likely somebody edits an issue between a read and a change.
+    /// How likely an edit comes between a read and a change.
     pub(crate) edit_between: f64,
     pub(crate) edits: Vec<(u64, Field, String)>,
     pub(crate) drops_markers: bool,

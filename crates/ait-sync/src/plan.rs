@@ -72,7 +72,7 @@ impl Rules<'_> {
 
     /// Returns whether the account is to become an assignee, or to be none any more; `None` if that is as it should be.
     fn assigns(&self, issue: &Issue, link: &Link) -> Option<bool> {
-        // Whoever finished the work stays named.
+        // The account stays named once the work is finished.
         let is_held =
             issue.status.is_claimed() || link.is_assigned && issue.status != Status::Created;
         (self.push.contains(&Push::Assignee) && is_held != link.is_assigned).then_some(is_held)
