@@ -54,7 +54,7 @@ fn work_items_come_in_work_happens_here_and_goes_back() {
     assert_eq!(sync(path, &[]).ok(), "company: 1 changed there\n");
     assert_eq!(field(&azure, 1, "System.State"), "Doing");
     assert_eq!(field(&azure, 1, "System.AssignedTo")["uniqueName"], "bot@example.com");
-    // Somebody edits between the read and the change, which tests the revision.
+    // An edit comes between the read and the change, which tests the revision.
     run(path, &["complete", "#1", "-a", "dev-1", "-m", "Fixed <it> & tested"]).ok();
     run(path, &["edit", "#1", "--add-label", "done"]).ok();
     azure.control(
