@@ -109,7 +109,7 @@ pub fn apply(
     kind: EventKind,
 ) {
     let before = document.issues.get(issue).map(|issue| Before::of(&issue));
-    let event = Event { issue, at, agent, kind, before, lease: None };
+    let event = Event { before, ..Event::new(issue, at, agent, kind) };
     document.issues.apply(&event).expect("an event that fits");
 }
 

@@ -148,6 +148,13 @@ fn next_step(error: &DomainError, names: &OperationNames) -> (String, Option<&'s
         DomainError::OtherClaim { number, .. } => {
             (format!(": if you mean that claim, call again with the number {number}"), None)
         }
+        DomainError::NothingCommitted { .. } => (String::new(), Some(complete)),
+        DomainError::NotChecked { id, .. } => {
+            (format!(": run `ait check {}`, and call {complete} again", id.short()), Some(complete))
+        }
+        DomainError::MergeNotChecked { id } => {
+            (format!(": run `ait merge {}` first{}", id.short(), names.as_person), None)
+        }
         DomainError::NoQuestion { .. } => (format!(": say it with {comment}"), None),
         _ => (String::new(), None),
     }

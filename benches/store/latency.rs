@@ -58,6 +58,7 @@ fn claim_and_complete(bencher: Bencher, size: usize) {
                     comment,
                     issues::agent(),
                     Default::default(),
+                    Default::default(),
                 );
                 completed.await.expect("a store that can be changed")
             })

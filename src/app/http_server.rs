@@ -331,6 +331,7 @@ impl HttpServer {
         let agents = mcp::http::routes(app.server.clone(), options, shutdown.clone()).await;
         let options = WebOptions {
             project_name: app.config.project_name(),
+            root: Some(app.config.project()),
             repository_url: app.config.repository_url.as_ref().map(|url| url.value.0.clone()),
             streams: shutdown.streams.clone(),
             queries: Arc::new(app.config.queries.clone()),

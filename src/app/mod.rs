@@ -40,6 +40,7 @@ use crate::domain::Counts;
 use crate::hints;
 use crate::http::{AccessPolicy, Tokens};
 use crate::logging::{LogOptions, LogProfile};
+use crate::mcp::options::McpOptions;
 use crate::mcp::{self, McpServer, ServerContext};
 use crate::metrics::Metrics;
 use crate::processes::{ProcessKind, Registry};
@@ -140,7 +141,7 @@ pub async fn run(mut config: Config) -> Result<()> {
         let config = config.clone();
         move || server_context(&config, opened, &program)
     };
-    let options = config.mcp.clone();
+    let options = McpOptions { root: Some(config.project()), ..config.mcp.clone() };
     let read_model = ReadModel::new(tracker.clone());
     let server = McpServer::new(read_model.clone(), metrics.clone(), options, context);
     let app = App { config, tracker, read_model, maintenance, metrics, server };

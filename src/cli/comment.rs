@@ -1,6 +1,8 @@
 //! `ait comment`, `ait complete`, `ait return`, `ait close` and `ait reopen`: the changes of an issue that need a
 //! comment.
 
+use std::env;
+
 use anyhow::Result;
 use clap::Args;
 
@@ -10,6 +12,7 @@ use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus};
 use crate::domain::{AgentName, CommentText, IssueRef, Resolution};
 use crate::tracker::{Changed, StoreError};
+use crate::worktrees::measure;
 
 /// The comments of `ait close` and `ait reopen` if the user gives none.
 const CLOSED: &str = "Closed.";
@@ -114,7 +117,13 @@ pub(super) async fn complete(
     context: &CommandContext<'_>,
 ) -> Result<ExitStatus> {
     let proof = arguments.claim.proof(&arguments.target.caller, context);
-    let change = |id, comment, agent| context.tracker.complete_issue(id, comment, agent, proof);
+    let tracker = context.tracker;
+    let directory = env::current_dir()?;
+    let change = async |id: IssueRef, comment, agent| {
+        let issue = tracker.get_issue(id.clone()).await?;
+        let facts = measure(&directory, &issue).await;
+        tracker.complete_issue(id, comment, agent, proof, facts).await
+    };
     let missing = "the comment is missing: say what you did, for the reviewer, with -m 'TEXT'";
     arguments.target.run(change, Err(missing), context).await
 }
@@ -180,15 +189,12 @@ impl IssueCommentArgs {
 
     /// Changes the issues with the comment, and prints them. `default` is the comment if there is none, or says that
     /// there must be one.
-    async fn run<F>(
+    async fn run(
         &self,
-        change: impl Fn(IssueRef, CommentText, AgentName) -> F,
+        change: impl AsyncFn(IssueRef, CommentText, AgentName) -> Result<Changed, StoreError>,
         default: Result<&str, &'static str>,
         context: &CommandContext<'_>,
-    ) -> Result<ExitStatus>
-    where
-        F: Future<Output = Result<Changed, StoreError>>,
-    {
+    ) -> Result<ExitStatus> {
         let output = context.output;
         let (ids, message) = self.target()?;
         let message = match message {

@@ -1,5 +1,7 @@
 //! Prints one issue for people.
 
+use std::path::Path;
+
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -14,6 +16,7 @@ use crate::domain::{
 use crate::interchange::name_of;
 use crate::span;
 use crate::tracker::IndexedIssues;
+use crate::worktrees::newer_head;
 
 const INDENT: &str = "  ";
 
@@ -148,6 +151,14 @@ fn write_attributes(
             value => add(format!("{field}: {value}")),
         }
     }
+    if let Some(work) = issue.handed_in() {
+        add(format!("handed in: {}", sanitize::line(&work.to_string())));
+        if let Some(receipt) = issue.receipt_of(&work.tree) {
+            let ended = if receipt.has_passed() { "passed" } else { "failed" };
+            let time = span::humanize_duration(receipt.ms);
+            add(format!("check: {} {ended} in {time}", sanitize::line(&receipt.command)));
+        }
+    }
     let parts = issues.linked_from(LinkKind::Parent, issue.id).into_iter();
     let parts: Estimate = parts.filter_map(|part| issues.get(part)?.attributes.estimate).sum();
     if parts > Estimate::default() {
@@ -231,6 +242,19 @@ pub(super) fn write_whole(
         output.line(format_args!("{time}  Created"))?;
     }
     timeline.iter().try_for_each(|moment| write_moment(moment, output))
+}
+
+/// Says that the branch has changed since the work was handed in, if it has.
+pub(super) async fn write_newer_head(issue: &Issue, output: &Output) -> Result<()> {
+    match newer_head(Path::new("."), issue).await {
+        Some(head) if issue.status.is_open() => {
+            let id = issue.id.short();
+            output.line(format!(
+                "Note: issue-{id} has changed since it was handed in: it is at {head} now."
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn write_value(indent: &str, key: &str, value: &str, output: &Output) -> Result<()> {

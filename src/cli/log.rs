@@ -379,6 +379,7 @@ impl<'a> Entry<'a> {
             (ActionKind::Commented, _) | (_, None) => "commented",
             (ActionKind::Asked, _) => "asked",
             (ActionKind::Answered, _) => "answered",
+            (ActionKind::Checked, _) => "checked",
             (_, Some(action)) => action.strip_prefix("Issue ").unwrap_or(action),
         };
         let (gap, action, by) = match room {

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::options::{Format, issue_ref};
 use super::signals::{FOREVER, Live};
-use super::{CommandContext, ExitStatus, Output, sanitize};
-use crate::domain::{ErrorCode, IssueGraph, IssueId, IssueRef, LinkKind};
+use super::{CommandContext, ExitStatus, Output, own_name, sanitize};
+use crate::domain::{ErrorCode, Issue, IssueGraph, IssueId, IssueRef, LinkKind, Receipt};
 use crate::tracker::Tracker;
 use crate::worktrees::{FoundBranch, NotMerged, PendingMerge, Repository, named, run_check};
 
@@ -92,8 +92,19 @@ async fn merge(arguments: &Arguments, context: &CommandContext<'_>) -> Result<Re
     let files = context.maintenance.map(|maintenance| maintenance.files()).unwrap_or_default();
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let commit = match repository.find_branch(&id, &files).await? {
-        FoundBranch::Ready(merge) => merge_checked(&merge, context.check, &repository.root).await?,
-        FoundBranch::Merged(commit) => commit,
+        FoundBranch::Ready(merge) => {
+            let (commit, receipt) = merge_checked(&merge, context.check, &repository.root).await?;
+            if let Some(receipt) = receipt
+                && repository.tree_of(&commit).await? == receipt.tree
+            {
+                record(&issue, receipt, &commit, context).await?;
+            }
+            commit
+        }
+        FoundBranch::Merged(commit) => {
+            check_merged(&issue, &commit, &repository, context).await?;
+            commit
+        }
         FoundBranch::Missing => return without_branch(issue.id, context.tracker).await,
     };
     let kept = repository.clean_up(&id).await?;
@@ -108,13 +119,53 @@ async fn merge(arguments: &Arguments, context: &CommandContext<'_>) -> Result<Re
     Ok(Report { merged: true, commit: Some(commit), kept, next: Some(next), ..Report::default() })
 }
 
-/// Merges a branch if the check passes on the merge, and returns the merge commit.
+/// Records that the check passed on a merge, where that is required.
+async fn record(
+    issue: &Issue,
+    receipt: Receipt,
+    commit: &str,
+    context: &CommandContext<'_>,
+) -> Result<()> {
+    let CommandContext { tracker, default_agent, .. } = *context;
+    if tracker.claim_settings().required_check.is_none() || issue.status.has_ended() {
+        return Ok(());
+    }
+    let receipt = Receipt { merge: Some(commit.to_owned()), ..receipt };
+    tracker.record_check(issue.id.into(), receipt, own_name(default_agent)?).await?;
+    Ok(())
+}
+
+/// Runs the check on the main branch for a branch that was merged otherwise, where that is required.
+async fn check_merged(
+    issue: &Issue,
+    commit: &str,
+    repository: &Repository,
+    context: &CommandContext<'_>,
+) -> Result<()> {
+    let required = context.tracker.claim_settings().required_check.clone();
+    let Some(check) = required.filter(|check| !issue.is_merge_checked(check)) else {
+        return Ok(());
+    };
+    let refused = |reason: String| NotMerged::new(ErrorCode::Conflict, reason);
+    let tree = repository.committed_tree(&repository.root).await;
+    let tree = tree.map_err(|error| refused(format!("the merge cannot be checked: {error}")))?;
+    let checked = run_check(&check, &repository.root).await?;
+    let receipt = checked.receipt(&check, &tree);
+    if receipt.has_passed() {
+        return record(issue, receipt, commit, context).await;
+    }
+    let refusal =
+        refused(format!("the check `{check}` fails on {} after the merge", repository.base));
+    Err(NotMerged { output: checked.last_lines, ..refusal }.into())
+}
+
+/// Merges a branch if the check passes on the merge, and returns the merge commit and the receipt of the check.
 async fn merge_checked(
     merge: &PendingMerge<'_>,
     check: Option<&str>,
     root: &Path,
-) -> Result<String> {
-    let Some(check) = check else { return merge.commit().await };
+) -> Result<(String, Option<Receipt>)> {
+    let Some(check) = check.map(str::trim) else { return Ok((merge.commit().await?, None)) };
     // From here on, Ctrl-C undoes the merge.
     let mut live = Live::begin()?;
     let tree = merge.try_out().await?;
@@ -130,7 +181,8 @@ async fn merge_checked(
         }
     };
     if checked.status.success() {
-        return merge.commit().await;
+        let receipt = checked.receipt(check, &tree);
+        return Ok((merge.commit().await?, Some(receipt)));
     }
     let status = checked.status;
     let reason = format!(

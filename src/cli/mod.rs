@@ -14,6 +14,7 @@ mod board_view;
 mod browser;
 mod bulk;
 mod candidates;
+mod check;
 mod claim;
 mod client_hooks;
 mod comment;
@@ -160,6 +161,8 @@ pub enum QueueCommand {
     Reopen(comment::ReopenArguments),
     /// Make the worktree and branch of an issue, or continue them
     Worktree(worktree::Arguments),
+    /// Run the check of the project on the branch of an issue, and record how it ended
+    Check(check::Arguments),
     /// Merge the branch of an issue, if it passes the check of the project
     Merge(merge::Arguments),
     /// Change the texts, attributes or links of an issue
@@ -353,6 +356,7 @@ async fn run_on_queue(command: &QueueCommand, context: &CommandContext<'_>) -> R
         QueueCommand::Close(arguments) => comment::close(arguments, context).await,
         QueueCommand::Reopen(arguments) => comment::reopen(arguments, context).await,
         QueueCommand::Worktree(arguments) => worktree::run(arguments, context).await,
+        QueueCommand::Check(arguments) => check::run(arguments, context).await,
         QueueCommand::Merge(arguments) => merge::run(arguments, context).await,
         QueueCommand::Edit(arguments) => edit::run(arguments, context).await,
         QueueCommand::Bulk(arguments) => bulk::run(arguments, context).await,

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::issue_view::{words, write_whole};
+use super::issue_view::{words, write_newer_head, write_whole};
 use super::output::{FAINT, STRONG, of_status};
 use super::{ExitStatus, Output, sanitize};
 use crate::domain::{ActionKind, Issue, Status, WithClaim};
@@ -85,7 +85,11 @@ fn remark(issue: &Issue) -> Option<String> {
     let is_aside = |kind| {
         matches!(
             kind,
-            ActionKind::Commented | ActionKind::Changed | ActionKind::Asked | ActionKind::Answered
+            ActionKind::Commented
+                | ActionKind::Changed
+                | ActionKind::Asked
+                | ActionKind::Answered
+                | ActionKind::Checked
         )
     };
     if is_aside(kind(&last.action)) {
@@ -130,6 +134,7 @@ pub(super) async fn print_claimed(
         let around = tracker.issues_around([issue.id].into_iter().chain(linked));
         let around = read_after_change(around).await;
         write_whole(issue, &around.unwrap_or_default(), tracker.now(), output)?;
+        write_newer_head(issue, output).await?;
         let known = tracker.known(issue).await;
         if !known.is_empty() {
             output.line("\nWhat the team knows:")?;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{CommandContext, ExitStatus, Output, QueueCommand, SyncContext, run};
 use crate::domain::{
-    AgentName, ClaimProof, Classification, Issue, IssueChange, LinkKind, Question,
+    AgentName, ClaimProof, Classification, Facts, Issue, IssueChange, LinkKind, Question,
 };
 use crate::query_language::SavedQueries;
 use crate::store::Store;
@@ -74,7 +74,9 @@ async fn prepare(tracker: &Tracker, state: &str) -> [Arc<Issue>; 2] {
     let changed = match state {
         "created" => return [issue, other],
         "held" => tracker.claim_issue(id.into(), agent).await,
-        "completed" => tracker.complete_issue(id.into(), reason(), agent, proof).await,
+        "completed" => {
+            tracker.complete_issue(id.into(), reason(), agent, proof, Facts::default()).await
+        }
         "asked" => {
             let question = Question::new("which", &[]).unwrap();
             tracker.ask_human(id.into(), question, agent, proof).await

@@ -186,7 +186,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "nothing needs it: ended issues are out of the lists; the setting keep-events limits the log",
     ),
     (
-        "repair recover reset check self-test",
+        "repair recover reset self-test",
         "`ait doctor` says what is wrong, and `ait doctor --fix` repairs what is safe to repair",
     ),
     (

@@ -2,9 +2,11 @@
 
 use clap::Args;
 
-use super::settings::{CLAIM_GRACE, CLAIM_TTL, CLAIMS, MAX_ATTEMPTS, MAX_CLAIMS, REVIEW};
-use super::sources::Chooser;
-use super::values::{Limit, Period};
+use super::settings::{
+    CLAIM_GRACE, CLAIM_TTL, CLAIMS, MAX_ATTEMPTS, MAX_CLAIMS, REQUIRE_CHECK, REVIEW,
+};
+use super::sources::{Chooser, Sourced};
+use super::values::{Limit, Period, Switch};
 use crate::domain::{ClaimPolicy, ClaimSettings, ReviewPolicy};
 
 /// The flags of the settings of claims.
@@ -39,12 +41,17 @@ pub struct ClaimFlags {
 pub(super) fn collect<E>(
     chooser: &mut Chooser<'_, E>,
     flags: ClaimFlags,
+    check: Option<&Sourced<String>>,
 ) -> Result<ClaimSettings, E> {
     let defaults = ClaimSettings::default();
     let no_limit = Limit::default();
     let grace = Period(defaults.grace);
     let ttl = Period(defaults.ttl);
+    let is_check_required = chooser.choose_or(&REQUIRE_CHECK, None, Switch::default())?.value.0;
+    // Without a command nothing can pass, which says that it is missing.
+    let check = check.map_or("", |check| check.value.trim());
     Ok(ClaimSettings {
+        required_check: is_check_required.then(|| check.into()),
         policy: chooser.choose_or(&CLAIMS, flags.claims, defaults.policy)?.value,
         grace: chooser.choose_or(&CLAIM_GRACE, flags.claim_grace, grace)?.value.0,
         ttl: chooser.choose_or(&CLAIM_TTL, flags.claim_ttl, ttl)?.value.0,
@@ -67,6 +74,7 @@ mod tests {
         assert_eq!(MAX_ATTEMPTS.default, "0");
         assert_eq!(MAX_CLAIMS.default, "0");
         assert_eq!((settings.max_attempts, settings.max_claims), (None, None));
+        assert_eq!((REQUIRE_CHECK.default, settings.required_check), ("false", None));
         assert_eq!(REVIEW.default, settings.review.to_string());
     }
 }

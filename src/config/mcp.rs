@@ -18,6 +18,7 @@ pub(super) fn collect<E>(
     let show = |toolsets: &Toolsets| Some(toolsets.to_string());
     let tool_prefix = chooser.choose(&TOOL_PREFIX, flags.tool_prefix.clone())?;
     Ok(McpOptions {
+        root: None,
         toolsets: chooser.list(&TOOLSETS, flags.toolsets.clone(), show)?,
         tool_prefix: tool_prefix.map(|prefix| prefix.value).unwrap_or_default(),
         format: chooser.choose_or(&REPLIES, flags.replies, ReplyFormat::default())?.value,

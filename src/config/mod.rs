@@ -333,6 +333,7 @@ impl Config {
             chooser.shown.remove(STORE.name);
         }
         let kinds = |kinds: &Classifications| Some(kinds.to_string());
+        let check = chooser.choose(&CHECK, None)?;
         Ok(Self {
             mcp: mcp::collect(&mut chooser, &serve)?,
             database,
@@ -356,9 +357,9 @@ impl Config {
                 .value,
             projects: chooser.choose_or(&PROJECTS, serve.projects, Switch::default())?.value,
             classifications: chooser.list(&CLASSIFICATIONS, Vec::new(), kinds)?,
-            claims: claims::collect(&mut chooser, serve.claims)?,
+            claims: claims::collect(&mut chooser, serve.claims, check.as_ref())?,
             on_question: chooser.choose(&ON_QUESTION, None)?,
-            check: chooser.choose(&CHECK, None)?,
+            check,
             queries: sources.queries(),
             syncs: sources.syncs(),
             log: chooser.take(&LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log))?,

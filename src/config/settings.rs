@@ -340,8 +340,17 @@ pub const CHECK: Setting = Setting {
     help: "A shell command that must succeed on a merge before ait merge keeps it, such as cargo test",
 };
 
+/// Whether the check is required.
+pub const REQUIRE_CHECK: Setting = Setting {
+    name: "require-check",
+    variable: "AIT_REQUIRE_CHECK",
+    places: SettingScope::FileOnly,
+    default: "false",
+    help: "Whether an issue is handed in and closed only with a receipt that the check passed: true or false",
+};
+
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 33] = [
+pub const SETTINGS: [Setting; 34] = [
     FILE,
     STORE,
     STORE_PASSWORD,
@@ -372,13 +381,14 @@ pub const SETTINGS: [Setting; 33] = [
     REVIEW,
     ON_QUESTION,
     CHECK,
+    REQUIRE_CHECK,
     LOG,
     LOG_FILE,
     LOG_FORMAT,
 ];
 
 /// The settings that do not affect who may use HTTP, and those whose defaults allow the least.
-pub(super) const HARMLESS: [&str; 20] = [
+pub(super) const HARMLESS: [&str; 21] = [
     CLASSIFICATIONS.name,
     WEB_ACTIONS.name,
     PROJECTS.name,
@@ -399,6 +409,7 @@ pub(super) const HARMLESS: [&str; 20] = [
     REVIEW.name,
     ON_QUESTION.name,
     CHECK.name,
+    REQUIRE_CHECK.name,
 ];
 
 /// Returns the environment variables for the help text, one per line.

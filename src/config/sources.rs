@@ -8,7 +8,7 @@ use std::{fmt, io};
 
 use toml_edit::{Document, Item, Value};
 
-use super::settings::{SETTINGS, Setting};
+use super::settings::{CHECK, REQUIRE_CHECK, SETTINGS, Setting};
 use crate::domain::Timestamp;
 use crate::query_language::{ParsedQuery, SavedQueries, is_saved_name};
 use crate::small_file;
@@ -257,6 +257,13 @@ impl<'a> Sources<'a> {
         let file = self.file.given.get(setting.name);
         let of_file = file.map(|given| parsed(&given.texts, || self.file.place(given.line)));
         let of_file = of_file.transpose()?;
+        let is_fixed = [CHECK.name, REQUIRE_CHECK.name].contains(&setting.name)
+            && self.file.given.contains_key(REQUIRE_CHECK.name);
+        if is_fixed {
+            // An agent has its environment in its own hands.
+            let line = file.map_or(0, |given| given.line);
+            return Ok(of_file.map(|value| Sourced { value, source: Source::File(line) }));
+        }
         if !flags.is_empty() {
             return Ok(Some(Sourced { value: flags, source: Source::Flag(setting.name) }));
         }

@@ -65,7 +65,7 @@ fn faults(issue: &Issue) -> Vec<HistoryFault> {
     let mut known: Option<Status> = None;
     for entry in &issue.history {
         let kind = ActionKind::of(&entry.action);
-        if matches!(kind, ActionKind::Commented | ActionKind::Changed | ActionKind::Answered) {
+        if kind.leaves_status() && kind != ActionKind::Edited {
             continue;
         }
         let at = entry.timestamp;

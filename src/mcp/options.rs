@@ -1,6 +1,7 @@
 //! The settings of the MCP server: which tools it offers, under which names, and the form of its replies.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -11,6 +12,8 @@ use ait_domain::string_enum;
 /// The settings of the MCP server.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct McpOptions {
+    /// The directory of the project, in whose repository the branches of issues are, if that is known.
+    pub root: Option<PathBuf>,
     /// The toolsets of every client.
     pub toolsets: Toolsets,
     /// What the name of every tool begins with.

@@ -71,7 +71,7 @@ mod tests {
     use tokio::task::JoinSet;
 
     use super::*;
-    use crate::domain::{AgentName, ClaimProof, IssueId};
+    use crate::domain::{AgentName, ClaimProof, Facts, IssueId};
     use crate::mcp::run_call::run_call;
     use crate::mcp::testing::{self, file_issue};
     use crate::store::testing::TestStore;
@@ -144,7 +144,10 @@ mod tests {
                 deeds.lock().unwrap().claims.push((issue, agent, Instant::now()));
                 let done = "done".try_into().unwrap();
                 let proof = ClaimProof::default();
-                store.complete_issue(issue.into(), done, name(agent), proof).await.unwrap();
+                store
+                    .complete_issue(issue.into(), done, name(agent), proof, Facts::default())
+                    .await
+                    .unwrap();
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The web interface: pages, their data as JSON and Atom, the event stream, the health probe and the metrics.
 //!
-//! Knows the read model, the activity, the tracker, the metrics, the domain, what the hooks of clients say, and of
-//! `http` the tokens and bodies of requests. It refuses every method but GET and HEAD, on every path but those in
-//! `actions`, which exist only if people may change issues here.
+//! Knows the read model, the activity, the tracker, the metrics, the domain, the branches of issues, what the hooks of
+//! clients say, and of `http` the tokens and bodies of requests. It refuses every method but GET and HEAD, on every
+//! path but those in `actions`, which exist only if people may change issues here.
 
 mod actions;
 mod activity_api;
@@ -27,6 +27,7 @@ mod query;
 mod repository;
 mod strings;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,6 +72,8 @@ pub struct WebOptions {
     pub streams: CancellationToken,
     /// The queries that have names.
     pub queries: Arc<SavedQueries>,
+    /// The directory of the project, whose branches pages may show.
+    pub root: Option<PathBuf>,
     /// The address of the project's repository, to which commits and branches lead.
     pub repository_url: Option<String>,
     /// Whether people may change issues here.
@@ -87,6 +90,7 @@ impl Default for WebOptions {
             probe_within: Duration::from_secs(5),
             streams: CancellationToken::new(),
             queries: Arc::default(),
+            root: None,
             repository_url: None,
             has_actions: false,
             projects: None,
@@ -118,6 +122,7 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         project: Arc::new(Project {
             has_actions: options.has_actions,
             has_projects: options.projects.is_some(),
+            root: options.root.clone(),
             ..Project::new(
                 &options.project_name,
                 Arc::clone(&options.queries),

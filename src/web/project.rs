@@ -2,6 +2,7 @@
 //! the tabs of several projects are told apart.
 
 use std::iter;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -29,6 +30,8 @@ pub(super) struct Project {
     pub icon: Asset,
     /// The queries that have names.
     pub queries: Arc<SavedQueries>,
+    /// Its directory, if that is known.
+    pub root: Option<PathBuf>,
     /// The pages of its repository.
     pub repository: Option<Repository>,
     /// The icon with a badge, by the number in it from 1; the last one stands for all larger numbers.
@@ -49,6 +52,7 @@ impl Project {
         Self {
             name: name.to_owned(),
             queries,
+            root: None,
             repository: repository.map(Repository::new),
             badged: badged.collect(),
             icon: image(plain),

@@ -2,12 +2,15 @@
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
+use crate::domain::Receipt;
 use crate::shell::{self, Shell};
 
 /// How much of the end of the output is kept, in bytes.
@@ -20,10 +23,32 @@ pub struct CheckResult {
     pub status: ExitStatus,
     /// The last lines of its output.
     pub last_lines: String,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl CheckResult {
+    /// Returns the receipt of a check on some files.
+    pub fn receipt(&self, command: &str, tree: &str) -> Receipt {
+        let Self { status, last_lines, took } = self;
+        let signal = || 128 + status.signal().unwrap_or(0);
+        let mut begins = last_lines.len().saturating_sub(Receipt::MAX_OUTPUT)..;
+        let begin = begins.find(|at| last_lines.is_char_boundary(*at)).unwrap_or_default();
+        let output = if status.success() { "" } else { &last_lines[begin..] };
+        Receipt {
+            command: command.to_owned(),
+            tree: tree.to_owned(),
+            exit: status.code().unwrap_or_else(signal),
+            ms: took.as_millis().try_into().unwrap_or(u64::MAX),
+            merge: None,
+            output: output.to_owned(),
+        }
+    }
 }
 
 /// Runs a check in a directory, and passes its output on to stderr. If this is dropped, the check is killed.
 pub async fn run_check(command: &str, directory: &Path) -> io::Result<CheckResult> {
+    let begun = Instant::now();
     let (reader, writer) = io::pipe()?;
     let mut shell = shell::command(command, directory);
     shell.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
@@ -42,7 +67,7 @@ pub async fn run_check(command: &str, directory: &Path) -> io::Result<CheckResul
             status = shell.child.wait() => break status?,
         }
     };
-    Ok(CheckResult { status, last_lines: last_lines(&kept) })
+    Ok(CheckResult { status, last_lines: last_lines(&kept), took: begun.elapsed() })
 }
 
 fn pass_on(bytes: &[u8], kept: &mut Vec<u8>) {

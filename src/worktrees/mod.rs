@@ -6,7 +6,9 @@
 //! Knows no store and no command line. All of it is done by `git`.
 
 mod check;
+mod diff;
 mod merge;
+mod work;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,7 +17,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 
 pub use check::{CheckResult, run_check};
+pub use diff::{Diff, FileDiff, diff};
 pub use merge::{FoundBranch, NotMerged, PendingMerge};
+pub use work::{handed_in, measure, newer_head};
 
 use crate::domain::IssueRef;
 use crate::git::Git;
@@ -189,6 +193,40 @@ impl Repository {
         fs::create_dir_all(self.common.join("info"))
             .and_then(|()| fs::write(&path, text))
             .with_context(|| format!("{} cannot be written", path.display()))
+    }
+
+    /// Returns the worktree in which the branch of an issue is checked out.
+    pub async fn worktree_of(&self, id: &str) -> Result<Option<PathBuf>> {
+        let branch = branch_of(id);
+        let mut worktrees = worktrees(&self.git()).await?.into_iter();
+        Ok(worktrees.find(|worktree| worktree.branch.as_ref() == Some(&branch)).map(|own| own.path))
+    }
+
+    /// Returns the hash of the files of the last commit in a worktree.
+    ///
+    /// # Errors
+    ///
+    /// The worktree has other files, or git fails.
+    pub async fn committed_tree(&self, worktree: &Path) -> Result<String> {
+        let git = self.git_in(worktree);
+        let tree = git.ask(&["rev-parse", "HEAD^{tree}"]).await?;
+        // The index of the worktree can say of a changed file that it is as committed, so this takes a new one.
+        let directory = tempfile::tempdir()?;
+        let index = git.with_index(directory.path().join("index"));
+        index.ask(&["read-tree", &tree]).await?;
+        index.ask(&["-c", "core.fsmonitor=false", "add", "--all"]).await?;
+        if index.ask(&["write-tree"]).await? == tree {
+            return Ok(tree);
+        }
+        let files = index.ask(&["diff", "--cached", "--name-only", "-z", &tree, "--"]).await?;
+        let files: Vec<_> = files.split('\0').filter(|file| !file.is_empty()).collect();
+        let path = worktree.display();
+        bail!("{path} has uncommitted work in {}: commit it, then try again", named(files.iter()))
+    }
+
+    /// Returns the hash of the files of a commit.
+    pub async fn tree_of(&self, commit: &str) -> Result<String> {
+        self.git().ask(&["rev-parse", &format!("{commit}^{{tree}}")]).await
     }
 
     fn path_of(&self, id: &str) -> PathBuf {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
-    AgentName, ClaimProof, Classification, CommentText, Description, Issue, Resolution, Title,
+    AgentName, ClaimProof, Classification, CommentText, Description, Facts, Issue, Resolution,
+    Title,
 };
 use agent_issue_tracker::store::{SqliteStore, Store};
 use agent_issue_tracker::tracker::{IssueAtVersion, NewIssue, Tracker};
@@ -170,7 +171,10 @@ async fn tell(store: Arc<dyn Store>) {
     let first = file("Empty titles", "See Kit/Text.py and kit/other.py.").await;
     let second = file("Long titles", "In `kit/text.py` they are cut.").await;
     let handed_in = text("kit/text.py: keep the empty title empty");
-    tracker.complete_issue(first.id.into(), handed_in, agent(), proof()).await.unwrap();
+    tracker
+        .complete_issue(first.id.into(), handed_in, agent(), proof(), Facts::default())
+        .await
+        .unwrap();
     assert!(tracker.known(&second).await.is_empty());
     let target = || IssueAtVersion::from(first.id);
     let merged = text("Merged.");

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::support::http::connections;
-use crate::support::postgres::project;
+use crate::support::postgres::{Server, project};
 use crate::support::runs::run;
 use crate::support::{Client, ait, directory, id_in, until};
 
@@ -60,6 +60,33 @@ fn a_claim_of_a_killed_agent_lapses_on_another_machine() {
     let next = json!({ "agent": "other", "wait_seconds": 120 });
     let claimed = other.call("get_next_issue", next).issue();
     assert_eq!(claimed["title"], "Login fails");
+}
+
+/// A crash of the server empties the table of those who live.
+#[test]
+fn a_crash_of_the_server_ends_only_claims_of_clients_that_are_gone() {
+    let Some(server) = Server::start(&[]) else { return };
+    let url = server.project();
+    let (one, two) = (directory(), directory());
+    ok(one.path(), &url, &["add", "Login fails", "-c", "bug"]);
+    ok(one.path(), &url, &["add", "Dark theme", "-c", "bug"]);
+    let mut living = agent(one.path(), &url);
+    let kept = living.call("get_next_issue", json!({ "agent": "dev" })).issue();
+    let mut killed = agent(one.path(), &url);
+    let lost = killed.call("get_next_issue", json!({ "agent": "dev-2" })).issue();
+    killed.signal("KILL");
+    killed.wait();
+    server.stop("QUIT");
+    server.run();
+    let mut other = agent(two.path(), &url);
+    let next = json!({ "agent": "other", "wait_seconds": 120 });
+    let mut claimed = other.call("get_next_issue", next.clone());
+    while claimed.is_error {
+        claimed = other.call("get_next_issue", next.clone());
+    }
+    assert_eq!(claimed.issue()["id"], lost["id"]);
+    let done = json!({ "issue_id": kept["id"], "comment": "done", "agent": "dev" });
+    living.call("complete_issue", done).ok();
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use agent_issue_tracker::domain::undo::LeftReason;
 use agent_issue_tracker::domain::{
     AgentName, ClaimPolicy, ClaimProof, ClaimSettings, Classification, CommentText, Description,
-    DomainError, FieldValue, Issue, IssueChange, IssueId, Label, LinkKind, Priority, Resolution,
-    Status, Timestamp, Title,
+    DomainError, Facts, FieldValue, Issue, IssueChange, IssueId, Label, LinkKind, Priority,
+    Resolution, Status, Timestamp, Title,
 };
 use agent_issue_tracker::store::{SqliteStore, Store};
 use agent_issue_tracker::tracker::{
@@ -219,7 +219,10 @@ pub async fn undo_lifecycle_changes(tracker: &Tracker) {
     // After the undo of a completion the issue has no holder, and any agent may claim it.
     tracker.claim_issue(id.into(), name("worker")).await.unwrap();
     let proof = ClaimProof::default;
-    tracker.complete_issue(id.into(), comment_text("done"), name("worker"), proof()).await.unwrap();
+    tracker
+        .complete_issue(id.into(), comment_text("done"), name("worker"), proof(), Facts::default())
+        .await
+        .unwrap();
     undo(tracker, &last("worker")).await;
     assert_eq!(get(tracker, id).await.status, Status::Created);
     // A later claim prevents the undo of the status.
@@ -230,7 +233,10 @@ pub async fn undo_lifecycle_changes(tracker: &Tracker) {
     assert_eq!((reasons, get(tracker, id).await.status), (vec!["status"], Status::InProgress));
 
     // The undo of a return from review puts the issue back in line for review.
-    tracker.complete_issue(id.into(), comment_text("done"), name("next"), proof()).await.unwrap();
+    tracker
+        .complete_issue(id.into(), comment_text("done"), name("next"), proof(), Facts::default())
+        .await
+        .unwrap();
     tracker.claim_next(ClaimKind::Review, name("reviewer")).await.unwrap().unwrap();
     tracker.return_issue(id.into(), comment_text("no"), name("reviewer"), proof()).await.unwrap();
     undo(tracker, &last("reviewer")).await;
@@ -401,7 +407,12 @@ pub async fn any_change(tracker: &Tracker, id: IssueId, rng: &mut fastrand::Rng)
     let labels = || ["ui", "api", "x"].map(label);
     let change = match rng.u8(0..12) {
         0 => return tracker.claim_issue(id, agent).await.is_ok(),
-        1 => return tracker.complete_issue(id, comment_text("done"), agent, proof).await.is_ok(),
+        1 => {
+            return tracker
+                .complete_issue(id, comment_text("done"), agent, proof, Facts::default())
+                .await
+                .is_ok();
+        }
         2 => {
             return tracker
                 .return_issue(id.into(), comment_text("back"), agent, proof)

@@ -15,13 +15,13 @@ use crate::support::until;
 impl Desk {
     /// Makes or continues the worktree of an issue. Returns its path.
     #[track_caller]
-    fn opened(&self, id: &str) -> PathBuf {
+    pub fn opened(&self, id: &str) -> PathBuf {
         let out = self.ait(&["worktree", id]).ok();
         PathBuf::from(out.lines().next().unwrap())
     }
 
     /// Makes an issue with a worktree and a commit of a file in it.
-    fn with_work(&self, file: &str) -> (String, PathBuf) {
+    pub fn with_work(&self, file: &str) -> (String, PathBuf) {
         let id = self.add(file);
         let path = self.opened(&id);
         self.commit(&path, file).ok();

@@ -2,9 +2,9 @@
 
 use super::Status;
 use super::event::{
-    ANSWER_ACTION, ASK_ACTION, CHANGE_ACTION, CLAIM_ACTION, CLOSE_ACTION, COMMENT_ACTION,
-    COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, KEEP_ACTION, LAPSE_ACTION, LATE_ACTION,
-    REJECT_ACTION, REOPEN_ACTION, RETURN_ACTION, REVIEW_ACTION,
+    ANSWER_ACTION, ASK_ACTION, CHANGE_ACTION, CHECK_FAILED, CHECK_PASSED, CLAIM_ACTION,
+    CLOSE_ACTION, COMMENT_ACTION, COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, KEEP_ACTION,
+    LAPSE_ACTION, LATE_ACTION, REJECT_ACTION, REOPEN_ACTION, RETURN_ACTION, REVIEW_ACTION,
 };
 
 /// How the original begins the phrase of filing. The classification follows, in double quotes.
@@ -39,6 +39,8 @@ pub enum ActionKind {
     Asked,
     /// Answered a question.
     Answered,
+    /// Ran the check of the project on its branch.
+    Checked,
     /// Edited it in the file, or came too late there.
     Edited,
     /// An action that only other programs write.
@@ -65,6 +67,7 @@ impl ActionKind {
             COMMENT_ACTION => Self::Commented,
             ASK_ACTION => Self::Asked,
             ANSWER_ACTION => Self::Answered,
+            CHECK_PASSED | CHECK_FAILED => Self::Checked,
             EDIT_ACTION => Self::Edited,
             _ if action.starts_with(CHANGE_ACTION) => Self::Changed,
             _ if action.starts_with(LATE_ACTION) => Self::Edited,
@@ -90,6 +93,7 @@ impl ActionKind {
             Self::Changed => "changed",
             Self::Asked => "asked",
             Self::Answered => "answered",
+            Self::Checked => "checked",
             Self::Edited => "edited",
             Self::Other => return None,
         })
@@ -108,7 +112,12 @@ impl ActionKind {
             Self::Lapsed | Self::Asked => {
                 before.filter(|before| before.is_claimed()).map(Status::after_lapse)
             }
-            Self::Commented | Self::Changed | Self::Answered | Self::Edited | Self::Other => None,
+            Self::Commented
+            | Self::Changed
+            | Self::Answered
+            | Self::Checked
+            | Self::Edited
+            | Self::Other => None,
         }
     }
 
@@ -129,7 +138,10 @@ impl ActionKind {
 
     /// Returns true for kinds that never change the status themselves.
     pub fn leaves_status(self) -> bool {
-        matches!(self, Self::Commented | Self::Changed | Self::Answered | Self::Edited)
+        matches!(
+            self,
+            Self::Commented | Self::Changed | Self::Answered | Self::Checked | Self::Edited
+        )
     }
 
     /// Returns the position of the claim in the history of an issue that is claimed.
@@ -204,6 +216,8 @@ mod tests {
             ("Comment added", &["Comment added"], "commented"),
             ("Question asked", &[], "asked"),
             ("Question answered", &[], "answered"),
+            ("Check passed", &[], "checked"),
+            ("Check failed", &[], "checked"),
             ("Issue edited by hand", &[], "edited"),
             ("Too late, after a change in another clone: Issue claimed for work", &[], "edited"),
         ] {

@@ -272,7 +272,7 @@ impl Attributes {
 }
 
 /// Takes a field with a valid value.
-fn take<T: for<'de> Deserialize<'de>>(
+pub(super) fn take<T: for<'de> Deserialize<'de>>(
     fields: &mut UnknownKeys,
     key: &str,
     is_valid: impl FnOnce(&T) -> bool,

@@ -172,6 +172,8 @@ pub struct ClaimSettings {
     pub max_attempts: Option<NonZeroUsize>,
     /// How many issues an agent may hold; `None` for any number.
     pub max_claims: Option<NonZeroUsize>,
+    /// The check that must have passed before issues are handed in and closed.
+    pub required_check: Option<Arc<str>>,
     /// How long the agent of a client that is gone may take to come back, before its claims lapse; zero if claims never
     /// lapse.
     pub grace: Duration,
@@ -186,6 +188,7 @@ impl Default for ClaimSettings {
             review: ReviewPolicy::Anyone,
             max_attempts: None,
             max_claims: None,
+            required_check: None,
             grace: Duration::from_secs(60),
             ttl: Duration::from_secs(60 * 60),
         }
@@ -193,12 +196,15 @@ impl Default for ClaimSettings {
 }
 
 /// What a caller needs to complete, return or close an issue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ClaimRequirement {
     /// Which claim it needs.
     pub claim: RequiredClaim,
     /// Whose review an issue needs before it is closed.
     pub review: ReviewPolicy,
+    /// The check that must have passed on the files of the branch before it is handed in, and on its merge before the
+    /// issue is closed.
+    pub check: Option<Arc<str>>,
 }
 
 /// Which claim a caller needs to complete, return or close an issue.
@@ -220,7 +226,7 @@ pub enum RequiredClaim {
 
 impl From<RequiredClaim> for ClaimRequirement {
     fn from(claim: RequiredClaim) -> Self {
-        Self { claim, review: ReviewPolicy::Anyone }
+        Self { claim, ..Self::default() }
     }
 }
 
@@ -253,7 +259,7 @@ impl ClaimRequirement {
     /// # Errors
     ///
     /// [`DomainError::NotOwned`]; [`DomainError::OtherClaim`] if the agent holds the issue with another number.
-    pub(super) fn check(self, issue: &Issue, agent: &AgentName) -> Result<(), DomainError> {
+    pub(super) fn check(&self, issue: &Issue, agent: &AgentName) -> Result<(), DomainError> {
         let holder = issue.holder();
         let number = issue.claim_number();
         let is_own = holder.is_none_or(|holder| holder.agent == agent.as_str());
@@ -287,7 +293,7 @@ impl ClaimRequirement {
     ///
     /// Those of [`check`](Self::check), [`DomainError::NeedsReview`] and [`DomainError::AlreadyCompleted`].
     pub(super) fn check_action(
-        self,
+        &self,
         action: ActionKind,
         issue: &Issue,
         agent: &AgentName,
@@ -303,7 +309,7 @@ impl ClaimRequirement {
     }
 
     /// Returns the comment of a change, with the holder whose claim it ends by force.
-    pub(super) fn comment(self, comment: &str, issue: &Issue, agent: &AgentName) -> String {
+    pub(super) fn comment(&self, comment: &str, issue: &Issue, agent: &AgentName) -> String {
         let other = issue.holder().filter(|holder| holder.agent != agent.as_str());
         match (self.claim, other) {
             (RequiredClaim::Forced(_), Some(other)) => {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{
     AgentName, ClaimRequirement, ClaimTerms, Classification, ClientId, CommentText, Description,
-    ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Question, QuestionAnswer, ReviewPolicy,
-    Title, UnknownKeys,
+    Facts, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Question, QuestionAnswer, Receipt,
+    ReviewPolicy, Title, UnknownKeys,
 };
 use crate::string_enum;
 
@@ -68,6 +68,8 @@ pub enum Command {
         agent: AgentName,
         /// Which claim the agent needs.
         required_claim: ClaimRequirement,
+        /// What is handed in.
+        facts: Facts,
     },
     /// Close or reject an open issue.
     CloseIssue {
@@ -80,6 +82,13 @@ pub enum Command {
         agent: AgentName,
         /// Which claim the agent needs.
         required_claim: ClaimRequirement,
+    },
+    /// Record how the check of the project ended on the branch of an issue, or on its merge.
+    RecordCheck {
+        issue: IssueRef,
+        receipt: Receipt,
+        /// The agent that ran it.
+        agent: AgentName,
     },
     /// Open an issue again that has ended. Only people do that.
     ReopenIssue {
@@ -258,6 +267,7 @@ impl Command {
             | Self::CloseIssue { issue, .. }
             | Self::ReopenIssue { issue, .. }
             | Self::ChangeIssue { issue, .. }
+            | Self::RecordCheck { issue, .. }
             | Self::ParkAfterAttempts { issue, .. }
             | Self::AskHuman { issue, .. }
             | Self::AnswerQuestion { issue, .. }
@@ -285,6 +295,7 @@ impl Command {
             | Self::CompleteIssue { issue, .. }
             | Self::CloseIssue { issue, .. }
             | Self::ReopenIssue { issue, .. }
+            | Self::RecordCheck { issue, .. }
             | Self::ParkAfterAttempts { issue, .. }
             | Self::AskHuman { issue, .. }
             | Self::AnswerQuestion { issue, .. }
@@ -307,6 +318,7 @@ impl Command {
             | Self::CloseIssue { agent, .. }
             | Self::ReopenIssue { agent, .. }
             | Self::ChangeIssue { agent, .. }
+            | Self::RecordCheck { agent, .. }
             | Self::UndoChanges { agent, .. }
             | Self::CommentIssue { agent, .. }
             | Self::AskHuman { agent, .. }

@@ -85,7 +85,7 @@ fn decide_on_issue(
             return change.decide(issue, agent.as_str(), now, queue).map(Some);
         }
         Command::UndoChanges { result, undone, agent, required_claim } => {
-            let event = undo::decide(issue, result, undone, agent, *required_claim, now, queue)?;
+            let event = undo::decide(issue, result, undone, agent, required_claim, now, queue)?;
             return Ok(Some(with_ended_lease(event, issue, queue)));
         }
         Command::ParkAfterAttempts { limit, agent, .. } => {
@@ -117,6 +117,7 @@ fn decide_on_issue(
         | Command::CompleteIssue { .. }
         | Command::CloseIssue { resolution: Resolution::Rejected, .. }
         | Command::CommentIssue { .. }
+        | Command::RecordCheck { .. }
         | Command::AskHuman { .. }
         | Command::AnswerQuestion { .. }
         | Command::RequireVersion { .. }

@@ -1,5 +1,7 @@
 //! The reasons why the rules refuse a command.
 
+use super::event::NO_CHANGES;
+use super::facts::short_hash;
 use super::text::shortened;
 use super::{ActionKind, Classification, ErrorCode, IssueId, IssueRef, Status, Timestamp};
 
@@ -99,6 +101,19 @@ pub enum DomainError {
         /// The number of open parts.
         count: usize,
     },
+    /// The branch of the issue has no commit to hand in.
+    #[error("issue {id} has the branch issue-{} without a commit: commit the work there, or say why in a comment that begins with \"{NO_CHANGES}\"", id.short())]
+    NothingCommitted { id: IssueId },
+    /// The required check has not passed on what is handed in.
+    #[error("{}", not_checked_text(*id, tree.as_deref()))]
+    NotChecked {
+        id: IssueId,
+        /// The hash of the files; `None` without a branch.
+        tree: Option<String>,
+    },
+    /// The required check has not passed on the merge.
+    #[error("issue {id} has no merge that passed the check since it was handed in")]
+    MergeNotChecked { id: IssueId },
     /// The issue cannot be claimed yet.
     #[error("issue {id} cannot be claimed now: {reason}")]
     NotReady {
@@ -309,6 +324,9 @@ impl DomainError {
             | Self::NeedsReview { .. }
             | Self::AlreadyCompleted { .. }
             | Self::StillOpen { .. }
+            | Self::NothingCommitted { .. }
+            | Self::NotChecked { .. }
+            | Self::MergeNotChecked { .. }
             | Self::NameInUse { .. }
             | Self::VersionChanged { .. } => ErrorCode::Conflict,
             Self::Terminal { .. } => ErrorCode::Final,
@@ -338,6 +356,9 @@ impl DomainError {
             | Self::NeedsReview { id, .. }
             | Self::AlreadyCompleted { id, .. }
             | Self::StillOpen { id, .. }
+            | Self::NothingCommitted { id }
+            | Self::NotChecked { id, .. }
+            | Self::MergeNotChecked { id }
             | Self::DoesNotFollow { id }
             | Self::OtherClaim { id, .. }
             | Self::NotOwned { id, .. }
@@ -397,6 +418,20 @@ fn ended(id: IssueId, status: Status) -> String {
 fn held_by(holder: Option<&str>) -> String {
     const SHOWN_CHARS: usize = 60;
     holder.map(|agent| format!("; {} holds it", shortened(agent, SHOWN_CHARS))).unwrap_or_default()
+}
+
+/// Says which files have not passed the check.
+fn not_checked_text(id: IssueId, tree: Option<&str>) -> String {
+    match tree {
+        Some(tree) => format!(
+            "issue {id}: the check has not passed on the files of its branch (tree {})",
+            short_hash(tree)
+        ),
+        None => format!(
+            "issue {id} has no branch issue-{} on which the check passed, and its comment does not begin with \"{NO_CHANGES}\"",
+            id.short()
+        ),
+    }
 }
 
 /// Says who holds an issue, for a caller that does not.
@@ -510,6 +545,9 @@ mod tests {
             (DomainError::NeedsReview { id, status, holder: None }, "CONFLICT"),
             (DomainError::AlreadyCompleted { id, author: "a".to_owned() }, "CONFLICT"),
             (DomainError::StillOpen { id, status }, "CONFLICT"),
+            (DomainError::NothingCommitted { id }, "CONFLICT"),
+            (DomainError::NotChecked { id, tree: None }, "CONFLICT"),
+            (DomainError::MergeNotChecked { id }, "CONFLICT"),
             (DomainError::TooManyOptions { count: 2, limit: 1 }, "VALIDATION"),
             (DomainError::NoSuchOption { id, given: 2, count: 1 }, "VALIDATION"),
             (DomainError::AlreadyAsked { id, question: String::new() }, "CONFLICT"),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Attributes, Change, Classification, ClientId, Comment, HistoryEntry, Issue, IssueId, Lease,
-    Patch, Status, Timestamp, UnknownKeys,
+    Attributes, Change, Classification, ClientId, Comment, Facts, HistoryEntry, Issue, IssueId,
+    Lease, Patch, Status, Timestamp, UnknownKeys,
 };
 
 /// One change of one issue, decided by [`rules`](super::rules).
@@ -22,6 +22,8 @@ pub struct Event {
     pub before: Option<Before>,
     /// The lease with which a claim begins; for other events the lease that they end.
     pub lease: Option<Lease>,
+    /// What was measured of the action, for the entry that the event adds to the history.
+    pub facts: Facts,
 }
 
 /// The values of an issue that an event overwrites.
@@ -148,10 +150,15 @@ pub const CHANGE_ACTION: &str = "Issue changed: ";
 pub const BY_PERSON: &str = " (by a person)";
 /// What the comment of a return begins with whose reason is a merge conflict. The issue did not cause it.
 pub const CONFLICT: &str = "Merge conflict";
+/// What the comment of a completion begins with if the branch has no commit.
+pub const NO_CHANGES: &str = "No changes";
 /// The history phrase of a question to people.
 pub const ASK_ACTION: &str = "Question asked";
 /// The history phrase of an answer.
 pub const ANSWER_ACTION: &str = "Question answered";
+/// The history phrases of a check.
+pub const CHECK_PASSED: &str = "Check passed";
+pub const CHECK_FAILED: &str = "Check failed";
 /// The history phrase of a comment.
 pub const COMMENT_ACTION: &str = "Comment added";
 /// The history phrase of a lapsed claim.
@@ -226,12 +233,13 @@ impl EventKind {
         })
     }
 
-    /// Returns the word for the kind, for readers: a question and its answer have words of their own, although the log
-    /// has them as changes.
+    /// Returns the word for the kind, for readers: a question, its answer and a check have words of their own, although
+    /// the log has them as changes.
     pub fn word(&self) -> &'static str {
         match (self, self.action()) {
             (Self::Changed { .. }, Some(ASK_ACTION)) => "asked",
             (Self::Changed { .. }, Some(ANSWER_ACTION)) => "answered",
+            (Self::Changed { .. }, Some(CHECK_PASSED | CHECK_FAILED)) => "checked",
             _ => self.logged_word(),
         }
     }
@@ -259,13 +267,14 @@ impl EventKind {
     }
 
     /// The words of all kinds, for readers.
-    pub const WORDS: [&'static str; 18] = [
+    pub const WORDS: [&'static str; 19] = [
         "filed",
         "imported",
         "edited",
         "changed",
         "asked",
         "answered",
+        "checked",
         "removed",
         "unknown_keys_edited",
         "claimed",
@@ -309,7 +318,8 @@ impl EventKind {
 impl Event {
     /// Creates an event that overwrites no values of its own and concerns no lease.
     pub fn new(issue: IssueId, at: Timestamp, agent: impl Into<String>, kind: EventKind) -> Self {
-        Self { issue, at, agent: agent.into(), kind, before: None, lease: None }
+        let agent = agent.into();
+        Self { issue, at, agent, kind, before: None, lease: None, facts: Facts::default() }
     }
 
     /// Returns the issue that a `Filed` or `Imported` event creates; `None` for other events.
@@ -402,7 +412,8 @@ impl Event {
         if self.leaves_entry()
             && let Some(action) = self.kind.action()
         {
-            issue.history.push(HistoryEntry::new(self.at, &self.agent, action));
+            let entry = HistoryEntry::new(self.at, &self.agent, action);
+            issue.history.push(HistoryEntry { facts: self.facts.clone(), ..entry });
         }
         if let Some(text) = self.kind.comment() {
             issue.comments.push(Comment::new(self.at, &self.agent, text));

@@ -24,7 +24,7 @@ pub const FIELDS: &[(&str, &[&str])] = &[
     ("createdAt", &[]),
     ("modifiedAt", &[]),
     ("status", &[]),
-    ("history", &["timestamp", "agent", "action"]),
+    ("history", &["timestamp", "agent", "action", "work", "check"]),
     ("comments", &["timestamp", "agent", "text"]),
     ("priority", &[]),
     ("labels", &[]),

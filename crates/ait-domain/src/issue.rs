@@ -9,7 +9,9 @@ use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{ActionKind, AgentName, Attributes, Classification, IssueId, Timestamp, UnknownKeys};
+use super::{
+    ActionKind, AgentName, Attributes, Classification, Facts, IssueId, Timestamp, UnknownKeys,
+};
 use crate::string_enum;
 
 string_enum! {
@@ -168,6 +170,9 @@ pub struct HistoryEntry {
     pub agent: String,
     /// The action, as a short phrase in the past tense.
     pub action: String,
+    /// What was measured of the action.
+    #[serde(flatten)]
+    pub facts: Facts,
     #[serde(flatten)]
     pub unknown_keys: UnknownKeys,
 }
@@ -178,7 +183,8 @@ impl HistoryEntry {
         let agent = agent.into();
         let action = action.into();
         let unknown_keys = UnknownKeys::default();
-        Self { timestamp, agent, action, unknown_keys }
+        let facts = Facts::default();
+        Self { timestamp, agent, action, facts, unknown_keys }
     }
 }
 
@@ -304,7 +310,7 @@ read_keeping_unknown_keys!(HistoryEntry, "a history entry (an object)", {
     timestamp = "timestamp",
     agent = "agent",
     action = "action",
-});
+}, facts = Facts::take_from);
 read_keeping_unknown_keys!(Comment, "a comment (an object)", {
     timestamp = "timestamp",
     agent = "agent",

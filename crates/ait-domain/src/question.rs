@@ -124,7 +124,7 @@ pub(super) fn ask(
     issue: &Issue,
     question: &Question,
     agent: &AgentName,
-    required_claim: ClaimRequirement,
+    required_claim: &ClaimRequirement,
     at: Timestamp,
 ) -> Result<Option<Event>, DomainError> {
     if issue.status.has_ended() {

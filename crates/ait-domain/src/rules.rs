@@ -16,11 +16,15 @@
 //! the same agent change nothing if they are the last change of the issue. A
 //! [`ClaimRequirement`](super::ClaimRequirement) can require that the caller holds the claim that these commands end.
 
-use super::event::{EDIT_ACTION, TRACKER};
-use super::links;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::event::{EDIT_ACTION, NO_CHANGES, TRACKER};
+use super::text::begins_with;
 use super::{
-    ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, HAND_EDIT,
-    HistoryEntry, Issue, IssueGraph, Lease, Patch, Resolution, Status, Timestamp, merge, question,
+    ActionKind, AgentName, Before, ClaimRequirement, Command, CommentText, DomainError, Event,
+    EventKind, Facts, HAND_EDIT, HistoryEntry, Issue, IssueGraph, Lease, Patch, Resolution, Status,
+    Timestamp, Work, facts, links, merge, question,
 };
 
 /// Decides a command that creates an issue.
@@ -45,13 +49,13 @@ pub fn file(
             (*id, agent.as_str(), kind)
         }
         Command::ImportIssue { issue, agent } => {
-            let issue = issue.issue().clone();
+            let issue = from_file(issue.issue());
             links::check_new(&issue, graph)?;
             (issue.id, agent.as_str(), EventKind::Imported { issue, next: None })
         }
         Command::InsertIssue { issue, next, agent } => {
             let id = issue.id;
-            let mut issue = issue.clone();
+            let mut issue = from_file(issue);
             let is_entry = issue.classification.is_entry();
             if agent == HAND_EDIT && is_entry != (issue.status == Status::Kept) {
                 let status = issue.classification.first_status();
@@ -68,6 +72,14 @@ pub fn file(
         _ => unreachable!("the target of other commands is not a new issue"),
     };
     Ok(Event::new(id, now, agent, kind))
+}
+
+/// Returns a new issue as a file has it, but for its receipts.
+fn from_file(issue: &Arc<Issue>) -> Arc<Issue> {
+    match issue.without_foreign_receipts(None) {
+        Cow::Borrowed(_) => Arc::clone(issue),
+        Cow::Owned(issue) => issue.into(),
+    }
 }
 
 /// Decides a command on an existing issue, from the issue and the time alone. Returns `None` if the command changes
@@ -119,7 +131,10 @@ pub fn decide(
             (agent.as_str(), EventKind::Commented { comment, leaves_entry: true })
         }
         Command::AskHuman { question, agent, required_claim, .. } => {
-            return question::ask(issue, question, agent, *required_claim, at);
+            return question::ask(issue, question, agent, required_claim, at);
+        }
+        Command::RecordCheck { receipt, agent, .. } => {
+            return facts::record_check(issue, receipt, agent, at).map(Some);
         }
         Command::AnswerQuestion { answer, agent, .. } => {
             return question::answer(issue, answer, agent, at);
@@ -134,10 +149,12 @@ pub fn decide(
             (TRACKER, EventKind::Lapsed { reason: reason.clone() })
         }
         Command::MergeEdit { theirs, base } => {
-            return Ok(edited(issue, theirs, base.as_deref(), at));
+            let theirs = theirs.without_foreign_receipts(Some(issue));
+            return Ok(edited(issue, &theirs, base.as_deref(), at));
         }
         Command::ReplaceIssue { issue: replacement, agent } => {
-            return Ok(patched(issue, replacement, agent, at));
+            let replacement = replacement.without_foreign_receipts(Some(issue));
+            return Ok(patched(issue, &replacement, agent, at));
         }
         Command::RemoveIssue { next, agent, .. } => {
             let kind = EventKind::Removed { issue: issue.clone().into(), next: *next };
@@ -145,8 +162,12 @@ pub fn decide(
         }
     };
     let lease = begun_lease(command, issue);
+    let facts = match command {
+        Command::CompleteIssue { facts, .. } => facts.clone(),
+        _ => Facts::default(),
+    };
     let before = Some(Before::of(issue)).filter(|_| !matches!(kind, EventKind::Removed { .. }));
-    Ok(Some(Event { before, lease, ..Event::new(issue.id, at, agent, kind) }))
+    Ok(Some(Event { before, lease, facts, ..Event::new(issue.id, at, agent, kind) }))
 }
 
 /// Returns the lease with which a claim begins.
@@ -225,7 +246,53 @@ fn end_claim<'a>(
     }
     open(issue)?;
     required_claim.check_action(action, issue, agent)?;
+    match command {
+        Command::CompleteIssue { facts, .. } => {
+            let changes_nothing = begins_with(comment.as_str(), NO_CHANGES);
+            check_work(issue, facts.work.as_deref(), required_claim, changes_nothing)?;
+        }
+        Command::CloseIssue { resolution: Resolution::Closed, .. } => {
+            let check = required_claim.check.as_deref().filter(|_| has_changes(issue));
+            if check.is_some_and(|check| !issue.is_merge_checked(check)) {
+                return Err(DomainError::MergeNotChecked { id: issue.id });
+            }
+        }
+        _ => {}
+    }
     Ok(Some((agent.as_str(), kind(required_claim.comment(comment.as_str(), issue, agent)))))
+}
+
+/// Checks what is handed in with a completion.
+///
+/// # Errors
+///
+/// The branch has no commit, or the required check has not passed on its files.
+fn check_work(
+    issue: &Issue,
+    work: Option<&Work>,
+    requirement: &ClaimRequirement,
+    changes_nothing: bool,
+) -> Result<(), DomainError> {
+    let id = issue.id;
+    match (work.filter(|work| work.commits > 0), &requirement.check) {
+        (None, _) if changes_nothing => Ok(()),
+        (None, _) if work.is_some() => Err(DomainError::NothingCommitted { id }),
+        (None, Some(_)) => Err(DomainError::NotChecked { id, tree: None }),
+        (Some(work), Some(check)) if !issue.is_checked(&work.tree, check) => {
+            Err(DomainError::NotChecked { id, tree: Some(work.tree.clone()) })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns true if the last completion does not say that there are no changes. An edit of the file completes without
+/// facts, and an undo can take the return of an issue back.
+fn has_changes(issue: &Issue) -> bool {
+    let timeline = issue.timeline();
+    let completion = timeline.iter().rfind(|entry| entry.kind() == ActionKind::Completed);
+    completion.is_some_and(|completion| {
+        !completion.comment.is_some_and(|said| begins_with(said, NO_CHANGES))
+    })
 }
 
 /// Decides the opening of an issue that has ended; `None` if it repeats the last change.
@@ -294,7 +361,6 @@ fn claimable(issue: &Issue, required: Status) -> Result<(), DomainError> {
 mod tests {
     use super::*;
     use crate::event::RETURN_ACTION;
-    use std::sync::Arc;
 
     use crate::{Classification, CommandTarget, Description, IssueId, IssueRef, LinkKind, Title};
 
@@ -390,6 +456,7 @@ mod tests {
             comment: comment(),
             agent: agent(),
             required_claim: Default::default(),
+            facts: Facts::default(),
         };
         for (command, outcomes, action) in [
             (add(), [None; 6], ""),
@@ -438,6 +505,7 @@ mod tests {
             comment: CommentText::try_from(text).unwrap(),
             agent: AgentName::try_from(name).unwrap(),
             required_claim: Default::default(),
+            facts: Facts::default(),
         };
         let give_back = |text: &str, name: &str| Command::ReturnIssue {
             issue: issue(),

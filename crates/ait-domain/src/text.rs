@@ -176,6 +176,11 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// Returns true if a text begins with some words, in capital or small letters.
+pub fn begins_with(text: &str, words: &str) -> bool {
+    text.get(..words.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(words))
+}
+
 /// Truncates a text to a number of characters, with an ellipsis in place of the rest.
 pub fn shortened(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {

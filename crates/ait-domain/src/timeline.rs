@@ -1,7 +1,7 @@
 //! The timeline of an issue: history and comments in chronological order.
 
 use super::event::{BY_PERSON, CONFLICT};
-use super::text::shortened;
+use super::text::{begins_with, shortened};
 use super::{ActionKind, Comment, Event, HistoryEntry, Issue, Status, Timestamp};
 
 /// An entry of the timeline: an action, a comment, or an action with its comment.
@@ -61,7 +61,9 @@ impl Issue {
                 ActionKind::Claimed | ActionKind::ReviewStarted => holder = Some(entry.agent),
                 ActionKind::Returned => {
                     let is_own = holder.take() == Some(entry.agent);
-                    failed += usize::from(is_own && !entry.comment.is_some_and(is_conflict));
+                    failed += usize::from(
+                        is_own && !entry.comment.is_some_and(|said| begins_with(said, CONFLICT)),
+                    );
                 }
                 ActionKind::Completed | ActionKind::Lapsed | ActionKind::Asked => holder = None,
                 ActionKind::Answered | ActionKind::Edited | ActionKind::Reopened => failed = 0,
@@ -75,11 +77,6 @@ impl Issue {
         }
         failed
     }
-}
-
-/// Returns true for the comment of a return whose reason is a merge conflict.
-fn is_conflict(comment: &str) -> bool {
-    comment.get(..CONFLICT.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(CONFLICT))
 }
 
 impl Issue {

@@ -248,7 +248,7 @@ pub fn decide(
     wanted: &Issue,
     undone: &str,
     agent: &AgentName,
-    required_claim: ClaimRequirement,
+    required_claim: &ClaimRequirement,
     now: Timestamp,
     graph: &dyn IssueGraph,
 ) -> Result<Event, DomainError> {

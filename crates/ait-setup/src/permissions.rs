@@ -13,8 +13,19 @@ use super::staged_file::{StagedFiles, read};
 use super::{FileChange, PROGRAM, SERVER};
 
 /// The subcommands that prompts tell agents to run. None of them restores, removes or configures anything.
-const COMMANDS: [&str; 10] =
-    ["ask", "help", "list", "merge", "next", "questions", "show", "status", "wait", "worktree"];
+const COMMANDS: [&str; 11] = [
+    "ask",
+    "check",
+    "help",
+    "list",
+    "merge",
+    "next",
+    "questions",
+    "show",
+    "status",
+    "wait",
+    "worktree",
+];
 /// What agents run with git in the worktree of an issue. Claude Code asks nothing about commands that only read, but
 /// knows them in its own directory alone.
 const GIT: [&str; 10] = [

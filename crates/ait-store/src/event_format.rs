@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use ait_domain::{
-    Attributes, Before, Change, Classification, ClientId, Event, EventKind, Issue, IssueId, Lease,
-    Patch, Status, Timestamp, UnknownKeys,
+    Attributes, Before, Change, Classification, ClientId, Event, EventKind, Facts, Issue, IssueId,
+    Lease, Patch, Status, Timestamp, UnknownKeys, Work,
 };
 
 /// Returns the JSON of an event.
@@ -57,6 +57,9 @@ struct Fields<'a> {
     /// Whether a comment left a history entry.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     entry: bool,
+    /// What was handed in with a completion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    work: Option<Box<Work>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -93,6 +96,7 @@ impl<'a> Fields<'a> {
             from: None,
             to: None,
             entry: matches!(event.kind, EventKind::Commented { leaves_entry: true, .. }),
+            work: event.facts.work.clone(),
         };
         match &event.kind {
             EventKind::Filed { title, description, classification, attributes } => {
@@ -150,6 +154,7 @@ impl<'a> Fields<'a> {
         let issue = self.issue;
         let at = self.at;
         let agent = self.agent;
-        Some(Event { issue, at, agent, kind, before, lease: self.lease })
+        let facts = Facts { work: self.work, check: None };
+        Some(Event { issue, at, agent, kind, before, lease: self.lease, facts })
     }
 }

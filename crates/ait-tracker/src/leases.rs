@@ -244,7 +244,7 @@ impl Tracker {
     pub(super) async fn do_what_is_due(&self) -> Result<(), StoreError> {
         let due = self.leases().await?.into_iter().filter(LeaseState::is_due);
         self.lapse_many(due.take(MAX_CLI_DUES)).await?;
-        self.answer_by_default(MAX_CLI_DUES).await
+        self.answer_by_default(MAX_CLI_DUES).await.map(drop)
     }
 
     /// Lets claims lapse, several at a time, so that they share syncs.
@@ -313,9 +313,18 @@ impl Tracker {
         let mut suspends = SuspendDetector::begin(Instant::now());
         let mut renewed = None::<Instant>;
         let look_every = self.store.clients().look_every();
+        let newest = self.store.watch();
+        // The last event when no question had a default answer.
+        let mut without_default = None;
         while end.run_until_cancelled(sleep(look_every)).await.is_some() {
-            if let Err(error) = self.answer_by_default(usize::MAX).await {
-                tracing::debug!("cannot look for questions whose default is due: {error}");
+            let position = *newest.borrow();
+            if without_default != Some(position) {
+                match self.answer_by_default(usize::MAX).await {
+                    Ok(has_default) => without_default = (!has_default).then_some(position),
+                    Err(error) => {
+                        tracing::debug!("cannot look for questions whose default is due: {error}");
+                    }
+                }
             }
             if self.claims.grace.is_zero() {
                 continue;

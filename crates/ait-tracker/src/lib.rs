@@ -49,9 +49,9 @@ pub use self::waiting::MAX_WAITING;
 use self::waiting::WaitList;
 use ait_domain::{
     AgentName, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, Classification,
-    Classifications, Command, CommentText, Counts, Description, DomainError, ImportedIssue, Issue,
-    IssueChange, IssueId, IssueRef, Lease, Page, Query, RequiredClaim, Resolution, ReviewPolicy,
-    Timestamp, Title,
+    Classifications, Command, CommentText, Counts, Description, DomainError, Facts, ImportedIssue,
+    Issue, IssueChange, IssueId, IssueRef, Lease, Page, Query, Receipt, RequiredClaim, Resolution,
+    ReviewPolicy, Timestamp, Title,
 };
 pub use ait_store::Maintenance;
 use ait_store::backup::Difference;
@@ -303,16 +303,30 @@ impl Tracker {
         self.store.list(query).await
     }
 
-    /// Completes an open issue, which then waits for review.
+    /// Completes an open issue, which then waits for review. `facts` are what was measured of the work.
     pub async fn complete_issue(
         &self,
         issue: IssueRef,
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
+        facts: Facts,
     ) -> Result<Changed, StoreError> {
-        let required_claim = self.requirement_on(&issue, &agent, proof).await?;
-        self.change([Command::CompleteIssue { issue, comment, agent, required_claim }]).await
+        let requirement = self.requirement_on(&issue, &agent, proof).await?;
+        // Also of people: an agent that gives no name on the command line counts as one.
+        let check = self.claims.required_check.clone();
+        let required_claim = ClaimRequirement { check, ..requirement };
+        self.change([Command::CompleteIssue { issue, comment, agent, required_claim, facts }]).await
+    }
+
+    /// Records how the check of the project ended on an issue.
+    pub async fn record_check(
+        &self,
+        issue: IssueRef,
+        receipt: Receipt,
+        agent: AgentName,
+    ) -> Result<Changed, StoreError> {
+        self.change([Command::RecordCheck { issue, receipt, agent }]).await
     }
 
     /// Returns an open issue to its old place in the queue.
@@ -492,7 +506,8 @@ impl Tracker {
     fn claim_requirement(&self, proof: ClaimProof) -> ClaimRequirement {
         let claim = RequiredClaim::of(proof, self.claims.policy);
         let review = if proof.is_person { ReviewPolicy::Anyone } else { self.claims.review };
-        ClaimRequirement { claim, review }
+        let check = self.claims.required_check.clone().filter(|_| !proof.is_person);
+        ClaimRequirement { claim, review, check }
     }
 
     /// Returns what a caller needs to end a claim of an issue. Where claims are owned, the number of a claim of another

@@ -139,14 +139,13 @@ impl Tracker {
         }
     }
 
-    /// Gives the default answers that are due, to at most `limit` questions.
-    pub async fn answer_by_default(&self, limit: usize) -> Result<(), StoreError> {
+    /// Gives the default answers that are due, to at most `limit` questions. Returns true if a question may get one
+    /// later.
+    pub async fn answer_by_default(&self, limit: usize) -> Result<bool, StoreError> {
         let issues = self.store.subset(Subset::Questions).await?.issues;
         let now = self.now();
-        let is_due = |issue: &Arc<Issue>| {
-            let default = issue.open_question().and_then(|question| question.default.as_ref());
-            default.is_some_and(|default| default.at <= now)
-        };
+        let due = |issue: &Arc<Issue>| Some(issue.open_question()?.default.as_ref()?.at);
+        let is_due = |issue: &Arc<Issue>| due(issue).is_some_and(|at| at <= now);
         for issue in issues.questions().filter(is_due).take(limit) {
             let agent = AgentName::try_from(TRACKER).expect("the name of the tracker is valid");
             let issue = issue.id.into();
@@ -158,7 +157,7 @@ impl Tracker {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        Ok(issues.questions().any(|issue| due(&issue).is_some()))
     }
 }
 

@@ -77,6 +77,8 @@ pub struct WholeIssue {
     pub lost_claims: Vec<String>,
     /// What was learned in closed issues near it, a line each.
     pub known: Vec<String>,
+    /// What its reviewer looks at, as measured.
+    pub work: Option<String>,
 }
 
 impl WholeIssue {
@@ -99,6 +101,7 @@ impl WholeIssue {
             gone: None,
             lost_claims,
             known: Vec::new(),
+            work: None,
         }
     }
 }
@@ -272,6 +275,7 @@ impl ReplyOptions {
             gone,
             lost_claims,
             known,
+            work,
         } = whole;
         let list_tool = self.names.full("list_issues");
         if let Some(fields) = fields {
@@ -303,6 +307,9 @@ impl ReplyOptions {
             }
             if !known.is_empty() {
                 members.insert("known".to_owned(), serde_json::json!(known));
+            }
+            if let Some(work) = work {
+                members.insert("work".to_owned(), work.as_str().into());
             }
             if let Some(change) = change {
                 members.insert("change".to_owned(), change.to_string().into());

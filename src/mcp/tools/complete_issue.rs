@@ -36,7 +36,9 @@ impl Tool for CompleteIssue {
         let Args { issue_id, comment, agent, claim, learned } = args;
         let proof = context.proof(claim);
         context.learn(&issue_id, learned, &agent).await?;
-        let changed = context.tracker.complete_issue(issue_id, comment, agent, proof).await?;
+        let facts = context.measure(&issue_id).await?;
+        let changed =
+            context.tracker.complete_issue(issue_id, comment, agent, proof, facts).await?;
         Ok(confirmation("completed", changed))
     }
 }

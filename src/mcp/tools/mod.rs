@@ -44,7 +44,7 @@ use super::reply::{Neighbours, Reply, ReplyOptions, WholeIssue};
 use super::result::{Answer, Failure, Success};
 use super::undelivered_claim::UndeliveredClaim;
 use super::waiting::WaitingClient;
-use crate::domain::{AgentName, ClaimProof, Issue, IssueId};
+use crate::domain::{AgentName, ClaimProof, Facts, Issue, IssueId, IssueRef, Status};
 use crate::field_selection::FieldSelection;
 use crate::query_handles::QueryHandles;
 use crate::query_language::ParsedQuery;
@@ -52,6 +52,7 @@ use crate::read_model::ReadModel;
 use crate::tracker::{
     Changed, ClaimKind, EventPosition, NewIssue, StoreError, Tracker, read_after_change,
 };
+use crate::worktrees::{self, handed_in};
 
 /// How long a call may wait for something to claim.
 const MAX_WAIT_SECONDS: u16 = 600;
@@ -113,6 +114,13 @@ impl CallContext {
         self.tracker.file(request, agent, count, issues).await
     }
 
+    /// Measures what an agent hands in.
+    async fn measure(&self, issue: &IssueRef) -> Result<Facts, StoreError> {
+        let Some(root) = &self.options.root else { return Ok(Facts::default()) };
+        let issue = self.tracker.get_issue(issue.clone()).await?;
+        Ok(worktrees::measure(root, &issue).await)
+    }
+
     /// Returns what is known near an issue, a line each.
     async fn known(&self, issue: &Issue) -> Vec<String> {
         self.lines(self.tracker.known(issue).await).await
@@ -157,8 +165,12 @@ impl CallContext {
         };
         let lost_claims = lost_claims.unwrap_or_default();
         let known = self.known(&issue).await;
-        let whole =
-            WholeIssue { neighbours, lost_claims, known, ..WholeIssue::claimed(issue, fields) };
+        let work = match &self.options.root {
+            Some(root) if issue.status == Status::InReview => handed_in(root, &issue).await,
+            _ => None,
+        };
+        let claimed = WholeIssue::claimed(issue, fields);
+        let whole = WholeIssue { neighbours, lost_claims, known, work, ..claimed };
         Success { claim, events, ..Success::done(Reply::Issue(whole)) }
     }
 }

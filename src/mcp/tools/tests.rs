@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::domain::{AgentName, ClaimProof, Classification, IssueChange, Status};
+use crate::domain::{AgentName, ClaimProof, Classification, Facts, IssueChange, Status};
 use crate::mcp::options::Toolsets;
 use crate::mcp::testing::{call_with, file_issue};
 use crate::mcp::waiting::WaitingClient;
@@ -61,7 +61,10 @@ async fn prepare(tracker: &Tracker, status: Status) -> [String; 2] {
         Status::Completed => {
             let comment = "done".try_into().unwrap();
             let proof = ClaimProof::default();
-            tracker.complete_issue(first.into(), comment, agent, proof).await.unwrap();
+            tracker
+                .complete_issue(first.into(), comment, agent, proof, Facts::default())
+                .await
+                .unwrap();
         }
         _ => {}
     }

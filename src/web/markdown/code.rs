@@ -28,7 +28,7 @@ pub(super) fn write_block(out: &mut impl Write, info: &str, text: &str) -> fmt::
         "<pre><code>"
     })?;
     if is_diff(info, text) {
-        text.split_inclusive('\n').try_for_each(|line| write_line(out, line))?;
+        write_lines(out, text)?;
     } else {
         write_escaped(out, text)?;
     }
@@ -68,6 +68,11 @@ fn is_diff(info: &str, text: &str) -> bool {
             && (text.starts_with("diff --git ")
                 || text.starts_with("--- ") && text.contains("\n+++ ")
                 || text.starts_with("@@ -"))
+}
+
+/// Writes the lines of a difference.
+pub(super) fn write_lines(out: &mut impl Write, text: &str) -> fmt::Result {
+    text.split_inclusive('\n').try_for_each(|line| write_line(out, line))
 }
 
 fn write_line(out: &mut impl Write, line: &str) -> fmt::Result {

@@ -62,6 +62,13 @@ pub(super) fn plain(text: &str) -> Markup {
     html! { pre { (printable(text)) } }
 }
 
+/// Renders a unified difference.
+pub(super) fn difference(text: &str) -> Markup {
+    let mut lines = String::new();
+    code::write_lines(&mut lines, &printable(text)).expect("a string takes all text");
+    html! { div.code { pre tabindex="0" { code { (PreEscaped(lines)) } } } }
+}
+
 fn plain_with_note(text: &str, note: &str) -> Markup {
     html! {
         p.note { (note) }

@@ -61,6 +61,7 @@ use crate::query_language::ParsedQuery;
 use crate::read_model::ReadView;
 use crate::tracker::StoreError;
 use crate::tracker::memory::Recalled;
+use crate::worktrees::{diff, newer_head};
 
 /// What a page shows beside the issues.
 struct PageContext {
@@ -303,12 +304,22 @@ pub(super) async fn issue(
     let done = parameters.get("done", || "done=comment".to_owned(), Action::from_word)?;
     let all = parameters.get("all", || "all=1".to_owned(), |value| (value == "1").then_some(()))?;
     let is_full = all.is_some();
+    let has_diff =
+        parameters.get("diff", || "diff=1".to_owned(), |value| (value == "1").then_some(()))?;
     // Probed before the events are read, so that the page cannot miss an event that comes in between.
     let probe = state.streams.probe().await;
     let issue = find(&state, &asked).await?;
     let changes = Changes::read(&state.tracker, &issue, is_full).await;
     let mentions = Mentions::find(&state.tracker, &issue).await;
     let known = if issue.status.is_open() { state.tracker.known(&issue).await } else { Vec::new() };
+    let newer_head = match &state.project.root {
+        Some(root) if issue.status.is_open() => newer_head(root, &issue).await,
+        _ => None,
+    };
+    let diff = match &state.project.root {
+        Some(root) if has_diff.is_some() => diff(root, &issue).await,
+        _ => None,
+    };
     let forms = state.form_tokens.clone().zip(person);
     let near = match done {
         Some(Action::File) => state.tracker.near_titles(std::slice::from_ref(&issue)).await,
@@ -330,6 +341,8 @@ pub(super) async fn issue(
             view,
             now,
             repository,
+            newer_head,
+            diff: has_diff.map(|()| diff),
             is_full,
             forms,
         };

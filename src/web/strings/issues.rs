@@ -76,8 +76,12 @@ pub mod attention {
 }
 
 pub mod issue {
-    use crate::domain::{Status, Timestamp};
+    use crate::domain::{Receipt, Status, Timestamp};
 
+    pub const HANDED_IN: &str = "Handed in: ";
+    pub const SHOW_DIFF: &str = "Show the changes";
+    pub const NO_BRANCH: &str = "There is no branch with changes: it is merged, or gone.";
+    pub const DIFF_CUT: &str = "There is more: git shows all of it.";
     pub const HELD_BY: &str = "held by ";
     pub const COPIED_OTHER: &str = "Copied.";
     pub const PARKED: &str = "Parked";
@@ -109,6 +113,21 @@ pub mod issue {
     pub fn hidden_entries(count: usize) -> String {
         let verb = if count == 1 { "is" } else { "are" };
         format!("{} {verb} hidden.", super::counted(count, "entry", "entries"))
+    }
+
+    pub fn line(number: u32) -> String {
+        format!("line {number}")
+    }
+
+    /// How a check ended on what was handed in.
+    pub fn receipt(receipt: &Receipt) -> String {
+        let ended = if receipt.has_passed() { "passed" } else { "failed" };
+        format!("{} {ended} in {}", receipt.command, super::duration(receipt.ms))
+    }
+
+    /// That the branch has another last commit than the one that was handed in.
+    pub fn newer(head: &str) -> String {
+        format!("The branch has changed since: it is at {head} now.")
     }
 
     /// A point in time, to the minute.

@@ -54,6 +54,14 @@ pub fn returned(count: usize) -> String {
     }
 }
 
+pub fn comments(count: usize) -> String {
+    counted(count, "comment", "comments")
+}
+
+pub fn more_files(count: usize) -> String {
+    format!("{} more.", counted(count, "file", "files"))
+}
+
 fn counted(count: usize, singular: &str, plural: &str) -> String {
     format!("{count} {}", if count == 1 { singular } else { plural })
 }

@@ -49,6 +49,7 @@ pub mod agents {
         match deed {
             ActionKind::Asked => "asked",
             ActionKind::Answered => "answered",
+            ActionKind::Checked => "checked",
             deed => action(deed),
         }
     }
@@ -70,6 +71,7 @@ pub mod agents {
             ActionKind::Changed | ActionKind::Other => "changed",
             ActionKind::Asked => "asked a question about",
             ActionKind::Answered => "answered the question about",
+            ActionKind::Checked => "ran the check of",
             ActionKind::Edited => "edited",
         }
     }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agent_issue_tracker::domain::{
-    AgentName, ClaimTerms, Classification, ClientId, Command, CommentText, RequiredClaim, Status,
+    AgentName, ClaimTerms, Classification, ClientId, Command, CommentText, Facts, RequiredClaim,
+    Status,
 };
 use agent_issue_tracker::store::clients::Clients;
 use agent_issue_tracker::store::file_clients::{BootTime, FileClients};
@@ -277,7 +278,7 @@ fn answered(issue: usize, answer: &Answer) -> Command {
     let comment = CommentText::try_from("done").unwrap();
     let required_claim = answer.number.map_or(RequiredClaim::Holder, RequiredClaim::Number).into();
     if answer.completes {
-        Command::CompleteIssue { issue, comment, agent, required_claim }
+        Command::CompleteIssue { issue, comment, agent, required_claim, facts: Facts::default() }
     } else {
         Command::ReturnIssue { issue, comment, agent, required_claim }
     }

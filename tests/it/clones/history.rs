@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use agent_issue_tracker::domain::event::LATE_ACTION;
 use agent_issue_tracker::domain::{
-    ActionKind, AgentName, Classification, Command, CommentText, FieldValue, Issue, IssueChange,
-    IssueId, Label, LinkKind, RequiredClaim, Resolution,
+    ActionKind, AgentName, Classification, Command, CommentText, Facts, FieldValue, Issue,
+    IssueChange, IssueId, Label, LinkKind, RequiredClaim, Resolution,
 };
 use agent_issue_tracker::store::files::format;
 use agent_issue_tracker::store::{EventPosition, State};
@@ -174,7 +174,13 @@ impl<C: Clones> History<C> {
             }
             3 => return Command::GetNextReviewItem { agent, terms: Default::default() },
             4 | 5 => {
-                return Command::CompleteIssue { issue: id, comment, agent, required_claim };
+                return Command::CompleteIssue {
+                    issue: id,
+                    comment,
+                    agent,
+                    required_claim,
+                    facts: Facts::default(),
+                };
             }
             6 => return Command::ReturnIssue { issue: id, comment, agent, required_claim },
             7 => {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, CommentText, Description, FieldValue, ImportedIssue, Issue,
-    IssueChange, IssueId, IssueRef, LinkKind, Query, Question, QuestionAnswer, Resolution, Status,
-    StatusSet, Timestamp, Title, ValueField,
+    AgentName, Classification, Command, CommentText, Description, Facts, FieldValue, ImportedIssue,
+    Issue, IssueChange, IssueId, IssueRef, LinkKind, Query, Question, QuestionAnswer, Receipt,
+    Resolution, Status, StatusSet, Timestamp, Title, ValueField, Work,
 };
 use proptest::prelude::*;
 
@@ -115,7 +115,19 @@ pub fn complete(issue: IssueRef) -> Command {
         comment: comment(),
         agent: agent(),
         required_claim: Default::default(),
+        facts: Facts { work: Some(Box::new(work())), check: None },
     }
+}
+
+fn work() -> Work {
+    let head = "1a2b3c4d5e6f".to_owned();
+    Work { commits: 3, files: 4, added: 120, removed: 8, head, tree: "0f".to_owned() }
+}
+
+pub fn check(issue: IssueRef) -> Command {
+    let receipt =
+        Receipt { command: "true".to_owned(), tree: "0f".to_owned(), ms: 1, ..Receipt::default() };
+    Command::RecordCheck { issue, receipt, agent: agent() }
 }
 
 pub fn return_issue(issue: IssueRef) -> Command {
@@ -174,6 +186,7 @@ pub fn any_command() -> impl Strategy<Value = Command> {
         2 => Just(review()),
         2 => issue().prop_map(return_issue),
         3 => issue().prop_map(complete),
+        1 => issue().prop_map(check),
         1 => issue().prop_map(say),
         1 => issue().prop_map(reopen),
         1 => issue().prop_map(ask),

@@ -10,7 +10,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, CommentText, Description, Issue, IssueId, IssueRef, Title,
+    AgentName, Classification, Command, CommentText, Description, Facts, Issue, IssueId, IssueRef,
+    Title,
 };
 use agent_issue_tracker::store::files::StoreOptions;
 use agent_issue_tracker::store::{SqliteStore, Store, StoreError};
@@ -151,9 +152,13 @@ impl Answers {
         let (issue, comment) = (IssueRef::from(issue), CommentText::try_from("c").unwrap());
         self.change(process, move |agent, _| match kind % 3 {
             0 => Command::ReturnIssue { issue, comment, agent, required_claim: Default::default() },
-            1 => {
-                Command::CompleteIssue { issue, comment, agent, required_claim: Default::default() }
-            }
+            1 => Command::CompleteIssue {
+                issue,
+                comment,
+                agent,
+                required_claim: Default::default(),
+                facts: Facts::default(),
+            },
             _ => Command::CommentIssue { issue, comment, agent },
         })
         .await

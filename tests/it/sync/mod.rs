@@ -203,7 +203,7 @@ fn issues_come_in_work_happens_here_and_goes_back() {
     assert_eq!(sync(path, &[]).ok(), "company: nothing new\n");
     // A person opens it again there.
     github.control(json!({"edit": {"number": 1, "state": "open", "state_reason": "reopened"}}));
-    // It waits again, so nobody is named any more.
+    // It waits again, so the account is named no more.
     assert_eq!(sync(path, &[]).ok(), "company: 1 changed here, 1 changed there\n");
     assert_eq!(github.issue(1)["assignees"], json!([]));
     assert_eq!(titled(path, "First")["status"], "created");
@@ -432,7 +432,7 @@ fn one_process_at_a_time_runs_a_sync_again_and_again() {
     assert_eq!(lines.next().unwrap().unwrap(), "company: nothing new");
     child.kill().unwrap();
     child.wait().unwrap();
-    // What a killed process leaves keeps nobody out.
+    // What a killed process leaves keeps no other one out.
     sync(path, &[]).ok();
     let files = names(&path.join(".ait/issues.json/sync"));
     assert_eq!(files, [".gitignore", "company.json", "company.lock"]);

@@ -150,7 +150,7 @@ impl<'de> Deserialize<'de> for IndexedIssues {
                             issue.id
                         )));
                     }
-                    issues.push(Arc::new(issue));
+                    issues.push(Arc::new(issue.without_foreign_receipts(None).into_owned()));
                 }
                 Ok(issues.build().unwrap_or_default())
             }

@@ -104,7 +104,8 @@ async fn gone_for(
             }
         }
         if !noticed.is_empty() {
-            let params: [Param<'_>; 1] = [(&noticed, Type::TEXT_ARRAY)];
+            let ttl_ms = PROCESS_TTL.as_secs().cast_signed() * 1000;
+            let params: [Param<'_>; 2] = [(&noticed, Type::TEXT_ARRAY), (&ttl_ms, Type::INT8)];
             connection.execute_typed(&database.sql.notice_gone, &params).await?;
         }
         Ok(gone)

@@ -93,6 +93,7 @@ impl Needs {
             | Command::CompleteIssue { .. }
             | Command::CloseIssue { .. }
             | Command::CommentIssue { .. }
+            | Command::RecordCheck { .. }
             | Command::AskHuman { .. }
             | Command::AnswerQuestion { .. }
             | Command::RequireVersion { .. }

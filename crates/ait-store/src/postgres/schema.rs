@@ -14,7 +14,7 @@ use crate::sql::rows::{IssueRow, SEPARATOR, SearchRow};
 use ait_domain::Issue;
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
@@ -26,6 +26,7 @@ const MIGRATIONS: [&str; 11] = [
     include_str!("migrations/0009.sql"),
     include_str!("migrations/0010.sql"),
     include_str!("migrations/0011.sql"),
+    include_str!("migrations/0012.sql"),
 ];
 
 /// How long it may take to look which version a schema has.

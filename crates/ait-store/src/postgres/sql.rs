@@ -453,17 +453,16 @@ statements! {
     questions = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.question");
 
     /// Registers the client `$1` for `$2` milliseconds, or renews it, unless it has ended. Its time is forever for
-    /// null. Waits for no disk: every process does it every few seconds, and a crash of the server that loses the last
-    /// second of it does no harm.
-    renew = "INSERT INTO {s}.clients (client, ttl_ms) SELECT $1, $2 \
-        WHERE set_config('synchronous_commit', 'off', true) = 'off' ON CONFLICT (client) DO UPDATE \
+    /// null.
+    renew = "INSERT INTO {s}.clients (client, ttl_ms) VALUES ($1, $2) ON CONFLICT (client) DO UPDATE \
         SET seen = clock_timestamp(), ttl_ms = excluded.ttl_ms, gone_since = NULL WHERE NOT clients.ended";
     /// Records that the client `$1` has ended.
     end = "INSERT INTO {s}.clients (client, ttl_ms, gone_since, ended) VALUES ($1, 0, clock_timestamp(), true) \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp(), ended = true WHERE NOT clients.ended";
-    /// Records which of the clients `$1` are gone, if that is not recorded yet.
-    notice_gone = "INSERT INTO {s}.clients (client, ttl_ms, gone_since) \
-        SELECT name, 0, clock_timestamp() FROM unnest($1::text[]) AS name ORDER BY name \
+    /// Records which of the clients `$1` are gone, if that is not recorded yet. An unknown one gets `$2` milliseconds to
+    /// say that it lives: a crash of the server empties the table.
+    notice_gone = "INSERT INTO {s}.clients (client, ttl_ms) \
+        SELECT name, $2 FROM unnest($1::text[]) AS name ORDER BY name \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp() WHERE clients.gone_since IS NULL \
         AND clients.seen + clients.ttl_ms * interval '1 millisecond' <= clock_timestamp()";
     /// Returns for how many microseconds each of the clients `$1` has been gone, and whether it is and that is not

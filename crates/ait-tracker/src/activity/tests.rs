@@ -165,6 +165,7 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
             comment,
             agent: agent_name,
             required_claim: Default::default(),
+            facts: Default::default(),
         },
         4 => Command::CloseIssue {
             issue: named,

@@ -103,7 +103,8 @@ fn happen(state: &mut State, log: &mut Vec<NumberedEvent>, happening: Happening,
                     Command::ReturnIssue { issue, comment, agent, required_claim }
                 }
                 Happening::Completed(..) => {
-                    Command::CompleteIssue { issue, comment, agent, required_claim }
+                    let facts = Default::default();
+                    Command::CompleteIssue { issue, comment, agent, required_claim, facts }
                 }
                 _ => Command::CloseIssue { issue, resolution, comment, agent, required_claim },
             }

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use super::*;
 use crate::NewIssue;
 use ait_domain::{
-    ClaimProof, ClaimSettings, Classification, CommentText, FieldValue, IssueChange, IssueId,
-    ReviewPolicy, Status,
+    ClaimProof, ClaimSettings, Classification, CommentText, Facts, FieldValue, IssueChange,
+    IssueId, ReviewPolicy, Status,
 };
 use ait_store::testing::TestStore;
 
@@ -42,7 +42,7 @@ async fn file_bug(tracker: &Tracker) -> IssueId {
 async fn complete(tracker: &Tracker, id: IssueId, agent: &str) {
     let done = CommentText::try_from("done").unwrap();
     let proof = ClaimProof::default();
-    tracker.complete_issue(id.into(), done, name(agent), proof).await.unwrap();
+    tracker.complete_issue(id.into(), done, name(agent), proof, Facts::default()).await.unwrap();
 }
 
 type Claim = (String, IssueId);

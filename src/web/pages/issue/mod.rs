@@ -1,6 +1,7 @@
 //! The page of one issue.
 
 pub(super) mod changes;
+mod diff;
 mod graph;
 mod markdown_budget;
 mod relations;
@@ -16,7 +17,8 @@ use super::chips::Chips;
 use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
 use super::{icons, questions};
-use crate::domain::{Issue, IssueId, Timestamp};
+use crate::domain::facts::short_hash;
+use crate::domain::{Issue, IssueId, Timestamp, Work};
 use crate::read_model::ReadView;
 use crate::tracker::Lesson;
 use crate::web::actions::forms::IssueForms;
@@ -24,6 +26,7 @@ use crate::web::lookup::Found;
 use crate::web::query::ListQuery;
 use crate::web::repository::Repository;
 use crate::web::strings::{self, issue as text};
+use crate::worktrees::Diff;
 
 /// What the page shows.
 pub(super) struct IssueView<'a, 'b> {
@@ -37,6 +40,10 @@ pub(super) struct IssueView<'a, 'b> {
     pub now: Timestamp,
     /// The pages of the project's repository.
     pub repository: Option<&'a Repository>,
+    /// The last commit of the branch, if that is not the one that was handed in.
+    pub newer_head: Option<String>,
+    /// What the branch changes, if the reader asked for it; `None` within if there is no branch.
+    pub diff: Option<Option<Diff>>,
     /// Whether the page shows all entries and texts in full.
     pub is_full: bool,
     /// The forms of a person who may change the issue.
@@ -93,6 +100,7 @@ pub(super) fn content(view: &IssueView) -> Markup {
                             div.prose #issue-description dir="auto" { (budget.render(&issue.description)) }
                         }
                     }
+                    (diff::section(view))
                     (relations::known(view))
                     (relations::relations(view))
                     (relations::backlinks(view))
@@ -131,12 +139,34 @@ fn heading(view: &IssueView) -> Markup {
                 }
                 @if let Some(summary) = view.view.summary(issue.id) { (chips.of(summary)) }
             }
+            @if let Some(work) = issue.handed_in() { (handed_in(work, view)) }
             p.issue-id {
                 code { (issue.id) } " "
                 (copy("Copy id", "Id copied.", &issue.id.to_string())) " "
                 (copy("Copy branch", text::COPIED_OTHER, &format!("issue-{}", issue.id.short()))) " "
                 (copy("Copy command", text::COPIED_OTHER, &format!("ait show {}", view.view.short_id(issue.id)))) " "
                 (copy_link(issue))
+            }
+        }
+    }
+}
+
+/// Renders what was handed in, as measured, and whether the branch has newer commits.
+fn handed_in(work: &Work, view: &IssueView) -> Markup {
+    html! {
+        p.issue-work #issue-work {
+            span dir="auto" { (text::HANDED_IN) (work) }
+            @if let Some(receipt) = view.found.issue.receipt_of(&work.tree) {
+                " · " span.issue-newer[!receipt.has_passed()] { (text::receipt(receipt)) }
+            }
+            @if let Some(repository) = view.repository {
+                " " a href=(repository.commit(&work.head)) { code { (short_hash(&work.head)) } }
+            }
+            @if view.diff.is_none() && work.commits > 0 {
+                " · " a href={ (components::issue_path(view.found.issue.id)) "?diff=1#issue-diff" } { (text::SHOW_DIFF) }
+            }
+            @if let Some(head) = &view.newer_head {
+                " " strong.issue-newer { (text::newer(head)) }
             }
         }
     }
@@ -227,6 +257,8 @@ mod tests {
             view,
             now,
             repository,
+            newer_head: None,
+            diff: None,
             is_full,
             forms,
         })
