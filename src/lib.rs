@@ -24,6 +24,7 @@ pub use ait_query::field_selection;
 use ait_query::time_arg;
 pub use ait_setup as setup;
 pub use ait_store as store;
+pub use ait_sync as sync;
 use ait_system::{git, shell, small_file, span};
 pub use ait_tracker as tracker;
 pub use ait_tracker::{activity, query_handles, read_model};

@@ -15,6 +15,7 @@ use crate::config::{Config, FILE_NAME, StoreLocation};
 use crate::doctor::{CheckContext, ProjectContext, Settings};
 use crate::setup::HostEnv;
 use crate::store::files::StoreOptions;
+use crate::sync::{self, SyncSettings};
 
 /// How long the doctor waits for the settings before it examines without them.
 const SETTINGS_WITHIN: Duration = Duration::from_millis(1_000);
@@ -93,7 +94,12 @@ fn project_context(location: &StoreLocation, working_directory: &Path) -> Projec
 fn settings(config: &Config) -> Settings {
     let file = config.project().join(FILE_NAME);
     let token = config.token.as_ref();
+    let idle_sync = |sync: &SyncSettings| {
+        let problem = sync::connect(sync, &|name| env::var(name).ok(), &config.project()).err()?;
+        Some(format!("the sync {} cannot run: {problem}", sync.name))
+    };
     Settings {
+        idle_syncs: config.syncs.iter().filter_map(idle_sync).collect(),
         file: file.exists().then_some(file),
         allows_network: config.allows_network(),
         port: config.port.as_ref().map(|port| (port.value.0, port.source.to_string())),

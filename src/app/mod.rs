@@ -9,9 +9,10 @@ mod merge_driver;
 mod migrate;
 mod port;
 mod port_reservations;
+mod syncs;
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{env, io, mem};
@@ -46,6 +47,7 @@ use crate::processes::{ProcessKind, Registry};
 use crate::read_model::ReadModel;
 use crate::setup::{self, HostEnv, PROGRAM, is_work_tree};
 use crate::store::files::fs::RealFileSystem;
+use crate::store::files::paths::StorePaths;
 use crate::store::files::{KeepEvents, StoreOptions};
 use crate::store::transfer::TransferTarget;
 #[cfg(feature = "postgres")]
@@ -322,6 +324,13 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
     };
     let default_agent = config.agent.as_ref().map(|agent| &agent.value);
     let output = Output::stdout();
+    let project = config.project();
+    let sync_directory = match command {
+        QueueCommand::Sync(_) => sync_directory(maintenance.as_ref(), config).await,
+        _ => PathBuf::new(),
+    };
+    let syncs =
+        cli::SyncContext { settings: &config.syncs, project: &project, directory: &sync_directory };
     let context = cli::CommandContext {
         tracker: &tracker,
         maintenance: maintenance.as_ref(),
@@ -329,9 +338,17 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
         default_agent,
         output: &output,
         check: config.check.as_ref().map(|check| check.value.as_str()),
+        syncs,
     };
     let ended = cli::run(command, &context).await;
     finish(tracker, ended, &output).await
+}
+
+/// Returns where syncs keep how far they have read: with the other files beside `issues.json`. For a store in a
+/// database that is beside `ait.toml`, so each machine has its own.
+async fn sync_directory(maintenance: Option<&Maintenance>, config: &Config) -> PathBuf {
+    let issues = http_server::file_of(maintenance, config).await;
+    StorePaths::of(issues).directory.join("sync")
 }
 
 /// Shows the state of the store and its live processes.
@@ -419,6 +436,8 @@ impl App {
         let needs_token = !access.tokens().is_empty();
         let process = self.register(ProcessKind::Serve, needs_token).await;
         let Some(http) = process.serve(&self, access, &shutdown).await? else { return Ok(()) };
+        let directory = sync_directory(self.maintenance.as_ref(), &self.config).await;
+        syncs::start(&self.config, &self.tracker, &directory);
         if greets(&self.config) {
             self.greet(http.page(), counts).await;
         } else if self.config.served == Served::Guessed {

@@ -71,6 +71,7 @@ mod signals;
 mod stats;
 mod status;
 mod styled_line;
+mod sync;
 mod table;
 mod tree;
 mod triage;
@@ -82,6 +83,8 @@ mod wait;
 mod welcome;
 mod worktree;
 
+use std::path::Path;
+
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -90,6 +93,7 @@ use crate::domain::{AgentName, DomainError};
 use crate::hints::{self, COMMANDS};
 use crate::processes::ProcessKind;
 use crate::query_language::SavedQueries;
+use crate::sync::SyncSettings;
 use crate::tracker::{BackupError, Maintenance, StoreError, Tracker};
 
 pub use aliases::{rewritten as in_our_words, with_own_name};
@@ -205,6 +209,8 @@ pub enum QueueCommand {
     Export(export::Arguments),
     /// Import issues and entries from files, also of other programs; never overwrites an issue
     Import(import::Arguments),
+    /// Sync with another tracker: Azure DevOps, Backlog or GitHub
+    Sync(sync::Arguments),
     /// Publish issues.json now
     Save(save::Arguments),
     /// Write a backup of the whole store to one file
@@ -226,6 +232,7 @@ impl QueueCommand {
             Self::Next(arguments) => arguments.claim.waits().then_some(ProcessKind::Wait),
             Self::Review(arguments) => arguments.claim.waits().then_some(ProcessKind::Wait),
             Self::Wait(_) => Some(ProcessKind::Wait),
+            Self::Sync(arguments) => arguments.repeats().then_some(ProcessKind::Watch),
             _ => None,
         }
     }
@@ -282,7 +289,19 @@ pub struct CommandContext<'a> {
     pub default_agent: Option<&'a AgentName>,
     /// The shell command that a merge must pass.
     pub check: Option<&'a str>,
+    /// The syncs with remote trackers.
+    pub syncs: SyncContext<'a>,
     pub output: &'a Output,
+}
+
+/// The syncs of a project.
+#[derive(Clone, Copy)]
+pub struct SyncContext<'a> {
+    pub settings: &'a [SyncSettings],
+    /// The directory of `ait.toml`.
+    pub project: &'a Path,
+    /// Where syncs keep how far they have read.
+    pub directory: &'a Path,
 }
 
 /// Runs a command.
@@ -358,6 +377,7 @@ async fn run_on_queue(command: &QueueCommand, context: &CommandContext<'_>) -> R
         QueueCommand::Log(arguments) => log::run(arguments, context).await,
         QueueCommand::Export(arguments) => export::run(arguments, context).await,
         QueueCommand::Import(arguments) => import::run(arguments, context).await,
+        QueueCommand::Sync(arguments) => sync::run(arguments, context).await,
         QueueCommand::Save(arguments) => save::run(arguments, context).await,
         QueueCommand::Backup(arguments) => backup::run(arguments, context).await,
         QueueCommand::Restore(arguments) => restore::run(arguments, context).await,

@@ -1,12 +1,13 @@
 //! Tests of what all commands have in common.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
 use tokio::time::Instant;
 
-use super::{CommandContext, ExitStatus, Output, QueueCommand, run};
+use super::{CommandContext, ExitStatus, Output, QueueCommand, SyncContext, run};
 use crate::domain::{
     AgentName, ClaimProof, Classification, Facts, Issue, IssueChange, LinkKind, Question,
 };
@@ -99,6 +100,8 @@ async fn a_command_succeeds_if_nothing_can_be_read_after_its_commit() {
         let words = format!("ait {words} -a b{format}");
         let command = CommandLine::parse_from(words.split(' ')).command;
         let saved_queries = SavedQueries::default();
+        let nowhere = Path::new("");
+        let syncs = SyncContext { settings: &[], project: nowhere, directory: nowhere };
         let newest = tracker.watch();
         let before = *newest.borrow();
         store.set_reads(reads);
@@ -108,6 +111,7 @@ async fn a_command_succeeds_if_nothing_can_be_read_after_its_commit() {
             tracker: &tracker,
             maintenance: None,
             saved_queries: &saved_queries,
+            syncs,
             default_agent: None,
             check: None,
             output: &output,

@@ -154,7 +154,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "`ait init --remove` removes what `ait init` wrote, and `ait hooks remove` the hooks",
     ),
     (
-        "sync push pull flush commit fetch stash rebase",
+        "push pull flush commit fetch stash rebase",
         "nothing needs it, as all processes share the store; `ait save` updates issues.json now, such as before a commit",
     ),
     (

@@ -28,6 +28,7 @@ use crate::logging::{LogFormat, LogOptions, LogProfile};
 use crate::mcp::options::McpOptions;
 use crate::query_language::SavedQueries;
 use crate::setting::EffectiveSetting;
+use crate::sync::SyncSettings;
 use settings::{
     AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, CHECK, CLASSIFICATIONS, FILE, KEEP_EVENTS, LOG,
     LOG_FILE, LOG_FORMAT, NAME, NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PROJECTS, REPOSITORY_URL,
@@ -224,6 +225,8 @@ pub struct Config {
     pub check: Option<Sourced<String>>,
     /// The queries that have names.
     pub queries: SavedQueries,
+    /// The syncs with remote trackers.
+    pub syncs: Vec<SyncSettings>,
     /// The log filter.
     pub log: Option<Sourced<LogFilter>>,
     /// The log file.
@@ -358,6 +361,7 @@ impl Config {
             on_question: chooser.choose(&ON_QUESTION, None)?,
             check,
             queries: sources.queries(),
+            syncs: sources.syncs(),
             log: chooser.take(&LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log))?,
             log_file: chooser.take(&LOG_FILE, file(&LOG_FILE, serve.log_file))?,
             log_format: chooser.choose_or(&LOG_FORMAT, serve.log_format, LogFormat::default())?,

@@ -12,11 +12,14 @@ use super::settings::{CHECK, REQUIRE_CHECK, SETTINGS, Setting};
 use crate::domain::Timestamp;
 use crate::query_language::{ParsedQuery, SavedQueries, is_saved_name};
 use crate::small_file;
+use crate::sync::SyncSettings;
 
 /// The name of a project's settings file, which lies beside the store.
 pub const FILE_NAME: &str = "ait.toml";
 /// The name of the table with the saved queries.
 pub const QUERIES: &str = "queries";
+/// The name of the table with the syncs.
+pub const SYNC: &str = "sync";
 
 /// The source of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -98,6 +101,8 @@ struct Settings {
     given: BTreeMap<&'static str, Given>,
     /// The queries in the table `[queries]`.
     queries: SavedQueries,
+    /// The syncs in the tables `[sync.NAME]`.
+    syncs: Vec<SyncSettings>,
 }
 
 /// The value of a key: one text or a list.
@@ -205,6 +210,11 @@ impl<'a> Sources<'a> {
         self.file.queries.clone()
     }
 
+    /// Returns the syncs, in the order of the file.
+    pub fn syncs(&self) -> Vec<SyncSettings> {
+        self.file.syncs.clone()
+    }
+
     /// Returns the value of a setting, if it is set.
     pub fn choose<T: FromStr<Err: fmt::Display>>(
         &self,
@@ -306,9 +316,14 @@ impl Settings {
                 settings.read_queries(value, line, &line_of)?;
                 continue;
             }
+            if key.get() == SYNC {
+                settings.read_syncs(value, line, &line_of)?;
+                continue;
+            }
             let known = SETTINGS.iter().filter(|setting| setting.is_in_file());
             let Some(setting) = known.clone().find(|setting| setting.name == key.get()) else {
-                let known: Vec<_> = known.map(|setting| setting.name).chain([QUERIES]).collect();
+                let known: Vec<_> =
+                    known.map(|setting| setting.name).chain([QUERIES, SYNC]).collect();
                 let key = key.get().to_owned();
                 let known = known.join(", ");
                 return Err(ConfigError::UnknownKey { place: settings.place(line), key, known });
@@ -359,6 +374,41 @@ impl Settings {
                 .map_err(|error| invalid(line, format!("the query {name}: {error}")))?;
         }
         self.queries = queries;
+        Ok(())
+    }
+
+    /// Reads the tables of syncs.
+    fn read_syncs(
+        &mut self,
+        tables: &Item,
+        line: usize,
+        line_of: &impl Fn(usize) -> usize,
+    ) -> Result<(), ConfigError> {
+        let invalid = |line, problem| ConfigError::BadValue { place: self.place(line), problem };
+        let Some(tables) = tables.as_table_like() else {
+            return Err(invalid(line, format!("{SYNC} must have a table for each: [{SYNC}.NAME]")));
+        };
+        let mut syncs = Vec::new();
+        for (name, table) in tables.iter() {
+            let line = line_of(table.span().map_or(0, |span| span.start));
+            let invalid = |problem| invalid(line, format!("[{SYNC}.{name}]: {problem}"));
+            if !is_saved_name(name) {
+                let expected = "a name is a letter and then at most 39 of a-z, 0-9, - and _";
+                return Err(invalid(expected.to_owned()));
+            }
+            let Some(table) = table.as_table_like() else {
+                return Err(invalid("it must be a table".to_owned()));
+            };
+            let value = |(key, value): (&str, &Item)| {
+                let texts = value.as_value().and_then(texts);
+                let expected = || format!("{key} must be a text or a list of texts");
+                Ok((key.to_owned(), texts.ok_or_else(expected)?))
+            };
+            let values = table.iter().map(value).collect::<Result<_, _>>().map_err(invalid)?;
+            let duration = |text: &str| humantime::parse_duration(text).ok();
+            syncs.push(SyncSettings::new(name, &values, duration).map_err(invalid)?);
+        }
+        self.syncs = syncs;
         Ok(())
     }
 

@@ -25,6 +25,8 @@ pub struct Settings {
     /// Where the address is set.
     pub address_by: String,
     pub token_file: Option<PathBuf>,
+    /// The syncs that cannot run, with the reason.
+    pub idle_syncs: Vec<String>,
     /// The token if there is no token file, and where it is set.
     pub token: Option<(String, String)>,
 }
@@ -42,6 +44,9 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
 }
 
 fn valid(settings: &Settings) -> Finding {
+    if !settings.idle_syncs.is_empty() {
+        return Finding::warning(Check::Settings, settings.idle_syncs.join("; "));
+    }
     let reason = match &settings.file {
         Some(file) => format!("{} is valid", file.display()),
         None => "there is no ait.toml: the defaults apply".to_owned(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::files::{id, issue_json, write_issues};
-use crate::support::http::{Agent, Server};
+use crate::support::http::{Agent, Server, connections};
 use crate::support::{Client, Log, PATIENCE, ait, directory, get, signal, until, wait};
 
 /// Runs a command and checks its exit code.
@@ -469,7 +469,7 @@ fn activity_api_continues_after_an_event_number() {
     }
     assert_eq!(get(port, "/api/activity?issue=ffffffff").status, 404);
     let tag = get(port, "/api/activity").headers["etag"].to_str().unwrap().to_owned();
-    let client = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
+    let client = connections();
     let again = client.get(format!("http://localhost:{port}/api/activity"));
     until("the activity stays unchanged", || {
         let again = again.try_clone().unwrap().header("if-none-match", &tag).send().unwrap();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::files::{
     change_database, copy_directory, damage_text, database, id, issue_json, write_issues,
 };
-use crate::support::http::Server;
+use crate::support::http::{Server, connections};
 use crate::support::runs::{Run, run};
 use crate::support::{Client, Response, ait, directory, get};
 
@@ -356,7 +356,7 @@ fn clients_of_the_api_get_the_body_again_when_the_store_is_damaged() {
     let issue = format!("/api/issues/{ONE}");
     let asked = |tag: &str| {
         let url = format!("http://127.0.0.1:{}{issue}", server.port);
-        let client = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
+        let client = connections();
         client.get(url).header("If-None-Match", tag).send().unwrap()
     };
     let tag = get(server.port, &issue).headers["etag"].to_str().unwrap().to_owned();

@@ -112,6 +112,7 @@ mod store_url;
 mod structure;
 mod subscriptions;
 mod support;
+mod sync;
 mod team;
 mod tidy;
 mod token_counts;

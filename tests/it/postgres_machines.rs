@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::support::http::connections;
 use crate::support::postgres::{Server, project};
 use crate::support::runs::run;
 use crate::support::{Client, ait, directory, id_in, until};
@@ -94,7 +95,7 @@ fn a_server_shows_changes_from_other_machines() {
     let (one, two) = (directory(), directory());
     let server = agent(one.path(), &url);
     let page = format!("http://127.0.0.1:{}/api/issues", server.port());
-    let shown = || reqwest::blocking::get(&page).unwrap().text().unwrap();
+    let shown = || connections().get(&page).send().unwrap().text().unwrap();
     assert!(!shown().contains("Login fails"));
     ok(two.path(), &url, &["add", "Login fails", "-c", "bug"]);
     until("the page shows the issue", || shown().contains("Login fails"));

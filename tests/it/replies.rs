@@ -3,8 +3,8 @@
 use agent_issue_tracker::domain::ValueField;
 use serde_json::{Value, json};
 
-use crate::support::http::{Agent, Server};
-use crate::support::{Answer, Client, PATIENCE, ait, directory, get};
+use crate::support::http::{Agent, Server, connections};
+use crate::support::{Answer, Client, ait, directory, get};
 
 fn client(directory: &std::path::Path, arguments: &[&str]) -> Client {
     let mut client = Client::spawn(ait(directory).args(arguments));
@@ -326,7 +326,7 @@ fn all_and_any_statuses_mean_the_same_everywhere() {
 fn http_clients_choose_toolsets_by_url_and_lower_the_budget() {
     let directory = directory();
     let server = Server::start(directory.path());
-    let http = reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
+    let http = connections();
     let post = |query: &str, budget: &str, method: &str, params: Value| {
         let mut params = params;
         params["_meta"] = crate::support::http::meta();

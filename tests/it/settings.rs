@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use agent_issue_tracker::config::settings;
-use agent_issue_tracker::config::sources::QUERIES;
+use agent_issue_tracker::config::sources::{QUERIES, SYNC};
+use agent_issue_tracker::sync::{Kind, Push};
 use serde_json::{Value, json};
 
 use crate::support::files::{names, stored_issues};
@@ -140,6 +141,29 @@ fn schema() -> Value {
         "additionalProperties": { "type": "string" },
     });
     properties.insert(QUERIES.to_owned(), queries);
+    let words = |words: Vec<&str>| json!({ "enum": words });
+    let sync = json!({
+        "type": "object",
+        "properties": {
+            "kind": words(Kind::words().collect()),
+            "project": { "type": "string" },
+            "url": { "type": "string" },
+            "pull": { "type": "string" },
+            "push": { "type": "array", "items": words(Push::words().collect()) },
+            "token-file": { "type": "string" },
+            "key-in-url": { "type": "boolean" },
+            "every": { "type": "string" },
+        },
+        "required": ["kind"],
+        "additionalProperties": false,
+    });
+    let syncs = json!({
+        "description": "Syncs with remote trackers by name",
+        "type": "object",
+        "propertyNames": { "pattern": "^[a-z][a-z0-9_-]{0,39}$" },
+        "additionalProperties": sync,
+    });
+    properties.insert(SYNC.to_owned(), syncs);
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "ait.toml",

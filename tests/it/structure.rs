@@ -173,9 +173,15 @@ fn modules_form_no_import_cycle() {
         assert!(uses[&module(user)].contains(&module(used)), "{user} uses {used}");
     }
     assert_eq!(cycle(&uses), None);
-    for below in
-        ["ait-domain", "ait-interchange", "ait-query", "ait-setup", "ait-store", "ait-tracker"]
-    {
+    for below in [
+        "ait-domain",
+        "ait-interchange",
+        "ait-query",
+        "ait-setup",
+        "ait-store",
+        "ait-sync",
+        "ait-tracker",
+    ] {
         let uses = self::uses(&format!("crates/{below}/src"));
         assert_eq!(cycle(&uses), None, "{below}");
     }

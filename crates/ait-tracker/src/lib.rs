@@ -280,6 +280,24 @@ impl Tracker {
         self.commit(versions.into_iter().map(merge).collect()).await.map(drop)
     }
 
+    /// Replaces an issue, unless it changed since it was read.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::VersionChanged`](ait_domain::DomainError::VersionChanged).
+    pub async fn replace_issue(
+        &self,
+        read: &Issue,
+        after: Issue,
+        agent: &AgentName,
+    ) -> Result<(), StoreError> {
+        let version = read.version();
+        let agent = agent.as_str().to_owned();
+        let required = Command::RequireVersion { issue: read.id.into(), version };
+        let replacement = Command::ReplaceIssue { issue: Arc::new(after), agent };
+        self.commit(vec![required, replacement]).await.map(drop)
+    }
+
     /// Finds the issues that match a query.
     pub async fn list_issues(&self, query: Query) -> Result<Page, StoreError> {
         self.store.list(query).await

@@ -314,7 +314,7 @@ fn scripts_for_zsh_and_fish_list_ids_with_titles() {
     assert_eq!(listed, format!("{}\ta title: with words\n", &issue[..8]));
     let zsh = desk.run(&["completions", "zsh"]).done().stdout();
     assert!(zsh.starts_with("#compdef ait\n"), "{zsh}");
-    assert_eq!(zsh.matches(":_ait_issue_ids'").count(), 46, "{zsh}");
+    assert_eq!(zsh.matches(":_ait_issue_ids'").count(), 48, "{zsh}");
     let fish = desk.run(&["completions", "fish"]).done().stdout();
     for command in
         ["show", "claim", "comment", "park", "tree", "return", "complete", "close", "log"]

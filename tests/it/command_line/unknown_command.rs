@@ -28,7 +28,6 @@ const OF_OTHER_PROGRAMS: &[(&str, &str)] = &[
     ("todo", "`ait ready`"),
     ("pick", "`ait next`"),
     ("approve", "`ait close ID -m TEXT`"),
-    ("sync", "`ait save`"),
     ("move", "`ait edit ID`"),
     ("prime", "`ait init`"),
     ("purge", "issues are never deleted"),

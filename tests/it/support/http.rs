@@ -126,7 +126,7 @@ impl Agent {
     pub fn authorize(&mut self, authorization: &str) {
         let headers = [("authorization".to_owned(), authorization.to_owned())];
         let headers = (&HashMap::from(headers)).try_into().unwrap();
-        self.http = builder().default_headers(headers).build().unwrap();
+        self.http = client_builder().default_headers(headers).build().unwrap();
     }
 
     /// Replaces its connections with new ones.
@@ -227,11 +227,13 @@ impl Agent {
 }
 
 /// Creates a client with an empty connection pool.
-fn connections() -> reqwest::blocking::Client {
-    builder().build().unwrap()
+pub fn connections() -> reqwest::blocking::Client {
+    client_builder().build().unwrap()
 }
 
-fn builder() -> reqwest::blocking::ClientBuilder {
+pub fn client_builder() -> reqwest::blocking::ClientBuilder {
+    // `ait` turns encryption on, and a client then needs a provider even if it only connects to this machine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy()
 }
 

@@ -430,7 +430,7 @@ pub fn get(port: u16, path: &str) -> Response {
 }
 
 pub fn http(method: reqwest::Method, port: u16, path: &str) -> Response {
-    let client = reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
+    let client = http::connections();
     let url = format!("http://127.0.0.1:{port}{path}");
     let response = client.request(method, url).send().unwrap();
     let (status, headers) = (response.status().as_u16(), response.headers().clone());

@@ -12,10 +12,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::files::stored_issues;
-use crate::support::http::{Agent, Raw, Reply, Server, asked, meta};
-use crate::support::{
-    Client, PATIENCE, Response, ait, directory, health_issue_count, id_in, request,
-};
+use crate::support::http::{Agent, Raw, Reply, Server, asked, connections, meta};
+use crate::support::{Client, Response, ait, directory, health_issue_count, id_in, request};
 
 const READER: &str = "RRRRRRRRrrrrrrrr";
 const WRITER: &str = "WWWWWWWWwwww:wwww";
@@ -44,7 +42,7 @@ fn basic(secret: &str) -> String {
 
 /// Sends a request with an `Authorization` header and returns the response.
 fn ask(port: u16, method: &Method, path: &str, authorization: &str) -> Response {
-    let client = reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
+    let client = connections();
     let mut request = client.request(method.clone(), format!("http://127.0.0.1:{port}{path}"));
     if !authorization.is_empty() {
         request = request.header("authorization", authorization);

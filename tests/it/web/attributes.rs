@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::{PAGES, one_of_each, serve};
 use crate::support::files::{id, issue_json};
-use crate::support::{PATIENCE, get};
+use crate::support::get;
+use crate::support::http::connections;
 
 const EPIC: usize = 0;
 const ENDED_PART: usize = 1;
@@ -291,7 +292,7 @@ fn the_etag_of_an_issue_is_its_version_and_strong() {
     let tag = plain.headers["etag"].to_str().unwrap().to_owned();
     let form = tag.trim_matches('"');
     assert!(tag.starts_with('"') && form.split('.').count() == 3, "{tag}");
-    let http = reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
+    let http = connections();
     let ask = || http.get(format!("http://127.0.0.1:{port}{path}"));
     // A compressed body would have other bytes under the same strong tag.
     let zipped = ask().header(ACCEPT_ENCODING, "gzip").send().unwrap();

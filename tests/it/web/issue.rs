@@ -6,14 +6,15 @@ use serde_json::{Value, json};
 
 use super::serve;
 use crate::support::files::{id, issue_json};
-use crate::support::{Client, PATIENCE, Response, directory, get, http};
+use crate::support::http::connections;
+use crate::support::{Client, Response, directory, get, http};
 
 fn three() -> Vec<Value> {
     (1..=3).map(|n| issue_json(&id(n), &format!("issue {n} <&>"), "created")).collect()
 }
 
 fn get_with(port: u16, path: &str, name: HeaderName, values: &[&str]) -> Response {
-    let client = reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
+    let client = connections();
     let mut headers = HeaderMap::new();
     for value in values {
         headers.append(name.clone(), HeaderValue::from_str(value).unwrap());

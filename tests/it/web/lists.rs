@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{STATUSES, one_of_each, serve};
 use crate::support::files::{id, issue_json, stored_issues};
 use crate::support::get;
+use crate::support::http::{client_builder, connections};
 
 #[test]
 fn a_row_shows_an_issue_and_its_holder() {
@@ -237,11 +238,7 @@ fn pages_ignore_unknown_parameters() {
 #[test]
 fn similar_paths_redirect_to_the_page() {
     let (_directory, _client, port) = serve(&one_of_each());
-    let client = reqwest::blocking::Client::builder()
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .build()
-        .unwrap();
+    let client = client_builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     for (path, expected) in [
         ("/issues", "/"),
         ("/issues?label=ui&q=a%26b", "/?label=ui&q=a%26b"),
@@ -258,7 +255,7 @@ fn similar_paths_redirect_to_the_page() {
 #[test]
 fn an_unchanged_page_is_not_sent_again() {
     let (_directory, mut client, port) = serve(&one_of_each());
-    let http = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
+    let http = connections();
     for path in ["/stats", "/issues/00000000"] {
         let page = get(port, path);
         let Some(tag) = page.headers.get("etag") else {
@@ -325,7 +322,7 @@ fn the_json_has_the_issues_of_the_list() {
     let second = get(port, "/api/issues?sort=created&dir=asc&page=2").json();
     assert_eq!(second["issues"].as_array().unwrap().len(), 10);
     let tag = list.headers["etag"].to_str().unwrap();
-    let http = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
+    let http = connections();
     let again = || {
         let ask = http.get(format!("http://localhost:{port}/api/issues"));
         ask.header("if-none-match", tag).send().unwrap().status().as_u16()

@@ -14,6 +14,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::files::{id, issue_json, write_issues};
+use crate::support::http::connections;
 use crate::support::{Client, directory, get, health_issue_count, http};
 
 /// Serves a store with these issues.
@@ -157,7 +158,7 @@ fn responses_are_compressed_on_request() {
     let (_directory, _client, port) = serve(&one_of_each());
     let page = get(port, "/");
     assert!(!page.headers.contains_key("content-encoding"));
-    let client = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
+    let client = connections();
     let ask = client.get(format!("http://localhost:{port}/")).header("accept-encoding", "gzip, br");
     let compressed = ask.send().unwrap();
     assert_eq!(compressed.headers()["content-encoding"], "gzip");

@@ -1,0 +1,245 @@
+//! A remote in memory, with faults, edits between a read and a change, times of whole seconds, and short pages.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use ait_domain::{IssueId, Timestamp};
+use fastrand::Rng;
+use futures::FutureExt;
+use tokio::task::yield_now;
+
+use crate::marker;
+use crate::remote::{
+    Field, Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
+    RemoteIssue, RemotePage, State,
+};
+
+#[derive(Clone, Debug)]
+pub(crate) struct FarIssue {
+    pub(crate) issue: RemoteIssue,
+    pub(crate) comments: Vec<RemoteComment>,
+}
+
+#[derive(Default)]
+pub(crate) struct Far {
+    pub(crate) issues: BTreeMap<u64, FarIssue>,
+    pub(crate) now_ms: i64,
+    pub(crate) changes: u64,
+    /// The changes that calls made.
+    pub(crate) calls: usize,
+    /// How likely a call fails, before or after its effect.
+    pub(crate) fault: f64,
+    /// How likely an edit comes between a read and a change.
+    pub(crate) edit_between: f64,
+    pub(crate) edits: Vec<(u64, Field, String)>,
+    pub(crate) drops_markers: bool,
+    pub(crate) rng: Rng,
+}
+
+impl Far {
+    pub(crate) fn touch(&mut self, number: u64) {
+        self.now_ms += 1 + self.rng.i64(0..1500);
+        self.changes += 1;
+        // Times of this remote have whole seconds.
+        let at = Timestamp::from_unix_millis(self.now_ms / 1000 * 1000);
+        let Some(far) = self.issues.get_mut(&number) else { return };
+        far.issue.updated_at = at;
+        far.issue.revision = Some(self.changes);
+        far.issue.comments = far.comments.len();
+    }
+
+    pub(crate) fn edit(&mut self, number: u64, value: &str) -> (Field, String) {
+        let choice = self.rng.u8(0..4);
+        let Some(far) = self.issues.get_mut(&number) else { return (Field::Title, String::new()) };
+        let issue = &mut far.issue;
+        let edited = match choice {
+            0 => {
+                issue.title = format!("far title {value}");
+                (Field::Title, issue.title.clone())
+            }
+            1 => {
+                issue.description = format!("A longer text that was written far away: {value}");
+                (Field::Description, issue.description.clone())
+            }
+            2 => {
+                let states = [State::Open, State::Closed, State::Rejected];
+                issue.state = states[value.len() % 3];
+                (Field::Status, issue.state.to_string())
+            }
+            _ => {
+                issue.labels.push(format!("far-{value}"));
+                (Field::Labels, format!("far-{value}"))
+            }
+        };
+        self.touch(number);
+        edited
+    }
+}
+
+pub(crate) struct FarAway(pub(crate) Mutex<Far>);
+
+impl FarAway {
+    pub(crate) fn far(&self) -> MutexGuard<'_, Far> {
+        self.0.lock().unwrap()
+    }
+
+    /// Makes a call with an effect, which may fail before or after it, and at which a run may end.
+    async fn call<T>(
+        &self,
+        effect: impl FnOnce(&mut Far) -> Result<T, RemoteError>,
+    ) -> Result<T, RemoteError> {
+        let fails = |far: &mut Far| far.fault > 0.0 && far.rng.f64() < far.fault;
+        let failed = || Err(RemoteError::Unavailable("the connection broke".to_owned()));
+        yield_now().await;
+        if fails(&mut self.far()) {
+            return failed();
+        }
+        let done = effect(&mut self.far());
+        yield_now().await;
+        if fails(&mut self.far()) { failed() } else { done }
+    }
+}
+
+pub(crate) fn number(key: &str) -> u64 {
+    key.parse().unwrap()
+}
+
+pub(crate) fn missing(key: &str) -> RemoteError {
+    RemoteError::Missing(key.to_owned())
+}
+
+impl Remote for FarAway {
+    fn fields(&self) -> &'static [Field] {
+        &[Field::Title, Field::Description, Field::Status, Field::Labels]
+    }
+
+    fn nearest(&self, state: State) -> State {
+        if state.has_ended() { state } else { State::Open }
+    }
+
+    fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage> {
+        let list = move |far: &mut Far| {
+            let after = listing.next.as_deref().map(|next| {
+                let (at, number) = next.split_once(' ').unwrap();
+                (Timestamp::from_unix_millis(at.parse().unwrap()), number.parse::<u64>().unwrap())
+            });
+            let mut issues: Vec<_> = far.issues.iter().collect();
+            issues.sort_by_key(|(number, far)| (far.issue.updated_at, **number));
+            let key = |number: &u64, far: &FarIssue| (far.issue.updated_at, *number);
+            let asked = issues.into_iter().filter(|(number, far)| {
+                listing.since.is_none_or(|since| far.issue.updated_at >= since)
+                    && after.is_none_or(|after| key(number, far) > after)
+            });
+            let asked: Vec<_> = asked.take(4).collect();
+            let next = asked
+                .get(3)
+                .map(|(number, far)| format!("{} {number}", far.issue.updated_at.unix_millis()));
+            let issues = asked.iter().take(4).map(|(_, far)| far.issue.clone()).collect();
+            Ok(RemotePage { issues, next, ..RemotePage::default() })
+        };
+        self.call(list).boxed()
+    }
+
+    fn read<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, RemoteIssue> {
+        self.call(move |far| {
+            far.issues.get(&number(key)).map(|far| far.issue.clone()).ok_or_else(|| missing(key))
+        })
+        .boxed()
+    }
+
+    fn comments<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, Vec<RemoteComment>> {
+        self.call(move |far| {
+            far.issues.get(&number(key)).map(|far| far.comments.clone()).ok_or_else(|| missing(key))
+        })
+        .boxed()
+    }
+
+    fn change<'a>(
+        &'a self,
+        seen: &'a RemoteIssue,
+        change: &'a RemoteChange,
+    ) -> RemoteFuture<'a, RemoteIssue> {
+        self.call(move |far| {
+            let key = number(&seen.key);
+            if far.rng.f64() < far.edit_between {
+                let value = format!("between{}", far.changes);
+                let (field, value) = far.edit(key, &value);
+                far.edits.push((key, field, value));
+            }
+            let issue = &mut far.issues.get_mut(&key).ok_or_else(|| missing(&seen.key))?.issue;
+            if issue.revision != seen.revision {
+                return Err(RemoteError::Changed(seen.key.clone()));
+            }
+            issue.title = change.title.clone().unwrap_or(issue.title.clone());
+            if let Some(description) = &change.description {
+                issue.description = marker::unmarked(description).0;
+            }
+            issue.state = change.status.map_or(issue.state, |state| self.nearest(state));
+            let gone =
+                |label: &String| !change.labels_remove.iter().any(|one| one.as_str() == label);
+            issue.labels.retain(gone);
+            issue.labels.extend(change.labels_add.iter().map(ToString::to_string));
+            far.calls += 1;
+            far.touch(key);
+            Ok(far.issues[&key].issue.clone())
+        })
+        .boxed()
+    }
+
+    fn comment<'a>(&'a self, key: &'a str, text: &'a str) -> RemoteFuture<'a, ()> {
+        self.call(move |far| {
+            let id = format!("c{}", far.changes);
+            let text =
+                if far.drops_markers { text.split("\n\n<!--").next().unwrap() } else { text };
+            let created_at = Timestamp::from_unix_millis(far.now_ms);
+            let text = text.to_owned();
+            let comment = RemoteComment { id, author: "sync".to_owned(), created_at, text };
+            far.issues.get_mut(&number(key)).ok_or_else(|| missing(key))?.comments.push(comment);
+            far.calls += 1;
+            far.touch(number(key));
+            Ok(())
+        })
+        .boxed()
+    }
+
+    fn create<'a>(&'a self, new: &'a NewRemoteIssue) -> RemoteFuture<'a, RemoteIssue> {
+        self.call(move |far| {
+            let (description, marker) = marker::unmarked(&new.description);
+            let marker = marker.filter(|_| !far.drops_markers);
+            let labels = new.labels.iter().map(ToString::to_string).collect();
+            far.calls += 1;
+            Ok(add(far, &new.title, description, marker, labels))
+        })
+        .boxed()
+    }
+}
+
+pub(crate) fn add(
+    far: &mut Far,
+    title: &str,
+    description: String,
+    marker: Option<IssueId>,
+    labels: Vec<String>,
+) -> RemoteIssue {
+    let number = far.issues.len() as u64 + 1;
+    let at = Timestamp::from_unix_millis(far.now_ms);
+    let issue = RemoteIssue {
+        key: number.to_string(),
+        url: format!("https://far.example/{number}"),
+        updated_at: at,
+        created_at: at,
+        author: Some("maria".to_owned()),
+        title: title.to_owned(),
+        description,
+        marker,
+        state: State::Open,
+        revision: None,
+        priority: None,
+        labels,
+        comments: 0,
+        is_wanted: true,
+    };
+    far.issues.insert(number, FarIssue { issue, comments: Vec::new() });
+    far.touch(number);
+    far.issues[&number].issue.clone()
+}

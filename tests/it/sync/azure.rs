@@ -1,0 +1,111 @@
+//! `ait sync` with an Azure DevOps on this machine.
+
+use serde_json::{Value, json};
+
+use super::{Fake, command, id, sync, titled};
+use crate::support::directory;
+use crate::support::files::stored_issues;
+use crate::support::runs::run;
+
+const TABLE: &str = "kind = \"azure\"\nproject = \"Shop\"\npull = \"state:open tag:agents\"\n";
+const PUSH: &str = "push = [\"status\", \"comments\", \"title\", \"description\", \"priority\", \"labels\", \"assignee\", \"new\"]\n";
+
+fn field(azure: &Fake, number: usize, name: &str) -> Value {
+    azure.issue(number)["fields"][name].clone()
+}
+
+/// Returns the texts of all comments.
+fn texts(azure: &Fake) -> Vec<String> {
+    let state = azure.state();
+    let comments = state["comments"].as_array().unwrap().iter();
+    comments.map(|comment| comment["text"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn work_items_come_in_work_happens_here_and_goes_back() {
+    let Some(azure) = Fake::start("azure.mjs", &[], TABLE) else { return };
+    let directory = directory();
+    let path = directory.path();
+    azure.configure(path, PUSH);
+    azure.control(json!({"clockMinutes": -10, "issue": {
+        "System.Title": "First", "System.Tags": "agents; To Do", "Microsoft.VSTS.Common.Priority": 1,
+        "System.Description": "<div>It <b>fails</b></div><div>daily</div>",
+    }}));
+    azure.control(
+        json!({"issue": {"type": "Bug", "System.Title": "Second", "System.Tags": "agents"}}),
+    );
+    azure.control(json!({"issue": {"System.Title": "Of people"}}));
+    for text in ["<p>one</p>", "two", "three"] {
+        azure.control(json!({"comment": {"id": 1, "body": text}}));
+    }
+    run(path, &["add", "Began here", "-d", "Some **text**"]).ok();
+    let report = sync(path, &[]).ok();
+    assert_eq!(report, "company: 2 new here, 1 filed there, 3 comments received\n");
+    let first = titled(path, "First");
+    assert_eq!(first["description"], "It **fails**\n\ndaily");
+    assert_eq!((&first["priority"], &first["labels"]), (&json!(1), &json!(["agents", "to-do"])));
+    assert_eq!(first["comments"][2]["text"], "three");
+    let filed = field(&azure, 4, "System.Description");
+    let filed = filed.as_str().unwrap();
+    assert!(filed.starts_with("<p>Some <strong>text</strong></p>\n<p>(ait:"), "{filed}");
+    assert_eq!(sync(path, &[]).ok(), "company: nothing new\n");
+
+    run(path, &["claim", "#1", "-a", "dev-1"]).ok();
+    assert_eq!(sync(path, &[]).ok(), "company: 1 changed there\n");
+    assert_eq!(field(&azure, 1, "System.State"), "Doing");
+    assert_eq!(field(&azure, 1, "System.AssignedTo")["uniqueName"], "bot@example.com");
+    // An edit comes between the read and the change, which tests the revision.
+    run(path, &["complete", "#1", "-a", "dev-1", "-m", "Fixed <it> & tested"]).ok();
+    run(path, &["edit", "#1", "--add-label", "done"]).ok();
+    azure.control(
+        json!({"before": "PATCH", "edit": {"id": 1, "fields": {"System.Title": "First, again"}}}),
+    );
+    let report = sync(path, &[]).ok();
+    assert_eq!(report, "company: 1 changed here, 1 changed there, 1 comments sent\n");
+    titled(path, "First, again");
+    assert_eq!(field(&azure, 1, "System.Tags"), "agents; To Do; done");
+    // What was not changed here is as it was there.
+    assert_eq!(
+        field(&azure, 1, "System.Description"),
+        "<div>It <b>fails</b></div><div>daily</div>"
+    );
+    let said = texts(&azure);
+    assert!(said[3].contains("<strong>dev-1</strong>: Fixed &lt;it&gt; &amp; tested"), "{said:?}");
+    // A state of the project's own is known by its category, and tasks have none for what waits for review.
+    assert_eq!(field(&azure, 1, "System.State"), "Doing");
+    azure.control(json!({"edit": {"id": 2, "fields": {"System.State": "Agreed"}}}));
+    sync(path, &[]).ok();
+    assert_eq!(titled(path, "Second")["status"], "created");
+    azure.control(json!({"edit": {"id": 2, "fields": {"System.State": "Closed"}}}));
+    run(path, &["close", "#1", "--reject", "-m", "Not needed"]).ok();
+    let report = sync(path, &[]).ok();
+    assert_eq!(report, "company: 1 changed here, 1 changed there, 1 comments sent\n");
+    assert_eq!(field(&azure, 1, "System.State"), "Dropped");
+    assert_eq!(titled(path, "Second")["status"], "closed");
+    assert_eq!(sync(path, &[]).ok(), "company: nothing new\n");
+    assert_eq!((stored_issues(path).len(), texts(&azure).len()), (3, 5));
+}
+
+#[test]
+fn a_lost_answer_files_nothing_twice_and_errors_are_in_the_words_of_azure() {
+    let Some(azure) = Fake::start("azure.mjs", &[], TABLE) else { return };
+    let directory = directory();
+    let path = directory.path();
+    azure.configure(path, PUSH);
+    run(path, &["add", "Began here"]).ok();
+    // A query is a POST, too.
+    azure.control(json!({"fault": "cut", "method": "POST"}));
+    assert!(sync(path, &["--push"]).refusal().contains("127.0.0.1 cannot be reached"));
+    sync(path, &[]).ok();
+    assert_eq!(sync(path, &[]).ok(), "company: nothing new\n");
+    assert_eq!(azure.state()["issues"].as_array().unwrap().len(), 1);
+    run(path, &["edit", &id(&titled(path, "Began here")), "--title", &"x".repeat(300)]).ok();
+    let refused = sync(path, &[]);
+    assert!(refused.out.contains("Azure DevOps: TF401320"), "{}", refused.out);
+    azure.control(json!({"fault": "page"}));
+    let page = sync(path, &[]).refusal();
+    assert!(page.contains("Authentication failed (HTTP 203): check AZURE_DEVOPS_TOKEN"), "{page}");
+    let wrong = command(path, &[]).env("AZURE_DEVOPS_TOKEN", "WRONG-SECRET").output().unwrap();
+    let wrong = String::from_utf8(wrong.stderr).unwrap();
+    assert!(wrong.contains("Authentication failed") && !wrong.contains("WRONG-SECRET"), "{wrong}");
+}
