@@ -130,6 +130,9 @@ fn for_agent(finding: &Finding, id: &str, other: &str) -> String {
         FindingKind::BlockedByRejected => format!(
             "{show}; close_issue it if it makes no sense without {other}, else link_issues with remove"
         ),
+        FindingKind::SyncConflict => {
+            format!("{show}; a person ends it with `ait sync --keep {id}` or `ait sync --take {id}`")
+        }
         FindingKind::SelfReviewed | FindingKind::NeverReviewed => match finding.issues.first().map(|issue| issue.status.has_ended()) {
             Some(true) => format!("{show}; have another agent look at the change, and add_issue what is wrong"),
             _ => format!("return_issue {{\"issue_id\":\"{id}\"}} or have another agent review it"),
@@ -190,6 +193,9 @@ fn for_person(finding: &Finding, id: &str, other: &str) -> String {
                 "`ait show {id}`; then `ait close {id} --reject -m WHY`, or `ait unlink {id} blocked-by {other}`"
             )
         }
+        FindingKind::SyncConflict => format!(
+            "`ait sync --keep {id}` keeps what is here, `ait sync --take {id}` takes what is there"
+        ),
         FindingKind::SelfReviewed | FindingKind::NeverReviewed => {
             match finding.issues.first().map(|issue| issue.status.has_ended()) {
                 Some(true) => {

@@ -16,6 +16,8 @@ pub const JSON_KEY: &str = "json";
 pub const BEADS_KEY: &str = "beads";
 /// The unknown key under which imports keep what a decision record says besides its text.
 pub const RECORD_KEY: &str = "adr";
+/// The unknown key of issues and of comments that says what they are at the remotes of syncs.
+pub const SYNC_KEY: &str = "sync";
 /// The unknown key under which imports keep an entity of a knowledge graph.
 pub const GRAPH_KEY: &str = "graph";
 const CONTAINERS: [&str; 5] = [CSV_KEY, JSON_KEY, BEADS_KEY, RECORD_KEY, GRAPH_KEY];

@@ -13,8 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::remote::{Field, RemoteIssue};
 
-/// The unknown key of issues and of comments that says what they are at remotes.
-pub const KEY: &str = "sync";
+pub use ait_domain::external_id::SYNC_KEY as KEY;
 
 /// How long a value may be that is a base itself. Of a longer one the base has a hash.
 const MAX_PLAIN: usize = 16;

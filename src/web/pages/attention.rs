@@ -37,6 +37,7 @@ enum AttentionKind {
     AgentGone,
     NothingReady,
     OldClaim,
+    SyncConflict,
     ReturnedOften,
     WaitsForReview,
     Filing,
@@ -51,6 +52,7 @@ impl AttentionKind {
             Self::AgentGone => text::AGENT_GONE,
             Self::NothingReady => text::NOTHING_READY,
             Self::OldClaim => text::OLD_CLAIM,
+            Self::SyncConflict => text::SYNC_CONFLICT,
             Self::ReturnedOften => text::RETURNED_OFTEN,
             Self::WaitsForReview => text::WAITS_FOR_REVIEW,
             Self::Filing => text::FILING,
@@ -66,6 +68,7 @@ impl AttentionKind {
             Self::Parked => Some(Action::Unpark),
             Self::Damage
             | Self::NothingReady
+            | Self::SyncConflict
             | Self::ReturnedOften
             | Self::WaitsForReview
             | Self::Filing => None,
@@ -74,8 +77,9 @@ impl AttentionKind {
 }
 
 /// The findings that need a person.
-const FINDINGS: [(FindingKind, AttentionKind); 4] = [
+const FINDINGS: [(FindingKind, AttentionKind); 5] = [
     (FindingKind::OldClaim, AttentionKind::OldClaim),
+    (FindingKind::SyncConflict, AttentionKind::SyncConflict),
     (FindingKind::ReturnedOften, AttentionKind::ReturnedOften),
     (FindingKind::WaitsLongForReview, AttentionKind::WaitsForReview),
     (FindingKind::FilingFasterThanClosing, AttentionKind::Filing),

@@ -361,6 +361,7 @@ pub mod triage {
             FindingKind::Orphan => "Links to nothing",
             FindingKind::ParentState => "Parents that do not fit their parts",
             FindingKind::BlockedByRejected => "Blocked by what was rejected",
+            FindingKind::SyncConflict => "Changed here and at the remote",
             FindingKind::SelfReviewed => "Reviewed by their authors",
             FindingKind::NeverReviewed => "Never reviewed",
             FindingKind::Overloaded => "Agents that hold many issues",

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::support::files::{names, stored_issues};
 use crate::support::http::{Server, connections};
 use crate::support::runs::{Run, run};
-use crate::support::{ait, directory, postgres, scripts, skip};
+use crate::support::{ait, directory, get, postgres, scripts, skip};
 
 const TOKEN: &str = "good-token";
 const KEY: &str = "good-key";
@@ -254,6 +254,23 @@ fn what_both_sides_changed_stays_until_somebody_chooses() {
     assert_eq!(found.code, 1);
     assert!(found.out.contains("title is \"Here\" here and \"There\" there"), "{}", found.out);
     assert!(found.out.contains(&format!("`ait sync --take {}`", &first[..8])), "{}", found.out);
+    for of_person in
+        [run(path, &["triage"]).ok(), run(path, &["triage", "--kind", "sync_conflict"]).ok()]
+    {
+        assert!(of_person.contains("changed here and at its remote: title"), "{of_person}");
+        assert!(of_person.contains(&format!("`ait sync --keep {}`", &first[..8])), "{of_person}");
+    }
+    let server = Server::start(path);
+    let page = get(server.port, "/").body;
+    assert!(
+        page.contains("2 sync conflicts")
+            && page.contains(&format!("ait sync --keep {}", &first[..8])),
+        "{page}"
+    );
+    let page = get(server.port, &format!("/issues/{first}")).body;
+    let link = "href=\"https://github.com/acme/shop/issues/1\" rel=\"noopener noreferrer\"";
+    assert!(page.contains(link), "{page}");
+    drop(server);
     for number in [1, 2] {
         let there = github.issue(number);
         assert_eq!((&there["title"], &there["body"]), (&json!("There"), &json!("Only here")));

@@ -34,6 +34,8 @@ string_enum! {
         ParentState = "parent_state",
         /// An issue that waited for what was rejected.
         BlockedByRejected = "blocked_by_rejected",
+        /// An issue with fields that changed here and at the remote of a sync.
+        SyncConflict = "sync_conflict",
         /// An issue whose author reviewed it.
         SelfReviewed = "self_reviewed",
         /// An issue that was worked on and closed without a review.

@@ -10,6 +10,8 @@ pub(super) struct Row {
     pub status: Status,
     pub classification: Classification,
     pub priority: Priority,
+    /// Whether both sides of a sync changed a field.
+    pub is_in_conflict: bool,
     pub created_at: Timestamp,
     pub modified_at: Timestamp,
     /// Since when it is held, or else has its status.
@@ -24,6 +26,7 @@ impl Row {
             status,
             classification,
             priority: summary.attributes.effective_priority(),
+            is_in_conflict: summary.conflicts.is_some(),
             created_at,
             modified_at,
             since: held.map_or_else(|| summary.in_status_since(), |held| held.since),

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::agent_interner::{Name, Names};
+use super::findings::sync::fields_in_conflict;
 use super::text_facts::TextFacts;
 use ait_domain::readiness::Waits;
 use ait_domain::thresholds::is_old_claim;
@@ -28,6 +29,8 @@ pub struct IssueSummary {
     pub attributes: Attributes,
     /// What the findings need of the texts of an open issue.
     pub(crate) facts: Option<Box<TextFacts>>,
+    /// The fields that both sides of a sync changed.
+    pub(super) conflicts: Option<Box<str>>,
 }
 
 /// A history entry.
@@ -95,6 +98,7 @@ impl IssueSummary {
             actions,
             attributes: issue.attributes.clone(),
             facts: TextFacts::of(issue),
+            conflicts: fields_in_conflict(issue),
         }
     }
 

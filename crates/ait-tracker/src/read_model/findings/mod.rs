@@ -6,6 +6,7 @@ mod agents;
 mod duplicates;
 mod linked;
 mod memory;
+pub(super) mod sync;
 mod texts;
 mod waiting;
 mod why;
@@ -126,6 +127,7 @@ fn rule(kind: FindingKind) -> Option<Rule> {
         FindingKind::Orphan => Rule::Issue(linked::orphan),
         FindingKind::ParentState => Rule::Queue(linked::parents),
         FindingKind::BlockedByRejected => Rule::Issue(linked::blocked_by_rejected),
+        FindingKind::SyncConflict => Rule::Queue(sync::conflicts),
         FindingKind::SelfReviewed => Rule::Queue(agents::self_reviewed),
         FindingKind::NeverReviewed => Rule::Queue(agents::never_reviewed),
         FindingKind::Overloaded => Rule::Queue(agents::overloaded),

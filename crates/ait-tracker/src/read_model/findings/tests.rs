@@ -190,7 +190,11 @@ fn text_cases() -> Vec<Case> {
 }
 
 fn link_cases() -> Vec<Case> {
-    use FindingKind::{BlockedByRejected, Orphan, ParentState};
+    use FindingKind::{BlockedByRejected, Orphan, ParentState, SyncConflict};
+    let tied = |status: &str, conflicts: Value| {
+        let sync = json!({ "company": { "key": "12", "conflicts": conflicts } });
+        vec![issue(1, json!({ "status": status, "sync": sync }))]
+    };
     let two = |status: &str, other: &str, kind: &str, to: usize| {
         vec![
             issue(1, json!({ "status": status, "links": links(kind, to) })),
@@ -213,6 +217,9 @@ fn link_cases() -> Vec<Case> {
         (BlockedByRejected, two("created", "closed", "blocked_by", 2), None),
         (BlockedByRejected, two("closed", "rejected", "blocked_by", 2), None),
         (BlockedByRejected, two("created", "rejected", "related", 2), None),
+        (SyncConflict, tied("created", json!({ "title": "T" })), Some(vec![1])),
+        (SyncConflict, tied("closed", json!({ "title": "T" })), Some(vec![1])),
+        (SyncConflict, tied("created", json!({})), None),
     ]
 }
 

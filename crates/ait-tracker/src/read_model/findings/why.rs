@@ -24,6 +24,7 @@ pub(super) enum Why {
     OpenParts(usize),
     EndedParts(usize),
     RejectedBlocker,
+    Conflict(Box<str>),
     OwnReview(Name),
     OwnClosing(Name),
     NoReview(Name),
@@ -69,6 +70,7 @@ impl Why {
             Self::OpenParts(count) => format!("it has ended, and {} not", parts(*count)),
             Self::EndedParts(count) => format!("{} ended, and it has not", parts(*count)),
             Self::RejectedBlocker => "it waited for an issue that was rejected".to_owned(),
+            Self::Conflict(fields) => format!("changed here and at its remote: {fields}"),
             Self::OwnReview(agent) => format!("{} reviews what it completed itself", name(agent)),
             Self::OwnClosing(agent) => format!("{} closed what it completed itself", name(agent)),
             Self::NoReview(agent) => format!("{} closed it without a review", name(agent)),
@@ -128,6 +130,9 @@ impl FindingKind {
                 "ended with open parts, or still created although all its parts have ended".to_owned()
             }
             Self::BlockedByRejected => "created, and blocked by an issue that was rejected".to_owned(),
+            Self::SyncConflict => {
+                "a field changed here and at the remote of a sync, and no side was chosen".to_owned()
+            }
             Self::SelfReviewed => format!(
                 "reviewed now, or closed in the last {}, by the agent that completed it, and by no other",
                 span(SELF_REVIEW_WITHIN_MS)
