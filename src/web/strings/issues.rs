@@ -36,6 +36,7 @@ pub mod attention {
     pub const AGENT_GONE: Words =
         ["Agent gone", "claim of an agent that is gone", "claims of agents that are gone"];
     pub const OLD_CLAIM: Words = ["Old claim", "old claim", "old claims"];
+    pub const SYNC_CONFLICT: Words = ["Sync conflict", "sync conflict", "sync conflicts"];
     pub const RETURNED_OFTEN: Words = ["Returned often", "returned often", "returned often"];
     pub const WAITS_FOR_REVIEW: Words = ["Waits for review", "waits for review", "wait for review"];
     pub const PARKED: Words = ["Parked", "parked without an end", "parked without an end"];
@@ -79,6 +80,7 @@ pub mod issue {
     use crate::domain::{Receipt, Status, Timestamp};
 
     pub const HANDED_IN: &str = "Handed in: ";
+    pub const REMOTE: &str = "This issue in the tracker that it is tied to";
     pub const SHOW_DIFF: &str = "Show the changes";
     pub const NO_BRANCH: &str = "There is no branch with changes: it is merged, or gone.";
     pub const DIFF_CUT: &str = "There is more: git shows all of it.";

@@ -20,6 +20,7 @@ use super::{icons, questions};
 use crate::domain::facts::short_hash;
 use crate::domain::{Issue, IssueId, Timestamp, Work};
 use crate::read_model::ReadView;
+use crate::sync::Link;
 use crate::tracker::Lesson;
 use crate::web::actions::forms::IssueForms;
 use crate::web::lookup::Found;
@@ -138,6 +139,9 @@ fn heading(view: &IssueView) -> Markup {
                     span.issue-returns { (icons::other("return")) (strings::returned(returns)) } " "
                 }
                 @if let Some(summary) = view.view.summary(issue.id) { (chips.of(summary)) }
+                @if let Some((key, url)) = remote(issue) {
+                    " " a.chip.remote href=(url) rel="noopener noreferrer" title=(text::REMOTE) { bdi { (key) } }
+                }
             }
             @if let Some(work) = issue.handed_in() { (handed_in(work, view)) }
             p.issue-id {
@@ -149,6 +153,15 @@ fn heading(view: &IssueView) -> Markup {
             }
         }
     }
+}
+
+/// Returns the key and the page of the issue at the remote of a sync.
+fn remote(issue: &Issue) -> Option<(String, String)> {
+    let mut links = Link::all(issue).into_values().filter(|link| !link.key.is_empty());
+    let key = links.next()?.key;
+    let url: String = serde_json::from_str(issue.unknown_keys.get("url")?).ok()?;
+    let is_web = url.starts_with("https://") || url.starts_with("http://");
+    is_web.then_some((key, url))
 }
 
 /// Renders what was handed in, as measured, and whether the branch has newer commits.
