@@ -27,5 +27,6 @@ pub(super) fn collect<E>(
             .value,
         queries: Arc::new(chooser.sources.queries()),
         handle_lifetime: chooser.choose_or(&HANDLE_LIFETIME, None, lifetime)?.value,
+        syncs: chooser.sources.syncs(),
     })
 }

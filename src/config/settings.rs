@@ -229,7 +229,7 @@ pub const TOOLSETS: Setting = Setting {
     variable: "AIT_TOOLSETS",
     places: SettingScope::All,
     default: "lifecycle",
-    help: "More tools for agents: planning, bulk, analysis, memory, admin, or all; may be repeated",
+    help: "More tools for agents: planning, bulk, analysis, memory, sync, admin, or all; may be repeated",
 };
 
 /// The prefix of tool names.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::query_handles::HandleLifetime;
 use crate::query_language::SavedQueries;
+use crate::sync::SyncSettings;
 use ait_domain::string_enum;
 
 /// The settings of the MCP server.
@@ -25,6 +26,8 @@ pub struct McpOptions {
     pub queries: Arc<SavedQueries>,
     /// For how long query handles are kept.
     pub handle_lifetime: HandleLifetime,
+    /// The syncs with remote trackers.
+    pub syncs: Vec<SyncSettings>,
 }
 
 string_enum! {
@@ -40,6 +43,8 @@ string_enum! {
         Analysis = "analysis",
         /// What agents keep for later ones: decisions, traps, facts.
         Memory = "memory",
+        /// The issues of remote trackers. Empty without a sync.
+        Sync = "sync",
         /// Setting up and checking the project.
         Admin = "admin",
     }
@@ -75,6 +80,11 @@ impl Toolsets {
     /// Returns the toolsets of both sets.
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// Returns the toolsets that are in both sets.
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 
     /// Returns the set without a toolset, but always with the lifecycle.
@@ -235,7 +245,7 @@ mod tests {
         assert_eq!(set("admin, planning").unwrap().to_string(), "lifecycle, planning, admin");
         assert_eq!(set("all").unwrap(), Toolsets::ALL);
         let error = set("planning,admn").unwrap_err();
-        assert!(error.contains("admn") && error.contains("memory, admin and all"), "{error}");
+        assert!(error.contains("admn") && error.contains("memory, sync, admin and all"), "{error}");
         let all = Toolsets::ALL.without(Toolset::Admin);
         assert!(!all.contains(Toolset::Admin) && all.contains(Toolset::Planning));
         // Equal sets have equal numbers.

@@ -43,6 +43,11 @@ impl Failure {
         Self::new(reason, CallOutcome::Failed, ErrorCode::NotSaved)
     }
 
+    /// A remote tracker cannot be read.
+    pub fn unreadable(reason: impl Into<String>) -> Self {
+        Self::new(reason, CallOutcome::Failed, ErrorCode::Unreadable)
+    }
+
     /// The caller may only read.
     pub fn read_only(reason: impl Into<String>) -> Self {
         Self::new(reason, CallOutcome::Refused, ErrorCode::ReadOnly)

@@ -83,10 +83,7 @@ impl McpServer {
         let diagnostics = Arc::new(Diagnostics::new(tracker.clone(), context.clone()));
         Self {
             feed: ChangeFeed::new(tracker.clone(), Arc::clone(&diagnostics)),
-            tools: ToolRegistry::new(
-                options.tool_prefix.clone(),
-                Arc::clone(tracker.classifications()),
-            ),
+            tools: ToolRegistry::new(&options, Arc::clone(tracker.classifications())),
             options: Arc::new(options),
             context,
             subscriptions: Arc::default(),

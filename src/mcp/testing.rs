@@ -49,7 +49,7 @@ pub fn call_with(
     waiting: WaitingClient,
 ) -> Call {
     let options = McpOptions { toolsets, ..McpOptions::default() };
-    let tools = ToolRegistry::new(options.tool_prefix.clone(), Arc::default());
+    let tools = ToolRegistry::new(&options, Arc::default());
     let context = CallContext {
         tracker: tracker.clone(),
         read_model: ReadModel::new(tracker.clone()),

@@ -1,8 +1,8 @@
 //! The web interface: pages, their data as JSON and Atom, the event stream, the health probe and the metrics.
 //!
 //! Knows the read model, the activity, the tracker, the metrics, the domain, the branches of issues, what the hooks of
-//! clients say, and of `http` the tokens and bodies of requests, and of syncs the ties of issues. It refuses every method but GET and HEAD, on every
-//! path but those in `actions`, which exist only if people may change issues here.
+//! clients say, syncs, and of `http` the tokens and bodies of requests. It refuses every method but GET and HEAD, on
+//! every path but those in `actions`, which exist only if people may change issues here.
 
 mod actions;
 mod activity_api;

@@ -353,7 +353,7 @@ fn http_clients_choose_toolsets_by_url_and_lower_the_budget() {
     assert!(admin.contains("\"fields\"") && !admin.contains("init_project"), "{admin}");
     let (status, unknown) = post("?toolsets=admn", "", "tools/list", json!({}));
     assert!(
-        status == 400 && unknown.contains("planning, bulk, analysis, memory, admin and all"),
+        status == 400 && unknown.contains("planning, bulk, analysis, memory, sync, admin and all"),
         "{unknown}"
     );
     let (status, bad) = post("", "10", "tools/list", json!({}));

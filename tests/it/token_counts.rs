@@ -22,7 +22,10 @@ fn tokens(text: &str) -> usize {
 
 /// Returns the answer to `tools/list` of both protocol eras.
 fn tool_lists(arguments: &[&str]) -> [Value; 2] {
-    let directory = directory();
+    tool_lists_in(&directory(), arguments)
+}
+
+fn tool_lists_in(directory: &TempDir, arguments: &[&str]) -> [Value; 2] {
     let meta = json!({ "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "1" },
@@ -284,6 +287,14 @@ fn documented_token_counts_match_the_measured_ones() {
     );
 }
 
+fn cost_of_sync() -> usize {
+    let directory = directory();
+    let sync = "[sync.company]\nkind = \"github\"\nproject = \"acme/shop\"\n";
+    fs::write(directory.path().join("ait.toml"), sync).unwrap();
+    let [with_session, _] = tool_lists_in(&directory, &["--toolsets", "sync"]);
+    tokens(&with_session.to_string())
+}
+
 fn tables() -> String {
     let mut text = String::from("\n| tools | tokens |\n|---|---|\n");
     let cost = |arguments: &[&str]| {
@@ -304,6 +315,8 @@ fn tables() -> String {
         assert!(added <= MAX_TOOLSET_TOKENS, "{toolset} adds {added} tokens");
         text += &format!("| toolset `{toolset}` adds | {added} |\n");
     }
+    let sync = cost_of_sync() - lifecycle;
+    text += &format!("| toolset `sync` adds, with a sync | {sync} |\n");
     text += "\n| reply | `json` | `compact` |\n|---|---|---|\n";
     for (what, issues, tool, arguments) in typical().into_iter().chain(worst()) {
         let cost = |form| tokens(&reply(&issues, form, tool, arguments.clone()));

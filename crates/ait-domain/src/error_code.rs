@@ -25,7 +25,7 @@ string_enum! {
         ReadOnly = "READ_ONLY",
         /// The store is in use or is closing. Nothing changed.
         Busy = "BUSY",
-        /// The store, or a file, cannot be read.
+        /// The store, a file or a remote tracker cannot be read.
         Unreadable = "UNREADABLE",
         /// The change could not be saved. Nothing changed.
         NotSaved = "NOT_SAVED",

@@ -1,5 +1,6 @@
 //! An issue of a remote as an issue of the queue, by the conversion that imports use. So both have the same id.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ait_domain::text::shortened;
@@ -7,7 +8,7 @@ use ait_domain::{AgentName, Classifications, Comment, CommentText, Issue, Timest
 use ait_interchange::{Content, FileFormat, ReadOptions};
 use serde_json::json;
 
-use crate::link::set_remote_id;
+use crate::link::{remote_id, set_remote_id};
 use crate::marker;
 use crate::remote::{RemoteComment, RemoteIssue, State};
 
@@ -69,8 +70,26 @@ pub fn converted(
     }
 }
 
+/// Returns the comments of an issue of a remote that are new here, as they would be here.
+pub fn new_comments(ours: &Issue, theirs: &[RemoteComment], sync: &str) -> Vec<Comment> {
+    let known: HashSet<String> =
+        ours.comments.iter().filter_map(|comment| remote_id(comment, sync)).collect();
+    let is_here = |new: &Comment| {
+        let is_same =
+            |comment: &Comment| comment.timestamp == new.timestamp && comment.text == new.text;
+        ours.comments.iter().any(is_same)
+    };
+    let new = theirs.iter().filter(|comment| {
+        !known.contains(&comment.id)
+            && marker::mark_of(&comment.text).is_none()
+            && !comment.text.trim().is_empty()
+    });
+    let new = new.map(|comment| self::comment(comment, sync));
+    new.filter(|comment| !is_here(comment)).collect()
+}
+
 /// Converts a comment of a remote. What is too long is cut.
-pub(crate) fn comment(remote: &RemoteComment, sync: &str) -> Comment {
+fn comment(remote: &RemoteComment, sync: &str) -> Comment {
     let author = AgentName::try_from(shortened(&remote.author, AgentName::MAX_CHARS).as_str());
     let author = author.map_or_else(|_| sync.to_owned(), AgentName::into_string);
     let text = remote.text.replace("\r\n", "\n");

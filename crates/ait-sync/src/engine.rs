@@ -278,22 +278,8 @@ impl<'a> Run<'a> {
         if is_known || theirs.comments == 0 {
             return Ok(Vec::new());
         }
-        let name = &self.settings.name;
-        let known: HashSet<String> =
-            ours.comments.iter().filter_map(|comment| link::remote_id(comment, name)).collect();
-        let is_here = |new: &Comment| {
-            let is_same =
-                |comment: &Comment| comment.timestamp == new.timestamp && comment.text == new.text;
-            ours.comments.iter().any(is_same)
-        };
         let comments = self.remote.comments(&theirs.key).await?;
-        let new = comments.iter().filter(|comment| {
-            !known.contains(&comment.id)
-                && marker::mark_of(&comment.text).is_none()
-                && !comment.text.trim().is_empty()
-        });
-        let new = new.map(|comment| convert::comment(comment, name));
-        Ok(new.filter(|comment| !is_here(comment)).collect())
+        Ok(convert::new_comments(ours, &comments, &self.settings.name))
     }
 
     /// Commits what a plan changes here. Returns false if the issue changed meanwhile.

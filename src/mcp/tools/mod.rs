@@ -14,6 +14,7 @@ mod get_context;
 pub(super) mod get_digest;
 mod get_next_issue;
 mod get_next_review_item;
+mod get_remote;
 mod init_project;
 mod link_issues;
 mod list_issues;
@@ -183,6 +184,8 @@ pub(super) trait Tool: 'static {
     const READ_ONLY: bool = false;
     /// Whether it may replace or remove what users wrote or installed.
     const DESTRUCTIVE: bool = false;
+    /// Whether it connects to other machines.
+    const OPEN_WORLD: bool = false;
     const TOOLSET: Toolset = Toolset::Lifecycle;
     /// The parameters for texts that take a list, too, as if its values were separated by commas, or an object as JSON.
     const LOOSE: &[&str] = &[];

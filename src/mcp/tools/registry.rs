@@ -10,12 +10,13 @@ use serde_json::Value;
 use super::{
     Call, CallContext, Tool, add_issue, add_issues, ask_human, change_issues, close_issue,
     complete_issue, configure_hooks, find_problems, get_config, get_context, get_digest,
-    get_next_issue, get_next_review_item, init_project, link_issues, list_issues, manage_memory,
-    query_issues, recall, remember, return_issue, run_doctor, undo_change, update_issue,
+    get_next_issue, get_next_review_item, get_remote, init_project, link_issues, list_issues,
+    manage_memory, query_issues, recall, remember, return_issue, run_doctor, undo_change,
+    update_issue,
 };
 use crate::domain::Classifications;
 use crate::domain::IssueRef;
-use crate::mcp::options::{ToolPrefix, Toolset, Toolsets};
+use crate::mcp::options::{McpOptions, Toolset, Toolsets};
 use crate::mcp::result::Failure;
 use crate::mcp::tool_names::ToolNames;
 use crate::mcp::{arguments, schema};
@@ -56,6 +57,7 @@ tools! {
     get_context::GetContext,
     remember::Remember,
     recall::RecallTool,
+    get_remote::GetRemote,
     init_project::InitProject,
     run_doctor::RunDoctor,
     configure_hooks::ConfigureHooks,
@@ -77,14 +79,23 @@ struct ToolEntry {
 pub(in crate::mcp) struct ToolRegistry {
     names: ToolNames,
     kinds: Arc<Classifications>,
+    /// The toolsets that this server has.
+    available: Toolsets,
     /// The tools of each set, made when a client first has it.
     sets: Arc<[OnceLock<ToolSelection>; Toolsets::COUNT]>,
 }
 
 impl ToolRegistry {
-    pub fn new(prefix: ToolPrefix, kinds: Arc<Classifications>) -> Self {
-        let names = ToolNames::new(prefix, NAMES);
-        Self { names, kinds, sets: Arc::new([const { OnceLock::new() }; Toolsets::COUNT]) }
+    pub fn new(options: &McpOptions, kinds: Arc<Classifications>) -> Self {
+        let names = ToolNames::new(options.tool_prefix.clone(), NAMES);
+        let all = Toolsets::ALL;
+        let available = if options.syncs.is_empty() { all.without(Toolset::Sync) } else { all };
+        Self {
+            names,
+            kinds,
+            available,
+            sets: Arc::new([const { OnceLock::new() }; Toolsets::COUNT]),
+        }
     }
 
     /// Returns the names of the tools.
@@ -94,6 +105,7 @@ impl ToolRegistry {
 
     /// Returns the tools of some toolsets.
     pub fn with(&self, toolsets: Toolsets) -> &ToolSelection {
+        let toolsets = toolsets.and(self.available);
         self.sets[toolsets.index()]
             .get_or_init(|| ToolSelection::new(&self.names, toolsets, &self.kinds))
     }
@@ -169,7 +181,7 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets, kinds: &Classifications
     let definition =
         Definition::new(full_name.clone(), names.in_text(T::DESCRIPTION), Arc::clone(&schema))
             .with_title(title(T::NAME))
-            .with_annotations(annotations.open_world(false));
+            .with_annotations(annotations.open_world(T::OPEN_WORLD));
     let call = move |context: CallContext, mut arguments: JsonObject| {
         let schema = Arc::clone(&schema);
         let name = full_name.clone();
@@ -230,12 +242,22 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::mcp::options::ToolPrefix;
+    use crate::sync::SyncSettings;
 
     #[test]
     fn every_tool_has_a_name_of_its_own_that_gets_the_prefix_in_texts() {
         assert_eq!(NAMES.iter().collect::<BTreeSet<_>>().len(), NAMES.len());
-        let registry = ToolRegistry::new("team_".parse().unwrap(), Arc::default());
+        let table = [("kind", "github"), ("project", "acme/shop")];
+        let table = table.map(|(key, value)| (key.to_owned(), vec![value.to_owned()])).into();
+        let sync = SyncSettings::new("company", &table, |_| None).unwrap();
+        let tool_prefix: ToolPrefix = "team_".parse().unwrap();
+        let mut options = McpOptions { tool_prefix, syncs: vec![sync], ..McpOptions::default() };
+        let registry = ToolRegistry::new(&options, Arc::default());
         let listed = registry.with(Toolsets::ALL).names();
         assert_eq!(registry.names().in_text(&NAMES.join(", ")), listed);
+        options.syncs.clear();
+        let without = ToolRegistry::new(&options, Arc::default()).with(Toolsets::ALL).names();
+        assert_eq!(without, listed.replace("team_get_remote, ", ""));
     }
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::support::files::{names, stored_issues};
 use crate::support::http::{Server, connections};
 use crate::support::runs::{Run, run};
-use crate::support::{ait, directory, get, postgres, scripts, skip};
+use crate::support::{Client, ait, directory, get, postgres, scripts, skip};
 
 const TOKEN: &str = "good-token";
 const KEY: &str = "good-key";
@@ -284,6 +284,47 @@ fn what_both_sides_changed_stays_until_somebody_chooses() {
     assert_eq!(github.issue(1)["title"], "Here");
     assert_eq!(github.issue(2)["title"], "There");
     titled(path, "There");
+}
+
+#[test]
+fn agents_read_what_an_issue_is_there_now() {
+    let Some(github) = github() else { return };
+    let directory = directory();
+    let path = directory.path();
+    github.configure(path, "");
+    github.file("First");
+    github.control(json!({"comment": {"number": 1, "body": "Known"}}));
+    sync(path, &[]).ok();
+    run(path, &["add", "Began here"]).ok();
+    github
+        .control(json!({"edit": {"number": 1, "title": "Other", "body": "line\n".repeat(9_000)}}));
+    github.control(json!({"comment": {"number": 1, "body": "New"}}));
+    let before = (stored_issues(path), github.calls().len());
+    let mut agent = ait(path);
+    agent.env("GITHUB_TOKEN", TOKEN).env("NO_PROXY", "127.0.0.1");
+    let mut agent = Client::begin(agent.args(["--toolsets", "all"]));
+    let answer = agent.call("get_remote", json!({ "issue_id": "#1" })).ok();
+    let there: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(
+        (&there["title"], &there["state"], &there["sync"]),
+        (&json!("Other"), &json!("open"), &json!("company"))
+    );
+    assert_eq!(there["newComments"].as_array().unwrap().len(), 1);
+    assert_eq!(there["newComments"][0]["text"], "New");
+    // Within the budget.
+    assert!(there["left_out"].is_string() && answer.len() < 45_000, "{}", answer.len());
+    let own = id(&titled(path, "Began here"));
+    let refusal = agent.call("get_remote", json!({ "issue_id": own })).refusal();
+    assert!(refusal.contains("is tied to no issue of a remote tracker"), "{refusal}");
+    github.control(json!({"fault": "500", "method": "GET", "times": 9}));
+    let failure = agent.call("get_remote", json!({ "issue_id": "#1" })).refusal();
+    assert!(failure.contains("company: ") && !failure.contains(TOKEN), "{failure}");
+    assert_eq!(stored_issues(path), before.0);
+    assert!(github.calls()[before.1..].iter().all(|call| call.starts_with("GET ")));
+    fs::remove_file(path.join("ait.toml")).unwrap();
+    let mut without = Client::begin(ait(path).args(["--toolsets", "all"]));
+    let tools = without.request("tools/list", json!({})).to_string();
+    assert!(tools.contains("recall") && !tools.contains("get_remote"), "{tools}");
 }
 
 /// After each fault, runs until all is done create nothing twice.
