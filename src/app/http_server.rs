@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::port::{BindOutcome, Ports, STANDBY, USUAL};
 use super::port_reservations::PortReservations;
-use super::{App, drain, greets};
+use super::{App, drain, greets, sync_directory};
 use crate::config::settings::TOKEN_FILE;
 use crate::config::{Config, FILE_NAME, Source};
 use crate::http::{self, AccessPolicy, Limits, Listeners, with_security_layers};
@@ -336,6 +336,8 @@ impl HttpServer {
             streams: shutdown.streams.clone(),
             queries: Arc::new(app.config.queries.clone()),
             has_actions: app.config.web_actions.0,
+            syncs: app.config.syncs.clone(),
+            sync_directory: sync_directory(app.maintenance.as_ref(), &app.config).await,
             projects: Registry::of_user().filter(|_| app.config.projects.0),
             ..WebOptions::default()
         };

@@ -202,7 +202,8 @@ async fn resolve(
     context: &CommandContext<'_>,
 ) -> Result<ExitStatus> {
     let agent = arguments.caller.agent(context)?;
-    let fields = sync::resolve(context.tracker, issue.clone(), side, &agent).await?;
+    let issue = context.tracker.get_issue(issue.clone()).await?;
+    let fields = sync::resolve(context.tracker, &issue, side, &agent).await?;
     let output = context.output;
     if arguments.caller.format.json {
         output.json(&json!({ "side": side, "fields": fields }))?;

@@ -54,6 +54,7 @@ use crate::metrics::Metrics;
 use crate::processes::Registry;
 use crate::query_language::SavedQueries;
 use crate::read_model::ReadModel;
+use crate::sync::SyncSettings;
 use crate::tracker::{StoreId, Tracker};
 
 /// The path of the texts that client hooks show to agents.
@@ -80,6 +81,9 @@ pub struct WebOptions {
     pub has_actions: bool,
     /// The servers of the user, if a page is to list them.
     pub projects: Option<Registry>,
+    /// The syncs with remote trackers, and where they keep how their last runs ended.
+    pub syncs: Vec<SyncSettings>,
+    pub sync_directory: PathBuf,
 }
 
 impl Default for WebOptions {
@@ -94,6 +98,8 @@ impl Default for WebOptions {
             repository_url: None,
             has_actions: false,
             projects: None,
+            syncs: Vec::new(),
+            sync_directory: PathBuf::new(),
         }
     }
 }
@@ -123,6 +129,8 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
             has_actions: options.has_actions,
             has_projects: options.projects.is_some(),
             root: options.root.clone(),
+            syncs: options.syncs.clone(),
+            sync_directory: options.sync_directory.clone(),
             ..Project::new(
                 &options.project_name,
                 Arc::clone(&options.queries),
@@ -160,6 +168,7 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         .route("/stats", get(pages::stats))
         .route("/api/stats", get(api::stats))
         .route("/memory", get(pages::memory))
+        .route("/sync", get(pages::sync))
         .route("/graph/{*about}", get(pages::graph))
         .route("/triage", get(pages::triage))
         .route("/api/triage", get(api::triage))

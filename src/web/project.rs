@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::assets::Asset;
 use super::repository::Repository;
 use crate::query_language::SavedQueries;
+use crate::sync::{LastRun, SyncSettings};
 
 /// The icon, without its colour.
 const ICON: &str = include_str!("assets/icon.svg");
@@ -38,6 +39,10 @@ pub(super) struct Project {
     pub badged: Vec<Asset>,
     /// Whether people may change its issues on the pages.
     pub has_actions: bool,
+    /// The syncs with remote trackers.
+    pub syncs: Vec<SyncSettings>,
+    /// Where they keep how their last runs ended.
+    pub sync_directory: PathBuf,
     /// Whether a page lists the other projects of the user.
     pub has_projects: bool,
 }
@@ -57,6 +62,8 @@ impl Project {
             badged: badged.collect(),
             icon: image(plain),
             has_actions: false,
+            syncs: Vec::new(),
+            sync_directory: PathBuf::new(),
             has_projects: false,
         }
     }
@@ -67,6 +74,12 @@ impl Project {
             None => &self.icon,
             Some(index) => &self.badged[index.min(MAX_COUNTED)],
         }
+    }
+
+    /// Returns how the last runs of the syncs ended, in their order. Reads files.
+    pub fn last_runs(&self) -> Vec<Option<LastRun>> {
+        let syncs = self.syncs.iter();
+        syncs.map(|sync| LastRun::read(&self.sync_directory, &sync.name)).collect()
     }
 
     pub fn icons(&self) -> impl Iterator<Item = &Asset> {

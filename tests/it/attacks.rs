@@ -7,13 +7,14 @@ use serde_json::json;
 use crate::support::http::{Agent, Raw, Server, asked, message, meta, posted};
 use crate::support::{directory, get, request};
 
-const ROUTES: [&str; 16] = [
+const ROUTES: [&str; 17] = [
     "/",
     "/board",
     "/agents",
     "/stats",
     "/triage",
     "/memory",
+    "/sync",
     "/graph/src/store",
     "/issues/00000000",
     "/api/issues",

@@ -1,7 +1,7 @@
 //! The end of conflicts: fields that both sides changed.
 
 use ait_domain::event::CHANGE_ACTION;
-use ait_domain::{AgentName, HistoryEntry, Issue, IssueRef, string_enum};
+use ait_domain::{AgentName, HistoryEntry, Issue, string_enum};
 use ait_tracker::{StoreError, Tracker};
 
 use crate::link::{Base, Link};
@@ -20,18 +20,17 @@ string_enum! {
 ///
 /// # Errors
 ///
-/// Those of the store, such as an issue that is unknown or changed meanwhile.
+/// Those of the store, such as an issue that changed since it was read.
 pub async fn resolve(
     tracker: &Tracker,
-    issue: IssueRef,
+    ours: &Issue,
     side: Side,
     agent: &AgentName,
 ) -> Result<Vec<&'static str>, StoreError> {
-    let ours = tracker.get_issue(issue).await?;
-    let mut after = Issue::clone(&ours);
+    let mut after = ours.clone();
     let mut resolved = Vec::new();
     let now = tracker.now();
-    for (sync, mut link) in Link::all(&ours) {
+    for (sync, mut link) in Link::all(ours) {
         for (field, theirs) in std::mem::take(&mut link.conflicts) {
             link.base.insert(field, Base::of(&theirs, &theirs));
             if side == Side::There {
@@ -49,6 +48,6 @@ pub async fn resolve(
         after.history.push(HistoryEntry::new(now, agent.as_str(), action));
         after.modified_at = now.max(ours.modified_at);
     }
-    tracker.replace_issue(&ours, after, agent).await?;
+    tracker.replace_issue(ours, after, agent).await?;
     Ok(resolved)
 }

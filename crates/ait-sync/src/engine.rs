@@ -20,7 +20,7 @@ use crate::plan::{Plan, Rules};
 use crate::remote::{Field, Listing, NewRemoteIssue, Remote, RemoteError, RemoteIssue, State};
 use crate::report::{Report, SyncError};
 use crate::settings::{Push, SyncSettings};
-use crate::watermark::{Watermark, WatermarkFile};
+use crate::watermark::{LastRun, Watermark, WatermarkFile};
 
 /// What a merge sends that only reads from the remote.
 static NOTHING: BTreeSet<Push> = BTreeSet::new();
@@ -66,13 +66,26 @@ impl<'a> Run<'a> {
         Ok(Self { tracker, remote, settings, push, agent, directions, progress, report })
     }
 
-    /// Runs the sync. Its watermark is in `directory`.
+    /// Runs the sync. Its watermark is in `directory`, and how it ended.
     pub async fn run(mut self, directory: &Path) -> Result<Report, SyncError> {
         let cannot = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::WouldBlock => SyncError::Running,
             _ => SyncError::File { directory: directory.to_owned(), reason: error.to_string() },
         };
         let file = WatermarkFile::open(directory, &self.settings.name).map_err(cannot)?;
+        let mut ended = self.run_once(&file, &cannot).await;
+        if !self.directions.is_dry {
+            let run = LastRun::of(&ended, &self.report, self.tracker.now());
+            ended = ended.and(file.note(&run).map_err(cannot));
+        }
+        ended.map(|()| self.report)
+    }
+
+    async fn run_once(
+        &mut self,
+        file: &WatermarkFile,
+        cannot: &(impl Fn(std::io::Error) -> SyncError + Sync),
+    ) -> Result<(), SyncError> {
         if self.directions.pulls {
             let watermark = self.pull(file.read()).await?;
             if !self.directions.is_dry {
@@ -82,8 +95,7 @@ impl<'a> Run<'a> {
         if self.directions.pushes {
             self.push_all().await?;
         }
-        self.find_conflicts().await?;
-        Ok(self.report)
+        self.find_conflicts().await
     }
 
     /// Names all issues with conflicts, also those of earlier runs.

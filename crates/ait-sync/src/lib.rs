@@ -38,6 +38,7 @@ pub use link::Link;
 pub use remote::{Remote, RemoteError};
 pub use report::{Report, SyncError};
 pub use settings::{Kind, Push, SyncSettings};
+pub use watermark::LastRun;
 
 /// Connects to the remote of some settings. Sends nothing yet. `directory` is that of `ait.toml`.
 ///

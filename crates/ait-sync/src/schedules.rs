@@ -261,7 +261,7 @@ impl World {
             let conflicted = Link::of(&issue, SYNC).is_some_and(|link| !link.conflicts.is_empty());
             if conflicted {
                 let side = if self.rng.bool() { Side::Here } else { Side::There };
-                resolve(&self.tracker, issue.id.into(), side, &agent()).await.unwrap();
+                resolve(&self.tracker, &issue, side, &agent()).await.unwrap();
             }
         }
         self.run(None).await.ok_or("no report")?;

@@ -21,6 +21,8 @@ string_enum! {
         Close = "close",
         /// Open it again after its end.
         Reopen = "reopen",
+        /// Choose a side where both sides of a sync changed a field.
+        Resolve = "resolve",
         /// File another issue.
         File = "file",
     }

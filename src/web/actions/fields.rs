@@ -6,6 +6,7 @@ use crate::domain::{
     AgentName, AttributeValues, ClaimProof, Classifications, CommentText, FieldValue, Issue,
     IssueChange, IssueId, IssueRef, Label, QuestionAnswer, Resolution, ValueField,
 };
+use crate::sync::{self, Side};
 use crate::time_arg;
 use crate::tracker::{IssueAtVersion, NewIssue, StoreError, Tracker};
 use crate::web::strings::{actions as text, attributes};
@@ -20,6 +21,7 @@ pub(super) const TEXT: &str = "text";
 pub(super) const OPTION: &str = "option";
 pub(super) const LABELS: &str = "labels";
 pub(super) const OUTCOME: &str = "outcome";
+pub(super) const SIDE: &str = "side";
 pub(super) const ID: &str = "id";
 pub(super) const TITLE: &str = "title";
 pub(super) const KIND: &str = "classification";
@@ -111,6 +113,8 @@ pub(super) enum FormChange {
     Return(CommentText, ClaimProof),
     Close(Resolution, CommentText, ClaimProof),
     Reopen(CommentText),
+    /// The values of one side, where both sides of a sync changed this version of the issue.
+    Resolve(Box<Issue>, Side),
     /// Any change that leaves the status alone.
     Other(Box<IssueChange>),
 }
@@ -136,6 +140,11 @@ impl FormChange {
             }
             Action::Unpark => other(IssueChange { parked: Some(None), ..IssueChange::default() }),
             Action::Attributes => other(attributes(fields, issue)?),
+            Action::Resolve => {
+                let side = Side::from_word(fields.get(SIDE));
+                let side = side.ok_or_else(|| "There is no side. Choose one.".to_owned())?;
+                Self::Resolve(Box::new(issue.clone()), side)
+            }
             Action::File => return Err("An issue is filed on a page of its own.".to_owned()),
         })
     }
@@ -158,6 +167,9 @@ impl FormChange {
                 tracker.close_issue(known, outcome, comment, agent, proof).await
             }
             Self::Reopen(comment) => tracker.reopen_issue(known, comment, agent).await,
+            Self::Resolve(issue, side) => {
+                return sync::resolve(tracker, &issue, side, &agent).await.map(drop);
+            }
             Self::Other(change) => tracker.change_issue(known, *change, agent).await,
         };
         changed.map(drop)

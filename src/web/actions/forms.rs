@@ -5,11 +5,14 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::action::Action;
-use super::fields::{AGENT, CONFIRMED, Fields, LABELS, OPTION, OUTCOME, TEXT, TOKEN, VERSION, WAS};
+use super::fields::{
+    AGENT, CONFIRMED, Fields, LABELS, OPTION, OUTCOME, SIDE, TEXT, TOKEN, VERSION, WAS,
+};
 use super::form_token::{FormTokens, Purpose};
 use super::person::Person;
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, CommentText, Issue, Label, Priority, Question, Status, ValueField};
+use crate::sync::{Link, Side};
 use crate::web::pages::components::{issue_path, undirected};
 use crate::web::strings::actions as text;
 use crate::web::strings::attributes;
@@ -41,7 +44,9 @@ fn further_actions(issue: &Issue) -> impl Iterator<Item = Action> {
     let is_open = issue.status.is_open();
     let is_parked = issue.attributes.parked.is_some();
     let has_question = issue.open_question().is_some();
+    let is_in_conflict = Link::all(issue).values().any(|link| !link.conflicts.is_empty());
     let allowed = [
+        (Action::Resolve, is_in_conflict),
         (Action::Attributes, true),
         (Action::Park, is_open && !is_parked),
         (Action::Unpark, is_open && is_parked && !has_question),
@@ -102,7 +107,19 @@ impl IssueForms {
                 @if action == Action::Attributes { (attributes_before(issue)) }
                 (inputs(action, issue, fields))
                 (your_name(fields, &self.person))
-                button type="submit" { (text::label(action)) }
+                @if action == Action::Resolve { (sides()) } @else { button type="submit" { (text::label(action)) } }
+            }
+        }
+    }
+
+    /// Renders the form that chooses a side of a sync, for pages with several issues.
+    pub fn choice(&self, issue: &Issue) -> Markup {
+        let action = Action::Resolve;
+        html! {
+            form.action method="post" action=(action_path(issue, action)) {
+                (self.hidden(action, issue, false))
+                (your_name(&Fields::default(), &self.person))
+                (sides())
             }
         }
     }
@@ -149,6 +166,15 @@ fn attributes_before(issue: &Issue) -> Markup {
     }
 }
 
+/// Renders the buttons that choose a side.
+fn sides() -> Markup {
+    html! {
+        @for (side, label) in [(Side::Here, text::KEEP), (Side::There, text::TAKE)] {
+            button type="submit" name=(SIDE) value=(side) { (label) } " "
+        }
+    }
+}
+
 fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
     match action {
         Action::Answer => html! {
@@ -168,7 +194,7 @@ fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
             (outcome(fields.get(OUTCOME)))
             (textarea("Why", fields, true))
         },
-        Action::Unpark | Action::File => html! {},
+        Action::Unpark | Action::Resolve | Action::File => html! {},
         Action::Attributes => attributes(fields, issue.status.has_ended()),
     }
 }

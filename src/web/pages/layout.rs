@@ -25,6 +25,7 @@ pub(in crate::web) enum Tab {
     Statistics,
     Triage,
     Memory,
+    Sync,
 }
 
 /// What the document needs beside the content.
@@ -148,7 +149,10 @@ impl Layout<'_> {
             (Tab::Statistics, "/stats", strings::stats::TAB),
             (Tab::Triage, "/triage", strings::triage::TITLE),
             (Tab::Memory, "/memory", strings::memory::TITLE),
+            (Tab::Sync, "/sync", strings::sync::TITLE),
         ];
+        let tabs =
+            tabs.into_iter().filter(|(tab, ..)| *tab != Tab::Sync || !project.syncs.is_empty());
         html! {
             header.top {
                 a.brand href="/" title=(undirected(&project.name)) {

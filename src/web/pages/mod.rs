@@ -20,6 +20,7 @@ mod projects;
 pub(super) mod questions;
 pub(super) mod response;
 mod stats;
+mod sync;
 mod triage;
 mod wall;
 
@@ -30,6 +31,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::Markup;
+use tokio::task::spawn_blocking;
 
 use self::activity::ActivityView;
 use self::agents::{AgentView, AgentsQuery, Period};
@@ -43,6 +45,7 @@ use self::layout::{Layout, Tab};
 use self::list::ListView;
 use self::memory::MemoryView;
 use self::response::respond;
+use self::sync::SyncView;
 use super::WebState;
 use super::actions::action::Action;
 use super::actions::forms::IssueForms;
@@ -58,7 +61,7 @@ use crate::domain::text::shortened;
 use crate::domain::{Classifications, StatusSet, Timestamp};
 use crate::hints;
 use crate::query_language::ParsedQuery;
-use crate::read_model::ReadView;
+use crate::read_model::{FindingKind, ReadView};
 use crate::tracker::StoreError;
 use crate::tracker::memory::Recalled;
 use crate::worktrees::{diff, newer_head};
@@ -258,6 +261,46 @@ pub(super) async fn memory(State(state): State<WebState>, RawQuery(query): RawQu
             repository: project.repository.as_ref(),
         });
         Ok(Page { title: strings::memory::TITLE.to_owned(), content, ..Page::default() })
+    })
+    .await
+}
+
+/// Shows the syncs with remote trackers; an error without one.
+pub(super) async fn sync(
+    State(state): State<WebState>,
+    ActingPerson(person): ActingPerson,
+) -> PageResult {
+    const MAX_ISSUES: usize = 50;
+    let project = Arc::clone(&state.project);
+    if project.syncs.is_empty() {
+        return Err(WebError::not_found().into());
+    }
+    let probe = state.streams.probe().await;
+    let findings = state.read_model.findings(state.tracker.now()).await?;
+    let conflicts = findings.iter().filter(|finding| finding.kind == FindingKind::SyncConflict);
+    let found = conflicts.filter_map(|finding| finding.issues.first()).take(MAX_ISSUES);
+    let mut issues = Vec::new();
+    for found in found {
+        issues.push(state.tracker.get_issue(found.id.into()).await?);
+    }
+    let more = findings.count(FindingKind::SyncConflict) - issues.len();
+    let last_runs = {
+        let project = Arc::clone(&project);
+        // A hanging disk blocks only a background thread.
+        spawn_blocking(move || project.last_runs()).await.unwrap_or_default()
+    };
+    let forms = state.form_tokens.clone().zip(person);
+    let forms =
+        forms.map(|(tokens, person)| IssueForms { tokens, person, done: None, near: Vec::new() });
+    page_since(&state, Tab::Sync, probe, move |_, context| {
+        let view =
+            SyncView { syncs: &project.syncs, last_runs, issues, more, forms, now: context.now };
+        Ok(Page {
+            title: strings::sync::TITLE.to_owned(),
+            content: sync::content(&view),
+            has_forms: view.forms.is_some(),
+            ..Page::default()
+        })
     })
     .await
 }

@@ -240,6 +240,8 @@ pub mod actions {
     /// Values of the field, and their names.
     pub const OUTCOMES: [(&str, &str); 2] =
         [("closed", "closed: it is done"), ("rejected", "rejected: it will not be done")];
+    pub const KEEP: &str = "Keep here";
+    pub const TAKE: &str = "Take theirs";
     pub const NOT_DONE: &str = "Nothing was changed";
 
     pub const READ_ONLY_TOKEN: &str =
@@ -257,6 +259,7 @@ pub mod actions {
             Action::Return => "Return to the queue",
             Action::Close => "Close or reject",
             Action::Reopen => "Open again",
+            Action::Resolve => "Choose a side",
             Action::File => "File an issue",
         }
     }
@@ -272,6 +275,9 @@ pub mod actions {
             Action::Return => "The issue is back in the queue.",
             Action::Close => "The issue has ended.",
             Action::Reopen => "The issue is back in the queue.",
+            Action::Resolve => {
+                "The conflict has ended. What stays here goes there with the next sync."
+            }
             Action::File => "The issue is filed.",
         }
     }

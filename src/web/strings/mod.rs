@@ -7,7 +7,7 @@ mod overviews;
 pub use self::issues::{
     actions, attention, changes, claims, graph, issue, list, questions, relations, write_api,
 };
-pub use self::overviews::{activity, agents, board, memory, projects, stats, triage, wall};
+pub use self::overviews::{activity, agents, board, memory, projects, stats, sync, triage, wall};
 use super::format::{self, DAY_MS, HOUR_MS, WEEK_MS};
 use crate::domain::Status;
 use crate::span::humanize_duration as duration;

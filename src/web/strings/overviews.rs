@@ -311,6 +311,25 @@ pub mod stats {
     }
 }
 
+/// On the page of the syncs.
+pub mod sync {
+    pub const TITLE: &str = "Sync";
+    pub const LAST_RUN: &str = "Last run ";
+    pub const NO_RUN: &str = "No run has ended on this machine yet: `ait sync` runs it.";
+    /// The columns of the fields that both sides changed.
+    pub const COLUMNS: [&str; 3] = ["Field", "Here", "There"];
+
+    pub fn choose(id: &str) -> String {
+        format!(
+            "`ait sync --keep {id}` keeps what is here, `ait sync --take {id}` takes what is there"
+        )
+    }
+
+    pub fn more(count: usize) -> String {
+        format!("{count} more: `ait triage --kind sync_conflict` lists them")
+    }
+}
+
 /// On the page of the memory.
 pub mod memory {
     use crate::domain::Classification;

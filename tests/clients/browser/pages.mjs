@@ -26,6 +26,8 @@ export const PAGES = {
   '/memory': 200,
   '/graph/developer': 200,
   [`/graph/${idOf(0)}`]: 200,
+  // Only with a sync in ait.toml.
+  '/sync': 404,
   '/nowhere': 404,
   '/agents/nobody': 404,
   // Almost the id of an issue: the page suggests similar ids.

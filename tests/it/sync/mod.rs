@@ -261,6 +261,9 @@ fn what_both_sides_changed_stays_until_somebody_chooses() {
         assert!(of_person.contains(&format!("`ait sync --keep {}`", &first[..8])), "{of_person}");
     }
     let server = Server::start(path);
+    let page = get(server.port, "/sync").body;
+    assert!(page.contains("Last run ") && page.contains("2 with conflicts"), "{page}");
+    assert!(page.contains("Here</pre>") && page.contains("There</pre>"), "{page}");
     let page = get(server.port, "/").body;
     assert!(
         page.contains("2 sync conflicts")
@@ -493,7 +496,7 @@ fn one_process_at_a_time_runs_a_sync_again_and_again() {
     // What a killed process leaves keeps no other one out.
     sync(path, &[]).ok();
     let files = names(&path.join(".ait/issues.json/sync"));
-    assert_eq!(files, [".gitignore", "company.json", "company.lock"]);
+    assert_eq!(files, [".gitignore", "company.json", "company.last", "company.lock"]);
 }
 
 #[test]

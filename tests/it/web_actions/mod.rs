@@ -2,6 +2,7 @@
 
 pub mod api;
 mod attacks;
+mod sync;
 
 use std::path::Path;
 
