@@ -294,7 +294,7 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// [`DomainError::VersionChanged`](ait_domain::DomainError::VersionChanged).
+    /// [`DomainError::VersionChanged`].
     pub async fn replace_issue(
         &self,
         read: &Issue,
