@@ -1,5 +1,7 @@
 //! `ait backup`: writes the whole store to one file.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -14,8 +16,8 @@ use super::{CommandContext, ExitStatus, Output};
 use crate::domain::Timestamp;
 use crate::domain::text::counted;
 use crate::span::humanize_bytes;
-use crate::tracker::backup::{self, format};
-use crate::tracker::{BackupContent, Maintenance, SaveOptions, Saved, StoreError, Tracker};
+use crate::tracker::backup;
+use crate::tracker::{BackupContent, Maintenance, SaveOptions, Saved, StoreError};
 
 /// The arguments of `ait backup`.
 #[derive(Clone, Debug, Args)]
@@ -65,20 +67,14 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
         }
         _ => Err(why).context("nothing was saved"),
     };
-    if to_stdout {
-        // A reader of stdout gets nothing of a store that cannot be read.
-        let content = match with_progress("reading the store", content(tracker)).await {
-            Ok(content) => content,
-            Err(why) => salvage(why).await?,
-        };
-        let about = format::write(content, tracker.now(), &mut &*output)?;
-        output.flush()?;
-        tracing::info!("saved {}", issues(about.issues));
-        return Ok(ExitStatus::Done);
-    }
     let store = maintenance.map(Maintenance::files).unwrap_or_default();
     let now = tracker.now();
-    let path = target(arguments.target.as_deref(), store.first().map(PathBuf::as_path), now);
+    // A reader of stdout gets nothing of a store that cannot be read.
+    let on_the_way = to_stdout.then(tempfile::tempdir).transpose()?;
+    let path = match &on_the_way {
+        Some(directory) => directory.path().join("backup"),
+        None => target(arguments.target.as_deref(), store.first().map(PathBuf::as_path), now),
+    };
     let saving = SaveOptions { path, replaces: arguments.force, store, now };
     let (sender, receiver) = backup::stream();
     let options = saving.clone();
@@ -92,17 +88,13 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
         saved = written.context("the backup was interrupted")?;
     }
     let saved = saved?;
-    answer(&saved, arguments.format.json, output)
-}
-
-/// Reads everything in the store.
-async fn content(tracker: &Tracker) -> Result<BackupContent, StoreError> {
-    let document = tracker.state().await?.document();
-    // A read can succeed up to the damage, so check for it.
-    match tracker.damage().await {
-        Some(damage) => Err(damage),
-        None => Ok(BackupContent::of(document, None)),
+    if to_stdout {
+        io::copy(&mut File::open(&saved.path)?, &mut &*output)?;
+        output.flush()?;
+        tracing::info!("saved {}", issues(saved.about.issues));
+        return Ok(ExitStatus::Done);
     }
+    answer(&saved, arguments.format.json, output)
 }
 
 /// Salvages what can be read of a damaged store, and logs what is lost.

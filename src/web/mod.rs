@@ -3,6 +3,22 @@
 //! Knows the read model, the activity, the tracker, the metrics, the domain, the branches of issues, what the hooks of
 //! clients say, syncs, and of `http` the tokens and bodies of requests. It refuses every method but GET and HEAD, on
 //! every path but those in `actions`, which exist only if people may change issues here.
+//!
+//! # The files
+//!
+//! * `pages/`, `markdown/`, `chart/`, `marks.rs`, `strings/`: a file or directory for each page; the texts of issues as
+//!   HTML, charts, what a search found; the texts that several places show
+//! * `actions/`: forms (`forms.rs`, `fields.rs`, `filing.rs`, `handler.rs`), and changes by programs as JSON
+//!   (`write_api.rs`); who acts (`person.rs`), and that the form is ours (`form_token.rs`)
+//! * `query/`, `listing.rs`, `lookup.rs`: the parameters of pages, the issues that they ask for, the issue that a path
+//!   names, and what else may be meant
+//! * `api.rs`, `activity_api.rs`, `csv.rs`, `atom.rs`: the data of pages as JSON, CSV and Atom
+//! * `api_index.rs`, `openapi.json`: the index of `/api`, and its description, which tests compare with the answers
+//! * `events.rs`, `etag.rs`, `health.rs`: the stream that tells pages of changes, conditional responses, the health
+//!   probe and metrics
+//! * `project.rs`, `projects.rs`, `repository.rs`: the project with its icon and its syncs, the other projects on this
+//!   machine, links to commits
+//! * `assets.rs`, `assets/`, `format.rs`: style sheet, scripts and icons; numbers and times in English
 
 mod actions;
 mod activity_api;

@@ -3,6 +3,26 @@
 //! This crate does no I/O and no logging, never blocks, and uses neither a clock nor random numbers. A caller sends
 //! a [`Command`]; [`decide()`] turns it into an [`Event`] or a [`DomainError`]. An [`Issue`] changes only by
 //! applying an event.
+//!
+//! # The files
+//!
+//! * `fields.rs`, `issue.rs`, `attributes.rs`, `due.rs`, `estimate.rs`, `question.rs`, `external_id.rs`,
+//!   `unknown_keys.rs`: the issue and its parts, with their JSON form
+//! * `id.rs`, `text.rs`, `time.rs`: ids, texts and times: parsed at the edge, valid inside
+//! * `classification.rs`: the kinds of work, and which of them a project uses
+//! * `command.rs`, `issue_change.rs`, `imported_issue.rs`, `claim.rs`: commands and what they carry; which claim a
+//!   command needs
+//! * `decide.rs`, `rules.rs`, `links.rs`, `readiness.rs`, `error.rs`, `error_code.rs`: the decision on a command: an
+//!   event, or a refusal with its code; which issues are ready
+//! * `event.rs`, `patch.rs`, `action.rs`: events, the difference that one makes, and its phrase in the history
+//! * `facts.rs`: what `ait` measured of an action, which its entry of the history keeps
+//! * `merge.rs`, `undo.rs`: the three-way merge of an issue, and an issue without some of its events
+//! * `query.rs`, `condition.rs`: queries, and the one evaluator of what an issue must be like
+//! * `timeline.rs`, `lessons.rs`, `file_names.rs`, `thresholds.rs`, `titles.rs`: the timeline of an issue; what it
+//!   tells others; the files that a text names; when something is old, stale or too short; titles that say the same
+//! * `memory.rs`: entries of the memory: how what a team keeps stands in an issue
+//! * `schema.rs`, `string_enum.rs`, `json_compat.rs`: the JSON schemas of values; enums whose values have words; the
+//!   repair of JSON
 
 pub mod action;
 mod attributes;

@@ -14,7 +14,7 @@
 //!
 //! A caller that got no clear answer may repeat `complete_issue`, `return_issue` and `close_issue`: the same words by
 //! the same agent change nothing if they are the last change of the issue. A
-//! [`ClaimRequirement`](super::ClaimRequirement) can require that the caller holds the claim that these commands end.
+//! [`ClaimRequirement`] can require that the caller holds the claim that these commands end.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -5,6 +5,23 @@
 //! it. Operations that only a store in files has are in [`Maintenance`].
 //!
 //! The crate knows the domain, and nothing of tools, pages and commands.
+//!
+//! # The files
+//!
+//! * `events.rs`, `event_format.rs`, `health.rs`, `identity.rs`: what every store speaks of: events and their JSON,
+//!   health, the id of a store
+//! * `state.rs`, `memory.rs`, `holders.rs`, `snapshot.rs`: a state in memory, with indexes: deciding commands and
+//!   applying events; reading everything in a store
+//! * `sqlite/`, `files/`: the store in SQLite, and what stands beside its database: `issues.json`, locks, quarantine
+//! * `postgres/`: the store in PostgreSQL: its schema, reads, transactions, event numbers; its `mod.rs` is the map
+//! * `sql/`, `published/`: the columns, conditions and orders that both databases share; the plan of a merge of an
+//!   edited `issues.json`
+//! * `testing.rs`, `unusable.rs`: a store in memory, for unit tests; one that cannot be opened, and says why
+//! * `writer_reply.rs`: what a writer answers its callers. If a caller is gone before the answer comes, the claim that
+//!   it asked for lapses
+//! * `clients.rs`, `file_clients.rs`: the clients that hold claims, and which of them live
+//! * `backup/`, `transfer.rs`: the format of backups, and how one differs from the store; the move from one store to
+//!   another
 
 pub mod backup;
 pub mod clients;

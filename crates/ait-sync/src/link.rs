@@ -100,6 +100,19 @@ pub fn digest(value: &str) -> String {
     }
 }
 
+/// Returns an issue without its ties and those of its comments, for readers who look only at what they say.
+pub fn untied(issue: &Arc<Issue>) -> Arc<Issue> {
+    let is_tied = issue.unknown_keys.get(KEY).is_some()
+        || issue.comments.iter().any(|comment| comment.unknown_keys.get(KEY).is_some());
+    if !is_tied {
+        return Arc::clone(issue);
+    }
+    let mut untied = Issue::clone(issue);
+    untied.unknown_keys.remove(KEY);
+    untied.comments.iter_mut().for_each(|comment| comment.unknown_keys.remove(KEY));
+    untied.into()
+}
+
 impl Link {
     /// Returns the tie of an issue to the remote of a sync.
     pub fn of(issue: &Issue, sync: &str) -> Option<Self> {

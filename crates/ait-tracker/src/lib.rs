@@ -4,6 +4,16 @@
 //! happened, in [`activity`].
 //!
 //! The tracker owns the clock and generates ids. It knows nothing of MCP, HTTP or terminals, and prints nothing.
+//!
+//! # The files
+//!
+//! * `claims.rs`, `waiting.rs`, `questions.rs`: claims, callers that wait for one, and questions to people
+//! * `clients.rs`, `leases.rs`, `suspend.rs`: who holds claims, and when these lapse
+//! * `events.rs`, `external_ids.rs`, `near_titles.rs`, `query_handles.rs`: finding events and issues
+//! * `bulk.rs`, `undo.rs`, `repeats.rs`, `round.rs`: changes of many issues, and back; issues that say the same; what
+//!   the lead counts
+//! * `read_model/`, `activity/`: what needs all issues at once; what happened
+//! * `memory.rs`, `known.rs`, `graph.rs`: entries; what they and closed issues tell a claim; what lies around something
 
 pub mod activity;
 mod bulk;
@@ -284,7 +294,7 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// [`DomainError::VersionChanged`](ait_domain::DomainError::VersionChanged).
+    /// [`DomainError::VersionChanged`].
     pub async fn replace_issue(
         &self,
         read: &Issue,

@@ -26,6 +26,7 @@ use crate::domain::text::shortened;
 use crate::domain::{Classification, Issue, IssueId, Page, Status, Timestamp};
 use crate::field_selection::FieldSelection;
 use crate::json_compat;
+use crate::sync::link;
 use crate::tracker::{EventNumbers, GoneClaims};
 
 /// What a list needs besides its rows, in tokens: the count, how much is left out, and how to get it.
@@ -283,13 +284,14 @@ impl ReplyOptions {
             let selected = with_claim_number(fields.select(issue), number);
             return Ok(trim::fit(selected, self.max_tokens.tokens()));
         }
+        let untied = link::untied(issue);
         let text = match (self.format, is_claim, skip) {
             (_, _, 1..) => None,
             (ReplyFormat::Compact, true, 0) => {
                 let links = Some(&*neighbours.links).filter(|links| !links.is_empty());
-                Some(compact::claim(issue, links, &list_tool)?)
+                Some(compact::claim(&untied, links, &list_tool)?)
             }
-            _ => Some(json(&**issue)?),
+            _ => Some(json(&*untied)?),
         };
         // Behind `{`, so that agents read it first.
         let claim = match (self.format, is_claim) {
@@ -325,7 +327,7 @@ impl ReplyOptions {
             text => {
                 let max_tokens = max_tokens.saturating_sub(budget::tokens(&members));
                 let text = text.filter(|text| budget::fits(text, max_tokens));
-                text.unwrap_or_else(|| IssuePages::new(issue, max_tokens, &list_tool).page(*skip))
+                text.unwrap_or_else(|| IssuePages::new(&untied, max_tokens, &list_tool).page(*skip))
             }
         };
         Ok(joined(text, &members))

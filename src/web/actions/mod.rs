@@ -2,6 +2,21 @@
 //!
 //! All changes go through the use cases of the tracker. A form is accepted from a page of this server alone: its origin
 //! and its token say so, and its version says what the person saw. A program needs an access token.
+//!
+//! # From the page to the store
+//!
+//! 1. With `web-actions`, `src/web/actions/forms.rs` adds forms to the page of an issue. Each has the version of the
+//!    issue and a token, which `src/web/actions/form_token.rs` derives from a secret of the process.
+//! 2. `src/web/actions/handler.rs` takes a form: it refuses tokens that only read (`src/web/actions/person.rs`), and
+//!    checks the origin, the media type, the token of the form and the version, in this order. The version is compared
+//!    here to show what changed meanwhile. Closing, and returning a claimed issue, ask for confirmation on a page of
+//!    their own first. `src/web/actions/fields.rs` parses the fields into a change.
+//! 3. The change goes to the tracker with an `IssueAtVersion` (`ait-tracker/lib.rs`): an issue and its version, for
+//!    which the commit begins with `Command::RequireVersion`, which decides under the lock. If two forms for the same
+//!    version arrive, only the first takes effect. A form that files an issue (`src/web/actions/filing.rs`) has the id
+//!    that the issue gets, for the same reason.
+//! 4. A change leads to the page of the issue. Anything else leads to a page with the reason and the form as it was
+//!    filled in, for the current version of the issue (`Fields::rebased`).
 
 pub(super) mod action;
 mod fields;

@@ -1,4 +1,31 @@
 //! The pages: one module for each renders it as HTML. The handlers are here.
+//!
+//! # From the request to the screen
+//!
+//! 1. `src/http/connections.rs` accepts the connection. `src/http/mod.rs` orders the layers: `src/http/access.rs`
+//!    checks host and origin, `src/http/token_auth.rs` the token. `src/web/mod.rs` routes `/` to
+//!    `src/web/pages/mod.rs`, which asks `src/web/events.rs` for the version of the store that the page will show.
+//!    `HttpServer::start` in `src/app/http_server.rs` has joined routes, layers and `/mcp`.
+//! 2. `src/web/query/` parses the parameters. `src/web/listing.rs` parses the search (`ait-query/`), makes the
+//!    parameters a `Condition` (`ait-domain/condition.rs`), which the search narrows, and asks the tracker for one page
+//!    of the issues that match, counted by status. The store answers with `ait-store/sqlite/list.rs`, for which
+//!    `ait-store/sql/condition.rs` writes conditions as SQL, and `order.rs` beside it orders.
+//! 3. What a page shows of all issues is in memory, without their texts. The first `ReadModel::read`
+//!    (`ait-tracker/read_model/mod.rs`) reads a snapshot of the store; each later one reads the events since the last
+//!    page, and the issues that they name. `ait-tracker/read_model/projection.rs` keeps one `IssueSummary`
+//!    (`ait-tracker/read_model/summary.rs`) for each issue in a copy-on-write list (`chunked.rs`), and indexes in
+//!    persistent trees (`agent_index.rs`, `attribute_index.rs`, `ait-store/memory/ids.rs`). If an issue was removed or
+//!    placed between others, or another database took the place of this one, it begins anew. A reader looks at one
+//!    version without a lock while the next one is made. `src/web/pages/list.rs` renders 50 rows with maud;
+//!    `src/web/pages/layout.rs` adds the frame. `src/web/project.rs` has the name of the project and its icon.
+//!    `page_since` in `src/web/pages/mod.rs`, through which all pages but those of forms and errors go, adds what needs
+//!    attention and marks claims whose clients are gone; `finish` in `src/web/pages/response.rs` renders errors and
+//!    adds the `ETag`.
+//! 4. `src/web/assets/script/live.js` joins the shared worker `worker.js`, which follows `/events` (`stream.js`) once
+//!    for all pages of a browser; without shared workers each page follows by itself. `Store::watch` announces new
+//!    events, also of other processes (`ait-store/sqlite/watch.rs` looks when files change), and `src/web/events.rs`
+//!    sends the new version. `live.js` then loads the page again and marks what changed; `morph.js` exchanges what
+//!    differs, but for forms that the reader has begun to fill in.
 
 mod activity;
 mod agents;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::files::{names, stored_issues};
+use crate::support::files::{names, stored_issues, wait_for_file};
 use crate::support::http::{Server, connections};
 use crate::support::runs::{Run, run};
 use crate::support::{Client, ait, directory, get, postgres, scripts, skip};
@@ -545,4 +545,23 @@ fn a_thousand_issues_come_in_at_once() {
     assert_eq!(sync(path, &[]).ok(), "company: 1000 new here\n");
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     assert_eq!(sync(path, &[]).ok(), "company: nothing new\n");
+}
+
+#[test]
+fn agents_get_issues_without_their_ties() {
+    let directory = directory();
+    let path = directory.path();
+    let mut client = Client::start(path);
+    let id = client.add("Login fails", "bug");
+    wait_for_file(path, |issues| issues.len() == 1);
+    let file = path.join("issues.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let tie = r#""comments": [], "sync": { "company": { "key": "12" } }, "other": 1"#;
+    fs::write(&file, text.replace(r#""comments": []"#, tie)).unwrap();
+    let issue = client.call("list_issues", json!({ "issue_id": id })).issue();
+    assert_eq!((&issue["other"], issue.get("sync")), (&json!(1), None));
+    let claimed = client.call("get_next_issue", json!({ "agent": "dev" })).issue();
+    assert_eq!(claimed.get("sync"), None);
+    assert!(client.close().success());
+    assert_eq!(stored_issues(path)[0]["sync"]["company"]["key"], "12");
 }

@@ -16,6 +16,16 @@
 //! `fs` is the disk as a store sees it, `format` the text of `issues.json`, `open` reads the file, and `publish`
 //! replaces it with a `render`ing. `published_note` knows which content is ours, so that `edits` finds what is not, and
 //! `skim` reads that as a stream.
+//!
+//! # The files
+//!
+//! * `paths.rs`, `options.rs`, `support.rs`: where the files are; options and helpers
+//! * `open.rs`, `format.rs`, `issue_scanner.rs`: reading `issues.json`, issue by issue if it is invalid
+//! * `publish.rs`, `render.rs`, `published_note.rs`, `schedule.rs`: replacing `issues.json`, and the note of what it
+//!   shows
+//! * `edits.rs`, `skim.rs`, `merge_files.rs`, `merge_state.rs`, `quarantine.rs`: reading edits; the versions that git
+//!   merges; files that are kept
+//! * `lock_check.rs`, `fs/`: the check of the file system, which is a trait, so that tests can make it fail
 
 pub(super) mod edits;
 pub mod format;

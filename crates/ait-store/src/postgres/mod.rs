@@ -1,13 +1,31 @@
 //! A store in a PostgreSQL database, shared by processes on any number of machines.
 //!
-//! A claim: `writer` gathers requests into one transaction; `needs` says what they look at; `load` locks and reads
-//! that with the statements in `sql` and draws a `seq` for each event; `decide` runs the rules on that part of the
-//! state; `write` turns the result into rows and commits. If the connection breaks meanwhile, the writer finds out by
-//! `seq` and nonce what happened. After the commit `numbering` gives events their numbers; readers never see `seq`.
-//!
 //! Reads: `read` and `list`; everything: `snapshot`; changes by others: `watch`; the move from another store:
 //! `transfer`. Below all of them are `database`, `connection`, `schema`, `rows` and `error`. `migrations` has the
 //! tables; `horizon` keeps the old versions of their rows out of the way.
+//!
+//! # From the command to the watchers
+//!
+//! 1. `ait-store/postgres/writer.rs` gathers the requests that wait into one transaction.
+//! 2. `ait-store/postgres/needs.rs` says what their commands look at. `ait-store/postgres/load.rs` locks and reads
+//!    that, with the statements in `ait-store/postgres/sql.rs`: the named issues, and for claims the first ones that
+//!    are ready and that no other claim is taking. It also draws a `seq` for each event that there may be, with a
+//!    random nonce for the transaction.
+//! 3. `ait-store/postgres/decide.rs` runs the rules of `ait-domain/` on this part of the state. If a rule changes an
+//!    issue that is not locked, more is loaded and everything is decided again.
+//! 4. `ait-store/postgres/write.rs` turns the result into rows, each event with a random nonce; they and the COMMIT go
+//!    to the server together.
+//! 5. If the connection breaks before the answer to the COMMIT, `resolve` in `writer.rs` asks for the nonce of the
+//!    first `seq`. If it is not there, it takes that `seq` itself, so that the broken transaction can no longer be
+//!    committed.
+//! 6. After the commit, `ait-store/postgres/numbering.rs` gives events their numbers: one transaction at a time numbers
+//!    all that are visible to it, so that numbers become visible in their order. Readers never see `seq`. Then it
+//!    announces the newest number, and `ait-store/postgres/watch.rs` of other processes tells their watchers. A caller
+//!    who wants the numbers of its own change finds the events by their nonces (`Tracker::change_numbers` in
+//!    `ait-tracker/events.rs`).
+//!
+//! `ait-store/postgres/horizon.rs` remembers where the index scans of steps 2 and 6 begin, so that rows that are dead
+//! but cannot be removed yet cost nothing.
 
 mod clients;
 mod connection;

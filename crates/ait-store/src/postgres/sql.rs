@@ -459,8 +459,8 @@ statements! {
     /// Records that the client `$1` has ended.
     end = "INSERT INTO {s}.clients (client, ttl_ms, gone_since, ended) VALUES ($1, 0, clock_timestamp(), true) \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp(), ended = true WHERE NOT clients.ended";
-    /// Records which of the clients `$1` are gone, if that is not recorded yet. An unknown one gets `$2` milliseconds to
-    /// say that it lives: a crash of the server empties the table.
+    /// Records which of the clients `$1` are gone, if that is not recorded yet. An unknown one gets `$2` milliseconds
+    /// to say that it lives: a crash of the server empties the table.
     notice_gone = "INSERT INTO {s}.clients (client, ttl_ms) \
         SELECT name, $2 FROM unnest($1::text[]) AS name ORDER BY name \
         ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp() WHERE clients.gone_since IS NULL \

@@ -1,6 +1,27 @@
 //! Edits of `issues.json`: which file is one, and how it is merged.
 //!
 //! The text of an issue in the database is its text in the file, so an edit is found by comparing checksums.
+//!
+//! # From the editor to the store
+//!
+//! 1. An editor saves `issues.json`, or git replaces it. The watcher (`ait-store/sqlite/watch.rs`), the next read or
+//!    the next change notices it: `needs_merge` in `ait-store/sqlite/mod.rs` compares the file with what this process
+//!    saw last. All three run `adopt` (`ait-store/sqlite/edits.rs`) on the writer thread.
+//! 2. `may_be_edited` compares the fingerprint of the file with the note (`ait-store/files/published_note.rs`). `adopt`
+//!    reads the note, then the file as a stream (`ait-store/files/skim.rs`). In one transaction, `compare` finds the
+//!    issues whose text has another checksum than in the database. A file that shares no issue with it is refused.
+//! 3. The merge of an issue needs the version from which the edit started: the last one whose history the file still
+//!    contains. `find_bases` in `ait-store/published/plan.rs` finds it by undoing the events of the issue, newest
+//!    first.
+//! 4. `Comparison::plan` makes one command for each difference, and `decide_merge` runs them: `ait-domain/rules.rs`
+//!    merges with `ait-domain/merge.rs`. Where both sides changed a field, the store wins, and the file is kept
+//!    (`ait-store/files/quarantine.rs`). Issues that the file lacks stay.
+//! 5. The note then names the edited file, and the next rendering contains the merged issues.
+//!
+//! git calls `ait merge-driver` for a tracked `issues.json` (`src/app/merge_driver.rs`). It makes the same commands
+//! from the files alone: `ait-store/files/merge_files.rs` takes the bases from the common ancestor. `ait resolve` and
+//! the doctor do so for a conflict that stands (`src/doctor/conflict.rs`). The store then reads the merged file as an
+//! edit.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -9,6 +9,19 @@
 //! `watch`. The move from another store: `transfer`. Below all of them are `database`, `place`, `disk_errors`,
 //! `error`
 //! and the tables in `schema.sql`.
+//!
+//! # The files
+//!
+//! * `database.rs`, `schema.sql`, `error.rs`, `disk_errors.rs`: the file, connections and tables; which error of SQLite
+//!   means what, and which one of the disk is behind it
+//! * `place.rs`: which files a connection has, so that none is used after some were removed or replaced
+//! * `writer.rs`, `started.rs`, `checkpoints.rs`, `transaction.rs`, `queue.rs`, `write.rs`: making changes: one writer
+//!   thread, one turn, one transaction, one sync, and the moves into the database
+//! * `readers.rs`, `read.rs`, `list.rs`, `index.rs`: connections for reads; reading; lists and searches, and the index
+//!   of searches, which lags behind
+//! * `watch.rs`, `publish.rs`, `edits.rs`: noticing other processes; writing `issues.json`, and merging edits of it
+//! * `maintenance.rs`, `restore.rs`, `transfer.rs`: save, restore, trial writes; everything from another store
+//! * `inspect.rs`, `salvage.rs`: for the doctor: the state of the files, and saving what can be read
 
 mod checkpoints;
 mod database;

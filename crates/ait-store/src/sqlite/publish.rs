@@ -1,4 +1,25 @@
 //! Writes `issues.json` after changes. A rendering copies the texts of the issues in the database.
+//!
+//! # From the state to `issues.json`
+//!
+//! No promise depends on an up-to-date `issues.json`: a process that dies in any step loses nothing, and the next
+//! publication completes what is left.
+//!
+//! 1. After a commit the writer wakes the publisher (`ait-store/files/schedule.rs`): 300 ms after a change, and at most
+//!    5 % of the time. A process that ends publishes itself, unless the file is large: at most 2 MB for a command, 64
+//!    MB for a server (`finish`). Both call `publish` in `ait-store/sqlite/publish.rs`.
+//! 2. It merges external edits first, then takes the publish lock, so that one process at a time writes the file. Under
+//!    the lock, `merge_leftovers` (`ait-store/sqlite/edits.rs`) merges the files of processes that died in step 5.
+//! 3. A rendering copies the texts of the issues, in one read transaction, to a temporary file and syncs it
+//!    (`ait-store/files/render.rs`). A crash leaves the temporary file, which step 2 of the next publication removes.
+//! 4. `replace_file` in `ait-store/files/publish.rs` does the rest. The note `published`
+//!    (`ait-store/files/published_note.rs`) is written before the file, with the fingerprint of the new file and of the
+//!    one that it replaces (`displaced`). So other processes take neither of the two for an edit. After a crash here,
+//!    the note names a file that is not there, and the next publication writes it again.
+//! 5. One exchange of names puts the file in place, and leaves the old one under the temporary name. If that is not the
+//!    file that was expected, another program has just saved it: `merge_displaced_edit` merges it, or puts it back if
+//!    it is invalid. After a crash here, step 2 of the next publication merges it.
+//! 6. The directory is synced.
 
 use std::io::{self, Write};
 use std::sync::Arc;
