@@ -1,6 +1,7 @@
 //! How far the changes of a remote were read, and how the last run ended: small files beside the store.
 //!
-//! They only save work, and tell people. Without them everything that is to come in is read again, and changes nothing that is known.
+//! They only save work, and tell people. Without them everything that is to come in is read again, and changes nothing
+//! that is known.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};

@@ -65,10 +65,10 @@ impl AttentionKind {
         match self {
             Self::Question => Some(Action::Answer),
             Self::AgentGone | Self::OldClaim => Some(Action::Return),
+            Self::SyncConflict => Some(Action::Resolve),
             Self::Parked => Some(Action::Unpark),
             Self::Damage
             | Self::NothingReady
-            | Self::SyncConflict
             | Self::ReturnedOften
             | Self::WaitsForReview
             | Self::Filing => None,
