@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 
 use super::output::{FAINT, Output, STRONG, local, of_classification, of_status};
 use super::sanitize;
@@ -15,6 +16,7 @@ use crate::domain::{
 };
 use crate::interchange::name_of;
 use crate::span;
+use crate::sync::link;
 use crate::tracker::IndexedIssues;
 use crate::worktrees::newer_head;
 
@@ -216,11 +218,16 @@ pub(super) fn write_whole(
         output.line("")?;
         write_indented(&issue.description, output)?;
     }
-    let unknown_keys: Vec<_> = issue.unknown_keys.iter().collect();
-    if !unknown_keys.is_empty() {
+    if !issue.unknown_keys.is_empty() {
         output.line("")?;
     }
-    for (key, value) in unknown_keys {
+    let ties = link::Link::all(issue);
+    for (sync, tie) in &ties {
+        let what = format!("{INDENT}sync {}: {}", sanitize::line(sync), sanitize::line(&tie.key));
+        output.line(what)?;
+    }
+    let is_shown = |(key, _): &(&str, &RawValue)| *key != link::KEY || ties.is_empty();
+    for (key, value) in issue.unknown_keys.iter().filter(is_shown) {
         match serde_json::from_str(value.get()) {
             // Values that an import kept together, such as the other columns of a CSV file.
             Ok(Json::Object(values)) if name_of(&Json::from(values.clone())).is_none() => {

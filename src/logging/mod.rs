@@ -30,8 +30,9 @@ use writer::{LineQueue, LogMessage};
 pub use file::LogFileError;
 
 /// The libraries that log nothing unless a filter names them. The protocol library logs whole requests at `debug`, each
-/// notification at `info`, each refused request as a warning and each disconnect as an error.
-const QUIET: &str = "rmcp=off,notify=off";
+/// notification at `info`, each refused request as a warning and each disconnect as an error; a certificate that is
+/// refused is named by the sync that met it.
+const QUIET: &str = "rmcp=off,notify=off,rustls_platform_verifier=off";
 /// The default filter of servers, besides [`QUIET`].
 const DEFAULT: &str = "info";
 /// The default filter of commands.

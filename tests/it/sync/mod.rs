@@ -563,5 +563,6 @@ fn agents_get_issues_without_their_ties() {
     let claimed = client.call("get_next_issue", json!({ "agent": "dev" })).issue();
     assert_eq!(claimed.get("sync"), None);
     assert!(client.close().success());
+    assert!(run(path, &["show", &id]).ok().contains("  sync company: 12\n"));
     assert_eq!(stored_issues(path)[0]["sync"]["company"]["key"], "12");
 }
