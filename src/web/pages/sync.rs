@@ -35,7 +35,7 @@ pub(super) fn content(view: &SyncView) -> Markup {
     html! {
         h1.unseen { (text::TITLE) }
         @for (number, sync) in view.syncs.iter().enumerate() {
-            section.questions aria-labelledby={ "sync-" (number) } {
+            section.questions.sync aria-labelledby={ "sync-" (number) } {
                 h2 id={ "sync-" (number) } { bdi { (undirected(&sync.name)) } }
                 p.details { (sync.kind) " " bdi { (undirected(&sync.project)) } }
                 (last_run(view.last_runs.get(number).and_then(Option::as_ref), view.now))
