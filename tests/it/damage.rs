@@ -117,6 +117,8 @@ pub fn kind(command: &str) -> Kind {
         "undo" => Refuses(&["1", "-a", "a"]),
         "link" | "unlink" => Refuses(&[ONE, "related", ONE, "-a", "a"]),
         "ask" | "answer" => Refuses(&[ONE, "text", "-a", "a"]),
+        "check" => Refuses(&[ONE]),
+        "sync" => Refuses(&[]),
         "import" => Refuses(&["/dev/null", "--format", "jsonl"]),
         "serve" | "mcp" | "demo" | "init" | "restore" | "migrate" | "open" | "doctor" | "hooks"
         | "hook" | "config" | "completions" | "man" | "help" | "worktree" | "merge"

@@ -12,9 +12,9 @@ use reqwest::Method;
 use reqwest::blocking::{Client as Http, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::support::http::Server;
+use crate::support::http::{Server, client_builder};
 use crate::support::runs::run;
-use crate::support::{Client, PATIENCE, Response, ait, directory, get};
+use crate::support::{Client, Response, ait, directory, get};
 
 const READER: &str = "RRRRRRRRrrrrrrrr";
 pub const WRITER: &str = "WWWWWWWWwwwwwwww";
@@ -58,8 +58,7 @@ fn claimed(directory: &Path) -> String {
 }
 
 fn client() -> Http {
-    let client = Http::builder().timeout(PATIENCE).no_proxy();
-    client.redirect(reqwest::redirect::Policy::none()).build().unwrap()
+    client_builder().redirect(reqwest::redirect::Policy::none()).build().unwrap()
 }
 
 fn send(request: RequestBuilder) -> Response {
