@@ -17,7 +17,7 @@ use super::database::{Database, Opened};
 use super::edits;
 use super::error::Failure;
 use super::index;
-use super::place::replaced;
+use super::place::{leave_files, replaced};
 use super::started::{Started, publish};
 use super::transaction::{decide_all, transact};
 use super::write::newest;
@@ -380,11 +380,11 @@ impl Writer {
         while !is_indexed && begun.elapsed() < LONGEST {
             is_indexed = self.tidy().unwrap_or(true);
         }
-        match &self.opened {
-            Some(opened) if self.database.is_in_place(opened) => {
-                checkpoints::run(&self.database, &opened.connection);
-            }
-            _ => self.leave(),
+        let Some(opened) = &self.opened else { return };
+        if self.database.is_in_place(opened) {
+            checkpoints::run(&self.database, &opened.connection);
+        } else {
+            leave_files(&opened.connection);
         }
     }
 
