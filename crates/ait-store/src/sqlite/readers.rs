@@ -1,6 +1,5 @@
 //! Reads, on connections of their own.
 
-use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::database::{Database, connect, refuse_if_lost, version};
 use super::error::Failure;
-use super::place::{Place, Reader};
+use super::place::{Place, Reader, replaced};
 use crate::files::paths::StorePaths;
 use crate::files::support::lock;
 
@@ -120,15 +119,23 @@ impl Database {
     }
 
     /// Returns a kept connection, if the files that it reads are in their places.
-    fn kept_reader(&self, paths: &StorePaths) -> io::Result<Option<Reader>> {
+    ///
+    /// # Errors
+    ///
+    /// They were in their places until now. Others may be about to be removed, and opening them makes new ones.
+    fn kept_reader(&self, paths: &StorePaths) -> Result<Option<Reader>, Failure> {
         let now = Place::find(&*self.fs, paths)?;
-        self.look_for_replacement(now.as_ref());
+        if self.look_for_replacement(now.as_ref()) && now.is_some() {
+            return Err(replaced());
+        }
         Ok(lock(&self.readers).pop())
     }
 
-    /// Keeps what the database had that was read until now, if its files are not in their places any more.
-    pub fn look_for_replacement(&self, now: Option<&Place>) {
+    /// Keeps what the database had that was read until now, if its files are not in their places any more. Returns true
+    /// if that is so.
+    pub fn look_for_replacement(&self, now: Option<&Place>) -> bool {
         let mut readers = lock(&self.readers);
+        let before = readers.len();
         readers.retain(|reader| {
             let is_in_place = now.is_some_and(|now| reader.place.is_same(now));
             if !is_in_place {
@@ -136,6 +143,7 @@ impl Database {
             }
             is_in_place
         });
+        readers.len() < before
     }
 }
 

@@ -482,7 +482,7 @@ impl Writer {
         shows: impl FnOnce(&T) -> bool,
     ) -> Result<T, StoreError> {
         /// The pauses between attempts while the files are being replaced.
-        const PAUSES_MS: [u64; 6] = [1, 5, 10, 20, 40, 80];
+        const PAUSES_MS: [u64; 6] = [5, 5, 10, 20, 40, 80];
         let database = Arc::clone(&self.database);
         for pause_ms in PAUSES_MS {
             let opened = match self.opened.take() {
@@ -512,6 +512,9 @@ impl Writer {
             };
             if !database.is_in_place(opened) {
                 self.leave();
+                drop(turn);
+                // Others may be about to be removed, and opening them makes new ones.
+                thread::sleep(Duration::from_millis(pause_ms));
                 continue;
             }
             if self.has_failed {
