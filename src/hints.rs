@@ -70,6 +70,13 @@ pub const NETWORK_FILE_SYSTEM: &str = "keep the store on a local disk and let ot
 pub const GIT_CONFLICT: &str =
     "`ait resolve` (or `ait doctor --fix`) keeps the issues of both sides, and adds the file";
 
+/// Says how to end a conflict of a sync, given the short id of the issue.
+pub fn for_sync_conflict(id: &str) -> String {
+    format!(
+        "`ait sync --keep {id}` keeps the values of this queue, `ait sync --take {id}` takes those of the remote"
+    )
+}
+
 /// Formats an error of the store with the next step.
 pub fn for_store(error: &StoreError, names: &OperationNames) -> String {
     match error {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::hints;
 use crate::read_model::{Finding, FindingKind, Findings};
 
 /// How many findings a report has by default.
@@ -193,9 +194,7 @@ fn for_person(finding: &Finding, id: &str, other: &str) -> String {
                 "`ait show {id}`; then `ait close {id} --reject -m WHY`, or `ait unlink {id} blocked-by {other}`"
             )
         }
-        FindingKind::SyncConflict => format!(
-            "`ait sync --keep {id}` keeps what is here, `ait sync --take {id}` takes what is there"
-        ),
+        FindingKind::SyncConflict => hints::for_sync_conflict(id),
         FindingKind::SelfReviewed | FindingKind::NeverReviewed => {
             match finding.issues.first().map(|issue| issue.status.has_ended()) {
                 Some(true) => {

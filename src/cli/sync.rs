@@ -11,6 +11,7 @@ use super::options::{CallerArgs, issue_ref, time_span};
 use super::progress::with_progress;
 use super::{CommandContext, ExitStatus};
 use crate::domain::{IssueId, IssueRef};
+use crate::hints;
 use crate::sync::{self, Directions, Link, Report, Run, Side, SyncError, SyncSettings};
 
 /// The arguments of `ait sync`.
@@ -189,10 +190,7 @@ async fn show_conflict(id: IssueId, context: &CommandContext<'_>) -> Result<()> 
             ))?;
         }
     }
-    let short = id.short();
-    output.line(format_args!(
-        "  `ait sync --keep {short}` keeps what is here, `ait sync --take {short}` takes what is there"
-    ))
+    output.line(format_args!("  {}", hints::for_sync_conflict(&id.short())))
 }
 
 async fn resolve(

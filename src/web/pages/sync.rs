@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::components::{self, undirected, with_code};
 use crate::domain::text::shortened;
 use crate::domain::{Issue, Timestamp};
+use crate::hints;
 use crate::sync::plan::own_value;
 use crate::sync::{LastRun, Link, SyncSettings};
 use crate::web::actions::forms::IssueForms;
@@ -96,7 +97,7 @@ fn conflict(issue: &Issue, link: &Link, view: &SyncView) -> Markup {
             }
             @match &view.forms {
                 Some(forms) => { (forms.choice(issue)) }
-                None => { p.quiet { (with_code(&text::choose(&id))) } }
+                None => { p.quiet { (with_code(&hints::for_sync_conflict(&id))) } }
             }
         }
     }

@@ -319,12 +319,6 @@ pub mod sync {
     /// The columns of the fields that both sides changed.
     pub const COLUMNS: [&str; 3] = ["Field", "Here", "There"];
 
-    pub fn choose(id: &str) -> String {
-        format!(
-            "`ait sync --keep {id}` keeps what is here, `ait sync --take {id}` takes what is there"
-        )
-    }
-
     pub fn more(count: usize) -> String {
         format!("{count} more: `ait triage --kind sync_conflict` lists them")
     }
