@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use uuid::Uuid;
 
 use super::error::Failure;
-use super::place::{Place, Places, Reader, leave_files, replaced};
+use super::place::{PlacedConnection, Places, replaced};
 use super::read;
 use super::transaction::decide_all;
 use super::write::{add_state, add_subjects};
@@ -58,7 +58,7 @@ pub(super) struct Database {
     /// The durations of syncs, in seconds.
     pub syncs: Histogram,
     pub lock_check: LockCheck,
-    pub readers: Mutex<Vec<Reader>>,
+    pub readers: Mutex<Vec<PlacedConnection>>,
     pub places: Places,
     /// What replaced databases had, with their ids, until it is merged.
     pub rescued: Mutex<Vec<(Uuid, State)>>,
@@ -70,14 +70,13 @@ pub(super) struct Database {
 
 /// A database that is open for changes.
 pub(super) struct Opened {
-    pub connection: Connection,
+    pub connection: PlacedConnection,
     pub paths: StorePaths,
     /// The file whose lock is the turn.
     turn: Arc<File>,
     turn_file: FileFingerprint,
     /// The log of SQLite, which has what is committed.
     pub log: File,
-    pub place: Arc<Place>,
 }
 
 impl Database {
@@ -133,26 +132,29 @@ impl Database {
         if is_new {
             self.make(&paths, &turn)?;
         }
-        let opened = self.connect_writer(&paths)?;
-        if version(&opened.0)? != VERSION {
+        let connection = self.connect_writer(&paths, &turn)?;
+        if version(&connection)? != VERSION {
             let _turn = self.turn_in_place(&paths, &turn)?;
-            self.upgrade(&paths, &opened.0)?;
+            self.upgrade(&paths, &connection)?;
         }
-        let (connection, place) = opened;
         let log = no_follow().read(true).open(paths.database_log())?;
         let found = fs.fingerprint_of(&log)?;
-        if !place.log.is_some_and(|log| log.is_same_file(&found)) {
-            leave_files(&connection);
+        if !connection.place.log.is_some_and(|log| log.is_same_file(&found)) {
             return Err(replaced());
         }
-        self.check_if_small(&connection, &place.file)?;
+        self.check_if_small(&connection, &connection.place.file)?;
         let turn_file = fs.fingerprint_of(&turn)?;
-        Ok(Opened { connection, paths, turn, turn_file, log, place })
+        Ok(Opened { connection, paths, turn, turn_file, log })
     }
 
     /// Opens a connection for changes.
-    fn connect_writer(&self, paths: &StorePaths) -> Result<(Connection, Arc<Place>), Failure> {
-        self.places.connect(&*self.fs, paths, || {
+    fn connect_writer(
+        &self,
+        paths: &StorePaths,
+        turn: &Arc<File>,
+    ) -> Result<PlacedConnection, Failure> {
+        let turn = || self.turn_in_place(paths, turn).map(Some);
+        self.places.connect(&self.fs, paths, turn, |_| {
             let connection = connect(&paths.database(), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             connection.execute_batch(&format!(
                 "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {MAX_LOG_BYTES}"
@@ -216,6 +218,15 @@ impl Database {
         if is_in_place { Ok(taken) } else { Err(replaced()) }
     }
 
+    /// Takes the turn among processes if it is free and was taken before.
+    pub fn free_turn(&self, paths: &StorePaths) -> io::Result<Option<FileLock>> {
+        let path = paths.turn_lock();
+        let Some(turn) = self.fs.open(&path)? else { return Ok(None) };
+        let taken = self.fs.lock(&turn, false)?;
+        let is_in_place = self.is_at(&path, Some(self.fs.fingerprint_of(&turn)?))?;
+        Ok(taken.filter(|_| is_in_place))
+    }
+
     /// Waits for the turn among processes.
     pub fn take_turn(&self, opened: &Opened) -> Result<FileLock, StoreError> {
         let path = opened.paths.turn_lock();
@@ -228,8 +239,7 @@ impl Database {
             let paths = self.paths()?;
             Ok::<_, Failure>(
                 paths == opened.paths
-                    && Place::find(&*self.fs, &paths)?
-                        .is_some_and(|now| opened.place.is_same(&now))
+                    && opened.connection.is_in_place()
                     && self.is_at(&paths.turn_lock(), Some(opened.turn_file))?,
             )
         };
@@ -243,7 +253,6 @@ impl Database {
 
     /// Keeps what a database had whose files were removed or replaced, to be merged.
     pub fn rescue(&self, connection: &Connection) {
-        leave_files(connection);
         let read = || Ok::<_, Failure>((read::id(connection)?, read::state(connection)?));
         match read() {
             Ok(found) => lock(&self.rescued).push(found),

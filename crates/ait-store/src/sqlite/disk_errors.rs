@@ -51,7 +51,9 @@ impl Database {
     pub fn save_without_log(&self, opened: &Opened) {
         let paths = &opened.paths;
         let is_alone = Place::find(&*self.fs, paths).is_ok_and(|now| {
-            now.is_some_and(|now| opened.place.file.is_same_file(&now.file) && now.log.is_none())
+            now.is_some_and(|now| {
+                opened.connection.place.file.is_same_file(&now.file) && now.log.is_none()
+            })
         });
         if is_alone {
             let moved = opened.connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(()));

@@ -6,6 +6,7 @@
 //! them any more once others are in their places.
 
 use std::io;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, Weak};
 
 use rusqlite::Connection;
@@ -13,7 +14,7 @@ use rusqlite::config::DbConfig;
 
 use super::error::Failure;
 use crate::StoreError;
-use crate::files::fs::{FileFingerprint, FileSystem, remove_if_exists};
+use crate::files::fs::{FileFingerprint, FileLock, FileSystem, remove_if_exists};
 use crate::files::paths::StorePaths;
 use crate::files::support::lock;
 
@@ -46,10 +47,37 @@ impl Place {
     }
 }
 
-/// A connection for reads.
-pub(super) struct Reader {
-    pub connection: Connection,
+/// A connection, with the files that it has. Its end leaves alone files that are not its own: SQLite would write what
+/// its log had into the database, and remove the log.
+pub(super) struct PlacedConnection {
+    connection: Connection,
     pub place: Arc<Place>,
+    fs: Arc<dyn FileSystem>,
+    paths: StorePaths,
+}
+
+impl PlacedConnection {
+    /// Returns true if its files are those in their places.
+    pub fn is_in_place(&self) -> bool {
+        let now = Place::find(&*self.fs, &self.paths);
+        now.is_ok_and(|now| now.is_some_and(|now| self.place.is_same(&now)))
+    }
+}
+
+impl Deref for PlacedConnection {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl Drop for PlacedConnection {
+    fn drop(&mut self) {
+        if !self.is_in_place() {
+            leave_files(&self.connection);
+        }
+    }
 }
 
 /// The place of the connections that a process has now.
@@ -57,39 +85,46 @@ pub(super) struct Reader {
 pub(super) struct Places(Mutex<Weak<Place>>);
 
 impl Places {
-    /// Opens a connection, and returns it with its place. `connect` reads from the database, so that SQLite opens its
-    /// other files.
+    /// Opens a connection. `connect` reads from the database, so that SQLite opens its other files. `turn` takes the turn
+    /// among processes; without it no files are made, and `connect` must not either.
     ///
     /// # Errors
     ///
     /// Files were removed or replaced meanwhile, or those of another connection of this process were.
     pub fn connect(
         &self,
-        fs: &dyn FileSystem,
+        fs: &Arc<dyn FileSystem>,
         paths: &StorePaths,
-        connect: impl FnOnce() -> Result<Connection, Failure>,
-    ) -> Result<(Connection, Arc<Place>), Failure> {
+        turn: impl FnOnce() -> Result<Option<FileLock>, Failure>,
+        connect: impl FnOnce(&Place) -> Result<Connection, Failure>,
+    ) -> Result<PlacedConnection, Failure> {
+        let find = || Place::find(&**fs, paths);
+        let is_whole = |found: Place| found.log.is_some() && found.index.is_some();
+        let turn = if find()?.is_some_and(is_whole) { None } else { turn()? };
         let mut used = lock(&self.0);
-        // If SQLite made them, another process could replace them before they are looked at. A user who may not create
-        // files reads without them.
-        if fs.create(&paths.database_log(), &paths.database()).is_ok() {
-            // An index that is there nevertheless is of another log.
-            let _ = remove_if_exists(fs, &paths.database_shared());
+        // If SQLite made them, another process could replace them before they are looked at. In the turn, no process writes
+        // to the log by an older index.
+        if let Some(_turn) = turn {
+            if fs.create(&paths.database_log(), &paths.database()).is_ok() {
+                // An index that is there nevertheless is of another log.
+                let _ = remove_if_exists(&**fs, &paths.database_shared());
+            }
+            let _ = fs.create(&paths.database_shared(), &paths.database());
         }
-        let _ = fs.create(&paths.database_shared(), &paths.database());
-        let before = Place::find(fs, paths)?.ok_or_else(replaced)?;
+        let before = find()?.ok_or_else(replaced)?;
         let shared = used.upgrade().filter(|used| used.file.is_same_file(&before.file));
         if shared.as_ref().is_some_and(|used| !used.is_same(&before)) {
             return Err(replaced());
         }
-        let connection = connect()?;
-        if !Place::find(fs, paths)?.is_some_and(|after| after.is_same(&before)) {
-            leave_files(&connection);
+        let connection = connect(&before)?;
+        let place = shared.unwrap_or_else(|| Arc::new(before));
+        let fs = Arc::clone(fs);
+        let placed = PlacedConnection { connection, place, fs, paths: paths.clone() };
+        if !placed.is_in_place() {
             return Err(replaced());
         }
-        let place = shared.unwrap_or_else(|| Arc::new(before));
-        *used = Arc::downgrade(&place);
-        Ok((connection, place))
+        *used = Arc::downgrade(&placed.place);
+        Ok(placed)
     }
 
     /// Returns true if connections of this process have other files than those that there are now.
@@ -105,6 +140,6 @@ pub(super) fn replaced() -> Failure {
 }
 
 /// Lets the end of a connection leave the files alone. SQLite would remove those that have the names of its own.
-pub(super) fn leave_files(connection: &Connection) {
+fn leave_files(connection: &Connection) {
     let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::database::{Database, connect, refuse_if_lost, version};
 use super::error::Failure;
-use super::place::{Place, Reader, replaced};
+use super::place::{Place, PlacedConnection, replaced};
 use crate::files::paths::StorePaths;
 use crate::files::support::lock;
 
@@ -61,23 +61,23 @@ impl Database {
             }
             None => {
                 let reader = self.connect_reader(&paths)?;
-                if version(&reader.connection)? == 0 {
+                if version(&reader)? == 0 {
                     return self.read_file(&paths, read);
                 }
-                self.check_if_small(&reader.connection, &reader.place.file)?;
+                self.check_if_small(&reader, &reader.place.file)?;
                 reader
             }
         };
-        let done = reader.connection.unchecked_transaction().map_err(Failure::from);
+        let done = reader.unchecked_transaction().map_err(Failure::from);
         let done = done.and_then(|transaction| read(&transaction));
         if done.as_ref().err().is_none_or(Failure::may_pass) {
-            self.keep_reader(&paths, reader)?;
+            self.keep_reader(reader)?;
         }
         done.map(Some)
     }
 
     /// Opens a connection for reads.
-    fn connect_reader(&self, paths: &StorePaths) -> Result<Reader, Failure> {
+    fn connect_reader(&self, paths: &StorePaths) -> Result<PlacedConnection, Failure> {
         let open = |path: &Path, flags| -> Result<_, Failure> {
             let connection = connect(path, flags)?;
             connection.execute_batch("PRAGMA query_only = 1")?;
@@ -85,30 +85,29 @@ impl Database {
             Ok(connection)
         };
         let path = paths.database();
-        let is_unused = || matches!(self.fs.fingerprint(&paths.database_log()), Ok(None));
-        let connect = || match open(&path, OpenFlags::SQLITE_OPEN_READ_WRITE) {
-            // This user may not create the files that processes share. Without a log, no process changes the database.
-            Err(failure) if failure.is_read_only() && is_unused() => {
-                let uri = format!("file:{}?immutable=1", escaped(&path));
-                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-                let opened = open(Path::new(&uri), flags)?;
-                if is_unused() { Ok(opened) } else { Err(failure) }
+        let connect = |found: &Place| {
+            if found.log.is_some() {
+                return open(&path, OpenFlags::SQLITE_OPEN_READ_WRITE);
             }
-            opened => opened,
+            // This user may not create the files that processes share, or no process changed anything here, or one is
+            // about to. Without a log, none changes the database.
+            let uri = format!("file:{}?immutable=1", escaped(&path));
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            open(Path::new(&uri), flags)
         };
-        let (connection, place) = self.places.connect(&*self.fs, paths, connect)?;
-        Ok(Reader { connection, place })
+        // A lock that cannot be taken is no reason not to read.
+        let turn = || Ok(self.free_turn(paths).unwrap_or(None));
+        self.places.connect(&self.fs, paths, turn, connect)
     }
 
     /// Keeps a connection for the next read, or what its database had if its files are not in their places any more.
-    fn keep_reader(&self, paths: &StorePaths, reader: Reader) -> Result<(), Failure> {
-        // One that takes the file for immutable sees no later change.
-        if reader.connection.is_readonly("main")? {
-            return Ok(());
+    fn keep_reader(&self, reader: PlacedConnection) -> Result<(), Failure> {
+        // One that takes the file for immutable sees no later change, and saw something else if there was one.
+        if reader.is_readonly("main")? {
+            return if reader.is_in_place() { Ok(()) } else { Err(replaced()) };
         }
-        let now = Place::find(&*self.fs, paths)?;
-        if now.is_none_or(|now| !reader.place.is_same(&now)) {
-            self.rescue(&reader.connection);
+        if !reader.is_in_place() {
+            self.rescue(&reader);
             return Ok(());
         }
         let mut readers = lock(&self.readers);
@@ -123,7 +122,7 @@ impl Database {
     /// # Errors
     ///
     /// They were in their places until now. Others may be about to be removed, and opening them makes new ones.
-    fn kept_reader(&self, paths: &StorePaths) -> Result<Option<Reader>, Failure> {
+    fn kept_reader(&self, paths: &StorePaths) -> Result<Option<PlacedConnection>, Failure> {
         let now = Place::find(&*self.fs, paths)?;
         if self.look_for_replacement(now.as_ref()) && now.is_some() {
             return Err(replaced());
@@ -139,7 +138,7 @@ impl Database {
         readers.retain(|reader| {
             let is_in_place = now.is_some_and(|now| reader.place.is_same(now));
             if !is_in_place {
-                self.rescue(&reader.connection);
+                self.rescue(reader);
             }
             is_in_place
         });

@@ -4,6 +4,7 @@ use rusqlite::Connection;
 
 use super::database::Database;
 use super::error::Failure;
+use super::place::PlacedConnection;
 use super::write::{StateWriter, add_event};
 use crate::transfer::Transfer;
 use crate::{NumberedEvent, StoreError, event_format};
@@ -33,7 +34,7 @@ pub(super) async fn take_over(
 }
 
 /// Begins the transaction on an empty database.
-fn begin(database: &Database) -> Result<Connection, Failure> {
+fn begin(database: &Database) -> Result<PlacedConnection, Failure> {
     let paths = database.paths()?;
     let refuse_content = |connection: &Connection| {
         const HAS_CONTENT: &str = "SELECT EXISTS (SELECT 1 FROM events) OR EXISTS (SELECT 1 FROM issues) \

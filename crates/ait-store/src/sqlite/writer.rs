@@ -17,7 +17,7 @@ use super::database::{Database, Opened};
 use super::edits;
 use super::error::Failure;
 use super::index;
-use super::place::{leave_files, replaced};
+use super::place::replaced;
 use super::started::{Started, publish};
 use super::transaction::{decide_all, transact};
 use super::write::newest;
@@ -380,11 +380,10 @@ impl Writer {
         while !is_indexed && begun.elapsed() < LONGEST {
             is_indexed = self.tidy().unwrap_or(true);
         }
-        let Some(opened) = &self.opened else { return };
-        if self.database.is_in_place(opened) {
+        if let Some(opened) = &self.opened
+            && self.database.is_in_place(opened)
+        {
             checkpoints::run(&self.database, &opened.connection);
-        } else {
-            leave_files(&opened.connection);
         }
     }
 
@@ -498,6 +497,9 @@ impl Writer {
                 },
             };
             let opened = self.opened.insert(opened);
+            if self.has_failed && database.is_in_place(opened) {
+                *opened = database.open().map_err(Failure::of_change)?;
+            }
             let turn = {
                 let handle = self.handle.0.upgrade();
                 let wait = |since| {
@@ -516,9 +518,6 @@ impl Writer {
                 // Others may be about to be removed, and opening them makes new ones.
                 thread::sleep(Duration::from_millis(pause_ms));
                 continue;
-            }
-            if self.has_failed {
-                *opened = database.open().map_err(Failure::of_change)?;
             }
             database.save_again(opened)?;
             let before = opened.connection.total_changes();
