@@ -161,6 +161,9 @@ fn write_attributes(
             add(format!("check: {} {ended} in {time}", sanitize::line(&receipt.command)));
         }
     }
+    if let Some(used) = issue.usage() {
+        add(format!("used: {}", sanitize::line(&used.to_string())));
+    }
     let parts = issues.linked_from(LinkKind::Parent, issue.id).into_iter();
     let parts: Estimate = parts.filter_map(|part| issues.get(part)?.attributes.estimate).sum();
     if parts > Estimate::default() {

@@ -380,6 +380,7 @@ impl<'a> Entry<'a> {
             (ActionKind::Asked, _) => "asked",
             (ActionKind::Answered, _) => "answered",
             (ActionKind::Checked, _) => "checked",
+            (ActionKind::Used, _) => "used",
             (_, Some(action)) => action.strip_prefix("Issue ").unwrap_or(action),
         };
         let (gap, action, by) = match room {

@@ -90,6 +90,7 @@ fn remark(issue: &Issue) -> Option<String> {
                 | ActionKind::Asked
                 | ActionKind::Answered
                 | ActionKind::Checked
+                | ActionKind::Used
         )
     };
     if is_aside(kind(&last.action)) {

@@ -30,9 +30,9 @@ use crate::query_language::SavedQueries;
 use crate::setting::EffectiveSetting;
 use crate::sync::SyncSettings;
 use settings::{
-    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, CHECK, CLASSIFICATIONS, FILE, KEEP_EVENTS, LOG,
-    LOG_FILE, LOG_FORMAT, NAME, NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PROJECTS, REPOSITORY_URL,
-    SETTINGS, STORE, STORE_PASSWORD, Setting, TOKEN, TOKEN_FILE, WEB_ACTIONS,
+    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, BUDGET, CHECK, CLASSIFICATIONS, FILE, KEEP_EVENTS, LOG,
+    LOG_FILE, LOG_FORMAT, NAME, NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PRICES, PROJECTS,
+    REPOSITORY_URL, SETTINGS, STORE, STORE_PASSWORD, Setting, TOKEN, TOKEN_FILE, WEB_ACTIONS,
 };
 use sources::{Chooser, Shown};
 
@@ -46,8 +46,8 @@ pub const DEFAULT_PORT: u16 = 3000;
 pub const LAST_PORT: u16 = 3019;
 pub use sources::{ConfigError, FILE_NAME, Source, Sourced};
 pub use values::{
-    Address, FilePath, KeptEvents, LogFilter, NetworkFileSystem, Port, ProjectName, RepositoryUrl,
-    Secret, StoreUrl, Switch,
+    Address, Budget, FilePath, KeptEvents, LogFilter, NetworkFileSystem, Port, Price, ProjectName,
+    RepositoryUrl, Secret, StoreUrl, Switch,
 };
 
 /// The help heading of the options that every command has.
@@ -223,6 +223,10 @@ pub struct Config {
     pub on_question: Option<Sourced<String>>,
     /// The command that a merge must pass.
     pub check: Option<Sourced<String>>,
+    /// What models cost.
+    pub prices: Vec<Price>,
+    /// What an issue may use.
+    pub budget: Option<Budget>,
     /// The queries that have names.
     pub queries: SavedQueries,
     /// The syncs with remote trackers.
@@ -360,6 +364,8 @@ impl Config {
             claims: claims::collect(&mut chooser, serve.claims, check.as_ref())?,
             on_question: chooser.choose(&ON_QUESTION, None)?,
             check,
+            prices: chooser.list(&PRICES, Vec::new(), listed)?,
+            budget: chooser.choose(&BUDGET, None)?.map(|budget| budget.value),
             queries: sources.queries(),
             syncs: sources.syncs(),
             log: chooser.take(&LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log))?,

@@ -340,6 +340,24 @@ pub const CHECK: Setting = Setting {
     help: "A shell command that must succeed on a merge before ait merge keeps it, such as cargo test",
 };
 
+/// What models cost.
+pub const PRICES: Setting = Setting {
+    name: "prices",
+    variable: "AIT_PRICES",
+    places: SettingScope::FileOnly,
+    default: "none",
+    help: "What a million tokens cost, as MODEL=INPUT/CACHED/OUTPUT; MODEL is how the names of models begin",
+};
+
+/// What an issue may use.
+pub const BUDGET: Setting = Setting {
+    name: "budget",
+    variable: "AIT_BUDGET",
+    places: SettingScope::FileOnly,
+    default: "none",
+    help: "What an issue may cost by the prices, such as 2 USD, or use, such as 500k tokens, before it is parked",
+};
+
 /// Whether the check is required.
 pub const REQUIRE_CHECK: Setting = Setting {
     name: "require-check",
@@ -350,7 +368,7 @@ pub const REQUIRE_CHECK: Setting = Setting {
 };
 
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 34] = [
+pub const SETTINGS: [Setting; 36] = [
     FILE,
     STORE,
     STORE_PASSWORD,
@@ -382,13 +400,15 @@ pub const SETTINGS: [Setting; 34] = [
     ON_QUESTION,
     CHECK,
     REQUIRE_CHECK,
+    PRICES,
+    BUDGET,
     LOG,
     LOG_FILE,
     LOG_FORMAT,
 ];
 
 /// The settings that do not affect who may use HTTP, and those whose defaults allow the least.
-pub(super) const HARMLESS: [&str; 21] = [
+pub(super) const HARMLESS: [&str; 23] = [
     CLASSIFICATIONS.name,
     WEB_ACTIONS.name,
     PROJECTS.name,
@@ -410,6 +430,8 @@ pub(super) const HARMLESS: [&str; 21] = [
     ON_QUESTION.name,
     CHECK.name,
     REQUIRE_CHECK.name,
+    PRICES.name,
+    BUDGET.name,
 ];
 
 /// Returns the environment variables for the help text, one per line.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tracing_subscriber::filter::Targets;
 
-use ait_domain::string_enum;
+use ait_domain::{Usage, string_enum};
 
 /// Shows types as the values that they wrap.
 macro_rules! shown_as_value {
@@ -48,6 +48,120 @@ impl FromStr for Port {
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = text.parse().map(Self);
         parsed.map_err(|_| format!("{text:?} is not a port: give a number from 0 to 65535"))
+    }
+}
+
+/// What the tokens of models cost, in a currency that the project chooses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Price {
+    /// How the names of the models begin.
+    pub model: String,
+    /// What a million tokens cost, in millionths of the currency: those that the model reads, those from its cache, and
+    /// those that it writes.
+    costs: [u64; 3],
+}
+
+impl Price {
+    /// Returns what a usage costs by the most exact of some prices, in millionths of the currency. `None` if none is
+    /// for its model.
+    pub fn micros(prices: &[Self], usage: &Usage) -> Option<u64> {
+        let fits = |price: &&Self| usage.model.starts_with(&price.model);
+        let price = prices.iter().filter(fits).max_by_key(|price| price.model.len())?;
+        let uncached = usage.input.saturating_sub(usage.cached);
+        let parts = [uncached, usage.cached, usage.output].into_iter().zip(price.costs);
+        let micros: u128 = parts.map(|(tokens, cost)| u128::from(tokens) * u128::from(cost)).sum();
+        u64::try_from(micros / 1_000_000).ok()
+    }
+}
+
+impl FromStr for Price {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const MAX: f64 = 1e6;
+        let cost = |text: &str| {
+            let cost = text.trim().parse().ok().filter(|cost| (0.0..=MAX).contains(cost))?;
+            Some((cost * 1e6).round() as u64)
+        };
+        let parse = || {
+            let (model, costs) = text.split_once('=')?;
+            let costs: Vec<u64> = costs.split('/').map(cost).collect::<Option<_>>()?;
+            let costs = costs.try_into().ok()?;
+            let model = Some(model.trim()).filter(|model| !model.is_empty())?;
+            Some(Self { model: model.to_owned(), costs })
+        };
+        parse().ok_or_else(|| {
+            format!(
+                "{text:?} is no price: give MODEL=INPUT/CACHED/OUTPUT, what a million tokens of each kind cost, such as \
+                 claude-opus=15/1.5/75"
+            )
+        })
+    }
+}
+
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [input, cached, output] = self.costs.map(|cost| cost as f64 / 1e6);
+        write!(f, "{}={input}/{cached}/{output}", self.model)
+    }
+}
+
+/// What an issue may use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Budget {
+    /// A cost, in millionths of the currency of the prices.
+    Micros(u64),
+    /// Tokens that models read and write.
+    Tokens(u64),
+}
+
+impl Budget {
+    /// Returns true if more was used.
+    pub fn is_exceeded_by(self, usage: &Usage) -> bool {
+        match self {
+            Self::Micros(budget) => usage.micros.is_some_and(|micros| micros > budget),
+            Self::Tokens(budget) => usage.input + usage.output > budget,
+        }
+    }
+}
+
+impl FromStr for Budget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const MAX: f64 = 1e12;
+        let number = |text: &str, unit: f64| {
+            let number = text.trim().parse().ok().filter(|number| (0.0..=MAX).contains(number))?;
+            Some((number * unit).round() as u64)
+        };
+        // The sign of a currency says nothing here, but people write it.
+        let is_currency =
+            |word: &str| word.len() == 3 && word.bytes().all(|b| b.is_ascii_uppercase());
+        let parsed = match text.trim().strip_suffix("tokens").map(str::trim_end) {
+            None => {
+                let split = text.trim().split_once(' ').filter(|(_, word)| is_currency(word));
+                number(split.map_or(text, |(cost, _)| cost), 1e6).map(Self::Micros)
+            }
+            Some(tokens) => match tokens.split_at_checked(tokens.len().saturating_sub(1)) {
+                Some((thousands, "k")) => number(thousands, 1e3).map(Self::Tokens),
+                Some((millions, "M")) => number(millions, 1e6).map(Self::Tokens),
+                _ => number(tokens, 1.0).map(Self::Tokens),
+            },
+        };
+        parsed.ok_or_else(|| {
+            format!(
+                "{text:?} is no budget: give a cost, such as 2.50, or tokens, such as 500k tokens"
+            )
+        })
+    }
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Micros(micros) => write!(f, "{}", *micros as f64 / 1e6),
+            Self::Tokens(tokens) => write!(f, "{tokens} tokens"),
+        }
     }
 }
 

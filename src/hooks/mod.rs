@@ -31,7 +31,7 @@ pub use hooks_dir::{Blocker, HooksDir};
 pub use install::{ChangeReport, HookChange, HookState, HookStatus};
 pub use issue_work::{IssueBranch, IssueWork, changed_files, issue_work, note_changes};
 pub use report::{Operation, StatusReport, plan, status};
-pub use session::{HookInput, HookTexts, end_session, end_subagent};
+pub use session::{HookInput, HookTexts, end_session, end_subagent, park_expensive, record_usage};
 pub use transcript::{ToldClaim, claims_of};
 
 /// How long git may wait for a hook of ours.

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::transcript::ToldClaim;
 use crate::domain::text::shortened;
-use crate::domain::{AgentName, Condition, Issue, Query, Status};
+use crate::domain::{AgentName, CommentText, Condition, Issue, IssueChange, Query, Status, Usage};
 use crate::hints;
 use crate::read_model::Digest;
 use crate::setup::{HookClient, HookForm, SessionEvent};
 use crate::span::humanize_duration;
-use crate::tracker::{StoreError, Tracker};
+use crate::tracker::{IssueAtVersion, StoreError, Tracker};
 
 /// How many claims a text names.
 const MAX_CLAIMS: usize = 3;
@@ -156,22 +156,61 @@ pub async fn end_session(
     Ok(())
 }
 
+/// Records what an agent used for its claims.
+pub async fn record_usage(tracker: &Tracker, claims: &[ToldClaim]) -> Result<(), StoreError> {
+    for ToldClaim { issue, agent, usage, .. } in claims {
+        let Ok(agent) = AgentName::try_from(agent.as_str()) else { continue };
+        if usage.is_empty() {
+            continue;
+        }
+        match tracker.record_usage((*issue).into(), usage.clone(), agent).await {
+            Ok(_) | Err(StoreError::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Parks the issues that wait for their next attempt and have used more than the project allows.
+pub async fn park_expensive(
+    tracker: &Tracker,
+    claims: &[ToldClaim],
+    is_exceeded_by: impl Fn(&Usage) -> bool,
+) -> Result<(), StoreError> {
+    for ToldClaim { issue, agent, .. } in claims {
+        let issue = tracker.get_issue((*issue).into()).await;
+        let (Ok(issue), Ok(agent)) = (issue, AgentName::try_from(agent.as_str())) else { continue };
+        let Some(used) = issue.usage().filter(|used| is_exceeded_by(&used.usage)) else { continue };
+        if issue.status != Status::Created || issue.attributes.parked.is_some() {
+            continue;
+        }
+        let reason = format!(
+            "It used more than the budget of an issue: {used}. Split it, or say how to go on."
+        );
+        let Ok(reason) = CommentText::try_from(reason) else { continue };
+        let change = IssueChange { parked: Some(Some((reason, None))), ..IssueChange::default() };
+        let target = IssueAtVersion { issue: issue.id.into(), version: None };
+        tracker.change_issue(target, change, agent).await?;
+    }
+    Ok(())
+}
+
 /// Ends the claims that a subagent still holds when it stops. One that may be kept from stopping is reminded of them
 /// instead.
 pub async fn end_subagent(
     tracker: &Tracker,
-    claims: Vec<ToldClaim>,
+    claims: &[ToldClaim],
     can_go_on: bool,
 ) -> Result<Option<Value>, StoreError> {
     let mut held = Vec::new();
-    for ToldClaim { issue, agent, number } in claims {
-        let issue = match tracker.get_issue(issue.into()).await {
+    for ToldClaim { issue, agent, number, .. } in claims {
+        let issue = match tracker.get_issue((*issue).into()).await {
             Ok(issue) => issue,
             Err(StoreError::Refused(_)) => continue,
             Err(error) => return Err(error),
         };
         let is_same = number.is_none_or(|number| number == issue.claim_number());
-        if is_same && issue.holder().is_some_and(|holder| holder.agent == agent) {
+        if is_same && issue.holder().is_some_and(|holder| holder.agent == *agent) {
             held.push(issue);
         }
     }

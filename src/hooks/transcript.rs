@@ -1,8 +1,11 @@
-//! Which issues an agent claimed, as the transcript of its client tells.
+//! Which issues an agent claimed and what it used for them, as the transcript of its client tells.
 //!
 //! All subagents of a client share one MCP server, which cannot tell them apart. Their transcripts can: a transcript
 //! has the calls of one agent. Claude Code and Codex write JSON Lines; an object with the `name` of a tool and an id is
 //! a call, and an object with the same id and some text is its answer. Objects of any other form are skipped.
+//!
+//! What a model used is on each message of it in Claude Code, once for each part of the message, and as totals of the
+//! session in Codex. It counts for the claim before it, and what comes before the first claim counts for that one.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,7 +14,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::domain::IssueId;
+use crate::domain::{IssueId, Timestamp, Usage};
 
 /// The tools that claim. A project may give them a prefix.
 const CLAIMING: [&str; 2] = ["get_next_issue", "get_next_review_item"];
@@ -28,6 +31,14 @@ pub struct ToldClaim {
     pub agent: String,
     /// The number of the claim, if the answer had it.
     pub number: Option<usize>,
+    /// What the agent used for it.
+    pub usage: Usage,
+}
+
+impl ToldClaim {
+    fn is_same(&self, other: &Self) -> bool {
+        (self.issue, &self.agent, self.number) == (other.issue, &other.agent, other.number)
+    }
 }
 
 /// Reads the claims from the transcript in a file.
@@ -40,6 +51,7 @@ fn claims_in(transcript: impl BufRead) -> io::Result<Vec<ToldClaim>> {
     for line in transcript.split(b'\n') {
         // The client may be writing the last line.
         if let Ok(value) = serde_json::from_slice::<Value>(&line?) {
+            found.count(&value);
             found.visit(&value, None, 0);
         }
     }
@@ -51,9 +63,56 @@ struct Found {
     /// The names of the agents in calls that claim, by the ids of the calls.
     calls: HashMap<String, String>,
     claims: Vec<ToldClaim>,
+    /// What was used before the first claim.
+    before: Usage,
+    /// The last message of the model, as counted so far.
+    message: (String, Usage),
+    /// The totals of the session in Codex.
+    total: Usage,
+    /// The model that Codex named.
+    model: String,
+    /// The time of the line before.
+    at: Option<Timestamp>,
+    /// The time since the last message that was counted, in milliseconds.
+    millis: u64,
 }
 
 impl Found {
+    /// Counts what a line tells that the model used.
+    fn count(&mut self, line: &Value) {
+        let at = line["timestamp"].as_str().and_then(|at| Timestamp::parse(at));
+        // The time of a person who let the agent wait counts, too: a transcript does not tell it apart.
+        let millis = at.zip(self.at).map_or(0, |(at, before)| at.millis_since(before));
+        self.at = at.or(self.at);
+        self.millis += millis;
+        let message = &line["message"];
+        if let (Some(id), Some(usage)) = (message["id"].as_str(), of_claude_code(message)) {
+            let is_same = self.message.0 == id;
+            let counted =
+                if is_same { std::mem::take(&mut self.message.1) } else { Usage::default() };
+            self.used(&usage.without(&counted));
+            self.message = (id.to_owned(), usage);
+        }
+        let payload = &line["payload"];
+        if let Some(model) = payload["model"].as_str() {
+            model.clone_into(&mut self.model);
+        }
+        if let Some(total) = of_codex(&payload["info"]["total_token_usage"], &self.model) {
+            let new = Usage { turns: 1, ..total.without(&self.total) };
+            if new.input + new.output > 0 {
+                self.used(&new);
+                self.total = total;
+            }
+        }
+    }
+
+    fn used(&mut self, usage: &Usage) {
+        let seconds = self.millis / 1_000;
+        self.millis %= 1_000;
+        let usage = &Usage { seconds, ..usage.clone() };
+        self.claims.last_mut().map_or(&mut self.before, |claim| &mut claim.usage).add(usage);
+    }
+
     /// Looks at a value. `agent` is the name in the call that the value answers.
     fn visit(&mut self, value: &Value, agent: Option<&str>, depth: usize) {
         if depth > MAX_DEPTH {
@@ -65,9 +124,10 @@ impl Found {
                 let id = ["tool_use_id", "call_id"].iter().find_map(|key| value[*key].as_str());
                 let answered = id.and_then(|id| self.calls.get(id).cloned());
                 let agent = answered.as_deref().or(agent);
-                if let Some(claim) = agent.and_then(|agent| claim(value, agent))
-                    && !self.claims.contains(&claim)
+                if let Some(mut claim) = agent.and_then(|agent| claim(value, agent))
+                    && !self.claims.iter().any(|known| known.is_same(&claim))
                 {
+                    claim.usage.add(&std::mem::take(&mut self.before));
                     self.claims.push(claim);
                 }
                 members.values().for_each(|member| self.visit(member, agent, depth + 1));
@@ -108,7 +168,36 @@ fn claim(value: &Value, agent: &str) -> Option<ToldClaim> {
     let number = claim.as_u64().or_else(|| claim["number"].as_u64());
     let number = number.or_else(|| words.filter_map(|word| word.parse().ok()).next());
     let number = number.and_then(|number| usize::try_from(number).ok());
-    Some(ToldClaim { issue, agent: agent.to_owned(), number })
+    let usage = Usage { claim: number.unwrap_or(0), ..Usage::default() };
+    Some(ToldClaim { issue, agent: agent.to_owned(), number, usage })
+}
+
+/// Returns what a message of a model in Claude Code used. Its `input_tokens` are those that are neither read from the
+/// cache nor written to it.
+fn of_claude_code(message: &Value) -> Option<Usage> {
+    let usage = message.get("usage")?;
+    let count = |key: &str| usage[key].as_u64().unwrap_or(0);
+    let cached = count("cache_read_input_tokens");
+    Some(Usage {
+        model: message["model"].as_str().unwrap_or_default().to_owned(),
+        input: count("input_tokens") + count("cache_creation_input_tokens") + cached,
+        cached,
+        output: count("output_tokens"),
+        turns: 1,
+        ..Usage::default()
+    })
+}
+
+/// Returns what a session of Codex used until now. Its `input_tokens` contain those from the cache.
+fn of_codex(total: &Value, model: &str) -> Option<Usage> {
+    let count = |key: &str| total[key].as_u64().unwrap_or(0);
+    Some(Usage {
+        model: model.to_owned(),
+        input: total["input_tokens"].as_u64()?,
+        cached: count("cached_input_tokens"),
+        output: count("output_tokens"),
+        ..Usage::default()
+    })
 }
 
 #[cfg(test)]
@@ -123,11 +212,13 @@ mod tests {
     }
 
     fn claimed(number: Option<usize>) -> Vec<ToldClaim> {
-        vec![ToldClaim { issue: IssueId::parse(ID).unwrap(), agent: "dev".to_owned(), number }]
+        let usage = Usage { claim: number.unwrap_or(0), ..Usage::default() };
+        let issue = IssueId::parse(ID).unwrap();
+        vec![ToldClaim { issue, agent: "dev".to_owned(), number, usage }]
     }
 
     /// The lines of Claude Code for a call with its answer.
-    fn of_claude_code(tool: &str, answer: &str) -> [Value; 2] {
+    fn of_claude_code_calls(tool: &str, answer: &str) -> [Value; 2] {
         let call = serde_json::json!({ "type": "tool_use", "id": "toolu_1", "name": tool, "input": { "agent": "dev" } });
         let result = serde_json::json!({
             "type": "tool_result", "tool_use_id": "toolu_1", "content": [{ "type": "text", "text": answer }],
@@ -144,9 +235,9 @@ mod tests {
             ("null", None),
         ] {
             let answer = format!(r#"{{"id":"{ID}","claim":{claim},"title":"t"}}"#);
-            let lines = of_claude_code("mcp__issues__get_next_issue", &answer);
+            let lines = of_claude_code_calls("mcp__issues__get_next_issue", &answer);
             assert_eq!(told(&lines), claimed(number), "{claim}");
-            let lines = of_claude_code("mcp__issues__x_get_next_review_item", &answer);
+            let lines = of_claude_code_calls("mcp__issues__x_get_next_review_item", &answer);
             assert_eq!(told(&lines), claimed(number), "{claim}");
         }
     }
@@ -167,18 +258,66 @@ mod tests {
         assert_eq!(told(&lines), claimed(Some(1)));
     }
 
+    /// A line of Claude Code with what a message used.
+    fn message(id: &str, at: u64, [input, written, read, output]: [u64; 4]) -> Value {
+        serde_json::json!({
+            "timestamp": format!("2026-01-31T09:30:{at:02}.500Z"),
+            "message": { "id": id, "model": "m-1", "usage": {
+                "input_tokens": input, "cache_creation_input_tokens": written,
+                "cache_read_input_tokens": read, "output_tokens": output,
+            } },
+        })
+    }
+
+    #[test]
+    fn what_messages_used_counts_for_the_claim_before_them() {
+        let claim = |number: usize| {
+            of_claude_code_calls("get_next_issue", &format!(r#"{{"id":"{ID}","claim":{number}}}"#))
+        };
+        let mut lines = vec![message("a", 0, [3, 10, 0, 1]), message("a", 0, [3, 10, 0, 5])];
+        lines.extend(claim(1));
+        lines.extend([message("b", 7, [2, 0, 13, 4]), message("c", 9, [1, 0, 15, 1])]);
+        lines.extend(claim(2));
+        lines.extend([message("d", 19, [0, 0, 16, 2])]);
+        let found: Vec<_> = told(&lines).into_iter().map(|claim| claim.usage).collect();
+        let used = |claim, input, cached, output, turns, seconds| {
+            let model = "m-1".to_owned();
+            Usage { claim, model, input, cached, output, turns, seconds, micros: None }
+        };
+        assert_eq!(found, [used(1, 44, 28, 10, 3, 9), used(2, 16, 16, 2, 1, 10)]);
+    }
+
+    #[test]
+    fn what_a_session_of_codex_used_is_in_its_totals() {
+        let total = |input: u64, output: u64| {
+            serde_json::json!({ "type": "event_msg", "payload": { "type": "token_count", "info": {
+                "total_token_usage": { "input_tokens": input, "cached_input_tokens": 2, "output_tokens": output },
+            } } })
+        };
+        let context = serde_json::json!({ "type": "turn_context", "payload": { "model": "g-1" } });
+        let call = serde_json::json!({ "name": "get_next_issue", "call_id": "c", "arguments": r#"{"agent":"dev"}"# });
+        let answer = serde_json::json!({ "call_id": "c", "output": format!(r#"{{"id":"{ID}","claim":1}}"#) });
+        let lines = [context, total(5, 1), call, answer, total(5, 1), total(9, 4)];
+        let usage = told(&lines).remove(0).usage;
+        let model = "g-1".to_owned();
+        let expected =
+            Usage { claim: 1, model, input: 9, cached: 2, output: 4, turns: 2, ..Usage::default() };
+        assert_eq!(usage, expected);
+    }
+
     #[test]
     fn nothing_else_counts_as_a_claim() {
         let answer = format!(r#"{{"id":"{ID}","claim":"claim 1"}}"#);
-        assert_eq!(told(&of_claude_code("mcp__issues__list_issues", &answer)), []);
+        assert_eq!(told(&of_claude_code_calls("mcp__issues__list_issues", &answer)), []);
         for other in ["No issue is ready", "{", "[]", r#"{"id":"x","claim":1}"#] {
-            assert_eq!(told(&of_claude_code("get_next_issue", other)), [], "{other}");
+            assert_eq!(told(&of_claude_code_calls("get_next_issue", other)), [], "{other}");
         }
-        let [_, result] = of_claude_code("get_next_issue", &answer);
+        let [_, result] = of_claude_code_calls("get_next_issue", &answer);
         assert_eq!(told(&[result]), []);
         let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
-        assert_eq!(told(&of_claude_code("get_next_issue", &deep)), []);
-        let cut = of_claude_code("get_next_issue", &answer).map(|line| line.to_string()).join("\n");
+        assert_eq!(told(&of_claude_code_calls("get_next_issue", &deep)), []);
+        let cut =
+            of_claude_code_calls("get_next_issue", &answer).map(|line| line.to_string()).join("\n");
         assert_eq!(claims_in(&cut.as_bytes()[..cut.len() - 9]).unwrap(), []);
     }
 }

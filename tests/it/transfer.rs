@@ -25,7 +25,7 @@ use tokio::sync::watch;
 
 use crate::support::commands::{
     add, agent, answer, any_command, ask, at, check, claim, close, complete, import, number,
-    reopen, return_issue, review, say,
+    reopen, return_issue, review, say, usage,
 };
 use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::runs::{assert_snapshot, run};
@@ -68,6 +68,7 @@ pub async fn make_every_kind(store: &dyn Store) {
         claim_with(ids[3], "four"),
         return_issue(ids[3].into()),
         check(ids[4].into()),
+        usage(ids[4].into()),
         complete(ids[4].into()),
         say(ids[5].into()),
         ask(ids[5].into()),

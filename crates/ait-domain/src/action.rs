@@ -5,6 +5,7 @@ use super::event::{
     ANSWER_ACTION, ASK_ACTION, CHANGE_ACTION, CHECK_FAILED, CHECK_PASSED, CLAIM_ACTION,
     CLOSE_ACTION, COMMENT_ACTION, COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, KEEP_ACTION,
     LAPSE_ACTION, LATE_ACTION, REJECT_ACTION, REOPEN_ACTION, RETURN_ACTION, REVIEW_ACTION,
+    USAGE_ACTION,
 };
 
 /// How the original begins the phrase of filing. The classification follows, in double quotes.
@@ -41,6 +42,8 @@ pub enum ActionKind {
     Answered,
     /// Ran the check of the project on its branch.
     Checked,
+    /// Recorded what a claim used.
+    Used,
     /// Edited it in the file, or came too late there.
     Edited,
     /// An action that only other programs write.
@@ -68,6 +71,7 @@ impl ActionKind {
             ASK_ACTION => Self::Asked,
             ANSWER_ACTION => Self::Answered,
             CHECK_PASSED | CHECK_FAILED => Self::Checked,
+            USAGE_ACTION => Self::Used,
             EDIT_ACTION => Self::Edited,
             _ if action.starts_with(CHANGE_ACTION) => Self::Changed,
             _ if action.starts_with(LATE_ACTION) => Self::Edited,
@@ -94,6 +98,7 @@ impl ActionKind {
             Self::Asked => "asked",
             Self::Answered => "answered",
             Self::Checked => "checked",
+            Self::Used => "used",
             Self::Edited => "edited",
             Self::Other => return None,
         })
@@ -116,6 +121,7 @@ impl ActionKind {
             | Self::Changed
             | Self::Answered
             | Self::Checked
+            | Self::Used
             | Self::Edited
             | Self::Other => None,
         }
@@ -140,7 +146,12 @@ impl ActionKind {
     pub fn leaves_status(self) -> bool {
         matches!(
             self,
-            Self::Commented | Self::Changed | Self::Answered | Self::Checked | Self::Edited
+            Self::Commented
+                | Self::Changed
+                | Self::Answered
+                | Self::Checked
+                | Self::Used
+                | Self::Edited
         )
     }
 
@@ -218,6 +229,7 @@ mod tests {
             ("Question answered", &[], "answered"),
             ("Check passed", &[], "checked"),
             ("Check failed", &[], "checked"),
+            ("Usage recorded", &[], "used"),
             ("Issue edited by hand", &[], "edited"),
             ("Too late, after a change in another clone: Issue claimed for work", &[], "edited"),
         ] {

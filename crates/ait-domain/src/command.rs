@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{
     AgentName, ClaimRequirement, ClaimTerms, Classification, ClientId, CommentText, Description,
     Facts, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Question, QuestionAnswer, Receipt,
-    ReviewPolicy, Title, UnknownKeys,
+    ReviewPolicy, Title, UnknownKeys, Usage,
 };
 use crate::string_enum;
 
@@ -88,6 +88,13 @@ pub enum Command {
         issue: IssueRef,
         receipt: Receipt,
         /// The agent that ran it.
+        agent: AgentName,
+    },
+    /// Record what a claim of an issue used in all. What is recorded already is not counted again.
+    RecordUsage {
+        issue: IssueRef,
+        usage: Usage,
+        /// The agent of the claim.
         agent: AgentName,
     },
     /// Open an issue again that has ended. Only people do that.
@@ -268,6 +275,7 @@ impl Command {
             | Self::ReopenIssue { issue, .. }
             | Self::ChangeIssue { issue, .. }
             | Self::RecordCheck { issue, .. }
+            | Self::RecordUsage { issue, .. }
             | Self::ParkAfterAttempts { issue, .. }
             | Self::AskHuman { issue, .. }
             | Self::AnswerQuestion { issue, .. }
@@ -296,6 +304,7 @@ impl Command {
             | Self::CloseIssue { issue, .. }
             | Self::ReopenIssue { issue, .. }
             | Self::RecordCheck { issue, .. }
+            | Self::RecordUsage { issue, .. }
             | Self::ParkAfterAttempts { issue, .. }
             | Self::AskHuman { issue, .. }
             | Self::AnswerQuestion { issue, .. }
@@ -319,6 +328,7 @@ impl Command {
             | Self::ReopenIssue { agent, .. }
             | Self::ChangeIssue { agent, .. }
             | Self::RecordCheck { agent, .. }
+            | Self::RecordUsage { agent, .. }
             | Self::UndoChanges { agent, .. }
             | Self::CommentIssue { agent, .. }
             | Self::AskHuman { agent, .. }

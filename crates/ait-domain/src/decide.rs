@@ -118,6 +118,7 @@ fn decide_on_issue(
         | Command::CloseIssue { resolution: Resolution::Rejected, .. }
         | Command::CommentIssue { .. }
         | Command::RecordCheck { .. }
+        | Command::RecordUsage { .. }
         | Command::AskHuman { .. }
         | Command::AnswerQuestion { .. }
         | Command::RequireVersion { .. }

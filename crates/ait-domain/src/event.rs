@@ -159,6 +159,8 @@ pub const ANSWER_ACTION: &str = "Question answered";
 /// The history phrases of a check.
 pub const CHECK_PASSED: &str = "Check passed";
 pub const CHECK_FAILED: &str = "Check failed";
+/// The history phrase of what a claim used.
+pub const USAGE_ACTION: &str = "Usage recorded";
 /// The history phrase of a comment.
 pub const COMMENT_ACTION: &str = "Comment added";
 /// The history phrase of a lapsed claim.
@@ -240,6 +242,7 @@ impl EventKind {
             (Self::Changed { .. }, Some(ASK_ACTION)) => "asked",
             (Self::Changed { .. }, Some(ANSWER_ACTION)) => "answered",
             (Self::Changed { .. }, Some(CHECK_PASSED | CHECK_FAILED)) => "checked",
+            (Self::Changed { .. }, Some(USAGE_ACTION)) => "used",
             _ => self.logged_word(),
         }
     }
@@ -267,7 +270,7 @@ impl EventKind {
     }
 
     /// The words of all kinds, for readers.
-    pub const WORDS: [&'static str; 19] = [
+    pub const WORDS: [&'static str; 20] = [
         "filed",
         "imported",
         "edited",
@@ -275,6 +278,7 @@ impl EventKind {
         "asked",
         "answered",
         "checked",
+        "used",
         "removed",
         "unknown_keys_edited",
         "claimed",

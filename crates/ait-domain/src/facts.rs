@@ -1,16 +1,17 @@
-//! What `ait` itself measured of an action: the branch that was handed in, and how a check ended. The history keeps it
-//! with the action.
+//! What was measured of an action: the branch that was handed in, how a check ended, and what a claim used. The history
+//! keeps it with the action.
 //!
 //! An agent says what it did in a comment, and cannot say this. Only [`Command::RecordCheck`](super::Command) makes
 //! receipts: those in files are [removed](Issue::without_foreign_receipts) before anything looks at them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::attributes::take;
-use super::event::{CHECK_FAILED, CHECK_PASSED};
+use super::event::{CHECK_FAILED, CHECK_PASSED, USAGE_ACTION};
 use super::{
     ActionKind, AgentName, DomainError, Event, EventKind, HistoryEntry, Issue, Patch, Timestamp,
     UnknownKeys,
@@ -25,6 +26,9 @@ pub struct Facts {
     /// How a check ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<Box<Receipt>>,
+    /// What a claim used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Box<Usage>>,
 }
 
 /// The commits on the branch of an issue.
@@ -65,6 +69,32 @@ pub struct Receipt {
     pub output: String,
 }
 
+/// What an agent used for a claim, as its client tells.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// The number of the claim of the issue; 0 if it is not known.
+    #[serde(default)]
+    pub claim: usize,
+    /// The model that answered last.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// How many tokens the model read, with those from its cache.
+    pub input: u64,
+    /// How many of them came from its cache.
+    #[serde(default)]
+    pub cached: u64,
+    /// How many tokens the model wrote.
+    pub output: u64,
+    /// How often the model answered.
+    pub turns: u64,
+    /// How long the agent worked, in seconds.
+    pub seconds: u64,
+    /// What that costs by the prices of the project, in millionths of their currency. `None` without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micros: Option<u64>,
+}
+
 impl Facts {
     /// Returns true if nothing was measured.
     pub fn is_empty(&self) -> bool {
@@ -79,6 +109,7 @@ impl Facts {
         Self {
             work: take(keys, "work", |_: &Work| true).map(Box::new),
             check: take(keys, "check", |_: &Receipt| true).map(Box::new),
+            usage: take(keys, "usage", |_: &Usage| true).map(Box::new),
         }
     }
 }
@@ -117,7 +148,116 @@ impl fmt::Display for Work {
     }
 }
 
+impl Usage {
+    /// Returns true if nothing was used.
+    pub fn is_empty(&self) -> bool {
+        self.input + self.output + self.turns + self.seconds == 0
+    }
+
+    /// Adds what was used later.
+    pub fn add(&mut self, later: &Self) {
+        if !later.model.is_empty() {
+            self.model.clone_from(&later.model);
+        }
+        self.input += later.input;
+        self.cached += later.cached;
+        self.output += later.output;
+        self.turns += later.turns;
+        self.seconds += later.seconds;
+        if let Some(micros) = later.micros {
+            *self.micros.get_or_insert_default() += micros;
+        }
+    }
+
+    /// Returns it without what is counted elsewhere.
+    pub fn without(&self, other: &Self) -> Self {
+        Self {
+            claim: self.claim,
+            model: self.model.clone(),
+            input: self.input.saturating_sub(other.input),
+            cached: self.cached.saturating_sub(other.cached),
+            output: self.output.saturating_sub(other.output),
+            turns: self.turns.saturating_sub(other.turns),
+            seconds: self.seconds.saturating_sub(other.seconds),
+            micros: self.micros.map(|all| all.saturating_sub(other.micros.unwrap_or(0))),
+        }
+    }
+}
+
+/// Says it on one line, such as `1.2M tokens in (1.1M cached), 8.4k out, 31 turns, 0.42`.
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { input, cached, output, turns, .. } = self;
+        write!(f, "{} tokens in", Tokens(*input))?;
+        if *cached > 0 {
+            write!(f, " ({} cached)", Tokens(*cached))?;
+        }
+        write!(f, ", {} out, {turns} turn{}", Tokens(*output), if *turns == 1 { "" } else { "s" })?;
+        match self.micros {
+            Some(micros) => {
+                write!(f, ", cost {}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What some claims used together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TotalUsage {
+    pub usage: Usage,
+    /// How many claims.
+    pub claims: usize,
+}
+
+impl fmt::Display for TotalUsage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { usage, claims } = self;
+        write!(f, "{usage}")?;
+        if *claims > 1 {
+            write!(f, ", {claims} claims")?;
+        }
+        match usage.model.as_str() {
+            "" => Ok(()),
+            model => write!(f, " ({model})"),
+        }
+    }
+}
+
+/// Shows a number of tokens with three digits at most, such as `8.4k`.
+struct Tokens(u64);
+
+impl fmt::Display for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, sign) = match self.0 {
+            ..1_000 => return write!(f, "{}", self.0),
+            ..1_000_000 => (1_000, 'k'),
+            _ => (1_000_000, 'M'),
+        };
+        match self.0 / unit {
+            whole @ 0..10 => write!(f, "{whole}.{}{sign}", self.0 % unit * 10 / unit),
+            whole => write!(f, "{whole}{sign}"),
+        }
+    }
+}
+
 impl Issue {
+    /// Returns what all claims of the issue used; `None` if nothing is known.
+    pub fn usage(&self) -> Option<TotalUsage> {
+        let mut total = Usage::default();
+        let mut claims = BTreeSet::new();
+        for (agent, usage) in self.usages() {
+            total.add(usage);
+            claims.insert((agent, usage.claim));
+        }
+        (!claims.is_empty()).then(|| TotalUsage { usage: total, claims: claims.len() })
+    }
+
+    fn usages(&self) -> impl Iterator<Item = (&str, &Usage)> {
+        let entries = self.history.iter();
+        entries.filter_map(|entry| Some((&*entry.agent, entry.facts.usage.as_deref()?)))
+    }
+
     /// Returns what was handed in with the latest completion, as long as the issue was not returned since.
     pub fn handed_in(&self) -> Option<&Work> {
         let mut newest_first = self.history.iter().rev();
@@ -190,11 +330,34 @@ pub(super) fn record_check(
     }
     let action = if receipt.has_passed() { CHECK_PASSED } else { CHECK_FAILED };
     let facts = Facts { check: Some(Box::new(receipt.clone())), ..Facts::default() };
+    Ok(noted(issue, facts, action, agent, at))
+}
+
+/// Records what a claim used in all. Issues that have ended have it, too: their agents end after them. Returns `None`
+/// if all of it is recorded.
+pub(super) fn record_usage(
+    issue: &Issue,
+    usage: &Usage,
+    agent: &AgentName,
+    at: Timestamp,
+) -> Option<Event> {
+    let mut known = Usage::default();
+    // A review has the number of the claim for work.
+    let is_same =
+        |(by, known): &(&str, &Usage)| *by == agent.as_str() && known.claim == usage.claim;
+    issue.usages().filter(is_same).for_each(|(_, part)| known.add(part));
+    let new = usage.without(&known);
+    let facts = || Facts { usage: Some(Box::new(new.clone())), ..Facts::default() };
+    (!new.is_empty()).then(|| noted(issue, facts(), USAGE_ACTION, agent, at))
+}
+
+/// Returns the event that adds an entry to the history.
+fn noted(issue: &Issue, facts: Facts, action: &str, agent: &AgentName, at: Timestamp) -> Event {
     let mut after = issue.clone();
     after.modified_at = at;
     after.history.push(HistoryEntry { facts, ..HistoryEntry::new(at, agent.as_str(), action) });
     let kind = EventKind::Changed { patch: Box::new(Patch::between(issue, &after)) };
-    Ok(Event::new(issue.id, at, agent.as_str(), kind))
+    Event::new(issue.id, at, agent.as_str(), kind)
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ pub use error::DomainError;
 pub use error_code::{ErrorCode, ErrorDetails};
 pub use estimate::Estimate;
 pub use event::{Before, Event, EventKind, HAND_EDIT};
-pub use facts::{Facts, Receipt, Work};
+pub use facts::{Facts, Receipt, Usage, Work};
 pub use fields::{FieldValue, FieldValues, ValueField};
 pub use id::{IssueId, IssueRef};
 pub use imported_issue::ImportedIssue;

@@ -136,6 +136,9 @@ pub fn decide(
         Command::RecordCheck { receipt, agent, .. } => {
             return facts::record_check(issue, receipt, agent, at).map(Some);
         }
+        Command::RecordUsage { usage, agent, .. } => {
+            return Ok(facts::record_usage(issue, usage, agent, at));
+        }
         Command::AnswerQuestion { answer, agent, .. } => {
             return question::answer(issue, answer, agent, at);
         }

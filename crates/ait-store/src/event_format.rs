@@ -154,7 +154,7 @@ impl<'a> Fields<'a> {
         let issue = self.issue;
         let at = self.at;
         let agent = self.agent;
-        let facts = Facts { work: self.work, check: None };
+        let facts = Facts { work: self.work, ..Facts::default() };
         Some(Event { issue, at, agent, kind, before, lease: self.lease, facts })
     }
 }

@@ -7,7 +7,8 @@
 //!
 //! # The files
 //!
-//! * `claims.rs`, `waiting.rs`, `questions.rs`: claims, callers that wait for one, and questions to people
+//! * `claims.rs`, `waiting.rs`, `questions.rs`, `facts.rs`: claims, callers that wait for one, questions to people, and
+//!   what was measured of the work
 //! * `clients.rs`, `leases.rs`, `suspend.rs`: who holds claims, and when these lapse
 //! * `events.rs`, `external_ids.rs`, `near_titles.rs`, `query_handles.rs`: finding events and issues
 //! * `bulk.rs`, `undo.rs`, `repeats.rs`, `round.rs`: changes of many issues, and back; issues that say the same; what
@@ -21,6 +22,7 @@ mod claims;
 mod clients;
 mod events;
 pub mod external_ids;
+mod facts;
 pub mod graph;
 mod known;
 mod leases;
@@ -60,7 +62,7 @@ use self::waiting::WaitList;
 use ait_domain::{
     AgentName, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, Classification,
     Classifications, Command, CommentText, Counts, Description, DomainError, Facts, ImportedIssue,
-    Issue, IssueChange, IssueId, IssueRef, Lease, Page, Query, Receipt, RequiredClaim, Resolution,
+    Issue, IssueChange, IssueId, IssueRef, Lease, Page, Query, RequiredClaim, Resolution,
     ReviewPolicy, Timestamp, Title,
 };
 pub use ait_store::Maintenance;
@@ -327,16 +329,6 @@ impl Tracker {
         let check = self.claims.required_check.clone();
         let required_claim = ClaimRequirement { check, ..requirement };
         self.change([Command::CompleteIssue { issue, comment, agent, required_claim, facts }]).await
-    }
-
-    /// Records how the check of the project ended on an issue.
-    pub async fn record_check(
-        &self,
-        issue: IssueRef,
-        receipt: Receipt,
-        agent: AgentName,
-    ) -> Result<Changed, StoreError> {
-        self.change([Command::RecordCheck { issue, receipt, agent }]).await
     }
 
     /// Returns an open issue to its old place in the queue.

@@ -80,6 +80,7 @@ pub mod issue {
     use crate::domain::{Receipt, Status, Timestamp};
 
     pub const HANDED_IN: &str = "Handed in: ";
+    pub const USED: &str = "Used: ";
     pub const REMOTE: &str = "This issue in the tracker that it is tied to";
     pub const SHOW_DIFF: &str = "Show the changes";
     pub const NO_BRANCH: &str = "There is no branch with changes: it is merged, or gone.";

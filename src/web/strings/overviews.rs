@@ -50,6 +50,7 @@ pub mod agents {
             ActionKind::Asked => "asked",
             ActionKind::Answered => "answered",
             ActionKind::Checked => "checked",
+            ActionKind::Used => "recorded usage",
             deed => action(deed),
         }
     }
@@ -72,6 +73,7 @@ pub mod agents {
             ActionKind::Asked => "asked a question about",
             ActionKind::Answered => "answered the question about",
             ActionKind::Checked => "ran the check of",
+            ActionKind::Used => "recorded what was used for",
             ActionKind::Edited => "edited",
         }
     }

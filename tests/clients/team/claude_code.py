@@ -12,6 +12,8 @@ PROGRAM = "@anthropic-ai/claude-code-*/claude"
 REFUSED = ()
 # Whether the claims of an agent lapse when its model fails. Otherwise the lead has to return them.
 LAPSES = True
+# Whether its transcripts tell hooks at the end of an agent what the model used.
+TELLS_USAGE = True
 
 
 def prepare(home, project):

@@ -12,6 +12,8 @@ PROGRAM = "opencode-*/bin/opencode"
 REFUSED = ("registry.npmjs.org:443",)
 # Whether the claims of an agent lapse when its model fails. Otherwise the lead has to return them.
 LAPSES = False
+# Whether its transcripts tell hooks at the end of an agent what the model used.
+TELLS_USAGE = False
 
 
 def prepare(home, project):

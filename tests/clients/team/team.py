@@ -147,7 +147,8 @@ class Run:
             self.check(issue["status"] == "closed", f"{issue['title']} is {issue['status']}")
         events = [json.loads(line) for line in self.sh("ait", "log", "--json").splitlines()]
         for issue in issues:
-            kinds = [event["kind"] for event in events if event["issue"] == issue["id"]]
+            all_kinds = [event["kind"] for event in events if event["issue"] == issue["id"]]
+            kinds = [kind for kind in all_kinds if kind != "used"]
             work = next(work for work in WORK if work.title == issue["title"])
             claims = 1 + bool(work.accident)
             self.check(kinds.count("claimed") == claims, f"{work.title}: {kinds}")
@@ -155,6 +156,9 @@ class Run:
             given_back = kinds.count("lapsed") if lapses else kinds.count("returned")
             self.check(given_back == claims - 1, f"{work.title}: {kinds}")
             self.check(kinds[-3:] == ["completed", "review_started", "closed"], f"{work.title}: {kinds}")
+            # What the worker and the reviewer used.
+            used = all_kinds.count("used")
+            self.check(used >= 2 or not self.client.TELLS_USAGE, f"{work.title}: {all_kinds}")
         self.check(self.sh("git", "status", "--porcelain") == "", self.sh("git", "status"))
         self.check(self.sh("git", "branch", "--format", "%(refname:short)") == "main\n", self.sh("git", "branch"))
         self.check(len(self.sh("git", "worktree", "list").splitlines()) == 1, self.sh("git", "worktree", "list"))

@@ -44,7 +44,7 @@ impl Desk {
     }
 
     /// Returns the output of a hook. Repeats the call on a machine too busy to answer in time.
-    fn output(&self, event: &str, agent: &str, more: &Value) -> Value {
+    pub(super) fn output(&self, event: &str, agent: &str, more: &Value) -> Value {
         let mut output = Value::Null;
         until("the hook answers in time", || {
             let run = self.hook(event, agent, more.clone());

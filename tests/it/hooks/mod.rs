@@ -5,6 +5,7 @@ mod commits;
 mod install;
 mod merges;
 mod trouble;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::fs;

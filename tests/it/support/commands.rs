@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, CommentText, Description, Facts, FieldValue, ImportedIssue,
     Issue, IssueChange, IssueId, IssueRef, LinkKind, Query, Question, QuestionAnswer, Receipt,
-    Resolution, Status, StatusSet, Timestamp, Title, ValueField, Work,
+    Resolution, Status, StatusSet, Timestamp, Title, Usage, ValueField, Work,
 };
 use proptest::prelude::*;
 
@@ -115,7 +115,7 @@ pub fn complete(issue: IssueRef) -> Command {
         comment: comment(),
         agent: agent(),
         required_claim: Default::default(),
-        facts: Facts { work: Some(Box::new(work())), check: None },
+        facts: Facts { work: Some(Box::new(work())), ..Facts::default() },
     }
 }
 
@@ -128,6 +128,11 @@ pub fn check(issue: IssueRef) -> Command {
     let receipt =
         Receipt { command: "true".to_owned(), tree: "0f".to_owned(), ms: 1, ..Receipt::default() };
     Command::RecordCheck { issue, receipt, agent: agent() }
+}
+
+pub fn usage(issue: IssueRef) -> Command {
+    let usage = Usage { claim: 1, input: 20, output: 3, turns: 1, seconds: 9, ..Usage::default() };
+    Command::RecordUsage { issue, usage, agent: agent() }
 }
 
 pub fn return_issue(issue: IssueRef) -> Command {

@@ -94,6 +94,7 @@ impl Needs {
             | Command::CloseIssue { .. }
             | Command::CommentIssue { .. }
             | Command::RecordCheck { .. }
+            | Command::RecordUsage { .. }
             | Command::AskHuman { .. }
             | Command::AnswerQuestion { .. }
             | Command::RequireVersion { .. }

@@ -85,8 +85,8 @@ impl Drop for PlacedConnection {
 pub(super) struct Places(Mutex<Weak<Place>>);
 
 impl Places {
-    /// Opens a connection. `connect` reads from the database, so that SQLite opens its other files. `turn` takes the turn
-    /// among processes; without it no files are made, and `connect` must not either.
+    /// Opens a connection. `connect` reads from the database, so that SQLite opens its other files. `turn` takes the
+    /// turn among processes; without it no files are made, and `connect` must not either.
     ///
     /// # Errors
     ///
@@ -102,8 +102,8 @@ impl Places {
         let is_whole = |found: Place| found.log.is_some() && found.index.is_some();
         let turn = if find()?.is_some_and(is_whole) { None } else { turn()? };
         let mut used = lock(&self.0);
-        // If SQLite made them, another process could replace them before they are looked at. In the turn, no process writes
-        // to the log by an older index.
+        // If SQLite made them, another process could replace them before they are looked at. In the turn, no process
+        // writes to the log by an older index.
         if let Some(_turn) = turn {
             if fs.create(&paths.database_log(), &paths.database()).is_ok() {
                 // An index that is there nevertheless is of another log.

@@ -144,6 +144,9 @@ fn heading(view: &IssueView) -> Markup {
                 }
             }
             @if let Some(work) = issue.handed_in() { (handed_in(work, view)) }
+            @if let Some(used) = issue.usage() {
+                p.issue-work dir="auto" { (text::USED) (used) }
+            }
             p.issue-id {
                 code { (issue.id) } " "
                 (copy("Copy id", "Id copied.", &issue.id.to_string())) " "

@@ -142,6 +142,7 @@ fn action(moment: &TimelineEntry<'_>) -> Markup {
             (ActionKind::Asked, _) => { "asked a question" }
             (ActionKind::Answered, _) => { "answered the question" }
             (ActionKind::Checked, _) => { "ran the check" }
+            (ActionKind::Used, _) => { "recorded what the claim used" }
             (ActionKind::Changed, _) => {
                 "changed" " "
                 bdi { (moment.action.unwrap_or_default().trim_start_matches(CHANGE_ACTION)) }

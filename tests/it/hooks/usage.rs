@@ -1,0 +1,111 @@
+//! What the work on an issue used, as the transcripts of agents tell.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::Desk;
+
+/// A transcript of one agent: a claim, and then a message that used this many tokens.
+fn transcript(desk: &Desk, name: &str, issue: &Value, tokens: u64) -> Value {
+    let answer = json!({ "id": issue["id"], "claim": issue["claim"] }).to_string();
+    let call = json!({ "message": { "content": [
+        { "type": "tool_use", "id": "c", "name": "mcp__issues__get_next_issue", "input": { "agent": "dev" } },
+        { "type": "tool_result", "tool_use_id": "c", "content": [{ "type": "text", "text": answer }] },
+    ] } });
+    let message = json!({ "timestamp": "2026-01-31T09:31:40.000Z", "message": {
+        "id": "m", "model": "claude-opus-4-20260101",
+        "usage": { "input_tokens": tokens, "cache_read_input_tokens": tokens, "output_tokens": 1_000 },
+    } });
+    let path = desk.root.join(name);
+    fs::write(&path, format!("{call}\n{message}\n")).unwrap();
+    json!({ "agent_transcript_path": path, "stop_hook_active": true })
+}
+
+fn issue(desk: &Desk, id: &str) -> Value {
+    serde_json::from_str(&desk.ait(&["show", id, "--json"]).ok()).unwrap()
+}
+
+#[test]
+fn the_end_of_a_subagent_records_what_its_claims_used_once() {
+    let desk = Desk::new();
+    let id = desk.add("t");
+    desk.write("ait.toml", "prices = [\"claude=1/1/1\", \"claude-opus=10/1/50\"]\n");
+    desk.ait(&["claim", &id, "-a", "dev"]).ok();
+    let claimed = issue(&desk, &id);
+    let input = transcript(&desk, "a.jsonl", &claimed, 10_000);
+    desk.ait(&["complete", &id, "-m", "c", "-a", "dev"]).ok();
+    for _ in 0..2 {
+        assert_eq!(desk.output("subagent-stop", "", &input), Value::Null);
+    }
+    let found = issue(&desk, &id);
+    assert_eq!(found["status"], "completed");
+    let last = found["history"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["action"], &last["agent"]), (&json!("Usage recorded"), &json!("dev")));
+    let expected = json!({
+        "claim": 1, "model": "claude-opus-4-20260101", "input": 20_000, "cached": 10_000, "output": 1_000,
+        "turns": 1, "seconds": 0, "micros": 160_000,
+    });
+    assert_eq!(last["usage"], expected);
+    // The agent went on. What is recorded is not counted again.
+    let input = transcript(&desk, "a.jsonl", &claimed, 15_000);
+    assert_eq!(desk.output("subagent-stop", "", &input), Value::Null);
+    let found = issue(&desk, &id);
+    let last = &found["history"].as_array().unwrap().last().unwrap()["usage"];
+    assert_eq!((&last["input"], &last["output"]), (&json!(10_000), &json!(0)));
+    let shown = desk.ait(&["show", &id]).ok();
+    let line =
+        "used: 30k tokens in (15k cached), 1.0k out, 1 turn, cost 0.21 (claude-opus-4-20260101)";
+    assert!(shown.contains(line), "{shown}");
+    assert!(desk.ait(&["log", "-k", "used"]).ok().contains("used"));
+}
+
+#[test]
+fn an_issue_over_its_budget_is_parked_before_the_next_attempt() {
+    for (budget, is_parked) in [("10k tokens", true), ("1M tokens", false), ("0.05 USD", true)] {
+        let desk = Desk::new();
+        let id = desk.add("t");
+        desk.write("ait.toml", &format!("prices = [\"claude=1/1/50\"]\nbudget = \"{budget}\"\n"));
+        desk.ait(&["claim", &id, "-a", "dev"]).ok();
+        let input = transcript(&desk, "a.jsonl", &issue(&desk, &id), 10_000);
+        assert_eq!(desk.output("subagent-stop", "", &input), Value::Null);
+        let found = issue(&desk, &id);
+        assert_eq!(found["status"], "created", "{budget}");
+        let reason = found["parked"]["reason"].as_str().unwrap_or_default();
+        assert_eq!(
+            reason.contains("budget") && reason.contains("20k tokens"),
+            is_parked,
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn the_end_of_a_session_records_what_its_agent_used() {
+    let desk = Desk::new();
+    let id = desk.add("t");
+    desk.ait(&["claim", &id, "-a", "dev"]).ok();
+    let transcript =
+        transcript(&desk, "s.jsonl", &issue(&desk, &id), 10)["agent_transcript_path"].clone();
+    desk.output("session-end", "dev", &json!({ "transcript_path": transcript }));
+    let found = issue(&desk, &id);
+    let actions: Vec<_> =
+        found["history"].as_array().unwrap().iter().map(|entry| &entry["action"]).collect();
+    assert_eq!(actions[2..], ["Claim lapsed", "Usage recorded"]);
+}
+
+#[test]
+fn invalid_prices_and_budgets_are_refused() {
+    let desk = Desk::new();
+    for (line, problem) in [
+        ("prices = [\"opus 1\"]", "is no price"),
+        ("prices = [\"opus=1/2\"]", "is no price"),
+        ("prices = [\"opus=1/-2/3\"]", "is no price"),
+        ("budget = \"2 usd\"", "is no budget"),
+        ("budget = \"tokens\"", "is no budget"),
+    ] {
+        desk.write("ait.toml", &format!("{line}\n"));
+        let run = desk.ait(&["list"]);
+        assert!(run.code != 0 && run.log.contains(problem), "{line}: {run:?}");
+    }
+}
