@@ -12,8 +12,9 @@ PROGRAM = "@openai/codex-*/vendor/*/bin/codex"
 REFUSED = ()
 # Whether the claims of an agent lapse when its model fails. Otherwise the lead has to return them.
 LAPSES = False
-# Whether its transcripts tell hooks at the end of an agent what the model used.
-TELLS_USAGE = True
+# Whether hooks at the end of an agent record what the model used. Codex runs no hook of a project that a person did not
+# trust.
+TELLS_USAGE = False
 # How long one call may wait for a command or an agent. The scenario as a whole has a limit of its own.
 PATIENCE_MS = 60_000
 # Words by which a model may look for a tool. The search ranks by the words of names and descriptions, and a name counts

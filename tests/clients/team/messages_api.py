@@ -2,6 +2,7 @@
 
 import json
 import re
+import uuid
 
 from model import Call, Refused, Request, Result
 
@@ -40,7 +41,7 @@ def serve(http, body):
     ]
     stop = "end_turn" if isinstance(reply, str) else "tool_use"
     message = {
-        "id": "msg", "type": "message", "role": "assistant", "content": [], "stop_reason": None,
+        "id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "content": [], "stop_reason": None,
         "model": body.get("model", "scripted"), "stop_sequence": None,
         "usage": {"input_tokens": 10, "output_tokens": 1},
     }
