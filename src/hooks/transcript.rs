@@ -80,7 +80,7 @@ struct Found {
 impl Found {
     /// Counts what a line tells that the model used.
     fn count(&mut self, line: &Value) {
-        let at = line["timestamp"].as_str().and_then(|at| Timestamp::parse(at));
+        let at = line["timestamp"].as_str().and_then(Timestamp::parse);
         // The time of a person who let the agent wait counts, too: a transcript does not tell it apart.
         let millis = at.zip(self.at).map_or(0, |(at, before)| at.millis_since(before));
         self.at = at.or(self.at);

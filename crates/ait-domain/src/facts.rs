@@ -231,7 +231,7 @@ impl fmt::Display for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, sign) = match self.0 {
             ..1_000 => return write!(f, "{}", self.0),
-            ..1_000_000 => (1_000, 'k'),
+            1_000..1_000_000 => (1_000, 'k'),
             _ => (1_000_000, 'M'),
         };
         match self.0 / unit {
@@ -250,7 +250,7 @@ impl Issue {
             total.add(usage);
             claims.insert((agent, usage.claim));
         }
-        (!claims.is_empty()).then(|| TotalUsage { usage: total, claims: claims.len() })
+        (!claims.is_empty()).then_some(TotalUsage { usage: total, claims: claims.len() })
     }
 
     fn usages(&self) -> impl Iterator<Item = (&str, &Usage)> {

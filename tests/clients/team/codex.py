@@ -12,8 +12,7 @@ PROGRAM = "@openai/codex-*/vendor/*/bin/codex"
 REFUSED = ()
 # Whether the claims of an agent lapse when its model fails. Otherwise the lead has to return them.
 LAPSES = False
-# Whether hooks at the end of an agent record what the model used. Codex runs no hook of a project that a person did not
-# trust.
+# Whether hooks at the end of an agent record what the model used. In this run Codex calls no hook.
 TELLS_USAGE = False
 # How long one call may wait for a command or an agent. The scenario as a whole has a limit of its own.
 PATIENCE_MS = 60_000
