@@ -8,6 +8,7 @@ use super::error::SetupError;
 use super::merge_driver;
 use super::permissions;
 use super::presets::Preset;
+use super::project_files;
 use super::prompts::{PROMPTS, PromptState};
 use super::server_file::{self, is_tracker, named_store};
 use super::staged_file::StagedFiles;
@@ -302,11 +303,12 @@ pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -
     }
     if let Some(store) = store_pattern(root, store, is_named) {
         let directory = store.rsplit_once('/').map_or("", |(directory, _)| directory);
-        let data = gitignore::data_directory(directory.trim_start_matches('/'));
+        let tracked = project_files::tracked(&root.join(directory.trim_start_matches('/')));
+        let data = gitignore::data_directory(directory.trim_start_matches('/'), &tracked);
         if !track {
             patterns.push(store);
         }
-        patterns.push(data);
+        patterns.extend(data);
     }
     patterns
 }
