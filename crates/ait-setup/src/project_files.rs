@@ -11,8 +11,12 @@ use ait_system::small_file;
 
 /// The directory beside the store.
 pub(super) const DIRECTORY: &str = ".ait";
-/// The directories in it that git is to track.
-const TRACKED: [&str; 2] = [super::roles::DIRECTORY, super::project_prompts::DIRECTORY];
+/// The directory of the roles, in it.
+pub(super) const ROLE_FILES: &str = "roles";
+/// The directory of the prompts, in it.
+pub(super) const PROMPT_FILES: &str = "prompts";
+/// The directories that git is to track.
+const TRACKED: [&str; 2] = [ROLE_FILES, PROMPT_FILES];
 /// How many files a directory may have.
 const MAX_FILES: usize = 50;
 /// The maximum size of a file, in bytes.

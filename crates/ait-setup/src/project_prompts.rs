@@ -6,10 +6,9 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::project_files::{self, FileProblem, known, path_of, wrong_name};
+use super::project_files::{self, FileProblem, PROMPT_FILES, known, path_of, wrong_name};
+use super::prompts::{PROMPTS, split};
 
-/// The directory of the files, in `.ait/`.
-pub(super) const DIRECTORY: &str = "prompts";
 const EXTENSION: &str = "md";
 /// The keys of the front matter.
 const KEYS: [&str; 3] = ["name", "description", "arguments"];
@@ -46,15 +45,15 @@ impl ProjectPrompts {
     /// Reads the prompts of a project.
     pub fn read(project: &Path) -> Self {
         let mut all = Self::default();
-        let files = project_files::names(project, DIRECTORY, EXTENSION);
+        let files = project_files::names(project, PROMPT_FILES, EXTENSION);
         let files = files.unwrap_or_else(|problem| {
             all.problems.push(problem);
             Vec::new()
         });
         for name in files {
             let file = format!("{name}.{EXTENSION}");
-            match project_files::read(project, DIRECTORY, &file) {
-                Ok(Some(text)) => all.add(&name, &path_of(DIRECTORY, &file), &text),
+            match project_files::read(project, PROMPT_FILES, &file) {
+                Ok(Some(text)) => all.add(&name, &path_of(PROMPT_FILES, &file), &text),
                 // It was removed just now.
                 Ok(None) => {}
                 Err(problem) => all.problems.push(problem),
@@ -75,9 +74,27 @@ impl ProjectPrompts {
     }
 }
 
+/// Returns the prompts that clients get as agents, by their names: those of `agents/`, and those of a project without
+/// arguments, which also replace the former.
+pub fn agents(project: &Path) -> Vec<(String, String)> {
+    let mut files = ProjectPrompts::read(project).prompts;
+    let replaced = |files: &mut Vec<ProjectPrompt>, name| {
+        let at = files.iter().position(|file| file.name == name)?;
+        Some(files.remove(at))
+    };
+    let mut agents = Vec::new();
+    for (name, prompt) in PROMPTS {
+        let file = replaced(&mut files, name).and_then(|file| file.agent(Some(prompt)));
+        agents.push((name.to_owned(), file.unwrap_or_else(|| prompt.to_owned())));
+    }
+    agents
+        .extend(files.into_iter().filter_map(|file| Some((file.name.clone(), file.agent(None)?))));
+    agents
+}
+
 /// Returns the directory of the prompts of a project.
 pub fn directory(project: &Path) -> PathBuf {
-    project.join(project_files::DIRECTORY).join(DIRECTORY)
+    project.join(project_files::DIRECTORY).join(PROMPT_FILES)
 }
 
 impl ProjectPrompt {
@@ -124,6 +141,10 @@ impl ProjectPrompt {
                 "description" if value.is_empty() || value.chars().count() > MAX_DESCRIPTION => {
                     let reason = format!("description must have 1 to {MAX_DESCRIPTION} characters");
                     return Err(problem(reason));
+                }
+                "description" if needs_quotes(value) => {
+                    let reason = "description must be plain: leave out `: `, ` #` and marks at its beginning";
+                    return Err(problem(reason.to_owned()));
                 }
                 "description" => prompt.description = value.to_owned(),
                 "arguments" if value.is_empty() => {}
@@ -198,10 +219,23 @@ impl ProjectPrompt {
     /// Returns the prompt as a skill: Markdown below `name` and `description`. A prompt with arguments is none, because
     /// no values come with a skill.
     pub fn skill(&self) -> Option<String> {
+        self.with_front_matter("")
+    }
+
+    /// Returns the prompt as a file of `agents/`, with the tools of the one that it replaces.
+    pub(super) fn agent(&self, replaced: Option<&str>) -> Option<String> {
+        let matter = replaced.map_or("", |prompt| split(prompt).0).lines();
+        let own = |line: &&str| !line.starts_with("name: ") && !line.starts_with("description: ");
+        self.with_front_matter(
+            &matter.filter(own).map(|line| format!("{line}\n")).collect::<String>(),
+        )
+    }
+
+    fn with_front_matter(&self, others: &str) -> Option<String> {
         let Self { name, description, arguments, .. } = self;
         arguments.is_empty().then(|| {
             let text = self.filled(|_| None);
-            format!("---\nname: {name}\ndescription: {description}\n---\n\n{text}")
+            format!("---\nname: {name}\ndescription: {description}\n{others}---\n\n{text}\n")
         })
     }
 }
@@ -237,6 +271,15 @@ fn key_and_value(line: &str) -> Option<(&str, &str)> {
     Some((key.trim(), quoted('"').or_else(|| quoted('\'')).unwrap_or(value)))
 }
 
+/// Returns true if a value of YAML needs quotes, which not all clients read.
+fn needs_quotes(value: &str) -> bool {
+    const MARKS: &str = "'\"[]{}&*!|>%@`#,?-:";
+    value.contains(": ")
+        || value.contains(" #")
+        || value.ends_with(':')
+        || value.starts_with(|mark| MARKS.contains(mark))
+}
+
 /// A variable in a text.
 struct Variable<'a> {
     name: &'a str,
@@ -270,10 +313,10 @@ mod tests {
 
     #[test]
     fn values_take_the_place_of_variables_once() {
-        let text = "---\nname: n\ndescription: \"When: now\"\narguments:\n  one: First\n  two?: \n---\n\n\
+        let text = "---\nname: n\ndescription: \"When now\"\narguments:\n  one: First\n  two?: \n---\n\n\
                     {{one}} {{ two }}{{one}} \\{{one}} ${{ a.b }} {{#if}} {{\n";
         let prompt = parse(text).unwrap();
-        assert_eq!((&*prompt.name, &*prompt.description), ("n", "When: now"));
+        assert_eq!((&*prompt.name, &*prompt.description), ("n", "When now"));
         let required: Vec<_> =
             prompt.arguments.iter().map(|argument| argument.is_required).collect();
         assert_eq!(required, [true, false]);
@@ -281,7 +324,7 @@ mod tests {
         assert_eq!(filled, "{{two}} {{two}} {{one}} ${{ a.b }} {{#if}} {{");
         assert_eq!(prompt.skill(), None);
         let skill = parse("---\ndescription: d\n---\nText\n").unwrap().skill().unwrap();
-        assert_eq!(skill, "---\nname: stem\ndescription: d\n---\n\nText");
+        assert_eq!(skill, "---\nname: stem\ndescription: d\n---\n\nText\n");
     }
 
     #[test]
@@ -291,6 +334,7 @@ mod tests {
             ("---\ndescription: d\n", 1, "front matter"),
             ("---\ndescripton: d\n---\n", 2, "did you mean description?"),
             ("---\ndescription:\n---\n", 2, "1 to 500"),
+            ("---\ndescription: \"a: b\"\n---\n", 2, "must be plain"),
             ("---\nname: n\n---\n", 1, "no description"),
             ("---\ndescription: d\nargument\n---\n", 3, "key: value"),
             ("---\ndescription: d\n  a: b\n---\n", 3, "only arguments"),

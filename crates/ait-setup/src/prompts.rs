@@ -22,6 +22,11 @@ pub const PROMPTS: [(&str, &str); 4] = [
     ("code-reviewer", include_str!("../../../agents/code-reviewer.md")),
 ];
 
+/// Returns true if a prompt is one of `agents/`.
+pub fn is_built_in(name: &str) -> bool {
+    PROMPTS.iter().any(|(known, _)| *known == name)
+}
+
 /// The format of an agent file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {

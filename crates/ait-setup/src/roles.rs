@@ -7,12 +7,10 @@ use std::path::Path;
 
 use toml_edit::{Document, Item};
 
-use super::project_files::{self, FileProblem, known, path_of, wrong_name};
+use super::project_files::{self, FileProblem, ROLE_FILES, known, path_of, wrong_name};
 use super::project_prompts::ProjectPrompts;
 use super::prompts::{self, PROMPTS};
 
-/// The directory of the files, in `.ait/`.
-pub(super) const DIRECTORY: &str = "roles";
 const EXTENSION: &str = "toml";
 /// The keys of a file.
 const KEYS: [&str; 3] = ["tools", "instructions", "prompt"];
@@ -142,8 +140,8 @@ impl Role {
     /// Reads the file of a role, if it exists.
     fn read(project: &Path, name: &str, tools: &[&str]) -> Result<Option<Self>, FileProblem> {
         let file = format!("{name}.{EXTENSION}");
-        let text = project_files::read(project, DIRECTORY, &file)?;
-        text.map(|text| Self::parse(name, &path_of(DIRECTORY, &file), &text, tools)).transpose()
+        let text = project_files::read(project, ROLE_FILES, &file)?;
+        text.map(|text| Self::parse(name, &path_of(ROLE_FILES, &file), &text, tools)).transpose()
     }
 
     fn parse(name: &str, path: &str, text: &str, tools: &[&str]) -> Result<Self, FileProblem> {
@@ -214,7 +212,7 @@ fn is_built_in(name: &str) -> bool {
 }
 
 fn files(project: &Path) -> Result<Vec<String>, FileProblem> {
-    project_files::names(project, DIRECTORY, EXTENSION)
+    project_files::names(project, ROLE_FILES, EXTENSION)
 }
 
 /// Reads all role files of a project. Returns how many are valid, and what is wrong with the others.
@@ -231,7 +229,7 @@ pub fn examine(
     let known_prompts =
         known_prompts.chain(prompts.prompts.iter().map(|prompt| prompt.name.as_str()));
     let wrong = |name: &String| {
-        let path = path_of(DIRECTORY, &format!("{name}.{EXTENSION}"));
+        let path = path_of(ROLE_FILES, &format!("{name}.{EXTENSION}"));
         if let Some(reason) = wrong_name(name) {
             return Some(FileProblem::new(&path, None, reason));
         }
