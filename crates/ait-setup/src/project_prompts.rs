@@ -92,9 +92,11 @@ pub fn agents(project: &Path) -> Vec<(String, String)> {
     agents
 }
 
-/// Returns the directory of the prompts of a project.
-pub fn directory(project: &Path) -> PathBuf {
-    project.join(project_files::DIRECTORY).join(PROMPT_FILES)
+/// Returns the directory of the prompts of a project, if it exists and is no link.
+pub fn directory(project: &Path) -> Option<PathBuf> {
+    let own = project.join(project_files::DIRECTORY);
+    let prompts = own.join(PROMPT_FILES);
+    (!own.is_symlink() && !prompts.is_symlink() && prompts.is_dir()).then_some(prompts)
 }
 
 impl ProjectPrompt {

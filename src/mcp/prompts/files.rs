@@ -33,7 +33,7 @@ impl PromptFiles {
 
     /// Returns true if the project has a directory for them. Otherwise nothing tells clients of changes.
     pub fn exist(&self) -> bool {
-        self.project.as_deref().is_some_and(|root| project_prompts::directory(root).is_dir())
+        self.project.as_deref().and_then(project_prompts::directory).is_some()
     }
 
     /// Reads the prompts, and logs what is newly wrong with some.
@@ -108,7 +108,9 @@ impl PromptFiles {
 type FileState = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
 fn state(project: &Path) -> FileState {
-    let entries = fs::read_dir(project_prompts::directory(project)).into_iter().flatten().flatten();
+    let entries =
+        project_prompts::directory(project).and_then(|directory| fs::read_dir(directory).ok());
+    let entries = entries.into_iter().flatten().flatten();
     let mut state: Vec<_> = entries
         .map(|entry| {
             let metadata = entry.metadata().ok();
