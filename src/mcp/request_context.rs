@@ -100,3 +100,8 @@ pub(super) fn read_only_token(context: &RequestContext<RoleServer>) -> Option<&s
     let principal = extension::<Principal>(context)?;
     (principal.scope() == Scope::ReadOnly).then(|| principal.name())
 }
+
+/// Returns the name of a request in its `_meta`, if it has one.
+pub(super) fn request_id(context: &RequestContext<RoleServer>) -> Option<String> {
+    Some(context.meta.get("request_id")?.as_str()?.to_owned())
+}

@@ -276,11 +276,6 @@ impl McpServer {
     }
 }
 
-/// Returns the name of a request in its `_meta`, if it has one.
-fn request_id(context: &RequestContext<RoleServer>) -> Option<String> {
-    Some(context.meta.get("request_id")?.as_str()?.to_owned())
-}
-
 const NO_BATCHES: &str = "Send one message per request: this server takes no batches.";
 
 /// The error after a panic in a request that changes nothing.
@@ -300,7 +295,12 @@ impl ServerHandler for McpServer {
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
-        result.instructions = self.info_for(&context)?.instructions;
+        result.instructions = match self.info_for(&context) {
+            Ok(info) => info.instructions,
+            // Over stdio an error would end the process, which others use, too. All other requests are refused.
+            Err(refused) if !request_context::is_http(&context) => Some(refused.message.into()),
+            Err(refused) => return Err(refused),
+        };
         // The only revision in which a client may send several messages at once.
         if result.protocol_version == ProtocolVersion::V_2025_03_26 {
             let instructions = result.instructions.unwrap_or_default();
@@ -372,7 +372,7 @@ impl ServerHandler for McpServer {
             replies: self.replies(&context),
             is_lead: request_context::is_lead(&context),
             waiting: WaitingClient::of(&context, self.shutdown.clone()),
-            request_id: request_id(&context),
+            request_id: request_context::request_id(&context),
             person,
         };
         let Some(call) = tools.call(&request.name, call_context, arguments) else {

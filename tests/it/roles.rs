@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::support::http::{Agent, Server, meta};
-use crate::support::{Client, TOOLS, ait, directory, initialize_params};
+use crate::support::{Client, TOOLS, ait, directory, health_issue_count, initialize_params};
 
 const REVIEWER: [&str; 5] =
     ["add_issue", "list_issues", "return_issue", "get_next_review_item", "close_issue"];
@@ -27,10 +27,18 @@ fn write(directory: &Path, name: &str, text: &str) {
     fs::write(roles.join(name), text).unwrap();
 }
 
-/// Returns the error with which a server that an agent starts refuses the session.
+/// Returns the error with which a server that an agent starts refuses all requests, and which the agent reads at once.
 fn refusal(client: &mut Client) -> String {
-    let error = client.request("initialize", initialize_params());
-    error["message"].as_str().unwrap_or_else(|| panic!("{error}")).to_owned()
+    let instructions = client.initialize()["instructions"].as_str().unwrap().to_owned();
+    let call = json!({ "name": "list_issues", "arguments": {} });
+    for (method, params) in
+        [("tools/list", json!({})), ("prompts/list", json!({})), ("tools/call", call)]
+    {
+        assert_eq!(client.request(method, params)["message"], *instructions, "{method}");
+    }
+    // It serves others, too.
+    health_issue_count(client.port());
+    instructions
 }
 
 #[test]
@@ -161,6 +169,8 @@ fn a_session_whose_role_cannot_be_used_is_refused_and_the_server_stays() {
         // No tool of a client without a role, in no protocol era.
         let mut agent = Agent::new(server.port);
         agent.query = format!("?role={role}");
+        let refused = agent.request("initialize", initialize_params()).json();
+        assert_eq!(refused["error"]["message"], message);
         for method in ["tools/list", "server/discover", "prompts/list"] {
             let reply = agent.request(method, json!({ "_meta": meta() })).json();
             let error = reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{reply}"));
