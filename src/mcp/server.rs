@@ -572,7 +572,7 @@ impl ServerHandler for McpServer {
                 // Fails if the client has not asked for them.
                 let _ = context.sink().notify_prompt_list_changed().await;
             }
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         let shutdown = async {
             self.shutdown.cancelled().await;
