@@ -2,7 +2,7 @@
 
 use axum::http::HeaderName;
 use axum::http::request::Parts;
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{Extensions, ProtocolVersion};
 use rmcp::service::{RequestContext, RoleServer};
 
 use super::options::{ReplyBudget, Toolset, Toolsets};
@@ -82,7 +82,12 @@ pub(super) fn session(context: &RequestContext<RoleServer>) -> Option<&McpSessio
 
 /// Returns true if a request came over HTTP.
 pub(super) fn is_http(context: &RequestContext<RoleServer>) -> bool {
-    context.extensions.get::<Parts>().is_some()
+    is_over_http(&context.extensions)
+}
+
+/// Returns true if a message with these extensions came over HTTP.
+pub(super) fn is_over_http(extensions: &Extensions) -> bool {
+    extensions.get::<Parts>().is_some()
 }
 
 /// Returns the reply budget in the header of a request.

@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::http::request::Parts;
 use futures::future::FutureExt;
 use futures::stream::StreamExt;
 use rmcp::ServerHandler;
@@ -311,7 +310,7 @@ impl ServerHandler for McpServer {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         // Over HTTP, changes come on the stream of the session.
-        if context.extensions.get::<Parts>().is_none() {
+        if !request_context::is_over_http(&context.extensions) {
             self.prompt_files.tell(context.peer, self.shutdown.clone());
         }
     }
@@ -546,7 +545,7 @@ impl ServerHandler for McpServer {
         let requested = requested.resource_subscriptions.iter().flatten();
         let known = requested.filter(|uri| Resource::at(uri).is_ok()).take(MAX_SUBSCRIPTIONS);
         let mut accepted = SubscriptionFilter::builder().resource_subscriptions(known).build();
-        accepted.prompts_list_changed = changes.filter(|asked| *asked && self.prompt_files.exist());
+        accepted.prompts_list_changed = changes.filter(|asked| *asked && self.prompt_files.watch());
         Some(accepted)
     }
 

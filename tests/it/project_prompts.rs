@@ -97,7 +97,7 @@ fn files_become_prompts_with_arguments_and_skills_and_replace_ours() {
     assert_eq!(uris[3], "skill://developer/SKILL.md");
     let skill = client.request("resources/read", json!({ "uri": uris[3] }));
     let skill = skill["contents"][0]["text"].as_str().unwrap();
-    assert!(skill.starts_with("---\nname: developer\n") && skill.ends_with("x_get_next_issue."));
+    assert!(skill.starts_with("---\nname: developer\n") && skill.ends_with("x_get_next_issue.\n"));
 }
 
 #[test]

@@ -56,6 +56,12 @@ impl PromptFiles {
         read
     }
 
+    /// Begins to look for changes, so that those that wait for them miss none. Returns false without a directory.
+    pub fn watch(self: &Arc<Self>) -> bool {
+        drop(self.changes());
+        self.changed.get().is_some()
+    }
+
     /// Returns an item for each change from now on; none without a directory.
     pub fn changes(self: &Arc<Self>) -> impl Stream<Item = ()> + Send + use<> {
         let project = self.project.clone().filter(|_| self.exist());

@@ -442,7 +442,9 @@ fn prompts_of_the_project_become_agents_that_git_tracks_with_their_files() {
     );
     desk.write(".ait/roles/tester.toml", "tools = [\"list_issues\"]\n");
     let examined = |words: &str| {
-        let report = desk.run_in(&desk.project(), &["doctor"]).out;
+        let mut doctor = desk.command(&desk.project(), &["doctor"]);
+        let doctor = doctor.env("PATH", std::env::var_os("PATH").unwrap()).output().unwrap();
+        let report = String::from_utf8(doctor.stdout).unwrap();
         assert!(report.contains(words), "{report}");
     };
     examined("git ignores roles or prompts that a team commits");
