@@ -3,8 +3,10 @@
 //! A file is Markdown below front matter with `description`, and perhaps `name` and `arguments`. In its text,
 //! `{{argument}}` stands for a value. A file that is not valid is left out, and the others stay.
 
+use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::project_files::{self, FileProblem, PROMPT_FILES, known, path_of, wrong_name};
 use super::prompts::{PROMPTS, split};
@@ -93,10 +95,33 @@ pub fn agents(project: &Path) -> Vec<(String, String)> {
 }
 
 /// Returns the directory of the prompts of a project, if it exists and is no link.
-pub fn directory(project: &Path) -> Option<PathBuf> {
+fn directory(project: &Path) -> Option<PathBuf> {
     let own = project.join(project_files::DIRECTORY);
     let prompts = own.join(PROMPT_FILES);
     (!own.is_symlink() && !prompts.is_symlink() && prompts.is_dir()).then_some(prompts)
+}
+
+/// Returns true if a project has the directory of prompts, and it is no link.
+pub fn has_directory(project: &Path) -> bool {
+    directory(project).is_some()
+}
+
+/// The names, sizes and times of files.
+pub type FileState = Vec<(PathBuf, u64, Option<SystemTime>)>;
+
+/// Returns what differs after a change of the files of a project.
+pub fn state(project: &Path) -> FileState {
+    let entries = directory(project).and_then(|directory| fs::read_dir(directory).ok());
+    let entries = entries.into_iter().flatten().flatten();
+    let mut state: Vec<_> = entries
+        .map(|entry| {
+            let metadata = entry.metadata().ok();
+            let time = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
+            (entry.path(), metadata.map_or(0, |metadata| metadata.len()), time)
+        })
+        .collect();
+    state.sort();
+    state
 }
 
 impl ProjectPrompt {

@@ -1,10 +1,9 @@
 //! The prompts of the project's files, and when they change.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures::stream::{self, Stream, StreamExt};
 use rmcp::service::{Peer, RoleServer};
@@ -12,7 +11,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::context::blocking;
-use crate::setup::{FileProblem, ProjectPrompts, project_prompts};
+use crate::setup::project_prompts::{self, FileState};
+use crate::setup::{FileProblem, ProjectPrompts};
 
 /// How often the files are looked at while a client is told of changes.
 const CHECK_EVERY: Duration = Duration::from_millis(500);
@@ -33,7 +33,7 @@ impl PromptFiles {
 
     /// Returns true if the project has a directory for them. Otherwise nothing tells clients of changes.
     pub fn exist(&self) -> bool {
-        self.project.as_deref().and_then(project_prompts::directory).is_some()
+        self.project.as_deref().is_some_and(project_prompts::has_directory)
     }
 
     /// Reads the prompts, and logs what is newly wrong with some.
@@ -67,7 +67,7 @@ impl PromptFiles {
         let project = self.project.clone().filter(|_| self.exist());
         let changes = project.map(|project| {
             let changed = self.changed.get_or_init(|| {
-                let known = state(&project);
+                let known = project_prompts::state(&project);
                 tokio::spawn(Arc::clone(self).follow(project, known));
                 watch::Sender::new(0)
             });
@@ -98,7 +98,7 @@ impl PromptFiles {
         loop {
             tokio::time::sleep(CHECK_EVERY).await;
             let directory = project.clone();
-            let now = blocking(move || state(&directory)).await;
+            let now = blocking(move || project_prompts::state(&directory)).await;
             if now != known {
                 known = now;
                 self.read().await;
@@ -108,22 +108,4 @@ impl PromptFiles {
             }
         }
     }
-}
-
-/// The names, sizes and times of the files.
-type FileState = Vec<(PathBuf, u64, Option<SystemTime>)>;
-
-fn state(project: &Path) -> FileState {
-    let entries =
-        project_prompts::directory(project).and_then(|directory| fs::read_dir(directory).ok());
-    let entries = entries.into_iter().flatten().flatten();
-    let mut state: Vec<_> = entries
-        .map(|entry| {
-            let metadata = entry.metadata().ok();
-            let time = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
-            (entry.path(), metadata.map_or(0, |metadata| metadata.len()), time)
-        })
-        .collect();
-    state.sort();
-    state
 }
