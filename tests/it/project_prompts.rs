@@ -127,8 +127,8 @@ fn a_broken_prompt_is_left_out_and_named_with_its_line() {
     fs::write(role.join("r.toml"), "tools = [\"list_issues\"]\nprompt = \"goood\"\n").unwrap();
     let doctor = ait(directory.path()).args(["doctor", "--json"]).output().unwrap();
     let report: Value = serde_json::from_slice(&doctor.stdout).unwrap();
-    let findings = report["findings"].as_array().unwrap().iter();
-    let finding = findings.filter(|finding| finding["check"] == "prompts").next_back().unwrap();
+    let mut findings = report["findings"].as_array().unwrap().iter();
+    let finding = findings.rfind(|finding| finding["check"] == "prompts").unwrap();
     assert_eq!(finding["verdict"], "warning", "{finding}");
     let role = ".ait/roles/r.toml: there is no prompt \"goood\": did you mean good?";
     for problem in problems.iter().chain([&role]) {
