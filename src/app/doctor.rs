@@ -13,6 +13,7 @@ use crate::cli::{self, DoctorArguments, Output};
 use crate::config::settings::FILE;
 use crate::config::{Config, FILE_NAME, StoreLocation};
 use crate::doctor::{CheckContext, ProjectContext, Settings};
+use crate::mcp;
 use crate::setup::HostEnv;
 use crate::store::files::StoreOptions;
 use crate::sync::{self, SyncSettings};
@@ -53,8 +54,9 @@ pub async fn doctor(
     let OpenStore { store, tracker, maintenance } = OpenStore::at(&path, options);
     let now = tracker.now();
     let database = None;
+    let tools = mcp::TOOLS;
     let context =
-        CheckContext { path, reason, database, store, maintenance, settings, project, now };
+        CheckContext { path, reason, database, store, maintenance, settings, project, tools, now };
     run(command, context).await
 }
 
@@ -78,7 +80,8 @@ pub(super) fn context(
     let now = tracker.now();
     let database = config.database.as_ref().map(|url| url.value.to_string());
     let settings = Ok(settings(config));
-    CheckContext { path, reason, database, store, maintenance, settings, project, now }
+    let tools = mcp::TOOLS;
+    CheckContext { path, reason, database, store, maintenance, settings, project, tools, now }
 }
 
 fn project_context(location: &StoreLocation, working_directory: &Path) -> ProjectContext {

@@ -141,7 +141,9 @@ pub async fn run(mut config: Config) -> Result<()> {
         let config = config.clone();
         move || server_context(&config, opened, &program)
     };
-    let options = McpOptions { root: Some(config.project()), ..config.mcp.clone() };
+    // Clients over HTTP have nothing to do with the client that started the server.
+    let http_role = config.mcp.role.clone().filter(|_| is_http_only);
+    let options = McpOptions { root: Some(config.project()), http_role, ..config.mcp.clone() };
     let read_model = ReadModel::new(tracker.clone());
     let server = McpServer::new(read_model.clone(), metrics.clone(), options, context);
     let app = App { config, tracker, read_model, maintenance, metrics, server };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::serve_arguments::ServeArguments;
-use super::settings::{HANDLE_LIFETIME, MAX_REPLY_TOKENS, REPLIES, TOOL_PREFIX, TOOLSETS};
+use super::settings::{HANDLE_LIFETIME, MAX_REPLY_TOKENS, REPLIES, ROLE, TOOL_PREFIX, TOOLSETS};
 use super::sources::Chooser;
 use crate::mcp::options::{McpOptions, ReplyBudget, ReplyFormat, Toolsets};
 use crate::query_handles::HandleLifetime;
@@ -19,6 +19,8 @@ pub(super) fn collect<E>(
     let tool_prefix = chooser.choose(&TOOL_PREFIX, flags.tool_prefix.clone())?;
     Ok(McpOptions {
         root: None,
+        role: chooser.choose(&ROLE, flags.role.clone())?.map(|role| role.value),
+        http_role: None,
         toolsets: chooser.list(&TOOLSETS, flags.toolsets.clone(), show)?,
         tool_prefix: tool_prefix.map(|prefix| prefix.value).unwrap_or_default(),
         format: chooser.choose_or(&REPLIES, flags.replies, ReplyFormat::default())?.value,

@@ -5,7 +5,7 @@ use clap::Args;
 use super::claims::ClaimFlags;
 use super::settings::{
     ALLOW_HOST, ALLOW_ORIGIN, BIND, KEEP_EVENTS, LOG, LOG_FILE, LOG_FORMAT, MAX_REPLY_TOKENS, NAME,
-    PORT, PROJECTS, REPLIES, TOKEN_FILE, TOOL_PREFIX, TOOLSETS, WEB_ACTIONS,
+    PORT, PROJECTS, REPLIES, ROLE, TOKEN_FILE, TOOL_PREFIX, TOOLSETS, WEB_ACTIONS,
 };
 use super::values::{Address, FilePath, KeptEvents, LogFilter, Port, ProjectName, Switch};
 use crate::http::{AllowedHost, AllowedOrigin};
@@ -65,6 +65,10 @@ pub struct ServeArguments {
     /// The toolsets.
     #[arg(long = TOOLSETS.name, value_name = "NAME", value_delimiter = ',', help = TOOLSETS.line())]
     pub toolsets: Vec<Toolsets>,
+
+    /// The role of the agent.
+    #[arg(long = ROLE.name, value_name = "ROLE", help = ROLE.line())]
+    pub role: Option<String>,
 
     /// The prefix of tool names.
     #[arg(long = TOOL_PREFIX.name, value_name = "PREFIX", help = TOOL_PREFIX.line())]

@@ -25,7 +25,7 @@ pub enum SettingScope {
     All,
     /// Only in `ait.toml`, because it must hold for all processes on the store, including those that others start.
     FileOnly,
-    /// Only on the command line, because it determines which `ait.toml` is read.
+    /// Only on the command line, because it determines which `ait.toml` is read, or is of one client.
     FlagOnly,
     /// Nowhere else: command lines are visible in the process list, and secrets do not belong in version control.
     Nowhere,
@@ -232,6 +232,15 @@ pub const TOOLSETS: Setting = Setting {
     help: "More tools for agents: planning, bulk, analysis, memory, sync, admin, or all; may be repeated",
 };
 
+/// The role of a client.
+pub const ROLE: Setting = Setting {
+    name: "role",
+    variable: "AIT_ROLE",
+    places: SettingScope::FlagOnly,
+    default: "none: all tools of the toolsets",
+    help: "The role of the agent: lead, developer, bug-fixer, reviewer, observer, or one of .ait/roles/",
+};
+
 /// The prefix of tool names.
 pub const TOOL_PREFIX: Setting = Setting {
     name: "tool-prefix",
@@ -368,7 +377,7 @@ pub const REQUIRE_CHECK: Setting = Setting {
 };
 
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 36] = [
+pub const SETTINGS: [Setting; 37] = [
     FILE,
     STORE,
     STORE_PASSWORD,
@@ -387,6 +396,7 @@ pub const SETTINGS: [Setting; 36] = [
     PROJECTS,
     CLASSIFICATIONS,
     TOOLSETS,
+    ROLE,
     TOOL_PREFIX,
     REPLIES,
     MAX_REPLY_TOKENS,

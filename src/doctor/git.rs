@@ -11,7 +11,7 @@ use super::{Check, CheckContext, Conflict, Finding, Repair, Verdict};
 use crate::git::Git;
 use crate::hints;
 use crate::hooks::{self, ASK_LIMIT, HookState, HookStatus, HooksDir};
-use crate::setup::{self, PROGRAM, WORKTREES, edit::gitignore, merge_driver};
+use crate::setup::{self, PROGRAM, WORKTREES, edit::gitignore, merge_driver, project_files};
 use crate::store::files::fs::directory_of;
 use crate::store::files::paths::{DIRECTORY, StorePaths};
 use crate::store::sqlite::inspect::{has_database, paths_of};
@@ -19,7 +19,9 @@ use crate::store::sqlite::inspect::{has_database, paths_of};
 pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let mut findings = ignored(context);
     let is_fine = findings.iter().all(|finding| finding.verdict == Verdict::Ok);
-    if is_fine && let Some(finding) = tracked_store(context).or_else(|| lost_hooks(context)) {
+    let others =
+        || tracked_store(context).or_else(|| lost_hooks(context)).or_else(|| ignored_team(context));
+    if is_fine && let Some(finding) = others() {
         return vec![finding];
     }
     if is_fine && setup::lacks_commit(directory_of(&context.path)) {
@@ -29,6 +31,25 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
         findings = vec![Finding::warning(Check::Git, reason).fix(fix)];
     }
     findings
+}
+
+/// Reports roles and prompts of the team that git ignores, so that no commit has them.
+fn ignored_team(context: &CheckContext) -> Option<Finding> {
+    let directory = directory_of(&context.path);
+    let tracked = project_files::tracked(directory);
+    let paths: Vec<_> = tracked.iter().map(|name| format!("{DIRECTORY}/{name}")).collect();
+    let existing: Vec<_> = paths.into_iter().filter(|path| directory.join(path).exists()).collect();
+    if existing.is_empty() {
+        return None;
+    }
+    let ignored = git(directory, &["check-ignore", "--no-index", "--"], &existing)?;
+    let lines = gitignore::data_directory("", &tracked).join("`, `");
+    let reason = "git ignores roles or prompts that a team commits";
+    let fix = format!(
+        "`ait init` brings its lines in .gitignore up to date; in lines of your own, put `{lines}` in the place of \
+         `/.ait/`"
+    );
+    (!ignored.is_empty()).then(|| Finding::warning(Check::Git, reason).about(ignored).fix(fix))
 }
 
 fn ignored(context: &CheckContext) -> Vec<Finding> {
@@ -62,7 +83,7 @@ fn ignored(context: &CheckContext) -> Vec<Finding> {
     if open.is_empty() {
         return vec![Finding::ok(check, "git ignores the machine-local files")];
     }
-    let mut lines = vec![gitignore::data_directory("")];
+    let mut lines = gitignore::data_directory("", &project_files::tracked(directory));
     if open.iter().any(|name| name == WORKTREES) {
         lines.push(format!("/{WORKTREES}/"));
     }

@@ -69,6 +69,8 @@ pub struct CheckContext {
     pub settings: Result<Settings, String>,
     /// The environment of the store.
     pub project: ProjectContext,
+    /// The names of the tools, which roles narrow.
+    pub tools: &'static [&'static str],
     /// The current time.
     pub now: Timestamp,
 }

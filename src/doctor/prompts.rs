@@ -2,17 +2,38 @@
 
 use super::{Check, CheckContext, Finding, Repair};
 use crate::domain::text::counted;
-use crate::setup::{self, FileChange, InstalledSetup, SetupError, SetupStatus};
+use crate::setup::{self, FileChange, InstalledSetup, ProjectPrompts, SetupError, SetupStatus};
+use crate::store::files::fs::directory_of;
 use crate::store::sqlite::inspect::paths_of;
 
 pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Prompts;
-    vec![match upkeep(context).compare() {
+    let installed = match upkeep(context).compare() {
         Ok(state) => finding_of(&state),
         Err(error @ SetupError::Outside { .. }) => Finding::skipped(check, reason(&error)),
         Err(error) => Finding::problem(check, reason(&error))
             .fix("correct it there; `ait init` changes nothing until then"),
-    }]
+    };
+    std::iter::once(installed).chain(files_of_team(context)).collect()
+}
+
+/// Checks the roles and prompts of the project, if it has any.
+fn files_of_team(context: &CheckContext) -> Option<Finding> {
+    let project = directory_of(&context.path);
+    let prompts = ProjectPrompts::read(project);
+    let (roles, mut problems) = setup::roles::examine(project, context.tools, &prompts);
+    let valid = roles + prompts.prompts.len();
+    problems.extend(prompts.problems);
+    if !problems.is_empty() {
+        let count =
+            counted(problems.len(), "role or prompt of .ait/ is", "roles and prompts of .ait/ are");
+        let finding = Finding::warning(Check::Prompts, format!("{count} not valid"));
+        let problems = problems.iter().map(ToString::to_string);
+        let fix = "correct them there: a session with such a role is refused, and such a prompt is left out";
+        return Some(finding.about(problems).fix(fix));
+    }
+    let count = counted(valid, "role or prompt of .ait/ is", "roles and prompts of .ait/ are");
+    (valid > 0).then(|| Finding::ok(Check::Prompts, format!("{count} valid")))
 }
 
 fn upkeep(context: &CheckContext) -> InstalledSetup<'_> {

@@ -7,7 +7,7 @@ use super::resources::{ISSUE_TEMPLATE, QUERY_TEMPLATE};
 use super::{McpServer, shown};
 use crate::domain::{Condition, IssueRef, Order, Query};
 use crate::hints;
-use crate::setup::Preset;
+use crate::setup::{Preset, Role};
 
 /// Completes an argument of a prompt, or the parameter of a resource template.
 ///
@@ -16,6 +16,7 @@ use crate::setup::Preset;
 /// The prompt, template or argument does not exist, or the issues cannot be read.
 pub(super) async fn complete(
     server: &McpServer,
+    role: Option<&Role>,
     request: &CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
     let name = &request.argument.name;
@@ -26,11 +27,12 @@ pub(super) async fn complete(
     };
     let hint = match &request.r#ref {
         Reference::Prompt(prompt) => {
-            let arguments = prompts::find(&prompt.name)?.arguments;
-            let names: Vec<_> = arguments.iter().map(|argument| argument.name).collect();
-            let argument = arguments.iter().find(|argument| argument.name == name);
+            let prompt = prompts::find(server, role, &prompt.name).await?;
+            let arguments = prompt.arguments();
+            let names: Vec<_> = arguments.iter().map(|(known, _)| *known).collect();
+            let argument = arguments.iter().find(|(known, _)| known == name);
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            argument.ok_or_else(|| unknown(&known))?.hint
+            argument.ok_or_else(|| unknown(&known))?.1
         }
         Reference::Resource(resource) if resource.uri == ISSUE_TEMPLATE => match name.as_str() {
             "id" => Hint::Issue,

@@ -6,12 +6,14 @@
 //!
 //! * `stdio.rs`, `http/`, `message.rs`, `invalid_params.rs`: the transports, messages, and parameters that cannot be
 //!   parsed
-//! * `server.rs`, `call_log.rs`: requests and their answers; one log line for each call
+//! * `server.rs`, `identity.rs`, `call_log.rs`: requests and their answers; what the server says of itself; one log
+//!   line for each call
 //! * `run_call.rs`, `delivery.rs`, `undelivered_claim.rs`: run a call, and hold its claim until the response is sent
 //! * `request_context.rs`, `sessions.rs`: what a request carries besides its message; the sessions of older clients
 //!   over HTTP
 //! * `elicitation.rs`: questions to the person at a client
 //! * `waiting.rs`: what ends a wait for a claim, and progress meanwhile
+//! * `client_tools.rs`: what a client may call, by its toolsets, its role and its token
 //! * `options.rs`, `tool_names.rs`, `context.rs`: toolsets, the form and the budget of replies; the prefix of tools;
 //!   the project, found when it is first needed
 //! * `tools/`, `schema.rs`, `arguments.rs`: one file for each tool; input schemas, and the check of arguments against
@@ -29,11 +31,13 @@
 
 mod arguments;
 mod call_log;
+mod client_tools;
 mod completion;
 mod context;
 mod delivery;
 mod elicitation;
 pub mod http;
+mod identity;
 mod instructions;
 mod invalid_params;
 mod message;
@@ -60,6 +64,7 @@ mod waiting;
 pub use context::ServerContext;
 pub use options::McpOptions;
 pub use server::McpServer;
+pub use tools::registry::NAMES as TOOLS;
 
 use crate::domain::text::shortened;
 

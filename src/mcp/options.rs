@@ -15,6 +15,10 @@ use ait_domain::string_enum;
 pub struct McpOptions {
     /// The directory of the project, in whose repository the branches of issues are, if that is known.
     pub root: Option<PathBuf>,
+    /// The name of the role of the client over stdio.
+    pub role: Option<String>,
+    /// The name of the role of clients over HTTP whose URL names none.
+    pub http_role: Option<String>,
     /// The toolsets of every client.
     pub toolsets: Toolsets,
     /// What the name of every tool begins with.

@@ -2,7 +2,7 @@
 
 use axum::http::HeaderName;
 use axum::http::request::Parts;
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{Extensions, ProtocolVersion};
 use rmcp::service::{RequestContext, RoleServer};
 
 use super::options::{ReplyBudget, Toolset, Toolsets};
@@ -25,8 +25,10 @@ pub(super) fn extension<T: Send + Sync + 'static>(
 }
 
 /// What an HTTP request asks for besides its message.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RequestOptions {
+    /// The name of the role in its URL, if it names one.
+    role: Option<String>,
     /// The toolsets in its URL, if it names any.
     toolsets: Option<Toolsets>,
     /// The budget in its header.
@@ -41,6 +43,8 @@ impl RequestOptions {
     /// A toolset does not exist, or the budget is out of range. The error lists what is valid.
     pub fn of(parts: &Parts) -> Result<Self, String> {
         let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+        let role = query.clone().find(|(name, role)| name == "role" && !role.is_empty());
+        let role = role.map(|(_, role)| role.into_owned());
         let named = query.filter(|(name, names)| name == "toolsets" && !names.is_empty());
         let named: Vec<Toolsets> =
             named.map(|(_, names)| names.parse()).collect::<Result<_, _>>()?;
@@ -49,7 +53,7 @@ impl RequestOptions {
         let budget = header.map(|value| String::from_utf8_lossy(value.as_bytes()).parse());
         let reply_budget =
             budget.transpose().map_err(|error: String| format!("{MAX_REPLY_TOKENS}: {error}"))?;
-        Ok(Self { toolsets, reply_budget })
+        Ok(Self { role, toolsets, reply_budget })
     }
 }
 
@@ -59,6 +63,11 @@ pub(super) fn toolsets(context: &RequestContext<RoleServer>, server: Toolsets) -
     let Some(asked) = extension::<RequestOptions>(context) else { return server };
     let toolsets = asked.toolsets.unwrap_or(server);
     if is_lead(context) { toolsets } else { toolsets.without(Toolset::Admin) }
+}
+
+/// Returns the name of the role in the URL of a request.
+pub(super) fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
+    extension::<RequestOptions>(context)?.role.as_deref()
 }
 
 /// Returns true if a request came with a token of scope `lead`.
@@ -73,7 +82,12 @@ pub(super) fn session(context: &RequestContext<RoleServer>) -> Option<&McpSessio
 
 /// Returns true if a request came over HTTP.
 pub(super) fn is_http(context: &RequestContext<RoleServer>) -> bool {
-    context.extensions.get::<Parts>().is_some()
+    is_over_http(&context.extensions)
+}
+
+/// Returns true if a message with these extensions came over HTTP.
+pub(super) fn is_over_http(extensions: &Extensions) -> bool {
+    extensions.get::<Parts>().is_some()
 }
 
 /// Returns the reply budget in the header of a request.
@@ -90,4 +104,9 @@ pub(super) fn has_token(context: &RequestContext<RoleServer>) -> bool {
 pub(super) fn read_only_token(context: &RequestContext<RoleServer>) -> Option<&str> {
     let principal = extension::<Principal>(context)?;
     (principal.scope() == Scope::ReadOnly).then(|| principal.name())
+}
+
+/// Returns the name of a request in its `_meta`, if it has one.
+pub(super) fn request_id(context: &RequestContext<RoleServer>) -> Option<String> {
+    Some(context.meta.get("request_id")?.as_str()?.to_owned())
 }

@@ -53,6 +53,11 @@ impl Failure {
         Self::new(reason, CallOutcome::Refused, ErrorCode::ReadOnly)
     }
 
+    /// The role of the caller does not have the tool.
+    pub fn not_allowed(reason: impl Into<String>) -> Self {
+        Self::new(reason, CallOutcome::Refused, ErrorCode::NotAllowed)
+    }
+
     /// The caller withdrew the call.
     pub fn cancelled(reason: impl Into<String>) -> Self {
         Self::new(reason, CallOutcome::Cancelled, ErrorCode::Cancelled)

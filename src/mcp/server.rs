@@ -10,28 +10,30 @@ use futures::stream::StreamExt;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-    CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
-    GetPromptResult, GetSkillRequestParams, GetSkillResult, Icon, Implementation,
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, GetSkillRequestParams, GetSkillResult,
     InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams, PromptMessage,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ResourceContents, ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    ResourceContents, ResourceUpdatedNotificationParam, Role, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::{Peer, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::call_log::CallLog;
+use super::client_tools::{self, ClientTools, Roles};
 use super::context::LazyContext;
 use super::delivery::{Caller, disconnected};
 use super::elicitation::Person;
 use super::instructions::instructions;
 use super::options::{Toolset, Toolsets};
+use super::prompts::PromptFiles;
 use super::reply::ReplyOptions;
 use super::request_context::{self, is_modern, read_only_token};
 use super::resources::{self, Diagnostics, Resource};
-use super::result::{Failure, damage_warning, outcome_of};
+use super::result::{damage_warning, outcome_of};
 use super::run_call::run_call;
 use super::subscriptions::{ChangeFeed, MAX_SUBSCRIPTIONS, Subscriptions};
 use super::tool_names::ToolNames;
@@ -39,7 +41,7 @@ use super::tools::CallContext;
 use super::tools::registry::{ToolRegistry, ToolSelection};
 use super::waiting::WaitingClient;
 use super::{
-    FIXED_TTL_MS, McpOptions, ServerContext, completion, invalid_params, prompts, shown, skills,
+    FIXED_TTL_MS, McpOptions, ServerContext, completion, identity, invalid_params, prompts, skills,
 };
 use crate::metrics::{CallOutcome, Metrics};
 use crate::query_language::SavedQueries;
@@ -57,6 +59,8 @@ pub struct McpServer {
     metrics: Metrics,
     options: Arc<McpOptions>,
     tools: ToolRegistry,
+    roles: Arc<Roles>,
+    prompt_files: Arc<PromptFiles>,
     context: LazyContext,
     diagnostics: Arc<Diagnostics>,
     feed: ChangeFeed,
@@ -84,6 +88,8 @@ impl McpServer {
         Self {
             feed: ChangeFeed::new(tracker.clone(), Arc::clone(&diagnostics)),
             tools: ToolRegistry::new(&options, Arc::clone(tracker.classifications())),
+            roles: Arc::new(Roles::new(options.root.clone())),
+            prompt_files: Arc::new(PromptFiles::new(options.root.clone())),
             options: Arc::new(options),
             context,
             subscriptions: Arc::default(),
@@ -112,9 +118,28 @@ impl McpServer {
         self.metrics.refused(self.tools.with(Toolsets::ALL).label(tool));
     }
 
-    /// Returns the tools of the client that sent a request.
-    fn tools_of(&self, context: &RequestContext<RoleServer>) -> &ToolSelection {
-        self.tools.with(request_context::toolsets(context, self.options.toolsets))
+    /// Returns what the client that sent a request may call.
+    ///
+    /// # Errors
+    ///
+    /// The role of the client is unknown or broken.
+    fn tools_of<'a>(
+        &'a self,
+        context: &'a RequestContext<RoleServer>,
+    ) -> Result<ClientTools<'a>, ErrorData> {
+        let role = self.roles.of(context, &self.options)?;
+        Ok(ClientTools::new(&self.tools, &self.options, context, role))
+    }
+
+    /// Returns what a client learns of the server, with the instructions of its role.
+    fn info_for(&self, context: &RequestContext<RoleServer>) -> Result<ServerConfig, ErrorData> {
+        let role = self.roles.of(context, &self.options)?;
+        let instructions = role.and_then(|role| role.instructions.clone());
+        let mut info = self.get_info();
+        if let Some(instructions) = instructions {
+            info.instructions = Some(self.tool_names().in_text(&instructions));
+        }
+        Ok(info)
     }
 
     /// Returns who sent a request, as the client of its claims.
@@ -135,51 +160,14 @@ impl McpServer {
     /// Returns how to write replies to a request.
     pub(super) fn replies(&self, context: &RequestContext<RoleServer>) -> ReplyOptions {
         let mut replies = ReplyOptions::new(&self.options, self.tool_names().clone());
-        let toolsets = request_context::toolsets(context, self.options.toolsets);
+        let role = self.roles.of(context, &self.options).unwrap_or_default();
+        let toolsets = client_tools::toolsets(&self.tools, &self.options, context, role.as_deref());
         replies.is_planning = toolsets.contains(Toolset::Planning);
         replies.is_bulk = toolsets.contains(Toolset::Bulk);
         if let Some(asked) = request_context::reply_budget(context) {
             replies.max_tokens = replies.max_tokens.min(asked);
         }
         replies
-    }
-
-    /// Returns the error for a tool that the client does not have.
-    fn no_tool(&self, name: &str, context: &RequestContext<RoleServer>) -> ErrorData {
-        let shown = shown(name);
-        let names = self.tools_of(context).names();
-        let message = match self.tools.with(Toolsets::ALL).toolset(name) {
-            Some(toolset) => format!(
-                "the tool {shown:?} belongs to the toolset {toolset}, which this client does not have: {}; there are \
-                 {names}",
-                self.remedy(toolset, context),
-                toolset = toolset.as_str()
-            ),
-            None => format!("no tool {shown:?}: there are {names}"),
-        };
-        ErrorData::invalid_params(message, None)
-    }
-
-    /// Says how a client gets a toolset that it does not have. What is in place already is no remedy.
-    fn remedy(&self, toolset: Toolset, context: &RequestContext<RoleServer>) -> String {
-        let word = toolset.as_str();
-        let is_lead = !request_context::is_http(context) || request_context::is_lead(context);
-        if toolset == Toolset::Admin && !is_lead {
-            return "over HTTP it needs a token of scope lead".to_owned();
-        }
-        if self.options.toolsets.contains(toolset) {
-            format!("the URL of this client names others: add {word} to its toolsets")
-        } else {
-            format!("set toolsets = [\"{word}\"] in ait.toml")
-        }
-    }
-
-    fn read_only_refusal(&self, token: &str, tools: &ToolSelection) -> Failure {
-        Failure::read_only(format!(
-            "the token {token:?} is read-only, for {} and the pages; nothing was changed. The \
-             operator of the tracker can give you a read-write token",
-            tools.read_only_names()
-        ))
     }
 
     pub(super) fn tracker(&self) -> &Tracker {
@@ -213,6 +201,15 @@ impl McpServer {
 
     pub(super) fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
+    }
+
+    pub(super) fn prompt_files(&self) -> &Arc<PromptFiles> {
+        &self.prompt_files
+    }
+
+    /// Returns how long clients may cache prompts and skills.
+    pub(super) fn prompt_ttl_ms(&self) -> u64 {
+        if self.prompt_files.exist() { 0 } else { FIXED_TTL_MS }
     }
 
     /// Serves a request other than a tool call until it is cancelled, and counts it.
@@ -278,25 +275,6 @@ impl McpServer {
     }
 }
 
-/// Returns the name of a request in its `_meta`, if it has one.
-fn request_id(context: &RequestContext<RoleServer>) -> Option<String> {
-    Some(context.meta.get("request_id")?.as_str()?.to_owned())
-}
-
-/// The picture that clients may show beside the name of the server.
-fn icon() -> Icon {
-    let svg = include_str!("../web/assets/icon.svg")
-        .trim_end()
-        .replace("{colour}", "#4a5bd4")
-        .replace('"', "'");
-    let svg = ['%', '#', '<', '>', ' ']
-        .iter()
-        .fold(svg, |svg, mark| svg.replace(*mark, &format!("%{:02X}", u32::from(*mark))));
-    Icon::new(format!("data:image/svg+xml,{svg}"))
-        .with_mime_type("image/svg+xml")
-        .with_sizes(vec!["any".to_owned()])
-}
-
 const NO_BATCHES: &str = "Send one message per request: this server takes no batches.";
 
 /// The error after a panic in a request that changes nothing.
@@ -304,21 +282,9 @@ const DEFECT: &str = "this is a defect of the tracker (details are in its log)";
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        let identity = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
-            .with_title("Agent issue tracker")
-            .with_icons(vec![icon()]);
-        let capabilities = ServerCapabilities::builder()
-            .enable_tools()
-            .enable_prompts()
-            .enable_resources()
-            .enable_resources_subscribe()
-            .enable_completions()
-            .enable_skills()
-            .build();
         let instructions = instructions(self.tracker.claim_settings().max_attempts);
-        ServerConfig::new(capabilities)
-            .with_server_info(identity)
-            .with_instructions(self.tool_names().in_text(&instructions))
+        let instructions = self.tool_names().in_text(&instructions);
+        identity::config(instructions, self.prompt_files.exist())
     }
 
     async fn initialize(
@@ -328,6 +294,12 @@ impl ServerHandler for McpServer {
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
+        result.instructions = match self.info_for(&context) {
+            Ok(info) => info.instructions,
+            // Over stdio an error would end the process, which others use, too. All other requests are refused.
+            Err(refused) if !request_context::is_http(&context) => Some(refused.message.into()),
+            Err(refused) => return Err(refused),
+        };
         // The only revision in which a client may send several messages at once.
         if result.protocol_version == ProtocolVersion::V_2025_03_26 {
             let instructions = result.instructions.unwrap_or_default();
@@ -336,13 +308,28 @@ impl ServerHandler for McpServer {
         Ok(result)
     }
 
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        // Over HTTP, changes come on the stream of the session.
+        if !request_context::is_over_http(&context.extensions) {
+            self.prompt_files.tell(context.peer, self.shutdown.clone());
+        }
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, self.info_for(&context)?))
+    }
+
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let is_read_only = read_only_token(&context).is_some();
-        let tools = self.tools_of(&context).definitions(is_read_only);
+        let tools = self.tools_of(&context)?.tools.definitions(is_read_only);
         let tools = ListToolsResult::with_all_items(tools);
         if !is_modern(&context) {
             return Ok(tools);
@@ -365,16 +352,15 @@ impl ServerHandler for McpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tools = self.tools_of(&context);
-        let tool = tools.label(&request.name);
+        let client = self.tools_of(&context)?;
+        let refusal = client.refusal(&request);
+        let tools = &client.tools;
+        let tool = client.label(&request.name);
         let person = Person::of(&context, request.input_responses);
         let arguments = request.arguments.unwrap_or_default();
         let log = CallLog::begin(tool, &arguments);
-        if tools.changes_store(&request.name)
-            && let Some(token) = read_only_token(&context)
-        {
+        if let Some(refusal) = refusal {
             self.count_refused(&request.name);
-            let refusal = self.read_only_refusal(token, tools);
             return Ok(log.reply(Err(refusal), None, &context).into());
         }
         let call_context = CallContext {
@@ -385,13 +371,13 @@ impl ServerHandler for McpServer {
             replies: self.replies(&context),
             is_lead: request_context::is_lead(&context),
             waiting: WaitingClient::of(&context, self.shutdown.clone()),
-            request_id: request_id(&context),
+            request_id: request_context::request_id(&context),
             person,
         };
         let Some(call) = tools.call(&request.name, call_context, arguments) else {
             self.count_refused(&request.name);
             log.unknown_tool(&context);
-            return Err(self.no_tool(&request.name, &context));
+            return Err(client.no_tool(&request.name));
         };
         let _in_progress = self.metrics.begin();
         let mut outcome = run_call(call, &context.ct, Caller::of(&context)).await;
@@ -419,11 +405,13 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let prompts = ListPromptsResult::with_all_items(prompts::list());
+        let role = self.roles.of(&context, &self.options)?;
+        let prompts = prompts::list(self, role.as_deref()).await;
+        let prompts = ListPromptsResult::with_all_items(prompts);
         if !is_modern(&context) {
             return Ok(prompts);
         }
-        Ok(prompts.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(CacheScope::Public))
+        Ok(prompts.with_ttl_ms(self.prompt_ttl_ms()).with_cache_scope(CacheScope::Public))
     }
 
     async fn get_prompt(
@@ -433,7 +421,8 @@ impl ServerHandler for McpServer {
     ) -> Result<GetPromptResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let replies = self.replies(&context);
-        let prompt = prompts::get(self, &request.name, &arguments, &replies);
+        let role = self.roles.of(&context, &self.options)?;
+        let prompt = prompts::get(self, role.as_deref(), &request.name, &arguments, &replies);
         let prompt = self.serve_request("prompts/get", &context, prompt).await;
         let warn = |prompt: &mut GetPromptResult, warning| {
             prompt.messages.insert(0, PromptMessage::new_text(Role::User, warning));
@@ -446,7 +435,7 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListSkillsResult, ErrorData> {
-        Ok(skills::list(self.tool_names(), is_modern(&context)))
+        Ok(skills::list(self, is_modern(&context)).await)
     }
 
     async fn get_skill(
@@ -454,7 +443,7 @@ impl ServerHandler for McpServer {
         request: GetSkillRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetSkillResult, ErrorData> {
-        skills::get(&request.uri, self.tool_names(), is_modern(&context))
+        skills::get(self, &request.uri, is_modern(&context)).await
     }
 
     async fn list_resources(
@@ -505,7 +494,8 @@ impl ServerHandler for McpServer {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let completing = completion::complete(self, &request);
+        let role = self.roles.of(&context, &self.options)?;
+        let completing = completion::complete(self, role.as_deref(), &request);
         self.serve_request("completion/complete", &context, completing).await
     }
 
@@ -517,7 +507,8 @@ impl ServerHandler for McpServer {
         let uri = request.uri;
         let subscribing = async {
             let resource = Resource::at(&uri).map_err(|reason| reason.response(&uri))?;
-            if matches!(resource, Resource::Issue(_) | Resource::SavedQuery(_)) {
+            if matches!(resource, Resource::Issue(_) | Resource::SavedQuery(_) | Resource::Skill(_))
+            {
                 let replies = self.replies(&context);
                 let read = resources::read(self, &resource, &replies).await;
                 read.map_err(|reason| reason.response(&uri))?;
@@ -550,9 +541,12 @@ impl ServerHandler for McpServer {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
+        let changes = requested.prompts_list_changed;
         let requested = requested.resource_subscriptions.iter().flatten();
         let known = requested.filter(|uri| Resource::at(uri).is_ok()).take(MAX_SUBSCRIPTIONS);
-        Some(SubscriptionFilter::builder().resource_subscriptions(known).build())
+        let mut accepted = SubscriptionFilter::builder().resource_subscriptions(known).build();
+        accepted.prompts_list_changed = changes.filter(|asked| *asked && self.prompt_files.watch());
+        Some(accepted)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -571,6 +565,14 @@ impl ServerHandler for McpServer {
                 }
             }
         };
+        let telling = async {
+            let mut changes = pin!(self.prompt_files.changes());
+            while changes.next().await.is_some() {
+                // Fails if the client has not asked for them.
+                let _ = context.sink().notify_prompt_list_changed().await;
+            }
+            std::future::pending::<()>().await;
+        };
         let shutdown = async {
             self.shutdown.cancelled().await;
             // A client may cancel the subscription and then end its input at once.
@@ -578,6 +580,7 @@ impl ServerHandler for McpServer {
         };
         tokio::select! {
             () = notifying => {}
+            () = telling => {}
             () = context.cancelled() => {}
             () = shutdown => {}
             () = disconnected(Caller::of(context.request_context())) => {}

@@ -1,4 +1,4 @@
-//! The roles of `agents/` as skills, which a model may load by itself: the MCP extension
+//! The prompts of `agents/` and of the project as skills, which a model may load by itself: the MCP extension
 //! `io.modelcontextprotocol/skills` (SEP-2640).
 
 use rmcp::model::{
@@ -6,8 +6,8 @@ use rmcp::model::{
     SkillResource, SkillResources,
 };
 
-use super::tool_names::ToolNames;
-use super::{FIXED_TTL_MS, shown};
+use super::{McpServer, shown};
+use crate::setup::ProjectPrompt;
 use crate::setup::prompts::{self, PROMPTS};
 
 const SCHEME: &str = "skill://";
@@ -18,35 +18,61 @@ pub(super) fn uri(name: &str) -> String {
     format!("{SCHEME}{name}{FILE}")
 }
 
-/// Returns the name of the skill with a URI.
-pub(super) fn named(uri: &str) -> Option<&'static str> {
-    let name = uri.strip_prefix(SCHEME)?.strip_suffix(FILE)?;
-    PROMPTS.iter().map(|(known, _)| *known).find(|known| *known == name)
+/// Returns the name in the URI of a skill.
+pub(super) fn named(uri: &str) -> Option<&str> {
+    uri.strip_prefix(SCHEME)?.strip_suffix(FILE)
 }
 
-/// Returns the file of a skill; empty if there is none of that name.
-pub(super) fn text(name: &str, tools: &ToolNames) -> String {
-    let prompt = PROMPTS.iter().find(|(known, _)| *known == name);
-    prompt.map_or_else(String::new, |(name, prompt)| tools.in_text(&prompts::skill(name, prompt)))
+/// A prompt as a skill.
+struct Offered {
+    name: String,
+    description: String,
+    /// Its file.
+    text: String,
 }
 
-/// Returns all skills: the front matter of each, and the size and the hash of its file.
-fn all(tools: &ToolNames) -> impl Iterator<Item = Skill> {
-    PROMPTS.iter().map(|(name, prompt)| {
-        let uri = uri(name);
-        let file = SkillResource::from_bytes(&uri, text(name, tools).as_bytes());
-        let matter = SkillFrontmatter::new(*name, prompts::description(prompt));
+/// Returns all skills: those of `agents/`, and those of the project, which also replace the former.
+async fn offered(server: &McpServer) -> Vec<Offered> {
+    let files = server.prompt_files().read().await.prompts;
+    let ours = PROMPTS.iter().filter(|(name, _)| !files.iter().any(|file| file.name == *name));
+    let ours = ours.map(|(name, prompt)| Offered {
+        name: (*name).to_owned(),
+        description: prompts::description(prompt).to_owned(),
+        text: prompts::skill(name, prompt),
+    });
+    let others = files.iter().filter_map(|file| {
+        let ProjectPrompt { name, description, .. } = file;
+        Some(Offered { name: name.clone(), description: description.clone(), text: file.skill()? })
+    });
+    let names = server.tool_names();
+    let all = ours.chain(others);
+    all.map(|skill| Offered { text: names.in_text(&skill.text), ..skill }).collect()
+}
+
+/// Returns the file of a skill, if there is one of that name.
+pub(super) async fn text(server: &McpServer, name: &str) -> Option<String> {
+    let found = offered(server).await.into_iter().find(|skill| skill.name == name);
+    found.map(|skill| skill.text)
+}
+
+/// Returns the front matter of each skill, and the size and the hash of its file.
+async fn all(server: &McpServer) -> Vec<Skill> {
+    let skill = |Offered { name, description, text }: Offered| {
+        let uri = uri(&name);
+        let file = SkillResource::from_bytes(&uri, text.as_bytes());
+        let matter = SkillFrontmatter::new(name, description);
         Skill::new(uri, matter, SkillResources::Files(vec![file]))
-    })
+    };
+    offered(server).await.into_iter().map(skill).collect()
 }
 
 /// Answers `skills/list`.
-pub(super) fn list(tools: &ToolNames, is_modern: bool) -> ListSkillsResult {
-    let skills = ListSkillsResult::with_all_items(all(tools).collect());
+pub(super) async fn list(server: &McpServer, is_modern: bool) -> ListSkillsResult {
+    let skills = ListSkillsResult::with_all_items(all(server).await);
     if !is_modern {
         return skills;
     }
-    skills.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(CacheScope::Public)
+    skills.with_ttl_ms(server.prompt_ttl_ms()).with_cache_scope(CacheScope::Public)
 }
 
 /// Answers `skills/get`.
@@ -54,12 +80,12 @@ pub(super) fn list(tools: &ToolNames, is_modern: bool) -> ListSkillsResult {
 /// # Errors
 ///
 /// No skill has the URI.
-pub(super) fn get(
+pub(super) async fn get(
+    server: &McpServer,
     uri: &str,
-    tools: &ToolNames,
     is_modern: bool,
 ) -> Result<GetSkillResult, ErrorData> {
-    let Some(skill) = all(tools).find(|skill| skill.uri == uri) else {
+    let Some(skill) = all(server).await.into_iter().find(|skill| skill.uri == uri) else {
         let reason = format!("no skill {:?}: skills/list has all of them", shown(uri));
         return Err(ErrorData::invalid_params(reason, None));
     };
@@ -67,5 +93,5 @@ pub(super) fn get(
     if !is_modern {
         return Ok(skill);
     }
-    Ok(skill.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(CacheScope::Public))
+    Ok(skill.with_ttl_ms(server.prompt_ttl_ms()).with_cache_scope(CacheScope::Public))
 }

@@ -87,6 +87,7 @@ mod postgres_tls;
 #[cfg(feature = "postgres")]
 mod postgres_transfer;
 mod processes;
+mod project_prompts;
 mod projects;
 mod prompts;
 mod queries;
@@ -102,6 +103,7 @@ mod restore_damaged;
 mod retries;
 mod review_gate;
 mod rmcp_client;
+mod roles;
 mod schemas;
 mod settings;
 mod shutdown;

@@ -13,6 +13,8 @@ const MAX_TOKENS: usize = 1_000;
 const MAX_BYTES: usize = 4_800;
 /// The most that a toolset may add. `planning` has what a lead needs, the digest too.
 const MAX_TOOLSET_TOKENS: usize = 870;
+/// The most that the tools of a reviewer may cost its model, whatever toolsets the server has.
+const MAX_REVIEWER_TOKENS: usize = 650;
 /// The default budget of a reply.
 const MAX_REPLY_TOKENS: usize = 10_000;
 
@@ -66,10 +68,7 @@ fn fixed_cost_of_a_worker_is_at_most_2_000_tokens() {
         let has = |tool: &&Value| {
             matter.contains(&format!("mcp__issues__{}", tool["name"].as_str().unwrap()))
         };
-        // Clients give a model the name, the description and the schema of a tool.
-        let tools = list["tools"].as_array().unwrap().iter().filter(has).map(|tool| {
-            json!({ "name": tool["name"], "description": tool["description"], "inputSchema": tool["inputSchema"] })
-        });
+        let tools = list["tools"].as_array().unwrap().iter().filter(has).map(given_to_model);
         let tools = Value::from(tools.collect::<Vec<_>>()).to_string();
         let costs = [body, &tools, &instructions, &section].map(tokens);
         assert!(costs.iter().sum::<usize>() <= 2_000, "{worker}: {costs:?}");
@@ -287,6 +286,18 @@ fn documented_token_counts_match_the_measured_ones() {
     );
 }
 
+/// Returns what the tools cost that a client gives a model: name, description and schema of each.
+fn cost_to_model(arguments: &[&str]) -> usize {
+    let [with_session, _] = tool_lists(arguments);
+    let read = with_session["tools"].as_array().unwrap().iter().map(given_to_model);
+    tokens(&Value::from(read.collect::<Vec<_>>()).to_string())
+}
+
+/// Clients give a model the name, the description and the schema of a tool.
+fn given_to_model(tool: &Value) -> Value {
+    json!({ "name": tool["name"], "description": tool["description"], "inputSchema": tool["inputSchema"] })
+}
+
 fn cost_of_sync() -> usize {
     let directory = directory();
     let sync = "[sync.company]\nkind = \"github\"\nproject = \"acme/shop\"\n";
@@ -315,6 +326,11 @@ fn tables() -> String {
         assert!(added <= MAX_TOOLSET_TOKENS, "{toolset} adds {added} tokens");
         text += &format!("| toolset `{toolset}` adds | {added} |\n");
     }
+    text +=
+        &format!("| `tools/list` of the role `reviewer` | {} |\n", cost(&["--role", "reviewer"]));
+    let read = cost_to_model(&["--role", "reviewer", "--toolsets", "all"]);
+    assert!(read <= MAX_REVIEWER_TOKENS, "a reviewer reads {read} tokens of tools");
+    text += &format!("| of these, what a client gives the model of a reviewer | {read} |\n");
     let sync = cost_of_sync() - lifecycle;
     text += &format!("| toolset `sync` adds, with a sync | {sync} |\n");
     text += "\n| reply | `json` | `compact` |\n|---|---|---|\n";

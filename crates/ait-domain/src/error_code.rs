@@ -23,6 +23,8 @@ string_enum! {
         NotOwned = "NOT_OWNED",
         /// The store, or the token of the caller, allows reads only.
         ReadOnly = "READ_ONLY",
+        /// The role of the caller does not have the tool.
+        NotAllowed = "NOT_ALLOWED",
         /// The store is in use or is closing. Nothing changed.
         Busy = "BUSY",
         /// The store, a file or a remote tracker cannot be read.
@@ -55,7 +57,11 @@ impl ErrorCode {
             | Self::Busy
             | Self::Uncertain
             | Self::Cancelled => true,
-            Self::ReadOnly | Self::Unreadable | Self::NotSaved | Self::Internal => false,
+            Self::ReadOnly
+            | Self::NotAllowed
+            | Self::Unreadable
+            | Self::NotSaved
+            | Self::Internal => false,
         }
     }
 

@@ -8,6 +8,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use strsim::levenshtein;
 
 use super::DomainError;
 
@@ -187,6 +188,17 @@ pub fn shortened(text: &str, max_chars: usize) -> String {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text.to_owned(),
     }
+}
+
+/// Returns the name among some that is most like a given one, if it is like it.
+pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let most = match given.chars().count() {
+        0..=2 => return None,
+        3..=4 => 1,
+        _ => 2,
+    };
+    let distances = names.into_iter().map(|name| (levenshtein(given, name), name));
+    distances.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
 }
 
 #[cfg(test)]

@@ -16,14 +16,13 @@ pub mod time_arg;
 use std::collections::BTreeMap;
 use std::mem;
 
-use strsim::levenshtein;
-
 pub use self::keys::{
     all as known_keys, condition, help as key_help, is_excluding, key_and_value, words_of,
 };
 pub use self::lexer::is_saved_name;
 use self::lexer::{Kind, Token};
 pub use self::no_match::NoMatch;
+pub use ait_domain::text::nearest;
 use ait_domain::{Condition, IssueRef, Order, Query, Timestamp};
 
 /// The maximum length of a query, in characters.
@@ -309,17 +308,6 @@ impl Parser<'_> {
 
 /// How the message of a mistake in a saved query begins.
 const OF_SAVED: &str = "in the saved query @";
-
-/// Returns the name among some that is most like a given one, if it is like it.
-pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = match given.chars().count() {
-        0..=2 => return None,
-        3..=4 => 1,
-        _ => 2,
-    };
-    let distances = names.into_iter().map(|name| (levenshtein(given, name), name));
-    distances.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
-}
 
 fn no_saved_query(name: &str, saved: &SavedQueries) -> String {
     let known = saved.keys().map(String::as_str);

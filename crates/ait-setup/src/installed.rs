@@ -8,9 +8,10 @@ use super::clients::{CLIENTS, Client, guides};
 use super::edit::{gitignore, marked};
 use super::error::SetupError;
 use super::host_env::HostEnv;
-use super::plan::{patterns, prompt_file, section};
+use super::plan::{directory_of, patterns, prompt_file, section};
 use super::presets::Preset;
-use super::prompts::{PROMPTS, PromptState};
+use super::project_prompts;
+use super::prompts::PromptState;
 use super::staged_file::StagedFiles;
 use super::{FileChange, Project, REPAIR_SUFFIX, permissions, server_file};
 
@@ -115,8 +116,9 @@ impl InstalledSetup<'_> {
         files: &mut StagedFiles<'_>,
         state: &mut SetupStatus,
     ) -> Result<(), SetupError> {
+        let all = project_prompts::agents(directory_of(self.store, self.root));
         for agents in CLIENTS.iter().filter_map(|client| client.agents) {
-            for (name, prompt) in PROMPTS {
+            for (name, prompt) in &all {
                 let path = prompt_file(self.root, agents, name);
                 if !path.exists() {
                     continue;

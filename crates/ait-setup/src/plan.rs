@@ -8,7 +8,9 @@ use super::error::SetupError;
 use super::merge_driver;
 use super::permissions;
 use super::presets::Preset;
-use super::prompts::{PROMPTS, PromptState};
+use super::project_files;
+use super::project_prompts;
+use super::prompts::{self, PromptState};
 use super::server_file::{self, is_tracker, named_store};
 use super::staged_file::StagedFiles;
 use super::{PROGRAM, Plan, Project, REPAIR_SUFFIX, SERVER, WORKTREES, is_in_git};
@@ -216,12 +218,13 @@ fn prompts(
     };
     let has_claude = request.clients.iter().any(|client| client.name == CLAUDE_CODE.name)
         || CLAUDE_CODE.agents.is_some_and(is_written);
+    let all = project_prompts::agents(directory_of(&request.project.store, root));
     for agents in request.clients.iter().filter_map(|client| client.agents) {
         // The client would see each prompt twice.
         let is_redundant = has_claude && agents.reads_claude;
-        for (name, prompt) in PROMPTS {
-            let is_wanted =
-                !is_redundant && request.preset.prompts.iter().any(|prompt| prompt == name);
+        for (name, prompt) in &all {
+            let is_of_preset = request.preset.prompts.iter().any(|prompt| prompt == name);
+            let is_wanted = !is_redundant && (is_of_preset || !prompts::is_built_in(name));
             let text = agents.form.text(name, prompt);
             let file = files.file(&prompt_file(root, agents, name), Some(root))?;
             let state = file.after.as_ref().map(|present| PromptState::of(present, &text));
@@ -248,6 +251,11 @@ fn prompts(
         }
     }
     Ok(())
+}
+
+/// Returns the directory of a store, which has the files of the team; else that of the project.
+pub(super) fn directory_of<'a>(store: &'a Path, root: &'a Path) -> &'a Path {
+    store.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(root)
 }
 
 /// The file of a prompt in a project.
@@ -302,11 +310,12 @@ pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -
     }
     if let Some(store) = store_pattern(root, store, is_named) {
         let directory = store.rsplit_once('/').map_or("", |(directory, _)| directory);
-        let data = gitignore::data_directory(directory.trim_start_matches('/'));
+        let tracked = project_files::tracked(&root.join(directory.trim_start_matches('/')));
+        let data = gitignore::data_directory(directory.trim_start_matches('/'), &tracked);
         if !track {
             patterns.push(store);
         }
-        patterns.push(data);
+        patterns.extend(data);
     }
     patterns
 }

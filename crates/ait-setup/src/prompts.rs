@@ -7,6 +7,8 @@ use semver::Version;
 use toml_edit::DocumentMut;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::SERVER;
+
 /// What a mark begins with. Without a colon, a parser that reads front matter by lines finds no value in it.
 const MARK: &str = "# ait ";
 /// Tools of the tracker. A file without a mark is one of our prompts if it names one of them.
@@ -19,6 +21,11 @@ pub const PROMPTS: [(&str, &str); 4] = [
     ("bug-fixer", include_str!("../../../agents/bug-fixer.md")),
     ("code-reviewer", include_str!("../../../agents/code-reviewer.md")),
 ];
+
+/// Returns true if a prompt is one of `agents/`.
+pub fn is_built_in(name: &str) -> bool {
+    PROMPTS.iter().any(|(known, _)| *known == name)
+}
 
 /// The format of an agent file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +100,12 @@ pub fn description(prompt: &str) -> &str {
     value(split(prompt).0, "description")
 }
 
+/// The names of the tools of the tracker that a prompt has.
+pub fn tools(prompt: &str) -> impl Iterator<Item = &str> {
+    let tools = value(split(prompt).0, "tools").split(", ");
+    tools.filter_map(|tool| tool.strip_prefix("mcp__")?.strip_prefix(SERVER)?.strip_prefix("__"))
+}
+
 /// The text of a prompt without its front matter.
 pub fn body(prompt: &str) -> &str {
     split(prompt).1
@@ -158,7 +171,7 @@ fn hash(text: &str) -> String {
 }
 
 /// Splits the front matter from the text below it.
-fn split(prompt: &str) -> (&str, &str) {
+pub(super) fn split(prompt: &str) -> (&str, &str) {
     let matter = prompt.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
     let (matter, body) = matter.unwrap_or(("", prompt));
     (matter, body.trim_start())

@@ -6,8 +6,9 @@ use super::clients::{CLIENTS, Client, ConfigLocation, guides};
 use super::edit::{marked, toml};
 use super::error::SetupError;
 use super::permissions;
-use super::plan::prompt_file;
-use super::prompts::{PROMPTS, PromptState};
+use super::plan::{directory_of, prompt_file};
+use super::project_prompts;
+use super::prompts::PromptState;
 use super::server_file::{self, is_tracker, named_store};
 use super::staged_file::StagedFiles;
 use super::{Plan, Project, is_in_git};
@@ -23,6 +24,7 @@ pub fn removal(
     let root = project.root.as_path();
     let mut files = StagedFiles::new(root, &project.env, force);
     let mut notes = Vec::new();
+    let all = project_prompts::agents(directory_of(&project.store, root));
     for client in CLIENTS.iter().filter(|client| {
         clients.is_empty() || clients.iter().any(|wanted| wanted.name == client.name)
     }) {
@@ -31,7 +33,7 @@ pub fn removal(
         if let Some(hooks) = client.hooks_of_init() {
             project.hooks(hooks).unstage(&mut files)?;
         }
-        prompts(root, client, &mut files, &mut notes)?;
+        prompts(root, &all, client, &mut files, &mut notes)?;
     }
     if clients.is_empty() {
         for guide in guides() {
@@ -82,12 +84,13 @@ fn server(
 
 fn prompts(
     root: &Path,
+    all: &[(String, String)],
     client: &Client,
     files: &mut StagedFiles<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(), SetupError> {
     let Some(agents) = client.agents else { return Ok(()) };
-    for (name, prompt) in PROMPTS {
+    for (name, prompt) in all {
         let file = files.file(&prompt_file(root, agents, name), Some(root))?;
         if file.after.is_none() {
             continue;

@@ -12,14 +12,15 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, StreamExt};
 use rmcp::model::{
-    JsonRpcMessage, ProtocolVersion, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
-    ServerJsonRpcMessage,
+    JsonRpcMessage, PromptListChangedNotification, ProtocolVersion, ResourceUpdatedNotification,
+    ResourceUpdatedNotificationParam, ServerJsonRpcMessage,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::messages::{self, Message};
 use super::{EVENT_STREAM, HttpOptions, PROTOCOL_VERSION, SESSION_ID, Service};
 use crate::mcp::delivery::delivery;
+use crate::mcp::prompts::PromptFiles;
 use crate::mcp::request_context::RequestOptions;
 use crate::mcp::sessions::{InFlight, McpSession, Sessions};
 use crate::mcp::subscriptions::ChangeFeed;
@@ -35,6 +36,7 @@ pub(super) struct Endpoint {
     pub service: Service,
     pub sessions: Arc<Sessions>,
     pub feed: ChangeFeed,
+    pub prompt_files: Arc<PromptFiles>,
     pub options: Arc<HttpOptions>,
     /// Ends the streams of notifications.
     pub shutdown: CancellationToken,
@@ -151,8 +153,9 @@ impl Endpoint {
         let (stream, requests) = session.open_stream();
         let ended = stream.ended.clone();
         let updates = Arc::clone(&stream.subscriptions).updates(self.feed.clone());
-        let events = updates.filter_map(move |uri| {
-            let event = stream.is_newest().then(|| Event::default().json_data(updated(uri)));
+        let prompts = self.prompt_files.changes().map(|()| prompts_changed());
+        let events = stream::select(updates.map(updated), prompts).filter_map(move |change| {
+            let event = stream.is_newest().then(|| Event::default().json_data(change));
             async { event }
         });
         let requests = requests.map(|request| Event::default().json_data(request));
@@ -168,6 +171,10 @@ impl Endpoint {
 fn updated(uri: String) -> ServerJsonRpcMessage {
     let params = ResourceUpdatedNotificationParam::new(uri);
     JsonRpcMessage::notification(ResourceUpdatedNotification::new(params).into())
+}
+
+fn prompts_changed() -> ServerJsonRpcMessage {
+    JsonRpcMessage::notification(PromptListChangedNotification::default().into())
 }
 
 /// Calls `delivered` when the connection takes the end of a response, and drops it uncalled if it never does.

@@ -82,6 +82,7 @@ pub async fn routes(server: McpServer, options: HttpOptions, shutdown: Shutdown)
     let sessions =
         Arc::new(Sessions::new(store, server.tracker().clone(), server.metrics().clone()));
     let feed = server.feed().clone();
+    let prompt_files = Arc::clone(server.prompt_files());
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -102,7 +103,8 @@ pub async fn routes(server: McpServer, options: HttpOptions, shutdown: Shutdown)
         .expose_headers([SESSION_ID])
         .max_age(CORS_MAX_AGE);
     let shutdown = shutdown.streams;
-    let endpoint = Endpoint { service, sessions, feed, options: Arc::new(options), shutdown };
+    let options = Arc::new(options);
+    let endpoint = Endpoint { service, sessions, feed, prompt_files, options, shutdown };
     Router::new()
         .route(PATH, any(endpoint::serve))
         // People write the address so.

@@ -1,7 +1,9 @@
 //! The prompts that a person picks in a client to put an agent to work.
 //!
-//! Four are the roles of `agents/`; the others set up a project and check its store.
+//! Four are the roles of `agents/`; two set up a project and check its store; others are files of the project, which
+//! also replace those of the same name.
 
+mod files;
 mod health;
 mod roles;
 mod wizard;
@@ -11,12 +13,13 @@ use rmcp::model::{
     PromptMessage, Role,
 };
 
+pub(super) use self::files::PromptFiles;
 use self::roles::ROLES;
 use super::reply::ReplyOptions;
 use super::tool_names::ToolNames;
 use super::{McpServer, shown};
 use crate::domain::{Classification, Classifications};
-use crate::setup::Preset;
+use crate::setup::{Preset, ProjectPrompt, Role as AgentRole};
 use ait_domain::string_enum;
 
 const SETUP_WIZARD: &str = "setup_wizard";
@@ -124,20 +127,84 @@ fn all() -> impl Iterator<Item = Prompt> {
     roles.into_iter().chain(others)
 }
 
-/// Returns the definitions that clients get.
-pub(super) fn list() -> Vec<Listed> {
-    let argument = |argument: &Argument| {
-        PromptArgument::new(argument.name)
-            .with_title(argument.title)
-            .with_description(argument.description)
-            .with_required(false)
-    };
-    let listed = |prompt: Prompt| {
-        let arguments: Vec<_> = prompt.arguments.iter().map(argument).collect();
+/// A prompt that clients can have.
+pub(super) enum Offered {
+    BuiltIn(Prompt),
+    /// A file of the project.
+    OfProject(ProjectPrompt),
+}
+
+impl Offered {
+    fn name(&self) -> &str {
+        match self {
+            Self::BuiltIn(prompt) => prompt.name,
+            Self::OfProject(prompt) => &prompt.name,
+        }
+    }
+
+    /// Returns the names of the arguments, with the kinds of their values.
+    pub fn arguments(&self) -> Vec<(&str, Hint)> {
+        match self {
+            Self::BuiltIn(prompt) => {
+                prompt.arguments.iter().map(|argument| (argument.name, argument.hint)).collect()
+            }
+            Self::OfProject(prompt) => {
+                let arguments = prompt.arguments.iter();
+                arguments.map(|argument| (argument.name.as_str(), Hint::Text)).collect()
+            }
+        }
+    }
+
+    /// Returns the definition that clients get.
+    fn listed(&self) -> Listed {
+        let (description, title, arguments): (_, _, Vec<_>) = match self {
+            Self::BuiltIn(prompt) => {
+                let argument = |argument: &Argument| {
+                    PromptArgument::new(argument.name)
+                        .with_title(argument.title)
+                        .with_description(argument.description)
+                        .with_required(false)
+                };
+                let arguments = prompt.arguments.iter().map(argument).collect();
+                (prompt.description, prompt.title.to_owned(), arguments)
+            }
+            Self::OfProject(prompt) => {
+                let arguments = prompt.arguments.iter().map(|argument| {
+                    PromptArgument::new(argument.name.as_str())
+                        .with_description(argument.description.as_str())
+                        .with_required(argument.is_required)
+                });
+                let words = prompt.name.replace(['-', '_'], " ");
+                let title = words[..1].to_uppercase() + &words[1..];
+                (&*prompt.description, title, arguments.collect())
+            }
+        };
         let arguments = (!arguments.is_empty()).then_some(arguments);
-        Listed::new(prompt.name, Some(prompt.description), arguments).with_title(prompt.title)
-    };
-    all().map(listed).collect()
+        Listed::new(self.name(), Some(description), arguments).with_title(title)
+    }
+}
+
+/// Returns the prompts that a client with a role is offered, in the order of `prompts/list`.
+async fn offered(server: &McpServer, role: Option<&AgentRole>) -> Vec<Offered> {
+    let mut files = server.prompt_files().read().await.prompts;
+    let mut offered = Vec::new();
+    for prompt in all() {
+        let replaced = files.iter().position(|file| file.name == prompt.name);
+        offered.push(match replaced {
+            Some(at) => Offered::OfProject(files.remove(at)),
+            None => Offered::BuiltIn(prompt),
+        });
+    }
+    offered.extend(files.into_iter().map(Offered::OfProject));
+    if let Some(only) = role.and_then(|role| role.prompt.as_deref()) {
+        offered.retain(|prompt| prompt.name() == only);
+    }
+    offered
+}
+
+/// Returns the definitions that a client with a role gets.
+pub(super) async fn list(server: &McpServer, role: Option<&AgentRole>) -> Vec<Listed> {
+    offered(server, role).await.iter().map(Offered::listed).collect()
 }
 
 /// Returns the prompt with a name.
@@ -145,12 +212,20 @@ pub(super) fn list() -> Vec<Listed> {
 /// # Errors
 ///
 /// There is no such prompt. The error names those that exist.
-pub(super) fn find(name: &str) -> Result<Prompt, ErrorData> {
-    all().find(|prompt| prompt.name == name).ok_or_else(|| {
-        let names: Vec<_> = all().map(|prompt| prompt.name).collect();
-        let names = names.join(", ");
-        refused(format!("no prompt {:?}: there are {names}", shown(name)))
-    })
+pub(super) async fn find(
+    server: &McpServer,
+    role: Option<&AgentRole>,
+    name: &str,
+) -> Result<Offered, ErrorData> {
+    let mut offered = offered(server, role).await;
+    match offered.iter().position(|prompt| prompt.name() == name) {
+        Some(at) => Ok(offered.swap_remove(at)),
+        None => {
+            let names: Vec<_> = offered.iter().map(Offered::name).collect();
+            let names = names.join(", ");
+            Err(refused(format!("no prompt {:?}: there are {names}", shown(name))))
+        }
+    }
 }
 
 /// The arguments given to a prompt.
@@ -158,16 +233,16 @@ struct Given<'a>(&'a JsonObject);
 
 impl<'a> Given<'a> {
     /// Checks the arguments against those of the prompt.
-    fn new(prompt: &Prompt, given: &'a JsonObject) -> Result<Self, ErrorData> {
+    fn new(prompt: &Offered, given: &'a JsonObject) -> Result<Self, ErrorData> {
+        let names: Vec<_> = prompt.arguments().into_iter().map(|(name, _)| name).collect();
         for (name, value) in given {
-            let names: Vec<_> = prompt.arguments.iter().map(|argument| argument.name).collect();
             if !names.contains(&name.as_str()) {
                 let takes = if names.is_empty() {
                     "it takes none".to_owned()
                 } else {
                     format!("it takes {}", names.join(", "))
                 };
-                let prompt = prompt.name;
+                let prompt = prompt.name();
                 let name = shown(name);
                 return Err(refused(format!("{prompt} has no argument {name:?}: {takes}")));
             }
@@ -180,7 +255,11 @@ impl<'a> Given<'a> {
 
     /// Returns one argument. An empty one counts as absent: it comes from a blank field of a form.
     fn text(&self, argument: Argument) -> Option<&'a str> {
-        let value = self.0.get(argument.name)?.as_str()?.trim();
+        self.named(argument.name)
+    }
+
+    fn named(&self, name: &str) -> Option<&'a str> {
+        let value = self.0.get(name)?.as_str()?.trim();
         (!value.is_empty()).then_some(value)
     }
 
@@ -218,12 +297,17 @@ impl<'a> Given<'a> {
 /// The prompt or an argument is invalid, or the data that it shows cannot be read.
 pub(super) async fn get(
     server: &McpServer,
+    role: Option<&AgentRole>,
     name: &str,
     given: &JsonObject,
     replies: &ReplyOptions,
 ) -> Result<GetPromptResult, ErrorData> {
-    let prompt = find(name)?;
+    let prompt = find(server, role, name).await?;
     let given = Given::new(&prompt, given)?;
+    let prompt = match prompt {
+        Offered::BuiltIn(prompt) => prompt,
+        Offered::OfProject(prompt) => return filled(&prompt, &given, &replies.names),
+    };
     let messages = match name {
         SETUP_WIZARD => vec![user_message(wizard::text(server, given.preset()?).await?)],
         HEALTH_CHECK => {
@@ -233,6 +317,24 @@ pub(super) async fn get(
     };
     let messages = messages.into_iter().map(|message| with_tool_names(message, &replies.names));
     Ok(GetPromptResult::new(messages.collect()).with_description(prompt.description))
+}
+
+/// Returns a prompt of the project with the given values.
+fn filled(
+    prompt: &ProjectPrompt,
+    given: &Given<'_>,
+    names: &ToolNames,
+) -> Result<GetPromptResult, ErrorData> {
+    let is_missing = |name: &str| given.named(name).is_none();
+    let mut required = prompt.arguments.iter().filter(|argument| argument.is_required);
+    if let Some(argument) = required.find(|argument| is_missing(&argument.name)) {
+        let ProjectPrompt { name, .. } = prompt;
+        let reason = format!("{name} needs {}: {}", argument.name, argument.description);
+        return Err(refused(reason));
+    }
+    let message = user_message(prompt.filled(|name| given.named(name)));
+    let messages = vec![with_tool_names(message, names)];
+    Ok(GetPromptResult::new(messages).with_description(prompt.description.as_str()))
 }
 
 /// Returns a message with the full names of the tools in its text. Issues come as resources and stay as they are.

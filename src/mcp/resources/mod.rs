@@ -69,8 +69,8 @@ pub(super) enum Resource {
     Issue(IssueRef),
     /// What a saved query finds, by its name.
     SavedQuery(String),
-    /// A role as a skill, by its name.
-    Skill(&'static str),
+    /// A prompt as a skill, by its name.
+    Skill(String),
 }
 
 impl Resource {
@@ -89,15 +89,9 @@ impl Resource {
             PRESETS => Self::Presets,
             QUEUE => Self::Queue,
             _ if let Some(name) = uri.strip_prefix(QUERIES) => Self::SavedQuery(name.to_owned()),
-            _ if let Some(name) = skills::named(uri) => Self::Skill(name),
+            _ if let Some(name) = skills::named(uri) => Self::Skill(name.to_owned()),
             _ => {
-                let id = uri.strip_prefix(ISSUES).ok_or_else(|| {
-                    ReadError::Absent(format!(
-                        "no resource {:?}: there are {CONFIG}, {DIAGNOSTICS}, {DIGEST}, {MEMORY}, {DECISIONS}, {PRESETS}, \
-                         {QUEUE}, {ISSUE_TEMPLATE} and {QUERY_TEMPLATE}",
-                        shown(uri)
-                    ))
-                })?;
+                let id = uri.strip_prefix(ISSUES).ok_or_else(|| ReadError::no_resource(uri))?;
                 let id = IssueRef::named(id, IssueRef::MIN_DIGITS)
                     .map_err(|bad| ReadError::Absent(hints::for_refusal(&bad, &hints::TOOLS)));
                 Self::Issue(id?)
@@ -224,6 +218,15 @@ impl From<StoreError> for ReadError {
 }
 
 impl ReadError {
+    /// No resource has the URI.
+    fn no_resource(uri: &str) -> Self {
+        Self::Absent(format!(
+            "no resource {:?}: there are {CONFIG}, {DIAGNOSTICS}, {DIGEST}, {MEMORY}, {DECISIONS}, {PRESETS}, \
+             {QUEUE}, {ISSUE_TEMPLATE} and {QUERY_TEMPLATE}",
+            shown(uri)
+        ))
+    }
+
     /// Converts the error to the response to a request for `uri`.
     pub fn response(self, uri: &str) -> ErrorData {
         match self {
@@ -299,12 +302,15 @@ pub(super) async fn read(
             Ok(Read::now(text(&replies, Reply::Report(report))?))
         }
         Resource::Presets => presets(&replies),
-        Resource::Skill(name) => Ok(Read {
-            kind: MARKDOWN,
-            ttl_ms: FIXED_TTL_MS,
-            scope: CacheScope::Public,
-            text: skills::text(name, server.tool_names()),
-        }),
+        Resource::Skill(name) => {
+            let text = skills::text(server, name).await;
+            Ok(Read {
+                kind: MARKDOWN,
+                ttl_ms: server.prompt_ttl_ms(),
+                scope: CacheScope::Public,
+                text: text.ok_or_else(|| ReadError::no_resource(&resource.to_string()))?,
+            })
+        }
         Resource::Queue => {
             let queues = queue::overview(server.tracker()).await?;
             Ok(Read::now(text(&replies, Reply::Report(queues))?))

@@ -26,7 +26,7 @@ use crate::tracker::StoreError;
 macro_rules! tools {
     ($($tool:ty),+ $(,)?) => {
         /// The names of all tools, without the prefix.
-        const NAMES: &[&str] = &[$(<$tool as Tool>::NAME),+];
+        pub const NAMES: &[&str] = &[$(<$tool as Tool>::NAME),+];
 
         fn entries(
             names: &ToolNames,
@@ -111,13 +111,19 @@ impl ToolRegistry {
     }
 }
 
-/// The tools that a client can call, in the order of `tools/list`.
-pub(in crate::mcp) struct ToolSelection(Vec<ToolEntry>);
+/// The tools that a client can call, in the order of `tools/list`. Clones share them.
+#[derive(Clone)]
+pub(in crate::mcp) struct ToolSelection(Vec<Arc<ToolEntry>>);
 
 impl ToolSelection {
     fn new(names: &ToolNames, toolsets: Toolsets, kinds: &Classifications) -> Self {
         let all = entries(names, toolsets, kinds);
-        Self(all.filter(|entry| toolsets.contains(entry.toolset)).collect())
+        Self(all.filter(|entry| toolsets.contains(entry.toolset)).map(Arc::new).collect())
+    }
+
+    /// Keeps only the tools with these names, which have no prefix.
+    pub fn retain(&mut self, names: &[String]) {
+        self.0.retain(|entry| names.iter().any(|name| name == entry.name));
     }
 
     /// Returns the definitions that clients get; those of read-only tools alone for a client that may only read.
@@ -165,7 +171,7 @@ impl ToolSelection {
     }
 
     fn find(&self, name: &str) -> Option<&ToolEntry> {
-        self.0.iter().find(|entry| entry.definition.name == name)
+        self.0.iter().map(|entry| &**entry).find(|entry| entry.definition.name == name)
     }
 }
 

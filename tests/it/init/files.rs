@@ -419,3 +419,54 @@ fn prompts_do_not_depend_on_the_order_of_runs() {
     desk.init_now(&["--client", "claude-code", "--client", "cursor"]);
     assert!(desk.tree() == written, "{:?}", desk.tree().keys());
 }
+
+#[test]
+fn prompts_of_the_project_become_agents_that_git_tracks_with_their_files() {
+    let desk = Desk::new();
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(desk.project()).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    git(&["init", "-q"]);
+    desk.run_in(&desk.project(), &["add", "one", "-c", "bug"]).ok();
+    desk.init_now(&["--client", "claude-code", "--client", "codex"]);
+    let ours = desk.read(".claude/agents/developer.md");
+    let tools = ours.lines().find(|line| line.starts_with("tools: ")).unwrap();
+    assert!(desk.read(".gitignore").contains("\n/.ait/\n"));
+    let prompt = |text: &str| format!("---\ndescription: Use to do it.\n---\n{text}\n");
+    desk.write(".ait/prompts/developer.md", &prompt("# As we do it"));
+    desk.write(".ait/prompts/tester.md", &prompt("# Tester"));
+    desk.write(
+        ".ait/prompts/notes.md",
+        "---\ndescription: d\narguments:\n  version: v\n---\n{{version}}\n",
+    );
+    desk.write(".ait/roles/tester.toml", "tools = [\"list_issues\"]\n");
+    let examined = |words: &str| {
+        let mut doctor = desk.command(&desk.project(), &["doctor"]);
+        let doctor = doctor.env("PATH", std::env::var_os("PATH").unwrap()).output().unwrap();
+        let report = String::from_utf8(doctor.stdout).unwrap();
+        assert!(report.contains(words), "{report}");
+    };
+    examined("git ignores roles or prompts that a team commits");
+    desk.init_now(&["--client", "claude-code", "--client", "codex"]);
+    let developer = desk.read(".claude/agents/developer.md");
+    assert!(developer.contains(tools) && developer.ends_with("\n---\n\n# As we do it\n"));
+    assert!(developer.contains("\ndescription: Use to do it.\n"), "{developer}");
+    assert!(desk.read(".codex/agents/tester.toml").contains("# Tester"));
+    assert!(!desk.project().join(".claude/agents/notes.md").exists());
+    // Git sees the files of the team, and still nothing of the store.
+    assert!(desk.read(".gitignore").contains("\n/.ait/*\n!/.ait/roles/\n!/.ait/prompts/\n"));
+    let status = git(&["status", "--short", "-uall"]);
+    assert!(status.contains(".ait/prompts/notes.md") && status.contains(".ait/roles/tester.toml"));
+    assert!(!status.contains(".ait/issues.json"), "{status}");
+    examined("4 roles and prompts of .ait/ are valid");
+    // A changed prompt is written by the next run, unless the agent file was edited.
+    desk.write(".ait/prompts/tester.md", &prompt("# Other tester"));
+    desk.write(".codex/agents/developer.toml", "developer_instructions = 'add_issue'\n");
+    let shown = desk.init_now(&["--client", "claude-code", "--client", "codex"]);
+    assert!(desk.read(".claude/agents/tester.md").ends_with("# Other tester\n"), "{shown}");
+    assert!(desk.read(".codex/agents/developer.toml").contains("'add_issue'"));
+    desk.init_now(&["--remove"]);
+    assert!(!desk.project().join(".claude/agents").exists());
+    assert!(desk.project().join(".ait/prompts/tester.md").exists());
+}

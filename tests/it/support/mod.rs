@@ -75,6 +75,7 @@ pub fn ait_through(program: &str, directory: &Path) -> Command {
         "AIT_TOKEN_FILE",
         "AIT_WEB_ACTIONS",
         "AIT_PROJECTS",
+        "AIT_ROLE",
     ];
     let store_variables = ["ISSUES_FILE", "AIT_STORE", "AIT_STORE_PASSWORD"];
     for variable in

@@ -20,8 +20,17 @@ pub fn server_context(store: &Arc<dyn Store>) -> ServerContext {
     let store = Arc::clone(store);
     let maintenance = None;
     let database = None;
-    let context =
-        CheckContext { path, reason, database, store, maintenance, settings, project, now: now() };
+    let context = CheckContext {
+        path,
+        reason,
+        database,
+        store,
+        maintenance,
+        settings,
+        project,
+        tools: agent_issue_tracker::mcp::TOOLS,
+        now: now(),
+    };
     let project = Project {
         root: context.project.root.clone(),
         env: context.project.machine.clone(),

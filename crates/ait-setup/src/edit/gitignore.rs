@@ -8,15 +8,22 @@ pub fn anchored_pattern(directory: &str, name: &str) -> String {
     if directory.is_empty() { format!("/{name}") } else { format!("/{directory}/{name}") }
 }
 
-/// The pattern for the files that the store of a directory keeps on one machine.
-pub fn data_directory(directory: &str) -> String {
-    anchored_pattern(directory, ".ait/")
+/// The patterns for the files that the store of a directory keeps on one machine. Git cannot track what is below an
+/// ignored directory, so that with some directories to track there, it is what the directory has that is ignored.
+pub fn data_directory(directory: &str, tracked: &[&str]) -> Vec<String> {
+    let data = anchored_pattern(directory, ".ait/");
+    if tracked.is_empty() {
+        return vec![data];
+    }
+    let tracked = tracked.iter().map(|name| format!("!{data}{name}/"));
+    std::iter::once(format!("{data}*")).chain(tracked).collect()
 }
 
-/// Adds patterns to those of the section.
+/// Adds patterns to those of the section. A directory gives way to the pattern for what it has.
 pub fn add(text: &str, patterns: &[String]) -> Result<String, EditError> {
     let section = NUMBER_SIGN.section(text)?.unwrap_or_default();
     let mut all: Vec<String> = section.lines().map(str::to_owned).collect();
+    all.retain(|line| !patterns.contains(&format!("{line}*")));
     all.extend(
         patterns.iter().filter(|pattern| !section.lines().any(|line| line == *pattern)).cloned(),
     );
