@@ -25,5 +25,18 @@ string_enum! {
         Resolve = "resolve",
         /// File another issue.
         File = "file",
+        /// Take the last action back.
+        Undo = "undo",
+    }
+}
+
+impl Action {
+    /// The actions on many issues at once.
+    pub const OF_MANY: [Self; 6] =
+        [Self::Attributes, Self::Comment, Self::Park, Self::Unpark, Self::Return, Self::Close];
+
+    /// Returns true if the action has a form on the page of an issue.
+    pub fn is_on_issue(self) -> bool {
+        !matches!(self, Self::File | Self::Undo)
     }
 }
