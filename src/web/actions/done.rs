@@ -106,7 +106,7 @@ impl Done {
             (action, None) => format!("{page}/actions/{}", action.as_str()),
         };
         html! {
-            div #done.notice role="status" data-sent=(sent) {
+            div #done.notice role="status" data-sent=(sent) data-label="The last action" {
                 p { (text) }
                 @if let Some(events) = self.events.as_ref().map(EventNumbers::to_string) {
                     form.undo method="post" action=(undo::PATH) {

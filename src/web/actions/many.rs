@@ -4,7 +4,6 @@
 //! form that is sent twice takes effect once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -62,14 +61,19 @@ impl ManyForms {
         html! { @if let Some(done) = &self.done { (done.notice(list, &self.tokens, &self.person)) } }
     }
 
+    /// Returns what the box of an issue sends.
+    pub fn selected(issue: &Issue) -> String {
+        format!("{}:{}", issue.id, issue.version())
+    }
+
     /// Renders the box that selects an issue.
-    pub fn box_of(issue: &Issue) -> Markup {
-        select(&chosen([issue]), &format!("Select {}", undirected(&issue.title)), None)
+    pub fn box_of(selected: &str, title: &str) -> Markup {
+        select(selected, &format!("Select {title}"), None)
     }
 
     /// Renders the box that selects all issues of a page.
-    pub fn box_of_all<'a>(issues: impl IntoIterator<Item = &'a Issue>) -> Markup {
-        select(&chosen(issues), "Select all on this page", Some("pick-all"))
+    pub fn box_of_all(selected: &[String]) -> Markup {
+        select(&selected.join(" "), "Select all on this page", Some("pick-all"))
     }
 
     /// Renders the bar with the actions. The style sheet shows it when a box is checked.
@@ -101,16 +105,6 @@ fn select(value: &str, label: &str, id: Option<&str>) -> Markup {
         input.pick id=[id] type="checkbox" name=(fields::ISSUE) value=(value) form=(BAR) aria-label=(label)
             autocomplete="off";
     }
-}
-
-/// Writes issues with their versions.
-fn chosen<'a>(issues: impl IntoIterator<Item = &'a Issue>) -> String {
-    let mut text = String::new();
-    for issue in issues {
-        let space = if text.is_empty() { "" } else { " " };
-        let _ = write!(text, "{space}{}:{}", issue.id, issue.version());
-    }
-    text
 }
 
 /// Returns what the token of the bar is for.

@@ -8,14 +8,16 @@ use maud::{Markup, html};
 use super::action::Action;
 use super::done::{self, Done};
 use super::fields::{self, Fields};
+use super::form_token::FormTokens;
 use super::handler::{page, receive};
 use super::many;
-use super::form_token::FormTokens;
 use super::person::Person;
-use crate::domain::{AgentName, ClaimProof};
 use crate::domain::undo::LeftReason;
+use crate::domain::{AgentName, ClaimProof};
 use crate::hints;
-use crate::tracker::{EventNumbers, StoreError, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
+use crate::tracker::{
+    EventNumbers, StoreError, UndoError, UndoOutcome, UndoSelection, UndoneIssue,
+};
 use crate::web::WebState;
 use crate::web::pages::components;
 use crate::web::pages::error::{ErrorPage, WebError};
@@ -36,7 +38,8 @@ pub(super) async fn act(
     };
     let back = many::way_back(&fields);
     let refuse = |status, problem: &str| {
-        let details = html! { p.notice.bad role="alert" dir="auto" { (components::with_code(problem)) } };
+        let details =
+            html! { p.notice.bad role="alert" dir="auto" { (components::with_code(problem)) } };
         answer(&state, status, &details, &back)
     };
     let (agent, events) = match parse(&tokens, &person, &fields) {

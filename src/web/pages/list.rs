@@ -13,7 +13,7 @@ use crate::read_model::{IssueSummary, ReadView};
 use crate::web::actions::many::ManyForms;
 use crate::web::listing::Listing;
 use crate::web::marks::Marks;
-use crate::web::query::ListQuery;
+use crate::web::query::{ListQuery, Sorting};
 use crate::web::strings::{self, list as text};
 
 /// How many issues a page shows.
@@ -74,15 +74,19 @@ fn table(listing: &Listing, view: &ListView) -> Markup {
     let Page { issues, total, is_exact, .. } = &listing.found;
     let chips = Chips { view: view.view, now: view.context.now, query: view.query.clone() };
     let marks = Marks::of(&listing.search.condition());
+    let selected = |_| issues.iter().map(|issue| ManyForms::selected(issue)).collect::<Vec<_>>();
+    let selected = view.forms.map(selected);
+    let selected = selected.as_deref();
     html! {
         @if !is_exact { p.notice { (*total) " or more issues match. Add a word or a filter to narrow the list." } }
         div.sheet {
             table.issues role="table" {
                 caption.unseen { (text::caption(*total, *is_exact)) }
-                thead role="rowgroup" { (head(view, listing)) }
+                thead role="rowgroup" { (head(view.query, listing.order, selected)) }
                 tbody role="rowgroup" {
-                    @for issue in issues {
-                        @if let Some(summary) = view.view.summary(issue.id) { (row(issue, summary, &marks, &chips, view.forms.is_some())) }
+                    @for (at, issue) in issues.iter().enumerate() {
+                        @let selected = selected.map(|all| &*all[at]);
+                        @if let Some(summary) = view.view.summary(issue.id) { (row(issue, summary, &marks, &chips, selected)) }
                     }
                 }
             }
@@ -152,9 +156,8 @@ fn statuses(view: &ListView) -> Markup {
     }
 }
 
-fn head(view: &ListView, listing: &Listing) -> Markup {
-    let query = view.query;
-    let order = listing.order;
+/// Renders the head; `selected` is what the boxes of the rows send, if they have boxes.
+fn head(query: &ListQuery, order: Sorting, selected: Option<&[String]>) -> Markup {
     let columns = [
         (Order::Title, "issue", strings::ISSUE),
         (Order::Classification, "kind", strings::KIND),
@@ -166,9 +169,7 @@ fn head(view: &ListView, listing: &Listing) -> Markup {
     let sorted = |key| (order.key == key).then(|| order.spoken());
     html! {
         tr role="row" {
-            @if view.forms.is_some() {
-                td.box role="cell" { (ManyForms::box_of_all(listing.found.issues.iter().map(|issue| &**issue))) }
-            }
+            @if let Some(selected) = selected { td.box role="cell" { (ManyForms::box_of_all(selected)) } }
             @for (key, class, name) in columns {
                 th class=(class) role="columnheader" scope="col" aria-sort=[sorted(key)] {
                     a href={ "/" (query.sorted_by(key, order).query_string()) } { (name) }
@@ -183,15 +184,15 @@ fn row(
     summary: &IssueSummary,
     marks: &Marks,
     chips: &Chips,
-    has_box: bool,
+    selected: Option<&str>,
 ) -> Markup {
     let now = chips.now;
     html! {
         tr role="row" id={ "i-" (summary.id) } data-changed=(summary.modified_at.unix_millis()) {
-            @if has_box { td.box role="cell" { (ManyForms::box_of(issue)) } }
+            @let title = components::undirected(&summary.title);
+            @if let Some(selected) = selected { td.box role="cell" { (ManyForms::box_of(selected, &title)) } }
             th.issue role="rowheader" scope="row" {
                 div.line {
-                    @let title = components::undirected(&summary.title);
                     a.title href=(components::issue_path(summary.id)) title=(title) dir="auto" { (marks.marked(&title)) }
                     p.details {
                         code { (summary.id.short()) }

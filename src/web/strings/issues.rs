@@ -246,7 +246,8 @@ pub mod actions {
     pub const TAKE: &str = "Take theirs";
     pub const NOT_DONE: &str = "Nothing was changed";
     pub const NOT_UNDONE: &str = "Not everything was undone";
-    pub const ENDS_FOR_AGENTS: &str = "Agents cannot open an issue again that is closed or rejected. A person can, on its page.";
+    pub const ENDS_FOR_AGENTS: &str =
+        "Agents cannot open an issue again that is closed or rejected. A person can, on its page.";
     pub const NO_LONGER_VALID_UNDO: &str = "The form is no longer valid, as after a restart of the server. `ait log` shows the numbers of changes, and `ait undo NUMBER` undoes them.";
 
     pub const READ_ONLY_TOKEN: &str =
