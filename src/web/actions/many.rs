@@ -211,7 +211,7 @@ impl Submission<'_> {
                 (self.done(outcome).notice(&way_back(&self.fields), &self.tokens, &person))
             }
             @if !outcome.unchanged.is_empty() {
-                p.notice { (text::issues(outcome.unchanged.len())) " already as wanted." }
+                p.notice { "Already as wanted: " (text::issues(outcome.unchanged.len())) "." }
             }
             @if !outcome.refused.is_empty() {
                 p { "What stays as it was, and why:" }

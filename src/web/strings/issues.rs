@@ -241,7 +241,7 @@ pub mod actions {
     /// Values of the field, and their names.
     pub const OUTCOMES: [(&str, &str); 2] =
         [("closed", "closed: it is done"), ("rejected", "rejected: it will not be done")];
-    pub const LABELS_OF_MANY: &str = "Labels: add, or -remove";
+    pub const LABELS_OF_MANY: &str = "Labels";
     pub const KEEP: &str = "Keep here";
     pub const TAKE: &str = "Take theirs";
     pub const NOT_DONE: &str = "Nothing was changed";
