@@ -2,6 +2,11 @@
 
 use ait_domain::string_enum;
 
+/// The addresses of the forms that are on no page of an issue.
+pub(in crate::web) const FILE_PATH: &str = "/new";
+pub(in crate::web) const MANY_PATH: &str = "/issues/actions";
+pub(in crate::web) const UNDO_PATH: &str = "/undo";
+
 string_enum! {
     /// An action. Its word is part of the address of its form.
     pub(in crate::web) enum Action {

@@ -8,12 +8,10 @@ use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use form_urlencoded::Serializer;
 use maud::{Markup, html};
 
-use super::action::Action;
+use super::action::{Action, FILE_PATH, MANY_PATH, UNDO_PATH};
 use super::fields::{BACK, CHANGE, TOKEN};
 use super::form_token::{FormTokens, Purpose};
-use super::forms::known_name;
-use super::person::{Person, name_cookie};
-use super::{many, undo};
+use super::person::{Person, known_name, name_cookie};
 use crate::domain::{AgentName, IssueId};
 use crate::tracker::EventNumbers;
 use crate::web::query::{InvalidParameter, Parameters};
@@ -100,16 +98,16 @@ impl Done {
             None => text::done(self.action).to_owned(),
         };
         let sent = match (self.action, self.count) {
-            (Action::Undo, _) => undo::PATH.to_owned(),
-            (Action::File, _) => "/new".to_owned(),
-            (_, Some(_)) => many::PATH.to_owned(),
+            (Action::Undo, _) => UNDO_PATH.to_owned(),
+            (Action::File, _) => FILE_PATH.to_owned(),
+            (_, Some(_)) => MANY_PATH.to_owned(),
             (action, None) => format!("{page}/actions/{}", action.as_str()),
         };
         html! {
             div #done.notice role="status" data-sent=(sent) data-label="The last action" {
                 p { (text) }
                 @if let Some(events) = self.events.as_ref().map(EventNumbers::to_string) {
-                    form.undo method="post" action=(undo::PATH) {
+                    form.undo method="post" action=(UNDO_PATH) {
                         input type="hidden" name=(TOKEN) value=(tokens.token(&purpose(&events, false, person)));
                         input type="hidden" name=(CHANGE) value=(events);
                         input type="hidden" name=(BACK) value=(page);

@@ -8,13 +8,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::action::Action;
+use super::action::{Action, FILE_PATH};
 use super::done::Done;
 use super::fields::{self, Fields};
 use super::form_token::{FormTokens, Purpose};
 use super::forms;
 use super::handler::{page, receive};
-use super::person::{ActingPerson, Person};
+use super::person::{ActingPerson, Person, your_name};
 use crate::domain::{DomainError, IssueId, Title};
 use crate::hints;
 use crate::tracker::{NewIssue, StoreError};
@@ -126,7 +126,7 @@ impl NewIssueForm<'_> {
         let fields = &self.fields;
         let chosen = fields.get(fields::KIND);
         html! {
-            form.action #act-file method="post" action="/new" {
+            form.action #act-file method="post" action=(FILE_PATH) {
                 input type="hidden" name=(fields::ID) value=(id);
                 input type="hidden" name=(fields::TOKEN) value=(self.tokens.token(&self.purpose(id)));
                 label {
@@ -144,7 +144,7 @@ impl NewIssueForm<'_> {
                     }
                 }
                 (forms::attributes(fields, false))
-                (forms::your_name(fields, &self.person))
+                (your_name(fields, &self.person))
                 button type="submit" { (text::label(Action::File)) }
             }
         }

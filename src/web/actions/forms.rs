@@ -10,7 +10,7 @@ use super::fields::{
     AGENT, CONFIRMED, Fields, LABELS, NONE, OPTION, OUTCOME, SIDE, TEXT, TOKEN, VERSION, WAS,
 };
 use super::form_token::{FormTokens, Purpose};
-use super::person::Person;
+use super::person::{Person, your_name};
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, CommentText, Issue, Label, Priority, Question, Status, ValueField};
 use crate::sync::{Link, Side};
@@ -255,29 +255,6 @@ pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
                 field => { (input(attributes::field(*field), field.as_str(), AgentName::MAX_CHARS)) }
             }
         }
-    }
-}
-
-/// Renders the field for the name of the person, which is known after the first time.
-pub(super) fn your_name(fields: &Fields, person: &Person) -> Markup {
-    let name = match fields.get(AGENT) {
-        "" => person.name.as_str(),
-        typed => typed,
-    };
-    html! {
-        label.who {
-            span { (text::YOUR_NAME) }
-            input type="text" name=(AGENT) value=(name) required maxlength=(AgentName::MAX_CHARS)
-                autocomplete="nickname" dir="auto";
-        }
-    }
-}
-
-/// Renders the name of the person without a field, if it is known.
-pub(super) fn known_name(person: &Person) -> Markup {
-    html! {
-        @if person.name.is_empty() { (your_name(&Fields::default(), person)) }
-        @else { input type="hidden" name=(AGENT) value=(person.name); }
     }
 }
 

@@ -11,13 +11,13 @@ use axum::http::StatusCode;
 use axum::response::{Redirect, Response};
 use maud::{Markup, html};
 
-use super::action::Action;
+use super::action::{Action, MANY_PATH};
 use super::done::Done;
 use super::fields::{self, Fields};
 use super::form_token::{FormTokens, Purpose};
-use super::forms::{attributes_of_many, known_name, reason, your_name};
+use super::forms::{attributes_of_many, reason};
 use super::handler::{page, receive};
-use super::person::Person;
+use super::person::{Person, known_name, your_name};
 use crate::domain::{AgentName, ClaimProof, Issue, IssueId};
 use crate::hints;
 use crate::tracker::{BulkChange, BulkOutcome, MAX_BULK, StoreError};
@@ -27,8 +27,6 @@ use crate::web::pages::error::{ErrorPage, WebError};
 use crate::web::query::ListQuery;
 use crate::web::strings::{self, actions as text};
 
-/// The address of the form.
-pub(super) const PATH: &str = "/issues/actions";
 /// The id of the form in the bar, which has the boxes of the rows.
 const BAR: &str = "act-many";
 
@@ -79,7 +77,7 @@ impl ManyForms {
     /// Renders the bar with the actions. The style sheet shows it when a box is checked.
     pub fn bar(&self, list: &str) -> Markup {
         html! {
-            form #(BAR).action.many method="post" action=(PATH) aria-label="Change the selected issues" {
+            form #(BAR).action.many method="post" action=(MANY_PATH) aria-label="Change the selected issues" {
                 input type="hidden" name=(fields::TOKEN) value=(self.tokens.token(&of_bar(&self.person)));
                 input type="hidden" name=(fields::BACK) value=(list);
                 p.many-count {
@@ -255,7 +253,7 @@ impl Submission<'_> {
                 }
             }
             @if action == Action::Close { p.notice { (text::ENDS_FOR_AGENTS) } }
-            form.action #{ "act-many-" (action.as_str()) } method="post" action=(PATH) {
+            form.action #{ "act-many-" (action.as_str()) } method="post" action=(MANY_PATH) {
                 input type="hidden" name=(fields::TOKEN) value=(self.tokens.token(&self.of_page()));
                 input type="hidden" name=(fields::CONFIRMED) value="true";
                 input type="hidden" name=(fields::ACTION) value=(action);

@@ -47,9 +47,9 @@ pub(super) fn routes(state: &WebState) -> Router {
         return Router::new();
     }
     Router::new()
-        .route("/new", get(filing::show_form).post(filing::submit))
-        .route(many::PATH, get(many::to_list).post(many::act))
-        .route(undo::PATH, get(many::to_list).post(undo::act))
+        .route(action::FILE_PATH, get(filing::show_form).post(filing::submit))
+        .route(action::MANY_PATH, get(many::to_list).post(many::act))
+        .route(action::UNDO_PATH, get(many::to_list).post(undo::act))
         .route("/issues/{id}/actions/{action}", get(handler::to_issue).post(handler::act))
         .route("/api/issues", post(write_api::file))
         .route("/api/issues/{id}", patch(write_api::edit))

@@ -23,9 +23,6 @@ use crate::web::pages::components;
 use crate::web::pages::error::{ErrorPage, WebError};
 use crate::web::strings::actions as text;
 
-/// The address of the form.
-pub(super) const PATH: &str = "/undo";
-
 /// Takes the form that undoes an action.
 pub(super) async fn act(
     State(state): State<WebState>,
