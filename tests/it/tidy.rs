@@ -325,7 +325,7 @@ fn listed_fields(code: &str) -> Vec<String> {
 #[test]
 fn fields_are_listed_in_their_table_alone() {
     // What the compiler checks, or what is not a list of our fields.
-    const OTHERS: [(&str, &str); 16] = [
+    const OTHERS: [(&str, &str); 15] = [
         ("crates/ait-domain/src/fields.rs", "the table"),
         ("crates/ait-domain/src/attributes.rs", "reads each member of a struct"),
         ("crates/ait-domain/src/issue.rs", "reads each member of a struct"),
