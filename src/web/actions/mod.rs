@@ -16,11 +16,11 @@
 //!    version arrive, only the first takes effect. A form that files an issue (`src/web/actions/filing.rs`) has the id
 //!    that the issue gets, for the same reason.
 //! 4. A change leads to the page of the issue, which says what was done and offers its undo
-//!    (`src/web/actions/done.rs`, `src/web/actions/undo.rs`). Anything else leads to a page with the reason and the form as it was
-//!    filled in, for the current version of the issue (`Fields::rebased`).
+//!    (`src/web/actions/done.rs`, `src/web/actions/undo.rs`). Anything else leads to a page with the reason and the
+//!    form as it was filled in, for the current version of the issue (`Fields::rebased`).
 //!
-//! The list has one form for all issues that are selected in it (`src/web/actions/many.rs`). Each comes with its version,
-//! and they are changed in one commit, as by `ait bulk`: what is refused is named, the rest is done.
+//! The list has one form for all issues that are selected in it (`src/web/actions/many.rs`). Each comes with its
+//! version, and they are changed in one commit, as by `ait bulk`: what is refused is named, the rest is done.
 
 pub(super) mod action;
 pub(super) mod done;
