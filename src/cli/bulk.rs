@@ -118,7 +118,7 @@ impl Arguments {
             let what = "say what to change, such as -l +ui, -p 1, --assign NAME or --close -m WHY";
             return Err(WrongUsage(what).into());
         }
-        Ok(BulkChange { change, end })
+        Ok(BulkChange { change, end, ..BulkChange::default() })
     }
 }
 

@@ -48,6 +48,7 @@ pub(super) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
             include_str!("assets/script/morph.js"),
             include_str!("assets/script/live.js"),
             include_str!("assets/script/controls.js"),
+            include_str!("assets/script/act.js"),
             include_str!("assets/script/palette.js"),
             include_str!("assets/script/keyboard.js"),
             include_str!("assets/script/notify.js"),

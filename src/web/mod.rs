@@ -8,8 +8,9 @@
 //!
 //! * `pages/`, `markdown/`, `chart/`, `marks.rs`, `strings/`: a file or directory for each page; the texts of issues as
 //!   HTML, charts, what a search found; the texts that several places show
-//! * `actions/`: forms (`forms.rs`, `fields.rs`, `filing.rs`, `handler.rs`), and changes by programs as JSON
-//!   (`write_api.rs`); who acts (`person.rs`), and that the form is ours (`form_token.rs`)
+//! * `actions/`: forms (`forms.rs`, `fields.rs`, `filing.rs`, `handler.rs`), one for many issues (`many.rs`), what was
+//!   done and its undo (`done.rs`, `undo.rs`), and changes by programs as JSON (`write_api.rs`); who acts
+//!   (`person.rs`), and that the form is ours (`form_token.rs`)
 //! * `query/`, `listing.rs`, `lookup.rs`: the parameters of pages, the issues that they ask for, the issue that a path
 //!   names, and what else may be meant
 //! * `api.rs`, `activity_api.rs`, `csv.rs`, `atom.rs`: the data of pages as JSON, CSV and Atom

@@ -104,7 +104,7 @@ pub async fn change_many(tracker: &Tracker) {
     }
     let wanted = BulkChange {
         change: IssueChange { labels_add: vec![label("ui")], ..priority(1) },
-        end: None,
+        ..BulkChange::default()
     };
     let before = newest(tracker).await;
     let preview = bulk(tracker, &ids, &wanted, true).await;
@@ -126,8 +126,10 @@ pub async fn change_many(tracker: &Tracker) {
 
     // Two links that together would close a cycle: the second issue is refused, the first is changed.
     let links_add = vec![(LinkKind::BlockedBy, ids[1].into())];
-    let linked =
-        BulkChange { change: IssueChange { links_add, ..IssueChange::default() }, end: None };
+    let linked = BulkChange {
+        change: IssueChange { links_add, ..IssueChange::default() },
+        ..BulkChange::default()
+    };
     let outcome = bulk(tracker, &ids[..3], &linked, false).await;
     assert_eq!(outcome.changed.len(), 2);
     assert!(matches!(&outcome.refused[..], [(id, DomainError::Cycle { .. })] if *id == ids[1]));
@@ -136,6 +138,7 @@ pub async fn change_many(tracker: &Tracker) {
     let closing = BulkChange {
         change: priority(4),
         end: Some(BulkEnd::Close(Resolution::Rejected, comment_text("out of scope"))),
+        ..BulkChange::default()
     };
     let outcome = bulk(tracker, &ids, &closing, false).await;
     assert_eq!((outcome.changed.len(), outcome.refused.len()), (10, 2));
@@ -159,7 +162,7 @@ pub async fn undo_fields_without_later_changes(tracker: &Tracker) {
             comment: Some(comment_text("triaged")),
             ..priority(1)
         },
-        end: None,
+        ..BulkChange::default()
     };
     let range = bulk(tracker, &[one, other], &wanted, false).await.events.unwrap();
     change(tracker, other, priority(3), "a").await;
@@ -274,7 +277,7 @@ pub async fn undo_by_agent_and_time(tracker: &Tracker) {
 
     // The undo of the last change of an agent covers the whole bulk change.
     let other = file(tracker, "one more", "filer").await.id;
-    let wanted = BulkChange { change: priority(0), end: None };
+    let wanted = BulkChange { change: priority(0), ..BulkChange::default() };
     bulk(tracker, &[id, other], &wanted, false).await;
     change(tracker, id, FieldValue::Assignee(Some(name("b"))).into(), "b").await;
     let undone = undo(tracker, &UndoSelection::Last(name("lead"))).await;
@@ -536,7 +539,7 @@ pub async fn readers_see_bulk_changes_and_undos_whole_or_absent() {
         ids.push(file(&tracker, &format!("{n}"), "filer").await.id);
     }
     let (none, one) = (vec![None; ISSUES], vec![Some(1); ISSUES]);
-    let wanted = BulkChange { change: priority(1), end: None };
+    let wanted = BulkChange { change: priority(1), ..BulkChange::default() };
     let changing = tokio::spawn(async move {
         for _ in 0..100 {
             let range = bulk(&tracker, &ids, &wanted, false).await.events.unwrap();

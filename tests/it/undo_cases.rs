@@ -96,7 +96,7 @@ async fn cycles_through_other_issues_are_previewed(tracker: &Tracker) {
     for pair in ids[..5].windows(2) {
         change(tracker, pair[0], blocked_by(pair[1]), "a").await;
     }
-    let wanted = BulkChange { change: blocked_by(ids[0]), end: None };
+    let wanted = BulkChange { change: blocked_by(ids[0]), ..BulkChange::default() };
     for is_dry_run in [true, false] {
         let outcome = bulk(tracker, &ids[4..], &wanted, is_dry_run).await;
         assert!(

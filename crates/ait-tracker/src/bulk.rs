@@ -1,5 +1,6 @@
 //! Changes of many issues in one commit: each refusal is named, and the rest is done.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::events::EventNumbers;
@@ -20,6 +21,8 @@ pub struct BulkChange {
     pub change: IssueChange,
     /// Where each issue goes afterwards; `None` if it stays.
     pub end: Option<BulkEnd>,
+    /// The versions that the caller knows. An issue that has another one is refused.
+    pub versions: BTreeMap<IssueId, String>,
 }
 
 /// Where issues go.
@@ -95,7 +98,9 @@ impl Tracker {
         agent: &AgentName,
         proof: ClaimProof,
     ) -> Vec<Command> {
-        let mut commands = Vec::new();
+        let version = bulk.versions.get(&id).cloned();
+        let required = version.map(|version| Command::RequireVersion { issue: id.into(), version });
+        let mut commands = Vec::from_iter(required);
         if bulk.change != IssueChange::default() {
             let says_by_person = self.says_by_person();
             let change = Box::new(IssueChange { says_by_person, ..bulk.change.clone() });

@@ -119,7 +119,7 @@ impl Args {
             comment,
             ..IssueChange::default()
         };
-        let bulk = BulkChange { change, end };
+        let bulk = BulkChange { change, end, ..BulkChange::default() };
         if bulk == BulkChange::default() {
             return Err(Failure::invalid(
                 "say what to change: labels_add, priority, comment, end or others",

@@ -104,7 +104,7 @@ async fn a_bulk_change_stands_if_its_numbers_cannot_be_read() {
         let id = file_issue(&tracker).await.id;
         let classification = Some(Classification::Feature);
         let change = IssueChange { classification, ..IssueChange::default() };
-        let bulk = BulkChange { change, end: None };
+        let bulk = BulkChange { change, ..BulkChange::default() };
         let agent = "b".try_into().unwrap();
         store.set_reads(reads);
         let proof = ClaimProof::default();

@@ -2,6 +2,11 @@
 
 use ait_domain::string_enum;
 
+/// The addresses of the forms that are on no page of an issue.
+pub(in crate::web) const FILE_PATH: &str = "/new";
+pub(in crate::web) const MANY_PATH: &str = "/issues/actions";
+pub(in crate::web) const UNDO_PATH: &str = "/undo";
+
 string_enum! {
     /// An action. Its word is part of the address of its form.
     pub(in crate::web) enum Action {
@@ -25,5 +30,18 @@ string_enum! {
         Resolve = "resolve",
         /// File another issue.
         File = "file",
+        /// Take the last action back.
+        Undo = "undo",
+    }
+}
+
+impl Action {
+    /// The actions on many issues at once.
+    pub const OF_MANY: [Self; 6] =
+        [Self::Attributes, Self::Comment, Self::Park, Self::Unpark, Self::Return, Self::Close];
+
+    /// Returns true if the action has a form on the page of an issue.
+    pub fn is_on_issue(self) -> bool {
+        !matches!(self, Self::File | Self::Undo)
     }
 }

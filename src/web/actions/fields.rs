@@ -3,12 +3,14 @@
 use chrono::Utc;
 
 use crate::domain::{
-    AgentName, AttributeValues, ClaimProof, Classifications, CommentText, FieldValue, Issue,
-    IssueChange, IssueId, IssueRef, Label, QuestionAnswer, Resolution, ValueField,
+    AgentName, AttributeValues, ClaimProof, Classifications, CommentText, DomainError, FieldValue,
+    Issue, IssueChange, IssueId, IssueRef, Label, QuestionAnswer, Resolution, ValueField,
 };
 use crate::sync::{self, Side};
 use crate::time_arg;
-use crate::tracker::{IssueAtVersion, NewIssue, StoreError, Tracker};
+use crate::tracker::{
+    BulkChange, BulkEnd, EventNumbers, IssueAtVersion, NewIssue, StoreError, Tracker,
+};
 use crate::web::strings::{actions as text, attributes};
 
 use super::action::Action;
@@ -23,6 +25,16 @@ pub(super) const LABELS: &str = "labels";
 pub(super) const OUTCOME: &str = "outcome";
 pub(super) const SIDE: &str = "side";
 pub(super) const ID: &str = "id";
+/// An issue that is selected, or several with spaces between, each with its version behind a colon.
+pub(super) const ISSUE: &str = "issue";
+/// Which action, in a form that offers several.
+pub(super) const ACTION: &str = "action";
+/// The page from which the form came.
+pub(super) const BACK: &str = "back";
+/// The numbers of the events to undo.
+pub(super) const CHANGE: &str = "change";
+/// The value that removes one from many issues. An empty field leaves them alone.
+pub(super) const NONE: &str = "none";
 pub(super) const TITLE: &str = "title";
 pub(super) const KIND: &str = "classification";
 /// What the name of a field begins with that has its value when the form was rendered.
@@ -52,6 +64,11 @@ impl Fields {
     /// Returns the first value of a field; empty if there is none.
     pub fn get(&self, name: &str) -> &str {
         self.given(name).unwrap_or_default()
+    }
+
+    /// Returns all values of a field.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     fn given(&self, name: &str) -> Option<&str> {
@@ -110,70 +127,80 @@ impl Fields {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum FormChange {
     Answer(QuestionAnswer),
-    Return(CommentText, ClaimProof),
-    Close(Resolution, CommentText, ClaimProof),
     Reopen(CommentText),
     /// The values of one side, where both sides of a sync changed this version of the issue.
     Resolve(Box<Issue>, Side),
-    /// Any change that leaves the status alone.
-    Other(Box<IssueChange>),
+    /// A change that many issues can have at once.
+    Other(Box<BulkChange>),
 }
 
 impl FormChange {
     /// Parses the fields of an action on an issue.
     pub fn parse(action: Action, fields: &Fields, issue: &Issue) -> Result<Self, String> {
-        let other = |change| Self::Other(Box::new(change));
-        // The person has confirmed whose claim it is. The comment then names that agent.
-        let is_forced = issue.holder().is_some();
-        let proof = ClaimProof { number: None, is_forced, is_person: true };
         Ok(match action {
             Action::Answer => Self::Answer(answer(fields)?),
-            Action::Return => Self::Return(comment(fields)?, proof),
-            Action::Close => Self::Close(outcome(fields)?, comment(fields)?, proof),
             Action::Reopen => Self::Reopen(comment(fields)?),
-            Action::Comment => {
-                other(IssueChange { comment: Some(comment(fields)?), ..IssueChange::default() })
+            Action::Attributes => {
+                let change = attributes(fields, issue)?;
+                Self::Other(Box::new(BulkChange { change, ..BulkChange::default() }))
             }
-            Action::Park => {
-                let parked = Some(Some((comment(fields)?, None)));
-                other(IssueChange { parked, ..IssueChange::default() })
-            }
-            Action::Unpark => other(IssueChange { parked: Some(None), ..IssueChange::default() }),
-            Action::Attributes => other(attributes(fields, issue)?),
             Action::Resolve => {
                 let side = Side::from_word(fields.get(SIDE));
                 let side = side.ok_or_else(|| "There is no side. Choose one.".to_owned())?;
                 Self::Resolve(Box::new(issue.clone()), side)
             }
-            Action::File => return Err("An issue is filed on a page of its own.".to_owned()),
+            _ => Self::Other(Box::new(change_of_many(action, fields)?)),
         })
     }
 
-    /// Makes the change, if the issue still has this version.
+    /// Makes the change, if the issue still has this version. Returns the numbers of its events, if they are known.
     pub async fn make(
         self,
         tracker: &Tracker,
         issue: IssueRef,
         version: String,
         agent: AgentName,
-    ) -> Result<(), StoreError> {
+        proof: ClaimProof,
+    ) -> Result<Option<EventNumbers>, StoreError> {
         let known = IssueAtVersion { issue, version: Some(version) };
         let changed = match self {
             Self::Answer(answer) => tracker.answer_question(known, answer, agent).await,
-            Self::Return(comment, proof) => {
-                tracker.return_issue(known, comment, agent, proof).await
-            }
-            Self::Close(outcome, comment, proof) => {
-                tracker.close_issue(known, outcome, comment, agent, proof).await
-            }
             Self::Reopen(comment) => tracker.reopen_issue(known, comment, agent).await,
             Self::Resolve(issue, side) => {
-                return sync::resolve(tracker, &issue, side, &agent).await.map(drop);
+                return sync::resolve(tracker, &issue, side, &agent).await.map(|_| None);
             }
-            Self::Other(change) => tracker.change_issue(known, *change, agent).await,
+            Self::Other(bulk) => match bulk.end {
+                None => tracker.change_issue(known, bulk.change, agent).await,
+                Some(BulkEnd::Return(comment)) => {
+                    tracker.return_issue(known, comment, agent, proof).await
+                }
+                Some(BulkEnd::Close(outcome, comment)) => {
+                    tracker.close_issue(known, outcome, comment, agent, proof).await
+                }
+            },
         };
-        changed.map(drop)
+        Ok(tracker.change_numbers(&changed?.events).await)
     }
+}
+
+/// Parses the fields of an action that many issues can have at once.
+pub(super) fn change_of_many(action: Action, fields: &Fields) -> Result<BulkChange, String> {
+    let change = |change| BulkChange { change, ..BulkChange::default() };
+    let end = |end| BulkChange { end: Some(end), ..BulkChange::default() };
+    Ok(match action {
+        Action::Attributes => change(attributes_of_many(fields)?),
+        Action::Comment => {
+            change(IssueChange { comment: Some(comment(fields)?), ..IssueChange::default() })
+        }
+        Action::Park => {
+            let parked = Some(Some((comment(fields)?, None)));
+            change(IssueChange { parked, ..IssueChange::default() })
+        }
+        Action::Unpark => change(IssueChange { parked: Some(None), ..IssueChange::default() }),
+        Action::Return => end(BulkEnd::Return(comment(fields)?)),
+        Action::Close => end(BulkEnd::Close(outcome(fields)?, comment(fields)?)),
+        _ => return Err("The page of the issue has the form for this.".to_owned()),
+    })
 }
 
 /// Parses the name of the person.
@@ -223,6 +250,31 @@ fn attributes(fields: &Fields, issue: &Issue) -> Result<IssueChange, String> {
     Ok(IssueChange { values, labels_add, labels_remove, ..IssueChange::default() })
 }
 
+/// Parses the attributes that many issues get. An empty field leaves them as they are.
+fn attributes_of_many(fields: &Fields) -> Result<IssueChange, String> {
+    let mut change = IssueChange::default();
+    let given = ValueField::ALL.iter().map(|field| (*field, fields.get(field.as_str()).trim()));
+    for (field, given) in given.filter(|(_, given)| !given.is_empty()) {
+        let given = if given == NONE { "" } else { given };
+        change.values.push(value(field, given)?);
+    }
+    for word in label_words(fields.get(LABELS)) {
+        let labels = match word.strip_prefix('-') {
+            Some(_) => &mut change.labels_remove,
+            None => &mut change.labels_add,
+        };
+        labels.push(word.trim_start_matches(['-', '+']).parse().map_err(said)?);
+    }
+    if change == IssueChange::default() {
+        return Err("There is nothing to set. Fill in a field.".to_owned());
+    }
+    Ok(change)
+}
+
+fn said(error: DomainError) -> String {
+    error.to_string()
+}
+
 /// Parses the fields of an issue that is to be filed, with one of the kinds of work that the project uses.
 pub(super) fn new_issue(
     id: IssueId,
@@ -253,8 +305,7 @@ fn values(fields: &Fields, before: &AttributeValues) -> Result<Vec<FieldValue>, 
         ValueField::ALL.iter().filter_map(|field| Some((*field, fields.given(field.as_str())?)));
     let mut values = Vec::new();
     for (field, given) in given {
-        let value = time_arg::field_value(field, given, &Utc);
-        let value = value.map_err(|error| format!("{}: {error}", attributes::field(field)))?;
+        let value = value(field, given)?;
         if value != FieldValue::of(field, before) {
             values.push(value);
         }
@@ -262,9 +313,13 @@ fn values(fields: &Fields, before: &AttributeValues) -> Result<Vec<FieldValue>, 
     Ok(values)
 }
 
+fn value(field: ValueField, given: &str) -> Result<FieldValue, String> {
+    let value = time_arg::field_value(field, given, &Utc);
+    value.map_err(|error| format!("{}: {error}", attributes::field(field)))
+}
+
 fn labels(fields: &Fields) -> Result<Vec<Label>, String> {
-    let words = label_words(fields.get(LABELS));
-    words.map(|word| word.parse::<Label>().map_err(|error| error.to_string())).collect()
+    label_words(fields.get(LABELS)).map(|word| word.parse().map_err(said)).collect()
 }
 
 fn label_words(text: &str) -> impl Iterator<Item = &str> {

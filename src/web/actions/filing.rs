@@ -1,27 +1,26 @@
-//! NewIssueForm an issue: the page with the form, and what it sends.
+//! Files an issue: the page with the form, and what it sends.
 //!
 //! The form has the id that the issue gets, and its token is bound to that id. If it is sent twice, only the first
 //! takes effect, as with all other forms.
 
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
-use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use maud::{Markup, html};
 
-use super::action::Action;
+use super::action::{Action, FILE_PATH};
+use super::done::Done;
 use super::fields::{self, Fields};
 use super::form_token::{FormTokens, Purpose};
 use super::forms;
-use super::handler::receive;
-use super::person::{ActingPerson, Person, name_cookie};
+use super::handler::{page, receive};
+use super::person::{ActingPerson, Person, your_name};
 use crate::domain::{DomainError, IssueId, Title};
 use crate::hints;
 use crate::tracker::{NewIssue, StoreError};
 use crate::web::WebState;
 use crate::web::pages::components;
 use crate::web::pages::error::{ErrorPage, WebError};
-use crate::web::pages::layout::Layout;
-use crate::web::pages::response::respond;
 use crate::web::strings::{self, actions as text};
 
 /// Shows an empty form.
@@ -75,12 +74,17 @@ impl NewIssueForm<'_> {
             Ok(parsed) => parsed,
             Err(problem) => return self.form_page(StatusCode::BAD_REQUEST, id, Some(problem)),
         };
-        let cookie = name_cookie(&agent);
-        match self.state.tracker.add_issues(vec![issue], agent).await {
-            Ok(_) => {
-                let page = format!("{}?done={}", components::issue_path(id), Action::File.as_str());
-                let cookie = AppendHeaders([(header::SET_COOKIE, cookie)]);
-                (cookie, Redirect::to(&page)).into_response()
+        let tracker = &self.state.tracker;
+        match tracker.add_issues(vec![issue], agent.clone()).await {
+            Ok((_, events)) => {
+                let events = tracker.change_numbers(&events).await;
+                let path = components::issue_path(id);
+                Done::new(Action::File, None, events).lead_to(
+                    &path,
+                    self.tokens,
+                    &self.person,
+                    &agent,
+                )
             }
             Err(StoreError::Refused(DomainError::IdTaken { .. })) => {
                 let problem = "This form has filed an issue already. Send it again only if you \
@@ -115,16 +119,14 @@ impl NewIssueForm<'_> {
                 (self.form(id))
             }
         };
-        let title = text::label(Action::File);
-        let layout = Layout { title, has_forms: true, ..Layout::default() };
-        respond(status, layout.around(&self.state.project, &content))
+        page(self.state, status, text::label(Action::File), &content)
     }
 
     fn form(&self, id: IssueId) -> Markup {
         let fields = &self.fields;
         let chosen = fields.get(fields::KIND);
         html! {
-            form.action #act-file method="post" action="/new" {
+            form.action #act-file method="post" action=(FILE_PATH) {
                 input type="hidden" name=(fields::ID) value=(id);
                 input type="hidden" name=(fields::TOKEN) value=(self.tokens.token(&self.purpose(id)));
                 label {
@@ -142,7 +144,7 @@ impl NewIssueForm<'_> {
                     }
                 }
                 (forms::attributes(fields, false))
-                (forms::your_name(fields, &self.person))
+                (your_name(fields, &self.person))
                 button type="submit" { (text::label(Action::File)) }
             }
         }

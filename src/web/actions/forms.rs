@@ -5,11 +5,12 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::action::Action;
+use super::done::Done;
 use super::fields::{
-    AGENT, CONFIRMED, Fields, LABELS, OPTION, OUTCOME, SIDE, TEXT, TOKEN, VERSION, WAS,
+    AGENT, CONFIRMED, Fields, LABELS, NONE, OPTION, OUTCOME, SIDE, TEXT, TOKEN, VERSION, WAS,
 };
 use super::form_token::{FormTokens, Purpose};
-use super::person::Person;
+use super::person::{Person, your_name};
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, CommentText, Issue, Label, Priority, Question, Status, ValueField};
 use crate::sync::{Link, Side};
@@ -28,8 +29,8 @@ const MAX_OPTION_CHARS: usize = 1_000;
 pub(in crate::web) struct IssueForms {
     pub tokens: Arc<FormTokens>,
     pub person: Person,
-    /// The action that the person has just taken.
-    pub done: Option<Action>,
+    /// What the person has just done.
+    pub done: Option<Done>,
     /// Open issues with nearly the title of the one that the person has just filed.
     pub near: Vec<Arc<Issue>>,
 }
@@ -59,9 +60,9 @@ fn further_actions(issue: &Issue) -> impl Iterator<Item = Action> {
 
 impl IssueForms {
     /// Renders what the person has just done; nothing on other pages.
-    pub fn notice(&self) -> Markup {
+    pub fn notice(&self, issue: &Issue) -> Markup {
         html! {
-            @if let Some(done) = self.done { p #done.notice role="status" { (text::done(done)) } }
+            @if let Some(done) = &self.done { (done.notice(&issue_path(issue.id), &self.tokens, &self.person)) }
             @for near in &self.near {
                 p.notice {
                     "An open issue has nearly the same title; close one of the two if they mean \
@@ -186,6 +187,14 @@ fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
                 _ => { (textarea("Your answer", fields, true)) }
             }
         },
+        Action::Attributes => attributes(fields, issue.status.has_ended()),
+        _ => reason(action, fields),
+    }
+}
+
+/// Renders the fields of an action that are the same for every issue.
+pub(super) fn reason(action: Action, fields: &Fields) -> Markup {
+    match action {
         Action::Comment => textarea("Comment", fields, true),
         Action::Park => textarea("Why agents should not claim it now", fields, true),
         Action::Return => textarea("Why, and what the next agent should know", fields, true),
@@ -194,8 +203,35 @@ fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
             (outcome(fields.get(OUTCOME)))
             (textarea("Why", fields, true))
         },
-        Action::Unpark | Action::Resolve | Action::File => html! {},
-        Action::Attributes => attributes(fields, issue.status.has_ended()),
+        _ => html! {},
+    }
+}
+
+/// Renders the fields for the attributes of many issues. What is left empty stays as it is.
+pub(super) fn attributes_of_many(fields: &Fields) -> Markup {
+    let input = |label: &str, name: &str, example: &str, max_chars: usize| {
+        html! {
+            label {
+                span { (label) }
+                input type="text" name=(name) value=(fields.get(name)) placeholder=(example) maxlength=(max_chars)
+                    autocomplete="off" autocapitalize="none" spellcheck="false" dir="auto";
+            }
+        }
+    };
+    let assignee = ValueField::Assignee;
+    html! {
+        label {
+            span { (attributes::PRIORITY) }
+            select name=(ValueField::Priority.as_str()) autocomplete="off" {
+                @let chosen = fields.get(ValueField::Priority.as_str());
+                option value="" selected[chosen.is_empty()] { "as it is" }
+                @for level in (0..=Priority::MAX).map(|level| level.to_string()).chain([NONE.to_owned()]) {
+                    option value=(level) selected[chosen == level] { (level) }
+                }
+            }
+        }
+        (input(text::LABELS_OF_MANY, LABELS, "ui -old", MAX_LABELS_CHARS))
+        (input(attributes::field(assignee), assignee.as_str(), "as it is, or none", AgentName::MAX_CHARS))
     }
 }
 
@@ -218,21 +254,6 @@ pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
                 ValueField::Priority => { (priority(fields.get(field.as_str()))) }
                 field => { (input(attributes::field(*field), field.as_str(), AgentName::MAX_CHARS)) }
             }
-        }
-    }
-}
-
-/// Renders the field for the name of the person, which is known after the first time.
-pub(super) fn your_name(fields: &Fields, person: &Person) -> Markup {
-    let name = match fields.get(AGENT) {
-        "" => person.name.as_str(),
-        typed => typed,
-    };
-    html! {
-        label.who {
-            span { (text::YOUR_NAME) }
-            input type="text" name=(AGENT) value=(name) required maxlength=(AgentName::MAX_CHARS)
-                autocomplete="nickname" dir="auto";
         }
     }
 }

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use super::action::Action;
+use super::done::Done;
 use super::fields::{self, Fields, FormChange};
 use super::form_token::{FormTokens, Purpose};
 use super::forms::IssueForms;
-use super::person::{ActingPerson, Person, name_cookie};
+use super::person::{ActingPerson, Person};
 use crate::domain::text::shortened;
-use crate::domain::{DomainError, Issue, IssueId, Timestamp};
+use crate::domain::{ClaimProof, DomainError, Issue, IssueId, Timestamp};
 use crate::hints;
 use crate::http::body::{BODY_TIMEOUT, has_media_type, read_body};
 use crate::http::has_own_origin;
@@ -53,7 +54,7 @@ pub(super) async fn act(
 ) -> Result<Response, ErrorPage> {
     let Path((asked, action)) = asked?;
     let tokens = state.form_tokens.clone().ok_or_else(WebError::not_found)?;
-    let action = Action::from_word(&action).filter(|action| *action != Action::File);
+    let action = Action::from_word(&action).filter(|action| action.is_on_issue());
     let action = action.ok_or_else(WebError::not_found)?;
     let (person, fields) = match receive(request).await? {
         Ok(received) => received,
@@ -142,13 +143,16 @@ impl Submission<'_> {
         }
         let tracker = &self.state.tracker;
         let id = self.issue.id;
-        let cookie = name_cookie(&agent);
-        match change.make(tracker, id.into(), version.to_owned(), agent).await {
-            Ok(()) => {
-                let page = format!("{}?done={}", components::issue_path(id), self.action.as_str());
-                let cookie = AppendHeaders([(header::SET_COOKIE, cookie)]);
-                (cookie, Redirect::to(&page)).into_response()
-            }
+        // The person has confirmed whose claim it is. The comment then names that agent.
+        let is_forced = self.issue.holder().is_some();
+        let proof = ClaimProof { number: None, is_forced, is_person: true };
+        match change.make(tracker, id.into(), version.to_owned(), agent.clone(), proof).await {
+            Ok(events) => Done::new(self.action, None, events).lead_to(
+                &components::issue_path(id),
+                &self.tokens,
+                &self.person,
+                &agent,
+            ),
             Err(error) => self.failed(error, tracker).await,
         }
     }
@@ -234,9 +238,7 @@ impl Submission<'_> {
                 h1 dir="auto" { (title) }
                 @if let Some(consequence) = consequence { p.notice dir="auto" { (consequence) } }
                 @if self.action == Action::Close {
-                    p.notice {
-                        "Agents cannot open an issue again that is closed or rejected. A person can, on its page."
-                    }
+                    p.notice { (text::ENDS_FOR_AGENTS) }
                 }
                 (self.forms().confirmation(self.action, &self.issue, &self.fields))
             }
@@ -251,9 +253,19 @@ impl Submission<'_> {
     }
 
     fn page(&self, status: StatusCode, title: &str, content: &Markup) -> Response {
-        let layout = Layout { title, has_forms: true, ..Layout::default() };
-        respond(status, layout.around(&self.state.project, content))
+        page(self.state, status, title, content)
     }
+}
+
+/// Answers with a page that has forms and does not follow the store.
+pub(super) fn page(
+    state: &WebState,
+    status: StatusCode,
+    title: &str,
+    content: &Markup,
+) -> Response {
+    let layout = Layout { title, has_forms: true, ..Layout::default() };
+    respond(status, layout.around(&state.project, content))
 }
 
 /// Renders the newest entries of the history of an issue, and its status.

@@ -15,16 +15,23 @@
 //!    which the commit begins with `Command::RequireVersion`, which decides under the lock. If two forms for the same
 //!    version arrive, only the first takes effect. A form that files an issue (`src/web/actions/filing.rs`) has the id
 //!    that the issue gets, for the same reason.
-//! 4. A change leads to the page of the issue. Anything else leads to a page with the reason and the form as it was
-//!    filled in, for the current version of the issue (`Fields::rebased`).
+//! 4. A change leads to the page of the issue, which says what was done and offers its undo
+//!    (`src/web/actions/done.rs`, `src/web/actions/undo.rs`). Anything else leads to a page with the reason and the
+//!    form as it was filled in, for the current version of the issue (`Fields::rebased`).
+//!
+//! The list has one form for all issues that are selected in it (`src/web/actions/many.rs`). Each comes with its
+//! version, and they are changed in one commit, as by `ait bulk`: what is refused is named, the rest is done.
 
 pub(super) mod action;
+pub(super) mod done;
 mod fields;
 mod filing;
 pub(super) mod form_token;
 pub(super) mod forms;
 mod handler;
+pub(super) mod many;
 pub(super) mod person;
+mod undo;
 mod write_api;
 
 use axum::Router;
@@ -40,7 +47,9 @@ pub(super) fn routes(state: &WebState) -> Router {
         return Router::new();
     }
     Router::new()
-        .route("/new", get(filing::show_form).post(filing::submit))
+        .route(action::FILE_PATH, get(filing::show_form).post(filing::submit))
+        .route(action::MANY_PATH, get(many::to_list).post(many::act))
+        .route(action::UNDO_PATH, get(many::to_list).post(undo::act))
         .route("/issues/{id}/actions/{action}", get(handler::to_issue).post(handler::act))
         .route("/api/issues", post(write_api::file))
         .route("/api/issues/{id}", patch(write_api::edit))

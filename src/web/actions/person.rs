@@ -7,9 +7,12 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use maud::{Markup, html};
 
+use super::fields::{AGENT, Fields};
 use crate::domain::AgentName;
 use crate::http::{Principal, Scope};
+use crate::web::strings::actions as text;
 
 /// The cookie with the name.
 const COOKIE: &str = "ait-name";
@@ -61,6 +64,29 @@ fn name_from_cookie(headers: &HeaderMap) -> Option<AgentName> {
 pub(super) fn name_cookie(name: &AgentName) -> String {
     let value = URL_SAFE_NO_PAD.encode(name.as_str());
     format!("{COOKIE}={value}; Path=/; Max-Age={MAX_AGE_S}; SameSite=Strict; HttpOnly")
+}
+
+/// Renders the field for the name of the person, which is known after the first time.
+pub(super) fn your_name(fields: &Fields, person: &Person) -> Markup {
+    let name = match fields.get(AGENT) {
+        "" => person.name.as_str(),
+        typed => typed,
+    };
+    html! {
+        label.who {
+            span { (text::YOUR_NAME) }
+            input type="text" name=(AGENT) value=(name) required maxlength=(AgentName::MAX_CHARS)
+                autocomplete="nickname" dir="auto";
+        }
+    }
+}
+
+/// Renders the name of the person without a field, if it is known.
+pub(super) fn known_name(person: &Person) -> Markup {
+    html! {
+        @if person.name.is_empty() { (your_name(&Fields::default(), person)) }
+        @else { input type="hidden" name=(AGENT) value=(person.name); }
+    }
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use crate::web::query::{ListQuery, ListState};
 use crate::web::strings::{actions, attention as text};
 
 /// How many rows show, and how many more are folded.
-const MAX_SHOWN: usize = 4;
-const MAX_FOLDED: usize = 8;
+const MAX_SHOWN: usize = 2;
+const MAX_FOLDED: usize = 10;
 /// How many rows of one kind are made.
 const MAX_OF_KIND: usize = MAX_SHOWN + MAX_FOLDED;
 /// How many characters of a question or of a reason a row has.

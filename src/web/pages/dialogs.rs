@@ -2,19 +2,20 @@
 
 use maud::{Markup, html};
 
-use crate::query_language::SavedQueries;
+use crate::web::project::Project;
 use crate::web::strings::dialogs as text;
 
 /// How many saved queries the palette offers.
 const MAX_SAVED: usize = 100;
 
 /// Renders the dialogs, closed.
-pub(super) fn dialogs(saved: &SavedQueries) -> Markup {
+pub(super) fn dialogs(project: &Project) -> Markup {
+    let of_actions = if project.has_actions { &text::ACTION_KEYS[..] } else { &[] };
     html! {
         dialog #help aria-labelledby="help-heading" {
             h2 #help-heading { (text::SHORTCUTS) }
             dl {
-                @for (keys, action) in text::KEYS {
+                @for (keys, action) in text::KEYS.iter().chain(of_actions) {
                     dt { @for (at, key) in keys.iter().enumerate() { @if at > 0 { " " } kbd { (key) } } }
                     dd { (action) }
                 }
@@ -31,7 +32,7 @@ pub(super) fn dialogs(saved: &SavedQueries) -> Markup {
             ul #palette-found role="listbox" aria-label="Found" {}
             p.unseen role="status" {}
             ul #palette-places hidden {
-                @for name in saved.keys().take(MAX_SAVED) {
+                @for name in project.queries.keys().take(MAX_SAVED) {
                     li { a href={ "/?q=%40" (name) } data-kind="saved query" data-name={ "@" (name) } { (name) } }
                 }
             }

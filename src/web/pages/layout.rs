@@ -99,8 +99,8 @@ impl Layout<'_> {
                     footer.bottom {
                         p {
                             @if project.has_actions {
-                                "These pages show the queue. People file issues here and change each on its \
-                                 page, or on the command line, agents through MCP."
+                                "These pages show the queue. People file issues here and change them in the \
+                                 list, on their pages or on the command line, agents through MCP."
                             } @else {
                                 "These pages are read-only. Agents change issues through MCP, people on the \
                                  command line."
@@ -121,7 +121,7 @@ impl Layout<'_> {
                         }
                     }
                     p #said.unseen role="status" {}
-                    (dialogs::dialogs(&project.queries))
+                    (dialogs::dialogs(project))
                 }
             }
         }

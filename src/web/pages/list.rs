@@ -10,6 +10,7 @@ use crate::domain::text::shortened;
 use crate::domain::{ActionKind, Issue, MatchCounts, Order, Page, Status, StatusSet};
 use crate::query_language::{NoMatch, QueryError, SavedQueries};
 use crate::read_model::{IssueSummary, ReadView};
+use crate::web::actions::many::ManyForms;
 use crate::web::listing::Listing;
 use crate::web::marks::Marks;
 use crate::web::query::{ListQuery, Sorting};
@@ -29,6 +30,15 @@ pub(super) struct ListView<'a, 'b> {
     pub saved: &'a SavedQueries,
     pub view: &'a ReadView<'b>,
     pub context: &'a PageContext,
+    /// The forms of a person who may change issues.
+    pub forms: Option<&'a ManyForms>,
+}
+
+impl ListView<'_, '_> {
+    /// Returns the address of the page.
+    fn path(&self) -> String {
+        format!("/{}", self.query.query_string())
+    }
 }
 
 /// Renders the page.
@@ -36,6 +46,7 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
     let is_start = view.query.is_unfiltered() && view.query.page <= 1;
     html! {
         h1.unseen { (strings::ISSUES) }
+        @if let Some(forms) = view.forms { (forms.notice(&view.path())) }
         @if is_start && view.view.counts().total() > 0 { (view.context.attention.section(has_actions)) }
         div.bar {
             (saved(view))
@@ -53,6 +64,7 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
             Ok(listing) => {
                 (table(listing, view))
                 (paging(listing, view.query))
+                @if let Some(forms) = view.forms { (forms.bar(&view.path())) }
             }
         }
     }
@@ -62,15 +74,19 @@ fn table(listing: &Listing, view: &ListView) -> Markup {
     let Page { issues, total, is_exact, .. } = &listing.found;
     let chips = Chips { view: view.view, now: view.context.now, query: view.query.clone() };
     let marks = Marks::of(&listing.search.condition());
+    let selected = |_| issues.iter().map(|issue| ManyForms::selected(issue)).collect::<Vec<_>>();
+    let selected = view.forms.map(selected);
+    let selected = selected.as_deref();
     html! {
         @if !is_exact { p.notice { (*total) " or more issues match. Add a word or a filter to narrow the list." } }
         div.sheet {
             table.issues role="table" {
                 caption.unseen { (text::caption(*total, *is_exact)) }
-                thead role="rowgroup" { (head(view.query, listing.order)) }
+                thead role="rowgroup" { (head(view.query, listing.order, selected)) }
                 tbody role="rowgroup" {
-                    @for issue in issues {
-                        @if let Some(summary) = view.view.summary(issue.id) { (row(issue, summary, &marks, &chips)) }
+                    @for (at, issue) in issues.iter().enumerate() {
+                        @let selected = selected.map(|all| &*all[at]);
+                        @if let Some(summary) = view.view.summary(issue.id) { (row(issue, summary, &marks, &chips, selected)) }
                     }
                 }
             }
@@ -140,20 +156,22 @@ fn statuses(view: &ListView) -> Markup {
     }
 }
 
-fn head(query: &ListQuery, order: Sorting) -> Markup {
+/// Renders the head; `selected` is what the boxes of the rows send, if they have boxes.
+fn head(query: &ListQuery, order: Sorting, selected: Option<&[String]>) -> Markup {
     let columns = [
-        (Order::Title, strings::ISSUE),
-        (Order::Classification, strings::KIND),
-        (Order::Status, strings::STATUS),
-        (Order::Holder, strings::AGENT),
-        (Order::LatestActivity, "Last activity"),
-        (Order::Created, "Created"),
+        (Order::Title, "issue", strings::ISSUE),
+        (Order::Classification, "kind", strings::KIND),
+        (Order::Status, "status", strings::STATUS),
+        (Order::Holder, "who", strings::AGENT),
+        (Order::LatestActivity, "when", "Last activity"),
+        (Order::Created, "filed", "Created"),
     ];
     let sorted = |key| (order.key == key).then(|| order.spoken());
     html! {
         tr role="row" {
-            @for (key, name) in columns {
-                th role="columnheader" scope="col" aria-sort=[sorted(key)] {
+            @if let Some(selected) = selected { td.box role="cell" { (ManyForms::box_of_all(selected)) } }
+            @for (key, class, name) in columns {
+                th class=(class) role="columnheader" scope="col" aria-sort=[sorted(key)] {
                     a href={ "/" (query.sorted_by(key, order).query_string()) } { (name) }
                 }
             }
@@ -161,25 +179,33 @@ fn head(query: &ListQuery, order: Sorting) -> Markup {
     }
 }
 
-fn row(issue: &Issue, summary: &IssueSummary, marks: &Marks, chips: &Chips) -> Markup {
+fn row(
+    issue: &Issue,
+    summary: &IssueSummary,
+    marks: &Marks,
+    chips: &Chips,
+    selected: Option<&str>,
+) -> Markup {
     let now = chips.now;
     html! {
         tr role="row" id={ "i-" (summary.id) } data-changed=(summary.modified_at.unix_millis()) {
+            @let title = components::undirected(&summary.title);
+            @if let Some(selected) = selected { td.box role="cell" { (ManyForms::box_of(selected, &title)) } }
             th.issue role="rowheader" scope="row" {
-                a.title href=(components::issue_path(summary.id)) dir="auto" {
-                    (marks.marked(&components::undirected(&summary.title)))
+                div.line {
+                    a.title href=(components::issue_path(summary.id)) title=(title) dir="auto" { (marks.marked(&title)) }
+                    p.details {
+                        code { (summary.id.short()) }
+                        (chips.of(summary))
+                        @let comments = issue.comments.len();
+                        @if comments > 0 {
+                            (components::number("comment", comments, &text::comments(comments)))
+                        }
+                        (components::returns(summary.returns()))
+                    }
                 }
                 @if let Some(excerpt) = marks.excerpt(issue) {
                     p.excerpt dir="auto" { (marks.marked(&components::undirected(&excerpt))) }
-                }
-                p.details {
-                    code { (summary.id.short()) }
-                    (chips.of(summary))
-                    @let comments = issue.comments.len();
-                    @if comments > 0 {
-                        (components::number("comment", comments, &text::comments(comments)))
-                    }
-                    (components::returns(summary.returns()))
                 }
             }
             td.kind role="cell" { (components::kind(summary.classification)) }

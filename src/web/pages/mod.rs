@@ -75,7 +75,9 @@ use self::response::respond;
 use self::sync::SyncView;
 use super::WebState;
 use super::actions::action::Action;
+use super::actions::done::Done;
 use super::actions::forms::IssueForms;
+use super::actions::many::ManyForms;
 use super::actions::person::ActingPerson;
 use super::activity_api::read;
 use super::events::StoreProbe;
@@ -123,8 +125,20 @@ struct Page {
 type PageResult = Result<Response, ErrorPage>;
 
 /// Shows the list of issues.
-pub(super) async fn issues(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
+pub(super) async fn issues(
+    State(state): State<WebState>,
+    ActingPerson(person): ActingPerson,
+    RawQuery(query): RawQuery,
+) -> PageResult {
+    let parameters = Parameters::of_page(query.as_deref());
     let query = ListQuery::parse(query.as_deref())?;
+    let forms = match state.form_tokens.clone().zip(person) {
+        Some((tokens, person)) => {
+            let done = Done::of(&parameters, &tokens, &person)?;
+            Some(ManyForms { tokens, person, done })
+        }
+        None => None,
+    };
     let saved = Arc::clone(&state.project.queries);
     let has_actions = state.project.has_actions;
     // Probed before the issues are read, so that the page cannot miss a change that comes in between.
@@ -134,13 +148,15 @@ pub(super) async fn issues(State(state): State<WebState>, RawQuery(query): RawQu
         let query = &query;
         let listing = &listing;
         let saved = &saved;
-        let list = ListView { query, listing, saved, view, context };
+        let forms = forms.as_ref();
+        let list = ListView { query, listing, saved, view, context, forms };
         Ok(Page {
             title: strings::ISSUES.to_owned(),
             content: list::content(&list, has_actions),
             status: if listing.is_err() { StatusCode::BAD_REQUEST } else { StatusCode::OK },
             json: Some(format!("/api/issues{}", query.query_string())),
             csv: Some(format!("/issues.csv{}", query.at_page(0).query_string())),
+            has_forms: forms.is_some(),
             ..Page::default()
         })
     })
@@ -371,7 +387,6 @@ pub(super) async fn issue(
 ) -> PageResult {
     let Path(asked) = asked?;
     let parameters = Parameters::of_page(query.as_deref());
-    let done = parameters.get("done", || "done=comment".to_owned(), Action::from_word)?;
     let all = parameters.get("all", || "all=1".to_owned(), |value| (value == "1").then_some(()))?;
     let is_full = all.is_some();
     let has_diff =
@@ -390,12 +405,19 @@ pub(super) async fn issue(
         Some(root) if has_diff.is_some() => diff(root, &issue).await,
         _ => None,
     };
-    let forms = state.form_tokens.clone().zip(person);
-    let near = match done {
-        Some(Action::File) => state.tracker.near_titles(std::slice::from_ref(&issue)).await,
-        _ => Vec::new(),
+    let forms = match state.form_tokens.clone().zip(person) {
+        Some((tokens, person)) => {
+            let done = Done::of(&parameters, &tokens, &person)?;
+            let near = match &done {
+                Some(done) if done.is(Action::File) => {
+                    state.tracker.near_titles(std::slice::from_ref(&issue)).await
+                }
+                _ => Vec::new(),
+            };
+            Some(IssueForms { tokens, person, done, near })
+        }
+        None => None,
     };
-    let forms = forms.map(|(tokens, person)| IssueForms { tokens, person, done, near });
     let project = Arc::clone(&state.project);
     page_since(&state, Tab::Issues, probe, move |view, context| {
         let gone = &context.gone;

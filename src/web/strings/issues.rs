@@ -232,6 +232,7 @@ pub mod relations {
 
 /// The texts of the forms with which people change issues.
 pub mod actions {
+    use super::super::counted;
     use crate::web::actions::action::Action;
 
     pub const YOUR_NAME: &str = "Your name";
@@ -241,9 +242,14 @@ pub mod actions {
     /// Values of the field, and their names.
     pub const OUTCOMES: [(&str, &str); 2] =
         [("closed", "closed: it is done"), ("rejected", "rejected: it will not be done")];
+    pub const LABELS_OF_MANY: &str = "Labels";
     pub const KEEP: &str = "Keep here";
     pub const TAKE: &str = "Take theirs";
     pub const NOT_DONE: &str = "Nothing was changed";
+    pub const NOT_UNDONE: &str = "Not everything was undone";
+    pub const ENDS_FOR_AGENTS: &str =
+        "Agents cannot open an issue again that is closed or rejected. A person can, on its page.";
+    pub const NO_LONGER_VALID_UNDO: &str = "The form is no longer valid, as after a restart of the server. `ait log` shows the numbers of changes, and `ait undo NUMBER` undoes them.";
 
     pub const READ_ONLY_TOKEN: &str =
         "Your access token is read-only. Ask the operator of this server for one that may write.";
@@ -262,6 +268,19 @@ pub mod actions {
             Action::Reopen => "Open again",
             Action::Resolve => "Choose a side",
             Action::File => "File an issue",
+            Action::Undo => "Undo",
+        }
+    }
+
+    /// On the button of an action on many issues. Those with dots ask for more first.
+    pub fn button(action: Action) -> &'static str {
+        match action {
+            Action::Attributes => "Set",
+            Action::Comment => "Comment…",
+            Action::Park => "Park…",
+            Action::Return => "Return…",
+            Action::Close => "Close…",
+            action => label(action),
         }
     }
 
@@ -280,7 +299,49 @@ pub mod actions {
                 "The conflict has ended. What stays here goes there with the next sync."
             }
             Action::File => "The issue is filed.",
+            Action::Undo => "The last action is undone.",
         }
+    }
+
+    /// What an action did to many issues.
+    pub fn done_to_many(action: Action, count: usize) -> String {
+        let what = match action {
+            Action::Attributes => "changed",
+            Action::Comment => "commented",
+            Action::Park => "parked, so agents cannot claim them",
+            Action::Unpark => "no longer parked",
+            Action::Return => "back in the queue",
+            Action::Close => "ended",
+            action => return done(action).to_owned(),
+        };
+        format!("{}: {what}.", issues(count))
+    }
+
+    /// On the button that undoes an action.
+    pub fn undo(action: Action) -> &'static str {
+        if action == Action::Undo { "Redo" } else { "Undo" }
+    }
+
+    pub fn undone(count: usize) -> String {
+        format!("Undone in {}.", issues(count))
+    }
+
+    pub fn issues(count: usize) -> String {
+        counted(count, "issue", "issues")
+    }
+
+    /// The heading of the page that asks for what an action on many issues needs.
+    pub fn ask(action: Action, count: usize) -> String {
+        format!("{}: {}", label(action), issues(count))
+    }
+
+    /// The heading after an action that some issues refused.
+    pub fn partly_done(changed: usize, refused: usize) -> String {
+        if changed == 0 {
+            return NOT_DONE.to_owned();
+        }
+        let stay = if refused == 1 { "1 stays".to_owned() } else { format!("{refused} stay") };
+        format!("{} changed, {stay} as before", issues(changed))
     }
 
     /// What happens when a person confirms the return of a claimed issue.

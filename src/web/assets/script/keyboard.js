@@ -11,6 +11,7 @@ const SEQUENCE_MS = 1_500;
 const PLACES = { l: "/", b: "/board", a: "/agents", v: "/activity", s: "/stats", t: "/triage", m: "/memory" };
 
 const help = document.getElementById("help");
+const newIssue = document.querySelector("header a.new");
 const openHelp = document.getElementById("open-help");
 const singleKeys = document.getElementById("single-keys");
 
@@ -56,10 +57,12 @@ const KEYS = {
   "/": search,
   j: () => step(1),
   k: () => step(-1),
+  x: pick,
+  c: () => newIssue?.click(),
   "?": () => help.showModal(),
 };
 
-const isTyped = ({ target }) => Boolean(target.closest?.("input, textarea, select, [contenteditable], dialog"));
+const isTyped = ({ target }) => Boolean(target.closest?.("input:not(.pick), textarea, select, [contenteditable], dialog"));
 const isModified = ({ ctrlKey, metaKey, altKey }) => ctrlKey || metaKey || altKey;
 
 /** Returns true if a key opens the palette. On a Mac, Ctrl K deletes to the end of the line of a field. */

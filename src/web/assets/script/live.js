@@ -175,6 +175,7 @@ const takeOver = (young) => {
   morph(tabs(document), tabs(young));
   putFocusBack();
   dress();
+  showPicked();
   mark(ids);
   shownAt = performance.now();
   waiting = undefined;

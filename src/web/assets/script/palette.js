@@ -23,7 +23,7 @@ let isMoved = false;
 let latest = { text: "", issues: [] };
 
 const ownPlaces = () => {
-  const links = [...document.querySelectorAll(".tabs a"), ...palette.querySelectorAll("#palette-places a")];
+  const links = [...document.querySelectorAll(".tabs a, header a.new"), ...palette.querySelectorAll("#palette-places a")];
   return links.map((link) => ({
     kind: link.dataset.kind ?? palette.dataset.page,
     name: link.dataset.name ?? link.firstChild.textContent.trim(),

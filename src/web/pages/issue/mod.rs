@@ -87,7 +87,7 @@ pub(super) fn content(view: &IssueView) -> Markup {
                 }
             }
             (heading(view))
-            @if let Some(forms) = &view.forms { (forms.notice()) }
+            @if let Some(forms) = &view.forms { (forms.notice(issue)) }
             div.issue-columns {
                 div.issue-main {
                     @let short_id = view.forms.is_none().then(|| view.view.short_id(issue.id));

@@ -1,0 +1,125 @@
+// Acting: which rows are selected, what was done with its undo, drafts of texts, and sending with Ctrl Enter.
+
+// --- The selection -------------------------------------------------------------------------------
+
+const boxes = () => [...main.querySelectorAll("tbody .pick")];
+
+/** Says how many rows are selected. */
+const showPicked = () => {
+  const picked = document.getElementById("picked");
+  if (!picked) return;
+  const all = boxes();
+  const count = all.filter((box) => box.checked).length;
+  const { one, many } = picked.dataset;
+  if (count > 0) picked.textContent = count === 1 ? one : many.replace("{count}", count);
+  const whole = document.getElementById("pick-all");
+  whole.checked = count > 0 && count === all.length;
+  whole.indeterminate = count > 0 && count < all.length;
+  document.getElementById("unpick").hidden = false;
+};
+
+/** The box that the reader used last, from which Shift selects to the next one. */
+let lastBox;
+
+const pickRange = (from, to) => {
+  const all = boxes();
+  const [first, last] = [all.indexOf(from), all.indexOf(to)].sort((one, other) => one - other);
+  if (first >= 0) for (const box of all.slice(first, last + 1)) box.checked = to.checked;
+};
+
+main.addEventListener("click", ({ target, shiftKey }) => {
+  if (target.id === "unpick") for (const box of boxes()) box.checked = false;
+  else if (target.id === "pick-all") for (const box of boxes()) box.checked = target.checked;
+  else if (!target.matches?.(".pick")) return;
+  else if (shiftKey) pickRange(lastBox, target);
+  lastBox = target;
+  showPicked();
+});
+
+/** Selects the row that has the focus, or else the one under the pointer. */
+const pick = () => {
+  const row = document.activeElement.closest("[id][data-changed]") ?? main.querySelector("[id][data-changed]:hover");
+  row?.querySelector(".pick")?.click();
+};
+
+addEventListener("pageshow", showPicked);
+
+// --- Drafts --------------------------------------------------------------------------------------
+
+/** What the storage keys of drafts begin with. They last as long as the tab. */
+const DRAFT = "ait-draft:";
+/** A text for many issues belongs to those that were selected. */
+const isDrafted = (field) => field.matches?.("form.action textarea, form.action [name=title]") && !field.form.elements.issue;
+const draftKey = ({ form, name }) => `${DRAFT}${form.getAttribute("action")}#${name}`;
+
+/** Runs what uses the storage of the tab. Without storage, drafts end with the page. */
+const withDrafts = (use) => {
+  try {
+    use(sessionStorage);
+  } catch {
+    // As without storage.
+  }
+};
+
+main.addEventListener("input", ({ target }) => {
+  if (!isDrafted(target)) return;
+  withDrafts((drafts) => {
+    if (target.value) drafts.setItem(draftKey(target), target.value);
+    else drafts.removeItem(draftKey(target));
+  });
+});
+
+/** Puts drafts into fields that are empty, and opens their forms. */
+const restoreDrafts = () => withDrafts((drafts) => {
+  for (const field of main.querySelectorAll("form.action :is(textarea, [name=title])")) {
+    const draft = isDrafted(field) && !field.value ? drafts.getItem(draftKey(field)) : null;
+    if (draft === null) continue;
+    field.value = draft;
+    field.closest("details")?.setAttribute("open", "");
+  }
+});
+
+/** Forgets the drafts of a form that was sent. */
+const forgetDrafts = (action) => withDrafts((drafts) => {
+  for (const key of Object.keys(drafts)) if (key.startsWith(`${DRAFT}${action}#`)) drafts.removeItem(key);
+});
+
+// --- What was done -------------------------------------------------------------------------------
+
+/** How long it shows, unless the reader is at it. */
+const TOAST_MS = 12_000;
+
+/** Shows what was done above the page, where an update of the page does not remove it. */
+const toast = (done) => {
+  let timer;
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => done.remove(), TOAST_MS);
+  };
+  done.setAttribute("role", "region");
+  done.setAttribute("aria-label", done.dataset.label);
+  done.classList.add("toast");
+  main.before(done);
+  for (const stay of ["pointerenter", "focusin"]) done.addEventListener(stay, () => clearTimeout(timer));
+  for (const go of ["pointerleave", "focusout"]) done.addEventListener(go, wait);
+  say(done.querySelector("p").textContent);
+  wait();
+};
+
+const done = main.querySelector("#done");
+if (done) {
+  forgetDrafts(done.dataset.sent);
+  toast(done);
+}
+restoreDrafts();
+showPicked();
+
+// --- Sending -------------------------------------------------------------------------------------
+
+document.addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  if (key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing || event.defaultPrevented) return;
+  if (!target.form || !target.matches("textarea, select, input:not(.pick)")) return;
+  event.preventDefault();
+  target.form.requestSubmit(target.form.querySelector("button[type=submit]"));
+});
