@@ -120,7 +120,7 @@ impl Budget {
     pub fn is_exceeded_by(self, usage: &Usage) -> bool {
         match self {
             Self::Micros(budget) => usage.micros.is_some_and(|micros| micros > budget),
-            Self::Tokens(budget) => usage.input + usage.output > budget,
+            Self::Tokens(budget) => usage.input.saturating_add(usage.output) > budget,
         }
     }
 }

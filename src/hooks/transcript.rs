@@ -99,7 +99,7 @@ impl Found {
         }
         if let Some(total) = of_codex(&payload["info"]["total_token_usage"], &self.model) {
             let new = Usage { turns: 1, ..total.without(&self.total) };
-            if new.input + new.output > 0 {
+            if new.input > 0 || new.output > 0 {
                 self.used(&new);
                 self.total = total;
             }
@@ -180,7 +180,9 @@ fn of_claude_code(message: &Value) -> Option<Usage> {
     let cached = count("cache_read_input_tokens");
     Some(Usage {
         model: message["model"].as_str().unwrap_or_default().to_owned(),
-        input: count("input_tokens") + count("cache_creation_input_tokens") + cached,
+        input: count("input_tokens")
+            .saturating_add(count("cache_creation_input_tokens"))
+            .saturating_add(cached),
         cached,
         output: count("output_tokens"),
         turns: 1,

@@ -151,7 +151,7 @@ impl fmt::Display for Work {
 impl Usage {
     /// Returns true if nothing was used.
     pub fn is_empty(&self) -> bool {
-        self.input + self.output + self.turns + self.seconds == 0
+        [self.input, self.output, self.turns, self.seconds].iter().all(|used| *used == 0)
     }
 
     /// Adds what was used later.
@@ -159,13 +159,13 @@ impl Usage {
         if !later.model.is_empty() {
             self.model.clone_from(&later.model);
         }
-        self.input += later.input;
-        self.cached += later.cached;
-        self.output += later.output;
-        self.turns += later.turns;
-        self.seconds += later.seconds;
+        self.input = self.input.saturating_add(later.input);
+        self.cached = self.cached.saturating_add(later.cached);
+        self.output = self.output.saturating_add(later.output);
+        self.turns = self.turns.saturating_add(later.turns);
+        self.seconds = self.seconds.saturating_add(later.seconds);
         if let Some(micros) = later.micros {
-            *self.micros.get_or_insert_default() += micros;
+            self.micros = Some(self.micros.unwrap_or_default().saturating_add(micros));
         }
     }
 
@@ -384,6 +384,39 @@ mod tests {
             assert!(read.facts.is_empty());
             assert_eq!(serde_json::to_value(&read).unwrap(), entry(other));
         }
+    }
+
+    #[test]
+    fn usage_is_summed_over_claims_and_never_overflows() {
+        let used = |agent: &str, input: u64, micros: Value| {
+            json!({
+                "timestamp": "2026-01-31T09:30:00.000Z", "agent": agent, "action": USAGE_ACTION,
+                "usage": { "claim": 1, "model": "m", "input": input, "output": 7, "turns": 1, "seconds": 2, "micros": micros },
+            })
+        };
+        let total = |history: Value| {
+            let issue: Issue = serde_json::from_value(json!({
+                "id": "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", "title": "T", "description": "",
+                "classification": "bug", "createdAt": "2026-01-31T09:30:00.000Z",
+                "modifiedAt": "2026-01-31T09:31:00.000Z", "status": "created", "history": history,
+                "comments": [],
+            }))
+            .unwrap();
+            issue.usage().map(|total| total.to_string())
+        };
+        assert_eq!(total(json!([])), None);
+        let one = total(json!([used("a", 1_234_567, json!(null))]));
+        assert_eq!(one.as_deref(), Some("1.2M tokens in, 7 out, 1 turn (m)"));
+        let two = total(json!([used("a", 5, json!(4_560_000)), used("b", 9_994, json!(null))]));
+        assert_eq!(
+            two.as_deref(),
+            Some("9.9k tokens in, 14 out, 2 turns, cost 4.56, 2 claims (m)")
+        );
+        let large = total(json!([
+            used("a", u64::MAX, json!(u64::MAX)),
+            used("a", u64::MAX, json!(u64::MAX))
+        ]));
+        assert!(large.is_some());
     }
 
     #[test]
