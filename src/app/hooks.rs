@@ -154,22 +154,12 @@ async fn session(
             SessionEvent::SessionStart | SessionEvent::Stop => servers(&config),
             _ => Vec::new(),
         };
-        let transcript = match event {
-            SessionEvent::SessionEnd => input.transcript_path.clone().filter(|path| path.exists()),
-            _ => input.subagent_transcript().filter(|_| event.is_of_subagent()),
-        };
+        let transcript = input.subagent_transcript().filter(|_| event.is_of_subagent());
         let claims = transcript.as_deref().map(hooks::claims_of).transpose();
-        let claims = match claims.context("the transcript cannot be read") {
-            // Claims end without it.
-            Err(_) if event == SessionEvent::SessionEnd => Vec::new(),
-            claims => claims?.unwrap_or_default(),
-        };
+        let claims = claims.context("the transcript cannot be read")?.unwrap_or_default();
         Ok::<_, anyhow::Error>((is_there(&config), config, input, servers, claims))
     });
     let (is_there, config, input, servers, mut claims) = prepared.await??;
-    for claim in &mut claims {
-        claim.usage.micros = Price::micros(&config.prices, &claim.usage);
-    }
     let is_idle = match event {
         SessionEvent::Stop => !input.is_first_stop(),
         _ => event.is_of_subagent() && claims.is_empty(),
@@ -183,11 +173,9 @@ async fn session(
     let told = match event {
         SessionEvent::SessionEnd => {
             hooks::end_session(&tracker, agent, &input).await?;
-            hooks::record_usage(&tracker, &claims).await?;
             None
         }
         _ if event.is_of_subagent() => {
-            hooks::record_usage(&tracker, &claims).await?;
             let can_go_on = event == SessionEvent::SubagentStop && input.is_first_stop();
             hooks::end_subagent(&tracker, &claims, can_go_on).await?
         }
@@ -199,13 +187,22 @@ async fn session(
             texts.answer(event, client)
         }
     };
-    if let Some(budget) = config.budget {
-        hooks::park_expensive(&tracker, &claims, |usage| budget.is_exceeded_by(usage)).await?;
-    }
     if let Some(told) = told {
         let output = Output::stdout();
         output.json_line(&told)?;
         output.flush()?;
+    }
+    // The transcript of a session may be long, and its claims end without it.
+    if let Some(path) = input.transcript_path.filter(|_| event == SessionEvent::SessionEnd) {
+        let read = spawn_blocking(move || hooks::claims_of(&path));
+        claims = read.await?.unwrap_or_default();
+    }
+    for claim in &mut claims {
+        claim.usage.micros = Price::micros(&config.prices, &claim.usage);
+    }
+    hooks::record_usage(&tracker, &claims).await?;
+    if let Some(budget) = config.budget {
+        hooks::park_expensive(&tracker, &claims, |usage| budget.is_exceeded_by(usage)).await?;
     }
     let may_change = event.is_of_subagent() || event == SessionEvent::SessionEnd;
     if may_change {

@@ -178,8 +178,8 @@ pub async fn park_expensive(
     is_exceeded_by: impl Fn(&Usage) -> bool,
 ) -> Result<(), StoreError> {
     for ToldClaim { issue, agent, .. } in claims {
-        let issue = tracker.get_issue((*issue).into()).await;
-        let (Ok(issue), Ok(agent)) = (issue, AgentName::try_from(agent.as_str())) else { continue };
+        let Ok(issue) = tracker.get_issue((*issue).into()).await else { continue };
+        let Ok(agent) = AgentName::try_from(agent.as_str()) else { continue };
         let Some(used) = issue.usage().filter(|used| is_exceeded_by(&used.usage)) else { continue };
         if issue.status != Status::Created || issue.attributes.parked.is_some() {
             continue;

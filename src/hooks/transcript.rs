@@ -86,7 +86,9 @@ impl Found {
         self.at = at.or(self.at);
         self.millis += millis;
         let message = &line["message"];
-        if let (Some(id), Some(usage)) = (message["id"].as_str(), of_claude_code(message)) {
+        if let Some(id) = message["id"].as_str()
+            && let Some(usage) = of_claude_code(message)
+        {
             let is_same = self.message.0 == id;
             let counted =
                 if is_same { std::mem::take(&mut self.message.1) } else { Usage::default() };

@@ -184,7 +184,7 @@ impl Usage {
     }
 }
 
-/// Says it on one line, such as `1.2M tokens in (1.1M cached), 8.4k out, 31 turns, 0.42`.
+/// Says it on one line, such as `1.2M tokens in (1.1M cached), 8.4k out, 31 turns, cost 0.42`.
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { input, cached, output, turns, .. } = self;
@@ -347,8 +347,11 @@ pub(super) fn record_usage(
         |(by, known): &(&str, &Usage)| *by == agent.as_str() && known.claim == usage.claim;
     issue.usages().filter(is_same).for_each(|(_, part)| known.add(part));
     let new = usage.without(&known);
-    let facts = || Facts { usage: Some(Box::new(new.clone())), ..Facts::default() };
-    (!new.is_empty()).then(|| noted(issue, facts(), USAGE_ACTION, agent, at))
+    if new.is_empty() {
+        return None;
+    }
+    let facts = Facts { usage: Some(Box::new(new)), ..Facts::default() };
+    Some(noted(issue, facts, USAGE_ACTION, agent, at))
 }
 
 /// Returns the event that adds an entry to the history.

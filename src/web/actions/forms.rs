@@ -192,7 +192,7 @@ fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
     }
 }
 
-/// Renders the fields of an action that are the same for every issue.
+/// Renders the fields of an action whose form does not depend on the issue.
 pub(super) fn reason(action: Action, fields: &Fields) -> Markup {
     match action {
         Action::Comment => textarea("Comment", fields, true),

@@ -20,7 +20,7 @@ const SETTINGS: &str = ".claude/settings.json";
 
 impl Desk {
     /// Calls a hook as a client does.
-    fn hook(&self, event: &str, agent: &str, more: Value) -> Run {
+    pub(super) fn hook(&self, event: &str, agent: &str, more: Value) -> Run {
         let mut input = json!({ "session_id": "s", "cwd": self.project(), "transcript_path": "t" });
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.hook_with(event, agent, &input.to_string())

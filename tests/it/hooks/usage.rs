@@ -1,10 +1,12 @@
 //! What the work on an issue used, as the transcripts of agents tell.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use super::Desk;
+use crate::support::until;
 
 /// A transcript of one agent: a claim, and then a message that used this many tokens.
 fn transcript(desk: &Desk, name: &str, issue: &Value, tokens: u64) -> Value {
@@ -92,6 +94,21 @@ fn the_end_of_a_session_records_what_its_agent_used() {
     let actions: Vec<_> =
         found["history"].as_array().unwrap().iter().map(|entry| &entry["action"]).collect();
     assert_eq!(actions[2..], ["Claim lapsed", "Usage recorded"]);
+}
+
+/// A pipe without a writer stands for a transcript that takes too long to read.
+#[test]
+fn claims_end_with_the_session_whatever_its_transcript_is() {
+    let desk = Desk::new();
+    let id = desk.add("t");
+    let pipe = desk.root.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    until("the claim ends", || {
+        desk.ait(&["claim", &id, "-a", "dev"]).ok();
+        let run = desk.hook("session-end", "dev", json!({ "transcript_path": pipe }));
+        assert_eq!(run.code, 0, "{run:?}");
+        issue(&desk, &id)["status"] == "created"
+    });
 }
 
 #[test]
