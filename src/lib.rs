@@ -16,33 +16,27 @@
 #[cfg(not(unix))]
 compile_error!("ait runs on Linux and macOS; on Windows, use WSL 2");
 
+pub use ait_cli as cli;
+pub use ait_doctor as doctor;
 pub use ait_domain as domain;
-use ait_domain::json_compat;
+pub use ait_hooks as hooks;
+pub use ait_http as http;
+use ait_http::port_probe;
+pub use ait_http::{logging, metrics, processes, token_file};
 pub use ait_interchange as interchange;
+pub use ait_mcp as mcp;
 pub use ait_query as query_language;
 pub use ait_query::field_selection;
-use ait_query::time_arg;
 pub use ait_setup as setup;
+pub use ait_setup::setting;
 pub use ait_store as store;
 pub use ait_sync as sync;
-use ait_system::{git, shell, small_file, span};
+use ait_system::{git, small_file};
 pub use ait_tracker as tracker;
+use ait_tracker::hints;
 pub use ait_tracker::{activity, query_handles, read_model};
+pub use ait_web as web;
+pub use ait_worktrees as worktrees;
 
 pub mod app;
-pub mod cli;
 pub mod config;
-pub mod doctor;
-mod hints;
-pub mod hooks;
-pub mod http;
-pub mod logging;
-pub mod mcp;
-pub mod metrics;
-mod port_probe;
-pub mod processes;
-pub mod setting;
-pub mod token_file;
-mod triage;
-pub mod web;
-pub mod worktrees;

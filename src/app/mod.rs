@@ -62,8 +62,7 @@ const DRAIN_LIMIT: Duration = Duration::from_millis(500);
 const CHECK_LIMIT: Duration = Duration::from_millis(200);
 
 /// What a server logs that greets the user: what is wrong, and which process has the port.
-const GREETING_LOG: &str =
-    "warn,agent_issue_tracker::cli=info,agent_issue_tracker::app::http_server=info";
+const GREETING_LOG: &str = "warn,ait_cli=info,agent_issue_tracker::app::http_server=info";
 
 /// Returns true if a person has started the tracker in a terminal and wants no log lines.
 fn greets(config: &Config) -> bool {

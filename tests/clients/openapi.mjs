@@ -15,7 +15,7 @@ import { check, run, temporaryDirectory } from './scenario.mjs';
 
 const [binary] = process.argv.slice(2);
 const folder = fileURLToPath(new URL('.', import.meta.url));
-const description = join(folder, '../../src/web/openapi.json');
+const description = join(folder, '../../crates/ait-web/src/openapi.json');
 const openapi = JSON.parse(readFileSync(description));
 const [TOKEN, READER] = ['WWWWWWWWwwwwwwww', 'RRRRRRRRrrrrrrrr'];
 // The linter comes with the generator.

@@ -294,7 +294,7 @@ fn every_tool_prompt_and_resource_says_damage_first() {
 
 /// Returns the paths of the pages and their data, from the routes of the server.
 fn paths() -> Vec<String> {
-    let routes = include_str!("../../src/web/mod.rs").split(".route(\"").skip(1);
+    let routes = include_str!("../../crates/ait-web/src/lib.rs").split(".route(\"").skip(1);
     let literal = routes.map(|route| route.split('"').next().unwrap());
     let own = ["/events", "/health", "/health/", "/metrics", "/issues"];
     let paths = literal

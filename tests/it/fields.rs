@@ -378,7 +378,7 @@ fn estimates_of_parts_are_summed() {
 
 #[test]
 fn the_description_of_the_api_has_each_field() {
-    let description = parsed(include_str!("../../src/web/openapi.json"));
+    let description = parsed(include_str!("../../crates/ait-web/src/openapi.json"));
     let schemas = &description["components"]["schemas"];
     for (name, _) in FIELDS {
         assert!(schemas["Issue"]["properties"].get(name).is_some(), "Issue: {name}");

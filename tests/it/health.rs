@@ -163,9 +163,10 @@ fn full_disk_is_degraded_until_space_is_freed() {
     write_issues(directory.path(), &[issue_json(&id(1), "t", "created")]);
     let (_runtime, port) = serve(directory.path(), &disk, Duration::ZERO);
     for is_full in [false, true, false] {
-        match is_full {
-            true => disk.trouble.begin(is_full_disk()),
-            false => disk.trouble.end(),
+        if is_full {
+            disk.trouble.begin(is_full_disk());
+        } else {
+            disk.trouble.end();
         }
         let response = get(port, "/health");
         let report = response.json();

@@ -258,19 +258,16 @@ fn come_back(worker: &mut dyn Worker, claim: &Claim, run: &Run) {
     if let Some(answer) = worker.call("get_next_issue", mine) {
         let is_in_time = now() - times[0] < GRACE_MS;
         // The answer may list other claims, too.
-        match answer.text.contains(&claim.issue) {
-            true => {
-                run.note_back(&claim.agent, now());
-                let answer = worker.call("complete_issue", claim.end());
-                answer.map(Answer::ok);
-            }
-            false => {
-                assert!(
-                    !is_in_time,
-                    "{} lost its claim within the grace period: {}",
-                    claim.agent, answer.text
-                );
-            }
+        if answer.text.contains(&claim.issue) {
+            run.note_back(&claim.agent, now());
+            let answer = worker.call("complete_issue", claim.end());
+            answer.map(Answer::ok);
+        } else {
+            assert!(
+                !is_in_time,
+                "{} lost its claim within the grace period: {}",
+                claim.agent, answer.text
+            );
         }
     }
     run.note_gone(&claim.agent, worker.kill(run, None));
@@ -280,10 +277,11 @@ fn come_back(worker: &mut dyn Worker, claim: &Claim, run: &Run) {
 fn complete_late(worker: &mut dyn Worker, claim: Claim, run: &Run) {
     worker.start();
     if let Some(answer) = worker.call("complete_issue", claim.end()) {
-        run.note(|tally| match answer.is_error {
-            true => tally.late_refused += 1,
-            false => tally.late_accepted += 1,
-        });
+        run.note(
+            |tally| {
+                if answer.is_error { tally.late_refused += 1 } else { tally.late_accepted += 1 }
+            },
+        );
     }
     // The claim may just have been taken up when the server was killed.
     run.note_gone(&claim.agent, worker.kill(run, None));

@@ -6,6 +6,7 @@
 mod activity;
 mod admin_tools;
 mod analysis;
+mod architecture;
 mod arguments;
 mod attacks;
 mod attributes;
@@ -111,7 +112,7 @@ mod soak;
 mod sqlite;
 mod store_ids;
 mod store_url;
-mod structure;
+
 mod subscriptions;
 mod support;
 mod sync;
@@ -120,6 +121,7 @@ mod tidy;
 mod token_counts;
 mod tokens;
 mod transfer;
+mod triage;
 mod undo;
 mod undo_cases;
 mod waiting;

@@ -23,9 +23,10 @@ fn tools_are_described_with_plain_schemas() {
     for tool in list["tools"].as_array().unwrap() {
         assert!(!tool["description"].as_str().unwrap().is_empty(), "{tool}");
         // Annotations that equal the protocol defaults cost tokens without information.
-        let annotations = match tool["name"] == "list_issues" {
-            true => json!({ "readOnlyHint": true, "openWorldHint": false }),
-            false => json!({ "destructiveHint": false, "openWorldHint": false }),
+        let annotations = if tool["name"] == "list_issues" {
+            json!({ "readOnlyHint": true, "openWorldHint": false })
+        } else {
+            json!({ "destructiveHint": false, "openWorldHint": false })
         };
         assert_eq!(tool["annotations"], annotations);
         assert_eq!(tool.get("outputSchema"), None);

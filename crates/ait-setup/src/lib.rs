@@ -30,6 +30,7 @@ mod report;
 pub mod roles;
 mod server_file;
 mod session_hooks;
+pub mod setting;
 mod staged_file;
 mod store_setting;
 
@@ -62,6 +63,8 @@ pub use store_setting::plan_store;
 
 use staged_file::StagedFiles;
 
+/// The name of the product, as it introduces itself to clients.
+pub const PRODUCT: &str = "agent-issue-tracker";
 /// The name of our server in the configuration of each client. The prompts expect this name.
 pub const SERVER: &str = "issues";
 /// The name of the program on the `PATH`.

@@ -3,7 +3,8 @@
 //! It knows stores by the trait `Store`. What needs all issues at once, such as boards, is in [`read_model`]; what
 //! happened, in [`activity`].
 //!
-//! The tracker owns the clock and generates ids. It knows nothing of MCP, HTTP or terminals, and prints nothing.
+//! The tracker owns the clock and generates ids. It knows nothing of MCP, HTTP or terminals, and prints nothing; only
+//! `hints.rs` and `triage.rs` know how tools and commands are called.
 //!
 //! # The files
 //!
@@ -13,6 +14,7 @@
 //! * `events.rs`, `external_ids.rs`, `near_titles.rs`, `query_handles.rs`: finding events and issues
 //! * `bulk.rs`, `undo.rs`, `repeats.rs`, `round.rs`: changes of many issues, and back; issues that say the same; what
 //!   the lead counts
+//! * `hints.rs`, `triage.rs`: the next step after an error, and for each finding
 //! * `read_model/`, `activity/`: what needs all issues at once; what happened
 //! * `memory.rs`, `known.rs`, `graph.rs`: entries; what they and closed issues tell a claim; what lies around something
 
@@ -24,6 +26,7 @@ mod events;
 pub mod external_ids;
 mod facts;
 pub mod graph;
+pub mod hints;
 mod known;
 mod leases;
 pub mod memory;
@@ -34,6 +37,7 @@ pub mod read_model;
 mod repeats;
 mod round;
 mod suspend;
+pub mod triage;
 mod undo;
 mod waiting;
 

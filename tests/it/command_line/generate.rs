@@ -384,9 +384,12 @@ fn rows(parents: &str, command: &clap::Command) -> String {
     if !below.is_empty() {
         return below.into_iter().map(|below| rows(&name, below)).collect();
     }
-    let value = |argument: &Arg| match argument.is_required_set() {
-        true => format!(" {}", argument.get_value_names().unwrap_or_default()[0]),
-        false => format!(" [{}]", argument.get_value_names().unwrap_or_default()[0]),
+    let value = |argument: &Arg| {
+        if argument.is_required_set() {
+            format!(" {}", argument.get_value_names().unwrap_or_default()[0])
+        } else {
+            format!(" [{}]", argument.get_value_names().unwrap_or_default()[0])
+        }
     };
     let values: String = command.get_positionals().map(value).collect();
     let aliases: String =

@@ -81,9 +81,8 @@ fn guesses_do_what_is_meant_or_say_what_to_type() {
     let each = lines.len().div_ceil(THREADS);
     let outcomes: Vec<_> = thread::scope(|scope| {
         let outcomes = |lines: &[&str]| -> Vec<String> {
-            let outcome = |line: &&str| match line.starts_with('#') {
-                true => String::new(),
-                false => scene.outcome(line),
+            let outcome = |line: &&str| {
+                if line.starts_with('#') { String::new() } else { scene.outcome(line) }
             };
             lines.iter().map(outcome).collect()
         };

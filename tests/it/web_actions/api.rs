@@ -21,7 +21,7 @@ use crate::support::{Response, directory, get, scripts};
 const JSON: &str = "application/json";
 
 fn description() -> Value {
-    serde_json::from_str(include_str!("../../../src/web/openapi.json")).unwrap()
+    serde_json::from_str(include_str!("../../../crates/ait-web/src/openapi.json")).unwrap()
 }
 
 /// Sends a change with a token.
@@ -219,8 +219,8 @@ fn the_description_agrees_with_the_answers_and_a_generated_client() {
 fn the_description_has_all_routes_and_words() {
     let openapi = description();
     let mut routes = BTreeSet::new();
-    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web");
-    for file in ["mod.rs", "actions/mod.rs", "projects.rs", "api_index.rs"] {
+    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/ait-web/src");
+    for file in ["lib.rs", "actions/mod.rs", "projects.rs", "api_index.rs"] {
         let text = fs::read_to_string(web.join(file)).unwrap();
         let texts = text.split('"').skip(1).step_by(2).filter(|text| text.starts_with("/api"));
         routes.extend(texts.filter(|text| *text != "/api/").map(str::to_owned));

@@ -20,7 +20,7 @@
 //!
 //! git calls `ait merge-driver` for a tracked `issues.json` (`src/app/merge_driver.rs`). It makes the same commands
 //! from the files alone: `ait-store/files/merge_files.rs` takes the bases from the common ancestor. `ait resolve` and
-//! the doctor do so for a conflict that stands (`src/doctor/conflict.rs`). The store then reads the merged file as an
+//! the doctor do so for a conflict that stands (`ait-doctor/conflict.rs`). The store then reads the merged file as an
 //! edit.
 
 use std::collections::HashMap;

@@ -1,0 +1,84 @@
+//! `ait stats`: how many issues move through the statuses, and how fast.
+
+use anyhow::Result;
+use clap::Args;
+
+use super::issue_view::words;
+use super::options::{Format, one_of};
+use super::output::{FAINT, local, of_status};
+use super::{CommandContext, ExitStatus, Output};
+use ait_domain::Status;
+use ait_system::span;
+use ait_tracker::read_model::ReadModel;
+use ait_tracker::read_model::stats::{Percentiles, Range, Spreads, Stats, Work};
+
+/// The arguments of `ait stats`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "The JSON is that of /api/stats.\n\n\
+    Examples:\n  \
+    ait stats\n  \
+    ait stats --range all\n  \
+    ait stats --json | jq .cycle.bug")]
+pub struct Arguments {
+    /// The time range, which ends now
+    #[arg(long, value_name = "RANGE", default_value = Range::Week.as_str(), value_parser = one_of::<Range>(Range::words()))]
+    range: Range,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    let CommandContext { tracker, output, .. } = *context;
+    let range = arguments.range;
+    let now = tracker.now();
+    let model = ReadModel::new(tracker.clone());
+    let stats = model.read(move |view| view.stats(range, now)).await?;
+    if arguments.format.json {
+        output.json(&stats)?;
+    } else {
+        write(&stats, output)?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn write(stats: &Stats, output: &Output) -> Result<()> {
+    let counted = Status::OF_WORK.iter().filter(|status| stats.present.in_status(**status) > 0);
+    let counted = counted.map(|status| {
+        let name = output.styled(of_status(*status), words(*status));
+        format!("{} {name}", stats.present.in_status(*status))
+    });
+    let counted: Vec<_> = counted.collect();
+    let counted =
+        if counted.is_empty() { String::new() } else { format!(": {}", counted.join(" · ")) };
+    output.line(format_args!("{} open of {}{counted}", stats.open, stats.total))?;
+    let Work { filed, completed, closed, rejected, returned } = stats.throughput.total;
+    let since = local(stats.begin, "%Y-%m-%d %H:%M");
+    let since = output.styled(FAINT, format_args!("since {since}"));
+    output.line("")?;
+    output.line(since)?;
+    output.line(format_args!(
+        "filed {filed} · completed {completed} · closed {closed} · rejected {rejected} · returned {returned}"
+    ))?;
+    write_times("cycle time, from claim to completion", &stats.cycle, output)?;
+    write_times("lead time, from filing to closing", &stats.lead, output)
+}
+
+fn write_times(name: &str, spreads: &Spreads, output: &Output) -> Result<()> {
+    output.line("")?;
+    let name = output.styled(FAINT, name);
+    output.line(name)?;
+    let kinds = spreads.kinds().map(|(kind, spread)| (kind.as_str(), spread));
+    for (kind, Percentiles { count, median_ms, p90_ms }) in
+        [("all", spreads.all)].into_iter().chain(kinds)
+    {
+        let (Some(median_ms), Some(p90_ms)) = (median_ms, p90_ms) else { continue };
+        let median = span::humanize_duration(median_ms);
+        let p90 = span::humanize_duration(p90_ms);
+        output.line(format_args!("{kind:<11} {count:>6}  median {median}, 90 % within {p90}"))?;
+    }
+    if spreads.all.count == 0 {
+        output.line("no issue to measure")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! What people can do on the pages.
+
+use ait_domain::string_enum;
+
+/// The addresses of the forms that are on no page of an issue.
+pub(crate) const FILE_PATH: &str = "/new";
+pub(crate) const MANY_PATH: &str = "/issues/actions";
+pub(crate) const UNDO_PATH: &str = "/undo";
+
+string_enum! {
+    /// An action. Its word is part of the address of its form.
+    pub(crate) enum Action {
+        /// Answer the open question.
+        Answer = "answer",
+        /// Add a comment.
+        Comment = "comment",
+        /// Set labels, priority, assignee, due date or estimate.
+        Attributes = "attributes",
+        /// Keep the issue from being claimed.
+        Park = "park",
+        /// Let it be claimed again.
+        Unpark = "unpark",
+        /// Return it to the queue, which ends its claim.
+        Return = "return",
+        /// Close or reject it.
+        Close = "close",
+        /// Open it again after its end.
+        Reopen = "reopen",
+        /// Choose a side where both sides of a sync changed a field.
+        Resolve = "resolve",
+        /// File another issue.
+        File = "file",
+        /// Take the last action back.
+        Undo = "undo",
+    }
+}
+
+impl Action {
+    /// The actions on many issues at once.
+    pub const OF_MANY: [Self; 6] =
+        [Self::Attributes, Self::Comment, Self::Park, Self::Unpark, Self::Return, Self::Close];
+
+    /// Returns true if the action has a form on the page of an issue.
+    pub fn is_on_issue(self) -> bool {
+        !matches!(self, Self::File | Self::Undo)
+    }
+}

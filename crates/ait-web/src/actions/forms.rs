@@ -1,0 +1,320 @@
+//! The forms with which people change an issue. They work without scripts.
+
+use std::sync::Arc;
+
+use maud::{Markup, html};
+
+use super::action::Action;
+use super::done::Done;
+use super::fields::{
+    AGENT, CONFIRMED, Fields, LABELS, NONE, OPTION, OUTCOME, SIDE, TEXT, TOKEN, VERSION, WAS,
+};
+use super::form_token::{FormTokens, Purpose};
+use super::person::{Person, your_name};
+use crate::pages::components::{issue_path, undirected};
+use crate::strings::actions as text;
+use crate::strings::attributes;
+use ait_domain::text::shortened;
+use ait_domain::{AgentName, CommentText, Issue, Label, Priority, Question, Status, ValueField};
+use ait_sync::{Link, Side};
+
+/// How many options of a question a form offers.
+const MAX_OPTIONS: usize = 20;
+/// How many characters the field for all labels takes.
+const MAX_LABELS_CHARS: usize = 50 * (Label::MAX_CHARS + 1);
+/// How many characters of an option a form shows.
+const MAX_OPTION_CHARS: usize = 1_000;
+
+/// Renders forms for a person.
+pub(crate) struct IssueForms {
+    pub tokens: Arc<FormTokens>,
+    pub person: Person,
+    /// What the person has just done.
+    pub done: Option<Done>,
+    /// Open issues with nearly the title of the one that the person has just filed.
+    pub near: Vec<Arc<Issue>>,
+}
+
+/// Returns the path to which the form of an action is sent.
+fn action_path(issue: &Issue, action: Action) -> String {
+    format!("{}/actions/{}", issue_path(issue.id), action.as_str())
+}
+
+/// Returns the actions that an issue allows besides an answer and a comment.
+fn further_actions(issue: &Issue) -> impl Iterator<Item = Action> {
+    let is_open = issue.status.is_open();
+    let is_parked = issue.attributes.parked.is_some();
+    let has_question = issue.open_question().is_some();
+    let is_in_conflict = Link::all(issue).values().any(|link| !link.conflicts.is_empty());
+    let allowed = [
+        (Action::Resolve, is_in_conflict),
+        (Action::Attributes, true),
+        (Action::Park, is_open && !is_parked),
+        (Action::Unpark, is_open && is_parked && !has_question),
+        (Action::Return, is_open && issue.status != Status::Created),
+        (Action::Close, is_open),
+        (Action::Reopen, !is_open),
+    ];
+    allowed.into_iter().filter_map(|(action, is_allowed)| is_allowed.then_some(action))
+}
+
+impl IssueForms {
+    /// Renders what the person has just done; nothing on other pages.
+    pub fn notice(&self, issue: &Issue) -> Markup {
+        html! {
+            @if let Some(done) = &self.done { (done.notice(&issue_path(issue.id), &self.tokens, &self.person)) }
+            @for near in &self.near {
+                p.notice {
+                    "An open issue has nearly the same title; close one of the two if they mean \
+                         the same:" " "
+                    a href=(issue_path(near.id)) dir="auto" { (undirected(&near.title)) }
+                }
+            }
+        }
+    }
+
+    /// Renders the form for the answer to the open question; nothing if there is none.
+    pub fn answer(&self, issue: &Issue) -> Markup {
+        html! { @if issue.open_question().is_some() { (self.form(Action::Answer, issue)) } }
+    }
+
+    /// Renders all other forms.
+    pub fn others(&self, issue: &Issue) -> Markup {
+        html! {
+            section.actions #issue-actions aria-labelledby="actions-heading" {
+                h2 #actions-heading { "Change this issue" }
+                (self.form(Action::Comment, issue))
+                @for action in further_actions(issue) {
+                    details.fold id={ "fold-" (action.as_str()) } {
+                        summary { (text::label(action)) }
+                        (self.form(action, issue))
+                    }
+                }
+            }
+        }
+    }
+
+    fn form(&self, action: Action, issue: &Issue) -> Markup {
+        self.filled(action, issue, &Fields::of(action, issue))
+    }
+
+    /// Renders the form of an action with what was typed into it.
+    pub fn filled(&self, action: Action, issue: &Issue, fields: &Fields) -> Markup {
+        html! {
+            // A comment says the same about every version, so its form goes with the page while a person types.
+            form.action id={ "act-" (action.as_str()) } data-follows[action == Action::Comment] method="post"
+                action=(action_path(issue, action)) {
+                (self.hidden(action, issue, false))
+                @if action == Action::Attributes { (attributes_before(issue)) }
+                (inputs(action, issue, fields))
+                (your_name(fields, &self.person))
+                @if action == Action::Resolve { (sides()) } @else { button type="submit" { (text::label(action)) } }
+            }
+        }
+    }
+
+    /// Renders the form that chooses a side of a sync, for pages with several issues.
+    pub fn choice(&self, issue: &Issue) -> Markup {
+        let action = Action::Resolve;
+        html! {
+            form.action method="post" action=(action_path(issue, action)) {
+                (self.hidden(action, issue, false))
+                (your_name(&Fields::default(), &self.person))
+                (sides())
+            }
+        }
+    }
+
+    /// Renders the form that confirms an action, with what was typed.
+    pub fn confirmation(&self, action: Action, issue: &Issue, fields: &Fields) -> Markup {
+        html! {
+            form.action method="post" action=(action_path(issue, action)) {
+                (self.hidden(action, issue, true))
+                input type="hidden" name=(CONFIRMED) value="true";
+                input type="hidden" name=(AGENT) value=(fields.get(AGENT));
+                input type="hidden" name=(TEXT) value=(fields.get(TEXT));
+                @if action == Action::Close {
+                    input type="hidden" name=(OUTCOME) value=(fields.get(OUTCOME));
+                    p { (text::OUTCOME) ": " b { (fields.get(OUTCOME)) } }
+                }
+                blockquote.typed dir="auto" { (fields.get(TEXT)) }
+                button type="submit" { (text::label(action)) } " "
+                a href=(issue_path(issue.id)) { "Cancel" }
+            }
+        }
+    }
+
+    /// Renders the version that the form changes, and its token.
+    fn hidden(&self, action: Action, issue: &Issue, is_confirmed: bool) -> Markup {
+        let version = issue.version();
+        let principal = self.person.principal.as_str();
+        let purpose =
+            Purpose { action, is_confirmed, issue: issue.id, version: &version, principal };
+        html! {
+            input type="hidden" name=(VERSION) value=(version);
+            input type="hidden" name=(TOKEN) value=(self.tokens.token(&purpose));
+        }
+    }
+}
+
+/// Renders what the attributes are, so that what the person leaves alone can be told from what they change.
+fn attributes_before(issue: &Issue) -> Markup {
+    let fields = Fields::of(Action::Attributes, issue);
+    html! {
+        @for name in ValueField::words().chain([LABELS]) {
+            input type="hidden" name={ (WAS) (name) } value=(fields.get(name));
+        }
+    }
+}
+
+/// Renders the buttons that choose a side.
+fn sides() -> Markup {
+    html! {
+        @for (side, label) in [(Side::Here, text::KEEP), (Side::There, text::TAKE)] {
+            button type="submit" name=(SIDE) value=(side) { (label) } " "
+        }
+    }
+}
+
+fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
+    match action {
+        Action::Answer => html! {
+            @match issue.open_question() {
+                Some(question) if !question.options.is_empty() => {
+                    (options(question, fields.get(OPTION)))
+                    (textarea("Or answer in your own words", fields, false))
+                }
+                _ => { (textarea("Your answer", fields, true)) }
+            }
+        },
+        Action::Attributes => attributes(fields, issue.status.has_ended()),
+        _ => reason(action, fields),
+    }
+}
+
+/// Renders the fields of an action whose form does not depend on the issue.
+pub(super) fn reason(action: Action, fields: &Fields) -> Markup {
+    match action {
+        Action::Comment => textarea("Comment", fields, true),
+        Action::Park => textarea("Why agents should not claim it now", fields, true),
+        Action::Return => textarea("Why, and what the next agent should know", fields, true),
+        Action::Reopen => textarea("Why, and what is left to do", fields, true),
+        Action::Close => html! {
+            (outcome(fields.get(OUTCOME)))
+            (textarea("Why", fields, true))
+        },
+        _ => html! {},
+    }
+}
+
+/// Renders the fields for the attributes of many issues. What is left empty stays as it is.
+pub(super) fn attributes_of_many(fields: &Fields) -> Markup {
+    let input = |label: &str, name: &str, example: &str, max_chars: usize| {
+        html! {
+            label {
+                span { (label) }
+                input type="text" name=(name) value=(fields.get(name)) placeholder=(example) maxlength=(max_chars)
+                    autocomplete="off" autocapitalize="none" spellcheck="false" dir="auto";
+            }
+        }
+    };
+    let assignee = ValueField::Assignee;
+    html! {
+        label {
+            span { (attributes::PRIORITY) }
+            select name=(ValueField::Priority.as_str()) autocomplete="off" {
+                @let chosen = fields.get(ValueField::Priority.as_str());
+                option value="" selected[chosen.is_empty()] { "as it is" }
+                @for level in (0..=Priority::MAX).map(|level| level.to_string()).chain([NONE.to_owned()]) {
+                    option value=(level) selected[chosen == level] { (level) }
+                }
+            }
+        }
+        (input(text::LABELS_OF_MANY, LABELS, "ui -old", MAX_LABELS_CHARS))
+        (input(attributes::field(assignee), assignee.as_str(), "as it is, or none", AgentName::MAX_CHARS))
+    }
+}
+
+/// Renders the fields for the attributes of an issue. One that has ended keeps all but its labels.
+pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
+    let input = |label: &str, name: &str, max_chars: usize| {
+        html! {
+            label {
+                span { (label) }
+                input type="text" name=(name) value=(fields.get(name)) maxlength=(max_chars) autocomplete="off"
+                    autocapitalize="none" spellcheck="false" dir="auto";
+            }
+        }
+    };
+    let values = if has_ended { &[] } else { ValueField::ALL };
+    html! {
+        (input("Labels, with spaces between", LABELS, MAX_LABELS_CHARS))
+        @for field in values {
+            @match field {
+                ValueField::Priority => { (priority(fields.get(field.as_str()))) }
+                field => { (input(attributes::field(*field), field.as_str(), AgentName::MAX_CHARS)) }
+            }
+        }
+    }
+}
+
+/// Renders the choice of how an issue ends.
+fn outcome(chosen: &str) -> Markup {
+    html! {
+        label {
+            span { (text::OUTCOME) }
+            select name=(OUTCOME) {
+                @for (value, name) in text::OUTCOMES {
+                    option value=(value) selected[chosen == value] { (name) }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn textarea(label: &str, fields: &Fields, is_required: bool) -> Markup {
+    html! {
+        label {
+            span { (label) }
+            // The first line break of the content is not part of it (HTML standard, section 13.1.2.5).
+            textarea name=(TEXT) rows="4" maxlength=(CommentText::MAX_CHARS) required[is_required] dir="auto" {
+                "\n" (fields.get(TEXT))
+            }
+        }
+    }
+}
+
+fn options(question: &Question, chosen: &str) -> Markup {
+    let numbered = (1..).zip(question.options.iter().take(MAX_OPTIONS));
+    let is_chosen = |number: usize| number.to_string() == chosen;
+    html! {
+        fieldset {
+            legend { "Choose an answer" }
+            @for (number, option) in numbered {
+                label.choice {
+                    input type="radio" name=(OPTION) value=(number) checked[is_chosen(number)];
+                    span dir="auto" { (shortened(option, MAX_OPTION_CHARS)) }
+                }
+            }
+            label.choice {
+                input type="radio" name=(OPTION) value="" checked[chosen.is_empty()];
+                span { "none of these" }
+            }
+        }
+    }
+}
+
+fn priority(chosen: &str) -> Markup {
+    html! {
+        label {
+            span { (attributes::PRIORITY) }
+            select name=(ValueField::Priority.as_str()) {
+                option value="" selected[chosen.is_empty()] { "none: counts as 2" }
+                @for level in 0..=Priority::MAX {
+                    @let level = level.to_string();
+                    option value=(level) selected[chosen == level] { (level) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The activity page: the events of the log, filtered, 100 a page.
+
+use maud::{Markup, html};
+
+use super::issue::changes::ChangeWriter;
+use super::{components, icons};
+use crate::activity_api::Activity;
+use crate::format;
+use crate::markdown::one_line;
+use crate::query::{ActivityQuery, PageCursor};
+use crate::strings::{self, activity as text};
+use ait_domain::{Event, EventKind, IssueId, Timestamp};
+use ait_tracker::NumberedEvent;
+use ait_tracker::activity::{MAX_SCANNED, title_in};
+use ait_tracker::read_model::ReadView;
+
+/// How many events a page shows.
+pub(super) const PAGE_SIZE: usize = 100;
+const MINUTE_MS: i64 = 60_000;
+/// The shortest time without events that the page points out.
+const MIN_GAP_MS: u64 = 30 * 60_000;
+/// How many characters of a comment a row shows.
+const MAX_COMMENT_CHARS: usize = 160;
+
+/// What the page shows.
+pub(super) struct ActivityView<'a, 'b> {
+    pub query: &'a ActivityQuery,
+    pub activity: &'a Activity,
+    pub view: &'a ReadView<'b>,
+    pub now: Timestamp,
+}
+
+/// Renders the link to the feed of the same events, for the head of the page.
+pub(super) fn head(query: &str) -> Markup {
+    html! {
+        link rel="alternate" type="application/atom+xml" href={ "/activity.atom" (query) } title=(text::TITLE);
+    }
+}
+
+/// Renders the page.
+pub(super) fn content(view: &ActivityView) -> Markup {
+    let activity = view.activity;
+    html! {
+        h1.unseen { (text::TITLE) }
+        div.bar { (filters(view)) }
+        @if activity.events.is_empty() {
+            @if !activity.is_cut { (nothing(view)) }
+        } @else {
+            div.sheet {
+                table.activity role="table" {
+                    caption.unseen { (text::caption(activity.events.len())) }
+                    thead role="rowgroup" {
+                        tr role="row" {
+                            @for column in [text::WHEN, strings::AGENT, text::EVENT, strings::ISSUE] {
+                                th role="columnheader" scope="col" { (column) }
+                            }
+                        }
+                    }
+                    tbody role="rowgroup" data-hold { (rows(view)) }
+                }
+            }
+        }
+        @if activity.is_cut { p.quiet { "Searched " (MAX_SCANNED) " events for this page. Older events may match, too." } }
+        @if activity.older.is_none() && activity.oldest > 1 {
+            p.quiet { "Events before number " (activity.oldest) " are no longer kept." }
+        }
+        (paging(view))
+    }
+}
+
+/// Renders the filters as a form that works without scripts.
+fn filters(view: &ActivityView) -> Markup {
+    let query = view.query;
+    let since = query.since.as_ref().map(|since| since.text.as_str());
+    let is_listed = |since: &&str| text::PERIODS.iter().any(|(period, _)| period == since);
+    let other = since.filter(|since| !is_listed(since));
+    html! {
+        form #filters.filters method="get" action="/activity" autocomplete="off" role="search"
+            aria-label="Filters"
+        {
+            label {
+                span { (strings::ISSUE) }
+                input type="search" name="issue" value=[query.issue.as_ref()] placeholder="id, or its first 8 digits"
+                    maxlength="36" autocomplete="off" spellcheck="false";
+            }
+            label {
+                span { (text::EVENT) }
+                select name="kind" {
+                    option value="" { "any event" }
+                    @for kind in EventKind::WORDS {
+                        option value=(kind) selected[query.kind == Some(kind)] { (text::action(kind)) }
+                    }
+                }
+            }
+            (components::agent_filter(view.view, query.agent.as_deref()))
+            label {
+                span { (text::WHEN) }
+                select name="since" {
+                    option value="" { "any time" }
+                    @for (period, name) in text::PERIODS {
+                        option value=(period) selected[since == Some(period)] { (name) }
+                    }
+                    @if let Some(other) = other { option value=(other) selected { (other) } }
+                }
+            }
+            button type="submit" { (strings::APPLY) }
+            @if !query.is_unfiltered() { a.clear href="/activity" { (strings::CLEAR_FILTERS) } }
+        }
+    }
+}
+
+/// Renders the events by the minute, and the gaps between them.
+fn rows(view: &ActivityView) -> Markup {
+    let minute = |event: &NumberedEvent| event.event.at.unix_millis().div_euclid(MINUTE_MS);
+    let groups: Vec<_> =
+        view.activity.events.chunk_by(|one, next| minute(one) == minute(next)).collect();
+    let mut changes = ChangeWriter::new(view.view, false);
+    html! {
+        @for (number, group) in groups.iter().enumerate() {
+            @let first = &group[0];
+            @let last = &group[group.len() - 1];
+            @let newer = number.checked_sub(1).and_then(|number| groups[number].last());
+            @let gap_ms = newer.map_or(0, |newer| newer.event.at.millis_since(first.event.at));
+            @if gap_ms >= MIN_GAP_MS {
+                tr.gap role="row" id={ "gap-" (first.position.number) } {
+                    td role="cell" colspan="4" { (text::gap(gap_ms)) }
+                }
+            }
+            // The oldest event of a minute names it, so that the row stays the same when newer ones come.
+            tr.minute role="row" id={ "minute-" (last.position.number) } {
+                th role="cell" colspan="4" {
+                    (components::time(first.event.at, &format::time(first.event.at))) " · "
+                    (components::ago(first.event.at, view.now))
+                    " " span.count { (text::caption(group.len())) }
+                }
+            }
+            @for event in *group { (row(event, view, &mut changes)) }
+        }
+    }
+}
+
+fn row(
+    numbered: &NumberedEvent,
+    view: &ActivityView,
+    changes: &mut ChangeWriter<'_, '_>,
+) -> Markup {
+    let NumberedEvent { position, event } = numbered;
+    let by_agent =
+        ActivityQuery { agent: Some(event.agent.clone()), ..view.query.at(PageCursor::Newest) };
+    html! {
+        tr role="row" id={ "e-" (position.number) } data-changed=(event.at.unix_millis()) {
+            th.when role="rowheader" scope="row" {
+                time datetime=(event.at) title=(event.at) { (seconds(event.at)) }
+                " " span.event-number { "#" (position.number) }
+            }
+            td.who role="cell" {
+                a href={ "/activity" (by_agent.query_string()) } { (components::agent(&event.agent)) }
+            }
+            td.what role="cell" { (action(event, changes)) }
+            td.which role="cell" { (issue(event, view)) }
+        }
+    }
+}
+
+/// Returns the seconds of a time within its minute.
+fn seconds(time: Timestamp) -> String {
+    format!(":{:02}", time.unix_millis().div_euclid(1_000).rem_euclid(60))
+}
+
+fn action(event: &Event, changes: &mut ChangeWriter<'_, '_>) -> Markup {
+    let patch = match &event.kind {
+        // What is asked or answered says more than its fields.
+        EventKind::Changed { .. } if is_about_question(event) => None,
+        EventKind::Edited { patch } | EventKind::Changed { patch } => Some(patch),
+        _ => None,
+    };
+    let comment = event.kind.comment().map(|text| one_line(text, MAX_COMMENT_CHARS));
+    html! {
+        p class={ "deed " (colour_class(event)) } { (icon(event)) " " (text::action(event.kind.word())) }
+        @if let Some(patch) = patch { (changes.write_briefly(patch)) }
+        @if let Some(comment) = comment {
+            p.said dir="auto" { (comment) }
+        }
+    }
+}
+
+/// Returns true for a question and an answer, which are logged as changes.
+fn is_about_question(event: &Event) -> bool {
+    event.kind.word() != event.kind.logged_word()
+}
+
+fn colour_class(event: &Event) -> String {
+    event.status_after().map_or_else(String::new, |status| format!("status-{status}"))
+}
+
+fn icon(event: &Event) -> Markup {
+    match (&event.kind, event.status_after()) {
+        (EventKind::Returned { .. } | EventKind::Lapsed { .. }, _) => icons::other("return"),
+        _ if is_about_question(event) => icons::other("comment"),
+        (EventKind::Commented { .. }, _) => icons::other("comment"),
+        (EventKind::Changed { .. } | EventKind::Edited { .. }, _) => icons::other("edit"),
+        (_, Some(status)) => icons::status(status),
+        (_, None) => icons::other("clock"),
+    }
+}
+
+fn issue(event: &Event, view: &ActivityView) -> Markup {
+    if event.issue == IssueId::NIL {
+        return html! { span.quiet { (text::NO_ISSUE) } };
+    }
+    html! {
+        code { (event.issue.short()) } " "
+        @match view.view.summary(event.issue) {
+            Some(summary) => {
+                a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) }
+            }
+            // The issue has been removed since.
+            None => { span dir="auto" { (components::undirected(title_in(event).unwrap_or_default())) } }
+        }
+    }
+}
+
+fn nothing(view: &ActivityView) -> Markup {
+    let is_unfiltered = *view.query == ActivityQuery::default();
+    html! {
+        section.notice {
+            @if is_unfiltered && !view.view.summaries().is_empty() {
+                p {
+                    "The log has no changes. Each change from now on appears here; the page of \
+                     each issue shows what happened before."
+                }
+            } @else if is_unfiltered {
+                p { "Nothing has happened yet. Each change from now on appears here." }
+                (components::command(strings::list::FILE_COMMAND))
+            } @else {
+                p { "No event matches the filters." " " a href="/activity" { "Show all events" } }
+            }
+        }
+    }
+}
+
+fn paging(view: &ActivityView) -> Markup {
+    let query = |cursor: PageCursor| view.query.at(cursor).query_string();
+    html! {
+        nav.paging aria-label="Pages of events" {
+            @if let Some(newer) = view.activity.newer {
+                a href={ "/activity" (query(PageCursor::Newest)) } { "Newest" }
+                a rel="prev" href={ "/activity" (query(PageCursor::After(newer))) } { "Newer" }
+            }
+            @if let Some(older) = view.activity.older {
+                a rel="next" href={ "/activity" (query(PageCursor::Before(older))) } { "Older" }
+            }
+            a href={ "/activity.atom" (query(PageCursor::Newest)) } { "Subscribe to the feed" }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The page of one agent: whether it lives, what it holds, and its claims over time.
+
+use maud::{Markup, html};
+
+use super::lane::{ClaimTimeline, MAX_BARS, legend};
+use super::{Period, agent_path, held, presence};
+use crate::pages::components;
+use crate::pages::gone_clients::GoneClients;
+use crate::query::{ActivityQuery, ListQuery};
+use crate::strings::{self, agents as text};
+use ait_domain::Timestamp;
+use ait_system::span::humanize_duration;
+use ait_tracker::read_model::{Agent, ClaimSpan, ReadView, WorkRecord};
+
+/// How many of the issues that the agent holds the page shows.
+const MAX_HELD: usize = 100;
+/// How many claims the page lists: the latest ones.
+const MAX_CLAIMS: usize = 100;
+
+/// What the page shows.
+pub(in crate::pages) struct AgentView<'a, 'b> {
+    pub agent: &'a Agent,
+    pub view: &'a ReadView<'b>,
+    pub gone: &'a GoneClients,
+    pub period: Period,
+    pub now: Timestamp,
+}
+
+impl AgentView<'_, '_> {
+    /// Renders the page.
+    pub fn content(&self) -> Markup {
+        let Self { agent, view, period, now, .. } = *self;
+        let name = view.names().text(agent.name);
+        let lane = ClaimTimeline::new(period, now);
+        let work = view.work_since(lane.begin()).take(agent.name);
+        let all = ListQuery { agent: Some(name.to_owned()), ..ListQuery::default() };
+        let events = ActivityQuery { agent: Some(name.to_owned()), ..ActivityQuery::default() };
+        html! {
+            div.one-agent {
+                header.agent-head {
+                    h1 { (components::agent(name)) }
+                    p.details { (presence(agent, view, self.gone, now)) }
+                    (period.choice(&agent_path(name)))
+                }
+                (headlines(agent, &work.record))
+                section aria-labelledby="over-time-heading" {
+                    h2 #over-time-heading { (text::over_time(period.as_str())) }
+                    div.lane-large {
+                        (lane.draw(&work.spans, MAX_BARS, view))
+                        (lane.axis(period))
+                    }
+                    (legend())
+                }
+                (self.holds())
+                (self.claims(&work.spans))
+                p.agent-links {
+                    a href={ "/" (all.query_string()) } { "All its issues" } " "
+                    a href={ "/activity" (events.query_string()) } { "All it did" }
+                }
+            }
+        }
+    }
+
+    fn holds(&self) -> Markup {
+        let hidden = self.agent.holds.len().saturating_sub(MAX_HELD);
+        html! {
+            section aria-labelledby="holding-heading" {
+                h2 #holding-heading { (text::HOLDING) }
+                @if self.agent.holds.is_empty() { p.quiet { (text::NOTHING) } }
+                ul.held {
+                    @for &position in self.agent.holds.iter().take(MAX_HELD) {
+                        @let summary = &self.view.summaries()[position];
+                        li id={ "i-" (summary.id) } data-changed=(summary.modified_at.unix_millis()) {
+                            (held(position, self.view, self.now)) (self.gone.mark(summary.id))
+                        }
+                    }
+                    @if hidden > 0 { li.quiet { (text::more(hidden)) } }
+                }
+            }
+        }
+    }
+
+    /// Renders the claims of the period as a list, the latest first.
+    fn claims(&self, own: &[ClaimSpan]) -> Markup {
+        let hidden = own.len().saturating_sub(MAX_CLAIMS);
+        html! {
+            section aria-labelledby="claims-heading" {
+                h2 #claims-heading { "Claims" " " span.count { (own.len()) } }
+                @if own.is_empty() { p.quiet { "No claims in this period." } }
+                ol.claims {
+                    @for span in own.iter().take(MAX_CLAIMS) {
+                        @let summary = &self.view.summaries()[span.position];
+                        li {
+                            (components::time(span.from, &strings::ago(self.now.millis_since(span.from)))) " "
+                            span class={ "badge status-" (if span.is_review { "in_review" } else { "in_progress" }) } {
+                                (if span.is_review { text::REVIEW } else { text::WORK })
+                            }
+                            " "
+                            a.title href=(components::issue_path(summary.id)) dir="auto" {
+                                (components::undirected(&summary.title))
+                            }
+                            " "
+                            span.quiet {
+                                (strings::held_for(span.length_ms(self.now))) ", "
+                                (text::ended(span.until.is_none(), span.end))
+                            }
+                        }
+                    }
+                    @if hidden > 0 { li.quiet { (text::more(hidden)) } }
+                }
+            }
+        }
+    }
+}
+
+fn headlines(agent: &Agent, record: &WorkRecord) -> Markup {
+    let median = record.median_ms.map_or_else(|| "none".to_owned(), humanize_duration);
+    let values = [
+        (text::HOLDING, agent.holds.len().to_string()),
+        (text::COMPLETED, record.completed.to_string()),
+        (text::REVIEWED, record.reviewed.to_string()),
+        (text::SENT_BACK, record.sent_back.to_string()),
+        ("Cycle time", median),
+    ];
+    html! {
+        dl.headlines {
+            @for (name, value) in values {
+                div { dt { (name) } dd { span.value { (value) } } }
+            }
+        }
+    }
+}

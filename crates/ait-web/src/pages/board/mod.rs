@@ -1,0 +1,181 @@
+//! The board: a column for each status, a card for each issue, and a lane for each agent if that is asked for.
+
+mod lanes;
+mod query;
+
+use maud::{Markup, html};
+
+pub(super) use self::query::BoardQuery;
+use super::chips::Chips;
+use super::gone_clients::GoneClients;
+use super::{components, icons, questions};
+use crate::query::ListQuery;
+use crate::strings::{self, board as text};
+use ait_domain::{Classifications, Status, StatusSet, Timestamp};
+use ait_tracker::read_model::{Column, FindingKind, IssueSummary, ReadView};
+
+/// How many cards a column of ended issues shows.
+const MAX_ENDED: usize = 10;
+/// How many cards every other column shows.
+const MAX_CARDS: usize = 40;
+
+/// What the page shows.
+pub(super) struct BoardView<'a, 'b> {
+    pub query: &'a BoardQuery,
+    pub view: &'a ReadView<'b>,
+    pub gone: &'a GoneClients,
+    pub now: Timestamp,
+    pub has_actions: bool,
+    /// The kinds of work that the project uses.
+    pub kinds: &'a Classifications,
+}
+
+/// Renders the page.
+pub(super) fn content(board: &BoardView) -> Markup {
+    let BoardView { query, view, now, .. } = *board;
+    let max_cards = |status: Status| {
+        if status.has_ended() {
+            MAX_ENDED
+        } else if query.has_lanes {
+            usize::MAX
+        } else {
+            MAX_CARDS
+        }
+    };
+    let columns = view.board(now, max_cards, |summary| query.shows(summary, view));
+    let (ended, open): (Vec<_>, Vec<_>) =
+        columns.iter().partition(|column| column.status.has_ended());
+    let is_empty = !query.is_unfiltered() && columns.iter().all(|column| column.total == 0);
+    let chips = Chips { view, now, query: ListQuery::default() };
+    html! {
+        h1.unseen { (text::TITLE) }
+        (questions::of_all(view, now, board.has_actions))
+        (query.controls(view, board.kinds))
+        @if is_empty { p.notice { "No issue matches the filters." } }
+        @if view.summaries().is_empty() {
+            section.notice {
+                p { (strings::list::FILE_FIRST) }
+                (components::command(strings::list::FILE_COMMAND))
+            }
+        }
+        @if query.has_lanes {
+            (lanes::render_lanes(&open, board, &chips))
+        } @else {
+            nav.jump aria-label="Columns of the board" {
+                ul {
+                    @for column in &open {
+                        li { a href={ "#c-" (column.status) } { (name(column)) (old_claims(column)) } }
+                    }
+                }
+            }
+            // On a phone it scrolls, also without a card that could take the focus.
+            @let has_cards = open.iter().any(|column| !column.cards.is_empty());
+            div.board tabindex=[(!has_cards).then_some("0")] {
+                @for shown in &open { (self::column(shown, board, &chips)) }
+            }
+        }
+        div.ended { @for shown in &ended { (folded(shown, board, &chips)) } }
+    }
+}
+
+/// Renders the name of a column with the number of its issues.
+fn name(column: &Column) -> Markup {
+    html! {
+        (icons::status(column.status))
+        span { (strings::status(column.status)) }
+        " " span.count { (column.total) }
+    }
+}
+
+/// Renders how many claims of a column are old; nothing if none is.
+fn old_claims(column: &Column) -> Markup {
+    html! {
+        @if column.old_claims > 0 { " " span.stale { (text::old_claims(column.old_claims)) } }
+    }
+}
+
+fn column(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
+    let status = column.status;
+    html! {
+        section id={ "c-" (status) } class={ "column status-" (status) } {
+            h2 {
+                (name(column))
+                @if column.old_claims > 0 {
+                    a href={ "/triage?kind=" (FindingKind::OldClaim) } { (old_claims(column)) }
+                }
+            }
+            (cards(column, board, chips))
+        }
+    }
+}
+
+/// Renders a column of ended issues, which opens on demand.
+fn folded(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
+    let status = column.status;
+    html! {
+        section id={ "c-" (status) } class={ "column status-" (status) } {
+            details id={ "fold-" (status) } {
+                summary { h2 { (name(column)) } }
+                (cards(column, board, chips))
+            }
+        }
+    }
+}
+
+fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
+    let Column { status, total, cards, .. } = column;
+    let hidden = total - cards.len();
+    let query = board.query.list(StatusSet::from_iter([*status]));
+    html! {
+        @if cards.is_empty() {
+            p.quiet { "no issues" }
+        } @else {
+            ol.cards {
+                @for summary in cards.iter().map(|&position| &chips.view.summaries()[position]) {
+                    li id={ "card-" (summary.id) } { (card(summary, chips, board.gone, false)) }
+                }
+            }
+        }
+        @if hidden > 0 {
+            p.more { a href={ "/" (query.query_string()) } { (hidden) " more" } }
+        }
+    }
+}
+
+/// Renders a card; with its status where cards of several statuses stand together.
+fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients, has_status: bool) -> Markup {
+    let view = chips.view;
+    let now = chips.now;
+    let holder = summary.holder();
+    let since = holder.map_or_else(|| summary.in_status_since(), |held| held.since);
+    let age_ms = now.millis_since(since);
+    let has_old_claim = summary.has_old_claim_at(now);
+    html! {
+        article id={ "i-" (summary.id) } class={ "card" @if has_old_claim { " stale" } }
+            data-changed=(summary.modified_at.unix_millis())
+        {
+            @let title = components::undirected(&summary.title);
+            // Lanes show two lines of a title.
+            h3 { a.title href=(components::issue_path(summary.id)) title=[has_status.then_some(&*title)] dir="auto" { (title) } }
+            p.details {
+                @if has_status { (components::status_icon(summary.status)) }
+                (components::kind(summary.classification))
+                code { (summary.id.short()) }
+                (chips.of(summary))
+                (components::returns(summary.returns()))
+            }
+            p.standing {
+                @if let Some(held) = holder {
+                    b { (components::agent(view.names().text(held.agent))) } " "
+                    (components::held_since(since, now))
+                    @if has_old_claim { " " (components::old_claim()) }
+                    (gone.mark(summary.id))
+                } @else if summary.status.has_ended() {
+                    (components::ago(since, now))
+                } @else {
+                    (components::time(since, &text::waiting(age_ms)))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The sections with the issues that an issue is linked with, and with those that name it.
+
+use std::sync::Arc;
+
+use maud::{Markup, html};
+
+use super::{IssueView, components};
+use crate::pages::graph;
+use crate::query::ListQuery;
+use crate::strings::relations as text;
+use ait_domain::{Condition, Issue, IssueId, Query};
+use ait_tracker::graph::Node;
+use ait_tracker::read_model::{Progress, ReadView, Relation};
+use ait_tracker::{Lesson, Tracker};
+
+/// How many issues of a relation the page shows.
+const MAX_SHOWN: usize = 50;
+/// How many issues that name this one the page shows.
+const MAX_MENTIONS: usize = 20;
+
+/// Renders the section; nothing if there are no links.
+pub(super) fn relations(view: &IssueView) -> Markup {
+    let issue = &view.found.issue;
+    let relations = view.view.relations(issue);
+    html! {
+        @if !relations.is_empty() {
+            section #issue-links.links aria-labelledby="links-heading" {
+                h2 #links-heading { (text::LINKS) }
+                @for (relation, ids) in &relations { (group(*relation, ids, issue.id, view.view)) }
+            }
+        }
+    }
+}
+
+/// Renders the issues whose texts name this one.
+pub(super) fn backlinks(view: &IssueView) -> Markup {
+    let search = ListQuery { search: view.found.issue.id.short(), ..ListQuery::default() };
+    let Mentions { ids, has_more } = &view.mentions;
+    html! {
+        @if !ids.is_empty() {
+            section #issue-mentions.links aria-labelledby="mentions-heading" {
+                h2 #mentions-heading { "Mentioned in" }
+                ul {
+                    @for id in ids { li { (linked(*id, view.view)) } }
+                    @if *has_more { li { a href={ "/" (search.query_string()) } { "Search for texts that name this issue" } } }
+                }
+            }
+        }
+    }
+}
+
+/// Renders what closed issues nearby warn of, if there is any.
+pub(super) fn known(view: &IssueView) -> Markup {
+    html! {
+        @if !view.known.is_empty() {
+            section #issue-known.links aria-labelledby="known-heading" {
+                h2 #known-heading { "What the team knows" }
+                p.quiet { a href=(graph::path(&Node::Issue(view.found.issue.id))) { "What lies around it" } }
+                ul {
+                    @for Lesson { issue, kind, text, .. } in &view.known {
+                        li {
+                            a href=(components::issue_path(*issue)) { code { (issue.short()) } } " "
+                            @if let Some(kind) = kind { span.chip { (kind) } " " }
+                            span dir="auto" { (components::undirected(text)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The issues whose texts have the first 8 digits of an id.
+#[derive(Default)]
+pub(crate) struct Mentions {
+    /// The last filed first.
+    ids: Vec<IssueId>,
+    has_more: bool,
+}
+
+impl Mentions {
+    /// Finds the issues that name an issue. There are none if they cannot be read.
+    pub async fn find(tracker: &Tracker, issue: &Issue) -> Self {
+        let short = issue.id.short();
+        // One more than is shown, and the issue itself.
+        let take = MAX_MENTIONS + 2;
+        let condition = Condition::Text(short.clone());
+        let query = Query { condition, reversed: true, take, ..Query::default() };
+        let found = tracker.list_issues(query).await.map(|page| page.issues).unwrap_or_default();
+        // An id that begins with the same digits is none.
+        let names = |other: &Arc<Issue>| {
+            other.id != issue.id && other.searchable_texts().any(|text| text.contains(&short))
+        };
+        let mut ids: Vec<_> = found.into_iter().filter(names).map(|other| other.id).collect();
+        let has_more = ids.len() > MAX_MENTIONS;
+        ids.truncate(MAX_MENTIONS);
+        Self { ids, has_more }
+    }
+}
+
+fn group(relation: Relation, ids: &[IssueId], id: IssueId, view: &ReadView) -> Markup {
+    let progress = view.progress(id).filter(|_| relation == Relation::Parts);
+    let hidden = ids.len().saturating_sub(MAX_SHOWN);
+    html! {
+        h3 {
+            (text::heading(relation))
+            @if let Some(Progress { ended, total, .. }) = progress {
+                " " span.count { (ended) " of " (total) " done" }
+                " " progress max=(total) value=(ended) aria-label=(text::ended(ended, total)) {}
+            }
+        }
+        ul {
+            @for id in ids.iter().take(MAX_SHOWN) { li { (linked(*id, view)) } }
+            @if hidden > 0 {
+                li {
+                    @if relation == Relation::Parts {
+                        @let query = ListQuery { parent: Some(id.into()), ..ListQuery::default() };
+                        a href={ "/" (query.query_string()) } { (text::more(hidden)) }
+                    } @else {
+                        (text::more(hidden))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn linked(id: IssueId, view: &ReadView) -> Markup {
+    html! {
+        @match view.summary(id) {
+            Some(other) => {
+                (components::status(other.status)) " "
+                a.title href=(components::issue_path(id)) dir="auto" { (components::undirected(&other.title)) } " "
+                code { (id.short()) }
+            }
+            None => { code { (id.short()) } " " span.quiet { "not in this store" } }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The list of issues: filtered, searched, sorted, 50 a page.
+
+use maud::{Markup, html};
+
+use super::PageContext;
+use super::chips::Chips;
+use super::list_filters::filters;
+use super::{components, icons};
+use crate::actions::many::ManyForms;
+use crate::listing::Listing;
+use crate::marks::Marks;
+use crate::query::{ListQuery, Sorting};
+use crate::strings::{self, list as text};
+use ait_domain::text::shortened;
+use ait_domain::{ActionKind, Issue, MatchCounts, Order, Page, Status, StatusSet};
+use ait_query::{NoMatch, QueryError, SavedQueries};
+use ait_tracker::read_model::{IssueSummary, ReadView};
+
+/// How many issues a page shows.
+pub(crate) const PAGE_SIZE: usize = 50;
+/// How many saved queries the page offers, and how many characters of each it shows on hover.
+const MAX_SAVED: usize = 30;
+const MAX_SAVED_CHARS: usize = 300;
+
+/// What the page shows.
+pub(super) struct ListView<'a, 'b> {
+    pub query: &'a ListQuery,
+    /// What was found, or what is wrong with the search.
+    pub listing: &'a Result<Listing, QueryError>,
+    pub saved: &'a SavedQueries,
+    pub view: &'a ReadView<'b>,
+    pub context: &'a PageContext,
+    /// The forms of a person who may change issues.
+    pub forms: Option<&'a ManyForms>,
+}
+
+impl ListView<'_, '_> {
+    /// Returns the address of the page.
+    fn path(&self) -> String {
+        format!("/{}", self.query.query_string())
+    }
+}
+
+/// Renders the page.
+pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
+    let is_start = view.query.is_unfiltered() && view.query.page <= 1;
+    html! {
+        h1.unseen { (strings::ISSUES) }
+        @if let Some(forms) = view.forms { (forms.notice(&view.path())) }
+        @if is_start && view.view.counts().total() > 0 { (view.context.attention.section(has_actions)) }
+        div.bar {
+            (saved(view))
+            (statuses(view))
+            (filters(view.query, view.view, view.saved, &view.context.kinds))
+        }
+        @match view.listing {
+            Err(mistake) => {
+                section.notice role="alert" {
+                    h2 { (strings::errors::INVALID_QUERY) }
+                    p { bdi { (mistake.to_string()) } }
+                }
+            }
+            Ok(listing) if listing.found.issues.is_empty() => { (nothing(listing, view.view)) }
+            Ok(listing) => {
+                (table(listing, view))
+                (paging(listing, view.query))
+                @if let Some(forms) = view.forms { (forms.bar(&view.path())) }
+            }
+        }
+    }
+}
+
+fn table(listing: &Listing, view: &ListView) -> Markup {
+    let Page { issues, total, is_exact, .. } = &listing.found;
+    let chips = Chips { view: view.view, now: view.context.now, query: view.query.clone() };
+    let marks = Marks::of(&listing.search.condition());
+    let selected = |_| issues.iter().map(|issue| ManyForms::selected(issue)).collect::<Vec<_>>();
+    let selected = view.forms.map(selected);
+    let selected = selected.as_deref();
+    html! {
+        @if !is_exact { p.notice { (*total) " or more issues match. Add a word or a filter to narrow the list." } }
+        div.sheet {
+            table.issues role="table" {
+                caption.unseen { (text::caption(*total, *is_exact)) }
+                thead role="rowgroup" { (head(view.query, listing.order, selected)) }
+                tbody role="rowgroup" {
+                    @for (at, issue) in issues.iter().enumerate() {
+                        @let selected = selected.map(|all| &*all[at]);
+                        @if let Some(summary) = view.view.summary(issue.id) { (row(issue, summary, &marks, &chips, selected)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders the links to the saved queries.
+fn saved(view: &ListView) -> Markup {
+    let link = |name: &str| ListQuery { search: format!("@{name}"), ..ListQuery::default() };
+    html! {
+        @if !view.saved.is_empty() {
+            nav #saved.saved aria-label="Saved queries" {
+                ul {
+                    @for (name, query) in view.saved.iter().take(MAX_SAVED) {
+                        @let link = link(name);
+                        li {
+                            a href={ "/" (link.query_string()) } title=(shortened(query, MAX_SAVED_CHARS))
+                                aria-current=[(link.search == view.query.search).then_some("true")]
+                            {
+                                (name)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders the links that choose a status, with the number of issues behind each.
+fn statuses(view: &ListView) -> Markup {
+    let all = MatchCounts { counts: view.view.counts(), are_exact: true };
+    let MatchCounts { counts, are_exact } = view.listing.as_ref().map_or(all, Listing::counts);
+    let count = |statuses| match counts.in_statuses(statuses) {
+        count if are_exact => count.to_string(),
+        // Of the best matches only, none is counted.
+        0 => String::new(),
+        count => format!("{count}+"),
+    };
+    let link = |statuses: StatusSet, label: Markup, class: Option<String>| {
+        let is_current = view.query.statuses == statuses;
+        html! {
+            li class=[class] {
+                a href={ "/" (view.query.in_statuses(statuses).query_string()) }
+                    aria-current=[is_current.then_some("true")]
+                {
+                    (label) " " span.count { (count(statuses)) }
+                }
+            }
+        }
+    };
+    html! {
+        nav #statuses.statuses aria-label=(strings::STATUS) {
+            ul {
+                (link(StatusSet::ALL, html! { span.word { (strings::ALL) } }, None))
+                (link(StatusSet::open(), html! { span.word { (text::OPEN) } }, None))
+                @for &status in Status::OF_WORK {
+                    (link(
+                        StatusSet::from_iter([status]),
+                        html! { (icons::status(status)) span.word { (strings::status(status)) } },
+                        Some(format!("status-{status}")),
+                    ))
+                }
+            }
+        }
+    }
+}
+
+/// Renders the head; `selected` is what the boxes of the rows send, if they have boxes.
+fn head(query: &ListQuery, order: Sorting, selected: Option<&[String]>) -> Markup {
+    let columns = [
+        (Order::Title, "issue", strings::ISSUE),
+        (Order::Classification, "kind", strings::KIND),
+        (Order::Status, "status", strings::STATUS),
+        (Order::Holder, "who", strings::AGENT),
+        (Order::LatestActivity, "when", "Last activity"),
+        (Order::Created, "filed", "Created"),
+    ];
+    let sorted = |key| (order.key == key).then(|| order.spoken());
+    html! {
+        tr role="row" {
+            @if let Some(selected) = selected { td.box role="cell" { (ManyForms::box_of_all(selected)) } }
+            @for (key, class, name) in columns {
+                th class=(class) role="columnheader" scope="col" aria-sort=[sorted(key)] {
+                    a href={ "/" (query.sorted_by(key, order).query_string()) } { (name) }
+                }
+            }
+        }
+    }
+}
+
+fn row(
+    issue: &Issue,
+    summary: &IssueSummary,
+    marks: &Marks,
+    chips: &Chips,
+    selected: Option<&str>,
+) -> Markup {
+    let now = chips.now;
+    html! {
+        tr role="row" id={ "i-" (summary.id) } data-changed=(summary.modified_at.unix_millis()) {
+            @let title = components::undirected(&summary.title);
+            @if let Some(selected) = selected { td.box role="cell" { (ManyForms::box_of(selected, &title)) } }
+            th.issue role="rowheader" scope="row" {
+                div.line {
+                    a.title href=(components::issue_path(summary.id)) title=(title) dir="auto" { (marks.marked(&title)) }
+                    p.details {
+                        code { (summary.id.short()) }
+                        (chips.of(summary))
+                        @let comments = issue.comments.len();
+                        @if comments > 0 {
+                            (components::number("comment", comments, &text::comments(comments)))
+                        }
+                        (components::returns(summary.returns()))
+                    }
+                }
+                @if let Some(excerpt) = marks.excerpt(issue) {
+                    p.excerpt dir="auto" { (marks.marked(&components::undirected(&excerpt))) }
+                }
+            }
+            td.kind role="cell" { (components::kind(summary.classification)) }
+            td.status role="cell" { (components::status(summary.status)) }
+            td.who role="cell" { (agent(summary, chips)) }
+            td.when role="cell" {
+                @if let Some(last) = summary.actions.last() {
+                    span.deed dir="auto" {
+                        (deed(issue, last.kind))
+                    }
+                    " "
+                    (components::ago(last.at(), now))
+                } @else {
+                    (components::ago(summary.modified_at, now))
+                }
+            }
+            td.filed role="cell" {
+                (components::ago(summary.created_at, now))
+            }
+        }
+    }
+}
+
+/// Returns what was done last: a known action, or the words of an unknown one.
+fn deed(issue: &Issue, kind: ActionKind) -> &str {
+    let unknown = issue.history.last().filter(|_| kind == ActionKind::Other);
+    unknown.map_or(strings::agents::did(kind), |entry| &entry.action)
+}
+
+/// Renders the holder of an issue, or else the last agent that changed it.
+fn agent(summary: &IssueSummary, chips: &Chips) -> Markup {
+    // A long name is cut in its column.
+    let name = |name| {
+        let name = components::undirected(chips.view.names().text(name));
+        html! { bdi.agent title=(name) { (name) } }
+    };
+    html! {
+        @if let Some(held) = summary.holder() {
+            b { (name(held.agent)) }
+            " " span.since { (components::held_since(held.since, chips.now)) }
+        } @else if let Some(last) = summary.actions.last() {
+            span.quiet { (name(last.agent)) }
+        } @else {
+            span.quiet { "none" }
+        }
+    }
+}
+
+fn nothing(listing: &Listing, view: &ReadView) -> Markup {
+    html! {
+        section.notice {
+            @if view.summaries().is_empty() {
+                h2 { "No issues yet" }
+                p { (text::FILE_FIRST) }
+                (components::command(text::FILE_COMMAND))
+                p { "Or connect your coding agents, so that they file issues and work on them:" }
+                (components::command(text::CONNECT_COMMAND))
+                p { "New issues appear here at once." }
+            } @else {
+                h2 { "No matching issues" }
+                @if let Some(reason) = listing.nothing.as_ref().and_then(NoMatch::reason) {
+                    p { bdi { (components::with_code(&reason)) "." } }
+                }
+                @if let Some(nearest) = listing.nothing.as_ref().map(|why| &why.nearest).filter(|all| !all.is_empty()) {
+                    p { "The issues with the most of the words:" }
+                    ul { @for issue in nearest {
+                        li { a href=(components::issue_path(issue.id)) dir="auto" { (issue.title) } }
+                    } }
+                }
+                p { "An issue must match every word and every filter. " a href="/" { (strings::errors::ALL_ISSUES) } }
+            }
+        }
+    }
+}
+
+fn paging(listing: &Listing, query: &ListQuery) -> Markup {
+    let Page { issues, total, is_exact, .. } = &listing.found;
+    let first = (listing.number - 1) * PAGE_SIZE + 1;
+    let last = first + issues.len() - 1;
+    let link = |rel: &str, page: usize, label: &str| {
+        html! { a rel=(rel) href={ "/" (query.at_page(page).query_string()) } { (label) } }
+    };
+    html! {
+        nav.paging aria-label="Pages of the list" {
+            @if listing.number > 1 { (link("prev", listing.number - 1, text::PREVIOUS)) }
+            span { (text::range(first, last, *total, *is_exact)) }
+            @if listing.number < listing.pages() { (link("next", listing.number + 1, text::NEXT)) }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Lead times and cycle times, for each kind of issue.
+
+use maud::{Markup, html};
+
+use super::{duration, nothing};
+use crate::chart::{self, Caption, Dot, Row};
+use crate::format;
+use crate::strings::{self, stats as text};
+use ait_tracker::read_model::stats::{Percentiles, Spreads};
+
+/// Renders the section of one measure.
+pub(super) fn section(id: &str, spreads: &Spreads, texts: &text::Times) -> Markup {
+    let kinds = spreads.kinds().map(|(kind, spread)| (text::classification(kind), spread));
+    let all = (strings::ALL.to_owned(), spreads.all);
+    let rows: Vec<_> = [all].into_iter().chain(kinds).collect();
+    let longest = rows.iter().filter_map(|(_, spread)| spread.p90_ms).max();
+    let chart = match longest {
+        None => nothing(texts.nothing),
+        Some(longest_ms) => html! {
+            figure {
+                (chart::point_legend(text::MEDIAN, text::P90))
+                (picture(id, &rows, longest_ms, texts))
+            }
+            (table(id, &rows, texts))
+        },
+    };
+    super::section(id, texts.heading, texts.about, &chart)
+}
+
+fn picture(
+    id: &str,
+    rows: &[(String, Percentiles)],
+    longest_ms: u64,
+    texts: &text::Times,
+) -> Markup {
+    let points = |spread: &Percentiles| {
+        let [median, p90] = [spread.median_ms?, spread.p90_ms?];
+        let hint = |name: &str, ms: u64| text::pair(name, &format::precise_duration(ms));
+        Some([(median, hint(text::MEDIAN, median)), (p90, hint(text::P90, p90))])
+    };
+    let dots: Vec<_> = rows
+        .iter()
+        .map(|(name, spread)| {
+            let [median, p90] = [spread.median_ms, spread.p90_ms].map(duration);
+            Dot {
+                name,
+                note: text::issue_count(spread.count),
+                points: points(spread),
+                values: if median == p90 { median } else { format!("{median} – {p90}") },
+            }
+        })
+        .collect();
+    let described = rows.iter().filter_map(|(name, spread)| {
+        let hints = points(spread)?.map(|(_, hint)| hint);
+        Some(text::pair(name, &hints.join(", ")))
+    });
+    let described: Vec<_> = described.collect();
+    let description = text::times_description(texts.measure, &described.join(", "));
+    let caption = Caption { id, title: texts.heading, description: &description };
+    chart::dots(caption, &dots, longest_ms)
+}
+
+fn table(id: &str, rows: &[(String, Percentiles)], texts: &text::Times) -> Markup {
+    let row = |(name, spread): &(String, Percentiles)| {
+        let count = format::number(spread.count as u64);
+        ((*name).to_owned(), vec![count, duration(spread.median_ms), duration(spread.p90_ms)])
+    };
+    let rows: Vec<Row> = rows.iter().map(row).collect();
+    let head = [strings::KIND, strings::ISSUES, text::MEDIAN, text::P90];
+    chart::table(id, texts.heading, &head, &rows)
+}

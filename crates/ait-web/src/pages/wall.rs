@@ -1,0 +1,124 @@
+//! The wallboard: the queue at a glance, for a screen on a wall.
+//!
+//! It has all its parts at once, and the script shows one after another.
+
+use maud::{Markup, html};
+
+use super::components::{self, undirected};
+use super::gone_clients::GoneClients;
+use super::{PageContext, icons};
+use crate::strings::{self, board, wall as text};
+use ait_domain::{Status, StatusSet, Timestamp};
+use ait_tracker::read_model::{Agent, Column, IssueSummary, ReadView};
+
+/// How many issues a column has, and how many agents and rows there are. The style sheet hides those that do not fit on
+/// the screen; the headings count all.
+const MAX_CARDS: usize = 24;
+const MAX_AGENTS: usize = 24;
+const MAX_ROWS: usize = 12;
+
+/// Renders the page.
+pub(super) fn content(view: &ReadView<'_>, context: &PageContext) -> Markup {
+    let PageContext { now, gone, attention, .. } = context;
+    html! {
+        h1.unseen { (text::TITLE) }
+        div.wall {
+            (counts(view, attention.count()))
+            (board(view, gone, *now))
+            (agents(view, gone, *now))
+            section #wall-attention aria-labelledby="wall-attention-heading" {
+                h2 #wall-attention-heading { "Needs attention" " " span.count { (attention.count()) } }
+                @if attention.count() == 0 {
+                    p.wall-calm { (icons::status(Status::Closed)) " " "Nothing needs attention" }
+                } @else {
+                    (attention.large_rows(MAX_ROWS))
+                }
+            }
+        }
+    }
+}
+
+fn counts(view: &ReadView<'_>, attention: usize) -> Markup {
+    let counts = view.counts();
+    html! {
+        ul.wall-counts aria-label="Issues by status" {
+            @for status in StatusSet::open().iter() {
+                li class={ "status-" (status) } {
+                    (icons::status(status)) b { (counts.in_status(status)) } " " (strings::status(status))
+                }
+            }
+            @if attention > 0 { li.bad { (icons::other("clock")) b { (attention) } " " "for people" } }
+        }
+    }
+}
+
+fn board(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
+    let max_cards = |status: Status| if status.has_ended() { 0 } else { MAX_CARDS };
+    let columns = view.board(now, max_cards, |_| true);
+    let open = columns.iter().filter(|column| column.status.is_open());
+    html! {
+        section #wall-board aria-labelledby="wall-board-heading" {
+            h2.unseen #wall-board-heading { "Board" }
+            div.wall-columns { @for shown in open { (column(shown, view, gone, now)) } }
+        }
+    }
+}
+
+fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
+    html! {
+        div class={ "status-" (column.status) } {
+            h3 {
+                (icons::status(column.status)) span { (strings::status(column.status)) }
+                " " span.count { (column.total) }
+                @if column.old_claims > 0 { " " strong.stale { (board::old_claims(column.old_claims)) } }
+            }
+            ul {
+                @for &position in &column.cards {
+                    @let summary = &view.summaries()[position];
+                    li.wall-row .bad[summary.has_old_claim_at(now) || gone.is_gone(summary.id)] {
+                        (title(summary))
+                        @if let Some(held) = summary.holder() {
+                            span.who {
+                                (components::agent(view.names().text(held.agent))) " " (components::held_since(held.since, now))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
+    let agents = view.agents();
+    let holding: Vec<&Agent> = agents.iter().filter(|agent| !agent.holds.is_empty()).collect();
+    html! {
+        section #wall-agents aria-labelledby="wall-agents-heading" {
+            // Agents that are gone are shown, and do not count as at work.
+            @let is_at_work = |agent: &&&Agent| {
+                agent.holds.iter().any(|&at| !gone.is_gone(view.summaries()[at].id))
+            };
+            h2 #wall-agents-heading { "Agents at work" " " span.count { (holding.iter().filter(is_at_work).count()) } }
+            @if holding.is_empty() { p.quiet { "No agent holds an issue." } }
+            ul {
+                @for agent in holding.iter().take(MAX_AGENTS) {
+                    @let summary = &view.summaries()[agent.holds[0]];
+                    li class={ "wall-row status-" (summary.status) @if gone.is_gone(summary.id) || summary.has_old_claim_at(now) { " bad" } } {
+                        (title(summary))
+                        span.who {
+                            (components::agent(view.names().text(agent.name)))
+                            @if let Some(held) = summary.holder() { " " (components::held_since(held.since, now)) }
+                            @if agent.holds.len() > 1 { " " "and " (agent.holds.len() - 1) " more" }
+                            (gone.mark(summary.id))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn title(summary: &IssueSummary) -> Markup {
+    // Not by Tab, which would move to cards that are out of sight. The board has the same links.
+    html! { a href=(components::issue_path(summary.id)) tabindex="-1" dir="auto" { (undirected(&summary.title)) } }
+}

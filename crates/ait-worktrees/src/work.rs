@@ -1,0 +1,108 @@
+//! Measures the branch of an issue: what its agent hands in.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{branch_of, worktrees};
+use ait_domain::facts::short_hash;
+use ait_domain::{Facts, Issue, Work};
+use ait_system::git::Git;
+
+/// How long git may take to measure a branch. What it does not say in time is left out.
+const LIMIT: Duration = Duration::from_secs(5);
+/// How the log of a branch begins the lines of commits that were made on it, and not taken over from another branch.
+const OWN_COMMITS: [&str; 4] = ["commit", "cherry-pick", "rebase", "am"];
+
+/// Measures what is handed in with the branch of an issue, in the repository around a directory.
+///
+/// The facts are empty if there is no such branch, if it is checked out in the main worktree, so that the branch that
+/// it will be merged into is not known, or if git does not tell.
+pub async fn measure(directory: &Path, issue: &Issue) -> Facts {
+    let work = branch_work(directory, issue).await.map(Box::new);
+    Facts { work, ..Facts::default() }
+}
+
+async fn branch_work(directory: &Path, issue: &Issue) -> Option<Work> {
+    let branch = Branch::find(directory, issue).await?;
+    let start = branch.start().await?;
+    let Branch { git, head, .. } = branch;
+    let range = format!("{start}..{head}");
+    let commits = git.try_output(&["rev-list", "--count", &range]).await.ok()??;
+    let diff = ["diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"];
+    let diff = git.try_output(&[&diff[..], &[&start, &head, "--"]].concat()).await.ok()??;
+    let tree = git.try_output(&["rev-parse", &format!("{head}^{{tree}}")]).await.ok()??;
+    let mut work = Work { commits: commits.parse().ok()?, head, tree, ..Work::default() };
+    for file in diff.split('\0').filter(|file| !file.is_empty()) {
+        // The lines of a binary file are not counted.
+        let mut numbers = file.split('\t').map(|number| number.parse().unwrap_or(0));
+        work.files += 1;
+        work.added += numbers.next().unwrap_or(0);
+        work.removed += numbers.next().unwrap_or(0);
+    }
+    Some(work)
+}
+
+/// Says what was handed in, and which commit the branch has now if that is another one.
+pub async fn handed_in(directory: &Path, issue: &Issue) -> Option<String> {
+    let work = issue.handed_in()?;
+    let mut said = work.to_string();
+    if let Some(receipt) = issue.receipt_of(&work.tree) {
+        said += if receipt.has_passed() { ", check passed" } else { ", check failed" };
+    }
+    if let Some(head) = newer_head(directory, issue).await {
+        said += &format!("; the branch is at {head} now");
+    }
+    Some(said)
+}
+
+/// Returns the short name of the last commit of a branch if it is not the one that was handed in.
+pub async fn newer_head(directory: &Path, issue: &Issue) -> Option<String> {
+    let work = issue.handed_in()?;
+    let Branch { head, .. } = Branch::find(directory, issue).await?;
+    (head != work.head).then(|| short_hash(&head).to_owned())
+}
+
+/// The branch of an issue.
+pub(super) struct Branch {
+    /// git in the repository.
+    pub git: Git,
+    pub name: String,
+    /// Its last commit.
+    pub head: String,
+}
+
+impl Branch {
+    /// Finds it in the repository around a directory.
+    pub async fn find(directory: &Path, issue: &Issue) -> Option<Self> {
+        // Outside of repositories, git is not even started.
+        directory.ancestors().find(|outer| outer.join(".git").exists())?;
+        let git = Git::around(directory, LIMIT);
+        let name = branch_of(&issue.id.short());
+        let reference = format!("refs/heads/{name}");
+        let head =
+            git.try_output(&["rev-parse", "--verify", "--quiet", &reference]).await.ok()??;
+        Some(Self { git, name, head })
+    }
+
+    /// Returns the commit at which the work begins.
+    pub async fn start(&self) -> Option<String> {
+        let Self { git, name, head } = self;
+        let main = worktrees(git).await.ok()?.into_iter().next()?;
+        if main.branch.as_ref() == Some(name) {
+            return None;
+        }
+        let main = git.within(&main.path);
+        let common = main.try_output(&["merge-base", "HEAD", head]).await.ok()??;
+        if common != *head {
+            return Some(common);
+        }
+        // The main branch has all of its commits: it was merged already, or nothing was committed.
+        let log = ["log", "--walk-reflogs", "--format=%H %gs", name, "--"];
+        let log = git.try_output(&log).await.ok()??;
+        let lines: Vec<_> = log.lines().filter_map(|line| line.split_once(' ')).collect();
+        let (start, _) = lines.last()?;
+        let is_own = |(_, what): &(&str, &str)| OWN_COMMITS.iter().any(|own| what.starts_with(own));
+        let start = if lines.iter().any(is_own) { start } else { head.as_str() };
+        Some(start.to_owned())
+    }
+}
