@@ -1,4 +1,4 @@
-//! The HTTP server under the web pages and MCP: access, limits and timeouts. Also what every running process has: a log,
+//! The HTTP server under the web pages and MCP: access, limits and timeouts. Also what every process has: a log,
 //! metrics, its entry in the registry of live processes, and a look at who owns a port.
 //!
 //! Knows no routes: its caller passes a [`Router`] and a listener. [`with_security_layers`] adds what holds for every
