@@ -14,7 +14,7 @@ use agent_issue_tracker::store::SqliteStore;
 use agent_issue_tracker::store::files::format::Document;
 use agent_issue_tracker::store::files::fs::RealFileSystem;
 use agent_issue_tracker::store::files::{StoreOptions, format};
-use agent_issue_tracker::tracker::{NewIssue, Probe, Tracker};
+use agent_issue_tracker::tracker::{ClaimKind, NewIssue, Tracker};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -57,7 +57,7 @@ fn write(document: &Document, path: &Path) {
     file.flush().expect("space on the disk");
 }
 
-/// Creates a directory with an `issues.json` of `size` issues and no log.
+/// Creates a directory with an `issues.json` of `size` issues and no database.
 pub fn directory_with(size: usize) -> TempDir {
     let directory = new_directory();
     if size > 0 {
@@ -91,43 +91,58 @@ pub fn open(path: &Path, options: StoreOptions) -> SqliteStore {
     SqliteStore::with(path, Arc::new(RealFileSystem), options)
 }
 
-/// An open store with a log that publishes only on request. It has one issue more than its size.
+/// Makes a store with `size` issues in a new directory, without an `issues.json`.
+pub fn store(size: usize) -> (TempDir, PathBuf) {
+    let directory = new_directory();
+    let path = directory.path().join("issues.json");
+    if size > 0 {
+        let template = template(&format!("{size}.db"), |template| {
+            let made = directory_with(size);
+            let tracker = tracker(&made.path().join("issues.json"));
+            runtime().block_on(async {
+                tracker.counts().await.expect("a valid file");
+                tracker.close().await;
+            });
+            let database = made.path().join(".ait/issues.json/queue.db");
+            let connection = rusqlite::Connection::open(&database).expect("a database");
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("a log");
+            copy(&database, template);
+        });
+        let own = directory.path().join(".ait/issues.json");
+        fs::create_dir_all(&own).expect("a new directory");
+        copy(&template, &own.join("queue.db"));
+    }
+    (directory, path)
+}
+
+/// Opens a store that publishes only on request.
+fn tracker(path: &Path) -> Tracker {
+    Tracker::new(Arc::new(open(path, unpublished())))
+}
+
+/// An open store that publishes only on request.
 pub struct Fixture {
     pub runtime: Runtime,
     pub tracker: Tracker,
     maintenance: Maintenance,
-    /// The additional issue.
-    pub issue: IssueId,
     filed: AtomicUsize,
     pub directory: TempDir,
 }
 
 impl Fixture {
     pub fn new(size: usize) -> Self {
-        Self::of(directory_with(size), size)
-    }
-
-    /// Creates a store in which every fifth issue is blocked.
-    pub fn with_blocked(size: usize) -> Self {
-        let directory = new_directory();
-        let file = template(&format!("{size}-blocked.json"), |path| {
-            write(&issues::document_with_blocked(size), path);
-        });
-        copy(&file, &directory.path().join("issues.json"));
-        Self::of(directory, size)
-    }
-
-    fn of(directory: TempDir, size: usize) -> Self {
-        let store = open(&directory.path().join("issues.json"), unpublished());
+        let (directory, path) = store(size);
+        let store = open(&path, unpublished());
         let maintenance = store.maintenance();
         let (runtime, tracker) = (runtime(), Tracker::new(Arc::new(store)));
-        let issue = runtime.block_on(add(&tracker, Filing::new(size)));
-        Self { runtime, tracker, maintenance, issue, filed: AtomicUsize::new(size + 1), directory }
+        runtime.block_on(tracker.counts()).expect("a valid store");
+        Self { runtime, tracker, maintenance, filed: AtomicUsize::new(size), directory }
     }
 
-    /// Creates a store whose `issues.json` matches the log, so that another process need not compare them.
+    /// Creates a store with an `issues.json` that has all its issues, one more than `size`.
     pub fn published(size: usize) -> Self {
         let fixture = Self::new(size);
+        fixture.add(fixture.filing());
         fixture.publish();
         fixture
     }
@@ -145,19 +160,15 @@ impl Fixture {
         self.runtime.block_on(add(&self.tracker, filing))
     }
 
-    pub fn path(&self) -> PathBuf {
-        self.directory.path().join("issues.json")
+    /// Claims the next issue.
+    pub fn claim(&self) -> IssueId {
+        let claimed = self.tracker.claim_next(ClaimKind::Work(None), issues::agent());
+        let claimed = self.runtime.block_on(claimed).expect("a store that can be changed");
+        claimed.expect("an issue").issue.id
     }
 
-    /// Returns the number of bytes that a filed issue adds to the log.
-    pub fn frame_bytes(&self) -> usize {
-        let log_bytes = || {
-            let health = self.runtime.block_on(self.tracker.health(Probe::Known));
-            health.log_bytes.expect("a log")
-        };
-        let before = log_bytes();
-        self.add(self.filing());
-        usize::try_from(log_bytes() - before).expect("a small frame")
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("issues.json")
     }
 }
 
@@ -175,6 +186,9 @@ pub async fn add(tracker: &Tracker, filing: Filing) -> IssueId {
     added.expect("a store that can be changed").issue.id
 }
 
+/// About as many bytes as an issue has in `issues.json` when it is filed.
+const FILED_BYTES: usize = 1_200;
+
 /// A file that only appends and syncs.
 pub struct Appender {
     file: File,
@@ -184,10 +198,10 @@ pub struct Appender {
 }
 
 impl Appender {
-    pub fn new(frame_bytes: usize) -> Self {
+    pub fn new() -> Self {
         let directory = new_directory();
         let file = File::create_new(directory.path().join("log")).expect("a new file");
-        Self { file, bytes: vec![b'x'; frame_bytes], end: 0, _directory: directory }
+        Self { file, bytes: vec![b'x'; FILED_BYTES], end: 0, _directory: directory }
     }
 
     pub fn append(&mut self) {

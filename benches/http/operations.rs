@@ -11,7 +11,7 @@ use crate::load::{Burst, COLUMNS, Lane, Times, answer_bytes, head, runtime};
 use crate::server::Server;
 use crate::stdio;
 use benches::figures::timed;
-use benches::fixture::{Appender, Fixture};
+use benches::fixture::Appender;
 
 const SIZES: [usize; 3] = [0, 1_000, 10_000];
 const CLIENTS: [usize; 3] = [1, 8, 32];
@@ -79,8 +79,7 @@ struct Appends {
 
 impl Appends {
     fn new() -> Self {
-        let frame_bytes = Fixture::new(0).frame_bytes();
-        Self { appender: Appender::new(frame_bytes), times: Times::default() }
+        Self { appender: Appender::new(), times: Times::default() }
     }
 
     fn run(&mut self) {

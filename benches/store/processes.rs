@@ -1,61 +1,68 @@
-//! The changes per second of several processes on one store, and the wait of each change.
+//! The changes per second of several processes on one store and the wait of each change, and the memory of a process.
 //!
 //! This program starts itself as [`worker`](crate::worker). The measurement begins when all workers are ready, so it
 //! excludes starting and opening.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use divan::Bencher;
-use divan::counter::ItemsCount;
-use rusqlite::Connection;
 use tempfile::TempDir;
 
+use crate::LARGE;
+use crate::sqlite;
 use crate::worker::{self, Kind};
-use crate::{rows, sqlite};
-use benches::fixture::Fixture;
+use benches::figures::{percentile, timed, us};
+use benches::fixture::{self, Fixture};
 
 const PROCESSES: [usize; 3] = [1, 4, 8];
-/// The number of issues that each process files.
-const ADDS: usize = 200;
-/// The same number for processes that publish: high enough for several publishes.
-const ADDS_WHILE_PUBLISHING: usize = 2_000;
+/// The number of issues that each process files: high enough that `issues.json` is published several times.
+const ADDS: usize = 2_000;
 /// The number of existing issues.
 const SIZE: usize = 10_000;
 
-#[divan::bench(args = PROCESSES, sample_count = 5, sample_size = 1)]
-fn add(bencher: Bencher, processes: usize) {
-    measure(bencher, processes, Kind::Json);
+pub fn report(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "Processes without a pause, {ADDS} changes each, at {SIZE} issues\n")?;
+    writeln!(out, "| | processes | per second | p50 µs | p99 µs | longest µs |")?;
+    writeln!(out, "|---|---:|---:|---:|---:|---:|")?;
+    for processes in PROCESSES {
+        for kind in [Kind::Store, Kind::Sqlite] {
+            let mut team = Team::start(kind, processes);
+            let took = timed(|| team.work());
+            let waits = team.waits();
+            let rate = waits.len() as u64 * 1_000_000_000 / took;
+            let [p50, p99, longest] = [50, 99, 100].map(|percent| us(percentile(&waits, percent)));
+            let name = kind.as_str();
+            writeln!(
+                out,
+                "| {name} | {processes} | {rate} | {p50:.0} | {p99:.0} | {longest:.0} |"
+            )?;
+        }
+    }
+    writeln!(out)
 }
 
-#[divan::bench(args = PROCESSES, sample_count = 5, sample_size = 1)]
-fn add_sqlite(bencher: Bencher, processes: usize) {
-    measure(bencher, processes, Kind::Sqlite);
-}
-
-fn measure(bencher: Bencher, processes: usize, kind: Kind) {
-    bencher
-        .counter(ItemsCount::new(processes * ADDS))
-        .with_inputs(|| Team::start(kind, processes))
-        .bench_local_values(|mut team| {
-            team.work();
-            team
-        });
+pub fn memory(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "Resident memory of a process that uses the store, MiB\n")?;
+    writeln!(
+        out,
+        "| issues | before | after a list, a claim and a change | after searches | at most while publishing |"
+    )?;
+    writeln!(out, "|---:|---:|---:|---:|---:|")?;
+    for size in [SIZE, LARGE] {
+        let (_directory, path) = fixture::store(size);
+        let line = Worker::start(Kind::Memory, &path, 0).line();
+        let numbers: Vec<&str> = line.split_whitespace().collect();
+        writeln!(out, "| {size} | {} |", numbers.join(" | "))?;
+    }
+    writeln!(out)
 }
 
 /// Processes that work on one store.
-pub struct Team {
+struct Team {
     workers: Vec<Worker>,
-    _store: TeamStore,
-}
-
-/// Keeps the store of a team alive.
-#[expect(dead_code, reason = "kept until it is dropped")]
-enum TeamStore {
-    Json(Box<Fixture>),
-    Sqlite(Connection, TempDir),
-    Rows(TempDir),
+    /// Kept until the workers have ended.
+    _directory: TempDir,
 }
 
 /// A worker process, ended on drop.
@@ -66,31 +73,23 @@ pub struct Worker {
 }
 
 impl Team {
-    pub fn start(kind: Kind, processes: usize) -> Self {
-        let (store, path) = if kind == Kind::Sqlite {
+    fn start(kind: Kind, processes: usize) -> Self {
+        let (directory, path) = if kind == Kind::Sqlite {
             let (directory, path) = sqlite::copy(SIZE);
             // Switch to WAL mode now, because concurrent attempts of the workers would fail.
-            (TeamStore::Sqlite(sqlite::open(&path), directory), path)
-        } else if kind == Kind::SqliteStore {
-            let (directory, path) = rows::store(SIZE);
-            (TeamStore::Rows(directory), path)
+            drop(sqlite::open(&path));
+            (directory, path)
         } else {
-            let fixture = Fixture::published(SIZE);
-            let path = fixture.path();
-            (TeamStore::Json(Box::new(fixture)), path)
+            fixture::store(SIZE)
         };
-        let adds = match kind {
-            Kind::JsonPublishing | Kind::SqliteStore => ADDS_WHILE_PUBLISHING,
-            _ => ADDS,
-        };
-        let start = |_| Worker::start(kind, &path, adds);
+        let start = |_| Worker::start(kind, &path, ADDS);
         let mut workers: Vec<_> = (0..processes).map(start).collect();
         workers.iter_mut().for_each(|worker| worker.expect("ready"));
-        Self { workers, _store: store }
+        Self { workers, _directory: directory }
     }
 
     /// Makes all workers file their issues.
-    pub fn work(&mut self) {
+    fn work(&mut self) {
         for worker in &mut self.workers {
             let input = worker.input.as_mut().expect("a worker that listens");
             input.write_all(b"go\n").expect("a worker that listens");
@@ -99,7 +98,7 @@ impl Team {
     }
 
     /// Returns the duration of each change in ns, in ascending order.
-    pub fn waits(mut self) -> Vec<u64> {
+    fn waits(mut self) -> Vec<u64> {
         let lines: Vec<String> = self.workers.iter_mut().map(Worker::line).collect();
         let words = lines.iter().flat_map(|line| line.split_whitespace());
         let mut waits: Vec<u64> = words.map(|word| word.parse().expect("a number")).collect();
@@ -124,13 +123,20 @@ impl Worker {
         Self { process, input, output }
     }
 
+    /// Starts a worker on the store of a fixture, and waits until it is ready.
+    pub fn beside(fixture: &Fixture, kind: Kind) -> Self {
+        let mut worker = Self::start(kind, &fixture.path(), 0);
+        worker.expect("ready");
+        worker
+    }
+
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("a worker that answers");
         line
     }
 
-    pub fn expect(&mut self, word: &str) {
+    fn expect(&mut self, word: &str) {
         assert_eq!(self.line().trim_end(), word, "a worker failed");
     }
 }
@@ -142,12 +148,4 @@ impl Drop for Worker {
         // Ignore an error at the end of the process.
         let _ = self.process.wait();
     }
-}
-
-/// Returns the resident set of a process in bytes: at the start, after opening the store, the peak until then, after
-/// the first change, and the peak until its publish.
-pub fn resident_bytes(path: &Path) -> [u64; 5] {
-    let line = Worker::start(Kind::Memory, path, 0).line();
-    let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));
-    std::array::from_fn(|_| numbers.next().expect("five numbers"))
 }

@@ -1,117 +1,112 @@
-//! The latency of reads for one caller.
-//!
-//! Each read includes the check for changes by other processes. The choice of the next issue is measured without that
-//! check, on the state in memory.
+//! Reads, and occasional work: opening a store and publishing `issues.json`.
 
-use agent_issue_tracker::domain::{Command, IssueRef, Order, Query, Timestamp};
-use agent_issue_tracker::store::State;
-use agent_issue_tracker::store::files::format;
-use divan::{Bencher, black_box};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
 
-use crate::SIZES;
-use crate::sqlite::Database;
+use agent_issue_tracker::domain::{Condition, IssueRef, Order, Query, StatusSet};
+use agent_issue_tracker::store::SqliteStore;
+use agent_issue_tracker::tracker::Tracker;
+
+use crate::LARGE;
+use benches::figures::{percentile, timed, us};
 use benches::fixture::{self, Fixture};
-use benches::issues;
 
-pub const PAGE: usize = 20;
+const SIZES: [usize; 2] = [10_000, LARGE];
+const ROUNDS: usize = 30;
 
-#[divan::bench(args = SIZES, max_time = 1)]
-fn list_filed(bencher: Bencher, size: usize) {
-    list(bencher, size, Order::Filed);
+pub fn report(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "Reads: the first after opening, and the median of {ROUNDS}\n")?;
+    writeln!(out, "| | issues | first ms | p50 ms |\n|---|---:|---:|---:|")?;
+    for size in SIZES {
+        let fixture = Fixture::new(size);
+        let runtime = &fixture.runtime;
+        let mut row = |name: &str, read: &mut dyn FnMut()| {
+            let first = us(timed(&mut *read)) / 1e3;
+            writeln!(out, "| {name} | {size} | {first:.2} | {:.2} |", median_ms(read))
+        };
+        for (name, query) in queries() {
+            row(name, &mut || _ = list(runtime, &fixture.tracker, query.clone()))?;
+        }
+        let id = fixture.add(fixture.filing());
+        let digits: IssueRef = id.short().parse().expect("eight digits");
+        row("one issue, by eight digits", &mut || {
+            let issue = runtime.block_on(fixture.tracker.get_issue(digits.clone()));
+            issue.expect("an issue");
+        })?;
+        row("the counts", &mut || {
+            runtime.block_on(fixture.tracker.counts()).expect("a valid store");
+        })?;
+    }
+    writeln!(out)
 }
 
-#[divan::bench(args = SIZES, max_time = 1)]
-fn list_latest(bencher: Bencher, size: usize) {
-    list(bencher, size, Order::LatestActivity);
+/// Measures opening a store, and publishing.
+pub fn opening(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "Opening and publishing, the median of {ROUNDS}, ms\n")?;
+    writeln!(
+        out,
+        "| issues | open and list 20 | publish after a change | replace a file as long | ratio |"
+    )?;
+    writeln!(out, "|---:|---:|---:|---:|---:|")?;
+    for size in SIZES {
+        let fixture = Fixture::published(size);
+        let open = median_ms(&mut || {
+            let (runtime, tracker) = (fixture::runtime(), store(&fixture.path()));
+            list(&runtime, &tracker, Query { take: 20, ..Query::default() });
+        });
+        let bytes = std::fs::read(fixture.path()).expect("a file that can be read");
+        let directory = fixture::new_directory();
+        let mut times: [Vec<u64>; 2] = Default::default();
+        for _ in 0..ROUNDS {
+            fixture.add(fixture.filing());
+            let [publish, replace] = &mut times;
+            publish.push(timed(|| fixture.publish()));
+            replace.push(timed(|| fixture::rewrite(directory.path(), &bytes)));
+        }
+        times.iter_mut().for_each(|times| times.sort_unstable());
+        let [publish, replace] = times.map(|times| us(percentile(&times, 50)) / 1e3);
+        let ratio = publish / replace;
+        writeln!(out, "| {size} | {open:.2} | {publish:.1} | {replace:.1} | {ratio:.1} |")?;
+    }
+    writeln!(out)
 }
 
-fn list(bencher: Bencher, size: usize, order: Order) {
-    let fixture = Fixture::new(size);
-    let query = Query { order, take: PAGE, ..Query::default() };
-    bencher.bench_local(|| fixture.runtime.block_on(fixture.tracker.list_issues(query.clone())));
+fn store(path: &Path) -> Tracker {
+    Tracker::new(Arc::new(SqliteStore::new(path)))
 }
 
-#[divan::bench(args = SIZES, max_time = 1)]
-fn list_filed_sqlite(bencher: Bencher, size: usize) {
-    sqlite(bencher, size, "ORDER BY position LIMIT ?1", |_| PAGE.to_string());
+fn median_ms(read: &mut dyn FnMut()) -> f64 {
+    let mut times: Vec<u64> = (0..ROUNDS).map(|_| timed(&mut *read)).collect();
+    times.sort_unstable();
+    us(percentile(&times, 50)) / 1e3
 }
 
-#[divan::bench(args = SIZES, max_time = 1)]
-fn list_latest_sqlite(bencher: Bencher, size: usize) {
-    let rest = "ORDER BY modified_at DESC, position DESC LIMIT ?1";
-    sqlite(bencher, size, rest, |_| PAGE.to_string());
+fn list(runtime: &tokio::runtime::Runtime, tracker: &Tracker, query: Query) -> usize {
+    runtime.block_on(tracker.list_issues(query)).expect("a page").issues.len()
 }
 
-#[divan::bench(args = SIZES, max_time = 1)]
-fn get_by_id(bencher: Bencher, size: usize) {
-    get(bencher, size, |fixture| fixture.issue.into());
-}
-
-#[divan::bench(args = SIZES, max_time = 1)]
-fn get_by_prefix(bencher: Bencher, size: usize) {
-    get(bencher, size, |fixture| fixture.issue.short().parse().expect("eight digits"));
-}
-
-fn get(bencher: Bencher, size: usize, reference: impl Fn(&Fixture) -> IssueRef) {
-    let fixture = Fixture::new(size);
-    let reference = reference(&fixture);
-    bencher
-        .with_inputs(|| reference.clone())
-        .bench_local_values(|id| fixture.runtime.block_on(fixture.tracker.get_issue(id)));
-}
-
-#[divan::bench(args = SIZES, max_time = 1)]
-fn get_by_id_sqlite(bencher: Bencher, size: usize) {
-    sqlite(bencher, size, "WHERE id = ?1", Database::any_id);
-}
-
-#[divan::bench(args = SIZES, max_time = 1)]
-fn get_by_prefix_sqlite(bencher: Bencher, size: usize) {
-    let prefix = |database: &Database| database.any_id()[..IssueRef::MIN_DIGITS].to_owned();
-    sqlite(bencher, size, "WHERE id >= ?1 AND id < ?1 || 'g' LIMIT 2", prefix);
-}
-
-fn sqlite(bencher: Bencher, size: usize, rest: &str, parameter: impl Fn(&Database) -> String) {
-    let mut database = Database::new(size);
-    database.add(&issues::Filing::new(size));
-    let parameter = parameter(&database);
-    let query = format!("SELECT id, title, description FROM issue {rest}");
-    bencher.bench_local(|| database.rows(&query, &parameter));
-}
-
-#[divan::bench(args = SIZES, max_time = 1)]
-fn counts(bencher: Bencher, size: usize) {
-    let fixture = Fixture::new(size);
-    bencher.bench_local(|| fixture.runtime.block_on(fixture.tracker.counts()));
-}
-
-#[divan::bench(args = SIZES, max_time = 1)]
-fn counts_sqlite(bencher: Bencher, size: usize) {
-    let mut database = Database::new(size);
-    database.add(&issues::Filing::new(size));
-    bencher.bench_local(|| database.counts());
-}
-
-/// Chooses the issue for a claim, without the disk and without another thread.
-#[divan::bench(args = SIZES, max_time = 1)]
-fn choice_of_the_next(bencher: Bencher, size: usize) {
-    let state = state(size);
-    let (command, now) = claim();
-    bencher.bench_local(|| state.decide(black_box(&command), now));
-}
-
-/// Returns the state of a store with `size` issues.
-pub fn state(size: usize) -> State {
-    let bytes = std::fs::read(fixture::issues_json(size)).expect("a file that can be read");
-    State::of(format::parse(bytes).expect("a valid file"))
-}
-
-pub fn claim() -> (Command, Timestamp) {
-    let command = Command::GetNextIssue {
-        issue: None,
-        classification: None,
-        agent: issues::agent(),
-        terms: Default::default(),
-    };
-    (command, Timestamp::from(chrono::Utc::now()))
+/// Lists and searches of fifty.
+pub fn queries() -> [(&'static str, Query); 7] {
+    let of = |query: Query| Query { take: 50, ..query };
+    let text = |text: &str| Condition::Text(text.to_owned());
+    let pasted = "error: the loop in the reader stops at line 41, expected one row, got none";
+    let texts: Vec<String> = pasted.split(' ').map(str::to_owned).collect();
+    let some = Condition::SomeTexts { at_least: 4, texts };
+    let latest = Query { order: Order::LatestActivity, ..Query::default() };
+    [
+        ("the first 50", of(Query::default())),
+        (
+            "the latest 50 that are open",
+            of(Query { statuses: StatusSet::open(), ..latest.clone() }),
+        ),
+        ("a word that all have", of(Query { condition: text("importer"), ..latest.clone() })),
+        ("a word that one has", of(Query { condition: text("(54321)"), ..latest.clone() })),
+        ("a word that none has", of(Query { condition: text("kelnor"), ..latest.clone() })),
+        ("two characters", of(Query { condition: text("zq"), ..latest })),
+        (
+            "a pasted error",
+            of(Query { condition: some, order: Order::Relevance, ..Query::default() }),
+        ),
+    ]
 }

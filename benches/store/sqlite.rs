@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agent_issue_tracker::domain::{Classification, Status};
 use chrono::{SecondsFormat, Utc};
-use rusqlite::{Connection, Row, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -33,62 +33,23 @@ const ADD: &str = "INSERT INTO issue (id, title, description, classification, st
     modified_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
 const ADD_HISTORY: &str = "INSERT INTO history VALUES (?1, ?2, ?3, ?4)";
 const ADD_COMMENT: &str = "INSERT INTO comment VALUES (?1, ?2, ?3, ?4)";
-const OLDEST: &str = "SELECT position FROM issue WHERE status = ?1 ORDER BY position LIMIT 1";
 const SET_STATUS: &str = "UPDATE issue SET status = ?2, modified_at = ?3 WHERE position = ?1";
 
 /// An open database.
 pub struct Database {
-    pub connection: Connection,
-    _directory: Option<TempDir>,
+    connection: Connection,
+    _directory: TempDir,
 }
 
 impl Database {
     /// Copies a template database with `size` issues and opens the copy.
     pub fn new(size: usize) -> Self {
         let (directory, path) = copy(size);
-        Self { connection: open(&path), _directory: Some(directory) }
+        Self { connection: open(&path), _directory: directory }
     }
 
     pub fn add(&mut self, filing: &Filing) {
         add(&mut self.connection, filing);
-    }
-
-    /// Claims the oldest waiting issue and completes it: two transactions.
-    pub fn claim_and_complete(&mut self, comment: &str) {
-        let position = change(&mut self.connection, |transaction| {
-            let mut oldest = transaction.prepare_cached(OLDEST)?;
-            let position: i64 = oldest.query_row([Status::Created.as_str()], |row| row.get(0))?;
-            set_status(transaction, position, Status::InProgress, "Issue claimed for work")?;
-            Ok(position)
-        });
-        change(&mut self.connection, |transaction| {
-            set_status(transaction, position, Status::Completed, "Issue completed")?;
-            let agent = issues::agent();
-            let mut add = transaction.prepare_cached(ADD_COMMENT)?;
-            add.execute(params![position, now(), agent.as_str(), comment])
-        });
-    }
-
-    /// Returns the texts of the rows that a query finds.
-    pub fn rows(&self, query: &str, parameter: &str) -> Vec<(String, String, String)> {
-        let mut statement = self.connection.prepare_cached(query).expect("valid SQL");
-        let texts = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-        let rows = statement.query_map([parameter], texts).expect("a query that can be run");
-        rows.collect::<Result<_, _>>().expect("rows of texts")
-    }
-
-    /// Returns the number of issues in each status.
-    pub fn counts(&self) -> Vec<(String, i64)> {
-        let query = "SELECT status, count(*) FROM issue GROUP BY status";
-        let mut statement = self.connection.prepare_cached(query).expect("valid SQL");
-        let counts = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
-        let counts = counts.expect("a query that can be run");
-        counts.collect::<Result<_, _>>().expect("rows of counts")
-    }
-
-    pub fn any_id(&self) -> String {
-        let query = "SELECT id FROM issue ORDER BY position DESC LIMIT 1";
-        self.connection.query_row(query, [], |row| row.get(0)).expect("an issue")
     }
 }
 

@@ -10,30 +10,28 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use agent_issue_tracker::store::files::StoreOptions;
+use agent_issue_tracker::domain::Query;
 use agent_issue_tracker::store::{SqliteStore, Store};
 use agent_issue_tracker::tracker::{ClaimKind, Tracker};
 
-use crate::{rows, sqlite};
+use crate::reads::queries;
+use crate::sqlite;
 use benches::figures::memory_bytes;
 use benches::fixture;
 use benches::issues::{self, Filing};
 
 /// The environment variable that turns this program into a worker of a kind.
 pub const VARIABLE: &str = "AIT_BENCH_WORKER";
+const MIB: f64 = 1024.0 * 1024.0;
 
 /// The kind of a worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    Json,
-    /// Publishes changes and watches the changes of others, as `ait` does.
-    JsonPublishing,
+    /// Files issues, publishes and watches the changes of others, as `ait` does.
+    Store,
+    /// Files issues in SQLite alone.
     Sqlite,
-    /// The store in SQLite.
-    SqliteStore,
-    /// Uses the store in SQLite in all ways, and prints its memory use.
-    SqliteMemory,
-    /// Opens a store and prints its memory use.
+    /// Uses the store in all ways, and prints its memory use.
     Memory,
     /// Watches a store and prints the number of each newest event.
     Watch,
@@ -42,24 +40,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
-        Self::Json,
-        Self::JsonPublishing,
-        Self::Sqlite,
-        Self::SqliteStore,
-        Self::SqliteMemory,
-        Self::Memory,
-        Self::Watch,
-        Self::Wait,
-    ];
+    const ALL: [Self; 5] = [Self::Store, Self::Sqlite, Self::Memory, Self::Watch, Self::Wait];
 
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Json => "json",
-            Self::JsonPublishing => "json, publishing",
-            Self::Sqlite => "sqlite",
-            Self::SqliteStore => "store in sqlite",
-            Self::SqliteMemory => "memory of the store in sqlite",
+            Self::Store => "store",
+            Self::Sqlite => "SQLite alone",
             Self::Memory => "memory",
             Self::Watch => "watch",
             Self::Wait => "wait",
@@ -75,20 +61,11 @@ pub fn run() -> bool {
     let path = PathBuf::from(arguments.next().expect("a path"));
     let adds = arguments.next().and_then(|adds| adds.parse().ok()).expect("a number");
     match kind {
-        Kind::Json | Kind::JsonPublishing => json(&path, adds, kind == Kind::JsonPublishing),
+        Kind::Store => store(&path, adds),
         Kind::Sqlite => {
             let mut connection = sqlite::open(&path);
             work(adds, |number| sqlite::add(&mut connection, &Filing::new(number)));
         }
-        Kind::SqliteStore => {
-            let runtime = fixture::runtime();
-            let tracker = Tracker::new(Arc::new(SqliteStore::new(&path)));
-            runtime.block_on(tracker.counts()).expect("a valid store");
-            work(adds, |number| {
-                runtime.block_on(fixture::add(&tracker, Filing::new(number)));
-            });
-        }
-        Kind::SqliteMemory => rows::memory_worker(&path),
         Kind::Memory => memory(&path),
         Kind::Watch => watch(&path),
         Kind::Wait => wait(&path),
@@ -96,11 +73,10 @@ pub fn run() -> bool {
     true
 }
 
-fn json(path: &Path, adds: usize, publishes: bool) {
+fn store(path: &Path, adds: usize) {
     let runtime = fixture::runtime();
-    let options = if publishes { StoreOptions::default() } else { fixture::unpublished() };
-    let tracker = Tracker::new(Arc::new(fixture::open(path, options)));
-    let _watching = publishes.then(|| tracker.watch());
+    let tracker = Tracker::new(Arc::new(SqliteStore::new(path)));
+    let _watching = tracker.watch();
     runtime.block_on(tracker.counts()).expect("a valid store");
     work(adds, |number| {
         runtime.block_on(fixture::add(&tracker, Filing::new(number)));
@@ -125,18 +101,24 @@ fn work(adds: usize, mut add: impl FnMut(usize)) {
 }
 
 fn memory(path: &Path) {
-    let before = memory_bytes("self", "VmRSS:");
+    let mib = |name| format!("{:.1}", memory_bytes("self", name) as f64 / MIB);
+    let before = mib("VmRSS:");
     let runtime = fixture::runtime();
     let store = fixture::open(path, fixture::unpublished());
     let maintenance = store.maintenance();
     let tracker = Tracker::new(Arc::new(store));
-    let total = runtime.block_on(tracker.counts()).expect("a valid store").total();
-    let (opened, opening) = (memory_bytes("self", "VmRSS:"), memory_bytes("self", "VmHWM:"));
-    runtime.block_on(fixture::add(&tracker, Filing::new(total)));
-    let changed = memory_bytes("self", "VmRSS:");
+    let list = |query| runtime.block_on(tracker.list_issues(query)).expect("a page");
+    list(Query { take: 20, ..Query::default() });
+    let claimed = tracker.claim_next(ClaimKind::Work(None), issues::agent());
+    runtime.block_on(claimed).expect("a store that can be changed");
+    runtime.block_on(fixture::add(&tracker, Filing::new(1)));
+    let used = mib("VmRSS:");
+    for (_, query) in queries() {
+        list(query);
+    }
+    let searched = mib("VmRSS:");
     runtime.block_on(maintenance.publish()).expect("space on the disk");
-    let published = memory_bytes("self", "VmHWM:");
-    say(&format!("{before} {opened} {opening} {changed} {published}"));
+    say(&format!("{before} {used} {searched} {}", mib("VmHWM:")));
 }
 
 fn watch(path: &Path) {
@@ -172,7 +154,7 @@ fn end_with_input() {
     });
 }
 
-pub fn say(text: &str) {
+fn say(text: &str) {
     let mut output = io::stdout().lock();
     writeln!(output, "{text}").and_then(|()| output.flush()).expect("a parent that listens");
 }

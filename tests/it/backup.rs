@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -17,7 +18,7 @@ use crate::support::files::{
 use crate::support::runs::{assert_snapshot, run, run_with};
 use crate::support::stores::{WholeState, add, apply, now, open};
 use crate::support::trouble::Fault;
-use crate::support::{Client, directory};
+use crate::support::{Client, ait, directory, until};
 
 fn ids_in(path: &Path) -> Vec<String> {
     let backup = file::load(path).unwrap();
@@ -84,6 +85,72 @@ fn backup_defaults_to_a_timestamped_name_and_can_use_stdout() {
     let piped = run(path, &["backup", "-"]).ok();
     let restored = run_with(path, &["restore", "-"], piped.as_bytes()).ok();
     assert!(restored.contains("nothing to do"), "{restored}");
+}
+
+#[test]
+fn backups_of_a_directory_are_listed_and_only_the_newest_are_kept() {
+    let directory = directory();
+    let path = directory.path();
+    write_issues(path, &[issue_json(&id(1), "one", "created")]);
+    let there = path.join("there");
+    fs::create_dir(&there).unwrap();
+    let none = run(path, &["backup", "there", "--list"]);
+    assert!(none.code == 1 && none.out.contains("no backups of this queue in there"), "{none:?}");
+    for _ in 0..3 {
+        run(path, &["backup", "there"]).ok();
+    }
+    // Not one of ours, and not named after its time.
+    for other in ["other-backup-2026-01-31T093000.000Z.json", "issues-backup-mine.json"] {
+        fs::write(there.join(other), "{}").unwrap();
+    }
+    let before = names(&there);
+    run(path, &["backup", "there", "--keep", "2"]).ok();
+    let kept = names(&there);
+    assert_eq!(kept.len(), 4, "{kept:?}");
+    assert_eq!(kept.iter().filter(|name| before.contains(name)).count(), 3, "{kept:?}");
+    let listed = run(path, &["backup", "there", "--list"]).ok();
+    let lines: Vec<_> = listed.lines().collect();
+    assert_eq!(lines.len(), 2, "{listed}");
+    assert!(lines[0] > lines[1] && lines[0].contains("Z.json  1 issue, "), "{listed}");
+
+    let newest = there.join(
+        kept.iter()
+            .filter(|name| name.contains("Z.json") && name.starts_with("issues"))
+            .max()
+            .unwrap(),
+    );
+    let text = fs::read_to_string(&newest).unwrap().replace("one", "two");
+    fs::write(&newest, text).unwrap();
+    let damaged = run(path, &["backup", "there", "--list", "--json"]);
+    assert_eq!(damaged.code, 1);
+    let rows: Value = serde_json::from_str(&damaged.out).unwrap();
+    assert!(rows[0]["trouble"].as_str().unwrap().contains("checksum"), "{rows}");
+    assert_eq!((&rows[1]["issues"], &rows[1]["trouble"]), (&Value::from(1), &Value::Null));
+    for arguments in [["--keep", "2"], ["--every", "1h"]] {
+        let refused = run(path, &[&["backup", "b.json"][..], &arguments].concat());
+        assert!(refused.code == 2 && refused.log.contains("name a directory"), "{refused:?}");
+    }
+}
+
+#[test]
+fn backups_go_on_until_they_are_ended() {
+    let directory = directory();
+    let path = directory.path();
+    write_issues(path, &[issue_json(&id(1), "one", "created")]);
+    let there = path.join("there");
+    fs::create_dir(&there).unwrap();
+    let mut child = ait(path)
+        .args(["backup", "there", "--every", "20ms", "--keep", "2"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("a backup", || !names(&there).is_empty());
+    let first = names(&there).into_iter().min().unwrap();
+    until("it is removed", || !names(&there).contains(&first));
+    assert!(names(&there).len() <= 3);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

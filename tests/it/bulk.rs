@@ -45,6 +45,21 @@ fn query_handle_survives_a_restart_and_changes_can_be_undone() {
     let row = found["preview"][3].as_str().unwrap();
     assert_eq!(row, format!("3: {} created: Login fails 3", &id(3)[..8]));
     let handle = found["handle"].as_str().unwrap().to_owned();
+    let rest =
+        report(&mut client, "query_issues", json!({ "handle": handle, "skip": 10, "take": 5 }));
+    assert_eq!((&rest["count"], &rest["expires"]), (&json!(12), &found["expires"]));
+    assert_eq!(rest["preview"][1], format!("11: {} closed: Login fails 11", &id(11)[..8]));
+    assert_eq!(rest["preview"].as_array().unwrap().len(), 2);
+    let first = report(&mut client, "query_issues", json!({ "handle": handle }));
+    assert_eq!(first["preview"], found["preview"]);
+    for wrong in [
+        json!({}),
+        json!({ "query": "login", "skip": 1 }),
+        json!({ "query": "login", "handle": handle }),
+    ] {
+        let refused = client.call("query_issues", wrong).refusal();
+        assert!(refused.contains("give `query`, or give `handle`"), "{refused}");
+    }
     // Filed after the query, so not in the handle.
     client.add("Login fails again", "bug");
     client.close();

@@ -233,6 +233,7 @@ impl QueueCommand {
             Self::Review(arguments) => arguments.claim.waits().then_some(ProcessKind::Wait),
             Self::Wait(_) => Some(ProcessKind::Wait),
             Self::Sync(arguments) => arguments.repeats().then_some(ProcessKind::Watch),
+            Self::Backup(arguments) => arguments.repeats().then_some(ProcessKind::Watch),
             _ => None,
         }
     }
@@ -248,6 +249,9 @@ impl QueueCommand {
 
     /// Returns true if the command does nothing with a damaged store: it copies everything in it, or waits for changes.
     fn needs_intact_store(&self) -> bool {
+        if matches!(self, Self::Backup(arguments) if arguments.lists()) {
+            return false;
+        }
         let copies_everything = matches!(self, Self::Export(_) | Self::Backup(_));
         copies_everything || self.process_kind().is_some()
     }

@@ -266,7 +266,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
         let issues = page.issues.iter();
         match &arguments.fields {
             Some(fields) => {
-                let issues = issues.map(|issue| fields.select(issue)).collect();
+                let issues = issues.map(|issue| fields.select(issue, now)).collect();
                 output.json(&Listing { total, nothing, issues })?;
             }
             None => {

@@ -79,7 +79,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     for (at, issue) in found.iter().enumerate() {
         let diff = if arguments.diff { diff(Path::new("."), issue).await } else { None };
         if let Some(fields) = &arguments.fields {
-            output.json(&fields.select(issue))?;
+            output.json(&fields.select(issue, now))?;
         } else if arguments.format.json {
             output.json(&WithDependents {
                 issue: WithClaim::from(&**issue),

@@ -5,10 +5,19 @@
 use serde_json::{Map, Value, json};
 
 use ait_domain::fields::FIELDS;
-use ait_domain::{Issue, WithClaim};
+use ait_domain::{Issue, Timestamp, WithClaim};
 
 /// The longest selection, in characters.
 pub const MAX_CHARS: usize = 500;
+
+/// What is computed from an issue. No issue has it unless it is selected.
+const COMPUTED: [(&str, fn(&Issue, Timestamp) -> Value); 3] = [
+    ("lastChange", |issue, _| json!(issue.active_at())),
+    ("idleDays", |issue, now| json!(now.millis_since(issue.active_at()) / DAY_MS)),
+    ("returns", |issue, _| json!(issue.returns())),
+];
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Selected fields, in the order in which they are written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,9 +32,13 @@ struct Field {
 
 impl FieldSelection {
     /// Returns the selected fields of an issue as JSON. A field that the issue does not have is `null` or an empty
-    /// list.
-    pub fn select(&self, issue: &Issue) -> Value {
+    /// list. `lastChange` is the time of its last substantive change, and `idleDays` the days since then.
+    pub fn select(&self, issue: &Issue, now: Timestamp) -> Value {
+        let computed = COMPUTED.map(|(name, value)| (name, value(issue, now)));
         let mut issue = json!(WithClaim::from(issue));
+        for (name, value) in computed {
+            issue[name] = value;
+        }
         let selected = self.0.iter().map(|Field { name, inner }| {
             let value = issue.get_mut(*name).map(Value::take);
             let value =
@@ -98,7 +111,8 @@ fn all() -> String {
             .chain(inner.iter().map(|field| format!("{name}.{field}")))
             .collect::<Vec<_>>()
     };
-    FIELDS.iter().flat_map(inner).collect::<Vec<_>>().join(", ")
+    let computed = COMPUTED.iter().map(|(name, _)| (*name).to_owned());
+    FIELDS.iter().flat_map(inner).chain(computed).collect::<Vec<_>>().join(", ")
 }
 
 impl std::str::FromStr for FieldSelection {
@@ -118,8 +132,10 @@ impl std::str::FromStr for FieldSelection {
         let mut selection = Self(Vec::new());
         while let [token, rest @ ..] = tokens {
             let Token::Name(name) = token else { return Err(unexpected(token)) };
+            let computed = COMPUTED.map(|(name, _)| (name, &[][..]));
             let (name, known) = *FIELDS
                 .iter()
+                .chain(&computed)
                 .find(|(field, _)| field == name)
                 .ok_or_else(|| BadSelection::UnknownField((*name).to_owned()))?;
             let inner = |given: &str| {
@@ -229,7 +245,8 @@ mod tests {
         }));
         let selection =
             text.parse::<FieldSelection>().unwrap_or_else(|error| panic!("{text}: {error}"));
-        selection.select(&issue.unwrap())
+        let now = Timestamp::parse("2026-02-02T09:29:59.000Z").unwrap();
+        selection.select(&issue.unwrap(), now)
     }
 
     #[test]
@@ -250,6 +267,10 @@ mod tests {
         );
         assert_eq!(selected("comments.text,comments")["comments"][0]["agent"], "a");
         assert_eq!(selected("history"), json!({"history": []}));
+        assert_eq!(
+            selected("returns lastChange, idleDays"),
+            json!({"returns": 0, "lastChange": "2026-01-31T09:30:00.000Z", "idleDays": 1})
+        );
     }
 
     #[test]

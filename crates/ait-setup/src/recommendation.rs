@@ -6,10 +6,28 @@ use super::found_client::FoundClient;
 use super::host_env::HostEnv;
 use super::is_in_git;
 use super::presets::Preset;
+use ait_system::small_file;
 
 /// The files that name the owners of the code, as GitHub and GitLab document them.
 const OWNERS: [&str; 4] =
     ["CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS"];
+
+/// The manifest files of projects, what such a file has if the project has tests, and the command that runs them.
+const MANIFESTS: [(&str, &str, &str); 11] = [
+    ("Cargo.toml", "", "cargo test"),
+    ("go.mod", "", "go test ./..."),
+    ("package.json", "\"test\":", "npm test"),
+    ("deno.json", "", "deno test"),
+    ("pyproject.toml", "", "pytest"),
+    ("setup.py", "", "pytest"),
+    ("pom.xml", "", "mvn test"),
+    ("build.gradle", "", "./gradlew test"),
+    ("build.gradle.kts", "", "./gradlew test"),
+    ("mix.exs", "", "mix test"),
+    ("Makefile", "\ntest:", "make test"),
+];
+/// The most of a manifest that is read, in bytes.
+const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
 /// A recommendation.
 #[derive(Clone, Debug)]
@@ -24,6 +42,8 @@ pub struct Recommendation {
     pub preset: Preset,
     /// The reason, as text that follows "because".
     pub why: String,
+    /// The manifest file, and the command that it suggests as the check of a merge.
+    pub check: Option<(&'static str, &'static str)>,
     /// The command that sets it up, in the directory of the project.
     pub command: String,
 }
@@ -51,8 +71,18 @@ pub fn recommend(
         is_set_up,
         preset,
         why,
+        check: check(project),
         command,
     }
+}
+
+/// Finds the first manifest whose project has tests.
+fn check(project: &Path) -> Option<(&'static str, &'static str)> {
+    let has_tests = |(name, mark, _): &&(&str, &str, &str)| {
+        let text = small_file::read_bytes(&project.join(name), MAX_MANIFEST_BYTES).ok();
+        text.is_some_and(|text| format!("\n{}", String::from_utf8_lossy(&text)).contains(mark))
+    };
+    MANIFESTS.iter().find(has_tests).map(|(name, _, command)| (*name, *command))
 }
 
 /// Chooses a preset by the files of the project and its clients.
@@ -85,6 +115,12 @@ mod tests {
         let proposed = |preset| recommend(root, &env, preset, "ait");
         let name = |preset| proposed(preset).preset.name;
         assert_eq!((name(None), proposed(None).clients.len()), ("team", 0));
+        fs::write(root.join("package.json"), r#"{"scripts": {"build": "x"}}"#).unwrap();
+        assert_eq!(proposed(None).check, None);
+        fs::write(root.join("Makefile"), "test: all\n").unwrap();
+        assert_eq!(proposed(None).check, Some(("Makefile", "make test")));
+        fs::write(root.join("package.json"), r#"{"scripts": {"test": "x"}}"#).unwrap();
+        assert_eq!(proposed(None).check, Some(("package.json", "npm test")));
         fs::create_dir(root.join(".zed")).unwrap();
         assert_eq!(name(None), "solo");
         assert_eq!(proposed(None).clients[0].client.name, "zed");

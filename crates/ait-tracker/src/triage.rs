@@ -123,6 +123,9 @@ fn for_agent(finding: &Finding, id: &str, other: &str) -> String {
         FindingKind::ThinDescription => {
             format!("{show}; then update_issue with a description, or ask_human")
         }
+        FindingKind::NoAcceptance => {
+            format!("{show}; then update_issue with a description that says when it is done, or ask_human")
+        }
         FindingKind::Orphan => format!("{show}; then link_issues with remove, or with the right issue"),
         FindingKind::ParentState => match finding.issues.len() {
             1 => format!("{show}; close_issue it if its parts are all of it, or file what is missing"),
@@ -179,7 +182,9 @@ fn for_person(finding: &Finding, id: &str, other: &str) -> String {
                 "`ait show {other}`; then `ait link {id} duplicate-of {other}` and `ait close {id} --reject -m WHY`, or `ait link {id} related {other}`"
             )
         }
-        FindingKind::ThinDescription => format!("`ait edit {id} --edit`"),
+        FindingKind::ThinDescription | FindingKind::NoAcceptance => {
+            format!("`ait edit {id} --edit`")
+        }
         FindingKind::Orphan => format!("`ait show {id}`; then `ait unlink {id} KIND OTHER`"),
         FindingKind::ParentState => match finding.issues.len() {
             1 => format!(

@@ -68,6 +68,7 @@ pub(super) async fn issues(
     let MatchCounts { counts, are_exact } = listing.counts();
     let count = |status: &Status| (status.as_str(), counts.in_status(*status));
     let issues = listing.found.issues.iter();
+    let now = state.tracker.now();
     let list = List {
         total: listing.found.total,
         is_exact: listing.found.is_exact,
@@ -76,16 +77,20 @@ pub(super) async fn issues(
         counts: Status::OF_WORK.iter().map(count).collect(),
         has_exact_counts: are_exact,
         nothing: listing.nothing.as_ref().map(NoMatch::to_string),
-        issues: issues.map(|issue| listed(issue, query.fields.as_ref())).collect(),
+        issues: issues.map(|issue| listed(issue, query.fields.as_ref(), now)).collect(),
     };
     let json = serde_json::to_vec(&list).expect("issues can always be serialized");
     Ok(etag::respond(&request, JSON, json))
 }
 
-fn listed<'a>(issue: &'a Issue, fields: Option<&FieldSelection>) -> ListedIssue<'a> {
+fn listed<'a>(
+    issue: &'a Issue,
+    fields: Option<&FieldSelection>,
+    now: Timestamp,
+) -> ListedIssue<'a> {
     match fields {
         None => ListedIssue::Whole(issue),
-        Some(fields) => ListedIssue::Selected(fields.select(issue)),
+        Some(fields) => ListedIssue::Selected(fields.select(issue, now)),
     }
 }
 

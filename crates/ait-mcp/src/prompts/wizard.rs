@@ -17,7 +17,8 @@ pub(super) async fn text(server: &McpServer, preset: Option<Preset>) -> Result<S
 }
 
 fn render(proposal: &Recommendation) -> String {
-    let Recommendation { project, clients, is_in_git, is_set_up, preset, why, command } = proposal;
+    let Recommendation { project, clients, is_in_git, is_set_up, preset, why, check, command } =
+        proposal;
     let clients = if clients.is_empty() {
         "- no client was found: name one with `--client NAME`, such as claude-code".to_owned()
     } else {
@@ -37,6 +38,13 @@ fn render(proposal: &Recommendation) -> String {
     } else {
         "It was not set up before."
     };
+    let check = match check {
+        Some((manifest, check)) => format!(
+            "\n\nIts {manifest} suggests `check = \"{check}\"` in ait.toml: then no branch is merged before that passes. \
+             Propose that, too."
+        ),
+        None => String::new(),
+    };
     let presets: Vec<_> =
         Preset::all().map(|preset| format!("- {}: {}", preset.name, preset.description)).collect();
     let name = preset.name;
@@ -44,7 +52,7 @@ fn render(proposal: &Recommendation) -> String {
     format!(
         "Help the person set up this project for its coding agents with `{command}`, run in the project \
          directory.\n\n\
-         The project is {project}. {git} {so_far}\n\n\
+         The project is {project}. {git} {so_far}{check}\n\n\
          Clients in use:\n{clients}\n\n\
          Proposed preset: {name}, because {why}. The presets are:\n{presets}\n\n\
          1. Say what was found and what you propose, in a few lines, and ask whether the person wants another \

@@ -281,7 +281,7 @@ impl ReplyOptions {
         let list_tool = self.names.full("list_issues");
         if let Some(fields) = fields {
             let number = is_claim.then(|| issue.claim_number());
-            let selected = with_claim_number(fields.select(issue), number);
+            let selected = with_claim_number(fields.select(issue, issue.modified_at), number);
             return Ok(trim::fit(selected, self.max_tokens.tokens()));
         }
         let untied = link::untied(issue);
@@ -343,7 +343,8 @@ impl ReplyOptions {
         for listed in &list.issues {
             let mut row = match &list.fields {
                 Some(fields) => {
-                    with_claim_number(fields.select(&listed.issue), listed.claim).to_string()
+                    with_claim_number(fields.select(&listed.issue, list.now), listed.claim)
+                        .to_string()
                 }
                 None if is_compact => compact::row(listed, list.now),
                 None => {

@@ -10,7 +10,6 @@ use serde_json::json;
 use super::query_issues::MAX_PREVIEW;
 use super::update_issue::removable;
 use super::{CallContext, Tool};
-use crate::context::blocking;
 use crate::options::Toolset;
 use crate::reply::issue_line;
 use crate::result::{Failure, Success};
@@ -66,16 +65,7 @@ impl Tool for ChangeIssues {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let handles = context.query_handles().await;
-        let now = context.tracker.now();
-        let name = args.handle.clone();
-        let found = blocking(move || handles.find(&name, now)).await;
-        let handle = found.ok_or_else(|| {
-            let name = crate::shown(&args.handle);
-            let text =
-                format!("Query handle '{name}' not found or expired: call query_issues again");
-            Failure::invalid(text).with_next("query_issues")
-        })?;
+        let handle = context.query_handle(&args.handle).await?;
         let items = args.items.parse().map_err(Failure::invalid)?;
         let (bulk, agent, is_dry_run) = args.change()?;
         let ids = chosen(&context, &items, &handle.ids).await?;

@@ -38,7 +38,7 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use super::context::LazyContext;
+use super::context::{LazyContext, blocking};
 use super::elicitation::Person;
 use super::options::{McpOptions, Toolset};
 use super::reply::{Neighbours, Reply, ReplyOptions, WholeIssue};
@@ -48,7 +48,7 @@ use super::waiting::WaitingClient;
 use ait_domain::{AgentName, ClaimProof, Facts, Issue, IssueId, IssueRef, Status};
 use ait_query::ParsedQuery;
 use ait_query::field_selection::FieldSelection;
-use ait_tracker::query_handles::QueryHandles;
+use ait_tracker::query_handles::{QueryHandle, QueryHandles};
 use ait_tracker::read_model::ReadModel;
 use ait_tracker::{
     Changed, ClaimKind, EventPosition, NewIssue, StoreError, Tracker, read_after_change,
@@ -101,6 +101,20 @@ impl CallContext {
     /// Returns the handles of the store.
     async fn query_handles(&self) -> QueryHandles {
         QueryHandles::new(self.tracker.store_id().await, self.options.handle_lifetime)
+    }
+
+    /// Finds a handle of the store.
+    async fn query_handle(&self, name: &str) -> Result<QueryHandle, Failure> {
+        let handles = self.query_handles().await;
+        let now = self.tracker.now();
+        let asked = name.to_owned();
+        let found = blocking(move || handles.find(&asked, now)).await;
+        found.ok_or_else(|| {
+            let name = crate::shown(name);
+            let text =
+                format!("Query handle '{name}' not found or expired: call query_issues again");
+            Failure::invalid(text).with_next("query_issues")
+        })
     }
 
     /// Files issues, which are made from their ids. A repeat of a named request gets those of the first one.

@@ -28,6 +28,8 @@ string_enum! {
         Duplicate = "duplicate",
         /// A description that says too little to begin.
         ThinDescription = "thin_description",
+        /// A feature or an improvement whose description does not say when it is done.
+        NoAcceptance = "no_acceptance",
         /// An issue with a link to an issue that does not exist.
         Orphan = "orphan",
         /// A parent whose status does not fit to its parts.

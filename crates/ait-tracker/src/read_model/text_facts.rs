@@ -12,6 +12,20 @@ const PLACEHOLDERS: &str = "\
     a an asdf bar blah bug change error feature fix fixme foo help improvement issue lorem \
     ipsum misc new placeholder problem report request something stuff task tbd temp test \
     the title tmp todo untitled";
+/// What descriptions contain that say when the work is done, in lower case.
+const ACCEPTANCE: [&str; 11] = [
+    "accept",
+    "criteri",
+    "done when",
+    "done if",
+    "expect",
+    "should",
+    "must",
+    "verif",
+    "test",
+    "- [ ]",
+    "- [x]",
+];
 /// The facts.
 #[derive(Clone, Debug)]
 pub(crate) struct TextFacts {
@@ -20,6 +34,7 @@ pub(crate) struct TextFacts {
     pub(super) is_placeholder: bool,
     /// The length of the description in characters without white space, up to [`ENOUGH_DESCRIPTION_CHARS`].
     pub(super) description_chars: usize,
+    pub(super) says_when_done: bool,
     pub(super) description: Sketch,
 }
 
@@ -34,6 +49,7 @@ impl TextFacts {
             title: xxh3_64(normalized(&issue.title).as_bytes()),
             is_placeholder: is_placeholder(&issue.title),
             description_chars: written.take(ENOUGH_DESCRIPTION_CHARS).count(),
+            says_when_done: says_when_done(&issue.description),
             description: Sketch::of(&issue.description),
         }))
     }
@@ -42,6 +58,11 @@ impl TextFacts {
     pub(super) fn is_described(&self) -> bool {
         self.description_chars >= ENOUGH_DESCRIPTION_CHARS
     }
+}
+
+fn says_when_done(description: &str) -> bool {
+    let description = description.to_lowercase();
+    ACCEPTANCE.iter().any(|word| description.contains(word))
 }
 
 fn is_placeholder(title: &str) -> bool {

@@ -373,6 +373,7 @@ pub mod triage {
             FindingKind::PlaceholderTitle => "Titles that say nothing",
             FindingKind::Duplicate => "Duplicates",
             FindingKind::ThinDescription => "Thin descriptions",
+            FindingKind::NoAcceptance => "Nobody says when they are done",
             FindingKind::Orphan => "Links to nothing",
             FindingKind::ParentState => "Parents that do not fit their parts",
             FindingKind::BlockedByRejected => "Blocked by what was rejected",

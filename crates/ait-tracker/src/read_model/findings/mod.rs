@@ -124,6 +124,7 @@ fn rule(kind: FindingKind) -> Option<Rule> {
         FindingKind::PlaceholderTitle => Rule::Issue(texts::placeholder_title),
         FindingKind::Duplicate => Rule::Queue(duplicates::duplicates),
         FindingKind::ThinDescription => Rule::Issue(texts::thin_description),
+        FindingKind::NoAcceptance => Rule::Issue(texts::no_acceptance),
         FindingKind::Orphan => Rule::Issue(linked::orphan),
         FindingKind::ParentState => Rule::Queue(linked::parents),
         FindingKind::BlockedByRejected => Rule::Issue(linked::blocked_by_rejected),

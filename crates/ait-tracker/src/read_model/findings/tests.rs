@@ -130,9 +130,12 @@ fn waiting_cases() -> Vec<Case> {
 }
 
 fn text_cases() -> Vec<Case> {
-    use FindingKind::{Duplicate, PlaceholderTitle, ThinDescription};
+    use FindingKind::{Duplicate, NoAcceptance, PlaceholderTitle, ThinDescription};
     let titled = |title: &str| vec![issue(1, json!({ "title": title }))];
     let described = |text: &str| vec![issue(1, json!({ "description": text }))];
+    let asked = |kind: &str, text: &str| {
+        vec![issue(1, json!({ "classification": kind, "description": text }))]
+    };
     let two = |titles: [&str; 2], texts: [&str; 2], more: [Value; 2]| {
         let mut issues = vec![issue(8, json!({})), issue(9, json!({}))];
         for (at, mut fields) in more.into_iter().enumerate() {
@@ -170,6 +173,11 @@ fn text_cases() -> Vec<Case> {
             ],
             None,
         ),
+        (NoAcceptance, asked("feature", "Show the number of rows below the list."), Some(vec![1])),
+        (NoAcceptance, asked("improvement", "Sort by name. Done when\n- [ ] it sorts"), None),
+        (NoAcceptance, asked("feature", "The list should say how many rows it has."), None),
+        (NoAcceptance, asked("bug", "Show the number of rows below the list."), None),
+        (NoAcceptance, asked("feature", "Rows"), None),
         (Duplicate, two(same, ["", text], none()), found()),
         (Duplicate, two(same, [text, similar], none()), found()),
         (Duplicate, two(same, [text, other], none()), None),

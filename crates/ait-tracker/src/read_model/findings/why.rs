@@ -20,6 +20,7 @@ pub(super) enum Why {
     SameTitle,
     SimilarTexts,
     Thin(usize),
+    NoAcceptance,
     Gone(LinkKind, IssueId),
     OpenParts(usize),
     EndedParts(usize),
@@ -64,6 +65,7 @@ impl Why {
             Self::SimilarTexts => "the titles and the descriptions are similar".to_owned(),
             Self::Thin(0) => "the description is empty".to_owned(),
             Self::Thin(chars) => format!("the description has only {chars} characters"),
+            Self::NoAcceptance => "the description does not say when it is done".to_owned(),
             Self::Gone(kind, id) => {
                 format!("{} {}, which does not exist", relation(*kind), id.short())
             }
@@ -125,6 +127,11 @@ impl FindingKind {
             Self::ThinDescription => format!(
                 "created, without parts, and the description has fewer than {ENOUGH_DESCRIPTION_CHARS} characters"
             ),
+            Self::NoAcceptance => {
+                "a feature or an improvement that is created, without parts, and whose description has no word or list of \
+                 checks that says when it is done, such as “should”, “expected”, “test” or “accepted when”"
+                    .to_owned()
+            }
             Self::Orphan => "open, with a link to an issue that does not exist".to_owned(),
             Self::ParentState => {
                 "ended with open parts, or still created although all its parts have ended".to_owned()
