@@ -78,6 +78,7 @@ fn run(arguments: &Arc<Arguments>, command: &Subcommands) -> Result<cli::ExitSta
         Subcommands::Config(command) => {
             cli::show_config(command, &config()?.rows(), &cli::Output::stdout())
         }
+        Subcommands::Texts(command) => app::show_texts(command, &config()?, &cli::Output::stdout()),
         Subcommands::About(command) => {
             cli::run_about(command, Arguments::command(), &cli::Output::stdout())
         }

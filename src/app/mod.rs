@@ -10,6 +10,7 @@ mod migrate;
 mod port;
 mod port_reservations;
 mod syncs;
+mod texts;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ use self::http_server::ProcessContext;
 pub use self::init::init;
 pub use self::merge_driver::{merge_driver, resolve};
 pub use self::migrate::migrate;
+pub use self::texts::show_texts;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, ShownStore, StatusArguments, Welcome};
 use crate::config::settings::LOG;
 use crate::config::{
@@ -142,7 +144,9 @@ pub async fn run(mut config: Config) -> Result<()> {
     };
     // Clients over HTTP have nothing to do with the client that started the server.
     let http_role = config.mcp.role.clone().filter(|_| is_http_only);
-    let options = McpOptions { root: Some(config.project()), http_role, ..config.mcp.clone() };
+    let texts = Arc::new(texts::texts(&config));
+    let root = Some(config.project());
+    let options = McpOptions { root, http_role, texts, ..config.mcp.clone() };
     let read_model = ReadModel::new(tracker.clone());
     let server = McpServer::new(read_model.clone(), metrics.clone(), options, context);
     let app = App { config, tracker, read_model, maintenance, metrics, server };

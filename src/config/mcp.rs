@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::serve_arguments::ServeArguments;
-use super::settings::{HANDLE_LIFETIME, MAX_REPLY_TOKENS, REPLIES, ROLE, TOOL_PREFIX, TOOLSETS};
+use super::settings::{
+    HANDLE_LIFETIME, MAX_REPLY_TOKENS, REPLIES, ROLE, TEXTS, TOOL_PREFIX, TOOLSETS,
+};
 use super::sources::Chooser;
 use crate::mcp::options::{McpOptions, ReplyBudget, ReplyFormat, Toolsets};
 use crate::query_handles::HandleLifetime;
@@ -16,6 +18,10 @@ pub(super) fn collect<E>(
     let budget = ReplyBudget::default();
     let lifetime = HandleLifetime::default();
     let show = |toolsets: &Toolsets| Some(toolsets.to_string());
+    let (texts, wrong_texts) = chooser.sources.texts();
+    for wrong in wrong_texts {
+        (chooser.invalid)(TEXTS, wrong.clone())?;
+    }
     let tool_prefix = chooser.choose(&TOOL_PREFIX, flags.tool_prefix.clone())?;
     Ok(McpOptions {
         root: None,
@@ -30,5 +36,6 @@ pub(super) fn collect<E>(
         queries: Arc::new(chooser.sources.queries()),
         handle_lifetime: chooser.choose_or(&HANDLE_LIFETIME, None, lifetime)?.value,
         syncs: chooser.sources.syncs(),
+        texts: Arc::new(texts),
     })
 }

@@ -20,7 +20,7 @@ use clap::{ColorChoice, Parser, Subcommand};
 use crate::cli::{
     ClientHookArguments, ConfigArguments, DemoArguments, DoctorArguments, DriverArguments,
     GenerateCommand, HooksArguments, InitArguments, MigrateArguments, OpenArguments, QueueCommand,
-    ResolveArguments, StatusArguments,
+    ResolveArguments, StatusArguments, TextsArguments,
 };
 use crate::domain::{AgentName, ClaimSettings, Classifications};
 use crate::http::{AccessPolicy, AllowedHost, AllowedOrigin};
@@ -171,6 +171,8 @@ pub enum Subcommands {
     Hook(ClientHookArguments),
     /// Show the settings and where they are set
     Config(ConfigArguments),
+    /// Show the texts that agents read: instructions, and descriptions of tools and parameters
+    Texts(TextsArguments),
     /// A command about the program itself.
     #[command(flatten)]
     About(GenerateCommand),

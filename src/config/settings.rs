@@ -417,8 +417,12 @@ pub const SETTINGS: [Setting; 37] = [
     LOG_FORMAT,
 ];
 
+/// The name of the table with the texts that agents read.
+pub const TEXTS: &str = "texts";
+
 /// The settings that do not affect who may use HTTP, and those whose defaults allow the least.
-pub(super) const HARMLESS: [&str; 23] = [
+pub(super) const HARMLESS: [&str; 24] = [
+    TEXTS,
     CLASSIFICATIONS.name,
     WEB_ACTIONS.name,
     PROJECTS.name,

@@ -8,8 +8,9 @@ use std::{fmt, io};
 
 use toml_edit::{Document, Item, Value};
 
-use super::settings::{CHECK, REQUIRE_CHECK, SETTINGS, Setting};
+use super::settings::{CHECK, REQUIRE_CHECK, SETTINGS, Setting, TEXTS};
 use crate::domain::Timestamp;
+use crate::mcp::texts::Texts;
 use crate::query_language::{ParsedQuery, SavedQueries, is_saved_name};
 use crate::small_file;
 use crate::sync::SyncSettings;
@@ -103,6 +104,9 @@ struct Settings {
     queries: SavedQueries,
     /// The syncs in the tables `[sync.NAME]`.
     syncs: Vec<SyncSettings>,
+    /// The texts in the table `[texts]`, and what is wrong with the others.
+    texts: Texts,
+    wrong_texts: Vec<ConfigError>,
 }
 
 /// The value of a key: one text or a list.
@@ -208,6 +212,11 @@ impl<'a> Sources<'a> {
     /// Returns the saved queries, by name.
     pub fn queries(&self) -> SavedQueries {
         self.file.queries.clone()
+    }
+
+    /// Returns the texts that the file replaces, and what is wrong with the others.
+    pub fn texts(&self) -> (Texts, &[ConfigError]) {
+        (self.file.texts.clone(), &self.file.wrong_texts)
     }
 
     /// Returns the syncs, in the order of the file.
@@ -320,10 +329,14 @@ impl Settings {
                 settings.read_syncs(value, line, &line_of)?;
                 continue;
             }
+            if key.get() == TEXTS {
+                settings.read_texts(value, line, &line_of)?;
+                continue;
+            }
             let known = SETTINGS.iter().filter(|setting| setting.is_in_file());
             let Some(setting) = known.clone().find(|setting| setting.name == key.get()) else {
                 let known: Vec<_> =
-                    known.map(|setting| setting.name).chain([QUERIES, SYNC]).collect();
+                    known.map(|setting| setting.name).chain([QUERIES, SYNC, TEXTS]).collect();
                 let key = key.get().to_owned();
                 let known = known.join(", ");
                 return Err(ConfigError::UnknownKey { place: settings.place(line), key, known });
@@ -374,6 +387,31 @@ impl Settings {
                 .map_err(|error| invalid(line, format!("the query {name}: {error}")))?;
         }
         self.queries = queries;
+        Ok(())
+    }
+
+    /// Reads the table of texts.
+    fn read_texts(
+        &mut self,
+        table: &Item,
+        line: usize,
+        line_of: &impl Fn(usize) -> usize,
+    ) -> Result<(), ConfigError> {
+        let invalid = |line, problem| ConfigError::BadValue { place: self.place(line), problem };
+        let Some(table) = table.as_table_like() else {
+            return Err(invalid(line, format!("{TEXTS} must be a table of texts: [{TEXTS}]")));
+        };
+        let mut texts = Texts::default();
+        let mut wrong = Vec::new();
+        for (key, value) in table.iter() {
+            let line = line_of(value.span().map_or(0, |span| span.start));
+            let text = value.as_str().ok_or_else(|| format!("{key} must be a text"));
+            let source = Source::File(line).to_string();
+            let set = text.and_then(|text| texts.set(key, text, source));
+            wrong.extend(set.err().map(|problem| invalid(line, problem)));
+        }
+        self.texts = texts;
+        self.wrong_texts = wrong;
         Ok(())
     }
 

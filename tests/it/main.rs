@@ -117,6 +117,7 @@ mod subscriptions;
 mod support;
 mod sync;
 mod team;
+mod texts;
 mod tidy;
 mod token_counts;
 mod tokens;

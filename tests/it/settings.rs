@@ -141,6 +141,12 @@ fn schema() -> Value {
         "additionalProperties": { "type": "string" },
     });
     properties.insert(QUERIES.to_owned(), queries);
+    let texts = json!({
+        "description": "Texts that agents read, by key; `ait texts` lists them",
+        "type": "object",
+        "additionalProperties": { "type": "string" },
+    });
+    properties.insert(settings::TEXTS.to_owned(), texts);
     let words = |words: Vec<&str>| json!({ "enum": words });
     let sync = json!({
         "type": "object",

@@ -2,20 +2,22 @@
 
 use std::num::NonZeroUsize;
 
+use super::texts::{INSTRUCTIONS, Texts};
+
 /// Returns the workflow across the tools, which every agent gets when it connects, by the number of failed attempts
-/// after which the tracker parks an issue.
-pub(super) fn instructions(max_attempts: Option<NonZeroUsize>) -> String {
+/// after which the tracker parks an issue; or what the project says instead.
+pub(super) fn instructions(texts: &Texts, max_attempts: Option<NonZeroUsize>) -> String {
     let retries = match max_attempts {
         None => "after three returns, close_issue as rejected and say why".to_owned(),
         Some(limit) => {
             format!("what was returned {limit} times is parked")
         }
     };
-    INSTRUCTIONS.replace("{retries}", &retries)
+    texts.get(INSTRUCTIONS).unwrap_or(BUILT_IN).replace("{retries}", &retries)
 }
 
 /// The workflow, with a place for what happens to an issue that comes back again and again.
-const INSTRUCTIONS: &str = "\
+pub(super) const BUILT_IN: &str = "\
 One issue queue shared by several coding agents: claim an issue before you work on it, and never let \
 go of a claim without complete_issue, return_issue or close_issue.
 
@@ -35,7 +37,7 @@ mod tests {
     #[test]
     fn instructions_are_short_and_start_with_the_key_sentence() {
         for max_attempts in [None, NonZeroUsize::new(1_000)] {
-            let text = instructions(max_attempts);
+            let text = instructions(&Texts::default(), max_attempts);
             assert!(text.chars().count() <= 2000, "{}", text.chars().count());
             assert!(text.lines().next().unwrap().contains("claim an issue before you work"));
             assert!(!text.contains('{'), "{text}");

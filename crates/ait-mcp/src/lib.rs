@@ -24,7 +24,7 @@
 //!   estimate of tokens; a long issue in pages; a report that is cut
 //! * `result.rs`: the outcome of a call: `Success` becomes `Answer`, or `Failure` with its code
 //! * `prompts/`, `skills.rs`, `resources/`, `completion.rs`, `subscriptions.rs`, `instructions.rs`: the rest of the
-//!   protocol
+//!   protocol; `texts.rs`: the texts that a project may replace
 //!
 //! Tools write no text of an issue or a list themselves: they return a `Reply`, and `ReplyOptions::write` alone knows
 //! the form, the selected fields and the budget. Prompts and resources with issues and reports use it, too.
@@ -56,6 +56,7 @@ pub mod stdio;
 mod subscriptions;
 #[cfg(test)]
 mod testing;
+pub mod texts;
 mod tool_names;
 mod tools;
 mod undelivered_claim;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::texts::Texts;
 use ait_domain::string_enum;
 use ait_query::SavedQueries;
 use ait_sync::SyncSettings;
@@ -32,6 +33,8 @@ pub struct McpOptions {
     pub handle_lifetime: HandleLifetime,
     /// The syncs with remote trackers.
     pub syncs: Vec<SyncSettings>,
+    /// The texts that the project replaces.
+    pub texts: Arc<Texts>,
 }
 
 string_enum! {

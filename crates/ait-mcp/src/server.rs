@@ -282,7 +282,8 @@ const DEFECT: &str = "this is a defect of the tracker (details are in its log)";
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        let instructions = instructions(self.tracker.claim_settings().max_attempts);
+        let attempts = self.tracker.claim_settings().max_attempts;
+        let instructions = instructions(&self.options.texts, attempts);
         let instructions = self.tool_names().in_text(&instructions);
         identity::config(instructions, self.prompt_files.exist())
     }

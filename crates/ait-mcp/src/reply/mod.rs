@@ -3,7 +3,7 @@
 //! Every tool returns a [`Reply`]; [`ReplyOptions::write`] is the only place that turns it into text. A reply within
 //! the budget is the same as without one.
 
-mod budget;
+pub(crate) mod budget;
 mod compact;
 mod issue_pages;
 mod neighbours;

@@ -14,10 +14,11 @@ use super::{
     manage_memory, query_issues, recall, remember, return_issue, run_doctor, undo_change,
     update_issue,
 };
-use crate::options::{McpOptions, Toolset, Toolsets};
+use crate::options::{McpOptions, ToolPrefix, Toolset, Toolsets};
 use crate::result::Failure;
+use crate::texts::Texts;
 use crate::tool_names::ToolNames;
-use crate::{arguments, schema};
+use crate::{arguments, schema, texts};
 use ait_domain::Classifications;
 use ait_domain::IssueRef;
 use ait_tracker::StoreError;
@@ -32,8 +33,9 @@ macro_rules! tools {
             names: &ToolNames,
             toolsets: Toolsets,
             kinds: &Classifications,
+            texts: &Texts,
         ) -> impl Iterator<Item = ToolEntry> {
-            [$(entry::<$tool>),+].into_iter().map(move |entry| entry(names, toolsets, kinds))
+            [$(entry::<$tool>),+].into_iter().map(move |entry| entry(names, toolsets, kinds, texts))
         }
     };
 }
@@ -79,6 +81,7 @@ struct ToolEntry {
 pub(crate) struct ToolRegistry {
     names: ToolNames,
     kinds: Arc<Classifications>,
+    texts: Arc<Texts>,
     /// The toolsets that this server has.
     available: Toolsets,
     /// The tools of each set, made when a client first has it.
@@ -93,6 +96,7 @@ impl ToolRegistry {
         Self {
             names,
             kinds,
+            texts: Arc::clone(&options.texts),
             available,
             sets: Arc::new([const { OnceLock::new() }; Toolsets::COUNT]),
         }
@@ -107,7 +111,7 @@ impl ToolRegistry {
     pub fn with(&self, toolsets: Toolsets) -> &ToolSelection {
         let toolsets = toolsets.and(self.available);
         self.sets[toolsets.index()]
-            .get_or_init(|| ToolSelection::new(&self.names, toolsets, &self.kinds))
+            .get_or_init(|| ToolSelection::new(&self.names, toolsets, &self.kinds, &self.texts))
     }
 }
 
@@ -116,8 +120,8 @@ impl ToolRegistry {
 pub(crate) struct ToolSelection(Vec<Arc<ToolEntry>>);
 
 impl ToolSelection {
-    fn new(names: &ToolNames, toolsets: Toolsets, kinds: &Classifications) -> Self {
-        let all = entries(names, toolsets, kinds);
+    fn new(names: &ToolNames, toolsets: Toolsets, kinds: &Classifications, texts: &Texts) -> Self {
+        let all = entries(names, toolsets, kinds, texts);
         Self(all.filter(|entry| toolsets.contains(entry.toolset)).map(Arc::new).collect())
     }
 
@@ -175,8 +179,34 @@ impl ToolSelection {
     }
 }
 
-fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets, kinds: &Classifications) -> ToolEntry {
-    let schema = Arc::new(schema::of::<T::Args>(toolsets, kinds));
+/// Returns the texts of all tools and of their parameters, with their keys.
+pub(crate) fn texts() -> Vec<(String, String)> {
+    let names = ToolNames::new(ToolPrefix::default(), NAMES);
+    let mut texts = Vec::new();
+    let kinds = Classifications::default();
+    for ToolEntry { name, definition, .. } in
+        entries(&names, Toolsets::ALL, &kinds, &Texts::default())
+    {
+        texts.push((name.to_owned(), definition.description.unwrap_or_default().into_owned()));
+        let parameters = definition.input_schema.get("properties").and_then(Value::as_object);
+        for (parameter, schema) in parameters.into_iter().flatten() {
+            let text = schema["description"].as_str().unwrap_or_default();
+            texts.push((texts::key_of(name, parameter), text.to_owned()));
+        }
+    }
+    texts
+}
+
+fn entry<T: Tool>(
+    names: &ToolNames,
+    toolsets: Toolsets,
+    kinds: &Classifications,
+    texts: &Texts,
+) -> ToolEntry {
+    let mut schema = schema::of::<T::Args>(toolsets, kinds);
+    texts.describe(T::NAME, &mut schema);
+    let schema = Arc::new(schema);
+    let description = texts.get(T::NAME).unwrap_or(T::DESCRIPTION);
     // Only what differs from the defaults of the protocol.
     let annotations = match (T::READ_ONLY, T::DESTRUCTIVE) {
         (true, _) => ToolAnnotations::new().read_only(true),
@@ -185,7 +215,7 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets, kinds: &Classifications
     };
     let full_name = names.full(T::NAME);
     let definition =
-        Definition::new(full_name.clone(), names.in_text(T::DESCRIPTION), Arc::clone(&schema))
+        Definition::new(full_name.clone(), names.in_text(description), Arc::clone(&schema))
             .with_title(title(T::NAME))
             .with_annotations(annotations.open_world(T::OPEN_WORLD));
     let call = move |context: CallContext, mut arguments: JsonObject| {
