@@ -3,6 +3,7 @@
 //!
 //! No error has the address of a call, or a header: they may contain secrets.
 
+use std::io;
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
@@ -87,7 +88,7 @@ impl Http {
             if let Some(last) = &mut last_write {
                 **last = Some(Instant::now());
             }
-            let failure = match self.once(&call).await {
+            let Failure { reason, is_lasting } = match self.once(&call).await {
                 Ok(answer) => match limit(&answer) {
                     Some(limit) if limit > MAX_WAIT || tries == TRIES => {
                         return Err(RemoteError::Limited(limit));
@@ -98,30 +99,44 @@ impl Http {
                         continue;
                     }
                     None if answer.status < 500 => return Ok(answer),
-                    None => format!("{} answered with HTTP {}", self.host, answer.status),
+                    None => {
+                        let reason = format!("{} answered with HTTP {}", self.host, answer.status);
+                        Failure { reason, is_lasting: false }
+                    }
                 },
                 Err(failure) => failure,
             };
-            if !call.is_repeatable || tries == TRIES {
-                return Err(RemoteError::Unavailable(failure));
+            if is_lasting || !call.is_repeatable || tries == TRIES {
+                return Err(RemoteError::Unavailable(reason));
             }
             sleep(wait + jitter(wait)).await;
             wait *= 2;
         }
     }
 
-    async fn once(&self, call: &Call<'_>) -> Result<Answer, String> {
+    async fn once(&self, call: &Call<'_>) -> Result<Answer, Failure> {
+        let lasting = |reason| Failure { reason, is_lasting: true };
         let failed = |error: reqwest::Error| {
             let error = error.without_url();
             let mut causes = vec![error.to_string()];
+            let mut is_lasting = false;
             let mut cause = std::error::Error::source(&error);
             while let Some(error) = cause {
+                is_lasting |= is_of_tls(error);
                 causes.push(error.to_string());
                 cause = error.source();
             }
-            format!("{} cannot be reached: {}", self.host, causes.join(": "))
+            let advice = if is_lasting {
+                ". Check that `url` is right, and that this machine trusts the authority of its certificate"
+            } else {
+                ""
+            };
+            let causes = causes.join(": ");
+            let reason = format!("{} cannot be reached: {causes}{advice}", self.host);
+            Failure { reason, is_lasting }
         };
-        let url = Url::parse(call.url).map_err(|_| format!("{} has no such address", self.host))?;
+        let url = Url::parse(call.url)
+            .map_err(|_| lasting(format!("{} has no such address", self.host)))?;
         let mut request = Request::new(call.method.clone(), url);
         request.headers_mut().extend(call.headers.clone());
         if let Some((media_type, body)) = &call.body {
@@ -135,11 +150,25 @@ impl Http {
         while let Some(part) = response.chunk().await.map_err(failed)? {
             body.extend_from_slice(&part);
             if body.len() > MAX_BYTES {
-                return Err(format!("{} answered with more than {MAX_BYTES} bytes", self.host));
+                let reason = format!("{} answered with more than {MAX_BYTES} bytes", self.host);
+                return Err(lasting(reason));
             }
         }
         Ok(Answer { status, headers, body })
     }
+}
+
+/// Why there was no answer.
+struct Failure {
+    reason: String,
+    /// Whether another try would fail, too.
+    is_lasting: bool,
+}
+
+/// Returns true for an error of TLS, such as of a certificate. It may be within errors of I/O.
+fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    error.is::<rustls::Error>() || inner.is_some_and(|inner| is_of_tls(inner))
 }
 
 /// Returns how long the remote asks to wait, if it refused a call because there were too many.
@@ -186,6 +215,35 @@ fn jitter(most: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_failure_of_tls_is_not_tried_again() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let count = tokio::spawn(async move {
+            let mut count = 0;
+            while let Ok(Ok((mut stream, _))) =
+                tokio::time::timeout(Duration::from_secs(2), listener.accept()).await
+            {
+                count += 1;
+                let _ =
+                    tokio::io::AsyncWriteExt::write_all(&mut stream, b"HTTP/1.1 400 no\r\n\r\n")
+                        .await;
+            }
+            count
+        });
+        let http = Http::new(&url, HeaderMap::new(), Duration::ZERO).unwrap();
+        let call = Call {
+            method: Method::GET,
+            url: &url,
+            body: None,
+            headers: HeaderMap::new(),
+            is_repeatable: true,
+        };
+        let Err(RemoteError::Unavailable(why)) = http.call(call).await else { panic!("no error") };
+        assert!(why.contains("cannot be reached") && why.contains("Check that `url`"), "{why}");
+        assert_eq!(count.await.unwrap(), 1);
+    }
 
     #[test]
     fn limits_are_read_by_the_clock_of_the_remote() {
