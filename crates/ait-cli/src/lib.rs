@@ -72,6 +72,7 @@ mod stats;
 mod status;
 mod styled_line;
 mod sync;
+mod sync_add;
 mod table;
 mod texts;
 mod tree;

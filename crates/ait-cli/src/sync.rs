@@ -4,12 +4,12 @@ use std::env;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::options::{CallerArgs, issue_ref, time_span};
 use super::progress::with_progress;
-use super::{CommandContext, ExitStatus};
+use super::{CommandContext, ExitStatus, sync_add};
 use ait_domain::{IssueId, IssueRef};
 use ait_sync::{Directions, Link, Report, Run, Side, SyncError, SyncSettings};
 use ait_tracker::hints;
@@ -29,7 +29,11 @@ use ait_tracker::hints;
     ait sync --dry-run                what would be done; sends nothing\n  \
     ait sync company --every 5m\n  \
     ait sync --take 3f2a9c1e")]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    #[command(subcommand)]
+    action: Option<SyncAction>,
+
     /// The sync [default: all in ait.toml]
     name: Option<String>,
 
@@ -61,6 +65,13 @@ pub struct Arguments {
     caller: CallerArgs,
 }
 
+/// What to do with syncs besides running them.
+#[derive(Clone, Debug, Subcommand)]
+enum SyncAction {
+    /// Add a sync to ait.toml, once its connection works
+    Add(sync_add::Arguments),
+}
+
 impl Arguments {
     /// Returns true if the command goes on until it is ended.
     pub fn repeats(&self) -> bool {
@@ -69,6 +80,9 @@ impl Arguments {
 }
 
 pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+    if let Some(SyncAction::Add(arguments)) = &arguments.action {
+        return sync_add::run(arguments, context).await;
+    }
     if let Some(issue) = &arguments.keep {
         return resolve(issue, Side::Here, arguments, context).await;
     }

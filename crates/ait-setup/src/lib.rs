@@ -59,7 +59,7 @@ pub use report::{ChangeReport, SetupReport, next_steps, steps_after_removal};
 pub use roles::{Role, RoleError};
 pub use session_hooks::{HookForm, Hooks, SessionEvent};
 pub use staged_file::FileChange;
-pub use store_setting::plan_store;
+pub use store_setting::{plan_store, plan_sync};
 
 use staged_file::StagedFiles;
 

@@ -380,9 +380,10 @@ fn manual_has_a_valid_page_for_each_command() {
 /// Returns the rows that describe a command, or the commands below it, in `docs/cli.md`.
 fn rows(parents: &str, command: &clap::Command) -> String {
     let name = format!("{parents} {}", command.get_name());
-    let below: Vec<_> = command.get_subcommands().filter(|below| !below.is_hide_set()).collect();
-    if !below.is_empty() {
-        return below.into_iter().map(|below| rows(&name, below)).collect();
+    let below = command.get_subcommands().filter(|below| !below.is_hide_set());
+    let below: String = below.map(|below| rows(&name, below)).collect();
+    if command.is_subcommand_required_set() {
+        return below;
     }
     let value = |argument: &Arg| {
         if argument.is_required_set() {
@@ -408,7 +409,7 @@ fn rows(parents: &str, command: &clap::Command) -> String {
         _ => options.join(", "),
     };
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    format!("| `{name}`{values}{aliases} | {about} | {options} |\n")
+    format!("| `{name}`{values}{aliases} | {about} | {options} |\n{below}")
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `ait sync` with a GitHub on this machine, as a user runs it: edits on both sides, faults and kills.
 
+mod add;
 mod azure;
 mod backlog;
 
