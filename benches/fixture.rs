@@ -91,7 +91,7 @@ pub fn open(path: &Path, options: StoreOptions) -> SqliteStore {
     SqliteStore::with(path, Arc::new(RealFileSystem), options)
 }
 
-/// Makes a store with `size` issues in a new directory, without an `issues.json`.
+/// Makes a store in a new directory, without an `issues.json`: empty, or with one issue more than `size`.
 pub fn store(size: usize) -> (TempDir, PathBuf) {
     let directory = new_directory();
     let path = directory.path().join("issues.json");
@@ -100,7 +100,8 @@ pub fn store(size: usize) -> (TempDir, PathBuf) {
             let made = directory_with(size);
             let tracker = tracker(&made.path().join("issues.json"));
             runtime().block_on(async {
-                tracker.counts().await.expect("a valid file");
+                // Reading alone makes no database.
+                add(&tracker, Filing::new(size)).await;
                 tracker.close().await;
             });
             let database = made.path().join(".ait/issues.json/queue.db");
@@ -136,10 +137,10 @@ impl Fixture {
         let maintenance = store.maintenance();
         let (runtime, tracker) = (runtime(), Tracker::new(Arc::new(store)));
         runtime.block_on(tracker.counts()).expect("a valid store");
-        Self { runtime, tracker, maintenance, filed: AtomicUsize::new(size), directory }
+        Self { runtime, tracker, maintenance, filed: AtomicUsize::new(size + 1), directory }
     }
 
-    /// Creates a store with an `issues.json` that has all its issues, one more than `size`.
+    /// Creates a store with an `issues.json` that has all its issues.
     pub fn published(size: usize) -> Self {
         let fixture = Self::new(size);
         fixture.add(fixture.filing());

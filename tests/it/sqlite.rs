@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::{Classification, IssueId, Status};
 use agent_issue_tracker::store::files::{KeepEvents, StoreOptions, format};
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::support::commands::{add, any_command, at, claim, ids, number};
-use crate::support::files::issue_json;
+use crate::support::files::{issue_json, write_issues};
 use crate::support::stores::{all_issues, apply, open_with, quiet};
 use crate::support::{PATIENCE, directory, directory_in_memory, until};
 use crate::{conformance, lease_conformance, queries, review_gate};
@@ -79,6 +79,19 @@ proptest! {
     fn it_matches_the_model(commands in prop::collection::vec(any_command(), 1..120)) {
         conformance::matches_the_model(&open(&directory_in_memory()), &commands)?;
     }
+}
+
+/// The first change takes over the issues of the file, however long that takes.
+#[tokio::test]
+async fn a_change_waits_for_the_work_of_its_own_process() {
+    let directory = directory();
+    let issue = |n| issue_json(&number(n).to_string(), "t", "created");
+    let issues: Vec<_> = (1..=2_000).map(issue).collect();
+    write_issues(directory.path(), &issues);
+    let options = StoreOptions { busy_after: Duration::from_millis(1), ..quiet() };
+    let store = open_with(directory.path(), &Arc::default(), options);
+    apply(&store, add(2_001, Classification::Bug), at(0)).await.unwrap();
+    assert_eq!(store.counts().await.unwrap().total(), 2_001);
 }
 
 /// Old events are removed and texts are indexed even if changes come without a pause.

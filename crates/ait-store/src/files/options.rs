@@ -35,8 +35,10 @@ impl KeepEvents {
 /// Options of a store in files.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
-    /// How long a command waits for the lock before it is withdrawn and answered with "busy".
+    /// How long a command waits for other processes before it is withdrawn and answered with "busy".
     pub busy_after: Duration,
+    /// How long it waits in all, also for what this process does first, such as taking over a large `issues.json`.
+    pub withdrawn_after: Duration,
     /// How long after a change `issues.json` is published.
     pub publish_after: Duration,
     /// True to block on the disk on the calling thread, instead of the runtime's blocking threads. For a process that
@@ -59,6 +61,7 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             busy_after: Duration::from_secs(10),
+            withdrawn_after: Duration::from_secs(600),
             publish_after: Duration::from_millis(300),
             reads_in_place: false,
             last_publish_bytes: 64 * 1024 * 1024,
@@ -91,6 +94,7 @@ impl StoreOptions {
     /// Returns the options for a hook, which must not block the program that runs it. Work that hangs does so on a
     /// blocking thread.
     pub fn for_hook(busy_after: Duration) -> Self {
-        Self { busy_after, reads_in_place: false, ..Self::for_cli() }
+        let withdrawn_after = busy_after;
+        Self { busy_after, withdrawn_after, reads_in_place: false, ..Self::for_cli() }
     }
 }

@@ -18,7 +18,7 @@ use super::edits;
 use super::error::Failure;
 use super::index;
 use super::place::replaced;
-use super::started::{Started, publish};
+use super::started::{Patience, Started, locked, publish};
 use super::transaction::{decide_all, transact};
 use super::write::newest;
 use crate::writer_reply::{
@@ -152,12 +152,17 @@ impl WriterHandle {
         let is_taken = Arc::new(AtomicBool::new(false));
         let request = Request { commands, now, is_taken: Arc::clone(&is_taken), reply };
         self.send(Job::Commit(request))?;
-        let busy_after = self.0.database.options.busy_after;
-        let given_up = tokio::select! {
-            biased;
-            answer = &mut outcome => return answer.map_err(|_| lost())?.receive(),
-            () = tokio::time::sleep(busy_after) => locked(),
-            () = self.0.closing.cancelled() => StoreError::Closed,
+        let patience = Patience::new(&self.0.database.options, &self.0.waits_since);
+        let given_up = loop {
+            tokio::select! {
+                biased;
+                answer = &mut outcome => return answer.map_err(|_| lost())?.receive(),
+                () = tokio::time::sleep(patience.look_after()) => {}
+                () = self.0.closing.cancelled() => break StoreError::Closed,
+            }
+            if let Some(given_up) = patience.given_up() {
+                break given_up;
+            }
         };
         if !is_taken.swap(true, Ordering::AcqRel) {
             return Err(given_up);
@@ -177,10 +182,16 @@ impl WriterHandle {
         work: impl FnOnce(&Database, &Opened) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let done = self.start(work)?;
-        match done.recv_timeout(self.0.database.options.busy_after) {
-            Ok(done) => done,
-            Err(_) if done.withdraw() => Err(locked()),
-            Err(_) => done.reply.recv().unwrap_or_else(|_| Err(lost())),
+        let patience = Patience::new(&self.0.database.options, &self.0.waits_since);
+        loop {
+            if let Ok(done) = done.recv_timeout(patience.look_after()) {
+                return done;
+            }
+            match patience.given_up() {
+                Some(given_up) if done.withdraw() => return Err(given_up),
+                Some(_) => return done.reply.recv().unwrap_or_else(|_| Err(lost())),
+                None => {}
+            }
         }
     }
 
@@ -310,10 +321,6 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-fn locked() -> StoreError {
-    StoreError::Busy("other processes keep the store locked".to_owned())
 }
 
 fn lost() -> StoreError {
