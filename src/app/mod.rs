@@ -55,6 +55,7 @@ use crate::store::{Password, PostgresOptions, PostgresStore};
 use crate::store::{SqliteStore, Store, UnusableStore};
 use crate::token_file::TokenFile;
 use crate::tracker::{Maintenance, QuestionHook, Tracker};
+use crate::worktrees;
 
 /// How long the last responses and the last publish of `issues.json` may take at shutdown.
 const DRAIN_LIMIT: Duration = Duration::from_millis(500);
@@ -212,8 +213,12 @@ impl OpenStore {
             command: chosen.value.as_str().into(),
             directory: config.project(),
         });
+        let root = config.project();
         let tracker = opened
             .tracker
+            .with_changed_files(Arc::new(move |issue| {
+                Box::pin(worktrees::changed(root.clone(), issue))
+            }))
             .with_claim_settings(config.claims.clone())
             .with_classifications(config.classifications.clone())
             .with_question_command(on_question)

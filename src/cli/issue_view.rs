@@ -150,7 +150,7 @@ fn write_attributes(
             FieldValue::Due(Some(due)) if issue.status.is_open() && due.is_past_at(now) => {
                 add(format!("due: {due} (overdue)"));
             }
-            value => add(format!("{field}: {value}")),
+            value => add(sanitize::line(&format!("{field}: {value}"))),
         }
     }
     if let Some(work) = issue.handed_in() {

@@ -331,6 +331,15 @@ pub const REVIEW: Setting = Setting {
     help: "Who may review an issue: anyone, not-author (no agent that worked on it), or uninvolved (nor filed it)",
 };
 
+/// How agents get issues whose work changes the files of other work.
+pub const OVERLAP: Setting = Setting {
+    name: "overlap",
+    variable: "AIT_OVERLAP",
+    places: SettingScope::FileOnly,
+    default: "warn",
+    help: "How agents get issues that touch what others are changing: avoid (after others of the same priority), warn, or off",
+};
+
 /// The command for new questions.
 pub const ON_QUESTION: Setting = Setting {
     name: "on-question",
@@ -377,7 +386,7 @@ pub const REQUIRE_CHECK: Setting = Setting {
 };
 
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 37] = [
+pub const SETTINGS: [Setting; 38] = [
     FILE,
     STORE,
     STORE_PASSWORD,
@@ -407,6 +416,7 @@ pub const SETTINGS: [Setting; 37] = [
     MAX_ATTEMPTS,
     MAX_CLAIMS,
     REVIEW,
+    OVERLAP,
     ON_QUESTION,
     CHECK,
     REQUIRE_CHECK,
@@ -418,7 +428,7 @@ pub const SETTINGS: [Setting; 37] = [
 ];
 
 /// The settings that do not affect who may use HTTP, and those whose defaults allow the least.
-pub(super) const HARMLESS: [&str; 23] = [
+pub(super) const HARMLESS: [&str; 24] = [
     CLASSIFICATIONS.name,
     WEB_ACTIONS.name,
     PROJECTS.name,
@@ -437,6 +447,7 @@ pub(super) const HARMLESS: [&str; 23] = [
     MAX_ATTEMPTS.name,
     MAX_CLAIMS.name,
     REVIEW.name,
+    OVERLAP.name,
     ON_QUESTION.name,
     CHECK.name,
     REQUIRE_CHECK.name,

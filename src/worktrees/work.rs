@@ -1,6 +1,7 @@
 //! Measures the branch of an issue: what its agent hands in.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{branch_of, worktrees};
@@ -40,6 +41,29 @@ async fn branch_work(directory: &Path, issue: &Issue) -> Option<Work> {
         work.removed += numbers.next().unwrap_or(0);
     }
     Some(work)
+}
+
+/// Returns the files that the branch of an issue changes, and those with changes in its worktree.
+pub async fn changed(directory: PathBuf, issue: Arc<Issue>) -> Vec<String> {
+    let files = async {
+        let branch = Branch::find(&directory, &issue).await?;
+        let start = branch.start().await?;
+        let Branch { git, name, head } = branch;
+        let mut listed = worktrees(&git).await.ok()?.into_iter();
+        let own = listed.find(|worktree| worktree.branch.as_ref() == Some(&name));
+        let diff = ["diff", "--name-only", "-z", "--no-renames", &start];
+        let Some(own) = own else {
+            return git.try_output(&[&diff[..], &[&head, "--"]].concat()).await.ok()?;
+        };
+        let git = git.within(&own.path);
+        let mut files = git.try_output(&[&diff[..], &["--"]].concat()).await.ok()??;
+        let new = ["ls-files", "--others", "--exclude-standard", "-z"];
+        files.push('\0');
+        files += &git.try_output(&new).await.ok()??;
+        Some(files)
+    };
+    let files = files.await.unwrap_or_default();
+    files.split('\0').filter(|file| !file.is_empty()).map(str::to_owned).collect()
 }
 
 /// Says what was handed in, and which commit the branch has now if that is another one.

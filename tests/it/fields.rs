@@ -113,7 +113,10 @@ impl<'a> Walk<'a> {
         run(self.path, &["undo", "--agent", "undoer"]).ok();
         self.expect("undo", before);
 
-        let mut given = filing(&self.next(has_one_value));
+        // The tool for a single issue takes no paths.
+        let is_taken = |name: &str| name != ValueField::Touches.as_str();
+        let mut given =
+            filing(&self.next(|name, sample| is_taken(name) && has_one_value(name, sample)));
         for name in ["title", "description", "agent"] {
             given[name] = json!("one");
         }
@@ -121,7 +124,8 @@ impl<'a> Walk<'a> {
         let filed = self.client.call("add_issue", given.clone()).ok();
         let filed = shown(self.path, &id_in(&filed));
         // As clients do that have to give every parameter.
-        let names = ValueField::words().filter(|name| *name != ValueField::Priority.as_str());
+        let is_removable = |name: &&str| *name != ValueField::Priority.as_str() && is_taken(name);
+        let names = ValueField::words().filter(is_removable);
         let mut without = given.clone();
         names.clone().for_each(|name| without[name] = json!(""));
         let without = self.client.call("add_issue", without).ok();
@@ -141,7 +145,8 @@ impl<'a> Walk<'a> {
             let options = sample.options.iter();
             sample.options = options.map(|one| one.replace("--label=+", "--label=")).collect();
         }
-        given.insert("title", Sample { options: vec!["--".into(), title], ..Sample::default() });
+        // It stands last.
+        given.insert("~title", Sample { options: vec!["--".into(), title], ..Sample::default() });
         let filed = run_with_options(self.path, &["add", "-a", "a"], &given);
         let filed = shown(self.path, &id_in(&filed));
         self.id = filed["id"].as_str().unwrap().to_owned();
@@ -230,7 +235,11 @@ impl<'a> Walk<'a> {
         // Filters of the list.
         for (name, Sample { stored, .. }) in given.iter().filter(|(name, _)| **name != "labels") {
             let value = stored.as_str().map_or(stored.to_string(), str::to_owned);
-            let value = if *name == ValueField::Due.as_str() { &value[..10] } else { &value };
+            let value = match ValueField::from_word(name) {
+                Some(ValueField::Due) => &value[..10],
+                Some(ValueField::Touches) => "any",
+                _ => &value,
+            };
             let mut query = form_urlencoded::Serializer::new(String::new());
             let query = query.append_pair(name, value).finish();
             for path in ["/", "/api/issues"] {
@@ -297,8 +306,10 @@ fn each_field_follows_the_files_of_other_programs() {
     for update in ["", "--update", "--update"] {
         let values = versions();
         let names: Vec<_> = values.keys().copied().collect();
-        let cells: Vec<_> =
-            values.values().map(|sample| sample.options[0].split_once('=').unwrap().1).collect();
+        let cell = |sample: &Sample| {
+            format!("\"{}\"", sample.options[0].split_once('=').unwrap().1.replace('"', "\"\""))
+        };
+        let cells: Vec<_> = values.values().map(cell).collect();
         let csv = format!("key,title,{}\nSHOP-1,t,{}\n", names.join(","), cells.join(","));
         fs::write(path.join("other.csv"), &csv).unwrap();
         let import = ["import", "other.csv", "--map", "key=id", update];
@@ -310,13 +321,15 @@ fn each_field_follows_the_files_of_other_programs() {
         "id": "bd-1", "title": "t", "status": "open", "issue_type": "bug", "created_at": "2026-01-31T09:30:00Z",
         "updated_at": "2026-01-31T09:30:00Z",
     });
-    let values = versions();
+    let mut values = versions();
+    values.remove(ValueField::Touches.as_str());
     for field in ValueField::ALL {
         let key = match field {
             ValueField::Priority => "priority",
             ValueField::Assignee => "assignee",
             ValueField::Due => "due_at",
             ValueField::Estimate => "estimated_minutes",
+            ValueField::Touches => continue,
         };
         bead[key] = values[field.as_str()].stored.clone();
     }

@@ -64,6 +64,7 @@ mod metrics;
 mod mounts;
 mod near_titles;
 mod original;
+mod overlap;
 mod parts;
 mod planning;
 mod ports;

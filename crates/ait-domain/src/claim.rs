@@ -53,6 +53,23 @@ pub struct ClaimTerms {
     pub max_claims: Option<NonZeroUsize>,
     /// Who may review.
     pub review: ReviewPolicy,
+    /// Whether the next issue is left if it says which files its work [changes](super::Touches), so that the caller
+    /// can look for one that meets no other work.
+    pub leaves_touching: bool,
+}
+
+string_enum! {
+    /// How agents get issues whose work changes the files of other work.
+    #[derive(Default)]
+    pub enum OverlapPolicy {
+        /// After others of the same priority.
+        Avoid = "avoid",
+        /// As all others, with a warning.
+        #[default]
+        Warn = "warn",
+        /// As all others.
+        Off = "off",
+    }
 }
 
 string_enum! {
@@ -168,6 +185,8 @@ pub struct ClaimSettings {
     pub policy: ClaimPolicy,
     /// Who may review.
     pub review: ReviewPolicy,
+    /// How agents get issues whose work changes the files of other work.
+    pub overlap: OverlapPolicy,
     /// After how many failed attempts an issue is parked; `None` for never.
     pub max_attempts: Option<NonZeroUsize>,
     /// How many issues an agent may hold; `None` for any number.
@@ -186,6 +205,7 @@ impl Default for ClaimSettings {
         Self {
             policy: ClaimPolicy::Trusting,
             review: ReviewPolicy::Anyone,
+            overlap: OverlapPolicy::default(),
             max_attempts: None,
             max_claims: None,
             required_check: None,

@@ -6,8 +6,8 @@
 //!
 //! # The files
 //!
-//! * `fields.rs`, `issue.rs`, `attributes.rs`, `due.rs`, `estimate.rs`, `question.rs`, `external_id.rs`,
-//!   `unknown_keys.rs`: the issue and its parts, with their JSON form
+//! * `fields.rs`, `issue.rs`, `attributes.rs`, `due.rs`, `estimate.rs`, `touches.rs`, `question.rs`,
+//!   `external_id.rs`, `unknown_keys.rs`: the issue and its parts, with their JSON form
 //! * `id.rs`, `text.rs`, `time.rs`: ids, texts and times: parsed at the edge, valid inside
 //! * `classification.rs`: the kinds of work, and which of them a project uses
 //! * `command.rs`, `issue_change.rs`, `imported_issue.rs`, `claim.rs`: commands and what they carry; which claim a
@@ -61,6 +61,7 @@ pub mod thresholds;
 pub mod time;
 pub mod timeline;
 pub mod titles;
+mod touches;
 pub mod undo;
 pub mod unknown_keys;
 
@@ -68,7 +69,7 @@ pub use action::ActionKind;
 pub use attributes::{AttributeValues, Attributes, Label, Link, LinkKind, Parked, Priority};
 pub use claim::{
     Claim, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, ClaimTerms, ClientId, Lease,
-    RequiredClaim, ReviewPolicy, WithClaim,
+    OverlapPolicy, RequiredClaim, ReviewPolicy, WithClaim,
 };
 pub use classification::{Classification, Classifications};
 pub use command::{Command, CommandTarget, Resolution};
@@ -93,4 +94,5 @@ pub use question::{DefaultAnswer, Question, QuestionAnswer};
 pub use text::{AgentName, CommentText, Description, Title};
 pub use time::Timestamp;
 pub use timeline::{Attempts, TimelineEntry};
+pub use touches::Touches;
 pub use unknown_keys::UnknownKeys;

@@ -57,7 +57,7 @@ impl JsonSchema for FieldValues {
             match field {
                 ValueField::Assignee => schema["description"] = "Or none".into(),
                 ValueField::Due => schema["description"] = "Date".into(),
-                ValueField::Priority | ValueField::Estimate => {}
+                ValueField::Priority | ValueField::Estimate | ValueField::Touches => {}
             }
             schema
         })
@@ -70,7 +70,7 @@ pub fn kind(field: ValueField) -> Value {
         ValueField::Priority => {
             json!({ "type": "integer", "minimum": 0, "maximum": Priority::MAX })
         }
-        ValueField::Assignee | ValueField::Due => json!({ "type": "string" }),
+        ValueField::Assignee | ValueField::Due | ValueField::Touches => json!({ "type": "string" }),
         // Clients that have to give every parameter leave it out with an empty text.
         ValueField::Estimate => json!({ "type": ["number", "string"] }),
     }

@@ -402,8 +402,10 @@ mod tests {
         .prop_map(|text| text.map(|text| text.parse().unwrap()));
         let estimate = prop::option::of("[0-9]{1,6}(\\.[0-9]{1,2})?")
             .prop_map(|text| text.map(|text| text.parse().unwrap()));
-        (priority, labels, assignee, links, parked, due, estimate).prop_map(
-            |(priority, labels, assignee, links, parked, due, estimate)| AttributeValues {
+        let touches = prop::option::of("[a-z@=]{1,6}(, [a-z*]{1,6}){0,3}")
+            .prop_map(|text| text.map(|text| text.parse().unwrap()));
+        (priority, labels, assignee, links, parked, due, estimate, touches).prop_map(
+            |(priority, labels, assignee, links, parked, due, estimate, touches)| AttributeValues {
                 priority,
                 labels,
                 assignee,
@@ -411,6 +413,7 @@ mod tests {
                 parked: parked.map(Box::new),
                 due,
                 estimate,
+                touches,
             },
         )
     }

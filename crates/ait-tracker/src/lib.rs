@@ -7,8 +7,8 @@
 //!
 //! # The files
 //!
-//! * `claims.rs`, `waiting.rs`, `questions.rs`, `facts.rs`: claims, callers that wait for one, questions to people, and
-//!   what was measured of the work
+//! * `claims.rs`, `overlap.rs`, `waiting.rs`, `questions.rs`, `facts.rs`: claims, and which of them change the same
+//!   files; callers that wait for one, questions to people, and what was measured of the work
 //! * `clients.rs`, `leases.rs`, `suspend.rs`: who holds claims, and when these lapse
 //! * `events.rs`, `external_ids.rs`, `near_titles.rs`, `query_handles.rs`: finding events and issues
 //! * `bulk.rs`, `undo.rs`, `repeats.rs`, `round.rs`: changes of many issues, and back; issues that say the same; what
@@ -28,6 +28,7 @@ mod known;
 mod leases;
 pub mod memory;
 mod near_titles;
+mod overlap;
 pub mod query_handles;
 mod questions;
 pub mod read_model;
@@ -55,6 +56,7 @@ pub use self::events::{Bounds, EventNumbers, LogReader, ends_before};
 pub use self::known::Lesson;
 use self::leases::LeaseCheck;
 pub use self::leases::{GoneClaims, LeaseState};
+pub use self::overlap::ChangedFiles;
 pub use self::questions::{OpenQuestion, QuestionHook};
 pub use self::undo::{LogBegins, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 pub use self::waiting::MAX_WAITING;
@@ -184,6 +186,9 @@ pub struct Tracker {
     classifications: Arc<Classifications>,
     claimant: Claimant,
     on_question: Option<QuestionHook>,
+    changed_files: Option<ChangedFiles>,
+    /// Held while an issue is chosen whose work meets no other.
+    choosing: Arc<tokio::sync::Mutex<()>>,
     /// Whether git carries the queue between clones, so that an earlier claim can turn up later.
     joins_clones: bool,
     connected: HttpClients,
@@ -202,6 +207,8 @@ impl Tracker {
             classifications: Arc::default(),
             claimant: Claimant::default(),
             on_question: None,
+            changed_files: None,
+            choosing: Arc::default(),
             joins_clones: false,
             connected: HttpClients::default(),
             lease_check: LeaseCheck::default(),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::domain::{
     AgentName, ClaimProof, Classification, CommentText, Description, Due, Estimate, FieldValue,
     Issue, IssueChange, IssueId, IssueRef, Label, Priority, QuestionAnswer, Resolution, Title,
-    WithClaim,
+    Touches, WithClaim,
 };
 use crate::http::body::{BODY_TIMEOUT, has_media_type, read_body};
 use crate::http::{BearerToken, Principal, Scope, has_own_origin};
@@ -133,6 +133,7 @@ macro_rules! values {
             $body.assignee.map(FieldValue::Assignee),
             $body.due.map(FieldValue::Due),
             $body.estimate.map(FieldValue::Estimate),
+            $body.touches.map(FieldValue::Touches),
         ]
         .into_iter()
         .flatten()
@@ -162,6 +163,8 @@ pub(super) struct FileBody {
     due: Option<Option<Due>>,
     #[serde(default, deserialize_with = "removable")]
     estimate: Option<Option<Estimate>>,
+    #[serde(default, deserialize_with = "removable")]
+    touches: Option<Option<Touches>>,
 }
 
 /// A new issue.
@@ -233,6 +236,8 @@ pub(super) struct EditBody {
     due: Option<Option<Due>>,
     #[serde(default, deserialize_with = "removable")]
     estimate: Option<Option<Estimate>>,
+    #[serde(default, deserialize_with = "removable")]
+    touches: Option<Option<Touches>>,
 }
 
 /// Changes an issue.

@@ -106,6 +106,7 @@ pub mod attributes {
             ValueField::Assignee => ASSIGNEE,
             ValueField::Due => "Due",
             ValueField::Estimate => "Estimate",
+            ValueField::Touches => "Touches",
         }
     }
 
@@ -126,6 +127,7 @@ pub mod attributes {
             ValueField::Assignee => "dev-1",
             ValueField::Due => "<3d",
             ValueField::Estimate => ">=3",
+            ValueField::Touches => "any",
         }
     }
 
