@@ -10,9 +10,10 @@ use serde_json::value::RawValue;
 use super::output::{FAINT, Output, STRONG, local, of_classification, of_status};
 use super::sanitize;
 use super::styled_line::Line;
+use crate::domain::facts::TotalUsage;
 use crate::domain::{
     DefaultAnswer, Estimate, FieldValue, Issue, IssueGraph, IssueId, LinkKind, Parked, Status,
-    TimelineEntry, Timestamp, ValueField,
+    TimelineEntry, Timestamp, ValueField, readiness,
 };
 use crate::interchange::name_of;
 use crate::span;
@@ -163,6 +164,11 @@ fn write_attributes(
     }
     if let Some(used) = issue.usage() {
         add(format!("used: {}", sanitize::line(&used.to_string())));
+    }
+    let parts = readiness::parts_below(issues, issue.id).into_iter();
+    let used = TotalUsage::sum(parts.filter_map(|part| issues.get(part)?.usage()));
+    if let Some(used) = used {
+        add(format!("used by its parts: {}", sanitize::line(&used.to_string())));
     }
     let parts = issues.linked_from(LinkKind::Parent, issue.id).into_iter();
     let parts: Estimate = parts.filter_map(|part| issues.get(part)?.attributes.estimate).sum();

@@ -81,6 +81,7 @@ pub mod issue {
 
     pub const HANDED_IN: &str = "Handed in: ";
     pub const USED: &str = "Used: ";
+    pub const USED_BY_PARTS: &str = "Used by its parts: ";
     pub const REMOTE: &str = "This issue in the tracker that it is tied to";
     pub const SHOW_DIFF: &str = "Show the changes";
     pub const NO_BRANCH: &str = "There is no branch with changes: it is merged, or gone.";

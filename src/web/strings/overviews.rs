@@ -208,6 +208,13 @@ pub mod stats {
         ("Returned", |work| work.returned),
     ];
 
+    pub const USAGE: &str = "Usage";
+    pub const USAGE_ABOUT: &str =
+        "What claims used in this period, by their model, their agent and the time.";
+    pub const USAGE_COLUMN: &str = "Model, agent or time (UTC)";
+    pub const COST: &str = "Cost in hundredths";
+    pub const THOUSANDS: &str = "Thousands of tokens";
+
     /// The texts of a chart of durations.
     pub struct Times {
         pub heading: &'static str,
