@@ -2,8 +2,9 @@
 
 use clap::Args;
 
+use super::listed;
 use super::settings::{
-    CLAIM_GRACE, CLAIM_TTL, CLAIMS, MAX_ATTEMPTS, MAX_CLAIMS, OVERLAP, REQUIRE_CHECK,
+    CLAIM_GRACE, CLAIM_TTL, CLAIMS, MAX_ATTEMPTS, MAX_CLAIMS, OVERLAP, PROVIDERS, REQUIRE_CHECK,
     REVIEW,
 };
 use super::sources::{Chooser, Sourced};
@@ -59,6 +60,7 @@ pub(super) fn collect<E>(
         max_attempts: chooser.choose_or(&MAX_ATTEMPTS, flags.max_attempts, no_limit)?.value.get(),
         max_claims: chooser.choose_or(&MAX_CLAIMS, flags.max_claims, no_limit)?.value.get(),
         review: chooser.choose_or(&REVIEW, flags.review, defaults.review)?.value,
+        providers: chooser.list(&PROVIDERS, Vec::new(), listed)?,
         overlap: chooser.choose_or(&OVERLAP, None, defaults.overlap)?.value,
     })
 }

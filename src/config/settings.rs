@@ -331,6 +331,15 @@ pub const REVIEW: Setting = Setting {
     help: "Who may review an issue: anyone, not-author (no agent that worked on it), or uninvolved (nor filed it)",
 };
 
+/// Whose agents are whose.
+pub const PROVIDERS: Setting = Setting {
+    name: "providers",
+    variable: "AIT_PROVIDERS",
+    places: SettingScope::FileOnly,
+    default: "none",
+    help: "Whose models run which agents, as NAME=AGENTS, such as anthropic=dev-* lead; for `ait hold`",
+};
+
 /// How agents get issues whose work changes the files of other work.
 pub const OVERLAP: Setting = Setting {
     name: "overlap",
@@ -386,7 +395,7 @@ pub const REQUIRE_CHECK: Setting = Setting {
 };
 
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 38] = [
+pub const SETTINGS: [Setting; 39] = [
     FILE,
     STORE,
     STORE_PASSWORD,
@@ -417,6 +426,7 @@ pub const SETTINGS: [Setting; 38] = [
     MAX_CLAIMS,
     REVIEW,
     OVERLAP,
+    PROVIDERS,
     ON_QUESTION,
     CHECK,
     REQUIRE_CHECK,
@@ -428,7 +438,7 @@ pub const SETTINGS: [Setting; 38] = [
 ];
 
 /// The settings that do not affect who may use HTTP, and those whose defaults allow the least.
-pub(super) const HARMLESS: [&str; 24] = [
+pub(super) const HARMLESS: [&str; 25] = [
     CLASSIFICATIONS.name,
     WEB_ACTIONS.name,
     PROJECTS.name,
@@ -448,6 +458,7 @@ pub(super) const HARMLESS: [&str; 24] = [
     MAX_CLAIMS.name,
     REVIEW.name,
     OVERLAP.name,
+    PROVIDERS.name,
     ON_QUESTION.name,
     CHECK.name,
     REQUIRE_CHECK.name,

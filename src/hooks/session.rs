@@ -151,7 +151,7 @@ pub async fn end_session(
     let why = input.reason.as_deref().map(|why| format!(" ({})", shortened(why, MAX_CHARS)));
     let reason = format!("the session of the agent ended{}", why.unwrap_or_default());
     for issue in held(tracker, agent).await? {
-        tracker.lapse_claim(&issue, &reason).await?;
+        lapse(tracker, &issue, &reason).await?;
     }
     Ok(())
 }
@@ -226,9 +226,18 @@ pub async fn end_subagent(
         return Ok(Some(block(&text)));
     }
     for issue in held {
-        tracker.lapse_claim(&issue, "the subagent ended without handing in").await?;
+        lapse(tracker, &issue, "the subagent ended without handing in").await?;
     }
     Ok(None)
+}
+
+/// Ends the claim of an agent that has ended. That of an agent whose provider has reached a limit stays.
+async fn lapse(tracker: &Tracker, issue: &Issue, reason: &str) -> Result<(), StoreError> {
+    let holder = issue.holder().map(|holder| holder.agent).unwrap_or_default();
+    if tracker.is_kept(holder).await? {
+        return Ok(());
+    }
+    tracker.lapse_claim(issue, reason).await
 }
 
 /// Returns the answer that keeps an agent from stopping.

@@ -42,6 +42,7 @@ mod handed_in;
 mod hang_ups;
 mod health;
 mod held_locks;
+mod holds;
 mod hooks;
 mod http_sessions;
 mod init;

@@ -69,7 +69,7 @@ pub use action::ActionKind;
 pub use attributes::{AttributeValues, Attributes, Label, Link, LinkKind, Parked, Priority};
 pub use claim::{
     Claim, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, ClaimTerms, ClientId, Lease,
-    OverlapPolicy, RequiredClaim, ReviewPolicy, WithClaim,
+    OverlapPolicy, Provider, RequiredClaim, ReviewPolicy, WithClaim,
 };
 pub use classification::{Classification, Classifications};
 pub use command::{Command, CommandTarget, Resolution};

@@ -46,6 +46,7 @@ impl Tracker {
         if self.is_cli() {
             self.do_what_is_due().await?;
         }
+        self.refuse_held(&agent).await?;
         self.begin_name(&agent).await?;
         self.change([self.claim_command(issue, agent).await]).await
     }
@@ -108,6 +109,7 @@ impl Tracker {
         kind: ClaimKind,
         agent: &AgentName,
     ) -> Result<Option<Changed>, StoreError> {
+        self.refuse_held(agent).await?;
         self.begin_name(agent).await?;
         if self.is_cli() {
             // No server may be running that does it.

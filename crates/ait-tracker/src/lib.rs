@@ -9,7 +9,7 @@
 //!
 //! * `claims.rs`, `overlap.rs`, `waiting.rs`, `questions.rs`, `facts.rs`: claims, and which of them change the same
 //!   files; callers that wait for one, questions to people, and what was measured of the work
-//! * `clients.rs`, `leases.rs`, `suspend.rs`: who holds claims, and when these lapse
+//! * `clients.rs`, `leases.rs`, `suspend.rs`, `holds.rs`: who holds claims, when these lapse, and who gets none
 //! * `events.rs`, `external_ids.rs`, `near_titles.rs`, `query_handles.rs`: finding events and issues
 //! * `bulk.rs`, `undo.rs`, `repeats.rs`, `round.rs`: changes of many issues, and back; issues that say the same; what
 //!   the lead counts
@@ -24,6 +24,7 @@ mod events;
 pub mod external_ids;
 mod facts;
 pub mod graph;
+mod holds;
 mod known;
 mod leases;
 pub mod memory;
@@ -53,6 +54,7 @@ pub use self::claims::ClaimKind;
 use self::clients::HttpClients;
 pub use self::clients::{Claimant, ConnectionGuard, ProcessClient};
 pub use self::events::{Bounds, EventNumbers, LogReader, ends_before};
+pub use self::holds::Hold;
 pub use self::known::Lesson;
 use self::leases::LeaseCheck;
 pub use self::leases::{GoneClaims, LeaseState};

@@ -167,6 +167,7 @@ pub(super) async fn issues(
 pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let query = BoardQuery::parse(query.as_deref())?;
     let has_actions = state.project.has_actions;
+    let holds = state.tracker.holds().await?;
     page(&state, Tab::Board, move |view, context| {
         let gone = &context.gone;
         let now = context.now;
@@ -176,6 +177,7 @@ pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQue
             gone,
             now,
             has_actions,
+            holds: &holds,
             kinds: &context.kinds,
         });
         Ok(Page { title: strings::board::TITLE.to_owned(), content, ..Page::default() })

@@ -6,6 +6,11 @@ pub mod board {
     pub const TITLE: &str = "Board";
     pub const OLD_CLAIM: &str = "old claim";
 
+    /// The end of the time follows.
+    pub fn held(provider: &str) -> String {
+        format!("{provider} has reached a limit. Its agents get nothing until ")
+    }
+
     pub fn waiting(span_ms: u64) -> String {
         format!("waiting for {}", super::duration(span_ms))
     }

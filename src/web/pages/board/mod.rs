@@ -11,6 +11,8 @@ use super::gone_clients::GoneClients;
 use super::{components, icons, questions};
 use crate::domain::{Classifications, Status, StatusSet, Timestamp};
 use crate::read_model::{Column, FindingKind, IssueSummary, ReadView};
+use crate::tracker::Hold;
+use crate::web::format;
 use crate::web::query::ListQuery;
 use crate::web::strings::{self, board as text};
 
@@ -26,6 +28,8 @@ pub(super) struct BoardView<'a, 'b> {
     pub gone: &'a GoneClients,
     pub now: Timestamp,
     pub has_actions: bool,
+    /// The providers whose agents get nothing.
+    pub holds: &'a [Hold],
     /// The kinds of work that the project uses.
     pub kinds: &'a Classifications,
 }
@@ -50,6 +54,9 @@ pub(super) fn content(board: &BoardView) -> Markup {
     html! {
         h1.unseen { (text::TITLE) }
         (questions::of_all(view, now, board.has_actions))
+        @for Hold { provider, until } in board.holds {
+            p.notice { (text::held(provider)) (components::time(*until, &format::time(*until))) }
+        }
         (query.controls(view, board.kinds))
         @if is_empty { p.notice { "No issue matches the filters." } }
         @if view.summaries().is_empty() {
