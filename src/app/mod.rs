@@ -213,12 +213,9 @@ impl OpenStore {
             command: chosen.value.as_str().into(),
             directory: config.project(),
         });
-        let root = config.project();
         let tracker = opened
             .tracker
-            .with_changed_files(Arc::new(move |issue| {
-                Box::pin(worktrees::changed(root.clone(), issue))
-            }))
+            .with_worktrees(config.project(), worktrees::changed, worktrees::last_sign)
             .with_claim_settings(config.claims.clone())
             .with_classifications(config.classifications.clone())
             .with_question_command(on_question)

@@ -114,6 +114,7 @@ mod sqlite;
 mod store_ids;
 mod store_url;
 mod structure;
+mod stuck;
 mod subscriptions;
 mod support;
 mod sync;

@@ -9,7 +9,8 @@
 //!
 //! * `claims.rs`, `overlap.rs`, `waiting.rs`, `questions.rs`, `facts.rs`: claims, and which of them change the same
 //!   files; callers that wait for one, questions to people, and what was measured of the work
-//! * `clients.rs`, `leases.rs`, `suspend.rs`, `holds.rs`: who holds claims, when these lapse, and who gets none
+//! * `clients.rs`, `leases.rs`, `suspend.rs`, `holds.rs`, `stuck.rs`: who holds claims, when these lapse, who gets
+//!   none, and which claims show no sign of life
 //! * `events.rs`, `external_ids.rs`, `near_titles.rs`, `query_handles.rs`: finding events and issues
 //! * `bulk.rs`, `undo.rs`, `repeats.rs`, `round.rs`: changes of many issues, and back; issues that say the same; what
 //!   the lead counts
@@ -35,6 +36,7 @@ mod questions;
 pub mod read_model;
 mod repeats;
 mod round;
+mod stuck;
 mod suspend;
 mod undo;
 mod waiting;
@@ -58,8 +60,8 @@ pub use self::holds::Hold;
 pub use self::known::Lesson;
 use self::leases::LeaseCheck;
 pub use self::leases::{GoneClaims, LeaseState};
-pub use self::overlap::ChangedFiles;
 pub use self::questions::{OpenQuestion, QuestionHook};
+pub use self::stuck::StuckClaim;
 pub use self::undo::{LogBegins, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 pub use self::waiting::MAX_WAITING;
 use self::waiting::WaitList;
@@ -188,7 +190,9 @@ pub struct Tracker {
     classifications: Arc<Classifications>,
     claimant: Claimant,
     on_question: Option<QuestionHook>,
-    changed_files: Option<ChangedFiles>,
+    changed_files: Option<overlap::ChangedFiles>,
+    life_signs: Option<stuck::LifeSigns>,
+    last_stuck: stuck::LastStuck,
     /// Held while an issue is chosen whose work meets no other.
     choosing: Arc<tokio::sync::Mutex<()>>,
     /// Whether git carries the queue between clones, so that an earlier claim can turn up later.
@@ -210,6 +214,8 @@ impl Tracker {
             claimant: Claimant::default(),
             on_question: None,
             changed_files: None,
+            life_signs: None,
+            last_stuck: Arc::default(),
             choosing: Arc::default(),
             joins_clones: false,
             connected: HttpClients::default(),

@@ -3,15 +3,17 @@
 //! An issue meets others only if it says which files it [touches](ait_domain::Touches). What agents are at is what
 //! their issues say, and what their branches have changed. It knows nothing of git.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, join_all};
 
 use super::claims::ClaimKind;
+use super::stuck::LifeSigns;
 use super::{Changed, Tracker};
 use ait_domain::{
     AgentName, Command, Condition, FieldValue, Issue, IssueRef, OverlapPolicy, Query, Status,
-    Touches,
+    Timestamp, Touches,
 };
 use ait_store::StoreError;
 
@@ -21,7 +23,8 @@ const MAX_LOOKED_AT: usize = 100;
 const MAX_CHOICES: usize = 5;
 
 /// Finds the files that the branch of an issue has changed.
-pub type ChangedFiles = Arc<dyn Fn(Arc<Issue>) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
+pub(super) type ChangedFiles =
+    Arc<dyn Fn(Arc<Issue>) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
 
 /// An issue that an agent works on, and the files that its branch has changed.
 struct Work {
@@ -41,9 +44,24 @@ impl Work {
 }
 
 impl Tracker {
-    /// Returns a tracker that asks for the files that branches have changed.
-    pub fn with_changed_files(self, changed_files: ChangedFiles) -> Self {
-        Self { changed_files: Some(changed_files), ..self }
+    /// Returns a tracker that asks for the files that branches have changed, and for the last signs of life in their
+    /// worktrees, in the repository around a directory.
+    pub fn with_worktrees<C, S>(
+        self,
+        directory: PathBuf,
+        changed: fn(PathBuf, Arc<Issue>) -> C,
+        last_sign: fn(PathBuf, Arc<Issue>) -> S,
+    ) -> Self
+    where
+        C: Future<Output = Vec<String>> + Send + 'static,
+        S: Future<Output = Option<Timestamp>> + Send + 'static,
+    {
+        let project = directory.clone();
+        let changed_files: ChangedFiles =
+            Arc::new(move |issue| Box::pin(changed(directory.clone(), issue)));
+        let life_signs: LifeSigns =
+            Arc::new(move |issue| Box::pin(last_sign(project.clone(), issue)));
+        Self { changed_files: Some(changed_files), life_signs: Some(life_signs), ..self }
     }
 
     /// Says where other agents are at work on what an issue touches, a line each.

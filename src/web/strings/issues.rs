@@ -35,6 +35,7 @@ pub mod attention {
     pub const QUESTION: Words = ["Question", "question", "questions"];
     pub const AGENT_GONE: Words =
         ["Agent gone", "claim of an agent that is gone", "claims of agents that are gone"];
+    pub const STUCK: Words = ["Stuck", "stuck claim", "stuck claims"];
     pub const OLD_CLAIM: Words = ["Old claim", "old claim", "old claims"];
     pub const SYNC_CONFLICT: Words = ["Sync conflict", "sync conflict", "sync conflicts"];
     pub const RETURNED_OFTEN: Words = ["Returned often", "returned often", "returned often"];

@@ -380,6 +380,7 @@ pub mod triage {
         match kind {
             FindingKind::Stale => "Stale",
             FindingKind::OldClaim => "Old claims",
+            FindingKind::Stuck => "Stuck claims",
             FindingKind::ReturnedOften => "Returned often",
             FindingKind::WaitsLongForReview => "Wait long for a review",
             FindingKind::PlaceholderTitle => "Titles that say nothing",
