@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::transcript::ToldClaim;
 use crate::domain::text::shortened;
-use crate::domain::{AgentName, CommentText, Condition, Issue, IssueChange, Query, Status, Usage};
+use crate::domain::{AgentName, Budget, CommentText, Condition, Issue, IssueChange, Query, Status};
 use crate::hints;
 use crate::read_model::Digest;
 use crate::setup::{HookClient, HookForm, SessionEvent};
@@ -171,16 +171,18 @@ pub async fn record_usage(tracker: &Tracker, claims: &[ToldClaim]) -> Result<(),
     Ok(())
 }
 
-/// Parks the issues that wait for their next attempt and have used more than the project allows.
+/// Parks the issues that wait for their next attempt and have used more than their budgets, or that of the project.
 pub async fn park_expensive(
     tracker: &Tracker,
     claims: &[ToldClaim],
-    is_exceeded_by: impl Fn(&Usage) -> bool,
+    of_project: Option<Budget>,
 ) -> Result<(), StoreError> {
     for ToldClaim { issue, agent, .. } in claims {
         let Ok(issue) = tracker.get_issue((*issue).into()).await else { continue };
         let Ok(agent) = AgentName::try_from(agent.as_str()) else { continue };
-        let Some(used) = issue.usage().filter(|used| is_exceeded_by(&used.usage)) else { continue };
+        let Some(budget) = issue.attributes.budget.or(of_project) else { continue };
+        let used = issue.usage().filter(|used| budget.is_exceeded_by(&used.usage));
+        let Some(used) = used else { continue };
         if issue.status != Status::Created || issue.attributes.parked.is_some() {
             continue;
         }

@@ -95,7 +95,9 @@ impl<'a> Walk<'a> {
     }
 
     fn tools(&mut self) {
-        let given = self.unfiled();
+        // Budgets are for people.
+        let mut given = self.unfiled();
+        given.remove("budget");
         let all = json!({ "agent": "a", "issues": [filing(&given)] });
         self.client.call("add_issues", all).ok();
         let search = json!({ "query": given["title"].term });
@@ -104,7 +106,7 @@ impl<'a> Walk<'a> {
         self.expect("add_issues", given);
 
         let before = self.values.clone();
-        let given = self.next(has_argument);
+        let given = self.next(|name, sample| name != "budget" && has_argument(name, sample));
         let mut change = arguments(&given);
         change["issue_id"] = json!(self.id);
         change["agent"] = json!("undoer");
@@ -114,7 +116,7 @@ impl<'a> Walk<'a> {
         self.expect("undo", before);
 
         // The tool for a single issue takes no paths.
-        let is_taken = |name: &str| name != ValueField::Touches.as_str();
+        let is_taken = |name: &str| !["touches", "budget"].contains(&name);
         let mut given =
             filing(&self.next(|name, sample| is_taken(name) && has_one_value(name, sample)));
         for name in ["title", "description", "agent"] {
@@ -237,7 +239,7 @@ impl<'a> Walk<'a> {
             let value = stored.as_str().map_or(stored.to_string(), str::to_owned);
             let value = match ValueField::from_word(name) {
                 Some(ValueField::Due) => &value[..10],
-                Some(ValueField::Touches) => "any",
+                Some(ValueField::Touches | ValueField::Budget) => "any",
                 _ => &value,
             };
             let mut query = form_urlencoded::Serializer::new(String::new());
@@ -322,14 +324,14 @@ fn each_field_follows_the_files_of_other_programs() {
         "updated_at": "2026-01-31T09:30:00Z",
     });
     let mut values = versions();
-    values.remove(ValueField::Touches.as_str());
+    values.retain(|name, _| !["touches", "budget"].contains(name));
     for field in ValueField::ALL {
         let key = match field {
             ValueField::Priority => "priority",
             ValueField::Assignee => "assignee",
             ValueField::Due => "due_at",
             ValueField::Estimate => "estimated_minutes",
-            ValueField::Touches => continue,
+            ValueField::Touches | ValueField::Budget => continue,
         };
         bead[key] = values[field.as_str()].stored.clone();
     }

@@ -10,7 +10,8 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{
-    AgentName, DomainError, Due, Estimate, IssueId, Question, Timestamp, Touches, UnknownKeys,
+    AgentName, Budget, DomainError, Due, Estimate, IssueId, Question, Timestamp, Touches,
+    UnknownKeys,
 };
 use crate::string_enum;
 
@@ -206,6 +207,9 @@ pub struct AttributeValues {
     /// The files that the work changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub touches: Option<Touches>,
+    /// What it may cost or use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
 /// The attributes of an issue. Behind a pointer, because most issues have none, and many have the same.
@@ -269,6 +273,7 @@ impl Attributes {
             due: take(fields, "due", |_: &Due| true),
             estimate: take(fields, "estimate", |_: &Estimate| true),
             touches: take(fields, "touches", |_: &Touches| true),
+            budget: take(fields, "budget", |_: &Budget| true),
         };
         // People who edit the file write them in any order.
         values.labels.sort_unstable();

@@ -10,6 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::attributes::AttributeValues;
+use super::budget::Budget;
 use super::due::Due;
 use super::estimate::Estimate;
 use super::touches::Touches;
@@ -35,6 +36,7 @@ pub const FIELDS: &[(&str, &[&str])] = &[
     ("due", &[]),
     ("estimate", &[]),
     ("touches", &[]),
+    ("budget", &[]),
     ("claim", &["agent", "number", "since"]),
 ];
 
@@ -144,6 +146,8 @@ value_fields! {
         "How much work it is, in the team's own unit";
     Touches(Touches) = "touches", touches, "PATHS",
         "The files that the work changes, such as src/store, docs/*.md";
+    Budget(Budget) = "budget", budget, "COST",
+        "What it may cost, such as 2 USD, or use, such as 500k tokens, before it is parked";
 }
 
 impl FieldValue {
@@ -153,7 +157,8 @@ impl FieldValue {
     }
 
     /// Returns a number by which searches compare the value: of a due date its end in milliseconds since 1970, of an
-    /// estimate its hundredths. Of paths they only tell that there are some. The others have conditions of their own.
+    /// estimate its hundredths. Of paths and budgets it only tells that there are some. The others have conditions of
+    /// their own.
     pub fn rank(&self) -> Option<i64> {
         match self {
             Self::Priority(_) | Self::Assignee(_) => None,
@@ -162,6 +167,7 @@ impl FieldValue {
                 estimate.and_then(|own| i64::try_from(own.hundredths()).ok())
             }
             Self::Touches(touches) => touches.as_ref().map(|_| 1),
+            Self::Budget(budget) => budget.map(|_| 1),
         }
     }
 

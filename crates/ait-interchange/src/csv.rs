@@ -404,16 +404,21 @@ mod tests {
             .prop_map(|text| text.map(|text| text.parse().unwrap()));
         let touches = prop::option::of("[a-z@=]{1,6}(, [a-z*]{1,6}){0,3}")
             .prop_map(|text| text.map(|text| text.parse().unwrap()));
-        (priority, labels, assignee, links, parked, due, estimate, touches).prop_map(
-            |(priority, labels, assignee, links, parked, due, estimate, touches)| AttributeValues {
-                priority,
-                labels,
-                assignee,
-                links,
-                parked: parked.map(Box::new),
-                due,
-                estimate,
-                touches,
+        let budget = prop::option::of("[1-9]{1,6}( tokens)?")
+            .prop_map(|text| text.map(|text| text.parse().unwrap()));
+        (priority, labels, assignee, links, parked, due, estimate, touches, budget).prop_map(
+            |(priority, labels, assignee, links, parked, due, estimate, touches, budget)| {
+                AttributeValues {
+                    priority,
+                    labels,
+                    assignee,
+                    links,
+                    parked: parked.map(Box::new),
+                    due,
+                    estimate,
+                    touches,
+                    budget,
+                }
             },
         )
     }

@@ -30,7 +30,7 @@ pub(super) enum Meaning {
 const NONE: &str = "none";
 
 /// The keys, in the order of the documentation.
-const KEYS: [Key; 23] = [
+const KEYS: [Key; 24] = [
     Key {
         name: "status",
         parse: |value, _| any_word(value, |word| StatusSet::from_word(word).map(Condition::Status)),
@@ -125,6 +125,11 @@ const KEYS: [Key; 23] = [
     Key {
         name: ValueField::Touches.as_str(),
         parse: |value, _| any_word(value, |word| ranked(ValueField::Touches, word, ranges::any)),
+        expected: "use any or none",
+    },
+    Key {
+        name: ValueField::Budget.as_str(),
+        parse: |value, _| any_word(value, |word| ranked(ValueField::Budget, word, ranges::any)),
         expected: "use any or none",
     },
     Key {

@@ -43,6 +43,7 @@ fn marks(listed: &ListedIssue, now: Timestamp) -> String {
             FieldValue::Due(due) => format!("due {}", due?),
             FieldValue::Estimate(estimate) => format!("estimate {}", estimate?),
             FieldValue::Touches(touches) => format!("touches {}", touches?),
+            FieldValue::Budget(budget) => format!("budget {}", budget?),
         })
     });
     // Agents know the labels behind the priority.

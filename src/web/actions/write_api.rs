@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::{
-    AgentName, ClaimProof, Classification, CommentText, Description, Due, Estimate, FieldValue,
-    Issue, IssueChange, IssueId, IssueRef, Label, Priority, QuestionAnswer, Resolution, Title,
-    Touches, WithClaim,
+    AgentName, Budget, ClaimProof, Classification, CommentText, Description, Due, Estimate,
+    FieldValue, Issue, IssueChange, IssueId, IssueRef, Label, Priority, QuestionAnswer, Resolution,
+    Title, Touches, WithClaim,
 };
 use crate::http::body::{BODY_TIMEOUT, has_media_type, read_body};
 use crate::http::{BearerToken, Principal, Scope, has_own_origin};
@@ -134,6 +134,7 @@ macro_rules! values {
             $body.due.map(FieldValue::Due),
             $body.estimate.map(FieldValue::Estimate),
             $body.touches.map(FieldValue::Touches),
+            $body.budget.map(FieldValue::Budget),
         ]
         .into_iter()
         .flatten()
@@ -165,6 +166,8 @@ pub(super) struct FileBody {
     estimate: Option<Option<Estimate>>,
     #[serde(default, deserialize_with = "removable")]
     touches: Option<Option<Touches>>,
+    #[serde(default, deserialize_with = "removable")]
+    budget: Option<Option<Budget>>,
 }
 
 /// A new issue.
@@ -238,6 +241,8 @@ pub(super) struct EditBody {
     estimate: Option<Option<Estimate>>,
     #[serde(default, deserialize_with = "removable")]
     touches: Option<Option<Touches>>,
+    #[serde(default, deserialize_with = "removable")]
+    budget: Option<Option<Budget>>,
 }
 
 /// Changes an issue.

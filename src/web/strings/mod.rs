@@ -107,6 +107,7 @@ pub mod attributes {
             ValueField::Due => "Due",
             ValueField::Estimate => "Estimate",
             ValueField::Touches => "Touches",
+            ValueField::Budget => "Budget",
         }
     }
 
@@ -127,7 +128,7 @@ pub mod attributes {
             ValueField::Assignee => "dev-1",
             ValueField::Due => "<3d",
             ValueField::Estimate => ">=3",
-            ValueField::Touches => "any",
+            ValueField::Touches | ValueField::Budget => "any",
         }
     }
 

@@ -84,6 +84,30 @@ fn an_issue_over_its_budget_is_parked_before_the_next_attempt() {
 }
 
 #[test]
+fn the_budget_of_an_issue_comes_before_that_of_the_project() {
+    for (own, of_project, is_parked) in [
+        ("10k tokens", "1M tokens", true),
+        ("1M tokens", "10k tokens", false),
+        ("10k tokens", "", true),
+    ] {
+        let desk = Desk::new();
+        let id = desk.add("t");
+        let setting = if of_project.is_empty() {
+            String::new()
+        } else {
+            format!("budget = \"{of_project}\"\n")
+        };
+        desk.write("ait.toml", &setting);
+        desk.ait(&["edit", &id, "--budget", own]).ok();
+        desk.ait(&["claim", &id, "-a", "dev"]).ok();
+        let input = transcript(&desk, "a.jsonl", &issue(&desk, &id), 10_000);
+        assert_eq!(desk.output("subagent-stop", "", &input), Value::Null);
+        let found = issue(&desk, &id);
+        assert_eq!(found["parked"].is_object(), is_parked, "{own} {of_project}: {found}");
+    }
+}
+
+#[test]
 fn the_end_of_a_session_records_what_its_agent_used() {
     let desk = Desk::new();
     let id = desk.add("t");
