@@ -31,14 +31,15 @@ impl Touches {
 
 /// Returns true if a file can match both paths.
 fn meet(one: &str, other: &str) -> bool {
-    let segments = |path: &str| -> Vec<Box<[u8]>> {
-        path.split('/').map(|segment| segment.as_bytes().into()).collect()
-    };
-    let alike = |one: &Box<[u8]>, other: &Box<[u8]>| {
+    let alike = |one: &&[u8], other: &&[u8]| {
         let is_same = |one: &u8, other: &u8| one == other || *one == b'?' || *other == b'?';
         patterns_meet(one, other, |byte| *byte == b'*', is_same, false)
     };
     patterns_meet(&segments(one), &segments(other), |segment| **segment == *b"**", alike, true)
+}
+
+fn segments(path: &str) -> Vec<&[u8]> {
+    path.split('/').map(str::as_bytes).collect()
 }
 
 /// Returns true if something can match two patterns, whose parts stand for one thing each, or for any number of them.
