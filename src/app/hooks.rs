@@ -201,9 +201,7 @@ async fn session(
         claim.usage.micros = Price::micros(&config.prices, &claim.usage);
     }
     hooks::record_usage(&tracker, &claims).await?;
-    if let Some(budget) = config.budget {
-        hooks::park_expensive(&tracker, &claims, |usage| budget.is_exceeded_by(usage)).await?;
-    }
+    hooks::park_expensive(&tracker, &claims, config.budget).await?;
     let may_change = event.is_of_subagent() || event == SessionEvent::SessionEnd;
     if may_change {
         tracker.close().await;

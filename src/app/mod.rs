@@ -57,6 +57,7 @@ use crate::store::{Password, PostgresOptions, PostgresStore};
 use crate::store::{SqliteStore, Store, UnusableStore};
 use crate::token_file::TokenFile;
 use crate::tracker::{Maintenance, QuestionHook, Tracker};
+use crate::worktrees;
 
 /// How long the last responses and the last publish of `issues.json` may take at shutdown.
 const DRAIN_LIMIT: Duration = Duration::from_millis(500);
@@ -217,6 +218,7 @@ impl OpenStore {
         });
         let tracker = opened
             .tracker
+            .with_worktrees(config.project(), worktrees::changed, worktrees::last_sign)
             .with_claim_settings(config.claims.clone())
             .with_classifications(config.classifications.clone())
             .with_question_command(on_question)

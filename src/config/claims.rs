@@ -2,8 +2,10 @@
 
 use clap::Args;
 
+use super::listed;
 use super::settings::{
-    CLAIM_GRACE, CLAIM_TTL, CLAIMS, MAX_ATTEMPTS, MAX_CLAIMS, REQUIRE_CHECK, REVIEW,
+    CLAIM_GRACE, CLAIM_TTL, CLAIMS, MAX_ATTEMPTS, MAX_CLAIMS, OVERLAP, PROVIDERS, REQUIRE_CHECK,
+    REVIEW,
 };
 use super::sources::{Chooser, Sourced};
 use super::values::{Limit, Period, Switch};
@@ -58,6 +60,8 @@ pub(super) fn collect<E>(
         max_attempts: chooser.choose_or(&MAX_ATTEMPTS, flags.max_attempts, no_limit)?.value.get(),
         max_claims: chooser.choose_or(&MAX_CLAIMS, flags.max_claims, no_limit)?.value.get(),
         review: chooser.choose_or(&REVIEW, flags.review, defaults.review)?.value,
+        providers: chooser.list(&PROVIDERS, Vec::new(), listed)?,
+        overlap: chooser.choose_or(&OVERLAP, None, defaults.overlap)?.value,
     })
 }
 
@@ -76,5 +80,6 @@ mod tests {
         assert_eq!((settings.max_attempts, settings.max_claims), (None, None));
         assert_eq!((REQUIRE_CHECK.default, settings.required_check), ("false", None));
         assert_eq!(REVIEW.default, settings.review.to_string());
+        assert_eq!(OVERLAP.default, settings.overlap.to_string());
     }
 }

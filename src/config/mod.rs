@@ -22,7 +22,7 @@ use crate::cli::{
     GenerateCommand, HooksArguments, InitArguments, MigrateArguments, OpenArguments, QueueCommand,
     ResolveArguments, StatusArguments, TextsArguments,
 };
-use crate::domain::{AgentName, ClaimSettings, Classifications};
+use crate::domain::{AgentName, Budget, ClaimSettings, Classifications};
 use crate::http::{AccessPolicy, AllowedHost, AllowedOrigin};
 use crate::logging::{LogFormat, LogOptions, LogProfile};
 use crate::mcp::options::McpOptions;
@@ -46,7 +46,7 @@ pub const DEFAULT_PORT: u16 = 3000;
 pub const LAST_PORT: u16 = 3019;
 pub use sources::{ConfigError, FILE_NAME, Source, Sourced};
 pub use values::{
-    Address, Budget, FilePath, KeptEvents, LogFilter, NetworkFileSystem, Port, Price, ProjectName,
+    Address, FilePath, KeptEvents, LogFilter, NetworkFileSystem, Port, Price, ProjectName,
     RepositoryUrl, Secret, StoreUrl, Switch,
 };
 

@@ -331,6 +331,24 @@ pub const REVIEW: Setting = Setting {
     help: "Who may review an issue: anyone, not-author (no agent that worked on it), or uninvolved (nor filed it)",
 };
 
+/// Whose agents are whose.
+pub const PROVIDERS: Setting = Setting {
+    name: "providers",
+    variable: "AIT_PROVIDERS",
+    places: SettingScope::FileOnly,
+    default: "none",
+    help: "Whose models run which agents, as NAME=AGENTS, such as anthropic=dev-* lead; for `ait hold`",
+};
+
+/// How agents get issues whose work changes the files of other work.
+pub const OVERLAP: Setting = Setting {
+    name: "overlap",
+    variable: "AIT_OVERLAP",
+    places: SettingScope::FileOnly,
+    default: "warn",
+    help: "How agents get issues that touch what others are changing: avoid (after others of the same priority), warn, or off",
+};
+
 /// The command for new questions.
 pub const ON_QUESTION: Setting = Setting {
     name: "on-question",
@@ -377,7 +395,7 @@ pub const REQUIRE_CHECK: Setting = Setting {
 };
 
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 37] = [
+pub const SETTINGS: [Setting; 39] = [
     FILE,
     STORE,
     STORE_PASSWORD,
@@ -407,6 +425,8 @@ pub const SETTINGS: [Setting; 37] = [
     MAX_ATTEMPTS,
     MAX_CLAIMS,
     REVIEW,
+    OVERLAP,
+    PROVIDERS,
     ON_QUESTION,
     CHECK,
     REQUIRE_CHECK,
@@ -421,7 +441,7 @@ pub const SETTINGS: [Setting; 37] = [
 pub const TEXTS: &str = "texts";
 
 /// The settings that do not affect who may use HTTP, and those whose defaults allow the least.
-pub(super) const HARMLESS: [&str; 24] = [
+pub(super) const HARMLESS: [&str; 26] = [
     TEXTS,
     CLASSIFICATIONS.name,
     WEB_ACTIONS.name,
@@ -441,6 +461,8 @@ pub(super) const HARMLESS: [&str; 24] = [
     MAX_ATTEMPTS.name,
     MAX_CLAIMS.name,
     REVIEW.name,
+    OVERLAP.name,
+    PROVIDERS.name,
     ON_QUESTION.name,
     CHECK.name,
     REQUIRE_CHECK.name,

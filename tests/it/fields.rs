@@ -95,7 +95,9 @@ impl<'a> Walk<'a> {
     }
 
     fn tools(&mut self) {
-        let given = self.unfiled();
+        // Budgets are for people.
+        let mut given = self.unfiled();
+        given.remove("budget");
         let all = json!({ "agent": "a", "issues": [filing(&given)] });
         self.client.call("add_issues", all).ok();
         let search = json!({ "query": given["title"].term });
@@ -104,7 +106,7 @@ impl<'a> Walk<'a> {
         self.expect("add_issues", given);
 
         let before = self.values.clone();
-        let given = self.next(has_argument);
+        let given = self.next(|name, sample| name != "budget" && has_argument(name, sample));
         let mut change = arguments(&given);
         change["issue_id"] = json!(self.id);
         change["agent"] = json!("undoer");
@@ -113,7 +115,10 @@ impl<'a> Walk<'a> {
         run(self.path, &["undo", "--agent", "undoer"]).ok();
         self.expect("undo", before);
 
-        let mut given = filing(&self.next(has_one_value));
+        // The tool for a single issue takes no paths.
+        let is_taken = |name: &str| !["touches", "budget"].contains(&name);
+        let mut given =
+            filing(&self.next(|name, sample| is_taken(name) && has_one_value(name, sample)));
         for name in ["title", "description", "agent"] {
             given[name] = json!("one");
         }
@@ -121,7 +126,8 @@ impl<'a> Walk<'a> {
         let filed = self.client.call("add_issue", given.clone()).ok();
         let filed = shown(self.path, &id_in(&filed));
         // As clients do that have to give every parameter.
-        let names = ValueField::words().filter(|name| *name != ValueField::Priority.as_str());
+        let is_removable = |name: &&str| *name != ValueField::Priority.as_str() && is_taken(name);
+        let names = ValueField::words().filter(is_removable);
         let mut without = given.clone();
         names.clone().for_each(|name| without[name] = json!(""));
         let without = self.client.call("add_issue", without).ok();
@@ -141,7 +147,8 @@ impl<'a> Walk<'a> {
             let options = sample.options.iter();
             sample.options = options.map(|one| one.replace("--label=+", "--label=")).collect();
         }
-        given.insert("title", Sample { options: vec!["--".into(), title], ..Sample::default() });
+        // It stands last.
+        given.insert("~title", Sample { options: vec!["--".into(), title], ..Sample::default() });
         let filed = run_with_options(self.path, &["add", "-a", "a"], &given);
         let filed = shown(self.path, &id_in(&filed));
         self.id = filed["id"].as_str().unwrap().to_owned();
@@ -230,7 +237,11 @@ impl<'a> Walk<'a> {
         // Filters of the list.
         for (name, Sample { stored, .. }) in given.iter().filter(|(name, _)| **name != "labels") {
             let value = stored.as_str().map_or(stored.to_string(), str::to_owned);
-            let value = if *name == ValueField::Due.as_str() { &value[..10] } else { &value };
+            let value = match ValueField::from_word(name) {
+                Some(ValueField::Due) => &value[..10],
+                Some(ValueField::Touches | ValueField::Budget) => "any",
+                _ => &value,
+            };
             let mut query = form_urlencoded::Serializer::new(String::new());
             let query = query.append_pair(name, value).finish();
             for path in ["/", "/api/issues"] {
@@ -297,8 +308,10 @@ fn each_field_follows_the_files_of_other_programs() {
     for update in ["", "--update", "--update"] {
         let values = versions();
         let names: Vec<_> = values.keys().copied().collect();
-        let cells: Vec<_> =
-            values.values().map(|sample| sample.options[0].split_once('=').unwrap().1).collect();
+        let cell = |sample: &Sample| {
+            format!("\"{}\"", sample.options[0].split_once('=').unwrap().1.replace('"', "\"\""))
+        };
+        let cells: Vec<_> = values.values().map(cell).collect();
         let csv = format!("key,title,{}\nSHOP-1,t,{}\n", names.join(","), cells.join(","));
         fs::write(path.join("other.csv"), &csv).unwrap();
         let import = ["import", "other.csv", "--map", "key=id", update];
@@ -310,13 +323,15 @@ fn each_field_follows_the_files_of_other_programs() {
         "id": "bd-1", "title": "t", "status": "open", "issue_type": "bug", "created_at": "2026-01-31T09:30:00Z",
         "updated_at": "2026-01-31T09:30:00Z",
     });
-    let values = versions();
+    let mut values = versions();
+    values.retain(|name, _| !["touches", "budget"].contains(name));
     for field in ValueField::ALL {
         let key = match field {
             ValueField::Priority => "priority",
             ValueField::Assignee => "assignee",
             ValueField::Due => "due_at",
             ValueField::Estimate => "estimated_minutes",
+            ValueField::Touches | ValueField::Budget => continue,
         };
         bead[key] = values[field.as_str()].stored.clone();
     }

@@ -154,6 +154,7 @@ fn option<const IS_CHANGE: bool>(field: ValueField) -> Arg {
         ValueField::Assignee => option.long("assign").alias(field.as_str()),
         ValueField::Due => option.long(field.as_str()).aliases(["due-date", "deadline"]),
         ValueField::Estimate => option.long(field.as_str()).aliases(["points", "effort"]),
+        ValueField::Touches | ValueField::Budget => option.long(field.as_str()),
     }
 }
 

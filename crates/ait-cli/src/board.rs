@@ -13,7 +13,7 @@ use super::signals::{Live, Wake};
 use super::{CommandContext, ExitStatus, Output, tui};
 use ait_domain::{Classification, IssueId, Priority, Status, Timestamp};
 use ait_tracker::hints::{self, COMMANDS};
-use ait_tracker::{EventPosition, Tracker};
+use ait_tracker::{EventPosition, Hold, Tracker};
 
 /// How often a store is polled that cannot notify: one that is unreadable, or has no log yet.
 const POLL_EVERY: Duration = Duration::from_secs(1);
@@ -142,6 +142,8 @@ fn write_one(board: &Board, arguments: &Arguments, now: Timestamp, output: &Outp
 #[derive(Serialize)]
 struct JsonBoard<'a> {
     columns: Vec<JsonColumn<'a>>,
+    #[serde(skip_serializing_if = "<[Hold]>::is_empty")]
+    holds: &'a [Hold],
     closed: usize,
     rejected: usize,
 }
@@ -194,6 +196,7 @@ impl<'a> JsonBoard<'a> {
             cards: column.cards.iter().take(most).map(card).collect(),
         };
         let Board { closed, rejected, .. } = *board;
-        Self { columns: board.columns.iter().map(column).collect(), closed, rejected }
+        let columns = board.columns.iter().map(column).collect();
+        Self { columns, holds: &board.holds, closed, rejected }
     }
 }

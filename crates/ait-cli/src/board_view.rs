@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::builder::styling::Style;
 
+use super::hold;
 use super::issue_view::words;
 use super::list::waits;
 use super::no_issues;
@@ -16,7 +17,7 @@ use super::short_ids::ShortIds;
 use super::styled_line::Line;
 use ait_domain::{Condition, Issue, IssueId, Order, Query, Status, StatusSet, Timestamp};
 use ait_system::span;
-use ait_tracker::{StoreError, Tracker};
+use ait_tracker::{Hold, StoreError, Tracker};
 
 /// How long the board waits for more changes before it reads the store again.
 pub(super) const DEBOUNCE: Duration = Duration::from_millis(100);
@@ -36,6 +37,7 @@ const FOOTER_ROWS: usize = 2;
 #[derive(PartialEq)]
 pub(super) struct Board {
     pub columns: Vec<Column>,
+    pub holds: Vec<Hold>,
     pub closed: usize,
     pub rejected: usize,
 }
@@ -108,7 +110,8 @@ impl Board {
             columns.push(Column { status, total, cards });
         }
         let closed = counts.in_status(Status::Closed);
-        Ok(Self { columns, closed, rejected: counts.in_status(Status::Rejected) })
+        let holds = tracker.holds().await?;
+        Ok(Self { columns, holds, closed, rejected: counts.in_status(Status::Rejected) })
     }
 }
 
@@ -181,6 +184,7 @@ pub(super) fn lines(
         format!("{} closed · {} rejected", board.closed, board.rejected)
     };
     lines.push(String::new());
+    lines.extend(board.holds.iter().map(hold::line));
     lines.push(Line::default().part(FAINT, footer).fitted(output.width(), output));
     lines
 }

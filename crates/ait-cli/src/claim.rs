@@ -6,7 +6,7 @@ use clap::Args;
 use super::options::{CallerArgs, TtlArgs, issue_ref};
 use super::print_issue::print_claimed;
 use super::{CommandContext, ExitStatus};
-use ait_domain::IssueRef;
+use ait_domain::{IssueRef, Touches};
 
 /// The arguments of `ait claim`.
 #[derive(Clone, Debug, Args)]
@@ -19,6 +19,10 @@ pub struct Arguments {
     #[arg(value_parser = issue_ref)]
     id: IssueRef,
 
+    /// The files that you will change, such as src/store, docs/*.md
+    #[arg(long, value_name = "PATHS")]
+    touches: Option<Touches>,
+
     #[command(flatten)]
     ttl: TtlArgs,
 
@@ -30,6 +34,9 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
     let tracker = &arguments.ttl.tracker(tracker);
+    if let Some(touches) = arguments.touches.clone() {
+        tracker.note_touches(arguments.id.clone(), touches, agent.clone()).await?;
+    }
     let claimed = tracker.claim_issue(arguments.id.clone(), agent).await?;
     print_claimed(Some(claimed), arguments.caller.format.json, tracker, "", output).await
 }

@@ -29,7 +29,7 @@ const MAX_FILES: usize = 100_000;
     csv    exports, any file with a header that names a title\n  \
     folder the tasks of Backlog.md, a backup of beads, memory banks, decision records (also *.md)\n\n\
     Fields for --map: id, title, description, classification, status, statusCategory, resolution, priority, labels, assignee, parent, blocked_by, \
-    createdAt, modifiedAt, closedAt, parkedUntil, due, estimate, author, history, comments, number, url. Names that are usual in other \
+    createdAt, modifiedAt, closedAt, parkedUntil, due, estimate, touches, budget, author, history, comments, number, url. Names that are usual in other \
     trackers \
     are understood without it; columns of other names are kept with the issue.\n\n\
     Issues are identified by their ids, so a second import changes nothing. No issue is ever overwritten: \

@@ -10,9 +10,10 @@ use serde_json::value::RawValue;
 use super::output::{FAINT, Output, STRONG, local, of_classification, of_status};
 use super::sanitize;
 use super::styled_line::Line;
+use ait_domain::facts::TotalUsage;
 use ait_domain::{
     DefaultAnswer, Estimate, FieldValue, Issue, IssueGraph, IssueId, LinkKind, Parked, Status,
-    TimelineEntry, Timestamp, ValueField,
+    TimelineEntry, Timestamp, ValueField, readiness,
 };
 use ait_interchange::name_of;
 use ait_sync::link;
@@ -150,7 +151,7 @@ fn write_attributes(
             FieldValue::Due(Some(due)) if issue.status.is_open() && due.is_past_at(now) => {
                 add(format!("due: {due} (overdue)"));
             }
-            value => add(format!("{field}: {value}")),
+            value => add(sanitize::line(&format!("{field}: {value}"))),
         }
     }
     if let Some(work) = issue.handed_in() {
@@ -163,6 +164,11 @@ fn write_attributes(
     }
     if let Some(used) = issue.usage() {
         add(format!("used: {}", sanitize::line(&used.to_string())));
+    }
+    let parts = readiness::parts_below(issues, issue.id).into_iter();
+    let used = TotalUsage::sum(parts.filter_map(|part| issues.get(part)?.usage()));
+    if let Some(used) = used {
+        add(format!("used by its parts: {}", sanitize::line(&used.to_string())));
     }
     let parts = issues.linked_from(LinkKind::Parent, issue.id).into_iter();
     let parts: Estimate = parts.filter_map(|part| issues.get(part)?.attributes.estimate).sum();

@@ -31,6 +31,7 @@ mod error_json;
 mod export;
 mod generate;
 mod help;
+mod hold;
 mod hooks;
 mod import;
 mod import_filing;
@@ -190,6 +191,8 @@ pub enum QueueCommand {
     Park(park::ParkArguments),
     /// Let a parked issue be claimed again
     Unpark(park::UnparkArguments),
+    /// Give the agents of a provider nothing until a time, because it has reached a limit
+    Hold(hold::Arguments),
     /// Ask people a question about an issue, and park it until the answer
     Ask(questions::AskArguments),
     /// List the open questions of agents to people
@@ -376,6 +379,7 @@ async fn run_on_queue(command: &QueueCommand, context: &CommandContext<'_>) -> R
         QueueCommand::Unlink(arguments) => link::unlink(arguments, context).await,
         QueueCommand::Park(arguments) => park::park(arguments, context).await,
         QueueCommand::Unpark(arguments) => park::unpark(arguments, context).await,
+        QueueCommand::Hold(arguments) => hold::run(arguments, context).await,
         QueueCommand::Ask(arguments) => questions::ask(arguments, context).await,
         QueueCommand::Questions(arguments) => questions::list(arguments, context).await,
         QueueCommand::Answer(arguments) => questions::answer(arguments, context).await,

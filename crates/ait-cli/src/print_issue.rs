@@ -136,6 +136,8 @@ pub(super) async fn print_claimed(
         let around = read_after_change(around).await;
         write_whole(issue, &around.unwrap_or_default(), tracker.now(), output)?;
         write_newer_head(issue, output).await?;
+        let overlaps = read_after_change(tracker.overlaps(issue)).await.unwrap_or_default();
+        overlaps.iter().try_for_each(|line| output.line(sanitize::line(line)))?;
         let known = tracker.known(issue).await;
         if !known.is_empty() {
             output.line("\nWhat the team knows:")?;

@@ -64,7 +64,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
             for id in &arguments.ids {
                 found.push(tracker.get_issue(id.clone()).await?);
             }
-            let around = tracker.issues_around(found.iter().map(|issue| issue.id)).await?;
+            let around = tracker.issues_with_parts(found.iter().map(|issue| issue.id)).await?;
             (around, tracker.now())
         }
         Some(at) => {

@@ -6,11 +6,11 @@ use clap::Args;
 use super::issue_view::words;
 use super::options::{Format, one_of};
 use super::output::{FAINT, local, of_status};
-use super::{CommandContext, ExitStatus, Output};
-use ait_domain::Status;
+use super::{CommandContext, ExitStatus, Output, sanitize};
+use ait_domain::{Status, Usage};
 use ait_system::span;
 use ait_tracker::read_model::ReadModel;
-use ait_tracker::read_model::stats::{Percentiles, Range, Spreads, Stats, Work};
+use ait_tracker::read_model::stats::{Percentiles, Range, Spreads, Stats, UsageStats, Work};
 
 /// The arguments of `ait stats`.
 #[derive(Clone, Debug, Args)]
@@ -61,7 +61,25 @@ fn write(stats: &Stats, output: &Output) -> Result<()> {
         "filed {filed} · completed {completed} · closed {closed} · rejected {rejected} · returned {returned}"
     ))?;
     write_times("cycle time, from claim to completion", &stats.cycle, output)?;
-    write_times("lead time, from filing to closing", &stats.lead, output)
+    write_times("lead time, from filing to closing", &stats.lead, output)?;
+    stats.usage.as_ref().map_or(Ok(()), |usage| write_usage(usage, output))
+}
+
+fn write_usage(stats: &UsageStats, output: &Output) -> Result<()> {
+    output.line("")?;
+    output.line(output.styled(FAINT, "usage"))?;
+    let summed = [("all", Some(&stats.total)), ("failed attempts", Some(&stats.failed))];
+    let closed = stats.per_closed_issue();
+    let named = |(name, usage): (&String, &Usage)| (sanitize::line(name), usage.clone());
+    let rows = summed.into_iter().chain([("a closed issue", closed.as_ref())]);
+    let rows = rows.filter_map(|(name, usage)| Some((name.to_owned(), usage?.clone())));
+    let rows = rows.chain(stats.by_model.iter().map(named));
+    for (name, usage) in rows.chain(stats.by_agent.iter().map(named)) {
+        if !usage.is_empty() {
+            output.line(format_args!("{name:<20} {usage}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn write_times(name: &str, spreads: &Spreads, output: &Output) -> Result<()> {

@@ -9,7 +9,10 @@ use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::{AgentName, DomainError, Due, Estimate, IssueId, Question, Timestamp, UnknownKeys};
+use super::{
+    AgentName, Budget, DomainError, Due, Estimate, IssueId, Question, Timestamp, Touches,
+    UnknownKeys,
+};
 use crate::string_enum;
 
 /// How urgent an issue is: 0 is first, 4 is last.
@@ -201,6 +204,12 @@ pub struct AttributeValues {
     /// How much work it is, in the team's own unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
+    /// The files that the work changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub touches: Option<Touches>,
+    /// What it may cost or use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
 /// The attributes of an issue. Behind a pointer, because most issues have none, and many have the same.
@@ -263,6 +272,8 @@ impl Attributes {
             parked: take(fields, "parked", |_: &Parked| true).map(Box::new),
             due: take(fields, "due", |_: &Due| true),
             estimate: take(fields, "estimate", |_: &Estimate| true),
+            touches: take(fields, "touches", |_: &Touches| true),
+            budget: take(fields, "budget", |_: &Budget| true),
         };
         // People who edit the file write them in any order.
         values.labels.sort_unstable();

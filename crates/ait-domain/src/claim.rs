@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::merge::has_late_claim;
-use super::{ActionKind, AgentName, DomainError, HistoryEntry, Issue, Status, Timestamp};
+use super::{ActionKind, AgentName, DomainError, HistoryEntry, Issue, Label, Status, Timestamp};
 use crate::string_enum;
 
 /// The client that holds a claim: a process, a session, or a name. The registry of clients makes these ids and knows
@@ -53,6 +54,23 @@ pub struct ClaimTerms {
     pub max_claims: Option<NonZeroUsize>,
     /// Who may review.
     pub review: ReviewPolicy,
+    /// Whether the next issue is left if it says which files its work [changes](super::Touches), so that the caller
+    /// can look for one that meets no other work.
+    pub leaves_touching: bool,
+}
+
+string_enum! {
+    /// How agents get issues whose work changes the files of other work.
+    #[derive(Default)]
+    pub enum OverlapPolicy {
+        /// After others of the same priority.
+        Avoid = "avoid",
+        /// As all others, with a warning.
+        #[default]
+        Warn = "warn",
+        /// As all others.
+        Off = "off",
+    }
 }
 
 string_enum! {
@@ -161,6 +179,51 @@ pub struct ClaimProof {
     pub is_person: bool,
 }
 
+/// Who runs the models of some agents.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Provider {
+    pub name: String,
+    /// The label of the entries that say until when its agents get nothing.
+    pub label: Label,
+    /// The names of its agents, or how they begin, with `*` behind it.
+    agents: Vec<String>,
+}
+
+impl Provider {
+    /// Returns true if an agent is one of its agents.
+    pub fn has(&self, agent: &str) -> bool {
+        self.agents.iter().any(|name| match name.strip_suffix('*') {
+            Some(begin) => agent.starts_with(begin),
+            None => agent == name,
+        })
+    }
+}
+
+impl FromStr for Provider {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse =
+            || {
+                let (name, agents) = text.split_once('=')?;
+                let name = name.trim().to_owned();
+                let label = format!("hold:{name}").parse().ok()?;
+                let agents: Vec<_> = agents.split_whitespace().map(str::to_owned).collect();
+                (!name.is_empty() && !name.contains(['/', '.']) && !agents.is_empty())
+                    .then_some(Self { name, label, agents })
+            };
+        parse().ok_or_else(|| {
+            format!("{text:?} is no provider: give NAME=AGENTS, such as anthropic=dev-* lead")
+        })
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.agents.join(" "))
+    }
+}
+
 /// How claims are made, kept and ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaimSettings {
@@ -168,10 +231,14 @@ pub struct ClaimSettings {
     pub policy: ClaimPolicy,
     /// Who may review.
     pub review: ReviewPolicy,
+    /// How agents get issues whose work changes the files of other work.
+    pub overlap: OverlapPolicy,
     /// After how many failed attempts an issue is parked; `None` for never.
     pub max_attempts: Option<NonZeroUsize>,
     /// How many issues an agent may hold; `None` for any number.
     pub max_claims: Option<NonZeroUsize>,
+    /// Whose agents are whose, for limits of providers.
+    pub providers: Vec<Provider>,
     /// The check that must have passed before issues are handed in and closed.
     pub required_check: Option<Arc<str>>,
     /// How long the agent of a client that is gone may take to come back, before its claims lapse; zero if claims never
@@ -186,8 +253,10 @@ impl Default for ClaimSettings {
         Self {
             policy: ClaimPolicy::Trusting,
             review: ReviewPolicy::Anyone,
+            overlap: OverlapPolicy::default(),
             max_attempts: None,
             max_claims: None,
+            providers: Vec::new(),
             required_check: None,
             grace: Duration::from_secs(60),
             ttl: Duration::from_secs(60 * 60),

@@ -61,6 +61,7 @@ pub fn decide(
         CommandTarget::Existing(id) => find(queue, &id.into())?,
         CommandTarget::Next(agent, classification) => {
             match queue.next_ready(agent, classification, now) {
+                Some(issue) if is_left(command, &issue) => return Ok(None),
                 Some(issue) => issue,
                 None => return Ok(None),
             }
@@ -72,6 +73,13 @@ pub fn decide(
         CommandTarget::Document => return Ok(decide_on_document(command, unknown_keys, now)),
     };
     decide_on_issue(command, &issue, now, queue)
+}
+
+/// Returns true if a claim leaves the next issue to the choice of its caller.
+fn is_left(command: &Command, issue: &Issue) -> bool {
+    let leaves_touching =
+        matches!(command, Command::GetNextIssue { terms, .. } if terms.leaves_touching);
+    leaves_touching && issue.attributes.touches.is_some()
 }
 
 fn decide_on_issue(

@@ -272,6 +272,11 @@ pub enum DomainError {
         /// The maximum.
         limit: usize,
     },
+    /// The provider of the agent has reached a limit.
+    #[error(
+        "{provider} has reached a limit until {until}: its agents get nothing, and keep what they hold"
+    )]
+    Held { provider: String, until: Timestamp },
     /// The project does not use a kind of work.
     #[error("classification must be one of {used}, not {given}")]
     UnusedClassification {
@@ -328,6 +333,7 @@ impl DomainError {
             | Self::NotChecked { .. }
             | Self::MergeNotChecked { .. }
             | Self::NameInUse { .. }
+            | Self::Held { .. }
             | Self::VersionChanged { .. } => ErrorCode::Conflict,
             Self::Terminal { .. } => ErrorCode::Final,
             Self::ClaimEnded { .. } | Self::OtherClaim { .. } | Self::NotOwned { .. } => {
@@ -370,6 +376,7 @@ impl DomainError {
             }
             Self::Blank { .. }
             | Self::NameInUse { .. }
+            | Self::Held { .. }
             | Self::TooLong { .. }
             | Self::LineBreakInTitle
             | Self::InvalidValue { .. }
@@ -554,6 +561,13 @@ mod tests {
             (DomainError::NoQuestion { id }, "CONFLICT"),
             (DomainError::TooManyClaims { agent: "a".to_owned(), limit: 1 }, "CONFLICT"),
             (DomainError::NameInUse { agent: "a".to_owned(), free: "a-1f".to_owned() }, "CONFLICT"),
+            (
+                DomainError::Held {
+                    provider: "p".to_owned(),
+                    until: Timestamp::from_unix_millis(0),
+                },
+                "CONFLICT",
+            ),
         ] {
             assert_eq!(error.code().as_str(), code, "{error}");
         }

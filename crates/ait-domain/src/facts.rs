@@ -74,7 +74,7 @@ pub struct Receipt {
 #[serde(deny_unknown_fields)]
 pub struct Usage {
     /// The number of the claim of the issue; 0 if it is not known.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub claim: usize,
     /// The model that answered last.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -148,7 +148,31 @@ impl fmt::Display for Work {
     }
 }
 
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 impl Usage {
+    /// Returns how many tokens were read and written.
+    pub fn tokens(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
+    /// Returns the part of each of several users.
+    pub fn divided_by(&self, users: usize) -> Self {
+        let part = |used: u64| used / (users.max(1) as u64);
+        Self {
+            claim: 0,
+            model: String::new(),
+            input: part(self.input),
+            cached: part(self.cached),
+            output: part(self.output),
+            turns: part(self.turns),
+            seconds: part(self.seconds),
+            micros: self.micros.map(part),
+        }
+    }
+
     /// Returns true if nothing was used.
     pub fn is_empty(&self) -> bool {
         [self.input, self.output, self.turns, self.seconds].iter().all(|used| *used == 0)
@@ -210,6 +234,28 @@ pub struct TotalUsage {
     pub claims: usize,
 }
 
+impl TotalUsage {
+    /// Sums up what some claims of agents used; `None` without any.
+    pub fn of<'a, A: Ord>(usages: impl Iterator<Item = (A, &'a Usage)>) -> Option<Self> {
+        let mut usage = Usage::default();
+        let mut claims = BTreeSet::new();
+        for (agent, used) in usages {
+            usage.add(used);
+            claims.insert((agent, used.claim));
+        }
+        (!claims.is_empty()).then_some(Self { usage, claims: claims.len() })
+    }
+
+    /// Sums up what several issues used; `None` without any.
+    pub fn sum(all: impl Iterator<Item = Self>) -> Option<Self> {
+        all.reduce(|mut sum, one| {
+            sum.usage.add(&one.usage);
+            sum.claims += one.claims;
+            sum
+        })
+    }
+}
+
 impl fmt::Display for TotalUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { usage, claims } = self;
@@ -244,13 +290,7 @@ impl fmt::Display for Tokens {
 impl Issue {
     /// Returns what all claims of the issue used; `None` if nothing is known.
     pub fn usage(&self) -> Option<TotalUsage> {
-        let mut total = Usage::default();
-        let mut claims = BTreeSet::new();
-        for (agent, usage) in self.usages() {
-            total.add(usage);
-            claims.insert((agent, usage.claim));
-        }
-        (!claims.is_empty()).then_some(TotalUsage { usage: total, claims: claims.len() })
+        TotalUsage::of(self.usages())
     }
 
     fn usages(&self) -> impl Iterator<Item = (&str, &Usage)> {

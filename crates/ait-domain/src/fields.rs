@@ -10,8 +10,10 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::attributes::AttributeValues;
+use super::budget::Budget;
 use super::due::Due;
 use super::estimate::Estimate;
+use super::touches::Touches;
 use super::{AgentName, DomainError, Priority};
 use crate::string_enum;
 
@@ -33,6 +35,8 @@ pub const FIELDS: &[(&str, &[&str])] = &[
     ("parked", &["reason", "since", "by", "until", "question"]),
     ("due", &[]),
     ("estimate", &[]),
+    ("touches", &[]),
+    ("budget", &[]),
     ("claim", &["agent", "number", "since"]),
 ];
 
@@ -140,6 +144,10 @@ value_fields! {
     Due(Due) = "due", due, "DATE", "The day or the time at which it should have ended";
     Estimate(Estimate) = "estimate", estimate, "NUMBER",
         "How much work it is, in the team's own unit";
+    Touches(Touches) = "touches", touches, "PATHS",
+        "The files that the work changes, such as src/store, docs/*.md";
+    Budget(Budget) = "budget", budget, "COST",
+        "What it may cost, such as 2 USD, or use, such as 500k tokens, before it is parked";
 }
 
 impl FieldValue {
@@ -149,7 +157,8 @@ impl FieldValue {
     }
 
     /// Returns a number by which searches compare the value: of a due date its end in milliseconds since 1970, of an
-    /// estimate its hundredths. The others have conditions of their own.
+    /// estimate its hundredths. Of paths and budgets it only tells that there are some. The others have conditions of
+    /// their own.
     pub fn rank(&self) -> Option<i64> {
         match self {
             Self::Priority(_) | Self::Assignee(_) => None,
@@ -157,6 +166,8 @@ impl FieldValue {
             Self::Estimate(estimate) => {
                 estimate.and_then(|own| i64::try_from(own.hundredths()).ok())
             }
+            Self::Touches(touches) => touches.as_ref().map(|_| 1),
+            Self::Budget(budget) => budget.map(|_| 1),
         }
     }
 

@@ -6,8 +6,8 @@
 //!
 //! # The files
 //!
-//! * `fields.rs`, `issue.rs`, `attributes.rs`, `due.rs`, `estimate.rs`, `question.rs`, `external_id.rs`,
-//!   `unknown_keys.rs`: the issue and its parts, with their JSON form
+//! * `fields.rs`, `issue.rs`, `attributes.rs`, `due.rs`, `estimate.rs`, `touches.rs`, `budget.rs`,
+//!   `question.rs`, `external_id.rs`, `unknown_keys.rs`: the issue and its parts, with their JSON form
 //! * `id.rs`, `text.rs`, `time.rs`: ids, texts and times: parsed at the edge, valid inside
 //! * `classification.rs`: the kinds of work, and which of them a project uses
 //! * `command.rs`, `issue_change.rs`, `imported_issue.rs`, `claim.rs`: commands and what they carry; which claim a
@@ -26,6 +26,7 @@
 
 pub mod action;
 mod attributes;
+mod budget;
 mod claim;
 mod classification;
 pub mod command;
@@ -61,14 +62,16 @@ pub mod thresholds;
 pub mod time;
 pub mod timeline;
 pub mod titles;
+mod touches;
 pub mod undo;
 pub mod unknown_keys;
 
 pub use action::ActionKind;
 pub use attributes::{AttributeValues, Attributes, Label, Link, LinkKind, Parked, Priority};
+pub use budget::Budget;
 pub use claim::{
     Claim, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, ClaimTerms, ClientId, Lease,
-    RequiredClaim, ReviewPolicy, WithClaim,
+    OverlapPolicy, Provider, RequiredClaim, ReviewPolicy, WithClaim,
 };
 pub use classification::{Classification, Classifications};
 pub use command::{Command, CommandTarget, Resolution};
@@ -93,4 +96,5 @@ pub use question::{DefaultAnswer, Question, QuestionAnswer};
 pub use text::{AgentName, CommentText, Description, Title};
 pub use time::Timestamp;
 pub use timeline::{Attempts, TimelineEntry};
+pub use touches::Touches;
 pub use unknown_keys::UnknownKeys;

@@ -124,11 +124,11 @@ fn wholes_above<G: WaitGraph + ?Sized>(
 }
 
 /// Returns the parts of an issue, and their parts.
-pub fn parts_below<G: IssueGraph + ?Sized>(graph: &G, id: IssueId) -> Vec<IssueId> {
+pub fn parts_below<G: WaitGraph + ?Sized>(graph: &G, id: IssueId) -> Vec<IssueId> {
     let mut found = vec![id];
     let mut next = 0;
     while next < found.len() {
-        for part in graph.linked_from(LinkKind::Parent, found[next]) {
+        for part in graph.nodes_linked_from(LinkKind::Parent, found[next]) {
             if !found.contains(&part) {
                 found.push(part);
             }

@@ -57,7 +57,10 @@ impl JsonSchema for FieldValues {
             match field {
                 ValueField::Assignee => schema["description"] = "Or none".into(),
                 ValueField::Due => schema["description"] = "Date".into(),
-                ValueField::Priority | ValueField::Estimate => {}
+                ValueField::Priority
+                | ValueField::Estimate
+                | ValueField::Touches
+                | ValueField::Budget => {}
             }
             schema
         })
@@ -70,15 +73,18 @@ pub fn kind(field: ValueField) -> Value {
         ValueField::Priority => {
             json!({ "type": "integer", "minimum": 0, "maximum": Priority::MAX })
         }
-        ValueField::Assignee | ValueField::Due => json!({ "type": "string" }),
+        ValueField::Assignee | ValueField::Due | ValueField::Touches | ValueField::Budget => {
+            json!({ "type": "string" })
+        }
         // Clients that have to give every parameter leave it out with an empty text.
         ValueField::Estimate => json!({ "type": ["number", "string"] }),
     }
 }
 
-/// Returns the schema of an object with the fields.
+/// Returns the schema of an object with the fields that agents set. A budget is for people.
 pub fn fields(schema: impl Fn(ValueField) -> Value) -> Schema {
-    let fields = ValueField::ALL.iter().map(|field| (field.as_str().to_owned(), schema(*field)));
+    let fields = ValueField::ALL.iter().filter(|field| **field != ValueField::Budget);
+    let fields = fields.map(|field| (field.as_str().to_owned(), schema(*field)));
     json_schema!({ "type": "object", "properties": fields.collect::<Map<_, _>>() })
 }
 

@@ -18,6 +18,12 @@ pub fn is_old_claim(age_ms: u64) -> bool {
     age_ms > OLD_CLAIM_AFTER_MS
 }
 
+/// How many times as long as half of such claims take an agent may show no sign of life, until its claim is stuck.
+pub const STUCK_AFTER_MEDIANS: u64 = 3;
+/// How long it may show none at least, in milliseconds. A build or a test can take that long.
+pub const STUCK_AFTER_MS: u64 = 10 * 60 * 1_000;
+/// How many claims say how long such claims take.
+pub const STUCK_NEEDS_CLAIMS: usize = 3;
 /// How many returns after a claim are too many: the third attempt has failed for the same reason as the second.
 pub const MANY_RETURNS: usize = 3;
 /// How long a completed issue may wait for its review, in milliseconds.

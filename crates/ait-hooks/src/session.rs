@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::transcript::ToldClaim;
 use ait_domain::text::shortened;
-use ait_domain::{AgentName, CommentText, Condition, Issue, IssueChange, Query, Status, Usage};
+use ait_domain::{AgentName, Budget, CommentText, Condition, Issue, IssueChange, Query, Status};
 use ait_setup::{HookClient, HookForm, SessionEvent};
 use ait_system::span::humanize_duration;
 use ait_tracker::hints;
@@ -151,7 +151,7 @@ pub async fn end_session(
     let why = input.reason.as_deref().map(|why| format!(" ({})", shortened(why, MAX_CHARS)));
     let reason = format!("the session of the agent ended{}", why.unwrap_or_default());
     for issue in held(tracker, agent).await? {
-        tracker.lapse_claim(&issue, &reason).await?;
+        lapse(tracker, &issue, &reason).await?;
     }
     Ok(())
 }
@@ -171,16 +171,18 @@ pub async fn record_usage(tracker: &Tracker, claims: &[ToldClaim]) -> Result<(),
     Ok(())
 }
 
-/// Parks the issues that wait for their next attempt and have used more than the project allows.
+/// Parks the issues that wait for their next attempt and have used more than their budgets, or that of the project.
 pub async fn park_expensive(
     tracker: &Tracker,
     claims: &[ToldClaim],
-    is_exceeded_by: impl Fn(&Usage) -> bool,
+    of_project: Option<Budget>,
 ) -> Result<(), StoreError> {
     for ToldClaim { issue, agent, .. } in claims {
         let Ok(issue) = tracker.get_issue((*issue).into()).await else { continue };
         let Ok(agent) = AgentName::try_from(agent.as_str()) else { continue };
-        let Some(used) = issue.usage().filter(|used| is_exceeded_by(&used.usage)) else { continue };
+        let Some(budget) = issue.attributes.budget.or(of_project) else { continue };
+        let used = issue.usage().filter(|used| budget.is_exceeded_by(&used.usage));
+        let Some(used) = used else { continue };
         if issue.status != Status::Created || issue.attributes.parked.is_some() {
             continue;
         }
@@ -226,9 +228,18 @@ pub async fn end_subagent(
         return Ok(Some(block(&text)));
     }
     for issue in held {
-        tracker.lapse_claim(&issue, "the subagent ended without handing in").await?;
+        lapse(tracker, &issue, "the subagent ended without handing in").await?;
     }
     Ok(None)
+}
+
+/// Ends the claim of an agent that has ended. That of an agent whose provider has reached a limit stays.
+async fn lapse(tracker: &Tracker, issue: &Issue, reason: &str) -> Result<(), StoreError> {
+    let holder = issue.holder().map(|holder| holder.agent).unwrap_or_default();
+    if tracker.is_kept(holder).await? {
+        return Ok(());
+    }
+    tracker.lapse_claim(issue, reason).await
 }
 
 /// Returns the answer that keeps an agent from stopping.

@@ -402,15 +402,23 @@ mod tests {
         .prop_map(|text| text.map(|text| text.parse().unwrap()));
         let estimate = prop::option::of("[0-9]{1,6}(\\.[0-9]{1,2})?")
             .prop_map(|text| text.map(|text| text.parse().unwrap()));
-        (priority, labels, assignee, links, parked, due, estimate).prop_map(
-            |(priority, labels, assignee, links, parked, due, estimate)| AttributeValues {
-                priority,
-                labels,
-                assignee,
-                links,
-                parked: parked.map(Box::new),
-                due,
-                estimate,
+        let touches = prop::option::of("[a-z@=]{1,6}(, [a-z*]{1,6}){0,3}")
+            .prop_map(|text| text.map(|text| text.parse().unwrap()));
+        let budget = prop::option::of("[1-9]{1,6}( tokens)?")
+            .prop_map(|text| text.map(|text| text.parse().unwrap()));
+        (priority, labels, assignee, links, parked, due, estimate, touches, budget).prop_map(
+            |(priority, labels, assignee, links, parked, due, estimate, touches, budget)| {
+                AttributeValues {
+                    priority,
+                    labels,
+                    assignee,
+                    links,
+                    parked: parked.map(Box::new),
+                    due,
+                    estimate,
+                    touches,
+                    budget,
+                }
             },
         )
     }

@@ -63,7 +63,7 @@ pub enum Field {
 /// The names of each field, with spaces between several ones. Names in other programs are in lower case and without
 /// separators. If a file has several names of a field, the first one in this order holds it: usually ait's own, but
 /// GitHub's `url` is the address in the API, and Jira's `Parent` is a number.
-const NAMES: [(Field, &[&str]); 24] = [
+const NAMES: [(Field, &[&str]); 26] = [
     (Field::Id, &ID_NAMES),
     (Field::Title, &["title summary subject name taskname shortdesc task content"]),
     (Field::Description, &["description body desc details notes taskcontent"]),
@@ -114,6 +114,8 @@ const NAMES: [(Field, &[&str]); 24] = [
             "effort estimatedhours",
         ],
     ),
+    (Field::Value(ValueField::Touches), &["touches"]),
+    (Field::Value(ValueField::Budget), &["budget"]),
     (Field::Author, &["author reporter creator createdby user requester"]),
     (Field::History, &["history"]),
     (Field::Comments, &["comments comment journals"]),

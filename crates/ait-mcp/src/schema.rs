@@ -76,9 +76,10 @@ pub(super) fn of_new_values(_: &mut SchemaGenerator) -> Schema {
     fields(kind)
 }
 
-/// Returns that schema for a tool that every agent has. Without the toolset `planning` it has the priority alone.
+/// Returns that schema, but for the files that the work changes, for a tool that every agent has. Without the toolset
+/// `planning` it has the priority alone.
 pub(super) fn of_planned_values(_: &mut SchemaGenerator) -> Schema {
-    fields(|field| {
+    let mut schema = fields(|field| {
         let mut schema = kind(field);
         if field == ValueField::Priority {
             schema["description"] = "0 is first; default 2".into();
@@ -86,5 +87,9 @@ pub(super) fn of_planned_values(_: &mut SchemaGenerator) -> Schema {
             schema[TOOLSET] = Toolset::Planning.as_str().into();
         }
         schema
-    })
+    });
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.remove(ValueField::Touches.as_str());
+    }
+    schema
 }

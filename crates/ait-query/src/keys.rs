@@ -30,7 +30,7 @@ pub(super) enum Meaning {
 const NONE: &str = "none";
 
 /// The keys, in the order of the documentation.
-const KEYS: [Key; 22] = [
+const KEYS: [Key; 24] = [
     Key {
         name: "status",
         parse: |value, _| any_word(value, |word| StatusSet::from_word(word).map(Condition::Status)),
@@ -121,6 +121,16 @@ const KEYS: [Key; 22] = [
         name: ValueField::Estimate.as_str(),
         parse: |value, _| any(value, |word| ranked(ValueField::Estimate, word, ranges::estimates)),
         expected: "use a number such as 3, >=0.5 or 1..5, or none",
+    },
+    Key {
+        name: ValueField::Touches.as_str(),
+        parse: |value, _| any_word(value, |word| ranked(ValueField::Touches, word, ranges::any)),
+        expected: "use any or none",
+    },
+    Key {
+        name: ValueField::Budget.as_str(),
+        parse: |value, _| any_word(value, |word| ranked(ValueField::Budget, word, ranges::any)),
+        expected: "use any or none",
     },
     Key {
         name: "returns",

@@ -52,6 +52,11 @@ pub(super) fn numbers(value: &str) -> Option<RangeInclusive<usize>> {
     })
 }
 
+/// Parses the word for any value.
+pub(super) fn any(value: &str) -> Option<RangeInclusive<i64>> {
+    (value == "any").then_some(i64::MIN..=i64::MAX)
+}
+
 /// Parses estimates: `2`, `>=0.5`, `1..3`. Returns their hundredths.
 pub(super) fn estimates(value: &str) -> Option<RangeInclusive<i64>> {
     let number = |text: &str| {

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::{Changed, Tracker};
 use ait_domain::{
     AgentName, ClaimSettings, ClaimTerms, Classification, ClientId, Command, Issue, IssueRef,
-    Query, Status, merge, readiness,
+    OverlapPolicy, Query, Status, merge, readiness,
 };
 use ait_store::{ClaimObstacles, Committed, IndexedIssues, StoreError, Subset};
 
@@ -46,6 +46,7 @@ impl Tracker {
         if self.is_cli() {
             self.do_what_is_due().await?;
         }
+        self.refuse_held(&agent).await?;
         self.begin_name(&agent).await?;
         self.change([self.claim_command(issue, agent).await]).await
     }
@@ -108,6 +109,7 @@ impl Tracker {
         kind: ClaimKind,
         agent: &AgentName,
     ) -> Result<Option<Changed>, StoreError> {
+        self.refuse_held(agent).await?;
         self.begin_name(agent).await?;
         if self.is_cli() {
             // No server may be running that does it.
@@ -117,15 +119,25 @@ impl Tracker {
             // Damage may hide what is ready.
             return self.damage().await.map_or(Ok(None), Err);
         }
-        let terms = self.terms(self.client_for(agent).await);
+        let mut terms = self.terms(self.client_for(agent).await);
         let agent = agent.clone();
         let claim = match kind {
             ClaimKind::Work(classification) => {
-                Command::GetNextIssue { issue: None, classification, agent, terms }
+                let avoids = self.claims.overlap == OverlapPolicy::Avoid;
+                terms.leaves_touching = avoids;
+                let claim = Command::GetNextIssue { issue: None, classification, agent, terms };
+                match self.claim(claim.clone()).await? {
+                    None if avoids => return self.claim_apart(kind, claim).await,
+                    claimed => return Ok(claimed),
+                }
             }
             ClaimKind::Review => Command::GetNextReviewItem { agent, terms },
         };
-        // Nothing may be awaited after this: nothing holds the claim until the tool does.
+        self.claim(claim).await
+    }
+
+    /// Makes a claim. Nothing may be awaited after this: nothing holds the claim until the tool does.
+    pub(super) async fn claim(&self, claim: Command) -> Result<Option<Changed>, StoreError> {
         let Committed { mut outcomes, events } = self.commit(vec![claim]).await?;
         Ok(outcomes.pop().flatten().map(|issue| Changed { issue, events }))
     }
@@ -184,7 +196,7 @@ impl Tracker {
     /// Returns the terms of a claim of a client.
     fn terms(&self, client: Option<ClientId>) -> ClaimTerms {
         let ClaimSettings { max_claims, review, .. } = *self.claims;
-        ClaimTerms { client, max_claims, review }
+        ClaimTerms { client, max_claims, review, leaves_touching: false }
     }
 
     /// Returns how many issues wait for work or review, and why an agent that found none to claim cannot claim the

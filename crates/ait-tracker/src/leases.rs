@@ -265,13 +265,15 @@ impl Tracker {
             Ok(_) | Err(StoreError::Refused(_)) => return Ok(false),
             Err(error) => return Err(error),
         };
+        let holder = claimed.holder().map(|holder| holder.agent).unwrap_or_default();
+        if self.is_kept(holder).await? {
+            return Ok(false);
+        }
         let reason = self.lapse_reason(&lease, gone_for.unwrap_or_default());
         match self.end_claim(&claimed, Some(lease.client), &reason).await {
             Ok(()) => {
                 let id = issue.short();
-                let holder = claimed.holder();
-                let agent = holder.map(|holder| holder.agent).unwrap_or_default();
-                tracing::info!("the claim of {id} by {agent} lapsed: {reason}");
+                tracing::info!("the claim of {id} by {holder} lapsed: {reason}");
                 Ok(true)
             }
             // The claim ended, or its agent took it up.

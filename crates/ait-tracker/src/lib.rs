@@ -8,9 +8,10 @@
 //!
 //! # The files
 //!
-//! * `claims.rs`, `waiting.rs`, `questions.rs`, `facts.rs`: claims, callers that wait for one, questions to people, and
-//!   what was measured of the work
-//! * `clients.rs`, `leases.rs`, `suspend.rs`: who holds claims, and when these lapse
+//! * `claims.rs`, `overlap.rs`, `waiting.rs`, `questions.rs`, `facts.rs`: claims, and which of them change the same
+//!   files; callers that wait for one, questions to people, and what was measured of the work
+//! * `clients.rs`, `leases.rs`, `suspend.rs`, `holds.rs`, `stuck.rs`: who holds claims, when these lapse, who gets
+//!   none, and which claims show no sign of life
 //! * `events.rs`, `external_ids.rs`, `near_titles.rs`, `query_handles.rs`: finding events and issues
 //! * `bulk.rs`, `undo.rs`, `repeats.rs`, `round.rs`: changes of many issues, and back; issues that say the same; what
 //!   the lead counts
@@ -27,15 +28,18 @@ pub mod external_ids;
 mod facts;
 pub mod graph;
 pub mod hints;
+mod holds;
 mod known;
 mod leases;
 pub mod memory;
 mod near_titles;
+mod overlap;
 pub mod query_handles;
 mod questions;
 pub mod read_model;
 mod repeats;
 mod round;
+mod stuck;
 mod suspend;
 pub mod triage;
 mod undo;
@@ -56,10 +60,12 @@ pub use self::claims::ClaimKind;
 use self::clients::HttpClients;
 pub use self::clients::{Claimant, ConnectionGuard, ProcessClient};
 pub use self::events::{Bounds, EventNumbers, LogReader, ends_before};
+pub use self::holds::Hold;
 pub use self::known::Lesson;
 use self::leases::LeaseCheck;
 pub use self::leases::{GoneClaims, LeaseState};
 pub use self::questions::{OpenQuestion, QuestionHook};
+pub use self::stuck::StuckClaim;
 pub use self::undo::{LogBegins, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 pub use self::waiting::MAX_WAITING;
 use self::waiting::WaitList;
@@ -188,6 +194,11 @@ pub struct Tracker {
     classifications: Arc<Classifications>,
     claimant: Claimant,
     on_question: Option<QuestionHook>,
+    changed_files: Option<overlap::ChangedFiles>,
+    life_signs: Option<stuck::LifeSigns>,
+    last_stuck: stuck::LastStuck,
+    /// Held while an issue is chosen whose work meets no other.
+    choosing: Arc<tokio::sync::Mutex<()>>,
     /// Whether git carries the queue between clones, so that an earlier claim can turn up later.
     joins_clones: bool,
     connected: HttpClients,
@@ -206,6 +217,10 @@ impl Tracker {
             classifications: Arc::default(),
             claimant: Claimant::default(),
             on_question: None,
+            changed_files: None,
+            life_signs: None,
+            last_stuck: Arc::default(),
+            choosing: Arc::default(),
             joins_clones: false,
             connected: HttpClients::default(),
             lease_check: LeaseCheck::default(),

@@ -109,6 +109,9 @@ fn for_agent(finding: &Finding, id: &str, other: &str) -> String {
         FindingKind::OldClaim => {
             format!("{show}; if its agent is gone, return_issue with what is known")
         }
+        FindingKind::Stuck => {
+            format!("{show}; look whether its agent lives, else return_issue with what is known")
+        }
         FindingKind::ReturnedOften => {
             format!("{show}, read why it came back; then split it with add_issues, or ask_human")
         }
@@ -165,7 +168,7 @@ fn for_person(finding: &Finding, id: &str, other: &str) -> String {
                 "`ait show {id}`; then `ait close {id} --reject -m WHY`, or `ait comment {id} -m TEXT`"
             )
         }
-        FindingKind::OldClaim => {
+        FindingKind::OldClaim | FindingKind::Stuck => {
             format!("`ait show {id}`; if its agent is gone, `ait return {id} --force -m WHY`")
         }
         FindingKind::ReturnedOften => {

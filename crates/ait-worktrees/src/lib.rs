@@ -19,7 +19,7 @@ use anyhow::{Context, Result, anyhow, bail};
 pub use check::{CheckResult, run_check};
 pub use diff::{Diff, FileDiff, diff};
 pub use merge::{FoundBranch, NotMerged, PendingMerge};
-pub use work::{handed_in, measure, newer_head};
+pub use work::{changed, handed_in, last_sign, measure, newer_head};
 
 use ait_domain::IssueRef;
 use ait_setup::WORKTREES;

@@ -1,11 +1,17 @@
 //! Measures the branch of an issue: what its agent hands in.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::task::spawn_blocking;
 
 use super::{branch_of, worktrees};
 use ait_domain::facts::short_hash;
-use ait_domain::{Facts, Issue, Work};
+use ait_domain::{Facts, Issue, Timestamp, Work};
+use ait_setup::PROGRAM;
 use ait_system::git::Git;
 
 /// How long git may take to measure a branch. What it does not say in time is left out.
@@ -40,6 +46,71 @@ async fn branch_work(directory: &Path, issue: &Issue) -> Option<Work> {
         work.removed += numbers.next().unwrap_or(0);
     }
     Some(work)
+}
+
+/// Returns the files that the branch of an issue changes, and those with changes in its worktree.
+pub async fn changed(directory: PathBuf, issue: Arc<Issue>) -> Vec<String> {
+    let files = async {
+        let branch = Branch::find(&directory, &issue).await?;
+        let start = branch.start().await?;
+        let Branch { git, name, head } = branch;
+        let mut listed = worktrees(&git).await.ok()?.into_iter();
+        let own = listed.find(|worktree| worktree.branch.as_ref() == Some(&name));
+        let diff = ["diff", "--name-only", "-z", "--no-renames", &start];
+        let Some(own) = own else {
+            return git.try_output(&[&diff[..], &[&head, "--"]].concat()).await.ok()?;
+        };
+        let git = git.within(&own.path);
+        let mut files = git.try_output(&[&diff[..], &["--"]].concat()).await.ok()??;
+        let new = ["ls-files", "--others", "--exclude-standard", "-z"];
+        files.push('\0');
+        files += &git.try_output(&new).await.ok()??;
+        Some(files)
+    };
+    let files = files.await.unwrap_or_default();
+    files.split('\0').filter(|file| !file.is_empty()).map(str::to_owned).collect()
+}
+
+/// Returns when a file in the worktree of an issue changed last; now if a command runs there.
+pub async fn last_sign(directory: PathBuf, issue: Arc<Issue>) -> Option<Timestamp> {
+    let branch = Branch::find(&directory, &issue).await?;
+    let mut listed = worktrees(&branch.git).await.ok()?.into_iter();
+    let own = listed.find(|worktree| worktree.branch.as_ref() == Some(&branch.name))?.path;
+    let files = changed(directory, issue).await;
+    spawn_blocking(move || {
+        if runs_command(&own) {
+            return Some(Timestamp::from(Utc::now()));
+        }
+        let time = |file: String| own.join(file).symlink_metadata().ok()?.modified().ok();
+        let last = files.into_iter().filter_map(time).max()?;
+        Some(Timestamp::from(DateTime::<Utc>::from(last)))
+    })
+    .await
+    .ok()?
+}
+
+/// Returns true if a process works in a directory. Servers of ait, and the clients that started them, do not count:
+/// they stay while their agents do nothing. Only Linux tells where processes work.
+fn runs_command(directory: &Path) -> bool {
+    let Ok(processes) = fs::read_dir("/proc") else { return false };
+    let is_inside = |process: &PathBuf| {
+        let place = fs::read_link(process.join("cwd"));
+        place.is_ok_and(|place| place.starts_with(directory))
+    };
+    let inside: Vec<_> = processes.flatten().map(|entry| entry.path()).filter(is_inside).collect();
+    let stat = |process: &PathBuf| fs::read_to_string(process.join("stat")).unwrap_or_default();
+    let mut idle = Vec::new();
+    for process in &inside {
+        // `7 (ait) S 3`: the process, its program, its state and its parent.
+        if let Some((pid, rest)) = stat(process).split_once(&format!(" ({PROGRAM}) ")) {
+            idle.push(pid.to_owned());
+            idle.extend(rest.split(' ').nth(1).map(str::to_owned));
+        }
+    }
+    let is_idle = |process: &PathBuf| {
+        process.file_name().is_some_and(|pid| idle.iter().any(|one| **one == *pid))
+    };
+    !inside.iter().all(is_idle)
 }
 
 /// Says what was handed in, and which commit the branch has now if that is another one.

@@ -158,8 +158,18 @@ pub fn value(field: ValueField, name: String, rng: &mut Rng) -> Sample {
             let number = typed.parse::<f64>().unwrap();
             (if number.fract() == 0.0 { json!(units) } else { json!(number) }, typed)
         }
+        ValueField::Budget => match rng.u8(..3) {
+            0 => (json!("2.5"), "2.50 USD".to_owned()),
+            1 => (json!("500000 tokens"), "500k tokens".to_owned()),
+            _ => (json!("0 tokens"), "0 tokens".to_owned()),
+        },
+        ValueField::Touches => {
+            let path = rng.choice(["-a.rs", "=src/**", "@b c/?\u{202e}<b>", "none/*"]).unwrap();
+            (json!(format!("src, {path}")), format!("src/,./{path} "))
+        }
     };
     let searched = match field {
+        ValueField::Touches | ValueField::Budget => "any".to_owned(),
         ValueField::Priority | ValueField::Estimate => stored.to_string(),
         // A comma separates several names, and a quotation mark ends one.
         ValueField::Assignee => {

@@ -6,7 +6,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::Desk;
-use crate::support::until;
+use crate::support::http::Server;
+use crate::support::{get, until};
 
 /// A transcript of one agent: a claim, and then a message that used this many tokens.
 fn transcript(desk: &Desk, name: &str, issue: &Value, tokens: u64) -> Value {
@@ -83,6 +84,30 @@ fn an_issue_over_its_budget_is_parked_before_the_next_attempt() {
 }
 
 #[test]
+fn the_budget_of_an_issue_comes_before_that_of_the_project() {
+    for (own, of_project, is_parked) in [
+        ("10k tokens", "1M tokens", true),
+        ("1M tokens", "10k tokens", false),
+        ("10k tokens", "", true),
+    ] {
+        let desk = Desk::new();
+        let id = desk.add("t");
+        let setting = if of_project.is_empty() {
+            String::new()
+        } else {
+            format!("budget = \"{of_project}\"\n")
+        };
+        desk.write("ait.toml", &setting);
+        desk.ait(&["edit", &id, "--budget", own]).ok();
+        desk.ait(&["claim", &id, "-a", "dev"]).ok();
+        let input = transcript(&desk, "a.jsonl", &issue(&desk, &id), 10_000);
+        assert_eq!(desk.output("subagent-stop", "", &input), Value::Null);
+        let found = issue(&desk, &id);
+        assert_eq!(found["parked"].is_object(), is_parked, "{own} {of_project}: {found}");
+    }
+}
+
+#[test]
 fn the_end_of_a_session_records_what_its_agent_used() {
     let desk = Desk::new();
     let id = desk.add("t");
@@ -109,6 +134,70 @@ fn claims_end_with_the_session_whatever_its_transcript_is() {
         assert_eq!(run.code, 0, "{run:?}");
         issue(&desk, &id)["status"] == "created"
     });
+}
+
+/// Claims an issue as an agent, and records what that used.
+fn used(desk: &Desk, id: &str, agent: &str, tokens: u64) {
+    desk.ait(&["claim", id, "-a", agent]).ok();
+    let mut input = transcript(desk, "u.jsonl", &issue(desk, id), tokens);
+    let path = desk.root.join("u.jsonl");
+    let told = fs::read_to_string(&path).unwrap().replace("\"dev\"", &format!("\"{agent}\""));
+    fs::write(&path, told).unwrap();
+    input["stop_hook_active"] = json!(true);
+    desk.output("subagent-stop", "", &input);
+}
+
+#[test]
+fn statistics_say_what_the_work_cost() {
+    let desk = Desk::new();
+    desk.write("ait.toml", "prices = [\"claude=10/10/0\"]\n");
+    let whole = desk.add("whole");
+    let part = desk.add("part");
+    let inner = desk.add("inner");
+    desk.ait(&["edit", &part, "--parent", &whole]).ok();
+    desk.ait(&["edit", &inner, "--parent", &part]).ok();
+    let stats = || -> Value { serde_json::from_str(&desk.ait(&["stats", "--json"]).ok()).unwrap() };
+    assert_eq!(stats().get("usage"), None);
+    assert!(!desk.ait(&["stats"]).ok().contains("usage"));
+
+    // The first claim lapses with its agent, the second one is completed, and the review closes it.
+    used(&desk, &inner, "dev-1", 10_000);
+    used(&desk, &inner, "dev-2", 20_000);
+    desk.ait(&["claim", &inner, "-a", "dev-2"]).ok();
+    desk.ait(&["close", &inner, "-m", "c", "-a", "lead"]).ok();
+    let usage = stats()["usage"].take();
+    let cost = |usage: &Value| usage["micros"].as_u64().unwrap_or(0);
+    assert_eq!(cost(&usage["total"]), 600_000, "{usage}");
+    assert_eq!((cost(&usage["closed"]), &usage["closedIssues"]), (600_000, &json!(1)), "{usage}");
+    assert_eq!(cost(&usage["byAgent"]["dev-2"]), 400_000, "{usage}");
+    assert_eq!(cost(&usage["byModel"]["claude-opus-4-20260101"]), 600_000, "{usage}");
+    // Both claims ended without their work: a third one closed the issue.
+    assert_eq!(cost(&usage["failed"]), 600_000, "{usage}");
+    assert_eq!(usage["buckets"].as_array().unwrap().iter().map(cost).sum::<u64>(), 600_000);
+    let shown = desk.ait(&["stats"]).ok();
+    assert!(shown.contains("dev-2 ") && shown.contains("cost 0.40"), "{shown}");
+
+    // A claim whose work is handed in has not failed.
+    desk.ait(&["claim", &part, "-a", "dev"]).ok();
+    let input = transcript(&desk, "a.jsonl", &issue(&desk, &part), 5_000);
+    desk.ait(&["complete", &part, "-m", "c", "-a", "dev"]).ok();
+    desk.output("subagent-stop", "", &input);
+    let usage = stats()["usage"].take();
+    assert_eq!((cost(&usage["total"]), cost(&usage["failed"])), (700_000, 600_000), "{usage}");
+    // Until it comes back.
+    desk.ait(&["return", &part, "-m", "c", "-a", "lead"]).ok();
+    assert_eq!(cost(&stats()["usage"]["failed"]), 700_000);
+
+    let shown = desk.ait(&["show", &whole]).ok();
+    assert!(shown.contains("used by its parts: 70k tokens in") && shown.contains("cost 0.70"));
+    let server = Server::start(&desk.project());
+    let page = |path: &str| get(server.port, path).body;
+    let issue_page = page(&format!("/issues/{whole}"));
+    assert!(issue_page.contains("Used by its parts: 70k tokens in"), "{issue_page}");
+    let page = page("/stats");
+    assert!(page.contains("id=\"stats-usage\"") && page.contains("dev-2"), "{page}");
+    let usage = get(server.port, "/api/stats").json()["usage"].take();
+    assert_eq!(cost(&usage["total"]), 700_000, "{usage}");
 }
 
 #[test]

@@ -74,6 +74,8 @@ pub fn any_value() -> impl Strategy<Value = FieldValue> {
             prop::sample::select(vec!["1970-01-01", "2026-02-28", "1970-01-01T00:00:00.080Z"])
         }
         ValueField::Estimate => prop::sample::select(vec!["0", "0.5", "3", "1000000"]),
+        ValueField::Budget => prop::sample::select(vec!["2", "500000 tokens"]),
+        ValueField::Touches => prop::sample::select(vec!["src", "docs/*.md, src"]),
     };
     let value = move |field: ValueField| {
         let value = texts(field).prop_map(move |text| FieldValue::parse(field, text).unwrap());

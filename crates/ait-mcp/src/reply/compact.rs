@@ -42,6 +42,8 @@ fn marks(listed: &ListedIssue, now: Timestamp) -> String {
             FieldValue::Assignee(name) => format!("for {}", on_one_line(name?.as_str())),
             FieldValue::Due(due) => format!("due {}", due?),
             FieldValue::Estimate(estimate) => format!("estimate {}", estimate?),
+            FieldValue::Touches(touches) => format!("touches {}", touches?),
+            FieldValue::Budget(budget) => format!("budget {}", budget?),
         })
     });
     // Agents know the labels behind the priority.

@@ -78,6 +78,8 @@ pub struct WholeIssue {
     pub lost_claims: Vec<String>,
     /// What was learned in closed issues near it, a line each.
     pub known: Vec<String>,
+    /// Where other agents change what it touches, a line each.
+    pub overlaps: Vec<String>,
     /// What its reviewer looks at, as measured.
     pub work: Option<String>,
 }
@@ -102,6 +104,7 @@ impl WholeIssue {
             gone: None,
             lost_claims,
             known: Vec::new(),
+            overlaps: Vec::new(),
             work: None,
         }
     }
@@ -276,6 +279,7 @@ impl ReplyOptions {
             gone,
             lost_claims,
             known,
+            overlaps,
             work,
         } = whole;
         let list_tool = self.names.full("list_issues");
@@ -309,6 +313,9 @@ impl ReplyOptions {
             }
             if !known.is_empty() {
                 members.insert("known".to_owned(), serde_json::json!(known));
+            }
+            if !overlaps.is_empty() {
+                members.insert("overlaps".to_owned(), serde_json::json!(overlaps));
             }
             if let Some(work) = work {
                 members.insert("work".to_owned(), work.as_str().into());

@@ -58,8 +58,8 @@ impl Args {
 
 impl Tool for AskHuman {
     const NAME: &'static str = ASK_HUMAN;
-    const DESCRIPTION: &'static str = "Ask people what you cannot decide. Ends the claim; their answer \
-        requeues the issue.";
+    const DESCRIPTION: &'static str = "Ask people to decide. Ends the claim; the answer requeues the \
+        issue.";
     const TOOLSET: Toolset = Toolset::Planning;
     type Args = Args;
 

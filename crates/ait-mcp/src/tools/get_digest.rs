@@ -22,7 +22,6 @@ pub(crate) const MAX_DIGEST_TOKENS: usize = 1_500;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
-    /// Your name
     agent: Option<AgentName>,
     /// Default 24h
     since: Option<String>,
@@ -31,7 +30,7 @@ pub(super) struct Args {
 impl Tool for GetDigest {
     const NAME: &'static str = "get_digest";
     const DESCRIPTION: &'static str =
-        "The queue at a glance: counts, what waits longest, who holds what, what ended since.";
+        "The queue at a glance: counts, longest waits, holders, what ended since.";
     const READ_ONLY: bool = true;
     const TOOLSET: Toolset = Toolset::Planning;
     type Args = Args;

@@ -17,7 +17,6 @@ pub(super) struct Args {
     kind: LinkKind,
     to: Vec<IssueRef>,
     agent: AgentName,
-    /// Remove instead
     remove: Option<bool>,
 }
 

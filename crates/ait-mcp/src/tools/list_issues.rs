@@ -112,6 +112,10 @@ async fn round(context: &CallContext) -> Result<Success, Failure> {
     let leases = context.tracker.leases().await?;
     let mut report = serde_json::to_value(round).map_err(Failure::not_json)?;
     report["gone"] = leases.iter().filter(|state| state.gone_for.is_some()).count().into();
+    let stuck = context.tracker.stuck().await?.len();
+    if stuck > 0 {
+        report["stuck"] = stuck.into();
+    }
     Ok(Success::done(Reply::Report(report)))
 }
 

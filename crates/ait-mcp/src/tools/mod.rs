@@ -180,12 +180,17 @@ impl CallContext {
         };
         let lost_claims = lost_claims.unwrap_or_default();
         let known = self.known(&issue).await;
+        let overlaps = match issue.status {
+            Status::InProgress => read_after_change(self.tracker.overlaps(&issue)).await,
+            _ => None,
+        };
+        let overlaps = overlaps.unwrap_or_default();
         let work = match &self.options.root {
             Some(root) if issue.status == Status::InReview => handed_in(root, &issue).await,
             _ => None,
         };
         let claimed = WholeIssue::claimed(issue, fields);
-        let whole = WholeIssue { neighbours, lost_claims, known, work, ..claimed };
+        let whole = WholeIssue { neighbours, lost_claims, known, overlaps, work, ..claimed };
         Success { claim, events, ..Success::done(Reply::Issue(whole)) }
     }
 }

@@ -8,9 +8,9 @@ use crate::options::Toolset;
 use crate::result::{Failure, Success, confirmation};
 use ait_domain::{
     AgentName, Classification, CommentText, Description, FieldValues, IssueChange, IssueRef, Label,
-    Title,
+    Title, ValueField,
 };
-use ait_tracker::{IssueAtVersion, StoreError};
+use ait_tracker::{IssueAtVersion, StoreError, read_after_change};
 
 pub(super) struct UpdateIssue;
 
@@ -28,10 +28,10 @@ pub(super) struct Args {
     labels_remove: Option<Vec<Label>>,
     /// Or none
     parent: Option<String>,
-    /// All ids it waits for
+    /// All its blockers
     blocked_by: Option<Vec<IssueRef>>,
     comment: Option<CommentText>,
-    /// Refused if it changed since
+    /// Refused if changed since
     if_version: Option<String>,
     #[serde(flatten)]
     values: FieldValues,
@@ -44,6 +44,7 @@ impl Tool for UpdateIssue {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        let says_touches = args.values.0.iter().any(|value| value.field() == ValueField::Touches);
         let change = IssueChange {
             title: args.title,
             description: args.description,
@@ -58,7 +59,14 @@ impl Tool for UpdateIssue {
         };
         let known = IssueAtVersion { issue: args.issue_id, version: args.if_version };
         let changed = context.tracker.change_issue(known, change, args.agent).await?;
-        Ok(confirmation("changed", changed))
+        let mut what = "changed".to_owned();
+        if says_touches {
+            let overlaps = read_after_change(context.tracker.overlaps(&changed.issue)).await;
+            if let Some(lines) = overlaps.filter(|lines| !lines.is_empty()) {
+                what += &format!(" ({})", lines.join("; "));
+            }
+        }
+        Ok(confirmation(what, changed))
     }
 }
 

@@ -50,6 +50,8 @@ string_enum! {
         Contradiction = "contradiction",
         /// An entry of the memory that no recent work was near to.
         UnusedEntry = "unused_entry",
+        /// A claim whose agent shows no sign of life.
+        Stuck = "stuck",
     }
 }
 

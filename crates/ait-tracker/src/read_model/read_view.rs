@@ -11,6 +11,7 @@ use super::projection::Projection;
 use super::stats::{Range, Stats};
 use super::status_timeline::StatusTimeline;
 use super::summary::IssueSummary;
+use ait_domain::facts::TotalUsage;
 use ait_domain::readiness::{self, WaitGraph};
 use ait_domain::{
     Counts, DomainError, IssueId, IssueRef, LinkKind, Parked, Question, Status, Timestamp,
@@ -58,6 +59,12 @@ impl<'a> ReadView<'a> {
             progress.estimate += part.attributes.estimate.unwrap_or_default();
         }
         (progress.total > 0).then_some(progress)
+    }
+
+    /// Returns what the parts of an issue used, and their parts; `None` if nothing is known.
+    pub fn usage_of_parts(&self, whole: IssueId) -> Option<TotalUsage> {
+        let parts = readiness::parts_below(self, whole).into_iter();
+        TotalUsage::sum(parts.filter_map(|id| self.summary(id)?.usage()))
     }
 
     /// Returns true if an issue has a link.
@@ -114,7 +121,7 @@ impl<'a> ReadView<'a> {
     pub fn stats(&self, range: Range, now: Timestamp) -> Stats {
         let oldest = self.index.rows.iter().map(|row| row.created_at).min();
         let timelines = self.summaries().iter().map(|summary| StatusTimeline::of(summary));
-        Stats::of(timelines, oldest, range, now)
+        Stats::of(timelines, oldest, range, now).with_usage(self.summaries().iter(), self.names())
     }
 
     /// Resolves a reference to a position.

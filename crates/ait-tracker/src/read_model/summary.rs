@@ -5,9 +5,12 @@ use smallvec::SmallVec;
 use super::agent_interner::{Name, Names};
 use super::findings::sync::fields_in_conflict;
 use super::text_facts::TextFacts;
+use ait_domain::facts::TotalUsage;
 use ait_domain::readiness::Waits;
 use ait_domain::thresholds::is_old_claim;
-use ait_domain::{ActionKind, Attributes, Classification, Issue, IssueId, Status, Timestamp};
+use ait_domain::{
+    ActionKind, Attributes, Classification, Issue, IssueId, Status, Timestamp, Usage,
+};
 
 /// The parts of an issue that are needed to show and count it.
 #[derive(Clone, Debug)]
@@ -25,6 +28,8 @@ pub struct IssueSummary {
     pub active_at: Timestamp,
     /// The history, oldest first.
     pub actions: SmallVec<[HistoryAction; 6]>,
+    /// What its claims used, oldest first.
+    pub usages: Box<[ClaimUsage]>,
     /// The priority, labels, assignee and links, and why it is parked.
     pub attributes: Attributes,
     /// What the findings need of the texts of an open issue.
@@ -48,6 +53,33 @@ impl HistoryAction {
     /// Returns the time.
     pub fn at(&self) -> Timestamp {
         Timestamp::from_unix_millis(self.at_ms)
+    }
+}
+
+/// What a claim used, as far as it was recorded at once.
+#[derive(Clone, Debug)]
+pub struct ClaimUsage {
+    /// The time of the record.
+    pub at: Timestamp,
+    pub agent: Name,
+    /// Whether the issue came back to the queue after the claim.
+    pub is_failed: bool,
+    pub usage: Usage,
+}
+
+impl ClaimUsage {
+    fn all_of(issue: &Issue, names: &mut Names) -> Box<[Self]> {
+        let is_waiting = issue.status == Status::Created;
+        let claims = issue.history.iter().map(|entry| ActionKind::of(&entry.action));
+        let claims = claims.filter(|kind| kind.is_claim()).zip(1..);
+        let works = claims.filter(|(kind, _)| *kind == ActionKind::Claimed);
+        let last_work = works.map(|(_, number)| number).last().unwrap_or(0);
+        let used = issue.history.iter().filter_map(|entry| {
+            let usage = entry.facts.usage.as_deref()?.clone();
+            let is_failed = usage.claim > 0 && (is_waiting || usage.claim < last_work);
+            Some(Self { at: entry.timestamp, agent: names.name(&entry.agent), is_failed, usage })
+        });
+        used.collect()
     }
 }
 
@@ -96,10 +128,16 @@ impl IssueSummary {
             modified_at: issue.modified_at,
             active_at: issue.active_at(),
             actions,
+            usages: ClaimUsage::all_of(issue, names),
             attributes: issue.attributes.clone(),
             facts: TextFacts::of(issue),
             conflicts: fields_in_conflict(issue),
         }
+    }
+
+    /// Returns what all claims of the issue used; `None` if nothing is known.
+    pub fn usage(&self) -> Option<TotalUsage> {
+        TotalUsage::of(self.usages.iter().map(|used| (used.agent, &used.usage)))
     }
 
     /// Returns true if the issue is open and parked at a time.

@@ -15,9 +15,9 @@ use crate::api::JSON;
 use crate::pages::error::{ErrorJson, WebError};
 use crate::strings::write_api as text;
 use ait_domain::{
-    AgentName, ClaimProof, Classification, CommentText, Description, Due, Estimate, FieldValue,
-    Issue, IssueChange, IssueId, IssueRef, Label, Priority, QuestionAnswer, Resolution, Title,
-    WithClaim,
+    AgentName, Budget, ClaimProof, Classification, CommentText, Description, Due, Estimate,
+    FieldValue, Issue, IssueChange, IssueId, IssueRef, Label, Priority, QuestionAnswer, Resolution,
+    Title, Touches, WithClaim,
 };
 use ait_http::body::{BODY_TIMEOUT, has_media_type, read_body};
 use ait_http::{BearerToken, Principal, Scope, has_own_origin};
@@ -133,6 +133,8 @@ macro_rules! values {
             $body.assignee.map(FieldValue::Assignee),
             $body.due.map(FieldValue::Due),
             $body.estimate.map(FieldValue::Estimate),
+            $body.touches.map(FieldValue::Touches),
+            $body.budget.map(FieldValue::Budget),
         ]
         .into_iter()
         .flatten()
@@ -162,6 +164,10 @@ pub(super) struct FileBody {
     due: Option<Option<Due>>,
     #[serde(default, deserialize_with = "removable")]
     estimate: Option<Option<Estimate>>,
+    #[serde(default, deserialize_with = "removable")]
+    touches: Option<Option<Touches>>,
+    #[serde(default, deserialize_with = "removable")]
+    budget: Option<Option<Budget>>,
 }
 
 /// A new issue.
@@ -233,6 +239,10 @@ pub(super) struct EditBody {
     due: Option<Option<Due>>,
     #[serde(default, deserialize_with = "removable")]
     estimate: Option<Option<Estimate>>,
+    #[serde(default, deserialize_with = "removable")]
+    touches: Option<Option<Touches>>,
+    #[serde(default, deserialize_with = "removable")]
+    budget: Option<Option<Budget>>,
 }
 
 /// Changes an issue.

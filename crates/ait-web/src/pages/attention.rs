@@ -15,9 +15,9 @@ use crate::markdown::one_line;
 use crate::query::{ListQuery, ListState};
 use crate::strings::{actions, attention as text};
 use ait_domain::{AgentName, IssueId, StatusSet, Timestamp};
-use ait_tracker::StoreError;
 use ait_tracker::read_model::{FindingKind, FoundIssue, IssueSummary, ReadView};
 use ait_tracker::triage::{Reader, ReportedFinding, TriageReport, take_in_turns};
+use ait_tracker::{StoreError, StuckClaim};
 
 /// How many rows show, and how many more are folded.
 const MAX_SHOWN: usize = 2;
@@ -35,6 +35,7 @@ enum AttentionKind {
     Damage,
     Question,
     AgentGone,
+    Stuck,
     NothingReady,
     OldClaim,
     SyncConflict,
@@ -51,6 +52,7 @@ impl AttentionKind {
             Self::Question => text::QUESTION,
             Self::AgentGone => text::AGENT_GONE,
             Self::NothingReady => text::NOTHING_READY,
+            Self::Stuck => text::STUCK,
             Self::OldClaim => text::OLD_CLAIM,
             Self::SyncConflict => text::SYNC_CONFLICT,
             Self::ReturnedOften => text::RETURNED_OFTEN,
@@ -64,7 +66,7 @@ impl AttentionKind {
     fn action(self) -> Option<Action> {
         match self {
             Self::Question => Some(Action::Answer),
-            Self::AgentGone | Self::OldClaim => Some(Action::Return),
+            Self::AgentGone | Self::Stuck | Self::OldClaim => Some(Action::Return),
             Self::SyncConflict => Some(Action::Resolve),
             Self::Parked => Some(Action::Unpark),
             Self::Damage
@@ -107,6 +109,7 @@ impl Attention {
     pub fn of(
         view: &ReadView<'_>,
         gone: &GoneClients,
+        stuck: &[StuckClaim],
         waiting: &[AgentName],
         damage: Option<&StoreError>,
         now: Timestamp,
@@ -118,6 +121,7 @@ impl Attention {
         }
         found.add_parked(view, now);
         found.add_agent_gone(view, gone);
+        found.add_stuck(view, gone, stuck);
         if !waiting.is_empty() {
             let named = waiting.iter().take(MAX_AGENTS).map(|agent| undirected(agent.as_str()));
             let named = named.collect::<Vec<_>>().join(", ");
@@ -210,6 +214,19 @@ impl Attention {
         self.add(AttentionKind::AgentGone, rows.collect(), count);
     }
 
+    /// Adds the claims that were stuck lately and still last.
+    fn add_stuck(&mut self, view: &ReadView<'_>, gone: &GoneClients, stuck: &[StuckClaim]) {
+        let row = |claim: &StuckClaim| {
+            let summary = view.summary(claim.issue.id).filter(|one| !gone.is_gone(one.id))?;
+            let is_same = summary.holder()?.since == claim.issue.holder()?.since;
+            let next = format!("`ait return {} --force -m WHY`", view.short_id(summary.id));
+            is_same.then(|| (Some(summary.into()), undirected(&claim.why()), next))
+        };
+        let rows: Vec<_> = stuck.iter().filter_map(row).collect();
+        let count = rows.len();
+        self.add(AttentionKind::Stuck, rows, count);
+    }
+
     /// Adds the findings that need a person. A claim whose agent is gone is there already.
     fn add_findings(&mut self, view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) {
         let findings = view.recent_findings(now);
@@ -295,6 +312,7 @@ fn page_of(kind: AttentionKind) -> String {
         AttentionKind::Damage => "#trouble".to_owned(),
         AttentionKind::Question => "/board#questions".to_owned(),
         AttentionKind::AgentGone => "/agents".to_owned(),
+        AttentionKind::Stuck => format!("/triage?kind={}", FindingKind::Stuck),
         AttentionKind::NothingReady => {
             let query = ListQuery::default().with_state(ListState::Blocked);
             format!("/{}", query.in_statuses(StatusSet::open()).query_string())

@@ -69,6 +69,7 @@ impl Chips<'_, '_> {
                 html! { @if let Some(one) = due { (self.due(one, issue.status.is_open())) } }
             }
             FieldValue::Estimate(own) => estimate(own, self.view.progress(issue.id)),
+            FieldValue::Touches(_) | FieldValue::Budget(_) => html! {},
         }
     }
 

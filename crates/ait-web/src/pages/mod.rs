@@ -167,6 +167,7 @@ pub(super) async fn issues(
 pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let query = BoardQuery::parse(query.as_deref())?;
     let has_actions = state.project.has_actions;
+    let holds = state.tracker.holds().await?;
     page(&state, Tab::Board, move |view, context| {
         let gone = &context.gone;
         let now = context.now;
@@ -176,6 +177,7 @@ pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQue
             gone,
             now,
             has_actions,
+            holds: &holds,
             kinds: &context.kinds,
         });
         Ok(Page { title: strings::board::TITLE.to_owned(), content, ..Page::default() })
@@ -474,6 +476,7 @@ async fn page_since(
     let store = state.store.get_or_init(|| state.tracker.store_id()).await.to_string();
     let clients = state.clients.gone(&state.tracker).await;
     let leases = state.tracker.leased().await.unwrap_or_default();
+    let stuck = state.tracker.recently_stuck().await.unwrap_or_default();
     let waiting = state.tracker.waiting_for_work();
     let kinds = Arc::clone(state.tracker.classifications());
     let rendered = state.read_model.read(move |view| {
@@ -482,7 +485,7 @@ async fn page_since(
         if let Some(damage) = probe.damage.clone().filter(|_| counts.total() == 0) {
             return Err(damage.into());
         }
-        let attention = Attention::of(view, &gone, &waiting, probe.damage.as_ref(), now);
+        let attention = Attention::of(view, &gone, &stuck, &waiting, probe.damage.as_ref(), now);
         let context = PageContext { now, gone, attention, kinds };
         let page = render(view, &context)?;
         let layout = Layout {

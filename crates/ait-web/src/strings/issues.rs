@@ -35,6 +35,7 @@ pub mod attention {
     pub const QUESTION: Words = ["Question", "question", "questions"];
     pub const AGENT_GONE: Words =
         ["Agent gone", "claim of an agent that is gone", "claims of agents that are gone"];
+    pub const STUCK: Words = ["Stuck", "stuck claim", "stuck claims"];
     pub const OLD_CLAIM: Words = ["Old claim", "old claim", "old claims"];
     pub const SYNC_CONFLICT: Words = ["Sync conflict", "sync conflict", "sync conflicts"];
     pub const RETURNED_OFTEN: Words = ["Returned often", "returned often", "returned often"];
@@ -81,6 +82,7 @@ pub mod issue {
 
     pub const HANDED_IN: &str = "Handed in: ";
     pub const USED: &str = "Used: ";
+    pub const USED_BY_PARTS: &str = "Used by its parts: ";
     pub const REMOTE: &str = "This issue in the tracker that it is tied to";
     pub const SHOW_DIFF: &str = "Show the changes";
     pub const NO_BRANCH: &str = "There is no branch with changes: it is merged, or gone.";

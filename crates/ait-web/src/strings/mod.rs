@@ -106,6 +106,8 @@ pub mod attributes {
             ValueField::Assignee => ASSIGNEE,
             ValueField::Due => "Due",
             ValueField::Estimate => "Estimate",
+            ValueField::Touches => "Touches",
+            ValueField::Budget => "Budget",
         }
     }
 
@@ -126,6 +128,7 @@ pub mod attributes {
             ValueField::Assignee => "dev-1",
             ValueField::Due => "<3d",
             ValueField::Estimate => ">=3",
+            ValueField::Touches | ValueField::Budget => "any",
         }
     }
 

@@ -6,6 +6,11 @@ pub mod board {
     pub const TITLE: &str = "Board";
     pub const OLD_CLAIM: &str = "old claim";
 
+    /// The end of the time follows.
+    pub fn held(provider: &str) -> String {
+        format!("{provider} has reached a limit. Its agents get nothing until ")
+    }
+
     pub fn waiting(span_ms: u64) -> String {
         format!("waiting for {}", super::duration(span_ms))
     }
@@ -208,6 +213,13 @@ pub mod stats {
         ("Returned", |work| work.returned),
     ];
 
+    pub const USAGE: &str = "Usage";
+    pub const USAGE_ABOUT: &str =
+        "What claims used in this period, by their model, their agent and the time.";
+    pub const USAGE_COLUMN: &str = "Model, agent or time (UTC)";
+    pub const COST: &str = "Cost in hundredths";
+    pub const THOUSANDS: &str = "Thousands of tokens";
+
     /// The texts of a chart of durations.
     pub struct Times {
         pub heading: &'static str,
@@ -368,6 +380,7 @@ pub mod triage {
         match kind {
             FindingKind::Stale => "Stale",
             FindingKind::OldClaim => "Old claims",
+            FindingKind::Stuck => "Stuck claims",
             FindingKind::ReturnedOften => "Returned often",
             FindingKind::WaitsLongForReview => "Wait long for a review",
             FindingKind::PlaceholderTitle => "Titles that say nothing",

@@ -1,4 +1,5 @@
-//! What is wrong with the entries of the memory. The read model has no entries, so the store is asked.
+//! What the read model does not know: what is wrong with the entries of the memory, and which claims are stuck. The
+//! store is asked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,6 +31,12 @@ impl ReadModel {
             let findings = Arc::make_mut(&mut findings);
             findings.add(FindingKind::Contradiction, contradictions(tracker).await?);
             findings.add(FindingKind::UnusedEntry, unused(tracker, now).await?);
+        }
+        let stuck = tracker.stuck().await?;
+        if !stuck.is_empty() {
+            let stuck =
+                stuck.into_iter().map(|claim| (vec![Arc::clone(&claim.issue)], claim.why()));
+            Arc::make_mut(&mut findings).add(FindingKind::Stuck, stuck.collect());
         }
         Ok(findings)
     }

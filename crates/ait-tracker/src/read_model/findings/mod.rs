@@ -133,8 +133,8 @@ fn rule(kind: FindingKind) -> Option<Rule> {
         FindingKind::NeverReviewed => Rule::Queue(agents::never_reviewed),
         FindingKind::Overloaded => Rule::Queue(agents::overloaded),
         FindingKind::FilingFasterThanClosing => Rule::Queue(waiting::filing_faster_than_closing),
-        // Of entries, of which the read model has none.
-        FindingKind::Contradiction | FindingKind::UnusedEntry => return None,
+        // Of entries, of which the read model has none, and of worktrees.
+        FindingKind::Contradiction | FindingKind::UnusedEntry | FindingKind::Stuck => return None,
     })
 }
 

@@ -5,7 +5,7 @@ use crate::read_model::{Name, ReadView};
 use ait_domain::thresholds::{
     ENOUGH_DESCRIPTION_CHARS, FILED_PER_ENDED, FILING_WINDOW_MS, MANY_CLAIMS, MANY_FILED,
     MANY_RETURNS, OLD_CLAIM_AFTER_MS, REVIEW_WAITS_AFTER_MS, SELF_REVIEW_WITHIN_MS, STALE_AFTER_MS,
-    UNUSED_AFTER_DAYS,
+    STUCK_AFTER_MEDIANS, STUCK_AFTER_MS, UNUSED_AFTER_DAYS,
 };
 use ait_domain::{IssueId, LinkKind};
 use ait_system::span::humanize_duration;
@@ -158,6 +158,11 @@ impl FindingKind {
             }
             Self::UnusedEntry => format!(
                 "an entry of the memory in force that did not change for {UNUSED_AFTER_DAYS} d, and is near to no issue that did"
+            ),
+            Self::Stuck => format!(
+                "claimed, and for more than {} and {STUCK_AFTER_MEDIANS} times as long as half of such claims take, its \
+                 agent did nothing in the queue, changed no file in the worktree and runs no command there",
+                span(STUCK_AFTER_MS)
             ),
         }
     }

@@ -6,6 +6,9 @@ mod range;
 mod tests;
 mod time_buckets;
 mod types;
+mod usage;
+
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -16,7 +19,10 @@ pub use self::time_buckets::PARTS_OF_DAY_MS;
 pub use self::types::{
     AgeBucket, Bucket, Flow, FlowPoint, PerStatus, Percentiles, Spreads, Throughput, Work,
 };
+pub use self::usage::UsageStats;
+use super::agent_interner::Names;
 use super::status_timeline::StatusTimeline;
+use super::summary::IssueSummary;
 use ait_domain::Timestamp;
 
 /// Statistics of all issues over a time range that ends now.
@@ -50,6 +56,9 @@ pub struct Stats {
     pub cycle: Spreads,
     /// The ages of the open issues, youngest first.
     pub ages: Vec<AgeBucket>,
+    /// What the work used; `None` if nothing is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageStats>,
 }
 
 impl Stats {
@@ -78,7 +87,19 @@ impl Stats {
             ages: ages(&accumulator),
             lead: Spreads::of(accumulator.lead_ms),
             cycle: Spreads::of(accumulator.cycle_ms),
+            usage: None,
         }
+    }
+
+    /// Adds what the work used.
+    pub(super) fn with_usage<'a>(
+        self,
+        summaries: impl Iterator<Item = &'a Arc<IssueSummary>>,
+        names: &Names,
+    ) -> Self {
+        let Throughput { bucket_ms, buckets, .. } = &self.throughput;
+        let usage = UsageStats::of(summaries, names, self.begin, *bucket_ms, buckets.len());
+        Self { usage, ..self }
     }
 }
 

@@ -9,9 +9,11 @@ pub(super) use self::query::BoardQuery;
 use super::chips::Chips;
 use super::gone_clients::GoneClients;
 use super::{components, icons, questions};
+use crate::format;
 use crate::query::ListQuery;
 use crate::strings::{self, board as text};
 use ait_domain::{Classifications, Status, StatusSet, Timestamp};
+use ait_tracker::Hold;
 use ait_tracker::read_model::{Column, FindingKind, IssueSummary, ReadView};
 
 /// How many cards a column of ended issues shows.
@@ -26,6 +28,8 @@ pub(super) struct BoardView<'a, 'b> {
     pub gone: &'a GoneClients,
     pub now: Timestamp,
     pub has_actions: bool,
+    /// The providers whose agents get nothing.
+    pub holds: &'a [Hold],
     /// The kinds of work that the project uses.
     pub kinds: &'a Classifications,
 }
@@ -50,6 +54,9 @@ pub(super) fn content(board: &BoardView) -> Markup {
     html! {
         h1.unseen { (text::TITLE) }
         (questions::of_all(view, now, board.has_actions))
+        @for Hold { provider, until } in board.holds {
+            p.notice { (text::held(provider)) (components::time(*until, &format::time(*until))) }
+        }
         (query.controls(view, board.kinds))
         @if is_empty { p.notice { "No issue matches the filters." } }
         @if view.summaries().is_empty() {

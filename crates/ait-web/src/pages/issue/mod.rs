@@ -147,6 +147,9 @@ fn heading(view: &IssueView) -> Markup {
             @if let Some(used) = issue.usage() {
                 p.issue-work dir="auto" { (text::USED) (used) }
             }
+            @if let Some(used) = view.view.usage_of_parts(issue.id) {
+                p.issue-work dir="auto" { (text::USED_BY_PARTS) (used) }
+            }
             p.issue-id {
                 code { (issue.id) } " "
                 (copy("Copy id", "Id copied.", &issue.id.to_string())) " "

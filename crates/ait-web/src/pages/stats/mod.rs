@@ -4,6 +4,7 @@ mod ages;
 mod flow;
 mod throughput;
 mod times;
+mod usage;
 
 use maud::{Markup, html};
 
@@ -63,6 +64,7 @@ pub(super) fn content(stats: &Stats) -> Markup {
                 (throughput::section(stats))
                 (times::section("lead", &stats.lead, &text::LEAD))
                 (times::section("cycle", &stats.cycle, &text::CYCLE))
+                @if let Some(used) = &stats.usage { (usage::section(stats, used)) }
                 (ages::section(stats))
             }
         }

@@ -1,0 +1,63 @@
+//! What the work used, and what it cost.
+
+use maud::{Markup, html};
+
+use super::number;
+use crate::chart::{self, BarRow, BarRows, Caption, Row};
+use crate::format;
+use crate::strings::stats as text;
+use ait_domain::{Timestamp, Usage};
+use ait_tracker::read_model::stats::{Stats, UsageStats};
+
+/// Renders the section.
+pub(super) fn section(stats: &Stats, used: &UsageStats) -> Markup {
+    let work = stats.throughput.total;
+    let content = html! {
+        ul {
+            li { "All: " (used.total) }
+            @if let Some(each) = used.per_closed_issue() { li { "A closed issue, on average: " (each) } }
+            @if !used.failed.is_empty() { li { "Attempts that failed: " (used.failed) } }
+            li { "Returned: " (number(work.returned)) ", completed: " (number(work.completed)) }
+        }
+        figure { (picture(stats, used)) }
+        (table(stats, used))
+    };
+    super::section("usage", text::USAGE, text::USAGE_ABOUT, &content)
+}
+
+/// Draws costs, in hundredths, or thousands of tokens where no cost is known.
+fn picture(stats: &Stats, used: &UsageStats) -> Markup {
+    let value = |usage: &Usage| match used.total.micros {
+        Some(_) => usage.micros.unwrap_or(0) / 10_000,
+        None => usage.tokens() / 1_000,
+    };
+    let values = used.buckets.iter().map(|usage| u32::try_from(value(usage)).unwrap_or(u32::MAX));
+    let name = if used.total.micros.is_some() { text::COST } else { text::THOUSANDS };
+    let row = BarRow {
+        class: "status-in_progress",
+        name,
+        total: format::number(value(&used.total)),
+        values: values.collect(),
+    };
+    let hints = stats.throughput.buckets.iter().zip(&used.buckets);
+    let hints = hints.map(|(bucket, usage)| format!("{}\n{usage}", format::time(bucket.begin)));
+    let length_ms = stats.throughput.bucket_ms * used.buckets.len() as u64;
+    let end_ms = stats.begin.unix_millis().saturating_add_unsigned(length_ms);
+    let rows = BarRows {
+        rows: vec![row],
+        hints: hints.collect(),
+        ticks: chart::time_ticks(stats.begin, Timestamp::from_unix_millis(end_ms)),
+    };
+    let description = format!("A row of bars over time. In all: {}.", used.total);
+    rows.draw(Caption { id: "usage", title: text::USAGE, description: &description })
+}
+
+fn table(stats: &Stats, used: &UsageStats) -> Markup {
+    let row = |name: &str, usage: &Usage| (name.to_owned(), vec![usage.to_string()]);
+    let times = stats.throughput.buckets.iter().zip(&used.buckets);
+    let times = times.filter(|(_, usage)| !usage.is_empty());
+    let times = times.map(|(bucket, usage)| row(&format::time(bucket.begin), usage));
+    let named = used.by_model.iter().chain(&used.by_agent).map(|(name, usage)| row(name, usage));
+    let rows: Vec<Row> = named.chain(times).collect();
+    chart::table("usage", text::USAGE, &[text::USAGE_COLUMN, text::USAGE], &rows)
+}
