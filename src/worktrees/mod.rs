@@ -19,7 +19,7 @@ use anyhow::{Context, Result, anyhow, bail};
 pub use check::{CheckResult, run_check};
 pub use diff::{Diff, FileDiff, diff};
 pub use merge::{FoundBranch, NotMerged, PendingMerge};
-pub use work::{handed_in, measure, newer_head};
+pub use work::{handed_in, measure, newer_head, open_branches};
 
 use crate::domain::IssueRef;
 use crate::git::Git;
@@ -255,7 +255,7 @@ impl Repository {
 }
 
 /// Returns the name of the branch of an issue.
-fn branch_of(id: &str) -> String {
+pub fn branch_of(id: &str) -> String {
     format!("issue-{id}")
 }
 

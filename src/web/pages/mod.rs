@@ -51,6 +51,7 @@ mod sync;
 mod triage;
 mod wall;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
@@ -61,7 +62,7 @@ use maud::Markup;
 use tokio::task::spawn_blocking;
 
 use self::activity::ActivityView;
-use self::agents::{AgentView, AgentsQuery, Period};
+use self::agents::{AgentView, Cockpit, Period};
 use self::attention::Attention;
 use self::board::{BoardQuery, BoardView};
 use self::components::undirected;
@@ -93,7 +94,7 @@ use crate::query_language::ParsedQuery;
 use crate::read_model::{FindingKind, ReadView};
 use crate::tracker::StoreError;
 use crate::tracker::memory::Recalled;
-use crate::worktrees::{diff, newer_head};
+use crate::worktrees::{diff, newer_head, open_branches};
 
 /// What a page shows beside the issues.
 struct PageContext {
@@ -194,9 +195,13 @@ pub(super) async fn wall(State(state): State<WebState>) -> PageResult {
 
 /// Shows the agents.
 pub(super) async fn agents(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    let query = AgentsQuery::parse(query.as_deref())?;
+    let number = agents::page_number(query.as_deref())?;
+    let branches = match &state.project.root {
+        Some(root) => open_branches(root).await,
+        None => HashMap::new(),
+    };
     page(&state, Tab::Agents, move |view, context| {
-        let content = agents::content(view, &context.gone, query, context.now);
+        let content = Cockpit::content(view, context, &branches, number);
         Ok(Page { title: strings::agents::TITLE.to_owned(), content, ..Page::default() })
     })
     .await

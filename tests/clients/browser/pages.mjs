@@ -12,7 +12,6 @@ export const PAGES = {
   // One issue in each status, and linked issues.
   ...Object.fromEntries([0, 1, 2, 3, 4, 5, 6, 7].map((number) => [`/issues/${idOf(number)}`, 200])),
   '/board': 200,
-  '/board?lanes=agent': 200,
   '/board?label=ui&classification=bug': 200,
   '/agents': 200,
   '/agents/developer?range=7d': 200,

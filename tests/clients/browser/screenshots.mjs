@@ -44,7 +44,7 @@ const [binary, folder = join(ROOT, 'docs'), what, ...names] = process.argv.slice
 
 /** Every page, and the sizes of screen. */
 const ALL_PAGES = {
-  list: '/', search: '/?q=claim', board: '/board', lanes: '/board?lanes=agent', agents: '/agents', agent: '/agents/developer-1',
+  list: '/', search: '/?q=claim', board: '/board', agents: '/agents', agent: '/agents/developer-1',
   activity: '/activity', stats: '/stats', triage: '/triage', memory: '/memory', graph: '/graph/developer', issue: `/issues/${idOf(BLOCKER)}`,
   question: `/issues/${idOf(WITH_QUESTION)}`, parts: `/issues/${idOf(WHOLE)}`, projects: '/projects', wall: '/wall', nowhere: '/nowhere',
 };

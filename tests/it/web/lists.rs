@@ -201,8 +201,7 @@ fn errors_name_the_valid_parameters_and_values() {
     for (path, expected) in [
         ("/stats?range=1y", "30d"),
         ("/api/stats?range=1y", "30d"),
-        ("/board?lanes=kind", "agent"),
-        ("/agents?range=30d", "24h, 7d"),
+        ("/agents/a?range=30d", "24h, 7d"),
         ("/api/issues?statsu=open", "status"),
     ] {
         let page = get(port, path);

@@ -44,7 +44,7 @@ pub use attribute_index::{AttributeIndex, Progress};
 pub use blocking_graph::{BlockingGraph, GraphNode};
 pub use board::Column;
 pub use chunked::Chunked;
-pub use claim_spans::{AgentWork, ClaimSpan, WorkByAgent, WorkRecord};
+pub use claim_spans::{AgentWork, ClaimSpan, WorkByAgent, WorkRecord, is_stuck};
 pub use digest::{Digest, Row as DigestRow, Rows as DigestRows};
 pub use finding::{Finding, FindingKind, Findings, FoundIssue, MAX_KEPT};
 pub use projection::Projection;

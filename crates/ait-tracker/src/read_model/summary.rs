@@ -7,7 +7,9 @@ use super::findings::sync::fields_in_conflict;
 use super::text_facts::TextFacts;
 use ait_domain::readiness::Waits;
 use ait_domain::thresholds::is_old_claim;
-use ait_domain::{ActionKind, Attributes, Classification, Issue, IssueId, Status, Timestamp};
+use ait_domain::{
+    ActionKind, Attributes, Classification, Issue, IssueId, Status, Timestamp, Usage,
+};
 
 /// The parts of an issue that are needed to show and count it.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub struct IssueSummary {
     pub(crate) facts: Option<Box<TextFacts>>,
     /// The fields that both sides of a sync changed.
     pub(super) conflicts: Option<Box<str>>,
+    /// What agents used for it, without the models.
+    pub(super) usages: Box<[(Name, Timestamp, Usage)]>,
 }
 
 /// A history entry.
@@ -99,6 +103,15 @@ impl IssueSummary {
             attributes: issue.attributes.clone(),
             facts: TextFacts::of(issue),
             conflicts: fields_in_conflict(issue),
+            usages: issue
+                .history
+                .iter()
+                .filter_map(|entry| {
+                    let used = entry.facts.usage.as_deref()?;
+                    let used = Usage { model: String::new(), ..used.clone() };
+                    Some((names.name(&entry.agent), entry.timestamp, used))
+                })
+                .collect(),
         }
     }
 

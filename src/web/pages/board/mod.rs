@@ -1,6 +1,5 @@
-//! The board: a column for each status, a card for each issue, and a lane for each agent if that is asked for.
+//! The board: a column for each status, and a card for each issue.
 
-mod lanes;
 mod query;
 
 use maud::{Markup, html};
@@ -33,15 +32,7 @@ pub(super) struct BoardView<'a, 'b> {
 /// Renders the page.
 pub(super) fn content(board: &BoardView) -> Markup {
     let BoardView { query, view, now, .. } = *board;
-    let max_cards = |status: Status| {
-        if status.has_ended() {
-            MAX_ENDED
-        } else if query.has_lanes {
-            usize::MAX
-        } else {
-            MAX_CARDS
-        }
-    };
+    let max_cards = |status: Status| if status.has_ended() { MAX_ENDED } else { MAX_CARDS };
     let columns = view.board(now, max_cards, |summary| query.shows(summary, view));
     let (ended, open): (Vec<_>, Vec<_>) =
         columns.iter().partition(|column| column.status.has_ended());
@@ -58,21 +49,17 @@ pub(super) fn content(board: &BoardView) -> Markup {
                 (components::command(strings::list::FILE_COMMAND))
             }
         }
-        @if query.has_lanes {
-            (lanes::render_lanes(&open, board, &chips))
-        } @else {
-            nav.jump aria-label="Columns of the board" {
-                ul {
-                    @for column in &open {
-                        li { a href={ "#c-" (column.status) } { (name(column)) (old_claims(column)) } }
-                    }
+        nav.jump aria-label="Columns of the board" {
+            ul {
+                @for column in &open {
+                    li { a href={ "#c-" (column.status) } { (name(column)) (old_claims(column)) } }
                 }
             }
-            // On a phone it scrolls, also without a card that could take the focus.
-            @let has_cards = open.iter().any(|column| !column.cards.is_empty());
-            div.board tabindex=[(!has_cards).then_some("0")] {
-                @for shown in &open { (self::column(shown, board, &chips)) }
-            }
+        }
+        // On a phone it scrolls, also without a card that could take the focus.
+        @let has_cards = open.iter().any(|column| !column.cards.is_empty());
+        div.board tabindex=[(!has_cards).then_some("0")] {
+            @for shown in &open { (self::column(shown, board, &chips)) }
         }
         div.ended { @for shown in &ended { (folded(shown, board, &chips)) } }
     }
@@ -132,7 +119,7 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
         } @else {
             ol.cards {
                 @for summary in cards.iter().map(|&position| &chips.view.summaries()[position]) {
-                    li id={ "card-" (summary.id) } { (card(summary, chips, board.gone, false)) }
+                    li id={ "card-" (summary.id) } { (card(summary, chips, board.gone)) }
                 }
             }
         }
@@ -142,8 +129,7 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
     }
 }
 
-/// Renders a card; with its status where cards of several statuses stand together.
-fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients, has_status: bool) -> Markup {
+fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
     let view = chips.view;
     let now = chips.now;
     let holder = summary.holder();
@@ -154,11 +140,8 @@ fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients, has_status: b
         article id={ "i-" (summary.id) } class={ "card" @if has_old_claim { " stale" } }
             data-changed=(summary.modified_at.unix_millis())
         {
-            @let title = components::undirected(&summary.title);
-            // Lanes show two lines of a title.
-            h3 { a.title href=(components::issue_path(summary.id)) title=[has_status.then_some(&*title)] dir="auto" { (title) } }
+            h3 { a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } }
             p.details {
-                @if has_status { (components::status_icon(summary.status)) }
                 (components::kind(summary.classification))
                 code { (summary.id.short()) }
                 (chips.of(summary))
