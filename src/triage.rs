@@ -89,7 +89,7 @@ impl<'a> TriageReport<'a> {
 }
 
 /// Says what to do about a finding.
-fn next_step(finding: &Finding, reader: Reader) -> String {
+pub fn next_step(finding: &Finding, reader: Reader) -> String {
     let short =
         |at: usize| finding.issues.get(at).map(|issue| issue.id.short()).unwrap_or_default();
     let id = short(0);

@@ -10,6 +10,7 @@
 //! * `claims.rs`, `waiting.rs`, `questions.rs`, `facts.rs`: claims, callers that wait for one, questions to people, and
 //!   what was measured of the work
 //! * `clients.rs`, `leases.rs`, `suspend.rs`: who holds claims, and when these lapse
+//! * `document.rs`: what stands beside the issues
 //! * `events.rs`, `external_ids.rs`, `near_titles.rs`, `query_handles.rs`: finding events and issues
 //! * `bulk.rs`, `undo.rs`, `repeats.rs`, `round.rs`: changes of many issues, and back; issues that say the same; what
 //!   the lead counts
@@ -20,6 +21,7 @@ pub mod activity;
 mod bulk;
 mod claims;
 mod clients;
+mod document;
 mod events;
 pub mod external_ids;
 mod facts;

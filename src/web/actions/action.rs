@@ -3,6 +3,7 @@
 use ait_domain::string_enum;
 
 /// The addresses of the forms that are on no page of an issue.
+pub(in crate::web) const INBOX_PATH: &str = "/inbox";
 pub(in crate::web) const FILE_PATH: &str = "/new";
 pub(in crate::web) const MANY_PATH: &str = "/issues/actions";
 pub(in crate::web) const UNDO_PATH: &str = "/undo";
@@ -32,6 +33,10 @@ string_enum! {
         File = "file",
         /// Take the last action back.
         Undo = "undo",
+        /// Put a row of the inbox off.
+        PutOff = "put-off",
+        /// Bring it back.
+        BringBack = "bring-back",
     }
 }
 
@@ -42,6 +47,6 @@ impl Action {
 
     /// Returns true if the action has a form on the page of an issue.
     pub fn is_on_issue(self) -> bool {
-        !matches!(self, Self::File | Self::Undo)
+        !matches!(self, Self::File | Self::Undo | Self::PutOff | Self::BringBack)
     }
 }

@@ -3,7 +3,7 @@
 //! The form has the id that the issue gets, and its token is bound to that id. If it is sent twice, only the first
 //! takes effect, as with all other forms.
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -13,7 +13,7 @@ use super::done::Done;
 use super::fields::{self, Fields};
 use super::form_token::{FormTokens, Purpose};
 use super::forms;
-use super::handler::{page, receive};
+use super::handler::{Received, page};
 use super::person::{ActingPerson, Person, your_name};
 use crate::domain::{DomainError, IssueId, Title};
 use crate::hints;
@@ -41,14 +41,9 @@ pub(super) async fn show_form(
 /// Takes the form.
 pub(super) async fn submit(
     State(state): State<WebState>,
-    request: Request,
-) -> Result<Response, ErrorPage> {
-    let tokens = state.form_tokens.as_deref().ok_or_else(WebError::not_found)?;
-    let (person, fields) = match receive(request).await? {
-        Ok(received) => received,
-        Err(refusal) => return Ok(refusal),
-    };
-    Ok(NewIssueForm { state: &state, tokens, person, fields }.file().await)
+    Received { tokens, person, fields }: Received,
+) -> Response {
+    NewIssueForm { state: &state, tokens: &tokens, person, fields }.file().await
 }
 
 struct NewIssueForm<'a> {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Redirect, Response};
 use maud::{Markup, html};
@@ -16,7 +16,7 @@ use super::done::Done;
 use super::fields::{self, Fields};
 use super::form_token::{FormTokens, Purpose};
 use super::forms::{attributes_of_many, reason};
-use super::handler::{page, receive};
+use super::handler::{Received, page};
 use super::person::{Person, known_name, your_name};
 use crate::domain::{AgentName, ClaimProof, Issue, IssueId};
 use crate::hints;
@@ -115,13 +115,8 @@ fn of_bar(person: &Person) -> Purpose<'_> {
 /// Takes a form that changes many issues.
 pub(super) async fn act(
     State(state): State<WebState>,
-    request: Request,
+    Received { tokens, person, fields }: Received,
 ) -> Result<Response, ErrorPage> {
-    let tokens = state.form_tokens.clone().ok_or_else(WebError::not_found)?;
-    let (person, fields) = match receive(request).await? {
-        Ok(received) => received,
-        Err(refusal) => return Ok(refusal),
-    };
     let action = Action::from_word(fields.get(fields::ACTION));
     let action = action.filter(|action| Action::OF_MANY.contains(action));
     let action = action.ok_or_else(WebError::not_found)?;

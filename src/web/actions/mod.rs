@@ -19,7 +19,7 @@
 //!    (`src/web/actions/done.rs`, `src/web/actions/undo.rs`). Anything else leads to a page with the reason and the
 //!    form as it was filled in, for the current version of the issue (`Fields::rebased`).
 //!
-//! The list has one form for all issues that are selected in it (`src/web/actions/many.rs`). Each comes with its
+//! The inbox has one form for all its rows (`src/web/actions/inbox.rs`), and the list one for all issues that are selected in it (`src/web/actions/many.rs`). Each comes with its
 //! version, and they are changed in one commit, as by `ait bulk`: what is refused is named, the rest is done.
 
 pub(super) mod action;
@@ -29,6 +29,7 @@ mod filing;
 pub(super) mod form_token;
 pub(super) mod forms;
 mod handler;
+pub(super) mod inbox;
 pub(super) mod many;
 pub(super) mod person;
 mod undo;
@@ -49,6 +50,7 @@ pub(super) fn routes(state: &WebState) -> Router {
     Router::new()
         .route(action::FILE_PATH, get(filing::show_form).post(filing::submit))
         .route(action::MANY_PATH, get(many::to_list).post(many::act))
+        .route(action::INBOX_PATH, post(inbox::act))
         .route(action::UNDO_PATH, get(many::to_list).post(undo::act))
         .route("/issues/{id}/actions/{action}", get(handler::to_issue).post(handler::act))
         .route("/api/issues", post(write_api::file))

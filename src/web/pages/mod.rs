@@ -48,7 +48,6 @@ pub(super) mod questions;
 pub(super) mod response;
 mod stats;
 mod sync;
-mod triage;
 mod wall;
 
 use std::collections::HashMap;
@@ -63,7 +62,7 @@ use tokio::task::spawn_blocking;
 
 use self::activity::ActivityView;
 use self::agents::{AgentView, Cockpit, Period};
-use self::attention::Attention;
+use self::attention::{Attention, Kind, MAX_ELSEWHERE, MAX_OF_KIND, Sources};
 use self::board::{BoardQuery, BoardView};
 use self::components::undirected;
 use self::error::{ErrorPage, WebError};
@@ -78,6 +77,7 @@ use super::WebState;
 use super::actions::action::Action;
 use super::actions::done::Done;
 use super::actions::forms::IssueForms;
+use super::actions::inbox::InboxForms;
 use super::actions::many::ManyForms;
 use super::actions::person::ActingPerson;
 use super::activity_api::read;
@@ -85,13 +85,13 @@ use super::events::StoreProbe;
 use super::listing::Listing;
 use super::lookup::{Found, find};
 use super::projects::{ProjectNumbers, served};
-use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, finding_kind, stats_range};
+use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, stats_range};
 use super::strings;
 use crate::domain::text::shortened;
 use crate::domain::{Classifications, StatusSet, Timestamp};
 use crate::hints;
 use crate::query_language::ParsedQuery;
-use crate::read_model::{FindingKind, ReadView};
+use crate::read_model::{FindingKind, Findings, ReadView};
 use crate::tracker::StoreError;
 use crate::tracker::memory::Recalled;
 use crate::worktrees::{diff, newer_head, open_branches};
@@ -264,17 +264,35 @@ pub(super) async fn stats(State(state): State<WebState>, RawQuery(query): RawQue
     .await
 }
 
-/// Shows what is wrong in the queue.
-pub(super) async fn triage(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    let kind = finding_kind(&Parameters::of_page(query.as_deref()))?;
-    let findings = state.read_model.findings(state.tracker.now()).await;
-    page(&state, Tab::Triage, move |view, context| {
-        let findings = findings.unwrap_or_else(|_| view.findings(context.now));
-        let parameters = kind.map(|kind| format!("?kind={kind}")).unwrap_or_default();
+/// Shows everything that needs a person.
+pub(super) async fn inbox(
+    State(state): State<WebState>,
+    ActingPerson(person): ActingPerson,
+    RawQuery(query): RawQuery,
+) -> PageResult {
+    let parameters = Parameters::of_page(query.as_deref());
+    let kind = Kind::parse(&parameters)?;
+    let forms = match state.form_tokens.clone().zip(person) {
+        Some((tokens, person)) => {
+            let done = Done::of(&parameters, &tokens, &person)?;
+            Some(InboxForms { tokens, person, done })
+        }
+        None => None,
+    };
+    let probe = state.streams.probe().await;
+    // Unlike the number on other pages, the page itself is always current.
+    let findings = state.read_model.findings(state.tracker.now()).await.ok();
+    let has_actions = state.project.has_actions;
+    let finding = match kind {
+        Some(Kind::Finding(finding)) => format!("?kind={finding}"),
+        _ => String::new(),
+    };
+    page_with(&state, Tab::Inbox, probe, findings, move |_, context| {
         Ok(Page {
-            title: strings::triage::TITLE.to_owned(),
-            content: triage::content(&findings, kind),
-            json: Some(format!("/api/triage{parameters}")),
+            title: strings::attention::TITLE.to_owned(),
+            content: context.attention.page(kind, has_actions, forms.as_ref()),
+            json: Some(format!("/api/triage{finding}")),
+            has_forms: forms.is_some(),
             ..Page::default()
         })
     })
@@ -473,6 +491,17 @@ async fn page_since(
     probe: StoreProbe,
     render: impl FnOnce(&ReadView<'_>, &PageContext) -> Result<Page, WebError> + Send + 'static,
 ) -> PageResult {
+    page_with(state, tab, probe, None, render).await
+}
+
+/// Renders a page with these findings, or recent ones.
+async fn page_with(
+    state: &WebState,
+    tab: impl Into<Option<Tab>>,
+    probe: StoreProbe,
+    findings: Option<Arc<Findings>>,
+    render: impl FnOnce(&ReadView<'_>, &PageContext) -> Result<Page, WebError> + Send + 'static,
+) -> PageResult {
     let now = state.tracker.now();
     let project = Arc::clone(&state.project);
     let tab = tab.into();
@@ -482,20 +511,25 @@ async fn page_since(
     let waiting = state.tracker.waiting_for_work();
     let kinds = Arc::clone(state.tracker.classifications());
     let rendered = state.read_model.read(move |view| {
-        let gone = GoneClients::of(&leases, &clients);
+        let gone_clients = GoneClients::of(&leases, &clients);
         let counts = view.counts();
         if let Some(damage) = probe.damage.clone().filter(|_| counts.total() == 0) {
             return Err(damage.into());
         }
-        let attention = Attention::of(view, &gone, &waiting, probe.damage.as_ref(), now);
-        let context = PageContext { now, gone, attention, kinds };
+        let take = if findings.is_some() { MAX_OF_KIND } else { MAX_ELSEWHERE };
+        let findings = &findings.unwrap_or_else(|| view.recent_findings(now));
+        let gone = &gone_clients;
+        let waiting = &waiting[..];
+        let damage = probe.damage.as_ref();
+        let attention =
+            Attention::of(&Sources { view, gone, waiting, damage, findings, take, now });
+        let context = PageContext { now, gone: gone_clients, attention, kinds };
         let page = render(view, &context)?;
         let layout = Layout {
             title: &page.title,
             tab,
             open: Some(StatusSet::open().iter().map(|status| counts.in_status(status)).sum()),
             attention: context.attention.count(),
-            findings: Some(view.recent_findings(now).total()),
             now: Some(now),
             version: Some(&*probe.version),
             store: Some(&store),

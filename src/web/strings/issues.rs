@@ -26,31 +26,33 @@ pub mod list {
     }
 }
 
-/// The texts of what needs attention, above the list.
+/// The texts of the inbox, and of its beginning above the list.
 pub mod attention {
+    use crate::read_model::FindingKind;
     use crate::span::humanize_duration as duration;
 
-    /// What a kind is called on a row, and when one and when several are counted.
-    pub type Words = [&'static str; 3];
-    pub const QUESTION: Words = ["Question", "question", "questions"];
-    pub const AGENT_GONE: Words =
-        ["Agent gone", "claim of an agent that is gone", "claims of agents that are gone"];
-    pub const OLD_CLAIM: Words = ["Old claim", "old claim", "old claims"];
-    pub const SYNC_CONFLICT: Words = ["Sync conflict", "sync conflict", "sync conflicts"];
-    pub const RETURNED_OFTEN: Words = ["Returned often", "returned often", "returned often"];
-    pub const WAITS_FOR_REVIEW: Words = ["Waits for review", "waits for review", "wait for review"];
-    pub const PARKED: Words = ["Parked", "parked without an end", "parked without an end"];
-    /// Kinds that concern the whole queue, so they are not counted.
-    pub const DAMAGE: Words = ["Damaged", "the store is damaged", ""];
-    pub const NOTHING_READY: Words = ["Nothing ready", "nothing is ready", ""];
-    pub const FILING: Words = ["Filed too fast", "more filed than ended", ""];
+    pub const TITLE: &str = "Inbox";
 
-    /// How many there are of a kind.
-    pub fn counted([_, one, many]: Words, count: usize) -> String {
-        match (many, count) {
-            ("", _) => one.to_owned(),
-            (_, 1) => format!("1 {one}"),
-            _ => format!("{count} {many}"),
+    /// The name of a kind of finding.
+    pub fn finding(kind: FindingKind) -> &'static str {
+        match kind {
+            FindingKind::Stale => "Stale",
+            FindingKind::OldClaim => "Old claims",
+            FindingKind::ReturnedOften => "Returned often",
+            FindingKind::WaitsLongForReview => "Wait long for a review",
+            FindingKind::PlaceholderTitle => "Titles that say nothing",
+            FindingKind::Duplicate => "Duplicates",
+            FindingKind::ThinDescription => "Thin descriptions",
+            FindingKind::Orphan => "Links to nothing",
+            FindingKind::ParentState => "Parents that do not fit their parts",
+            FindingKind::BlockedByRejected => "Blocked by what was rejected",
+            FindingKind::SyncConflict => "Changed here and at the remote",
+            FindingKind::SelfReviewed => "Reviewed by their authors",
+            FindingKind::NeverReviewed => "Never reviewed",
+            FindingKind::Overloaded => "Agents that hold many issues",
+            FindingKind::FilingFasterThanClosing => "More is filed than ends",
+            FindingKind::Contradiction => "Decisions about the same file",
+            FindingKind::UnusedEntry => "Entries that no work needs",
         }
     }
 
@@ -269,6 +271,8 @@ pub mod actions {
             Action::Resolve => "Choose a side",
             Action::File => "File an issue",
             Action::Undo => "Undo",
+            Action::PutOff => "Put off",
+            Action::BringBack => "Show again",
         }
     }
 
@@ -300,6 +304,8 @@ pub mod actions {
             }
             Action::File => "The issue is filed.",
             Action::Undo => "The last action is undone.",
+            Action::PutOff => "The row is put off. It stands at the end of the inbox.",
+            Action::BringBack => "The row is in the inbox again.",
         }
     }
 

@@ -7,7 +7,7 @@ mod overviews;
 pub use self::issues::{
     actions, attention, changes, claims, graph, issue, list, questions, relations, write_api,
 };
-pub use self::overviews::{activity, agents, board, memory, projects, stats, sync, triage, wall};
+pub use self::overviews::{activity, agents, board, memory, projects, stats, sync, wall};
 use super::format::{self, DAY_MS, HOUR_MS, WEEK_MS};
 use crate::domain::Status;
 use crate::span::humanize_duration as duration;
@@ -195,7 +195,7 @@ pub mod dialogs {
         (&["g a"], "to the agents"),
         (&["g v"], "to the activity"),
         (&["g s"], "to the statistics"),
-        (&["g t"], "to the triage"),
+        (&["g t"], "to the inbox"),
         (&["g m"], "to the memory"),
         (&["?"], "show these shortcuts"),
     ];

@@ -21,7 +21,7 @@ export const PAGES = {
   '/stats': 200,
   '/stats?range=24h': 200,
   '/stats?range=all': 200,
-  '/triage': 200,
+  '/inbox': 200,
   '/memory': 200,
   '/graph/developer': 200,
   [`/graph/${idOf(0)}`]: 200,
@@ -44,7 +44,7 @@ export const EMPTY = {
   '/agents': 200,
   '/activity': 200,
   '/stats': 200,
-  '/triage': 200,
+  '/inbox': 200,
   '/memory': 200,
   '/issues/00000000': 404,
 };

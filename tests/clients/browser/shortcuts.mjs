@@ -42,7 +42,7 @@ async function places(visit) {
     a: '/agents',
     v: '/activity',
     s: '/stats',
-    t: '/triage',
+    t: '/inbox',
     m: '/memory',
     l: '/',
   })) {

@@ -225,7 +225,7 @@ fn pages_ignore_unknown_parameters() {
         // Other pages have these parameters.
         "/?lanes=x&range=x&kind=x&before=x",
         "/board?status=x&q=a&page=x",
-        "/triage?page=x&agent=a",
+        "/inbox?page=x&agent=a",
         "/agents/a?kind=x",
         "/wall?status=x",
     ] {

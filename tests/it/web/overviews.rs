@@ -278,12 +278,14 @@ fn many_agents_have_several_pages() {
 fn many_findings_of_a_kind_have_their_own_page() {
     let issues: Vec<_> = (0..150).map(|n| issue_json(&id(n), "TODO", "created")).collect();
     let (_directory, _client, port) = serve(&issues);
-    let findings = |body: &str| body.matches("<article class=\"question\"").count();
-    let all = get(port, "/triage").body;
+    let findings = |body: &str| body.matches("<div class=\"attention-what\"").count();
+    let all = get(port, "/inbox").body;
     assert!(findings(&all) == 60, "{}", findings(&all));
     let (_, titles) = all.split_once("Titles that say nothing").unwrap();
     let path = link(titles, "130 more").to_owned();
-    assert_eq!(path, "/triage?kind=placeholder_title");
+    assert_eq!(path, "/inbox?kind=placeholder_title");
     let one = get(port, &path).body;
-    assert!(findings(&one) == 100 && one.contains("50 more"), "{}", findings(&one));
+    assert!(findings(&one) == 100 && one.contains("<span class=\"count\">150</span>"), "{one}");
+    // The address of before leads there.
+    assert_eq!(findings(&get(port, "/triage?kind=placeholder_title").body), 100);
 }

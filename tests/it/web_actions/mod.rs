@@ -2,6 +2,7 @@
 
 pub mod api;
 mod attacks;
+mod inbox;
 mod many;
 mod sync;
 

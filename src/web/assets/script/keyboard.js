@@ -8,7 +8,7 @@ const NO_KEYS = "ait-no-keys";
 /** How long the second key of a sequence may take. */
 const SEQUENCE_MS = 1_500;
 /** The pages that `g` and another key open. */
-const PLACES = { l: "/", b: "/board", a: "/agents", v: "/activity", s: "/stats", t: "/triage", m: "/memory" };
+const PLACES = { l: "/", b: "/board", a: "/agents", v: "/activity", s: "/stats", t: "/inbox", m: "/memory" };
 
 const help = document.getElementById("help");
 const newIssue = document.querySelector("header a.new");

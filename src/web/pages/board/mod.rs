@@ -88,7 +88,7 @@ fn column(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
             h2 {
                 (name(column))
                 @if column.old_claims > 0 {
-                    a href={ "/triage?kind=" (FindingKind::OldClaim) } { (old_claims(column)) }
+                    a href={ "/inbox?kind=" (FindingKind::OldClaim) } { (old_claims(column)) }
                 }
             }
             (cards(column, board, chips))

@@ -1,0 +1,79 @@
+//! Puts rows of the inbox off, and brings them back.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::action::{Action, INBOX_PATH as PATH};
+use super::done::Done;
+use super::fields::{self, TOKEN};
+use super::form_token::{FormTokens, Purpose};
+use super::handler::Received;
+use super::person::{Person, known_name};
+use crate::domain::{IssueId, Timestamp};
+use crate::web::WebState;
+use crate::web::format::DAY_MS;
+use crate::web::page_data::{self, PageData};
+use crate::web::pages::error::{ErrorPage, WebError};
+use crate::web::strings::actions as text;
+
+/// The fields with the name of a row: to put it off until its issue changes, or for a day, and to bring it back.
+pub(in crate::web) const DONE: &str = "done";
+pub(in crate::web) const SNOOZE: &str = "snooze";
+pub(in crate::web) const SHOW: &str = "show";
+
+/// The form of the inbox, which the buttons of its rows send.
+pub(in crate::web) struct InboxForms {
+    pub tokens: Arc<FormTokens>,
+    pub person: Person,
+    /// What the person has just done.
+    pub done: Option<Done>,
+}
+
+impl InboxForms {
+    /// Renders what was done, and the form without its buttons.
+    pub fn form(&self, id: &str) -> Markup {
+        html! {
+            @if let Some(done) = &self.done { (done.notice(PATH, &self.tokens, &self.person)) }
+            form id=(id) method="post" action=(PATH) {
+                input type="hidden" name=(TOKEN) value=(self.tokens.token(&purpose(&self.person)));
+                (known_name(&self.person))
+            }
+        }
+    }
+}
+
+fn purpose(person: &Person) -> Purpose<'_> {
+    let principal = &person.principal;
+    let action = Action::PutOff;
+    Purpose { action, is_confirmed: false, issue: IssueId::NIL, version: "", principal }
+}
+
+/// Takes the form.
+pub(super) async fn act(
+    State(state): State<WebState>,
+    Received { tokens, person, fields }: Received,
+) -> Result<Response, ErrorPage> {
+    if !tokens.is_valid(fields.get(TOKEN), &purpose(&person)) {
+        return Err(WebError::forbidden(text::NO_LONGER_VALID).into());
+    }
+    let agent = fields::agent(&fields).map_err(WebError::invalid)?;
+    let given = [DONE, SNOOZE, SHOW].map(|name| (name, fields.get(name)));
+    let (name, row) = given
+        .into_iter()
+        .find(|(_, row)| page_data::is_row(row))
+        .ok_or_else(|| WebError::invalid("There is no such row in the inbox.".to_owned()))?;
+    let kept = state.read_model.read(PageData::of).await?;
+    let now = state.tracker.now();
+    let tomorrow = now.unix_millis().saturating_add(DAY_MS.cast_signed());
+    let tomorrow = Timestamp::from_unix_millis(tomorrow);
+    let (action, change) = match name {
+        SHOW => (Action::BringBack, PageData::bringing_back(row)),
+        name => (Action::PutOff, kept.putting_off(row, now, (name == SNOOZE).then_some(tomorrow))),
+    };
+    let tracker = &state.tracker;
+    tracker.patch_key(page_data::KEY, change, agent.clone()).await.map_err(WebError::of_change)?;
+    Ok(Done::new(action, None, None).lead_to(PATH, &tokens, &person, &agent))
+}
