@@ -15,7 +15,9 @@ string_enum! {
         Answer = "answer",
         /// Add a comment.
         Comment = "comment",
-        /// Set labels, priority, assignee, due date or estimate.
+        /// Set the title or the description.
+        Texts = "texts",
+        /// Set labels, priority, assignee, due date, estimate, kind, parent or blockers.
         Attributes = "attributes",
         /// Keep the issue from being claimed.
         Park = "park",

@@ -15,13 +15,13 @@ use super::form_token::{FormTokens, Purpose};
 use super::forms;
 use super::handler::{Received, page};
 use super::person::{ActingPerson, Person, your_name};
-use crate::domain::{DomainError, IssueId, Title};
+use crate::domain::{DomainError, IssueId};
 use crate::hints;
 use crate::tracker::{NewIssue, StoreError};
 use crate::web::WebState;
 use crate::web::pages::components;
 use crate::web::pages::error::{ErrorPage, WebError};
-use crate::web::strings::{self, actions as text};
+use crate::web::strings::actions as text;
 
 /// Shows an empty form.
 pub(super) async fn show_form(
@@ -34,7 +34,8 @@ pub(super) async fn show_form(
     if let Some(damage) = state.tracker.damage().await {
         return Err(damage.into());
     }
-    let form = NewIssueForm { state: &state, tokens, person, fields: Fields::default() };
+    let known = known(&state).await;
+    let form = NewIssueForm { state: &state, tokens, person, fields: Fields::default(), known };
     Ok(form.form_page(StatusCode::OK, NewIssue::random_id(), None))
 }
 
@@ -43,7 +44,13 @@ pub(super) async fn submit(
     State(state): State<WebState>,
     Received { tokens, person, fields }: Received,
 ) -> Response {
-    NewIssueForm { state: &state, tokens: &tokens, person, fields }.file().await
+    let known = known(&state).await;
+    NewIssueForm { state: &state, tokens: &tokens, person, fields, known }.file().await
+}
+
+async fn known(state: &WebState) -> Markup {
+    // Without them, fields are only not completed.
+    state.read_model.read(|view| forms::known(view)).await.unwrap_or_else(|_| html! {})
 }
 
 struct NewIssueForm<'a> {
@@ -51,6 +58,8 @@ struct NewIssueForm<'a> {
     tokens: &'a FormTokens,
     person: Person,
     fields: Fields,
+    /// What completes fields.
+    known: Markup,
 }
 
 impl NewIssueForm<'_> {
@@ -112,6 +121,7 @@ impl NewIssueForm<'_> {
                     p.notice.bad role="alert" dir="auto" { (components::with_code(&problem)) }
                 }
                 (self.form(id))
+                (self.known)
             }
         };
         page(self.state, status, text::label(Action::File), &content)
@@ -119,25 +129,13 @@ impl NewIssueForm<'_> {
 
     fn form(&self, id: IssueId) -> Markup {
         let fields = &self.fields;
-        let chosen = fields.get(fields::KIND);
         html! {
             form.action #act-file method="post" action=(FILE_PATH) {
                 input type="hidden" name=(fields::ID) value=(id);
                 input type="hidden" name=(fields::TOKEN) value=(self.tokens.token(&self.purpose(id)));
-                label {
-                    span { (text::TITLE) }
-                    input type="text" name=(fields::TITLE) value=(fields.get(fields::TITLE)) required
-                        maxlength=(Title::MAX_CHARS) autocomplete="off" dir="auto";
-                }
+                (forms::title(fields))
                 (forms::textarea(text::DESCRIPTION, fields, false))
-                label {
-                    span { (strings::KIND) }
-                    select name=(fields::KIND) {
-                        @for kind in self.state.tracker.classifications().words() {
-                            option value=(kind) selected[chosen == kind] { (kind) }
-                        }
-                    }
-                }
+                (forms::kind(self.state.tracker.classifications(), fields))
                 (forms::attributes(fields, false))
                 (your_name(fields, &self.person))
                 button type="submit" { (text::label(Action::File)) }

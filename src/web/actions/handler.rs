@@ -260,7 +260,8 @@ impl Submission<'_> {
     fn forms(&self) -> IssueForms {
         let tokens = Arc::clone(&self.tokens);
         let person = self.person.clone();
-        IssueForms { tokens, person, done: None, near: Vec::new() }
+        let kinds = Arc::clone(self.state.tracker.classifications());
+        IssueForms { tokens, person, done: None, kinds, near: Vec::new() }
     }
 
     fn page(&self, status: StatusCode, title: &str, content: &Markup) -> Response {

@@ -19,8 +19,9 @@
 //!    (`src/web/actions/done.rs`, `src/web/actions/undo.rs`). Anything else leads to a page with the reason and the
 //!    form as it was filled in, for the current version of the issue (`Fields::rebased`).
 //!
-//! The inbox has one form for all its rows (`src/web/actions/inbox.rs`), and the list one for all issues that are selected in it (`src/web/actions/many.rs`). Each comes with its
-//! version, and they are changed in one commit, as by `ait bulk`: what is refused is named, the rest is done.
+//! The list has one form for all issues that are selected in it (`src/web/actions/many.rs`). Each comes with its
+//! version, and they are changed in one commit, as by `ait bulk`: what is refused is named, the rest is done. The inbox
+//! has one form for all its rows (`src/web/actions/inbox.rs`).
 
 pub(super) mod action;
 pub(super) mod done;

@@ -120,6 +120,7 @@ impl Kind {
             Self::Finding(kind) => match kind {
                 FindingKind::SyncConflict => Action::Resolve,
                 FindingKind::ReturnedOften if is_open => Action::Park,
+                FindingKind::PlaceholderTitle | FindingKind::ThinDescription => Action::Texts,
                 FindingKind::SelfReviewed | FindingKind::NeverReviewed if !is_open => {
                     Action::Reopen
                 }
@@ -229,8 +230,8 @@ impl Attention {
         );
     }
 
-    /// Adds what was found of a kind, the most urgent first. `found` may be a part of `total`; `issue` says which issue a
-    /// row is about, and `row` makes it.
+    /// Adds what was found of a kind, the most urgent first; `found` may be a part of `total`. `issue` says which issue
+    /// a row is about, and `row` makes it.
     fn add<T>(
         &mut self,
         kind: Kind,
@@ -368,7 +369,8 @@ impl Attention {
         }
     }
 
-    /// Renders the section above the list; one line if nothing needs a person. With actions a question leads to its form.
+    /// Renders the section above the list; one line if nothing needs a person. With actions a question leads to its
+    /// form.
     pub fn section(&self, has_actions: bool) -> Markup {
         html! {
             @if self.items.is_empty() {

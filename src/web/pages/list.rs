@@ -10,6 +10,7 @@ use crate::domain::text::shortened;
 use crate::domain::{ActionKind, Issue, MatchCounts, Order, Page, Status, StatusSet};
 use crate::query_language::{NoMatch, QueryError, SavedQueries};
 use crate::read_model::{IssueSummary, ReadView};
+use crate::web::actions::forms::known;
 use crate::web::actions::many::ManyForms;
 use crate::web::listing::Listing;
 use crate::web::marks::Marks;
@@ -64,7 +65,7 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
             Ok(listing) => {
                 (table(listing, view))
                 (paging(listing, view.query))
-                @if let Some(forms) = view.forms { (forms.bar(&view.path())) }
+                @if let Some(forms) = view.forms { (forms.bar(&view.path())) (known(view.view)) }
             }
         }
     }

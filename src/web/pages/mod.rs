@@ -356,8 +356,10 @@ pub(super) async fn sync(
         spawn_blocking(move || project.last_runs()).await.unwrap_or_default()
     };
     let forms = state.form_tokens.clone().zip(person);
-    let forms =
-        forms.map(|(tokens, person)| IssueForms { tokens, person, done: None, near: Vec::new() });
+    let forms = forms.map(|(tokens, person)| {
+        let kinds = Arc::clone(state.tracker.classifications());
+        IssueForms { tokens, person, done: None, kinds, near: Vec::new() }
+    });
     page_since(&state, Tab::Sync, probe, move |_, context| {
         let view =
             SyncView { syncs: &project.syncs, last_runs, issues, more, forms, now: context.now };
@@ -437,7 +439,8 @@ pub(super) async fn issue(
                 }
                 _ => Vec::new(),
             };
-            Some(IssueForms { tokens, person, done, near })
+            let kinds = Arc::clone(state.tracker.classifications());
+            Some(IssueForms { tokens, person, done, kinds, near })
         }
         None => None,
     };

@@ -244,7 +244,7 @@ pub mod actions {
     /// Values of the field, and their names.
     pub const OUTCOMES: [(&str, &str); 2] =
         [("closed", "closed: it is done"), ("rejected", "rejected: it will not be done")];
-    pub const LABELS_OF_MANY: &str = "Labels";
+    pub const LABELS: &str = "Labels";
     pub const KEEP: &str = "Keep here";
     pub const TAKE: &str = "Take theirs";
     pub const NOT_DONE: &str = "Nothing was changed";
@@ -262,7 +262,8 @@ pub mod actions {
         match action {
             Action::Answer => "Answer",
             Action::Comment => "Add comment",
-            Action::Attributes => "Set labels, priority, assignee, due date or estimate",
+            Action::Texts => "Edit title and description",
+            Action::Attributes => "Save properties",
             Action::Park => "Park",
             Action::Unpark => "Unpark",
             Action::Return => "Return to the queue",
@@ -293,7 +294,8 @@ pub mod actions {
         match action {
             Action::Answer => "The answer is saved. Agents can claim the issue again.",
             Action::Comment => "The comment is saved.",
-            Action::Attributes => "Labels, priority, assignee, due date and estimate are saved.",
+            Action::Texts => "Title and description are saved.",
+            Action::Attributes => "The properties are saved.",
             Action::Park => "The issue is parked: agents cannot claim it.",
             Action::Unpark => "The issue is no longer parked.",
             Action::Return => "The issue is back in the queue.",

@@ -110,8 +110,7 @@ async function whileTyping(visit, server, id) {
   await fill(visit, 'comment', 'agent', 'Ann Lee');
   await fill(visit, 'comment', 'text', 'Half a sen');
   // A choice with the mouse submits filters, but not a form that changes an issue.
-  await visit.page.click('#fold-attributes summary');
-  await visit.page.select('#act-attributes select', '1');
+  await visit.page.select('#act-attributes [name=priority]', '1');
   await change(session, 'return_issue', { issue_id: id, comment: 'meanwhile', agent: 'developer' }, 'created');
   await visit.until('the page has the change', (old) => document.querySelector('#act-comment [name=version]').value !== old, [before]);
   await visit.page.type('#act-comment [name=text]', 'tence');
@@ -161,8 +160,7 @@ async function whileChoosing(visit, server, id) {
   const after = await data(visit, 'attributes');
   check.deepEqual([after.labels, after.assignee], ['db ui', 'bob']);
   // An edited form stays as it is, and the server refuses it with the list of changes.
-  await visit.page.click('#fold-attributes summary');
-  await visit.page.select('#act-attributes select', '1');
+  await visit.page.select('#act-attributes [name=priority]', '1');
   await fill(visit, 'attributes', 'agent', 'Ann Lee');
   await ait(server, 'edit', id, '--label', '+perf', '--assign', 'eve', '--agent', 'lead');
   await shows(visit, 'perf');

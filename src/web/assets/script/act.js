@@ -114,6 +114,18 @@ if (done) {
 restoreDrafts();
 showPicked();
 
+// --- Completion ----------------------------------------------------------------------------------
+
+/** Completes the word at the end of a field with several, where a browser completes only the whole text. */
+main.addEventListener("input", ({ target }) => {
+  if (target.name !== "labels" || !target.list) return;
+  const typed = target.value.match(/^.*[\s,]/)?.[0] ?? "";
+  for (const option of target.list.options) {
+    option.dataset.word ??= option.value;
+    option.value = typed + option.dataset.word;
+  }
+});
+
 // --- Sending -------------------------------------------------------------------------------------
 
 document.addEventListener("keydown", (event) => {

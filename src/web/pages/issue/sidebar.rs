@@ -6,6 +6,7 @@ use super::{IssueView, components};
 use crate::domain::text::shortened;
 use crate::domain::{Timestamp, UnknownKeys};
 use crate::read_model::FoundIssue;
+use crate::web::actions::forms::known;
 use crate::web::lookup::Found;
 use crate::web::markdown::{self, MAX_CHARS};
 use crate::web::strings::issue as text;
@@ -20,6 +21,7 @@ pub(super) fn sidebar(view: &IssueView) -> Markup {
     let last = issue.history.last().map(|entry| entry.agent.as_str());
     html! {
         aside.issue-sidebar #issue-sidebar aria-label="Details" {
+            @if let Some(forms) = &view.forms { (forms.properties(issue)) (known(view.view)) }
             dl {
                 @if let Some(parked) = parked(view) { (parked) }
                 (detail("Filed", &when(issue.created_at, filer, view.now)))
