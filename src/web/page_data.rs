@@ -1,4 +1,5 @@
-//! What people keep for the pages of a project, under one key beside the issues: which rows of the inbox are put off.
+//! What people keep for the pages of a project, under one key beside the issues: which rows of the inbox are put off,
+//! and views of the list.
 //!
 //! The store merges it, so that two people may change it at once, and `issues.json` has it.
 
@@ -19,6 +20,8 @@ const MAX_PUT_OFF: usize = 500;
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PageData {
     put_off: BTreeMap<String, PutOff>,
+    /// The query strings of views by their names.
+    pub views: BTreeMap<String, String>,
 }
 
 /// That a row of the inbox is put off.
@@ -57,6 +60,11 @@ impl PageData {
             forgotten.map(|(_, (row, _))| ((*row).clone(), Value::Null)).collect();
         rows.insert(row.to_owned(), json!({ "at": now, "until": until }));
         json!({ "putOff": rows })
+    }
+
+    /// Returns the change that saves a view, or forgets it.
+    pub fn keeping_view(name: &str, query: Option<&str>) -> Value {
+        json!({ "views": { name: query } })
     }
 
     /// Returns the change that brings a row back.
@@ -106,7 +114,7 @@ mod tests {
                 && change["putOff"]["a"]["at"] == json!(time(10))
         );
         let many = (0..600).map(|n| (format!("r{n:03}"), PutOff { at: time(n), until: None }));
-        let full = PageData { put_off: many.collect() };
+        let full = PageData { put_off: many.collect(), ..PageData::default() };
         let change = full.putting_off("a", time(999), None);
         assert_eq!(
             change["putOff"].as_object().unwrap().len(),

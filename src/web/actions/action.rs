@@ -6,6 +6,7 @@ use ait_domain::string_enum;
 pub(in crate::web) const INBOX_PATH: &str = "/inbox";
 pub(in crate::web) const FILE_PATH: &str = "/new";
 pub(in crate::web) const MANY_PATH: &str = "/issues/actions";
+pub(in crate::web) const VIEWS_PATH: &str = "/views";
 pub(in crate::web) const UNDO_PATH: &str = "/undo";
 
 string_enum! {
@@ -39,16 +40,30 @@ string_enum! {
         PutOff = "put-off",
         /// Bring it back.
         BringBack = "bring-back",
+        /// Save the filters and the order of the list under a name.
+        SaveView = "save-view",
+        /// Forget such a view.
+        ForgetView = "forget-view",
+        /// Link many issues with one.
+        Link = "link",
     }
 }
 
 impl Action {
     /// The actions on many issues at once.
-    pub const OF_MANY: [Self; 6] =
-        [Self::Attributes, Self::Comment, Self::Park, Self::Unpark, Self::Return, Self::Close];
+    pub const OF_MANY: [Self; 7] = [
+        Self::Attributes,
+        Self::Link,
+        Self::Comment,
+        Self::Park,
+        Self::Unpark,
+        Self::Return,
+        Self::Close,
+    ];
 
     /// Returns true if the action has a form on the page of an issue.
     pub fn is_on_issue(self) -> bool {
-        !matches!(self, Self::File | Self::Undo | Self::PutOff | Self::BringBack)
+        use Action::{BringBack, File, ForgetView, Link, PutOff, SaveView, Undo};
+        !matches!(self, File | Undo | PutOff | BringBack | SaveView | ForgetView | Link)
     }
 }

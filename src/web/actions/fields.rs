@@ -31,6 +31,11 @@ pub(super) const ID: &str = "id";
 pub(super) const ISSUE: &str = "issue";
 /// Which action, in a form that offers several.
 pub(super) const ACTION: &str = "action";
+/// The name of a view.
+pub(super) const NAME: &str = "name";
+/// What many issues are to the one of [`ISSUE_TO`].
+pub(super) const LINK_KIND: &str = "link";
+pub(super) const ISSUE_TO: &str = "to";
 /// The page from which the form came.
 pub(super) const BACK: &str = "back";
 /// The numbers of the events to undo.
@@ -245,6 +250,12 @@ pub(super) fn change_of_many(action: Action, fields: &Fields) -> Result<BulkChan
         Action::Park => {
             let parked = Some(Some((comment(fields)?, None)));
             change(IssueChange { parked, ..IssueChange::default() })
+        }
+        Action::Link => {
+            let kind = LinkKind::from_word(fields.get(LINK_KIND));
+            let kind = kind.ok_or_else(|| "There is no kind of link. Choose one.".to_owned())?;
+            let to = IssueRef::named(fields.get(ISSUE_TO), IssueRef::MIN_DIGITS).map_err(said)?;
+            change(IssueChange { links_add: vec![(kind, to)], ..IssueChange::default() })
         }
         Action::Unpark => change(IssueChange { parked: Some(None), ..IssueChange::default() }),
         Action::Return => end(BulkEnd::Return(comment(fields)?)),

@@ -7,15 +7,15 @@ use maud::{Markup, html};
 use super::action::Action;
 use super::done::Done;
 use super::fields::{
-    AGENT, BLOCKERS, CONFIRMED, Fields, KIND, LABELS, NONE, OPTION, OUTCOME, PARENT, SIDE, TEXT,
-    TITLE, TOKEN, VERSION, attribute_fields, hash_of, was,
+    AGENT, BLOCKERS, CONFIRMED, Fields, ISSUE_TO, KIND, LABELS, LINK_KIND, NONE, OPTION, OUTCOME,
+    PARENT, SIDE, TEXT, TITLE, TOKEN, VERSION, attribute_fields, hash_of, was,
 };
 use super::form_token::{FormTokens, Purpose};
 use super::person::{Person, your_name};
 use crate::domain::text::shortened;
 use crate::domain::{
-    AgentName, Classifications, CommentText, Issue, Label, Priority, Question, Status, Title,
-    ValueField,
+    AgentName, Classifications, CommentText, Issue, Label, LinkKind, Priority, Question, Status,
+    Title, ValueField,
 };
 use crate::read_model::ReadView;
 use crate::sync::{Link, Side};
@@ -236,6 +236,17 @@ pub(super) fn reason(action: Action, fields: &Fields) -> Markup {
         Action::Park => textarea("Why agents should not claim it now", fields, true),
         Action::Return => textarea("Why, and what the next agent should know", fields, true),
         Action::Reopen => textarea("Why, and what is left to do", fields, true),
+        Action::Link => html! {
+            label {
+                span { "They are" }
+                select name=(LINK_KIND) {
+                    @for kind in LinkKind::ALL {
+                        option value=(kind) selected[fields.get(LINK_KIND) == kind.as_str()] { (strings::relations::kind(*kind)) }
+                    }
+                }
+            }
+            (input("Issue", ISSUE_TO, fields, MAX_LINKS_CHARS))
+        },
         Action::Close => html! {
             (outcome(fields.get(OUTCOME)))
             (textarea("Why", fields, true))

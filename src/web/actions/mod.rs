@@ -21,7 +21,8 @@
 //!
 //! The list has one form for all issues that are selected in it (`src/web/actions/many.rs`). Each comes with its
 //! version, and they are changed in one commit, as by `ait bulk`: what is refused is named, the rest is done. The inbox
-//! has one form for all its rows (`src/web/actions/inbox.rs`).
+//! has one form for all its rows (`src/web/actions/inbox.rs`), and the list one that saves it as a view
+//! (`src/web/actions/views.rs`).
 
 pub(super) mod action;
 pub(super) mod done;
@@ -34,6 +35,7 @@ pub(super) mod inbox;
 pub(super) mod many;
 pub(super) mod person;
 mod undo;
+pub(super) mod views;
 mod write_api;
 
 use axum::Router;
@@ -52,6 +54,7 @@ pub(super) fn routes(state: &WebState) -> Router {
         .route(action::FILE_PATH, get(filing::show_form).post(filing::submit))
         .route(action::MANY_PATH, get(many::to_list).post(many::act))
         .route(action::INBOX_PATH, post(inbox::act))
+        .route(action::VIEWS_PATH, get(many::to_list).post(views::act))
         .route(action::UNDO_PATH, get(many::to_list).post(undo::act))
         .route("/issues/{id}/actions/{action}", get(handler::to_issue).post(handler::act))
         .route("/api/issues", post(write_api::file))

@@ -274,6 +274,9 @@ pub mod actions {
             Action::Undo => "Undo",
             Action::PutOff => "Put off",
             Action::BringBack => "Show again",
+            Action::SaveView => "Save this view",
+            Action::ForgetView => "Forget this view",
+            Action::Link => "Link",
         }
     }
 
@@ -282,6 +285,7 @@ pub mod actions {
         match action {
             Action::Attributes => "Set",
             Action::Comment => "Comment…",
+            Action::Link => "Link…",
             Action::Park => "Park…",
             Action::Return => "Return…",
             Action::Close => "Close…",
@@ -308,6 +312,9 @@ pub mod actions {
             Action::Undo => "The last action is undone.",
             Action::PutOff => "The row is put off. It stands at the end of the inbox.",
             Action::BringBack => "The row is in the inbox again.",
+            Action::SaveView => "The view is saved for all who look at this project.",
+            Action::ForgetView => "The view is forgotten.",
+            Action::Link => "The link is saved.",
         }
     }
 
@@ -316,6 +323,7 @@ pub mod actions {
         let what = match action {
             Action::Attributes => "changed",
             Action::Comment => "commented",
+            Action::Link => "linked",
             Action::Park => "parked, so agents cannot claim them",
             Action::Unpark => "no longer parked",
             Action::Return => "back in the queue",

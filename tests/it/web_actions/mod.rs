@@ -5,6 +5,7 @@ mod attacks;
 mod inbox;
 mod many;
 mod sync;
+mod views;
 
 use std::path::Path;
 

@@ -114,17 +114,35 @@ if (done) {
 restoreDrafts();
 showPicked();
 
-// --- Completion ----------------------------------------------------------------------------------
+// --- The list that one came from -----------------------------------------------------------------
 
-/** Completes the word at the end of a field with several, where a browser completes only the whole text. */
-main.addEventListener("input", ({ target }) => {
-  if (target.name !== "labels" || !target.list) return;
-  const typed = target.value.match(/^.*[\s,]/)?.[0] ?? "";
-  for (const option of target.list.options) {
-    option.dataset.word ??= option.value;
-    option.value = typed + option.dataset.word;
+const LIST = "ait-list";
+
+/** Remembers the issues of a list, and lets the links to the neighbours of an issue follow it. */
+const followList = () => withDrafts((kept) => {
+  const titles = [...main.querySelectorAll(".issues .issue a.title")];
+  if (titles.length > 0) {
+    const links = titles.map((link) => [link.pathname, link.textContent]);
+    kept.setItem(LIST, JSON.stringify({ href: location.pathname + location.search, links }));
   }
+  const nav = document.getElementById("issue-neighbours");
+  const { href, links } = JSON.parse(kept.getItem(LIST) ?? '{"links":[]}');
+  const at = links.findIndex(([path]) => path === location.pathname);
+  if (!nav?.firstElementChild || at < 0) return;
+  main.querySelector(".breadcrumb a").href = href;
+  const pattern = nav.querySelector("a");
+  const link = (rel, [path, title]) => {
+    const made = pattern.cloneNode(true);
+    Object.assign(made, { className: rel, rel, href: path });
+    made.querySelector("span").textContent = nav.dataset[rel];
+    made.querySelector("bdi").textContent = title;
+    return made;
+  };
+  const around = [["prev", links[at - 1]], ["next", links[at + 1]]].filter(([, to]) => to);
+  nav.replaceChildren(...around.map(([rel, to]) => link(rel, to)));
 });
+
+followList();
 
 // --- Sending -------------------------------------------------------------------------------------
 

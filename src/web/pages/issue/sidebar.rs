@@ -11,6 +11,9 @@ use crate::web::lookup::Found;
 use crate::web::markdown::{self, MAX_CHARS};
 use crate::web::strings::issue as text;
 
+/// The names of the links to the neighbours. The script takes them for those in the list that the reader came from.
+const PREVIOUS: &str = "Previous issue";
+const NEXT: &str = "Next issue";
 /// How many characters of the reason for parking the default page shows.
 const MAX_REASON_CHARS: usize = 400;
 
@@ -88,9 +91,9 @@ pub(super) fn neighbours(found: &Found) -> Markup {
     let Found { previous, next, .. } = found;
     html! {
         @if previous.is_some() || next.is_some() {
-            nav.neighbours #issue-neighbours aria-label="Adjacent issues" {
-                @if let Some(previous) = previous { (neighbour("prev", "Previous issue", previous)) }
-                @if let Some(next) = next { (neighbour("next", "Next issue", next)) }
+            nav.neighbours #issue-neighbours aria-label="Adjacent issues" data-prev=(PREVIOUS) data-next=(NEXT) {
+                @if let Some(previous) = previous { (neighbour("prev", PREVIOUS, previous)) }
+                @if let Some(next) = next { (neighbour("next", NEXT, next)) }
             }
         }
     }
