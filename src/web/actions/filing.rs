@@ -50,7 +50,7 @@ pub(super) async fn submit(
 
 async fn known(state: &WebState) -> Markup {
     // Without them, fields are only not completed.
-    state.read_model.read(|view| forms::known(view)).await.unwrap_or_else(|_| html! {})
+    state.read_model.read(forms::known).await.unwrap_or_else(|_| html! {})
 }
 
 struct NewIssueForm<'a> {

@@ -185,11 +185,12 @@ pub mod errors {
 pub mod dialogs {
     pub const SHORTCUTS: &str = "Keyboard shortcuts";
     /// The keys, and what they do.
-    pub const KEYS: [(&[&str], &str); 12] = [
+    pub const KEYS: [(&[&str], &str); 13] = [
         (&["Ctrl K", "⌘ K"], "find issues, pages, agents and saved queries"),
         (&["/"], "search the list"),
         (&["j", "k"], "to the next and the previous issue"),
         (&["Enter"], "open the issue"),
+        (&["Space"], "show the issue beside the page"),
         (&["g l"], "to the list"),
         (&["g b"], "to the board"),
         (&["g a"], "to the agents"),

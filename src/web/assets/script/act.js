@@ -128,7 +128,7 @@ const followList = () => withDrafts((kept) => {
   const nav = document.getElementById("issue-neighbours");
   const { href, links } = JSON.parse(kept.getItem(LIST) ?? '{"links":[]}');
   const at = links.findIndex(([path]) => path === location.pathname);
-  if (!nav?.firstElementChild || at < 0) return;
+  if (!nav?.firstElementChild || at < 0 || links.length < 2) return;
   main.querySelector(".breadcrumb a").href = href;
   const pattern = nav.querySelector("a");
   const link = (rel, [path, title]) => {
