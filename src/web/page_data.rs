@@ -39,6 +39,11 @@ impl PageData {
         serde_json::from_str(text).unwrap_or_default()
     }
 
+    /// Returns true if any row was put off.
+    pub fn has_put_off(&self) -> bool {
+        !self.put_off.is_empty()
+    }
+
     /// Returns true if a row is put off whose issue changed last at a time.
     pub fn is_put_off(&self, row: &str, changed_at: Option<Timestamp>, now: Timestamp) -> bool {
         self.put_off.get(row).is_some_and(|put_off| match put_off.until {

@@ -1,7 +1,5 @@
 //! Puts rows of the inbox off, and brings them back.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -9,8 +7,9 @@ use maud::{Markup, html};
 use super::action::{Action, INBOX_PATH as PATH};
 use super::done::Done;
 use super::fields::{self, TOKEN};
-use super::form_token::{FormTokens, Purpose};
+use super::form_token::Purpose;
 use super::handler::Received;
+use super::many::ManyForms;
 use super::person::{Person, known_name};
 use crate::domain::{IssueId, Timestamp};
 use crate::web::WebState;
@@ -24,23 +23,13 @@ pub(in crate::web) const DONE: &str = "done";
 pub(in crate::web) const SNOOZE: &str = "snooze";
 pub(in crate::web) const SHOW: &str = "show";
 
-/// The form of the inbox, which the buttons of its rows send.
-pub(in crate::web) struct InboxForms {
-    pub tokens: Arc<FormTokens>,
-    pub person: Person,
-    /// What the person has just done.
-    pub done: Option<Done>,
-}
-
-impl InboxForms {
-    /// Renders what was done, and the form without its buttons.
-    pub fn form(&self, id: &str) -> Markup {
-        html! {
-            @if let Some(done) = &self.done { (done.notice(PATH, &self.tokens, &self.person)) }
-            form id=(id) method="post" action=(PATH) {
-                input type="hidden" name=(TOKEN) value=(self.tokens.token(&purpose(&self.person)));
-                (known_name(&self.person))
-            }
+/// Renders what was done, and the form that the buttons of the rows send.
+pub(in crate::web) fn form(forms: &ManyForms, id: &str) -> Markup {
+    html! {
+        (forms.notice(PATH))
+        form id=(id) method="post" action=(PATH) {
+            input type="hidden" name=(TOKEN) value=(forms.tokens.token(&purpose(&forms.person)));
+            (known_name(&forms.person))
         }
     }
 }

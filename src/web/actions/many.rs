@@ -35,17 +35,30 @@ pub(super) async fn to_list() -> Redirect {
     Redirect::to("/")
 }
 
-/// Returns the address of the page from which a form came: the page of an issue, or the list.
+/// Returns the address of the page from which a form came: the page of an issue, the board, or the list.
 pub(super) fn way_back(fields: &Fields) -> String {
     let given = fields.get(fields::BACK);
     if let Some(issue) = given.strip_prefix("/issues/").and_then(IssueId::parse) {
         return issue_path(issue);
     }
-    let query = given.split_once('?').map(|(_, query)| query);
+    let (path, query) =
+        given.split_once('?').map_or((given, None), |(path, query)| (path, Some(query)));
+    if path == "/board" {
+        return board_path(query.unwrap_or_default());
+    }
     format!("/{}", ListQuery::parse(query).unwrap_or_default().query_string())
 }
 
-/// Renders the forms of the list for a person.
+/// Returns the address of the board with the parameters of a query, without those that say what was done.
+pub(in crate::web) fn board_path(query: &str) -> String {
+    let mut kept = form_urlencoded::Serializer::new(String::new());
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    kept.extend_pairs(pairs.filter(|(name, _)| !Done::PARAMETERS.contains(&&**name)));
+    let kept = kept.finish();
+    if kept.is_empty() { "/board".to_owned() } else { format!("/board?{kept}") }
+}
+
+/// Renders the forms of the list or of the board for a person.
 pub(in crate::web) struct ManyForms {
     pub tokens: Arc<FormTokens>,
     pub person: Person,

@@ -15,7 +15,8 @@ use crate::read_model::{Finding, FindingKind, Findings, FoundIssue, IssueSummary
 use crate::tracker::StoreError;
 use crate::triage::{Reader, next_step, take_in_turns};
 use crate::web::actions::action::{Action, INBOX_PATH as PATH};
-use crate::web::actions::inbox::{DONE, InboxForms, SHOW, SNOOZE};
+use crate::web::actions::inbox::{self, DONE, SHOW, SNOOZE};
+use crate::web::actions::many::ManyForms;
 use crate::web::markdown::one_line;
 use crate::web::page_data::PageData;
 use crate::web::query::{InvalidParameter, ListQuery, ListState, Parameters, joined};
@@ -241,6 +242,10 @@ impl Attention {
         mut row: impl FnMut(T) -> (Vec<FoundIssue>, String, String),
     ) {
         let is_put_off = |one: &T| {
+            // Most projects put nothing off, and thousands of findings need no names then.
+            if !self.kept.has_put_off() {
+                return false;
+            }
             let issue = issue(one);
             let name = row_of(kind, issue.map(|(id, _)| id));
             self.kept.is_put_off(&name, issue.and_then(|(_, at)| at), self.now)
@@ -395,12 +400,7 @@ impl Attention {
     }
 
     /// Renders the page of all rows, or of those of one kind.
-    pub fn page(
-        &self,
-        only: Option<Kind>,
-        has_actions: bool,
-        forms: Option<&InboxForms>,
-    ) -> Markup {
+    pub fn page(&self, only: Option<Kind>, has_actions: bool, forms: Option<&ManyForms>) -> Markup {
         let take = if only.is_some() { MAX_OF_KIND } else { MAX_OF_ALL };
         let items = self.items.iter().filter(|item| only.is_none_or(|kind| kind == item.kind));
         let mut rows = take_in_turns(items, |item| item.kind.rank(), take);
@@ -408,7 +408,7 @@ impl Attention {
         rows.sort_by_key(|item| item.kind.rank());
         html! {
             h1.unseen { "Inbox" }
-            @if let Some(forms) = forms { (forms.form(FORM)) }
+            @if let Some(forms) = forms { (inbox::form(forms, FORM)) }
             @if only.is_some() { p { a href=(PATH) { "Show all kinds" } } }
             @if rows.is_empty() {
                 section.notice { p { "Nothing needs attention. This command looks for the same in a terminal:" } (components::command("ait triage")) }

@@ -77,9 +77,8 @@ use super::WebState;
 use super::actions::action::Action;
 use super::actions::done::Done;
 use super::actions::forms::IssueForms;
-use super::actions::inbox::InboxForms;
-use super::actions::many::ManyForms;
-use super::actions::person::ActingPerson;
+use super::actions::many::{ManyForms, board_path};
+use super::actions::person::{ActingPerson, Person};
 use super::activity_api::read;
 use super::events::StoreProbe;
 use super::listing::Listing;
@@ -133,13 +132,7 @@ pub(super) async fn issues(
 ) -> PageResult {
     let parameters = Parameters::of_page(query.as_deref());
     let query = ListQuery::parse(query.as_deref())?;
-    let forms = match state.form_tokens.clone().zip(person) {
-        Some((tokens, person)) => {
-            let done = Done::of(&parameters, &tokens, &person)?;
-            Some(ManyForms { tokens, person, done })
-        }
-        None => None,
-    };
+    let forms = many_forms(&state, person, &parameters)?;
     let saved = Arc::clone(&state.project.queries);
     let has_actions = state.project.has_actions;
     // Probed before the issues are read, so that the page cannot miss a change that comes in between.
@@ -165,10 +158,28 @@ pub(super) async fn issues(
 }
 
 /// Shows the board.
-pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    let query = BoardQuery::parse(query.as_deref())?;
+pub(super) async fn board(
+    State(state): State<WebState>,
+    ActingPerson(person): ActingPerson,
+    RawQuery(given): RawQuery,
+) -> PageResult {
+    let parameters = Parameters::of_page(given.as_deref());
+    let query = BoardQuery::parse(given.as_deref())?;
     let has_actions = state.project.has_actions;
-    page(&state, Tab::Board, move |view, context| {
+    let probe = state.streams.probe().await;
+    let forms = many_forms(&state, person, &parameters)?;
+    let mut selected = HashMap::new();
+    if forms.is_some() {
+        // The boxes send the versions of the cards, which the read model does not keep.
+        let query = query.clone();
+        let now = state.tracker.now();
+        let ids = state.read_model.read(move |view| board::shown(&query, view, now)).await?;
+        let issues = state.tracker.issues_around(ids.iter().copied()).await?;
+        let cards = ids.iter().filter_map(|id| issues.get(*id));
+        selected = cards.map(|issue| (issue.id, ManyForms::selected(&issue))).collect();
+    }
+    let path = board_path(given.as_deref().unwrap_or_default());
+    page_since(&state, Tab::Board, probe, move |view, context| {
         let gone = &context.gone;
         let now = context.now;
         let content = board::content(&BoardView {
@@ -178,8 +189,12 @@ pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQue
             now,
             has_actions,
             kinds: &context.kinds,
+            forms: forms.as_ref(),
+            selected: &selected,
+            path: &path,
         });
-        Ok(Page { title: strings::board::TITLE.to_owned(), content, ..Page::default() })
+        let title = strings::board::TITLE.to_owned();
+        Ok(Page { title, content, has_forms: forms.is_some(), ..Page::default() })
     })
     .await
 }
@@ -272,13 +287,7 @@ pub(super) async fn inbox(
 ) -> PageResult {
     let parameters = Parameters::of_page(query.as_deref());
     let kind = Kind::parse(&parameters)?;
-    let forms = match state.form_tokens.clone().zip(person) {
-        Some((tokens, person)) => {
-            let done = Done::of(&parameters, &tokens, &person)?;
-            Some(InboxForms { tokens, person, done })
-        }
-        None => None,
-    };
+    let forms = many_forms(&state, person, &parameters)?;
     let probe = state.streams.probe().await;
     // Unlike the number on other pages, the page itself is always current.
     let findings = state.read_model.findings(state.tracker.now()).await.ok();
@@ -476,6 +485,17 @@ pub(super) async fn issue(
         })
     })
     .await
+}
+
+/// Returns the forms of a page with many issues; `None` if its reader may not change them.
+fn many_forms(
+    state: &WebState,
+    person: Option<Person>,
+    parameters: &Parameters,
+) -> Result<Option<ManyForms>, WebError> {
+    let Some((tokens, person)) = state.form_tokens.clone().zip(person) else { return Ok(None) };
+    let done = Done::of(parameters, &tokens, &person)?;
+    Ok(Some(ManyForms { tokens, person, done }))
 }
 
 /// Renders a page of the current state.

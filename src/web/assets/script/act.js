@@ -2,7 +2,7 @@
 
 // --- The selection -------------------------------------------------------------------------------
 
-const boxes = () => [...main.querySelectorAll("tbody .pick")];
+const boxes = () => [...main.querySelectorAll("[data-changed] .pick")];
 
 /** Says how many rows are selected. */
 const showPicked = () => {
@@ -13,8 +13,10 @@ const showPicked = () => {
   const { one, many } = picked.dataset;
   if (count > 0) picked.textContent = count === 1 ? one : many.replace("{count}", count);
   const whole = document.getElementById("pick-all");
-  whole.checked = count > 0 && count === all.length;
-  whole.indeterminate = count > 0 && count < all.length;
+  if (whole) {
+    whole.checked = count > 0 && count === all.length;
+    whole.indeterminate = count > 0 && count < all.length;
+  }
   document.getElementById("unpick").hidden = false;
 };
 
@@ -43,6 +45,20 @@ const pick = () => {
 };
 
 addEventListener("pageshow", showPicked);
+
+/** What a card that is dropped on a column asks for; the page for the reason follows. */
+const DROPS = { "c-created": "return", "c-closed": "close", "c-rejected": "close" };
+const dropOn = ({ target }) => DROPS[target.closest?.(".column")?.id];
+let dragged;
+main.addEventListener("dragstart", ({ target }) => { dragged = target.closest?.(".card")?.querySelector(".pick"); });
+main.addEventListener("dragover", (event) => { if (dragged && dropOn(event)) event.preventDefault(); });
+main.addEventListener("drop", (event) => {
+  const action = dragged && dropOn(event);
+  if (!action) return;
+  event.preventDefault();
+  for (const box of boxes()) box.checked = box === dragged;
+  dragged.form.requestSubmit(dragged.form.querySelector(`[name=action][value=${action}]`));
+});
 
 // --- Drafts --------------------------------------------------------------------------------------
 

@@ -2,14 +2,18 @@
 
 mod query;
 
+use std::collections::HashMap;
+
 use maud::{Markup, html};
 
 pub(super) use self::query::BoardQuery;
 use super::chips::Chips;
 use super::gone_clients::GoneClients;
 use super::{components, icons, questions};
-use crate::domain::{Classifications, Status, StatusSet, Timestamp};
+use crate::domain::{Classifications, IssueId, Status, StatusSet, Timestamp};
 use crate::read_model::{Column, FindingKind, IssueSummary, ReadView};
+use crate::web::actions::forms::known;
+use crate::web::actions::many::ManyForms;
 use crate::web::query::ListQuery;
 use crate::web::strings::{self, board as text};
 
@@ -27,19 +31,45 @@ pub(super) struct BoardView<'a, 'b> {
     pub has_actions: bool,
     /// The kinds of work that the project uses.
     pub kinds: &'a Classifications,
+    /// The forms of a person who may change issues.
+    pub forms: Option<&'a ManyForms>,
+    /// What the boxes of the cards send.
+    pub selected: &'a HashMap<IssueId, String>,
+    /// The address of the page.
+    pub path: &'a str,
+}
+
+impl BoardView<'_, '_> {
+    /// Returns the box that selects the issue of a card, for those who may change it.
+    fn box_of(&self, summary: &IssueSummary) -> Option<Markup> {
+        let selected = self.selected.get(&summary.id)?;
+        Some(ManyForms::box_of(selected, &components::undirected(&summary.title)))
+    }
+}
+
+fn columns(query: &BoardQuery, view: &ReadView, now: Timestamp) -> Vec<Column> {
+    let max_cards = |status: Status| if status.has_ended() { MAX_ENDED } else { MAX_CARDS };
+    view.board(now, max_cards, |summary| query.shows(summary, view))
+}
+
+/// Returns the issues that the page has cards of.
+pub(super) fn shown(query: &BoardQuery, view: &ReadView, now: Timestamp) -> Vec<IssueId> {
+    let columns = columns(query, view, now);
+    let cards = columns.iter().flat_map(|column| &column.cards);
+    cards.map(|&position| view.summaries()[position].id).collect()
 }
 
 /// Renders the page.
 pub(super) fn content(board: &BoardView) -> Markup {
-    let BoardView { query, view, now, .. } = *board;
-    let max_cards = |status: Status| if status.has_ended() { MAX_ENDED } else { MAX_CARDS };
-    let columns = view.board(now, max_cards, |summary| query.shows(summary, view));
+    let BoardView { query, view, now, forms, path, .. } = *board;
+    let columns = columns(query, view, now);
     let (ended, open): (Vec<_>, Vec<_>) =
         columns.iter().partition(|column| column.status.has_ended());
     let is_empty = !query.is_unfiltered() && columns.iter().all(|column| column.total == 0);
     let chips = Chips { view, now, query: ListQuery::default() };
     html! {
         h1.unseen { (text::TITLE) }
+        @if let Some(forms) = forms { (forms.notice(path)) }
         (questions::of_all(view, now, board.has_actions))
         (query.controls(view, board.kinds))
         @if is_empty { p.notice { "No issue matches the filters." } }
@@ -62,6 +92,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
             @for shown in &open { (self::column(shown, board, &chips)) }
         }
         div.ended { @for shown in &ended { (folded(shown, board, &chips)) } }
+        @if let Some(forms) = forms { (forms.bar(path)) (known(view)) }
     }
 }
 
@@ -119,7 +150,7 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
         } @else {
             ol.cards {
                 @for summary in cards.iter().map(|&position| &chips.view.summaries()[position]) {
-                    li id={ "card-" (summary.id) } { (card(summary, chips, board.gone)) }
+                    li id={ "card-" (summary.id) } { (card(summary, chips, board)) }
                 }
             }
         }
@@ -129,17 +160,19 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
     }
 }
 
-fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
+fn card(summary: &IssueSummary, chips: &Chips, board: &BoardView) -> Markup {
     let view = chips.view;
     let now = chips.now;
     let holder = summary.holder();
     let since = holder.map_or_else(|| summary.in_status_since(), |held| held.since);
     let age_ms = now.millis_since(since);
     let has_old_claim = summary.has_old_claim_at(now);
+    let selects = board.box_of(summary);
     html! {
         article id={ "i-" (summary.id) } class={ "card" @if has_old_claim { " stale" } }
-            data-changed=(summary.modified_at.unix_millis())
+            data-changed=(summary.modified_at.unix_millis()) draggable=[selects.as_ref().map(|_| "true")]
         {
+            @if let Some(selects) = selects { (selects) }
             h3 { a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } }
             p.details {
                 (components::kind(summary.classification))
@@ -152,7 +185,7 @@ fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
                     b { (components::agent(view.names().text(held.agent))) } " "
                     (components::held_since(since, now))
                     @if has_old_claim { " " (components::old_claim()) }
-                    (gone.mark(summary.id))
+                    (board.gone.mark(summary.id))
                 } @else if summary.status.has_ended() {
                     (components::ago(since, now))
                 } @else {
