@@ -112,20 +112,20 @@ fn every_page_shows_the_number_of_problems() {
         found["total"].as_u64().unwrap()
     };
     let before = total(&mut client);
-    for path in ["/", "/board", "/agents", "/activity", "/stats", "/triage", "/issues/00000002"] {
+    for path in ["/", "/board", "/agents", "/activity", "/stats", "/inbox", "/issues/00000002"] {
         let page = get(client.port(), path);
-        let link = page.body.split("href=\"/triage\"").nth(1).unwrap_or_default();
+        let link = page.body.split("href=\"/inbox\"").nth(1).unwrap_or_default();
         let link = link.split("</a>").next().unwrap();
         assert!(link.contains(&format!("<span class=\"count\">{before}</span>")), "{path}: {link}");
     }
-    let page = get(client.port(), "/triage").body;
+    let page = get(client.port(), "/inbox").body;
     assert!(
         page.contains("Titles that say nothing") && page.contains("<code>ait show 00000002</code>"),
         "{page}"
     );
     client.add("TBD", "bug");
     assert!(total(&mut client) > before);
-    let refused = get(client.port(), "/triage?kind=ugly");
+    let refused = get(client.port(), "/inbox?kind=ugly");
     assert!(refused.status == 400 && refused.body.contains("thin_description"), "{}", refused.body);
 }
 

@@ -7,11 +7,12 @@ use serde_json::json;
 use crate::support::http::{Agent, Raw, Server, asked, message, meta, posted};
 use crate::support::{directory, get, request};
 
-const ROUTES: [&str; 17] = [
+const ROUTES: [&str; 18] = [
     "/",
     "/board",
     "/agents",
     "/stats",
+    "/inbox",
     "/triage",
     "/memory",
     "/sync",

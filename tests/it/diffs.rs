@@ -51,6 +51,15 @@ fn the_changes_of_a_branch_show_file_by_file() {
     for expected in ["<ins>+2 &lt; 3\n</ins>", "<del>-two\n</del>", "line 2", "1 comment<"] {
         assert!(with_diff.contains(expected), "no {expected:?} in {with_diff}");
     }
+    // The branch also shows beside its agent while that works on the issue.
+    desk.ait(&["return", &id, "-m", "again", "-a", "dev", "--force"]).ok();
+    desk.ait(&["claim", &id, "-a", "dev"]).ok();
+    let agents = get(server.port, "/agents").body;
+    assert!(
+        agents.contains("title=\"issue-") && agents.contains(">2 commits +2 −1</a>"),
+        "{agents}"
+    );
+    desk.ait(&["complete", &id, "-a", "dev", "-m", "done"]).ok();
     // A merge removes the branch.
     desk.ait(&["merge", &id]).ok();
     assert!(page("?diff=1").contains("There is no branch with changes"));

@@ -370,7 +370,7 @@ fn triage_lists_contradictions_and_entries_that_no_work_needs() {
     let unused = run(path, &["triage", "--kind", "unused_entry"]).ok();
     assert!(unused.contains("texts are UTF-8") && !unused.contains("amounts"), "{unused}");
     let server = Server::start(path);
-    assert!(get(server.port, "/triage").body.contains("Entries that no work needs"));
+    assert!(get(server.port, "/inbox").body.contains("Entries that no work needs"));
     assert_eq!(get(server.port, "/api/triage?kind=unused_entry").json()["total"], 1);
 }
 

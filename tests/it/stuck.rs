@@ -79,8 +79,8 @@ fn claims_without_a_sign_of_life_are_stuck() {
     let round = client.call("list_issues", json!({ "take": 0 })).issue();
     assert_eq!(round["stuck"], 1, "{round}");
     let server = Server::start(&desk.project());
-    let page = get(server.port, "/").body;
-    assert!(page.contains(why) && page.contains("1 stuck claim</a>"), "{page}");
+    let page = get(server.port, "/inbox?kind=stuck").body;
+    assert!(page.contains(why) && page.contains(">Stuck claims</a>"), "{page}");
 
     // Files count, old ones do not, and a command does as long as it runs.
     let path = desk.opened("00000004");

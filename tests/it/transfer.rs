@@ -99,6 +99,11 @@ pub async fn make_every_kind(store: &dyn Store) {
         Command::ChangeIssue { issue: ids[5].into(), change: change.into(), agent: agent() },
         Command::MergeEdit { theirs: Arc::new(theirs), base: Some(edited) },
         Command::SetUnknownKeys { keys, agent: "hand".into() },
+        Command::PatchUnknownKey {
+            key: "pages".into(),
+            patch: serde_json::json!({ "putOff": { "stale": { "at": at(6000), "until": null } } }),
+            agent: agent(),
+        },
         Command::InsertIssue { issue: Arc::new(inserted), next: Some(ids[0]), agent: "b".into() },
     ] {
         apply(store, command, at(6000)).await.unwrap();

@@ -1,5 +1,7 @@
 //! The commands: one variant for each operation that changes the store.
 
+use serde_json::Value;
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -219,6 +221,15 @@ pub enum Command {
         /// The actor recorded for the event.
         agent: String,
     },
+    /// Change the value of one of these keys, as a JSON merge patch. So two changes of different members both last.
+    PatchUnknownKey {
+        /// The key.
+        key: String,
+        /// The patch.
+        patch: Value,
+        /// The agent or person.
+        agent: AgentName,
+    },
 }
 
 string_enum! {
@@ -261,7 +272,7 @@ impl Command {
             Self::MergeEdit { theirs: issue, .. }
             | Self::ReplaceIssue { issue, .. }
             | Self::UndoChanges { result: issue, .. } => CommandTarget::Existing(issue.id),
-            Self::SetUnknownKeys { .. } => CommandTarget::Document,
+            Self::SetUnknownKeys { .. } | Self::PatchUnknownKey { .. } => CommandTarget::Document,
             Self::GetNextIssue { issue: Some(issue), .. } => CommandTarget::Named(issue),
             Self::GetNextIssue { agent, classification, .. } => {
                 CommandTarget::Next(agent, *classification)
@@ -334,6 +345,7 @@ impl Command {
             | Self::AskHuman { agent, .. }
             | Self::AnswerQuestion { agent, .. }
             | Self::TakeUpClaim { agent, .. }
+            | Self::PatchUnknownKey { agent, .. }
             | Self::ParkAfterAttempts { agent, .. } => Some(agent),
             Self::RequireVersion { .. }
             | Self::LapseClaim { .. }

@@ -133,7 +133,8 @@ fn decide_on_issue(
         | Command::MergeEdit { .. }
         | Command::ReplaceIssue { .. }
         | Command::RemoveIssue { .. }
-        | Command::SetUnknownKeys { .. } => {}
+        | Command::SetUnknownKeys { .. }
+        | Command::PatchUnknownKey { .. } => {}
     }
     let decided = rules::decide(command, issue, now)?;
     let decided = match command {
@@ -273,8 +274,14 @@ fn find(queue: &dyn IssueQueue, reference: &IssueRef) -> Result<Arc<Issue>, Doma
 }
 
 fn decide_on_document(command: &Command, before: &UnknownKeys, now: Timestamp) -> Option<Event> {
-    let Command::SetUnknownKeys { keys, agent } = command else { return None };
-    let keys = Box::new(Change { before: before.clone(), after: keys.clone() });
+    let (after, agent) = match command {
+        Command::SetUnknownKeys { keys, agent } => (keys.clone(), agent.as_str()),
+        Command::PatchUnknownKey { key, patch, agent } => {
+            (before.patched(key, patch), agent.as_str())
+        }
+        _ => return None,
+    };
+    let keys = Box::new(Change { before: before.clone(), after });
     (keys.before != keys.after)
         .then(|| Event::new(IssueId::NIL, now, agent, EventKind::UnknownKeysEdited { keys }))
 }

@@ -178,6 +178,14 @@ impl Usage {
         [self.input, self.output, self.turns, self.seconds].iter().all(|used| *used == 0)
     }
 
+    /// Says what it costs, or how many tokens it was if no price is known.
+    pub fn cost(&self) -> String {
+        match self.micros {
+            Some(micros) => format!("{}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000),
+            None => format!("{} tokens", Tokens(self.input.saturating_add(self.output))),
+        }
+    }
+
     /// Adds what was used later.
     pub fn add(&mut self, later: &Self) {
         if !later.model.is_empty() {
@@ -218,9 +226,7 @@ impl fmt::Display for Usage {
         }
         write!(f, ", {} out, {turns} turn{}", Tokens(*output), if *turns == 1 { "" } else { "s" })?;
         match self.micros {
-            Some(micros) => {
-                write!(f, ", cost {}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
-            }
+            Some(_) => write!(f, ", cost {}", self.cost()),
             None => Ok(()),
         }
     }

@@ -124,7 +124,8 @@ pub fn decide(
         | Command::UndoChanges { .. }
         | Command::TakeUpClaim { .. }
         | Command::ParkAfterAttempts { .. }
-        | Command::SetUnknownKeys { .. } => unreachable!("decided on the whole state"),
+        | Command::SetUnknownKeys { .. }
+        | Command::PatchUnknownKey { .. } => unreachable!("decided on the whole state"),
         // Comments are allowed on issues that have ended, too.
         Command::CommentIssue { comment, agent, .. } => {
             let comment = comment.as_str().to_owned();

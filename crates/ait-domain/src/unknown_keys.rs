@@ -5,7 +5,8 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::de::{self, Deserialize, Deserializer, MapAccess};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 
 /// Unknown keys and their values, verbatim and in their original order.
 ///
@@ -50,12 +51,41 @@ impl UnknownKeys {
         self.0.as_ref()?.get(key).map(|value| value.get())
     }
 
+    /// Returns the keys after a change of one value by a JSON merge patch (RFC 7396).
+    #[must_use]
+    pub fn patched(&self, key: &str, patch: &Value) -> Self {
+        let mut value = self.get(key).and_then(|text| serde_json::from_str(text).ok());
+        merge_patch(value.get_or_insert_default(), patch);
+        let mut keys = self.clone();
+        if let Ok(value) = to_raw_value(&value) {
+            keys.insert(key.to_owned(), value);
+        }
+        keys
+    }
+
     /// Returns the keys with the JSON text of their values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.0
             .iter()
             .flat_map(|entries| entries.iter())
             .map(|(key, value)| (key.as_str(), &**value))
+    }
+}
+
+fn merge_patch(value: &mut Value, patch: &Value) {
+    let Value::Object(changes) = patch else {
+        *value = patch.clone();
+        return;
+    };
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    for (key, change) in changes {
+        if change.is_null() {
+            value.as_object_mut().map(|members| members.remove(key));
+        } else {
+            merge_patch(&mut value[key], change);
+        }
     }
 }
 
@@ -101,5 +131,28 @@ impl<'de> Deserialize<'de> for UnknownKeys {
             }
         }
         deserializer.deserialize_map(Visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_changes_the_members_that_it_names() {
+        let keys = |text: &str| serde_json::from_str::<UnknownKeys>(text).unwrap();
+        for (before, patch, after) in [
+            ("{}", r#"{"a":1}"#, r#"{"k":{"a":1}}"#),
+            (
+                r#"{"k":{"a":1,"b":{"c":2}},"x":1.00}"#,
+                r#"{"b":{"c":null,"d":3}}"#,
+                r#"{"k":{"a":1,"b":{"d":3}},"x":1.00}"#,
+            ),
+            (r#"{"k":[1]}"#, r#"{"a":null}"#, r#"{"k":{}}"#),
+            (r#"{"k":{"a":1}}"#, r#"[2]"#, r#"{"k":[2]}"#),
+        ] {
+            let patched = keys(before).patched("k", &serde_json::from_str(patch).unwrap());
+            assert_eq!(patched, keys(after), "{before} {patch}");
+        }
     }
 }

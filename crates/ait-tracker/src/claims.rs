@@ -12,8 +12,9 @@ use tokio::time::timeout;
 
 use super::{Changed, Tracker};
 use ait_domain::{
-    AgentName, ClaimSettings, ClaimTerms, Classification, ClientId, Command, Issue, IssueRef,
-    OverlapPolicy, Query, Status, merge, readiness,
+    AgentName, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, ClaimTerms,
+    Classification, ClientId, Command, Issue, IssueRef, OverlapPolicy, Query, RequiredClaim,
+    ReviewPolicy, Status, merge, readiness,
 };
 use ait_store::{ClaimObstacles, Committed, IndexedIssues, StoreError, Subset};
 
@@ -33,6 +34,36 @@ pub enum ClaimKind {
 }
 
 impl Tracker {
+    pub(super) fn claim_requirement(&self, proof: ClaimProof) -> ClaimRequirement {
+        let claim = RequiredClaim::of(proof, self.claims.policy);
+        let review = if proof.is_person { ReviewPolicy::Anyone } else { self.claims.review };
+        let check = self.claims.required_check.clone().filter(|_| !proof.is_person);
+        ClaimRequirement { claim, review, check }
+    }
+
+    /// Returns what a caller needs to end a claim of an issue. Where claims are owned, the number of a claim of another
+    /// agent is not enough while the client of that claim lives: who reads it could end the claim by accident.
+    pub(super) async fn requirement_on(
+        &self,
+        issue: &IssueRef,
+        agent: &AgentName,
+        proof: ClaimProof,
+    ) -> Result<ClaimRequirement, StoreError> {
+        let requirement = self.claim_requirement(proof);
+        let RequiredClaim::Number(number) = requirement.claim else { return Ok(requirement) };
+        if self.claims.policy != ClaimPolicy::Owned {
+            return Ok(requirement);
+        }
+        let issue = self.get_issue(issue.clone()).await?;
+        let is_of_other = issue.holder().is_some_and(|holder| holder.agent != agent.as_str());
+        if is_of_other
+            && !self.gone_claims(std::slice::from_ref(&issue)).await?.contains_key(&issue.id)
+        {
+            return Ok(ClaimRequirement { claim: RequiredClaim::OwnNumber(number), ..requirement });
+        }
+        Ok(requirement)
+    }
+
     /// Claims one created issue.
     ///
     /// # Errors

@@ -12,6 +12,7 @@
 //!   files; callers that wait for one, questions to people, and what was measured of the work
 //! * `clients.rs`, `leases.rs`, `suspend.rs`, `holds.rs`, `stuck.rs`: who holds claims, when these lapse, who gets
 //!   none, and which claims show no sign of life
+//! * `document.rs`: what stands beside the issues
 //! * `events.rs`, `external_ids.rs`, `near_titles.rs`, `query_handles.rs`: finding events and issues
 //! * `bulk.rs`, `undo.rs`, `repeats.rs`, `round.rs`: changes of many issues, and back; issues that say the same; what
 //!   the lead counts
@@ -23,6 +24,7 @@ pub mod activity;
 mod bulk;
 mod claims;
 mod clients;
+mod document;
 mod events;
 pub mod external_ids;
 mod facts;
@@ -70,10 +72,9 @@ pub use self::undo::{LogBegins, UndoError, UndoOutcome, UndoSelection, UndoneIss
 pub use self::waiting::MAX_WAITING;
 use self::waiting::WaitList;
 use ait_domain::{
-    AgentName, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, Classification,
-    Classifications, Command, CommentText, Counts, Description, DomainError, Facts, ImportedIssue,
-    Issue, IssueChange, IssueId, IssueRef, Lease, Page, Query, RequiredClaim, Resolution,
-    ReviewPolicy, Timestamp, Title,
+    AgentName, ClaimProof, ClaimRequirement, ClaimSettings, Classification, Classifications,
+    Command, CommentText, Counts, Description, DomainError, Facts, ImportedIssue, Issue,
+    IssueChange, IssueId, IssueRef, Lease, Page, Query, Resolution, Timestamp, Title,
 };
 pub use ait_store::Maintenance;
 use ait_store::backup::Difference;
@@ -522,36 +523,6 @@ impl Tracker {
     /// Returns how claims are made, kept and ended.
     pub fn claim_settings(&self) -> &ClaimSettings {
         &self.claims
-    }
-
-    fn claim_requirement(&self, proof: ClaimProof) -> ClaimRequirement {
-        let claim = RequiredClaim::of(proof, self.claims.policy);
-        let review = if proof.is_person { ReviewPolicy::Anyone } else { self.claims.review };
-        let check = self.claims.required_check.clone().filter(|_| !proof.is_person);
-        ClaimRequirement { claim, review, check }
-    }
-
-    /// Returns what a caller needs to end a claim of an issue. Where claims are owned, the number of a claim of another
-    /// agent is not enough while the client of that claim lives: who reads it could end the claim by accident.
-    async fn requirement_on(
-        &self,
-        issue: &IssueRef,
-        agent: &AgentName,
-        proof: ClaimProof,
-    ) -> Result<ClaimRequirement, StoreError> {
-        let requirement = self.claim_requirement(proof);
-        let RequiredClaim::Number(number) = requirement.claim else { return Ok(requirement) };
-        if self.claims.policy != ClaimPolicy::Owned {
-            return Ok(requirement);
-        }
-        let issue = self.get_issue(issue.clone()).await?;
-        let is_of_other = issue.holder().is_some_and(|holder| holder.agent != agent.as_str());
-        if is_of_other
-            && !self.gone_claims(std::slice::from_ref(&issue)).await?.contains_key(&issue.id)
-        {
-            return Ok(ClaimRequirement { claim: RequiredClaim::OwnNumber(number), ..requirement });
-        }
-        Ok(requirement)
     }
 
     /// Returns the commands that return an issue to the queue, and park it after too many attempts.

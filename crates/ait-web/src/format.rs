@@ -39,6 +39,11 @@ pub fn time(time: Timestamp) -> String {
     format_time(time, "%-d %b %Y, %H:%M")
 }
 
+/// Returns the time of the day, to the second.
+pub fn clock(time: Timestamp) -> String {
+    format_time(time, "%H:%M:%S")
+}
+
 /// Returns a point in time, to the minute and with its time zone.
 pub fn exact_time(time: Timestamp) -> String {
     format_time(time, "%Y-%m-%d %H:%M UTC")

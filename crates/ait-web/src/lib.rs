@@ -8,9 +8,9 @@
 //!
 //! * `pages/`, `markdown/`, `chart/`, `marks.rs`, `strings/`: a file or directory for each page; the texts of issues as
 //!   HTML, charts, what a search found; the texts that several places show
-//! * `actions/`: forms (`forms.rs`, `fields.rs`, `filing.rs`, `handler.rs`), one for many issues (`many.rs`), what was
-//!   done and its undo (`done.rs`, `undo.rs`), and changes by programs as JSON (`write_api.rs`); who acts
-//!   (`person.rs`), and that the form is ours (`form_token.rs`)
+//! * `actions/`: forms (`forms.rs`, `fields.rs`, `filing.rs`, `handler.rs`), one for many issues (`many.rs`), that of
+//!   the inbox (`inbox.rs`), what was done and its undo (`done.rs`, `undo.rs`), and changes by programs as JSON
+//!   (`write_api.rs`); who acts (`person.rs`), and that the form is ours (`form_token.rs`)
 //! * `query/`, `listing.rs`, `lookup.rs`: the parameters of pages, the issues that they ask for, the issue that a path
 //!   names, and what else may be meant
 //! * `api.rs`, `activity_api.rs`, `csv.rs`, `atom.rs`: the data of pages as JSON, CSV and Atom
@@ -19,6 +19,7 @@
 //!   probe and metrics
 //! * `project.rs`, `projects.rs`, `repository.rs`: the project with its icon and its syncs, the other projects on this
 //!   machine, links to commits
+//! * `page_data.rs`: what people keep for the pages of a project in the store
 //! * `assets.rs`, `assets/`, `format.rs`: style sheet, scripts and icons; numbers and times in English
 
 mod actions;
@@ -37,6 +38,7 @@ mod listing;
 mod lookup;
 mod markdown;
 mod marks;
+mod page_data;
 mod pages;
 mod project;
 mod projects;
@@ -187,7 +189,8 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         .route("/memory", get(pages::memory))
         .route("/sync", get(pages::sync))
         .route("/graph/{*about}", get(pages::graph))
-        .route("/triage", get(pages::triage))
+        .route(actions::action::INBOX_PATH, get(pages::inbox))
+        .route("/triage", get(to_the_inbox))
         .route("/api/triage", get(api::triage))
         .route("/projects", get(pages::projects))
         .route(projects::PATH, get(projects::project))
@@ -221,6 +224,12 @@ async fn lead_to_wall(request: Request, next: Next) -> Response {
     } else {
         next.run(request).await
     }
+}
+
+/// Leads from the address of the findings to the inbox, which has them, with the same query.
+async fn to_the_inbox(RawQuery(query): RawQuery) -> Redirect {
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    Redirect::permanent(&format!("{}{query}", actions::action::INBOX_PATH))
 }
 
 /// Leads from an address that people guess to the list, with the same query.

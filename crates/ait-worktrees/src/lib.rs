@@ -19,7 +19,7 @@ use anyhow::{Context, Result, anyhow, bail};
 pub use check::{CheckResult, run_check};
 pub use diff::{Diff, FileDiff, diff};
 pub use merge::{FoundBranch, NotMerged, PendingMerge};
-pub use work::{changed, handed_in, last_sign, measure, newer_head};
+pub use work::{changed, handed_in, last_sign, measure, newer_head, open_branches};
 
 use ait_domain::IssueRef;
 use ait_setup::WORKTREES;
@@ -255,7 +255,7 @@ impl Repository {
 }
 
 /// Returns the name of the branch of an issue.
-fn branch_of(id: &str) -> String {
+pub fn branch_of(id: &str) -> String {
     format!("issue-{id}")
 }
 

@@ -1,5 +1,6 @@
 //! Measures the branch of an issue: what its agent hands in.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use ait_system::git::Git;
 
 /// How long git may take to measure a branch. What it does not say in time is left out.
 const LIMIT: Duration = Duration::from_secs(5);
+/// How many commits on all branches of issues together are looked at.
+const MAX_OPEN: &str = "--max-count=1000";
 /// How the log of a branch begins the lines of commits that were made on it, and not taken over from another branch.
 const OWN_COMMITS: [&str; 4] = ["commit", "cherry-pick", "rebase", "am"];
 
@@ -39,11 +42,8 @@ async fn branch_work(directory: &Path, issue: &Issue) -> Option<Work> {
     let tree = git.try_output(&["rev-parse", &format!("{head}^{{tree}}")]).await.ok()??;
     let mut work = Work { commits: commits.parse().ok()?, head, tree, ..Work::default() };
     for file in diff.split('\0').filter(|file| !file.is_empty()) {
-        // The lines of a binary file are not counted.
-        let mut numbers = file.split('\t').map(|number| number.parse().unwrap_or(0));
         work.files += 1;
-        work.added += numbers.next().unwrap_or(0);
-        work.removed += numbers.next().unwrap_or(0);
+        count_lines(&mut work, file);
     }
     Some(work)
 }
@@ -131,6 +131,39 @@ pub async fn newer_head(directory: &Path, issue: &Issue) -> Option<String> {
     let work = issue.handed_in()?;
     let Branch { head, .. } = Branch::find(directory, issue).await?;
     (head != work.head).then(|| short_hash(&head).to_owned())
+}
+
+/// Returns what the branches of issues have that the main branch lacks: for each the commits, and the lines that these
+/// add and remove. Files are not counted. Branches without a commit of their own are left out.
+pub async fn open_branches(directory: &Path) -> HashMap<String, Work> {
+    open_work(directory).await.unwrap_or_default()
+}
+
+async fn open_work(directory: &Path) -> Option<HashMap<String, Work>> {
+    directory.ancestors().find(|outer| outer.join(".git").exists())?;
+    let git = Git::around(directory, LIMIT);
+    let main = worktrees(&git).await.ok()?.into_iter().next()?;
+    let branches = format!("--branches={}", branch_of("*"));
+    // One call for all branches: a page shows many agents.
+    let log = ["log", &branches, "--not", "HEAD", MAX_OPEN, "--format=%x00%S", "--numstat"];
+    let diff = ["--no-renames", "--no-ext-diff", "--no-textconv", "--"];
+    let log = git.within(&main.path).try_output(&[&log[..], &diff[..]].concat()).await.ok()??;
+    let mut found: HashMap<String, Work> = HashMap::new();
+    for commit in log.split('\0').skip(1) {
+        let mut lines = commit.lines();
+        let name = lines.next()?.trim_start_matches("refs/heads/");
+        let work = found.entry(name.to_owned()).or_default();
+        work.commits += 1;
+        lines.filter(|line| !line.is_empty()).for_each(|line| count_lines(work, line));
+    }
+    Some(found)
+}
+
+/// Adds the lines of a file in the format of `--numstat`. Those of a binary file are not counted.
+fn count_lines(work: &mut Work, file: &str) {
+    let mut numbers = file.split('\t').map(|number| number.parse().unwrap_or(0));
+    work.added += numbers.next().unwrap_or(0);
+    work.removed += numbers.next().unwrap_or(0);
 }
 
 /// The branch of an issue.

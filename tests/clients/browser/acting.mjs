@@ -101,6 +101,28 @@ async function accessibleWithScripts(visit, where) {
   if (!(await visit.inPage(() => matchMedia('(scripting: none)').matches))) await accessible(visit, where);
 }
 
+/** Cards of the board are selected as rows are, and one that is dropped on a column asks for the reason. */
+async function onTheBoard(visit) {
+  await visit.open('/board');
+  const id = await visit.page.$eval('#c-in_progress .card', (card) => card.id);
+  check.equal(await visit.page.$eval('#act-many', (bar) => bar.checkVisibility()), false);
+  await visit.page.hover(`#${id} .title`);
+  await visit.page.keyboard.press('x');
+  check.ok(await visit.page.$eval('#act-many', (bar) => bar.checkVisibility()));
+  check.equal(await visit.page.$eval('#picked', (count) => count.textContent), '1 selected');
+  await visit.fits('the bar of the board');
+  await accessible(visit, 'the bar of the board');
+  await fill(visit, 'many', 'agent', 'Ann Lee');
+  await visit.follow(() => visit.inPage((card) => {
+    const fire = (on, type) => document.querySelector(on).dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true }));
+    fire(`#${card}`, 'dragstart');
+    fire('#c-created h2', 'dragover');
+    fire('#c-created h2', 'drop');
+  }, id));
+  check.match(await text(visit), /Return to the queue: 1 issue/);
+  visit.checkProblems();
+}
+
 /** An agent changes the issue while a person types. The text stays, and the form can still be saved. */
 async function whileTyping(visit, server, id) {
   const session = await agent(binary, server);
@@ -110,8 +132,7 @@ async function whileTyping(visit, server, id) {
   await fill(visit, 'comment', 'agent', 'Ann Lee');
   await fill(visit, 'comment', 'text', 'Half a sen');
   // A choice with the mouse submits filters, but not a form that changes an issue.
-  await visit.page.click('#fold-attributes summary');
-  await visit.page.select('#act-attributes select', '1');
+  await visit.page.select('#act-attributes [name=priority]', '1');
   await change(session, 'return_issue', { issue_id: id, comment: 'meanwhile', agent: 'developer' }, 'created');
   await visit.until('the page has the change', (old) => document.querySelector('#act-comment [name=version]').value !== old, [before]);
   await visit.page.type('#act-comment [name=text]', 'tence');
@@ -161,8 +182,7 @@ async function whileChoosing(visit, server, id) {
   const after = await data(visit, 'attributes');
   check.deepEqual([after.labels, after.assignee], ['db ui', 'bob']);
   // An edited form stays as it is, and the server refuses it with the list of changes.
-  await visit.page.click('#fold-attributes summary');
-  await visit.page.select('#act-attributes select', '1');
+  await visit.page.select('#act-attributes [name=priority]', '1');
   await fill(visit, 'attributes', 'agent', 'Ann Lee');
   await ait(server, 'edit', id, '--label', '+perf', '--assign', 'eve', '--agent', 'lead');
   await shows(visit, 'perf');
@@ -353,6 +373,7 @@ await run('acting', RUN_MS, async () => {
     await visit.end();
   }
   const visit = await chromium.visit(server.origin, {});
+  await onTheBoard(visit);
   await drafts(visit, idOf(7));
   await whileSelecting(visit, server);
   await whileTyping(visit, server, idOf(7));

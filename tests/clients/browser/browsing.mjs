@@ -172,6 +172,19 @@ async function anIssue(visit) {
   check.equal(await visit.page.$eval('h1', (heading) => heading.textContent.trim()), title);
 }
 
+/** The neighbours of an issue are those of the list that the reader came from. */
+async function following(visit) {
+  await visit.open('/?q=zebra&sort=title');
+  const paths = await visit.page.$$eval('.issues .issue a.title', (all) => all.map((link) => link.pathname));
+  const neighbours = () => visit.page.$$eval('#issue-neighbours a', (all) => all.map((link) => [link.rel, link.pathname]));
+  await click(visit, '.issues .issue a.title');
+  check.deepEqual(await neighbours(), [['next', paths[1]]]);
+  await click(visit, '#issue-neighbours a.next');
+  check.equal(new URL(visit.page.url()).pathname, paths[1]);
+  check.deepEqual(await neighbours(), [['prev', paths[0]], ['next', paths[2]]]);
+  check.equal(await visit.page.$eval('.breadcrumb a', (link) => link.search), '?q=zebra&sort=title');
+}
+
 async function navigation(visit) {
   await visit.open('/');
   for (const path of PAGES.toReversed()) {
@@ -189,7 +202,7 @@ await run('browsing', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/browsing.mjs /path/to/ait');
   const server = await site(binary, stored);
   const chromium = await Chromium.start();
-  for (const part of [paging, filtering, completing, sorting, anIssue, navigation]) {
+  for (const part of [paging, filtering, completing, sorting, anIssue, following, navigation]) {
     const visit = await chromium.visit(server.origin);
     await part(visit);
     await visit.end();

@@ -17,7 +17,7 @@ const MAX_TABS = 300;
 
 const [binary] = process.argv.slice(2);
 const stored = [...issues(12), issue(12, { title: 'A zebra', status: 'in_progress' })];
-const PATHS = ['/', `/issues/${idOf(3)}`, '/board', '/board?lanes=agent', '/agents', '/agents/developer', '/stats', '/nowhere'];
+const PATHS = ['/', `/issues/${idOf(3)}`, '/board', '/agents', '/agents/developer', '/stats', '/nowhere'];
 
 /** Presses a key and returns the element that then has the focus. */
 async function press(visit, key, ...modifiers) {

@@ -12,7 +12,6 @@ export const PAGES = {
   // One issue in each status, and linked issues.
   ...Object.fromEntries([0, 1, 2, 3, 4, 5, 6, 7].map((number) => [`/issues/${idOf(number)}`, 200])),
   '/board': 200,
-  '/board?lanes=agent': 200,
   '/board?label=ui&classification=bug': 200,
   '/agents': 200,
   '/agents/developer?range=7d': 200,
@@ -22,7 +21,7 @@ export const PAGES = {
   '/stats': 200,
   '/stats?range=24h': 200,
   '/stats?range=all': 200,
-  '/triage': 200,
+  '/inbox': 200,
   '/memory': 200,
   '/graph/developer': 200,
   [`/graph/${idOf(0)}`]: 200,
@@ -45,7 +44,7 @@ export const EMPTY = {
   '/agents': 200,
   '/activity': 200,
   '/stats': 200,
-  '/triage': 200,
+  '/inbox': 200,
   '/memory': 200,
   '/issues/00000000': 404,
 };

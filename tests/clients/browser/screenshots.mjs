@@ -44,8 +44,8 @@ const [binary, folder = join(ROOT, 'docs'), what, ...names] = process.argv.slice
 
 /** Every page, and the sizes of screen. */
 const ALL_PAGES = {
-  list: '/', search: '/?q=claim', board: '/board', lanes: '/board?lanes=agent', agents: '/agents', agent: '/agents/developer-1',
-  activity: '/activity', stats: '/stats', triage: '/triage', memory: '/memory', graph: '/graph/developer', issue: `/issues/${idOf(BLOCKER)}`,
+  list: '/', search: '/?q=claim', board: '/board', agents: '/agents', agent: '/agents/developer-1',
+  activity: '/activity', stats: '/stats', inbox: '/inbox', memory: '/memory', graph: '/graph/developer', issue: `/issues/${idOf(BLOCKER)}`,
   question: `/issues/${idOf(WITH_QUESTION)}`, parts: `/issues/${idOf(WHOLE)}`, projects: '/projects', wall: '/wall', nowhere: '/nowhere',
 };
 const SIZES = [{ width: 1440, height: 900 }, { width: 1024, height: 900 }, { width: 390, height: 844 }];
@@ -83,7 +83,7 @@ async function picture(visit) {
 /** Takes every page in every scheme and size. */
 async function everyPage(chromium) {
   const texts = JSON.parse(readFileSync(join(ROOT, 'issues.json.example'), 'utf8')).issues;
-  const settings = 'name = "ledger"\nprojects = true\n[queries]\nurgent = "priority:<=1"\n';
+  const settings = 'name = "ledger"\nprojects = true\nweb-actions = true\n[queries]\nurgent = "priority:<=1"\n';
   const server = await site(binary, backlog(texts), settings);
   await stream(server);
   const pages = Object.entries(ALL_PAGES).filter(([name]) => names.length === 0 || names.includes(name));

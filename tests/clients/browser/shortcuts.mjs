@@ -42,7 +42,7 @@ async function places(visit) {
     a: '/agents',
     v: '/activity',
     s: '/stats',
-    t: '/triage',
+    t: '/inbox',
     m: '/memory',
     l: '/',
   })) {
@@ -66,6 +66,15 @@ async function entries(visit) {
     }
     await visit.page.keyboard.press('k');
     check.equal(await entry(visit), all[1]);
+    await visit.page.keyboard.press('Space');
+    await visit.until('the panel', () => document.querySelector('#peek[open] h1'));
+    const [shown, of] = await visit.inPage(() => [document.querySelector('#peek h1').textContent, document.querySelector('#peek a').pathname]);
+    check.ok(shown.length > 0 && of.includes(all[1].slice(2)), `${shown} of ${of}`);
+    check.equal(await visit.page.$('#peek form'), null);
+    await accessible(visit, 'the panel');
+    await visit.page.keyboard.press('Space');
+    check.equal(await visit.page.$('#peek[open]'), null);
+    check.equal(await entry(visit), all[1], 'the focus is where it was');
     await visit.follow(() => visit.page.keyboard.press('Enter'));
     check.match(path(visit), /^\/issues\//);
     check.ok(path(visit).includes(all[1].slice(2)), 'the entry that had the focus');

@@ -15,7 +15,7 @@ const REFRESH_S = '30';
 
 const [binary] = process.argv.slice(2);
 const stored = [...issues(70), issue(70, { title: 'A zebra', status: 'closed', minutes: 9_000 })];
-const PATHS = ['/', `/issues/${idOf(4)}`, '/board', '/board?lanes=agent', '/agents', '/agents/developer', '/stats', '/stats?range=7d'];
+const PATHS = ['/', `/issues/${idOf(4)}`, '/board', '/agents', '/agents/developer', '/stats', '/stats?range=7d'];
 
 /** Returns the visible text of the page. */
 const visible = (visit) => visit.inPage(() => document.body.innerText);

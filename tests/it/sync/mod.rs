@@ -267,7 +267,7 @@ fn what_both_sides_changed_stays_until_somebody_chooses() {
     assert!(page.contains("Here</pre>") && page.contains("There</pre>"), "{page}");
     let page = get(server.port, "/").body;
     assert!(
-        page.contains("2 sync conflicts")
+        page.contains("Changed here and at the remote 2<")
             && page.contains(&format!("ait sync --keep {}", &first[..8])),
         "{page}"
     );

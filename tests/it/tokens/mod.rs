@@ -120,7 +120,7 @@ fn every_route_but_health_needs_a_token() {
         (Method::GET, "/board", 401, 200),
         (Method::GET, "/agents", 401, 200),
         (Method::GET, "/stats", 401, 200),
-        (Method::GET, "/triage", 401, 200),
+        (Method::GET, "/inbox", 401, 200),
         (Method::GET, "/issues/00000000", 401, 404),
         (Method::GET, "/api/issues", 401, 200),
         (Method::GET, "/api/issues/00000000", 401, 404),

@@ -17,10 +17,10 @@ fn saved_queries_are_tabs() {
     write_issues(directory.path(), &one_of_each());
     let client = Client::start(directory.path());
     let body = get(client.port(), "/").body;
-    assert!(body.contains("<a href=\"/?q=%40done\" title=\"status:closed\">done</a>"), "{body}");
+    assert!(body.contains("<a href=\"/?q=%40done\" title=\"status:closed\">@done</a>"), "{body}");
     let body = get(client.port(), "/?q=%40ready").body;
     let current =
-        "<a href=\"/?q=%40ready\" title=\"status:created\" aria-current=\"true\">ready</a>";
+        "<a href=\"/?q=%40ready\" title=\"status:created\" aria-current=\"true\">@ready</a>";
     assert!(body.contains(current), "{body}");
     assert_eq!(body.matches("<tr role=\"row\" id=\"i-").count(), 1, "{body}");
     let (_directory, _client, port) = serve(&one_of_each());

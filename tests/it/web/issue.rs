@@ -44,7 +44,7 @@ fn issue_page_is_found_by_id_or_prefix() {
         for expected in [
             format!("<link rel=\"canonical\" href=\"/issues/{whole}\">"),
             format!("<link rel=\"prev\" href=\"/issues/{}\">", id(3)),
-            format!("<title>The title · {} · {project}</title>", &whole[..8]),
+            format!("<title>The title · {} · {project} · 5!</title>", &whole[..8]),
             "<h1 id=\"issue-title\" dir=\"auto\">The title</h1>".to_owned(),
             "<span class=\"badge status-created\">".to_owned(),
             "<span class=\"badge kind-feature\">".to_owned(),

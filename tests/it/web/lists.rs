@@ -201,8 +201,7 @@ fn errors_name_the_valid_parameters_and_values() {
     for (path, expected) in [
         ("/stats?range=1y", "30d"),
         ("/api/stats?range=1y", "30d"),
-        ("/board?lanes=kind", "agent"),
-        ("/agents?range=30d", "24h, 7d"),
+        ("/agents/a?range=30d", "24h, 7d"),
         ("/api/issues?statsu=open", "status"),
     ] {
         let page = get(port, path);
@@ -226,7 +225,7 @@ fn pages_ignore_unknown_parameters() {
         // Other pages have these parameters.
         "/?lanes=x&range=x&kind=x&before=x",
         "/board?status=x&q=a&page=x",
-        "/triage?page=x&agent=a",
+        "/inbox?page=x&agent=a",
         "/agents/a?kind=x",
         "/wall?status=x",
     ] {

@@ -35,7 +35,7 @@ fn one_of_each() -> Vec<Value> {
 }
 
 /// The pages that list issues, agents, events or statistics.
-const PAGES: [&str; 7] = ["/", "/board", "/agents", "/activity", "/stats", "/triage", "/memory"];
+const PAGES: [&str; 7] = ["/", "/board", "/agents", "/activity", "/stats", "/inbox", "/memory"];
 
 #[test]
 fn texts_from_users_are_escaped() {

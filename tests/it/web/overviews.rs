@@ -69,7 +69,7 @@ fn a_long_column_is_truncated_with_a_link_to_the_rest() {
 }
 
 #[test]
-fn each_agent_has_a_row_with_its_claims_and_actions() {
+fn each_agent_has_a_line_and_people_stand_apart() {
     let (_directory, mut client, port) = serve(&[]);
     assert!(get(port, "/agents").body.contains("No agent has done anything yet"));
     for title in ["first", "second"] {
@@ -82,23 +82,79 @@ fn each_agent_has_a_row_with_its_claims_and_actions() {
     client.call("complete_issue", done).ok();
     client.call("get_next_issue", json!({ "agent": "dev & co" })).issue();
     let body = get(port, "/agents").body;
-    let rows: Vec<&str> = body.split("<tr role=\"row\" id=\"a-").skip(1).collect();
-    assert_eq!(rows.len(), 2, "{body}");
-    let numbers = |row: &str| -> Vec<usize> {
-        let cells = row.split("data-label=\"").skip(1);
-        cells.map(|cell| cell.split(['>', '<']).nth(1).unwrap().parse().unwrap()).collect()
-    };
-    // Agents with claims come first.
-    assert!(
-        rows[0].contains("dev &amp; co") && rows[0].contains("href=\"/agents/dev%20%26%20co\"")
-    );
-    assert!(rows[0].contains("second") && rows[0].contains("badge-icon status-in_progress"));
-    assert!(rows[0].contains("<span class=\"alive\">connected</span>"), "{}", rows[0]);
-    assert!(rows[0].contains("aria-label=\"2 claims for work, 0 for review\""), "{}", rows[0]);
+    let (agents, people) = body.split_once("People, and agents without a claim").unwrap();
+    let rows: Vec<&str> = agents.split("<tr role=\"row\" id=\"a-").skip(1).collect();
+    assert_eq!(rows.len(), 1, "{body}");
+    for expected in [
+        "dev &amp; co",
+        "href=\"/agents/dev%20%26%20co\"",
+        ">second</a>",
+        "badge-icon status-in_progress",
+        "<span class=\"alive\">works</span>",
+        "aria-label=\"2 claims for work, 0 for review\"",
+        "title=\"the median of its kind\"> / ",
+        "<span>0 of 1</span>",
+    ] {
+        assert!(rows[0].contains(expected), "{expected}: {}", rows[0]);
+    }
     assert_eq!(rows[0].matches("<rect class=\"status-in_progress\"").count(), 2);
-    assert_eq!(numbers(rows[0]), [1, 0, 0]);
-    assert!(rows[1].contains("lead") && rows[1].contains("filed") && rows[1].contains("nothing"));
-    assert_eq!(numbers(rows[1]), [0, 0, 0]);
+    assert!(people.contains("lead") && people.contains("filed") && !people.contains("dev &amp;"));
+}
+
+#[test]
+fn the_worst_agents_come_first() {
+    let now = chrono::Utc::now();
+    let ago = |minutes: i64| (now - chrono::TimeDelta::minutes(minutes)).to_rfc3339();
+    let work = "Issue claimed for work";
+    let claimed = |n: usize, agent: &str, minutes: i64| {
+        let mut issue = issue_json(&id(n), &format!("of {agent}"), "in_progress");
+        issue["history"] = json!([entry(&ago(minutes), agent, work)]);
+        issue["modifiedAt"] = json!(ago(minutes));
+        issue
+    };
+    let mut done = issue_json(&id(0), "done", "completed");
+    let usage = json!({ "claim": 1, "input": 1_000, "output": 2, "turns": 1, "seconds": 1, "micros": 4_560_000 });
+    done["history"] = json!([
+        entry(&ago(300), "idle", work),
+        entry(&ago(260), "idle", "Issue completed"),
+        entry(&ago(240), "idle", "Usage recorded"),
+    ]);
+    done["history"][2]["usage"] = usage;
+    done["modifiedAt"] = json!(ago(240));
+    // Three claims say how long such claims take.
+    let again = |n: usize| {
+        let mut again = done.clone();
+        again["id"] = json!(id(n));
+        again["history"].as_array_mut().unwrap().truncate(2);
+        again
+    };
+    let mut asked = issue_json(&id(1), "asked about", "created");
+    asked["history"] =
+        json!([entry(&ago(30), "asks", work), entry(&ago(20), "asks", "Question asked")]);
+    let question = json!({ "text": "Which?" });
+    asked["parked"] =
+        json!({ "reason": "Which?", "since": ago(20), "by": "asks", "question": question });
+    asked["modifiedAt"] = json!(ago(20));
+    let issues = [
+        again(5),
+        again(6),
+        done.clone(),
+        asked,
+        claimed(2, "works", 5),
+        claimed(3, "silent", 90),
+        // The median of bugs is 40 minutes.
+        claimed(4, "stuck", 130),
+    ];
+    let (_directory, _client, port) = serve(&issues);
+    let body = get(port, "/agents").body;
+    let rows: Vec<&str> = body.split("<tr role=\"row\" id=\"a-").skip(1).collect();
+    let state = |row: &&str| {
+        row.split_once("role=\"cell\">").unwrap().1.split(['<', '>']).nth(2).map(str::to_owned)
+    };
+    let states: Vec<_> = rows.iter().filter_map(state).collect();
+    assert_eq!(states, ["stuck", "waits for an answer", "silent 1 h", "works", "idle"], "{body}");
+    assert!(rows[0].contains(">2 h<") && rows[0].contains(" / 40 min"), "{}", rows[0]);
+    assert!(rows[1].contains(">asked about</a>") && rows[4].contains(">4.56<"), "{body}");
 }
 
 #[test]
@@ -180,27 +236,6 @@ fn the_newest_claims_come_first_and_old_ones_are_counted() {
     assert!(shown.contains("<span class=\"stale\">2 old</span>"), "{shown}");
 }
 
-#[test]
-fn each_agent_has_a_lane_on_demand() {
-    let mut issues = one_of_each();
-    let at = "2026-01-31T09:30:00.000Z";
-    issues[1]["history"] = json!([entry(at, "dev", "Issue claimed for work")]);
-    issues[2]["history"] = json!([entry(at, "other", "Issue completed")]);
-    issues[3]["history"] = json!([entry(at, "dev", "Issue claimed for review")]);
-    let (_directory, _client, port) = serve(&issues);
-    let body = get(port, "/board?lanes=agent").body;
-    let lanes: Vec<&str> = body.split("<section class=\"lane\"").skip(1).collect();
-    let has = |lane: usize, text: &str| lanes[lane].contains(text);
-    assert_eq!(lanes.len(), 3, "{body}");
-    assert!(
-        has(0, "the in_progress one") && has(0, "the in_review one") && has(0, "/agents/dev\"")
-    );
-    assert!(has(1, "the completed one") && has(1, "/agents/other\""));
-    assert!(!has(1, "in progress") && !has(1, "in review"), "only statuses with cards: {body}");
-    assert!(has(2, "no agent") && has(2, "the created one"));
-    assert!(body.contains("the closed one"), "ended issues are folded below");
-}
-
 /// Returns the target of the link with this text.
 fn link<'a>(body: &'a str, text: &str) -> &'a str {
     let (before, _) =
@@ -218,13 +253,9 @@ fn the_linked_list_has_the_cards_that_the_board_omits() {
     }
     issues.push(issue_json(&id(50), "without an owner", "created"));
     let (_directory, _client, port) = serve(&issues);
-    for (path, more) in
-        [("/board?agent=ann+b", "10 more"), ("/board?lanes=agent", "more in the list")]
-    {
-        let body = get(port, path).body;
-        let list = get(port, &link(&body, more).replace("&amp;", "&")).body;
-        assert!(list.contains("50 issues") && !list.contains("without an owner"), "{path}: {list}");
-    }
+    let body = get(port, "/board?agent=ann+b").body;
+    let list = get(port, &link(&body, "10 more").replace("&amp;", "&")).body;
+    assert!(list.contains("50 issues") && !list.contains("without an owner"), "{list}");
 }
 
 #[test]
@@ -232,18 +263,22 @@ fn many_agents_have_several_pages() {
     let issues: Vec<_> = (0..45)
         .map(|n| {
             let mut issue = issue_json(&id(n), "t", "created");
-            issue["history"][0]["agent"] = json!(format!("agent {n:02}"));
+            issue["history"] = json!([entry(
+                "2026-01-31T09:30:00.000Z",
+                &format!("agent {n:02}"),
+                "Issue claimed for work"
+            )]);
             issue
         })
         .collect();
     let (_directory, _client, port) = serve(&issues);
     let rows = |body: &str| body.matches("<tr role=\"row\" id=\"a-").count();
-    let first = get(port, "/agents?range=7d").body;
+    let first = get(port, "/agents").body;
     assert!(rows(&first) == 40 && first.contains("1 to 40 of 45"), "{first}");
     let next = link(&first, "Next").replace("&amp;", "&");
     let second = get(port, &next).body;
     assert!(rows(&second) == 5 && second.contains("agent 44"), "{second}");
-    assert_eq!(link(&second, "Previous"), "/agents?range=7d&amp;page=1");
+    assert_eq!(link(&second, "Previous"), "/agents?page=1");
     assert_eq!(get(port, "/agents?page=99").body.matches(" rel=\"next\"").count(), 0);
     assert_eq!(get(port, "/agents?page=0").status, 400);
 }
@@ -252,12 +287,14 @@ fn many_agents_have_several_pages() {
 fn many_findings_of_a_kind_have_their_own_page() {
     let issues: Vec<_> = (0..150).map(|n| issue_json(&id(n), "TODO", "created")).collect();
     let (_directory, _client, port) = serve(&issues);
-    let findings = |body: &str| body.matches("<article class=\"question\"").count();
-    let all = get(port, "/triage").body;
+    let findings = |body: &str| body.matches("<div class=\"attention-what\"").count();
+    let all = get(port, "/inbox").body;
     assert!(findings(&all) == 60, "{}", findings(&all));
     let (_, titles) = all.split_once("Titles that say nothing").unwrap();
     let path = link(titles, "130 more").to_owned();
-    assert_eq!(path, "/triage?kind=placeholder_title");
+    assert_eq!(path, "/inbox?kind=placeholder_title");
     let one = get(port, &path).body;
-    assert!(findings(&one) == 100 && one.contains("50 more"), "{}", findings(&one));
+    assert!(findings(&one) == 100 && one.contains("<span class=\"count\">150</span>"), "{one}");
+    // The address of before leads there.
+    assert_eq!(findings(&get(port, "/triage?kind=placeholder_title").body), 100);
 }

@@ -118,6 +118,41 @@ fn forged_forms_change_nothing() {
     assert_eq!(issue(directory.path(), &id)["comments"][0]["text"], "forged");
 }
 
+/// Values that no page offers change neither the texts nor the properties of an issue.
+#[test]
+fn forged_texts_and_properties_change_nothing() {
+    let directory = directory();
+    let server = serve(directory.path());
+    let (id, port) = (claimed(directory.path()), server.port);
+    let texts = Form::load(port, &id, "texts");
+    let properties = Form::load(port, &id, "attributes");
+    let before = run(directory.path(), &["list", "--json"]).ok();
+    for (name, form, status) in [
+        ("no title", texts.clone().with("title", " "), 400),
+        ("a long title", texts.clone().with("title", &"x".repeat(501)), 400),
+        ("a long description", texts.clone().with("text", &"x".repeat(100_001)), 400),
+        ("nothing changed", texts.clone().with("title", "t"), 409),
+        ("the token of another form", properties.clone().with("token", ""), 403),
+        ("an unknown kind", properties.clone().with("classification", "x"), 400),
+        ("a kind that is not used", properties.clone().with("classification", "epic"), 409),
+        ("the kind of an entry", properties.clone().with("classification", "decision"), 400),
+        ("two parents", properties.clone().with("parent", "00000001 00000002"), 400),
+        ("an unknown parent", properties.clone().with("parent", "00000001"), 409),
+        ("its own parent", properties.clone().with("parent", &id), 409),
+        ("blocked by itself", properties.clone().with("blockers", &id), 409),
+        ("no reference", properties.clone().with("blockers", "../x"), 400),
+    ] {
+        let response = form.send();
+        assert_eq!(response.status, status, "{name}: {}", response.body);
+    }
+    let foreign = texts.clone().with("title", "x").bare().header("origin", "http://evil.example");
+    assert_eq!(send(foreign).status, 403);
+    assert_eq!(run(directory.path(), &["list", "--json"]).ok(), before);
+    // Positive control: the same forms as a browser sends them.
+    texts.with("title", "Better").done();
+    assert_eq!(issue(directory.path(), &id)["title"], "Better");
+}
+
 /// Outcomes that no page offers, or the token of the first step, neither end nor file an issue.
 #[test]
 fn forged_close_and_file_forms_change_nothing() {

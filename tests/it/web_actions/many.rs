@@ -331,3 +331,30 @@ fn without_the_setting_the_list_has_no_boxes() {
     let page = get(server.port, "/?done=park&issues=1").body;
     assert!(!page.contains("name=\"issue\"") && !page.contains("id=\"done\""), "{page}");
 }
+
+#[test]
+fn cards_of_the_board_are_selected_and_changed_together() {
+    let directory = directory();
+    let server = serve(directory.path());
+    let ids = filed(directory.path(), 3);
+    assert!(!get(server.port, "/agents").body.contains("class=\"pick\""));
+    let path = "/board?classification=bug&x=%22%0d%0aa";
+    let page = get(server.port, path).body;
+    assert_eq!(page.matches("draggable=\"true\"").count(), 3, "{page}");
+    let chosen = |id: &String| {
+        let (_, rest) = page.split_once(&format!("value=\"{id}:")).unwrap();
+        format!("{id}:{}", rest.split('"').next().unwrap())
+    };
+    let fields = hidden_in(&page, "action=\"/issues/actions\"");
+    let form = Form { port: server.port, path: PATH.to_owned(), fields };
+    let chosen: Vec<_> = ids[1..].iter().map(chosen).collect();
+    let form = form.with("agent", "Ann").with("issue", &chosen.join(" "));
+    let back = form.with("action", "attributes").with("priority", "1").done();
+    let kept = "/board?classification=bug&x=%22%0D%0Aa&done=attributes&issues=2&undo=";
+    assert!(back.starts_with(kept), "{back}");
+    assert_eq!(priorities(directory.path(), &ids), [json!(null), json!(1), json!(1)]);
+    let after = get(server.port, &back).body;
+    assert!(after.contains("2 issues: changed."), "{after}");
+    undo_on(&after, server.port).done();
+    assert_eq!(priorities(directory.path(), &ids), [json!(null), json!(null), json!(null)]);
+}

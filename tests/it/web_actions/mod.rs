@@ -2,8 +2,10 @@
 
 pub mod api;
 mod attacks;
+mod inbox;
 mod many;
 mod sync;
+mod views;
 
 use std::path::Path;
 
@@ -203,6 +205,39 @@ fn people_act_on_an_issue_from_its_page() {
     let pair = cookie.split(';').next().unwrap();
     let page = send(client().get(format!("{}/issues/{id}", origin(port))).header("cookie", pair));
     assert!(page.body.contains("name=\"agent\" value=\"Ann\""), "{}", page.body);
+}
+
+#[test]
+fn people_edit_the_texts_and_properties_of_an_issue_in_place() {
+    let directory = directory();
+    let server = serve(directory.path());
+    let (id, port) = (claimed(directory.path()), server.port);
+    let other = Client::start(directory.path()).add("other", "bug");
+    let page = get(port, &format!("/issues/{id}")).body;
+    assert!(
+        page.contains("<datalist id=\"known-labels\">") && page.contains("list=\"known-names\"")
+    );
+    let long = "# Steps\n\n1. <b>one</b>\n";
+    let texts = Form::load(port, &id, "texts");
+    texts.clone().with("title", "Say it").with("text", long).done();
+    let form = Form::load(port, &id, "attributes");
+    let form = form.with("classification", "feature").with("parent", "").with("estimate", "3");
+    form.with("blockers", &other[..8]).with("due", "2030-01-31").done();
+    let now = issue(directory.path(), &id);
+    assert_eq!((&now["title"], &now["description"]), (&json!("Say it"), &json!(long)));
+    assert_eq!((&now["classification"], &now["estimate"]), (&json!("feature"), &json!(3)));
+    assert_eq!(now["links"], json!([{ "kind": "blocked_by", "to": other }]));
+    // A form that is older keeps what others changed, and what was typed into it.
+    let stale = texts.with("title", "t").with("text", "mine").send();
+    assert_eq!(stale.status, 409);
+    assert!(stale.body.contains("value=\"Say it\"") && stale.body.contains("\nmine</textarea>"));
+    let whole = Form::load(port, &id, "attributes").with("blockers", "").with("parent", &other);
+    whole.done();
+    let now = issue(directory.path(), &id);
+    assert_eq!(now["links"], json!([{ "kind": "parent", "to": other }]));
+    // An issue that has ended keeps its texts.
+    run(directory.path(), &["close", &id, "-m", "done", "-a", "ann", "--force"]).ok();
+    assert!(!get(port, &format!("/issues/{id}")).body.contains("/actions/texts"));
 }
 
 /// Returns the form that files an issue, with a classification and a name.

@@ -101,7 +101,8 @@ impl Needs {
             | Command::LapseClaim { .. }
             | Command::TakeUpClaim { .. }
             | Command::ParkAfterAttempts { .. }
-            | Command::SetUnknownKeys { .. } => {}
+            | Command::SetUnknownKeys { .. }
+            | Command::PatchUnknownKey { .. } => {}
         }
     }
 

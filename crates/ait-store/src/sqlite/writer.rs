@@ -171,8 +171,7 @@ impl WriterHandle {
         answer.map_err(|_| lost())?.receive()
     }
 
-    /// Runs something else that writes on the thread, and waits for it. It is withdrawn if other processes keep the
-    /// store locked.
+    /// Runs something else that writes on the thread, and waits for it unless other processes keep the store locked.
     ///
     /// # Errors
     ///

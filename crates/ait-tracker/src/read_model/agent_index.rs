@@ -19,12 +19,19 @@ struct Entry {
     last: Option<(HistoryAction, usize)>,
     /// The issues that it holds, by the time of the claim and the position.
     holds: OrdSet<(Timestamp, usize)>,
+    /// Whether it ever claimed an issue.
+    has_claimed: bool,
 }
 
 impl AgentIndex {
     /// Returns the latest action of an agent, and the position of its issue.
     pub fn last(&self, name: Name) -> Option<(HistoryAction, usize)> {
         self.0.get(name.index())?.last
+    }
+
+    /// Returns true if an agent ever claimed an issue.
+    pub fn has_claimed(&self, name: Name) -> bool {
+        self.0.get(name.index()).is_some_and(|entry| entry.has_claimed)
     }
 
     /// Returns the positions of the issues that an agent holds, oldest claim first.
@@ -68,6 +75,7 @@ impl AgentIndex {
     fn add_actions(&mut self, position: usize, actions: &[HistoryAction]) {
         for &action in actions {
             let entry = self.entry(action.agent);
+            entry.has_claimed |= action.kind.is_claim();
             let rank = |last: &(HistoryAction, usize)| (last.0.at_ms, last.1);
             if entry.last.as_ref().is_none_or(|last| rank(last) <= (action.at_ms, position)) {
                 entry.last = Some((action, position));

@@ -14,6 +14,8 @@ pub struct Agent {
     pub holds: Vec<usize>,
     /// Its latest action, and the position of the issue concerned.
     pub last: (HistoryAction, usize),
+    /// Whether it ever claimed an issue. People, and those that only file issues, did not.
+    pub has_claimed: bool,
 }
 
 impl ReadView<'_> {
@@ -46,6 +48,7 @@ impl ReadView<'_> {
     /// Returns an agent; `None` if it is in no history.
     pub fn agent(&self, name: Name) -> Option<Agent> {
         let last = self.index.agents.last(name)?;
-        Some(Agent { name, holds: self.index.agents.held_by(name).collect(), last })
+        let has_claimed = self.index.agents.has_claimed(name);
+        Some(Agent { name, holds: self.index.agents.held_by(name).collect(), last, has_claimed })
     }
 }

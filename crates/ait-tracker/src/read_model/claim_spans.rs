@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::agent_interner::Name;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
-use ait_domain::{ActionKind, Timestamp};
+use ait_domain::{ActionKind, Classification, Timestamp, Usage};
 
 /// A claim, for work or for review.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +31,17 @@ impl ClaimSpan {
     pub fn length_ms(&self, now: Timestamp) -> u64 {
         self.until.unwrap_or(now).millis_since(self.from)
     }
+
+    /// Returns true if the work was handed in, or the review finished.
+    fn is_done(&self) -> bool {
+        match self.end {
+            Some(ActionKind::Completed) => !self.is_review,
+            Some(ActionKind::Closed | ActionKind::Rejected | ActionKind::Returned) => {
+                self.is_review
+            }
+            _ => false,
+        }
+    }
 }
 
 /// How the work of an agent went.
@@ -44,6 +55,8 @@ pub struct WorkRecord {
     pub sent_back: usize,
     /// The median time from its claims to the completions.
     pub median_ms: Option<u64>,
+    /// What it used, as far as it is known.
+    pub used: Usage,
 }
 
 /// The claims of an agent, and how its work went.
@@ -64,6 +77,25 @@ impl WorkByAgent {
     pub fn take(&mut self, agent: Name) -> AgentWork {
         self.0.remove(&agent).unwrap_or_default()
     }
+
+    /// Returns the median time of the claims that led to something, by the kind of the issue, each for work and for
+    /// review.
+    pub fn medians(&self, view: &ReadView<'_>) -> HashMap<(Classification, bool), u64> {
+        let mut times: HashMap<_, Vec<u64>> = HashMap::new();
+        for span in self.0.values().flat_map(|work| &work.spans).filter(|span| span.is_done()) {
+            let kind = (view.summaries()[span.position].classification, span.is_review);
+            times
+                .entry(kind)
+                .or_default()
+                .extend(span.until.map(|end| end.millis_since(span.from)));
+        }
+        times.into_iter().filter_map(|(kind, times)| Some((kind, median(times)?))).collect()
+    }
+}
+
+fn median(mut times_ms: Vec<u64>) -> Option<u64> {
+    times_ms.sort_unstable();
+    times_ms.get(times_ms.len() / 2).copied()
 }
 
 impl ReadView<'_> {
@@ -74,8 +106,14 @@ impl ReadView<'_> {
             self.changed_since(since).chain(self.index.agents.held()).collect();
         positions.sort_unstable();
         positions.dedup();
-        let spans = positions.into_iter().flat_map(|at| spans_of(at, &self.summaries()[at]));
-        group(spans.filter(|span| span.until.is_none_or(|until| until >= since)))
+        let issues = || positions.iter().map(|&at| (at, &*self.summaries()[at]));
+        let spans = issues().flat_map(|(at, summary)| spans_of(at, summary));
+        let mut work = group(spans.filter(|span| span.until.is_none_or(|until| until >= since)));
+        let used = issues().flat_map(|(_, summary)| &*summary.usages);
+        for used in used.filter(|used| used.at >= since) {
+            work.0.entry(used.agent).or_default().record.used.add(&used.usage);
+        }
+        work
     }
 }
 
@@ -123,17 +161,15 @@ fn group(spans: impl Iterator<Item = ClaimSpan>) -> WorkByAgent {
     }
     for AgentWork { spans, record } in agents.values_mut() {
         spans.sort_by_key(|span| Reverse(span.from));
-        let ends = [ActionKind::Closed, ActionKind::Rejected, ActionKind::Returned].map(Some);
-        let reviewed = spans.iter().filter(|span| span.is_review && ends.contains(&span.end));
-        record.reviewed = reviewed.count();
-        let completed =
-            spans.iter().filter(|span| !span.is_review && span.end == Some(ActionKind::Completed));
-        let mut times_ms: Vec<u64> = completed
+        let done = |is_review| {
+            spans.iter().filter(move |span| span.is_review == is_review && span.is_done())
+        };
+        record.reviewed = done(true).count();
+        let times_ms: Vec<u64> = done(false)
             .map(|span| span.until.map_or(0, |until| until.millis_since(span.from)))
             .collect();
-        times_ms.sort_unstable();
         record.completed = times_ms.len();
-        record.median_ms = times_ms.get(times_ms.len() / 2).copied();
+        record.median_ms = median(times_ms);
     }
     WorkByAgent(agents)
 }

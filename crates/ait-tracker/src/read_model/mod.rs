@@ -127,10 +127,10 @@ impl ReadModel {
     ) -> Result<Projection, StoreError> {
         loop {
             let found = self.events_after(&model).await?;
-            let (ids, position) = match model.news(&found) {
+            let (ids, position, keys) = match model.news(&found) {
                 News::Nothing => return Ok(model),
                 News::Everything => return self.tracker.read_into().await,
-                News::Changed(ids, position) => (ids, position),
+                News::Changed(ids, position, keys) => (ids, position, keys),
             };
             for ids in ids.chunks(ISSUES_AT_ONCE) {
                 let ids = ids.to_vec();
@@ -143,6 +143,9 @@ impl ReadModel {
                 model = put.await.unwrap_or_else(|error| resume_unwind(error.into_panic()));
             }
             model.position = position;
+            if let Some(keys) = keys {
+                model.unknown_keys = keys;
+            }
             if position.number >= wanted.number {
                 return Ok(model);
             }

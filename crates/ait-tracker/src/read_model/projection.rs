@@ -32,6 +32,8 @@ pub struct Projection {
     pub(super) agents: AgentIndex,
     pub(super) attributes: AttributeIndex,
     pub(super) findings: FindingsCache,
+    /// The keys beside the issues.
+    pub(super) unknown_keys: UnknownKeys,
     /// Attributes that several issues may share.
     shared: Arc<HashSet<Attributes>>,
 }
@@ -40,16 +42,17 @@ pub struct Projection {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum News {
     Nothing,
-    /// These issues are new or changed, in the order of their first changes, up to an event.
-    Changed(Vec<IssueId>, EventPosition),
+    /// These issues are new or changed, in the order of their first changes, up to an event; and the keys beside the
+    /// issues, if they changed.
+    Changed(Vec<IssueId>, EventPosition, Option<UnknownKeys>),
     /// It has to be built anew: positions refer to other issues, or the events that it knows are gone.
     Everything,
 }
 
 /// Builds a read model from all issues.
 impl SnapshotVisitor for Projection {
-    fn begin(&mut self, position: EventPosition, _: UnknownKeys) {
-        *self = Self { position, ..Self::default() };
+    fn begin(&mut self, position: EventPosition, unknown_keys: UnknownKeys) {
+        *self = Self { position, unknown_keys, ..Self::default() };
     }
 
     fn visit(&mut self, issue: Arc<Issue>, _: Option<Lease>) {
@@ -79,16 +82,17 @@ impl Projection {
             return News::Everything;
         };
         let mut changed = IndexSet::new();
+        let mut keys = None;
         for event in later {
             match &event.event.kind {
                 EventKind::Removed { .. } | EventKind::Imported { next: Some(_), .. } => {
                     return News::Everything;
                 }
-                EventKind::UnknownKeysEdited { .. } => {}
+                EventKind::UnknownKeysEdited { keys: edited } => keys = Some(edited.after.clone()),
                 _ => drop(changed.insert(event.event.issue)),
             }
         }
-        News::Changed(changed.into_iter().collect(), last.position)
+        News::Changed(changed.into_iter().collect(), last.position, keys)
     }
 
     /// Adds issues, or replaces what it knows of them.

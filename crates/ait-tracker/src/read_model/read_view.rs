@@ -39,6 +39,11 @@ impl<'a> ReadView<'a> {
         &self.index.names
     }
 
+    /// Returns the JSON text of a key beside the issues.
+    pub fn unknown_key(&self, key: &str) -> Option<&str> {
+        self.index.unknown_keys.get(key)
+    }
+
     /// Returns how many issues have each value of an attribute.
     pub fn attribute_counts(&self) -> &AttributeIndex {
         &self.index.attributes

@@ -174,7 +174,7 @@ fn follow(index: &mut Projection, state: &State, log: &[NumberedEvent]) {
             *index = Projection::of(state.issues.issues());
             index.position = state.position;
         }
-        News::Changed(ids, position) => {
+        News::Changed(ids, position, _) => {
             index.update(ids.into_iter().filter_map(|id| state.issues.get(id)));
             index.position = position;
         }

@@ -3,8 +3,10 @@
 use ait_domain::string_enum;
 
 /// The addresses of the forms that are on no page of an issue.
+pub(crate) const INBOX_PATH: &str = "/inbox";
 pub(crate) const FILE_PATH: &str = "/new";
 pub(crate) const MANY_PATH: &str = "/issues/actions";
+pub(crate) const VIEWS_PATH: &str = "/views";
 pub(crate) const UNDO_PATH: &str = "/undo";
 
 string_enum! {
@@ -14,7 +16,9 @@ string_enum! {
         Answer = "answer",
         /// Add a comment.
         Comment = "comment",
-        /// Set labels, priority, assignee, due date or estimate.
+        /// Set the title or the description.
+        Texts = "texts",
+        /// Set labels, priority, assignee, due date, estimate, kind, parent or blockers.
         Attributes = "attributes",
         /// Keep the issue from being claimed.
         Park = "park",
@@ -32,16 +36,34 @@ string_enum! {
         File = "file",
         /// Take the last action back.
         Undo = "undo",
+        /// Put a row of the inbox off.
+        PutOff = "put-off",
+        /// Bring it back.
+        BringBack = "bring-back",
+        /// Save the filters and the order of the list under a name.
+        SaveView = "save-view",
+        /// Forget such a view.
+        ForgetView = "forget-view",
+        /// Link many issues with one.
+        Link = "link",
     }
 }
 
 impl Action {
     /// The actions on many issues at once.
-    pub const OF_MANY: [Self; 6] =
-        [Self::Attributes, Self::Comment, Self::Park, Self::Unpark, Self::Return, Self::Close];
+    pub const OF_MANY: [Self; 7] = [
+        Self::Attributes,
+        Self::Link,
+        Self::Comment,
+        Self::Park,
+        Self::Unpark,
+        Self::Return,
+        Self::Close,
+    ];
 
     /// Returns true if the action has a form on the page of an issue.
     pub fn is_on_issue(self) -> bool {
-        !matches!(self, Self::File | Self::Undo)
+        use Action::{BringBack, File, ForgetView, Link, PutOff, SaveView, Undo};
+        !matches!(self, File | Undo | PutOff | BringBack | SaveView | ForgetView | Link)
     }
 }

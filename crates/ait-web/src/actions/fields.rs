@@ -1,11 +1,13 @@
 //! The fields of a form: as they were sent, and what they mean.
 
 use chrono::Utc;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::strings::{actions as text, attributes};
 use ait_domain::{
-    AgentName, AttributeValues, ClaimProof, Classifications, CommentText, DomainError, FieldValue,
-    Issue, IssueChange, IssueId, IssueRef, Label, QuestionAnswer, Resolution, ValueField,
+    AgentName, AttributeValues, ClaimProof, Classification, Classifications, CommentText,
+    Description, DomainError, FieldValue, Issue, IssueChange, IssueId, IssueRef, Label, LinkKind,
+    QuestionAnswer, Resolution, Title, ValueField,
 };
 use ait_query::time_arg;
 use ait_sync::Side;
@@ -29,6 +31,11 @@ pub(super) const ID: &str = "id";
 pub(super) const ISSUE: &str = "issue";
 /// Which action, in a form that offers several.
 pub(super) const ACTION: &str = "action";
+/// The name of a view.
+pub(super) const NAME: &str = "name";
+/// What many issues are to the one of [`ISSUE_TO`].
+pub(super) const LINK_KIND: &str = "link";
+pub(super) const ISSUE_TO: &str = "to";
 /// The page from which the form came.
 pub(super) const BACK: &str = "back";
 /// The numbers of the events to undo.
@@ -37,8 +44,12 @@ pub(super) const CHANGE: &str = "change";
 pub(super) const NONE: &str = "none";
 pub(super) const TITLE: &str = "title";
 pub(super) const KIND: &str = "classification";
-/// What the name of a field begins with that has its value when the form was rendered.
+pub(super) const PARENT: &str = "parent";
+pub(super) const BLOCKERS: &str = "blockers";
+/// What the name of a field begins with that has its value when the form was rendered, or the hash of a text.
 pub(super) const WAS: &str = "was-";
+
+const NO_KIND: &str = "There is no such kind. Choose one.";
 
 /// The fields of a form as they were sent or are shown.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -78,11 +89,23 @@ impl Fields {
     /// Returns the fields of an action before a person has typed anything.
     pub fn of(action: Action, issue: &Issue) -> Self {
         let fields = Self::default();
+        if action == Action::Texts {
+            return fields.with(TITLE, &*issue.title).with(TEXT, &*issue.description);
+        }
         if action != Action::Attributes {
             return fields;
         }
-        let labels: Vec<&str> = issue.attributes.labels.iter().map(Label::as_str).collect();
-        let fields = fields.with(LABELS, labels.join(" "));
+        let attributes = &issue.attributes;
+        let labels: Vec<&str> = attributes.labels.iter().map(Label::as_str).collect();
+        let linked = |kind| {
+            let links = attributes.links.iter().filter(move |link| link.kind == kind);
+            links.map(|link| link.to.short()).collect::<Vec<_>>().join(" ")
+        };
+        let fields = fields
+            .with(LABELS, labels.join(" "))
+            .with(BLOCKERS, linked(LinkKind::BlockedBy))
+            .with(PARENT, linked(LinkKind::Parent))
+            .with(KIND, issue.classification.as_str());
         ValueField::ALL.iter().fold(fields, |fields, field| {
             let value = FieldValue::of(*field, &issue.attributes);
             fields.with(field.as_str(), value.to_string())
@@ -94,6 +117,14 @@ impl Fields {
     pub fn rebased(&self, action: Action, issue: &Issue) -> Self {
         match action {
             Action::Attributes => self.rebased_attributes(&Self::of(action, issue)),
+            Action::Texts => {
+                let current = Self::of(action, issue);
+                let text = |fields: Self, name| {
+                    let is_changed = self.given(&was(name)) != Some(&hash_of(self.get(name)));
+                    fields.with(name, if is_changed { self.get(name) } else { current.get(name) })
+                };
+                [TITLE, TEXT].into_iter().fold(Self::default().with(AGENT, self.get(AGENT)), text)
+            }
             Action::Answer => {
                 // The same number may be another option now.
                 let mut fields = self.clone();
@@ -105,22 +136,44 @@ impl Fields {
     }
 
     fn rebased_attributes(&self, current: &Self) -> Self {
-        let was = |name: &str| self.given(&format!("{WAS}{name}"));
-        let typed: Vec<_> = label_words(self.get(LABELS)).collect();
-        let was_labels: Vec<_> = label_words(was(LABELS).unwrap_or_default()).collect();
-        let mut labels: Vec<_> = label_words(current.get(LABELS)).collect();
-        labels.retain(|label| typed.contains(label) || !was_labels.contains(label));
-        for label in typed {
-            if !was_labels.contains(&label) && !labels.contains(&label) {
-                labels.push(label);
+        let known = |name: &str| self.given(&was(name));
+        let fields = [LABELS, BLOCKERS].into_iter().fold(Self::default(), |fields, name| {
+            let typed: Vec<_> = words(self.get(name)).collect();
+            let known: Vec<_> = words(known(name).unwrap_or_default()).collect();
+            let mut merged: Vec<_> = words(current.get(name)).collect();
+            merged.retain(|word| typed.contains(word) || !known.contains(word));
+            for word in typed {
+                if !known.contains(&word) && !merged.contains(&word) {
+                    merged.push(word);
+                }
             }
-        }
-        let fields = Self::default().with(LABELS, labels.join(" ")).with(AGENT, self.get(AGENT));
-        ValueField::ALL.iter().map(|field| field.as_str()).fold(fields, |fields, name| {
-            let is_changed = self.given(name) != was(name);
+            fields.with(name, merged.join(" "))
+        });
+        single_fields().fold(fields.with(AGENT, self.get(AGENT)), |fields, name| {
+            let is_changed = self.given(name) != known(name);
             fields.with(name, if is_changed { self.get(name) } else { current.get(name) })
         })
     }
+}
+
+/// Returns the fields of the attributes with one value each.
+fn single_fields() -> impl Iterator<Item = &'static str> {
+    ValueField::words().chain([KIND, PARENT])
+}
+
+/// Returns all fields of the attributes.
+pub(super) fn attribute_fields() -> impl Iterator<Item = &'static str> {
+    single_fields().chain([LABELS, BLOCKERS])
+}
+
+/// Returns the name of the field with what another one was when the form was rendered.
+pub(super) fn was(name: &str) -> String {
+    format!("{WAS}{name}")
+}
+
+/// Returns the hash of a text, which a form has in its place.
+pub(super) fn hash_of(text: &str) -> String {
+    format!("{:016x}", xxh3_64(text.as_bytes()))
 }
 
 /// A change that a person asks for.
@@ -140,10 +193,8 @@ impl FormChange {
         Ok(match action {
             Action::Answer => Self::Answer(answer(fields)?),
             Action::Reopen => Self::Reopen(comment(fields)?),
-            Action::Attributes => {
-                let change = attributes(fields, issue)?;
-                Self::Other(Box::new(BulkChange { change, ..BulkChange::default() }))
-            }
+            Action::Attributes => Self::of(attributes(fields, issue)?),
+            Action::Texts => Self::of(texts(fields, issue)?),
             Action::Resolve => {
                 let side = Side::from_word(fields.get(SIDE));
                 let side = side.ok_or_else(|| "There is no side. Choose one.".to_owned())?;
@@ -151,6 +202,10 @@ impl FormChange {
             }
             _ => Self::Other(Box::new(change_of_many(action, fields)?)),
         })
+    }
+
+    fn of(change: IssueChange) -> Self {
+        Self::Other(Box::new(BulkChange { change, ..BulkChange::default() }))
     }
 
     /// Makes the change, if the issue still has this version. Returns the numbers of its events, if they are known.
@@ -195,6 +250,12 @@ pub(super) fn change_of_many(action: Action, fields: &Fields) -> Result<BulkChan
         Action::Park => {
             let parked = Some(Some((comment(fields)?, None)));
             change(IssueChange { parked, ..IssueChange::default() })
+        }
+        Action::Link => {
+            let kind = LinkKind::from_word(fields.get(LINK_KIND));
+            let kind = kind.ok_or_else(|| "There is no kind of link. Choose one.".to_owned())?;
+            let to = IssueRef::named(fields.get(ISSUE_TO), IssueRef::MIN_DIGITS).map_err(said)?;
+            change(IssueChange { links_add: vec![(kind, to)], ..IssueChange::default() })
         }
         Action::Unpark => change(IssueChange { parked: Some(None), ..IssueChange::default() }),
         Action::Return => end(BulkEnd::Return(comment(fields)?)),
@@ -247,7 +308,51 @@ fn attributes(fields: &Fields, issue: &Issue) -> Result<IssueChange, String> {
     let labels_remove = labels.iter().filter(|label| !wanted.contains(label)).cloned().collect();
     let labels_add = wanted.into_iter().filter(|label| !labels.contains(label)).collect();
     let values = values(fields, &issue.attributes)?;
-    Ok(IssueChange { values, labels_add, labels_remove, ..IssueChange::default() })
+    let before = Fields::of(Action::Attributes, issue);
+    // What is as it was stays, also if other issues begin with the same digits by now.
+    let changed = |name: &str| {
+        let given = fields.given(name)?;
+        let is_same = words(given).eq(words(before.get(name)));
+        (!is_same).then(|| words(given).collect::<Vec<_>>())
+    };
+    let issue_of = |word: &&str| IssueRef::named(word, IssueRef::MIN_DIGITS).map_err(said);
+    let classification = changed(KIND).map(|kind| {
+        let kind = kind.first().and_then(|word| Classification::work_from_word(word));
+        kind.ok_or_else(|| NO_KIND.to_owned())
+    });
+    let parent = changed(PARENT).map(|words| match words[..] {
+        [] => Ok(None),
+        [parent] => issue_of(&parent).map(Some),
+        _ => Err("An issue has one parent.".to_owned()),
+    });
+    let blocked_by = changed(BLOCKERS).map(|words| words.iter().map(issue_of).collect());
+    Ok(IssueChange {
+        values,
+        labels_add,
+        labels_remove,
+        classification: classification.transpose()?,
+        parent: parent.transpose()?,
+        blocked_by: blocked_by.transpose()?,
+        ..IssueChange::default()
+    })
+}
+
+/// Parses the texts of an issue that are others than before.
+fn texts(fields: &Fields, issue: &Issue) -> Result<IssueChange, String> {
+    let changed = |name, before: &str| fields.given(name).filter(|given| *given != before);
+    Ok(IssueChange {
+        title: changed(TITLE, &issue.title).map(title).transpose()?,
+        description: changed(TEXT, &issue.description).map(description).transpose()?,
+        ..IssueChange::default()
+    })
+}
+
+fn title(given: &str) -> Result<Title, String> {
+    given.try_into().map_err(|error| format!("{}: {error}", text::TITLE))
+}
+
+fn description(given: &str) -> Result<Description, String> {
+    given.try_into().map_err(|error| format!("{}: {error}", text::DESCRIPTION))
 }
 
 /// Parses the attributes that many issues get. An empty field leaves them as they are.
@@ -258,7 +363,7 @@ fn attributes_of_many(fields: &Fields) -> Result<IssueChange, String> {
         let given = if given == NONE { "" } else { given };
         change.values.push(value(field, given)?);
     }
-    for word in label_words(fields.get(LABELS)) {
+    for word in words(fields.get(LABELS)) {
         let labels = match word.strip_prefix('-') {
             Some(_) => &mut change.labels_remove,
             None => &mut change.labels_add,
@@ -289,12 +394,9 @@ pub(super) fn new_issue(
     };
     Ok(NewIssue {
         id,
-        title: fields.get(TITLE).try_into().map_err(|error| format!("{}: {error}", text::TITLE))?,
-        description: fields
-            .get(TEXT)
-            .try_into()
-            .map_err(|error| format!("{}: {error}", text::DESCRIPTION))?,
-        classification: classification.ok_or_else(|| "There is no kind. Choose one.".to_owned())?,
+        title: title(fields.get(TITLE))?,
+        description: description(fields.get(TEXT))?,
+        classification: classification.ok_or_else(|| NO_KIND.to_owned())?,
         details,
     })
 }
@@ -319,9 +421,9 @@ fn value(field: ValueField, given: &str) -> Result<FieldValue, String> {
 }
 
 fn labels(fields: &Fields) -> Result<Vec<Label>, String> {
-    label_words(fields.get(LABELS)).map(|word| word.parse().map_err(said)).collect()
+    words(fields.get(LABELS)).map(|word| word.parse().map_err(said)).collect()
 }
 
-fn label_words(text: &str) -> impl Iterator<Item = &str> {
+fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', ',', '\n', '\t']).filter(|word| !word.is_empty())
 }

@@ -3,7 +3,7 @@
 //! The form has the id that the issue gets, and its token is bound to that id. If it is sent twice, only the first
 //! takes effect, as with all other forms.
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -13,13 +13,13 @@ use super::done::Done;
 use super::fields::{self, Fields};
 use super::form_token::{FormTokens, Purpose};
 use super::forms;
-use super::handler::{page, receive};
+use super::handler::{Received, page};
 use super::person::{ActingPerson, Person, your_name};
 use crate::WebState;
 use crate::pages::components;
 use crate::pages::error::{ErrorPage, WebError};
-use crate::strings::{self, actions as text};
-use ait_domain::{DomainError, IssueId, Title};
+use crate::strings::actions as text;
+use ait_domain::{DomainError, IssueId};
 use ait_tracker::hints;
 use ait_tracker::{NewIssue, StoreError};
 
@@ -34,21 +34,23 @@ pub(super) async fn show_form(
     if let Some(damage) = state.tracker.damage().await {
         return Err(damage.into());
     }
-    let form = NewIssueForm { state: &state, tokens, person, fields: Fields::default() };
+    let known = known(&state).await;
+    let form = NewIssueForm { state: &state, tokens, person, fields: Fields::default(), known };
     Ok(form.form_page(StatusCode::OK, NewIssue::random_id(), None))
 }
 
 /// Takes the form.
 pub(super) async fn submit(
     State(state): State<WebState>,
-    request: Request,
-) -> Result<Response, ErrorPage> {
-    let tokens = state.form_tokens.as_deref().ok_or_else(WebError::not_found)?;
-    let (person, fields) = match receive(request).await? {
-        Ok(received) => received,
-        Err(refusal) => return Ok(refusal),
-    };
-    Ok(NewIssueForm { state: &state, tokens, person, fields }.file().await)
+    Received { tokens, person, fields }: Received,
+) -> Response {
+    let known = known(&state).await;
+    NewIssueForm { state: &state, tokens: &tokens, person, fields, known }.file().await
+}
+
+async fn known(state: &WebState) -> Markup {
+    // Without them, fields are only not completed.
+    state.read_model.read(forms::known).await.unwrap_or_else(|_| html! {})
 }
 
 struct NewIssueForm<'a> {
@@ -56,6 +58,8 @@ struct NewIssueForm<'a> {
     tokens: &'a FormTokens,
     person: Person,
     fields: Fields,
+    /// What completes fields.
+    known: Markup,
 }
 
 impl NewIssueForm<'_> {
@@ -117,6 +121,7 @@ impl NewIssueForm<'_> {
                     p.notice.bad role="alert" dir="auto" { (components::with_code(&problem)) }
                 }
                 (self.form(id))
+                (self.known)
             }
         };
         page(self.state, status, text::label(Action::File), &content)
@@ -124,25 +129,13 @@ impl NewIssueForm<'_> {
 
     fn form(&self, id: IssueId) -> Markup {
         let fields = &self.fields;
-        let chosen = fields.get(fields::KIND);
         html! {
             form.action #act-file method="post" action=(FILE_PATH) {
                 input type="hidden" name=(fields::ID) value=(id);
                 input type="hidden" name=(fields::TOKEN) value=(self.tokens.token(&self.purpose(id)));
-                label {
-                    span { (text::TITLE) }
-                    input type="text" name=(fields::TITLE) value=(fields.get(fields::TITLE)) required
-                        maxlength=(Title::MAX_CHARS) autocomplete="off" dir="auto";
-                }
+                (forms::title(fields))
                 (forms::textarea(text::DESCRIPTION, fields, false))
-                label {
-                    span { (strings::KIND) }
-                    select name=(fields::KIND) {
-                        @for kind in self.state.tracker.classifications().words() {
-                            option value=(kind) selected[chosen == kind] { (kind) }
-                        }
-                    }
-                }
+                (forms::kind(self.state.tracker.classifications(), fields))
                 (forms::attributes(fields, false))
                 (your_name(fields, &self.person))
                 button type="submit" { (text::label(Action::File)) }

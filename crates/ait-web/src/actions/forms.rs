@@ -7,21 +7,31 @@ use maud::{Markup, html};
 use super::action::Action;
 use super::done::Done;
 use super::fields::{
-    AGENT, CONFIRMED, Fields, LABELS, NONE, OPTION, OUTCOME, SIDE, TEXT, TOKEN, VERSION, WAS,
+    AGENT, BLOCKERS, CONFIRMED, Fields, ISSUE_TO, KIND, LABELS, LINK_KIND, NONE, OPTION, OUTCOME,
+    PARENT, SIDE, TEXT, TITLE, TOKEN, VERSION, attribute_fields, hash_of, was,
 };
 use super::form_token::{FormTokens, Purpose};
 use super::person::{Person, your_name};
 use crate::pages::components::{issue_path, undirected};
-use crate::strings::actions as text;
-use crate::strings::attributes;
+use crate::strings::{self, actions as text, attributes};
 use ait_domain::text::shortened;
-use ait_domain::{AgentName, CommentText, Issue, Label, Priority, Question, Status, ValueField};
+use ait_domain::{
+    AgentName, Classifications, CommentText, Issue, Label, LinkKind, Priority, Question, Status,
+    Title, ValueField,
+};
 use ait_sync::{Link, Side};
+use ait_tracker::read_model::ReadView;
 
 /// How many options of a question a form offers.
 const MAX_OPTIONS: usize = 20;
 /// How many characters the field for all labels takes.
 const MAX_LABELS_CHARS: usize = 50 * (Label::MAX_CHARS + 1);
+/// How many characters the field for all blockers takes.
+const MAX_LINKS_CHARS: usize = 2_000;
+/// The lists of values that complete fields, and how many each has.
+const KNOWN_LABELS: &str = "known-labels";
+const KNOWN_NAMES: &str = "known-names";
+const MAX_KNOWN: usize = 100;
 /// How many characters of an option a form shows.
 const MAX_OPTION_CHARS: usize = 1_000;
 
@@ -31,6 +41,8 @@ pub(crate) struct IssueForms {
     pub person: Person,
     /// What the person has just done.
     pub done: Option<Done>,
+    /// The kinds of work that the project uses.
+    pub kinds: Arc<Classifications>,
     /// Open issues with nearly the title of the one that the person has just filed.
     pub near: Vec<Arc<Issue>>,
 }
@@ -48,7 +60,6 @@ fn further_actions(issue: &Issue) -> impl Iterator<Item = Action> {
     let is_in_conflict = Link::all(issue).values().any(|link| !link.conflicts.is_empty());
     let allowed = [
         (Action::Resolve, is_in_conflict),
-        (Action::Attributes, true),
         (Action::Park, is_open && !is_parked),
         (Action::Unpark, is_open && is_parked && !has_question),
         (Action::Return, is_open && issue.status != Status::Created),
@@ -78,6 +89,23 @@ impl IssueForms {
         html! { @if issue.open_question().is_some() { (self.form(Action::Answer, issue)) } }
     }
 
+    /// Renders the form for the title and the description, in whose place it opens; nothing if they stay.
+    pub fn texts(&self, issue: &Issue) -> Markup {
+        html! {
+            @if issue.status.is_open() {
+                details.fold #fold-texts {
+                    summary { (text::label(Action::Texts)) }
+                    (self.form(Action::Texts, issue))
+                }
+            }
+        }
+    }
+
+    /// Renders the form for the properties.
+    pub fn properties(&self, issue: &Issue) -> Markup {
+        self.form(Action::Attributes, issue)
+    }
+
     /// Renders all other forms.
     pub fn others(&self, issue: &Issue) -> Markup {
         html! {
@@ -105,11 +133,34 @@ impl IssueForms {
             form.action id={ "act-" (action.as_str()) } data-follows[action == Action::Comment] method="post"
                 action=(action_path(issue, action)) {
                 (self.hidden(action, issue, false))
-                @if action == Action::Attributes { (attributes_before(issue)) }
-                (inputs(action, issue, fields))
+                (before(action, issue))
+                (self.inputs(action, issue, fields))
                 (your_name(fields, &self.person))
                 @if action == Action::Resolve { (sides()) } @else { button type="submit" { (text::label(action)) } }
             }
+        }
+    }
+
+    fn inputs(&self, action: Action, issue: &Issue, fields: &Fields) -> Markup {
+        let has_ended = issue.status.has_ended();
+        match action {
+            Action::Answer => html! {
+                @match issue.open_question() {
+                    Some(question) if !question.options.is_empty() => {
+                        (options(question, fields.get(OPTION)))
+                        (textarea("Or answer in your own words", fields, false))
+                    }
+                    _ => { (textarea("Your answer", fields, true)) }
+                }
+            },
+            Action::Texts => html! { (title(fields)) (textarea(text::DESCRIPTION, fields, false)) },
+            Action::Attributes => html! {
+                @if !has_ended { (kind(&self.kinds, fields)) }
+                (attributes(fields, has_ended))
+                (input("Part of", PARENT, fields, MAX_LINKS_CHARS))
+                (input("Blocked by", BLOCKERS, fields, MAX_LINKS_CHARS))
+            },
+            _ => reason(action, fields),
         }
     }
 
@@ -157,13 +208,15 @@ impl IssueForms {
     }
 }
 
-/// Renders what the attributes are, so that what the person leaves alone can be told from what they change.
-fn attributes_before(issue: &Issue) -> Markup {
-    let fields = Fields::of(Action::Attributes, issue);
+/// Renders what the fields are, so that what the person leaves alone can be told from what they change.
+fn before(action: Action, issue: &Issue) -> Markup {
+    let fields = Fields::of(action, issue);
+    let hidden = |name: &str, value: &str| {
+        html! { input type="hidden" name=(was(name)) value=(value); }
+    };
     html! {
-        @for name in ValueField::words().chain([LABELS]) {
-            input type="hidden" name={ (WAS) (name) } value=(fields.get(name));
-        }
+        @if action == Action::Attributes { @for name in attribute_fields() { (hidden(name, fields.get(name))) } }
+        @if action == Action::Texts { @for name in [TITLE, TEXT] { (hidden(name, &hash_of(fields.get(name)))) } }
     }
 }
 
@@ -176,22 +229,6 @@ fn sides() -> Markup {
     }
 }
 
-fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
-    match action {
-        Action::Answer => html! {
-            @match issue.open_question() {
-                Some(question) if !question.options.is_empty() => {
-                    (options(question, fields.get(OPTION)))
-                    (textarea("Or answer in your own words", fields, false))
-                }
-                _ => { (textarea("Your answer", fields, true)) }
-            }
-        },
-        Action::Attributes => attributes(fields, issue.status.has_ended()),
-        _ => reason(action, fields),
-    }
-}
-
 /// Renders the fields of an action whose form does not depend on the issue.
 pub(super) fn reason(action: Action, fields: &Fields) -> Markup {
     match action {
@@ -199,6 +236,17 @@ pub(super) fn reason(action: Action, fields: &Fields) -> Markup {
         Action::Park => textarea("Why agents should not claim it now", fields, true),
         Action::Return => textarea("Why, and what the next agent should know", fields, true),
         Action::Reopen => textarea("Why, and what is left to do", fields, true),
+        Action::Link => html! {
+            label {
+                span { "They are" }
+                select name=(LINK_KIND) {
+                    @for kind in LinkKind::ALL {
+                        option value=(kind) selected[fields.get(LINK_KIND) == kind.as_str()] { (strings::relations::kind(*kind)) }
+                    }
+                }
+            }
+            (input("Issue", ISSUE_TO, fields, MAX_LINKS_CHARS))
+        },
         Action::Close => html! {
             (outcome(fields.get(OUTCOME)))
             (textarea("Why", fields, true))
@@ -214,7 +262,7 @@ pub(super) fn attributes_of_many(fields: &Fields) -> Markup {
             label {
                 span { (label) }
                 input type="text" name=(name) value=(fields.get(name)) placeholder=(example) maxlength=(max_chars)
-                    autocomplete="off" autocapitalize="none" spellcheck="false" dir="auto";
+                    list=[list_of(name)] autocomplete="off" autocapitalize="none" spellcheck="false" dir="auto";
             }
         }
     };
@@ -230,29 +278,72 @@ pub(super) fn attributes_of_many(fields: &Fields) -> Markup {
                 }
             }
         }
-        (input(text::LABELS_OF_MANY, LABELS, "ui -old", MAX_LABELS_CHARS))
+        (input(text::LABELS, LABELS, "ui -old", MAX_LABELS_CHARS))
         (input(attributes::field(assignee), assignee.as_str(), "as it is, or none", AgentName::MAX_CHARS))
     }
 }
 
 /// Renders the fields for the attributes of an issue. One that has ended keeps all but its labels.
 pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
-    let input = |label: &str, name: &str, max_chars: usize| {
-        html! {
-            label {
-                span { (label) }
-                input type="text" name=(name) value=(fields.get(name)) maxlength=(max_chars) autocomplete="off"
-                    autocapitalize="none" spellcheck="false" dir="auto";
-            }
-        }
-    };
     let values = if has_ended { &[] } else { ValueField::ALL };
     html! {
-        (input("Labels, with spaces between", LABELS, MAX_LABELS_CHARS))
+        (input(text::LABELS, LABELS, fields, MAX_LABELS_CHARS))
         @for field in values {
             @match field {
                 ValueField::Priority => { (priority(fields.get(field.as_str()))) }
-                field => { (input(attributes::field(*field), field.as_str(), AgentName::MAX_CHARS)) }
+                field => { (input(attributes::field(*field), field.as_str(), fields, AgentName::MAX_CHARS)) }
+            }
+        }
+    }
+}
+
+fn input(label: &str, name: &str, fields: &Fields, max_chars: usize) -> Markup {
+    html! {
+        label {
+            span { (label) }
+            input type="text" name=(name) value=(fields.get(name)) maxlength=(max_chars) autocomplete="off"
+                list=[list_of(name)] autocapitalize="none" spellcheck="false" dir="auto";
+        }
+    }
+}
+
+/// Returns the list of the values that complete a field.
+fn list_of(name: &str) -> Option<&'static str> {
+    match name {
+        LABELS => Some(KNOWN_LABELS),
+        _ if name == ValueField::Assignee.as_str() => Some(KNOWN_NAMES),
+        _ => None,
+    }
+}
+
+/// Renders the labels and names that complete fields.
+pub(crate) fn known(view: &ReadView<'_>) -> Markup {
+    html! {
+        datalist #(KNOWN_LABELS) { @for label in view.attribute_counts().labels(MAX_KNOWN) { option value=(label) {} } }
+        datalist #(KNOWN_NAMES) { @for name in view.recent_agents(MAX_KNOWN) { option value=(name) {} } }
+    }
+}
+
+pub(super) fn title(fields: &Fields) -> Markup {
+    html! {
+        label {
+            span { (text::TITLE) }
+            input type="text" name=(TITLE) value=(fields.get(TITLE)) required
+                maxlength=(Title::MAX_CHARS) autocomplete="off" dir="auto";
+        }
+    }
+}
+
+/// Renders the choice of the kind of work: one of those that the project uses, or the one that the issue has.
+pub(super) fn kind(used: &Classifications, fields: &Fields) -> Markup {
+    let chosen = fields.get(KIND);
+    let has_other = !chosen.is_empty() && used.words().all(|kind| kind != chosen);
+    html! {
+        label {
+            span { (strings::KIND) }
+            select name=(KIND) {
+                @for kind in used.words() { option value=(kind) selected[chosen == kind] { (kind) } }
+                @if has_other { option value=(chosen) selected { (chosen) } }
             }
         }
     }

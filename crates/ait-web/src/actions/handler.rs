@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequestParts, Path, Request, State};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
@@ -50,45 +50,56 @@ pub(super) async fn to_issue(asked: Result<Path<(String, String)>, PathRejection
 pub(super) async fn act(
     State(state): State<WebState>,
     asked: Result<Path<(String, String)>, PathRejection>,
-    request: Request,
+    Received { tokens, person, fields }: Received,
 ) -> Result<Response, ErrorPage> {
     let Path((asked, action)) = asked?;
-    let tokens = state.form_tokens.clone().ok_or_else(WebError::not_found)?;
     let action = Action::from_word(&action).filter(|action| action.is_on_issue());
     let action = action.ok_or_else(WebError::not_found)?;
-    let (person, fields) = match receive(request).await? {
-        Ok(received) => received,
-        Err(refusal) => return Ok(refusal),
-    };
     let issue = find(&state, &asked).await?;
     Ok(Submission { state: &state, tokens, action, person, issue, fields }.answer().await)
 }
 
-/// Receives a form from a page of this server: who sent it, and its fields; or the answer to a body that is too large
-/// or too slow.
-///
-/// # Errors
-///
-/// The request is no such form, or its sender may not change issues.
-pub(super) async fn receive(
-    request: Request,
-) -> Result<Result<(Person, Fields), Response>, WebError> {
-    let (mut parts, body) = request.into_parts();
-    let Ok(ActingPerson(person)) = ActingPerson::from_request_parts(&mut parts, &()).await;
+/// A form from a page of this server: who sent it, and its fields. Its token is still to be checked.
+pub(super) struct Received {
+    pub tokens: Arc<FormTokens>,
+    pub person: Person,
+    pub fields: Fields,
+}
+
+impl FromRequest<WebState> for Received {
+    /// The request is no such form, its sender may not change issues, or its body is too large or too slow.
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &WebState) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let Ok(ActingPerson(person)) = ActingPerson::from_request_parts(&mut parts, &()).await;
+        let (tokens, person) = permitted(state, person, &parts.headers)
+            .map_err(|error| ErrorPage::from(error).into_response())?;
+        let fields = Fields::parse(&read_body(body, BODY_TIMEOUT).await?);
+        Ok(Self { tokens, person, fields })
+    }
+}
+
+fn permitted(
+    state: &WebState,
+    person: Option<Person>,
+    headers: &HeaderMap,
+) -> Result<(Arc<FormTokens>, Person), WebError> {
+    let tokens = state.form_tokens.clone().ok_or_else(WebError::not_found)?;
     let person = person.ok_or_else(|| WebError::forbidden(text::READ_ONLY_TOKEN))?;
-    if !is_from_own_page(&parts.headers) {
+    if !is_from_own_page(headers) {
         return Err(WebError::forbidden(
             "This form was not sent from a page of this server. Open the page of the issue, and \
                  use the form there.",
         ));
     }
-    if !has_media_type(&parts.headers, FORM) {
+    if !has_media_type(headers, FORM) {
         return Err(WebError::unsupported(
             "Only forms of the pages are accepted here: open the page of the issue, and use the \
                  form there.",
         ));
     }
-    Ok(read_body(body, BODY_TIMEOUT).await.map(|body| (person, Fields::parse(&body))))
+    Ok((tokens, person))
 }
 
 /// Returns true if a form comes from a page of this server. A browser sends the origin of the page with each form, and
@@ -249,7 +260,8 @@ impl Submission<'_> {
     fn forms(&self) -> IssueForms {
         let tokens = Arc::clone(&self.tokens);
         let person = self.person.clone();
-        IssueForms { tokens, person, done: None, near: Vec::new() }
+        let kinds = Arc::clone(self.state.tracker.classifications());
+        IssueForms { tokens, person, done: None, kinds, near: Vec::new() }
     }
 
     fn page(&self, status: StatusCode, title: &str, content: &Markup) -> Response {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Redirect, Response};
 use maud::{Markup, html};
@@ -16,7 +16,7 @@ use super::done::Done;
 use super::fields::{self, Fields};
 use super::form_token::{FormTokens, Purpose};
 use super::forms::{attributes_of_many, reason};
-use super::handler::{page, receive};
+use super::handler::{Received, page};
 use super::person::{Person, known_name, your_name};
 use crate::WebState;
 use crate::pages::components::{self, issue_path, undirected};
@@ -35,17 +35,30 @@ pub(super) async fn to_list() -> Redirect {
     Redirect::to("/")
 }
 
-/// Returns the address of the page from which a form came: the page of an issue, or the list.
+/// Returns the address of the page from which a form came: the page of an issue, the board, or the list.
 pub(super) fn way_back(fields: &Fields) -> String {
     let given = fields.get(fields::BACK);
     if let Some(issue) = given.strip_prefix("/issues/").and_then(IssueId::parse) {
         return issue_path(issue);
     }
-    let query = given.split_once('?').map(|(_, query)| query);
+    let (path, query) =
+        given.split_once('?').map_or((given, None), |(path, query)| (path, Some(query)));
+    if path == "/board" {
+        return board_path(query.unwrap_or_default());
+    }
     format!("/{}", ListQuery::parse(query).unwrap_or_default().query_string())
 }
 
-/// Renders the forms of the list for a person.
+/// Returns the address of the board with the parameters of a query, without those that say what was done.
+pub(crate) fn board_path(query: &str) -> String {
+    let mut kept = form_urlencoded::Serializer::new(String::new());
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    kept.extend_pairs(pairs.filter(|(name, _)| !Done::PARAMETERS.contains(&&**name)));
+    let kept = kept.finish();
+    if kept.is_empty() { "/board".to_owned() } else { format!("/board?{kept}") }
+}
+
+/// Renders the forms of the list or of the board for a person.
 pub(crate) struct ManyForms {
     pub tokens: Arc<FormTokens>,
     pub person: Person,
@@ -115,13 +128,8 @@ fn of_bar(person: &Person) -> Purpose<'_> {
 /// Takes a form that changes many issues.
 pub(super) async fn act(
     State(state): State<WebState>,
-    request: Request,
+    Received { tokens, person, fields }: Received,
 ) -> Result<Response, ErrorPage> {
-    let tokens = state.form_tokens.clone().ok_or_else(WebError::not_found)?;
-    let (person, fields) = match receive(request).await? {
-        Ok(received) => received,
-        Err(refusal) => return Ok(refusal),
-    };
     let action = Action::from_word(fields.get(fields::ACTION));
     let action = action.filter(|action| Action::OF_MANY.contains(action));
     let action = action.ok_or_else(WebError::not_found)?;

@@ -20,7 +20,9 @@
 //!    form as it was filled in, for the current version of the issue (`Fields::rebased`).
 //!
 //! The list has one form for all issues that are selected in it (`ait-web/actions/many.rs`). Each comes with its
-//! version, and they are changed in one commit, as by `ait bulk`: what is refused is named, the rest is done.
+//! version, and they are changed in one commit, as by `ait bulk`: what is refused is named, the rest is done. The inbox
+//! has one form for all its rows (`ait-web/actions/inbox.rs`), and the list one that saves it as a view
+//! (`ait-web/actions/views.rs`).
 
 pub(super) mod action;
 pub(super) mod done;
@@ -29,9 +31,11 @@ mod filing;
 pub(super) mod form_token;
 pub(super) mod forms;
 mod handler;
+pub(super) mod inbox;
 pub(super) mod many;
 pub(super) mod person;
 mod undo;
+pub(super) mod views;
 mod write_api;
 
 use axum::Router;
@@ -49,6 +53,8 @@ pub(super) fn routes(state: &WebState) -> Router {
     Router::new()
         .route(action::FILE_PATH, get(filing::show_form).post(filing::submit))
         .route(action::MANY_PATH, get(many::to_list).post(many::act))
+        .route(action::INBOX_PATH, post(inbox::act))
+        .route(action::VIEWS_PATH, get(many::to_list).post(views::act))
         .route(action::UNDO_PATH, get(many::to_list).post(undo::act))
         .route("/issues/{id}/actions/{action}", get(handler::to_issue).post(handler::act))
         .route("/api/issues", post(write_api::file))

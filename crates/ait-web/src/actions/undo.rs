@@ -1,6 +1,6 @@
 //! The undo of what a person has just done.
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -9,12 +9,12 @@ use super::action::Action;
 use super::done::{self, Done};
 use super::fields::{self, Fields};
 use super::form_token::FormTokens;
-use super::handler::{page, receive};
+use super::handler::{Received, page};
 use super::many;
 use super::person::Person;
 use crate::WebState;
 use crate::pages::components;
-use crate::pages::error::{ErrorPage, WebError};
+use crate::pages::error::ErrorPage;
 use crate::strings::actions as text;
 use ait_domain::undo::LeftReason;
 use ait_domain::{AgentName, ClaimProof};
@@ -24,13 +24,8 @@ use ait_tracker::{EventNumbers, StoreError, UndoError, UndoOutcome, UndoSelectio
 /// Takes the form that undoes an action.
 pub(super) async fn act(
     State(state): State<WebState>,
-    request: Request,
+    Received { tokens, person, fields }: Received,
 ) -> Result<Response, ErrorPage> {
-    let tokens = state.form_tokens.clone().ok_or_else(WebError::not_found)?;
-    let (person, fields) = match receive(request).await? {
-        Ok(received) => received,
-        Err(refusal) => return Ok(refusal),
-    };
     let back = many::way_back(&fields);
     let refuse = |status, problem: &str| {
         let details =

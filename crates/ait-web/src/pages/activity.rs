@@ -16,9 +16,8 @@ use ait_tracker::read_model::ReadView;
 
 /// How many events a page shows.
 pub(super) const PAGE_SIZE: usize = 100;
-const MINUTE_MS: i64 = 60_000;
-/// The shortest time without events that the page points out.
-const MIN_GAP_MS: u64 = 30 * 60_000;
+/// The time that has a heading of its own; as long without events is one line.
+const HOUR_MS: i64 = format::HOUR_MS.cast_signed();
 /// How many characters of a comment a row shows.
 const MAX_COMMENT_CHARS: usize = 160;
 
@@ -109,11 +108,11 @@ fn filters(view: &ActivityView) -> Markup {
     }
 }
 
-/// Renders the events by the minute, and the gaps between them.
+/// Renders the events by the hour, and the gaps between them.
 fn rows(view: &ActivityView) -> Markup {
-    let minute = |event: &NumberedEvent| event.event.at.unix_millis().div_euclid(MINUTE_MS);
+    let hour = |event: &NumberedEvent| event.event.at.unix_millis().div_euclid(HOUR_MS);
     let groups: Vec<_> =
-        view.activity.events.chunk_by(|one, next| minute(one) == minute(next)).collect();
+        view.activity.events.chunk_by(|one, next| hour(one) == hour(next)).collect();
     let mut changes = ChangeWriter::new(view.view, false);
     html! {
         @for (number, group) in groups.iter().enumerate() {
@@ -121,15 +120,16 @@ fn rows(view: &ActivityView) -> Markup {
             @let last = &group[group.len() - 1];
             @let newer = number.checked_sub(1).and_then(|number| groups[number].last());
             @let gap_ms = newer.map_or(0, |newer| newer.event.at.millis_since(first.event.at));
-            @if gap_ms >= MIN_GAP_MS {
+            @if gap_ms >= format::HOUR_MS {
                 tr.gap role="row" id={ "gap-" (first.position.number) } {
                     td role="cell" colspan="4" { (text::gap(gap_ms)) }
                 }
             }
-            // The oldest event of a minute names it, so that the row stays the same when newer ones come.
-            tr.minute role="row" id={ "minute-" (last.position.number) } {
+            // The oldest event of an hour names it, so that the row stays the same when newer ones come.
+            tr.hour role="row" id={ "hour-" (last.position.number) } {
                 th role="cell" colspan="4" {
-                    (components::time(first.event.at, &format::time(first.event.at))) " · "
+                    @let begin = Timestamp::from_unix_millis(hour(first) * HOUR_MS);
+                    (components::time(begin, &format::time(begin))) " · "
                     (components::ago(first.event.at, view.now))
                     " " span.count { (text::caption(group.len())) }
                 }
@@ -150,7 +150,7 @@ fn row(
     html! {
         tr role="row" id={ "e-" (position.number) } data-changed=(event.at.unix_millis()) {
             th.when role="rowheader" scope="row" {
-                time datetime=(event.at) title=(event.at) { (seconds(event.at)) }
+                time datetime=(event.at) title=(event.at) { (format::clock(event.at)) }
                 " " span.event-number { "#" (position.number) }
             }
             td.who role="cell" {
@@ -160,11 +160,6 @@ fn row(
             td.which role="cell" { (issue(event, view)) }
         }
     }
-}
-
-/// Returns the seconds of a time within its minute.
-fn seconds(time: Timestamp) -> String {
-    format!(":{:02}", time.unix_millis().div_euclid(1_000).rem_euclid(60))
 }
 
 fn action(event: &Event, changes: &mut ChangeWriter<'_, '_>) -> Markup {
@@ -179,7 +174,7 @@ fn action(event: &Event, changes: &mut ChangeWriter<'_, '_>) -> Markup {
         p class={ "deed " (colour_class(event)) } { (icon(event)) " " (text::action(event.kind.word())) }
         @if let Some(patch) = patch { (changes.write_briefly(patch)) }
         @if let Some(comment) = comment {
-            p.said dir="auto" { (comment) }
+            p.said dir="auto" title=(comment) { (comment) }
         }
     }
 }

@@ -1,127 +1,210 @@
-//! What needs a person: above the list, and counted in the title and in the icon of every page.
+//! The inbox: everything that needs a person, the most urgent first. Its beginning stands above the list, and its
+//! number in the title and in the icon of every page.
 //!
 //! It is made of what the read model keeps, so it costs little at any size: the parked issues, the claims whose clients
-//! are gone, and the latest findings.
+//! are gone, and the findings. A person puts rows off (`ait-web/page_data.rs`).
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use maud::{Markup, html};
 
 use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
-use crate::actions::action::Action;
+use crate::actions::action::{Action, INBOX_PATH as PATH};
+use crate::actions::inbox::{self, DONE, SHOW, SNOOZE};
+use crate::actions::many::ManyForms;
 use crate::markdown::one_line;
-use crate::query::{ListQuery, ListState};
+use crate::page_data::PageData;
+use crate::query::{InvalidParameter, ListQuery, ListState, Parameters, joined};
 use crate::strings::{actions, attention as text};
 use ait_domain::{AgentName, IssueId, StatusSet, Timestamp};
-use ait_tracker::read_model::{FindingKind, FoundIssue, IssueSummary, ReadView};
-use ait_tracker::triage::{Reader, ReportedFinding, TriageReport, take_in_turns};
+use ait_tracker::read_model::{Finding, FindingKind, Findings, FoundIssue, IssueSummary, ReadView};
+use ait_tracker::triage::{Reader, next_step, take_in_turns};
 use ait_tracker::{StoreError, StuckClaim};
 
-/// How many rows show, and how many more are folded.
+/// The id of the form.
+const FORM: &str = "inbox";
+/// How many rows stand above the list, and how many the page of all kinds has.
 const MAX_SHOWN: usize = 2;
-const MAX_FOLDED: usize = 10;
-/// How many rows of one kind are made.
-const MAX_OF_KIND: usize = MAX_SHOWN + MAX_FOLDED;
+const MAX_OF_ALL: usize = 60;
+/// How many rows of one kind are made for the page of the inbox, and for the others.
+pub(super) const MAX_OF_KIND: usize = 100;
+pub(super) const MAX_ELSEWHERE: usize = 12;
+/// How many kinds the section above the list names.
+const MAX_KINDS: usize = 6;
 /// How many characters of a question or of a reason a row has.
 const MAX_CHARS: usize = 160;
 /// How many waiting agents a row names.
 const MAX_AGENTS: usize = 3;
 
-/// Why something needs a person; the most urgent first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum AttentionKind {
+/// Why something needs a person.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
     Damage,
     Question,
     AgentGone,
-    Stuck,
     NothingReady,
-    OldClaim,
-    SyncConflict,
-    ReturnedOften,
-    WaitsForReview,
-    Filing,
+    Finding(FindingKind),
     Parked,
 }
 
-impl AttentionKind {
-    fn words(self) -> text::Words {
+/// The findings that come before what is only parked.
+const URGENT: [FindingKind; 6] = [
+    FindingKind::Stuck,
+    FindingKind::OldClaim,
+    FindingKind::SyncConflict,
+    FindingKind::ReturnedOften,
+    FindingKind::WaitsLongForReview,
+    FindingKind::FilingFasterThanClosing,
+];
+/// The kinds that are no findings, with the words of the parameter `kind`.
+const OTHERS: [(Kind, &str); 5] = [
+    (Kind::Damage, "damage"),
+    (Kind::Question, "question"),
+    (Kind::AgentGone, "agent_gone"),
+    (Kind::NothingReady, "nothing_ready"),
+    (Kind::Parked, "parked"),
+];
+
+impl Kind {
+    /// Parses the query string of the page: one kind, or all.
+    pub fn parse(parameters: &Parameters) -> Result<Option<Self>, InvalidParameter> {
+        let words = || joined(OTHERS.iter().map(|(_, word)| *word).chain(FindingKind::words()));
+        parameters.get("kind", words, Self::from_word)
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        let other = OTHERS.iter().find(|(_, other)| *other == word).map(|(kind, _)| *kind);
+        other.or_else(|| FindingKind::from_word(word).map(Self::Finding))
+    }
+
+    fn word(self) -> &'static str {
         match self {
-            Self::Damage => text::DAMAGE,
-            Self::Question => text::QUESTION,
-            Self::AgentGone => text::AGENT_GONE,
-            Self::NothingReady => text::NOTHING_READY,
-            Self::Stuck => text::STUCK,
-            Self::OldClaim => text::OLD_CLAIM,
-            Self::SyncConflict => text::SYNC_CONFLICT,
-            Self::ReturnedOften => text::RETURNED_OFTEN,
-            Self::WaitsForReview => text::WAITS_FOR_REVIEW,
-            Self::Filing => text::FILING,
-            Self::Parked => text::PARKED,
+            Self::Finding(kind) => kind.as_str(),
+            kind => OTHERS.iter().find(|(other, _)| *other == kind).map_or("", |(_, word)| word),
         }
     }
 
-    /// What a person does about it on the page of the issue.
-    fn action(self) -> Option<Action> {
+    /// Returns its place; the most urgent is 0.
+    fn rank(self) -> usize {
         match self {
-            Self::Question => Some(Action::Answer),
-            Self::AgentGone | Self::Stuck | Self::OldClaim => Some(Action::Return),
-            Self::SyncConflict => Some(Action::Resolve),
-            Self::Parked => Some(Action::Unpark),
-            Self::Damage
-            | Self::NothingReady
-            | Self::ReturnedOften
-            | Self::WaitsForReview
-            | Self::Filing => None,
+            Self::Damage => 0,
+            Self::Question => 1,
+            Self::AgentGone => 2,
+            Self::NothingReady => 3,
+            Self::Parked => 4 + URGENT.len(),
+            Self::Finding(kind) => match URGENT.iter().position(|urgent| *urgent == kind) {
+                Some(at) => 4 + at,
+                None => 5 + URGENT.len() + kind as usize,
+            },
         }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Damage => "Damaged",
+            Self::Question => "Questions",
+            Self::AgentGone => "Agents gone",
+            Self::NothingReady => "Nothing ready",
+            Self::Parked => "Parked without an end",
+            Self::Finding(kind) => text::finding(kind),
+        }
+    }
+
+    /// What a person does about it on the page of an issue.
+    fn action(self, issue: &FoundIssue) -> Option<Action> {
+        let is_open = issue.status.is_open();
+        Some(match self {
+            Self::Question => Action::Answer,
+            Self::AgentGone | Self::Finding(FindingKind::OldClaim | FindingKind::Stuck) => {
+                Action::Return
+            }
+            Self::Parked => Action::Unpark,
+            Self::Damage | Self::NothingReady => return None,
+            Self::Finding(kind) => match kind {
+                FindingKind::SyncConflict => Action::Resolve,
+                FindingKind::ReturnedOften if is_open => Action::Park,
+                FindingKind::PlaceholderTitle
+                | FindingKind::ThinDescription
+                | FindingKind::NoAcceptance => Action::Texts,
+                FindingKind::SelfReviewed | FindingKind::NeverReviewed if !is_open => {
+                    Action::Reopen
+                }
+                FindingKind::Stale
+                | FindingKind::Duplicate
+                | FindingKind::ParentState
+                | FindingKind::BlockedByRejected
+                    if is_open =>
+                {
+                    Action::Close
+                }
+                _ => return None,
+            },
+        })
     }
 }
 
-/// The findings that need a person.
-const FINDINGS: [(FindingKind, AttentionKind); 5] = [
-    (FindingKind::OldClaim, AttentionKind::OldClaim),
-    (FindingKind::SyncConflict, AttentionKind::SyncConflict),
-    (FindingKind::ReturnedOften, AttentionKind::ReturnedOften),
-    (FindingKind::WaitsLongForReview, AttentionKind::WaitsForReview),
-    (FindingKind::FilingFasterThanClosing, AttentionKind::Filing),
-];
-
 /// Something that needs a person.
 struct Item {
-    kind: AttentionKind,
-    /// The issue; `None` if it is about the whole queue.
-    issue: Option<FoundIssue>,
+    kind: Kind,
+    /// The issues, the one to act on first; none if it is about the whole queue.
+    issues: Vec<FoundIssue>,
     why: String,
     /// What to do, with commands between backquotes.
     next: String,
 }
 
+/// Returns the name of a row, by which it is put off.
+fn row_of(kind: Kind, issue: Option<IssueId>) -> String {
+    match issue {
+        Some(issue) => format!("{}:{issue}", kind.word()),
+        None => kind.word().to_owned(),
+    }
+}
+
+/// What the inbox is made of.
+pub(super) struct Sources<'a, 'b> {
+    pub view: &'a ReadView<'b>,
+    pub gone: &'a GoneClients,
+    /// The claims that were stuck lately.
+    pub stuck: &'a [StuckClaim],
+    /// The agents that wait for work.
+    pub waiting: &'a [AgentName],
+    /// The damage of the store.
+    pub damage: Option<&'a StoreError>,
+    pub findings: &'a Findings,
+    /// How many rows of one kind are made.
+    pub take: usize,
+    pub now: Timestamp,
+}
+
 /// What needs a person at a moment.
 pub(super) struct Attention {
-    counts: BTreeMap<AttentionKind, usize>,
+    /// How many of each kind there are, the most urgent first.
+    counts: Vec<(Kind, usize)>,
     /// By kind; of each kind the most urgent first.
     items: Vec<Item>,
+    /// The rows that are put off and would show.
+    put_off: Vec<Item>,
+    kept: PageData,
+    take: usize,
+    now: Timestamp,
 }
 
 impl Attention {
-    /// Finds what needs a person. `waiting` are the agents that wait for work, and `damage` is that of the store.
-    pub fn of(
-        view: &ReadView<'_>,
-        gone: &GoneClients,
-        stuck: &[StuckClaim],
-        waiting: &[AgentName],
-        damage: Option<&StoreError>,
-        now: Timestamp,
-    ) -> Self {
-        let mut found = Self { counts: BTreeMap::new(), items: Vec::new() };
+    /// Finds what needs a person.
+    pub fn of(sources: &Sources<'_, '_>) -> Self {
+        let Sources { view, gone, waiting, damage, take, now, .. } = *sources;
+        let kept = PageData::of(view);
+        let mut found =
+            Self { counts: Vec::new(), items: Vec::new(), put_off: Vec::new(), kept, take, now };
         if let Some(damage) = damage {
-            let row = (None, damage.to_string(), "`ait doctor` says what to do".to_owned());
-            found.add(AttentionKind::Damage, vec![row], 1);
+            let next = "`ait doctor` says what to do".to_owned();
+            found.add_item(Kind::Damage, damage.to_string(), next);
         }
-        found.add_parked(view, now);
+        found.add_parked(view);
         found.add_agent_gone(view, gone);
-        found.add_stuck(view, gone, stuck);
+        found.add_stuck(sources);
         if !waiting.is_empty() {
             let named = waiting.iter().take(MAX_AGENTS).map(|agent| undirected(agent.as_str()));
             let named = named.collect::<Vec<_>>().join(", ");
@@ -129,33 +212,68 @@ impl Attention {
             let next =
                 "`ait list --blocked`, `ait list --parked`; then unblock, unpark or file something"
                     .to_owned();
-            found.add(AttentionKind::NothingReady, vec![(None, why, next)], 1);
+            found.add_item(Kind::NothingReady, why, next);
         }
-        found.add_findings(view, gone, now);
-        found.items.sort_by_key(|item| item.kind);
+        found.add_findings(sources);
+        found.items.sort_by_key(|item| item.kind.rank());
+        found.counts.sort_by_key(|(kind, _)| kind.rank());
         found
     }
 
-    /// Returns how many things need a person.
+    /// Returns how many things need a person. Entries of the memory do not need one soon.
     pub fn count(&self) -> usize {
-        self.counts.values().sum()
+        let is_entry = |kind: Kind| {
+            let entries = [FindingKind::Contradiction, FindingKind::UnusedEntry];
+            entries.iter().any(|of_entries| kind == Kind::Finding(*of_entries))
+        };
+        self.counts.iter().filter(|(kind, _)| !is_entry(*kind)).map(|(_, count)| count).sum()
     }
 
-    fn add(
+    fn add_item(&mut self, kind: Kind, why: String, next: String) {
+        self.add(
+            kind,
+            1,
+            [()].into_iter(),
+            |()| None,
+            |()| (Vec::new(), why.clone(), next.clone()),
+        );
+    }
+
+    /// Adds what was found of a kind, the most urgent first; `found` may be a part of `total`. `issue` says which issue
+    /// a row is about, and `row` makes it.
+    fn add<T>(
         &mut self,
-        kind: AttentionKind,
-        rows: Vec<(Option<FoundIssue>, String, String)>,
-        count: usize,
+        kind: Kind,
+        total: usize,
+        found: impl Iterator<Item = T>,
+        issue: impl Fn(&T) -> Option<(IssueId, Option<Timestamp>)>,
+        mut row: impl FnMut(T) -> (Vec<FoundIssue>, String, String),
     ) {
+        let is_put_off = |one: &T| {
+            // Most projects put nothing off, and thousands of findings need no names then.
+            if !self.kept.has_put_off() {
+                return false;
+            }
+            let issue = issue(one);
+            let name = row_of(kind, issue.map(|(id, _)| id));
+            self.kept.is_put_off(&name, issue.and_then(|(_, at)| at), self.now)
+        };
+        let (put_off, shown): (Vec<T>, Vec<T>) = found.partition(is_put_off);
+        let count = total.saturating_sub(put_off.len());
         if count > 0 {
-            self.counts.insert(kind, count);
+            self.counts.push((kind, count));
         }
-        let rows = rows.into_iter().take(MAX_OF_KIND);
-        self.items.extend(rows.map(|(issue, why, next)| Item { kind, issue, why, next }));
+        let mut item = |one: T| {
+            let (issues, why, next) = row(one);
+            Item { kind, issues, why, next }
+        };
+        self.items.extend(shown.into_iter().take(self.take).map(&mut item));
+        self.put_off.extend(put_off.into_iter().take(self.take).map(item));
     }
 
     /// Adds the open questions, and the issues that are parked without an end, those that wait longest first.
-    fn add_parked(&mut self, view: &ReadView<'_>, now: Timestamp) {
+    fn add_parked(&mut self, view: &ReadView<'_>) {
+        let now = self.now;
         let parked = view.parked().filter_map(|summary| {
             let parked = summary.attributes.parked.as_ref()?;
             let waits =
@@ -167,30 +285,28 @@ impl Attention {
         for rows in [&mut asked, &mut others] {
             rows.sort_by_key(|(parked, summary)| (parked.since, summary.id));
         }
-        let asked_count = asked.len();
-        let others_count = others.len();
-        asked.truncate(MAX_OF_KIND);
-        others.truncate(MAX_OF_KIND);
-        let asked = asked.into_iter().filter_map(|(parked, summary)| {
-            let question = parked.question.as_ref()?;
-            let why = format!(
-                "{} asks: {}",
-                undirected(&parked.by),
-                undirected(&one_line(&question.text, MAX_CHARS))
-            );
-            let next = text::answer(&view.short_id(summary.id), question.options.len());
-            Some((Some(summary.into()), why, next))
-        });
-        self.add(AttentionKind::Question, asked.collect(), asked_count);
-        let others = others.into_iter().map(|(parked, summary)| {
-            let why = format!(
-                "parked by {}: {}",
-                undirected(&parked.by),
-                undirected(&one_line(&parked.reason, MAX_CHARS))
-            );
-            (Some(summary.into()), why, format!("`ait unpark {}`", view.short_id(summary.id)))
-        });
-        self.add(AttentionKind::Parked, others.collect(), others_count);
+        for (kind, rows) in [(Kind::Question, asked), (Kind::Parked, others)] {
+            let of =
+                |(_, summary): &(_, &IssueSummary)| Some((summary.id, Some(summary.modified_at)));
+            self.add(kind, rows.len(), rows.into_iter(), of, |(parked, summary)| {
+                let by = undirected(&parked.by);
+                let id = view.short_id(summary.id);
+                let (why, next) = match &parked.question {
+                    Some(question) => (
+                        format!("{by} asks: {}", undirected(&one_line(&question.text, MAX_CHARS))),
+                        text::answer(&id, question.options.len()),
+                    ),
+                    None => (
+                        format!(
+                            "parked by {by}: {}",
+                            undirected(&one_line(&parked.reason, MAX_CHARS))
+                        ),
+                        format!("`ait unpark {id}`"),
+                    ),
+                };
+                (vec![summary.into()], why, next)
+            });
+        }
     }
 
     /// Adds the claims whose agents are gone, the oldest first.
@@ -201,58 +317,70 @@ impl Attention {
         };
         let mut abandoned: Vec<_> = gone.gone().filter_map(summary).collect();
         abandoned.sort_by_key(|(claim, summary, _)| (claim.since, summary.id));
-        let count = abandoned.len();
-        let rows = abandoned.into_iter().take(MAX_OF_KIND).map(|(claim, summary, lapses_in)| {
-            let ms = lapses_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-            let why = text::gone(&undirected(view.names().text(claim.agent)), ms);
-            (
-                Some(summary.into()),
-                why,
-                format!("`ait return {} --force -m WHY`", view.short_id(summary.id)),
-            )
-        });
-        self.add(AttentionKind::AgentGone, rows.collect(), count);
+        let of =
+            |(_, summary, _): &(_, &IssueSummary, _)| Some((summary.id, Some(summary.modified_at)));
+        let total = abandoned.len();
+        self.add(
+            Kind::AgentGone,
+            total,
+            abandoned.into_iter(),
+            of,
+            |(claim, summary, lapses_in)| {
+                let ms = lapses_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+                let why = text::gone(&undirected(view.names().text(claim.agent)), ms);
+                let next = format!("`ait return {} --force -m WHY`", view.short_id(summary.id));
+                (vec![summary.into()], why, next)
+            },
+        );
     }
 
-    /// Adds the claims that were stuck lately and still last.
-    fn add_stuck(&mut self, view: &ReadView<'_>, gone: &GoneClients, stuck: &[StuckClaim]) {
-        let row = |claim: &StuckClaim| {
-            let summary = view.summary(claim.issue.id).filter(|one| !gone.is_gone(one.id))?;
+    /// Adds the claims that were stuck lately and still last. Those whose agents are gone are there already.
+    fn add_stuck(&mut self, sources: &Sources<'_, '_>) {
+        let Sources { view, gone, stuck, .. } = *sources;
+        let claims = stuck.iter().filter_map(|claim| {
+            let summary: &IssueSummary = view.summary(claim.issue.id)?;
             let is_same = summary.holder()?.since == claim.issue.holder()?.since;
+            (is_same && !gone.is_gone(summary.id)).then_some((claim, summary))
+        });
+        let claims: Vec<_> = claims.collect();
+        let of = |(_, summary): &(_, &IssueSummary)| Some((summary.id, Some(summary.modified_at)));
+        let kind = Kind::Finding(FindingKind::Stuck);
+        self.add(kind, claims.len(), claims.into_iter(), of, |(claim, summary)| {
             let next = format!("`ait return {} --force -m WHY`", view.short_id(summary.id));
-            is_same.then(|| (Some(summary.into()), undirected(&claim.why()), next))
-        };
-        let rows: Vec<_> = stuck.iter().filter_map(row).collect();
-        let count = rows.len();
-        self.add(AttentionKind::Stuck, rows, count);
+            (vec![summary.into()], undirected(&claim.why()), next)
+        });
     }
 
-    /// Adds the findings that need a person. A claim whose agent is gone is there already.
-    fn add_findings(&mut self, view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) {
-        let findings = view.recent_findings(now);
+    /// Adds the findings. A claim whose agent is gone is there already.
+    fn add_findings(&mut self, sources: &Sources<'_, '_>) {
+        let Sources { view, gone, findings, now, .. } = *sources;
         let summaries = gone.gone().filter_map(|(id, _)| view.summary(id));
         let old_claims = summaries.filter(|summary| summary.has_old_claim_at(now)).count();
-        for (finding, kind) in FINDINGS {
-            let abandoned = if kind == AttentionKind::OldClaim { old_claims } else { 0 };
-            let is_agent_gone = |reported: &ReportedFinding<'_>| {
-                let issue = reported.finding.issues.first();
-                kind == AttentionKind::OldClaim && issue.is_some_and(|issue| gone.is_gone(issue.id))
+        let others = FindingKind::ALL.iter().filter(|kind| **kind != FindingKind::Stuck);
+        for &finding_kind in others {
+            let is_old_claim = finding_kind == FindingKind::OldClaim;
+            let abandoned = if is_old_claim { old_claims } else { 0 };
+            let is_shown = |finding: &&Finding| {
+                let is_gone = |issue: &FoundIssue| is_old_claim && gone.is_gone(issue.id);
+                finding.kind == finding_kind && !finding.issues.first().is_some_and(is_gone)
             };
-            // So many that some are left without those.
-            let take = MAX_OF_KIND + self.counts.get(&AttentionKind::AgentGone).unwrap_or(&0);
-            let report = TriageReport::of(&findings, &[finding], take, Reader::Person);
-            let rows = report.findings.iter().filter(|one| !is_agent_gone(one)).map(|reported| {
-                let issue = reported.finding.issues.first().cloned();
-                (issue, undirected(&reported.finding.why), reported.next.clone())
-            });
             // The findings are a little older than the moment.
-            self.add(kind, rows.collect(), report.total.saturating_sub(abandoned));
+            let total = findings.count(finding_kind).saturating_sub(abandoned);
+            let of = |finding: &&Finding| {
+                let issue = finding.issues.first()?;
+                Some((issue.id, view.summary(issue.id).map(|summary| summary.modified_at)))
+            };
+            let found = findings.iter().filter(is_shown);
+            self.add(Kind::Finding(finding_kind), total, found, of, |finding| {
+                let next = next_step(finding, Reader::Person);
+                (finding.issues.clone(), undirected(&finding.why), next)
+            });
         }
     }
 
     /// Returns at most `take` rows, in turns.
     fn rows(&self, take: usize) -> Vec<&Item> {
-        take_in_turns(self.items.iter(), |item| item.kind, take)
+        take_in_turns(self.items.iter(), |item| item.kind.rank(), take)
     }
 
     /// Renders the most urgent rows for a wall, without commands.
@@ -261,8 +389,8 @@ impl Attention {
             ul {
                 @for item in self.rows(take) {
                     li.wall-row.bad {
-                        span.wall-kind { (item.kind.words()[0]) }
-                        @if let Some(issue) = &item.issue {
+                        span.wall-kind { (item.kind.name()) }
+                        @if let Some(issue) = item.issues.first() {
                             a href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
                         }
                         span.who dir="auto" { (item.why) }
@@ -272,12 +400,11 @@ impl Attention {
         }
     }
 
-    /// Renders the section; one line if nothing needs a person. With actions a question leads to its form.
+    /// Renders the section above the list; one line if nothing needs a person. With actions a question leads to its
+    /// form.
     pub fn section(&self, has_actions: bool) -> Markup {
-        let rows = self.rows(MAX_SHOWN + MAX_FOLDED);
-        let (shown, folded) = rows.split_at(rows.len().min(MAX_SHOWN));
         html! {
-            @if rows.is_empty() {
+            @if self.items.is_empty() {
                 p #attention.attention.calm {
                     "Nothing needs attention: no open questions, no agents that are gone, nothing \
                      that waits for long."
@@ -285,20 +412,51 @@ impl Attention {
             } @else {
                 section #attention.attention aria-labelledby="attention-heading" {
                     div.attention-head {
-                        h2 #attention-heading { "Needs attention" " " span.count { (self.count()) } }
+                        h2 #attention-heading { a href=(PATH) { "Needs attention" } " " span.count { (self.count()) } }
                         ul aria-label="What needs attention, by kind" {
-                            @for (kind, count) in &self.counts {
-                                li { a href=(page_of(*kind)) { (text::counted(kind.words(), *count)) } }
+                            @for (kind, count) in self.counts.iter().take(MAX_KINDS) {
+                                li { a href=(page_of(*kind)) { (kind.name()) " " (count) } }
                             }
                         }
                     }
-                    ul.attention-rows { @for item in shown { (row(item, has_actions)) } }
-                    @if !folded.is_empty() {
-                        details #attention-more {
-                            summary { (folded.len()) " more" }
-                            ul.attention-rows { @for item in folded { (row(item, has_actions)) } }
-                        }
+                    ul.attention-rows { @for item in self.rows(MAX_SHOWN) { (row(item, has_actions, None)) } }
+                }
+            }
+        }
+    }
+
+    /// Renders the page of all rows, or of those of one kind.
+    pub fn page(&self, only: Option<Kind>, has_actions: bool, forms: Option<&ManyForms>) -> Markup {
+        let take = if only.is_some() { MAX_OF_KIND } else { MAX_OF_ALL };
+        let items = self.items.iter().filter(|item| only.is_none_or(|kind| kind == item.kind));
+        let mut rows = take_in_turns(items, |item| item.kind.rank(), take);
+        // Stable, so that of each kind the worst stays first.
+        rows.sort_by_key(|item| item.kind.rank());
+        html! {
+            h1.unseen { "Inbox" }
+            @if let Some(forms) = forms { (inbox::form(forms, FORM)) }
+            @if only.is_some() { p { a href=(PATH) { "Show all kinds" } } }
+            @if rows.is_empty() {
+                section.notice { p { "Nothing needs attention. This command looks for the same in a terminal:" } (components::command("ait triage")) }
+            }
+            @for same in rows.chunk_by(|one, next| one.kind == next.kind) {
+                @let kind = same[0].kind;
+                @let count = self.counts.iter().find(|(of, _)| *of == kind).map_or(0, |(_, count)| *count);
+                section.attention.inbox aria-labelledby={ "kind-" (kind.word()) } {
+                    div.attention-head {
+                        h2 id={ "kind-" (kind.word()) } { a href=(page_of(kind)) { (kind.name()) } " " span.count { (count) } }
+                        @if let Kind::Finding(kind) = kind { p.quiet { (kind.description()) } }
                     }
+                    ul.attention-rows { @for item in same { (row(item, has_actions, forms.map(|_| false))) } }
+                    @if count > same.len() {
+                        p.more { @if only.is_some() { (components::with_code("`ait triage` lists more")) } @else { a href=(page_of(kind)) { (count - same.len()) " more" } } }
+                    }
+                }
+            }
+            @if !self.put_off.is_empty() {
+                details.put-off #put-off {
+                    summary { (self.put_off.len()) " put off" }
+                    ul.attention-rows { @for item in &self.put_off { (row(item, has_actions, forms.map(|_| true))) } }
                 }
             }
         }
@@ -306,47 +464,57 @@ impl Attention {
 }
 
 /// Returns the page with everything of a kind.
-fn page_of(kind: AttentionKind) -> String {
-    let finding = FINDINGS.iter().find(|(_, of)| *of == kind);
+fn page_of(kind: Kind) -> String {
     match kind {
-        AttentionKind::Damage => "#trouble".to_owned(),
-        AttentionKind::Question => "/board#questions".to_owned(),
-        AttentionKind::AgentGone => "/agents".to_owned(),
-        AttentionKind::Stuck => format!("/triage?kind={}", FindingKind::Stuck),
-        AttentionKind::NothingReady => {
+        Kind::Damage => "#trouble".to_owned(),
+        Kind::AgentGone => "/agents".to_owned(),
+        Kind::NothingReady => {
             let query = ListQuery::default().with_state(ListState::Blocked);
             format!("/{}", query.in_statuses(StatusSet::open()).query_string())
         }
-        AttentionKind::Parked => {
-            format!("/{}", ListQuery::default().with_state(ListState::Parked).query_string())
-        }
-        _ => finding.map(|(finding, _)| format!("/triage?kind={finding}")).unwrap_or_default(),
+        kind => format!("{PATH}?kind={}", kind.word()),
     }
 }
 
-fn row(item: &Item, has_actions: bool) -> Markup {
+/// Renders a row; `is_put_off` with a form that puts it off or brings it back.
+fn row(item: &Item, has_actions: bool, is_put_off: Option<bool>) -> Markup {
     let command = item.next.split('`').nth(1).unwrap_or_default();
+    let issue = item.issues.first();
+    let name = row_of(item.kind, issue.map(|issue| issue.id));
+    let action = issue.and_then(|issue| Some((issue, item.kind.action(issue)?)));
+    let button = |field: &str, label: &str| {
+        html! { button form=(FORM) name=(field) value=(name) aria-label={ (label) ": " (issue.map_or("the queue", |issue| &issue.title)) } { (label) } }
+    };
     html! {
         li {
-            span.attention-kind { (item.kind.words()[0]) }
+            span.attention-kind { (item.kind.name()) }
             div.attention-what {
-                @match &item.issue {
-                    Some(issue) => {
-                        a.attention-title href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
-                    }
-                    None => { b.attention-title { "The queue" } }
+                @for (at, issue) in item.issues.iter().enumerate() {
+                    @if at > 0 { " · " }
+                    a.attention-title href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
                 }
+                @if item.issues.is_empty() { b.attention-title { "The queue" } }
                 " " span.quiet dir="auto" { (item.why) }
             }
             div.attention-next {
-                @match (&item.issue, item.kind.action().filter(|_| has_actions)) {
-                    (Some(issue), Some(action)) => {
+                @match action.filter(|_| has_actions) {
+                    Some((issue, action)) => {
                         a href={ (components::issue_path(issue.id)) "#act-" (action) } { (actions::label(action)) }
                     }
-                    _ => {
+                    None => {
                         span { (components::with_code(&item.next)) }
                         " "
                         (components::copy_command(command))
+                    }
+                }
+                @match is_put_off {
+                    None => {}
+                    Some(true) => { (button(SHOW, "Show again")) }
+                    Some(false) if item.kind == Kind::Damage => {}
+                    Some(false) => {
+                        // What is about the whole queue has no change that would bring it back.
+                        @if issue.is_some() { (button(DONE, "Done")) }
+                        (button(SNOOZE, "Snooze"))
                     }
                 }
             }

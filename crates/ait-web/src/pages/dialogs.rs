@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::project::Project;
-use crate::strings::dialogs as text;
+use crate::strings::{self, dialogs as text};
 
 /// How many saved queries the palette offers.
 const MAX_SAVED: usize = 100;
@@ -22,6 +22,11 @@ pub(super) fn dialogs(project: &Project) -> Markup {
             }
             label { input #single-keys type="checkbox" checked; span { "Use shortcuts of a single key" } }
             button.close type="button" { "Close" }
+        }
+        dialog #peek aria-label=(strings::ISSUE) {
+            button.close type="button" { "Close" }
+            a href="/" { "Open the page" }
+            div.peeked {}
         }
         dialog #palette aria-label=(text::PALETTE) data-page="page" data-agent="agent"
             data-search="search for" data-found="{count} found"

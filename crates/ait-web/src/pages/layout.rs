@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::components::{undirected, with_code};
 use super::{dialogs, icons};
+use crate::actions::action::INBOX_PATH;
 use crate::assets::{APPEARANCE, SCRIPT, STYLE, WORKER};
 use crate::project::Project;
 use crate::strings::{self, layout, wall};
@@ -23,7 +24,7 @@ pub(crate) enum Tab {
     Agents,
     Activity,
     Statistics,
-    Triage,
+    Inbox,
     Memory,
     Sync,
 }
@@ -38,8 +39,6 @@ pub(crate) struct Layout<'a> {
     pub open: Option<usize>,
     /// How many things need a person.
     pub attention: usize,
-    /// How many problems the queue has, if known.
-    pub findings: Option<usize>,
     /// The moment that the page shows.
     pub now: Option<Timestamp>,
     /// The version of the store that the page shows, if the page follows changes.
@@ -142,12 +141,12 @@ impl Layout<'_> {
 
     fn header(&self, project: &Project) -> Markup {
         let tabs = [
+            (Tab::Inbox, INBOX_PATH, strings::attention::TITLE),
             (Tab::Issues, "/", strings::ISSUES),
             (Tab::Board, "/board", strings::board::TITLE),
             (Tab::Agents, "/agents", strings::agents::TITLE),
             (Tab::Activity, "/activity", strings::activity::TITLE),
             (Tab::Statistics, "/stats", strings::stats::TAB),
-            (Tab::Triage, "/triage", strings::triage::TITLE),
             (Tab::Memory, "/memory", strings::memory::TITLE),
             (Tab::Sync, "/sync", strings::sync::TITLE),
         ];
@@ -165,7 +164,7 @@ impl Layout<'_> {
                             li {
                                 a href=(path) aria-current=[(self.tab == Some(tab)).then_some("page")] {
                                     (name)
-                                    @if let (Tab::Triage, Some(count)) = (tab, self.findings) { " " span.count { (count) } }
+                                    @if tab == Tab::Inbox && self.attention > 0 { " " span.count { (self.attention) } }
                                 }
                             }
                         }

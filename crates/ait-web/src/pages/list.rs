@@ -6,9 +6,13 @@ use super::PageContext;
 use super::chips::Chips;
 use super::list_filters::filters;
 use super::{components, icons};
+use crate::actions::forms::known;
 use crate::actions::many::ManyForms;
+use crate::actions::views;
 use crate::listing::Listing;
 use crate::marks::Marks;
+use crate::page_data::PageData;
+use crate::pages::components::undirected;
 use crate::query::{ListQuery, Sorting};
 use crate::strings::{self, list as text};
 use ait_domain::text::shortened;
@@ -64,7 +68,7 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
             Ok(listing) => {
                 (table(listing, view))
                 (paging(listing, view.query))
-                @if let Some(forms) = view.forms { (forms.bar(&view.path())) }
+                @if let Some(forms) = view.forms { (forms.bar(&view.path())) (known(view.view)) }
             }
         }
     }
@@ -94,25 +98,34 @@ fn table(listing: &Listing, view: &ListView) -> Markup {
     }
 }
 
-/// Renders the links to the saved queries.
+/// Renders the links to the saved queries of the settings and to the views that people saved, and the form for another.
 fn saved(view: &ListView) -> Markup {
-    let link = |name: &str| ListQuery { search: format!("@{name}"), ..ListQuery::default() };
+    let of_settings = view.saved.iter().take(MAX_SAVED).map(|(name, query)| {
+        let link = ListQuery { search: format!("@{name}"), ..ListQuery::default() };
+        let is_current = link.search == view.query.search;
+        (format!("@{name}"), link.query_string(), shortened(query, MAX_SAVED_CHARS), is_current)
+    });
+    let query = view.query.at_page(0).query_string();
+    let views = PageData::of(view.view).views;
+    let of_page = views.iter().map(|(name, saved)| {
+        (undirected(name), saved.clone(), shortened(saved, MAX_SAVED_CHARS), *saved == query)
+    });
+    let all: Vec<_> = of_settings.chain(of_page).collect();
+    let current = views.iter().find(|(_, saved)| **saved == query).map(|(name, _)| name.as_str());
     html! {
-        @if !view.saved.is_empty() {
+        @if !all.is_empty() {
             nav #saved.saved aria-label="Saved queries" {
                 ul {
-                    @for (name, query) in view.saved.iter().take(MAX_SAVED) {
-                        @let link = link(name);
+                    @for (name, query, about, is_current) in all {
                         li {
-                            a href={ "/" (link.query_string()) } title=(shortened(query, MAX_SAVED_CHARS))
-                                aria-current=[(link.search == view.query.search).then_some("true")]
-                            {
-                                (name)
-                            }
+                            a href={ "/" (query) } title=(about) aria-current=[is_current.then_some("true")] { (name) }
                         }
                     }
                 }
             }
+        }
+        @if let Some(forms) = view.forms.filter(|_| !view.query.is_unfiltered() && view.listing.is_ok()) {
+            (views::form(forms, view.query, current))
         }
     }
 }

@@ -48,9 +48,9 @@ pub(super) mod questions;
 pub(super) mod response;
 mod stats;
 mod sync;
-mod triage;
 mod wall;
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
@@ -61,8 +61,8 @@ use maud::Markup;
 use tokio::task::spawn_blocking;
 
 use self::activity::ActivityView;
-use self::agents::{AgentView, AgentsQuery, Period};
-use self::attention::Attention;
+use self::agents::{AgentView, Cockpit, Period};
+use self::attention::{Attention, Kind, MAX_ELSEWHERE, MAX_OF_KIND, Sources};
 use self::board::{BoardQuery, BoardView};
 use self::components::undirected;
 use self::error::{ErrorPage, WebError};
@@ -77,28 +77,30 @@ use super::WebState;
 use super::actions::action::Action;
 use super::actions::done::Done;
 use super::actions::forms::IssueForms;
-use super::actions::many::ManyForms;
-use super::actions::person::ActingPerson;
+use super::actions::many::{ManyForms, board_path};
+use super::actions::person::{ActingPerson, Person};
 use super::activity_api::read;
 use super::events::StoreProbe;
 use super::listing::Listing;
 use super::lookup::{Found, find};
 use super::projects::{ProjectNumbers, served};
-use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, finding_kind, stats_range};
+use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, stats_range};
 use super::strings;
 use ait_domain::text::shortened;
-use ait_domain::{Classifications, StatusSet, Timestamp};
+use ait_domain::{Classifications, IssueId, StatusSet, Timestamp};
 use ait_query::ParsedQuery;
 use ait_tracker::StoreError;
 use ait_tracker::hints;
 use ait_tracker::memory::Recalled;
-use ait_tracker::read_model::{FindingKind, ReadView};
-use ait_worktrees::{diff, newer_head};
+use ait_tracker::read_model::{FindingKind, Findings, ReadView};
+use ait_worktrees::{diff, newer_head, open_branches};
 
 /// What a page shows beside the issues.
 struct PageContext {
     now: Timestamp,
     gone: GoneClients,
+    /// The issues whose claims were stuck lately.
+    stuck: BTreeSet<IssueId>,
     attention: Attention,
     /// The kinds of work that the project uses.
     kinds: Arc<Classifications>,
@@ -132,13 +134,7 @@ pub(super) async fn issues(
 ) -> PageResult {
     let parameters = Parameters::of_page(query.as_deref());
     let query = ListQuery::parse(query.as_deref())?;
-    let forms = match state.form_tokens.clone().zip(person) {
-        Some((tokens, person)) => {
-            let done = Done::of(&parameters, &tokens, &person)?;
-            Some(ManyForms { tokens, person, done })
-        }
-        None => None,
-    };
+    let forms = many_forms(&state, person, &parameters)?;
     let saved = Arc::clone(&state.project.queries);
     let has_actions = state.project.has_actions;
     // Probed before the issues are read, so that the page cannot miss a change that comes in between.
@@ -164,11 +160,29 @@ pub(super) async fn issues(
 }
 
 /// Shows the board.
-pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    let query = BoardQuery::parse(query.as_deref())?;
+pub(super) async fn board(
+    State(state): State<WebState>,
+    ActingPerson(person): ActingPerson,
+    RawQuery(given): RawQuery,
+) -> PageResult {
+    let parameters = Parameters::of_page(given.as_deref());
+    let query = BoardQuery::parse(given.as_deref())?;
     let has_actions = state.project.has_actions;
     let holds = state.tracker.holds().await?;
-    page(&state, Tab::Board, move |view, context| {
+    let probe = state.streams.probe().await;
+    let forms = many_forms(&state, person, &parameters)?;
+    let mut selected = HashMap::new();
+    if forms.is_some() {
+        // The boxes send the versions of the cards, which the read model does not keep.
+        let query = query.clone();
+        let now = state.tracker.now();
+        let ids = state.read_model.read(move |view| board::shown(&query, view, now)).await?;
+        let issues = state.tracker.issues_around(ids.iter().copied()).await?;
+        let cards = ids.iter().filter_map(|id| issues.get(*id));
+        selected = cards.map(|issue| (issue.id, ManyForms::selected(&issue))).collect();
+    }
+    let path = board_path(given.as_deref().unwrap_or_default());
+    page_since(&state, Tab::Board, probe, move |view, context| {
         let gone = &context.gone;
         let now = context.now;
         let content = board::content(&BoardView {
@@ -179,8 +193,12 @@ pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQue
             has_actions,
             holds: &holds,
             kinds: &context.kinds,
+            forms: forms.as_ref(),
+            selected: &selected,
+            path: &path,
         });
-        Ok(Page { title: strings::board::TITLE.to_owned(), content, ..Page::default() })
+        let title = strings::board::TITLE.to_owned();
+        Ok(Page { title, content, has_forms: forms.is_some(), ..Page::default() })
     })
     .await
 }
@@ -196,9 +214,13 @@ pub(super) async fn wall(State(state): State<WebState>) -> PageResult {
 
 /// Shows the agents.
 pub(super) async fn agents(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    let query = AgentsQuery::parse(query.as_deref())?;
+    let number = agents::page_number(query.as_deref())?;
+    let branches = match &state.project.root {
+        Some(root) => open_branches(root).await,
+        None => HashMap::new(),
+    };
     page(&state, Tab::Agents, move |view, context| {
-        let content = agents::content(view, &context.gone, query, context.now);
+        let content = Cockpit::content(view, context, &branches, number);
         Ok(Page { title: strings::agents::TITLE.to_owned(), content, ..Page::default() })
     })
     .await
@@ -261,17 +283,29 @@ pub(super) async fn stats(State(state): State<WebState>, RawQuery(query): RawQue
     .await
 }
 
-/// Shows what is wrong in the queue.
-pub(super) async fn triage(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    let kind = finding_kind(&Parameters::of_page(query.as_deref()))?;
-    let findings = state.read_model.findings(state.tracker.now()).await;
-    page(&state, Tab::Triage, move |view, context| {
-        let findings = findings.unwrap_or_else(|_| view.findings(context.now));
-        let parameters = kind.map(|kind| format!("?kind={kind}")).unwrap_or_default();
+/// Shows everything that needs a person.
+pub(super) async fn inbox(
+    State(state): State<WebState>,
+    ActingPerson(person): ActingPerson,
+    RawQuery(query): RawQuery,
+) -> PageResult {
+    let parameters = Parameters::of_page(query.as_deref());
+    let kind = Kind::parse(&parameters)?;
+    let forms = many_forms(&state, person, &parameters)?;
+    let probe = state.streams.probe().await;
+    // Unlike the number on other pages, the page itself is always current.
+    let findings = state.read_model.findings(state.tracker.now()).await.ok();
+    let has_actions = state.project.has_actions;
+    let finding = match kind {
+        Some(Kind::Finding(finding)) => format!("?kind={finding}"),
+        _ => String::new(),
+    };
+    page_with(&state, Tab::Inbox, probe, findings, move |_, context| {
         Ok(Page {
-            title: strings::triage::TITLE.to_owned(),
-            content: triage::content(&findings, kind),
-            json: Some(format!("/api/triage{parameters}")),
+            title: strings::attention::TITLE.to_owned(),
+            content: context.attention.page(kind, has_actions, forms.as_ref()),
+            json: Some(format!("/api/triage{finding}")),
+            has_forms: forms.is_some(),
             ..Page::default()
         })
     })
@@ -335,8 +369,10 @@ pub(super) async fn sync(
         spawn_blocking(move || project.last_runs()).await.unwrap_or_default()
     };
     let forms = state.form_tokens.clone().zip(person);
-    let forms =
-        forms.map(|(tokens, person)| IssueForms { tokens, person, done: None, near: Vec::new() });
+    let forms = forms.map(|(tokens, person)| {
+        let kinds = Arc::clone(state.tracker.classifications());
+        IssueForms { tokens, person, done: None, kinds, near: Vec::new() }
+    });
     page_since(&state, Tab::Sync, probe, move |_, context| {
         let view =
             SyncView { syncs: &project.syncs, last_runs, issues, more, forms, now: context.now };
@@ -416,7 +452,8 @@ pub(super) async fn issue(
                 }
                 _ => Vec::new(),
             };
-            Some(IssueForms { tokens, person, done, near })
+            let kinds = Arc::clone(state.tracker.classifications());
+            Some(IssueForms { tokens, person, done, kinds, near })
         }
         None => None,
     };
@@ -454,6 +491,17 @@ pub(super) async fn issue(
     .await
 }
 
+/// Returns the forms of a page with many issues; `None` if its reader may not change them.
+fn many_forms(
+    state: &WebState,
+    person: Option<Person>,
+    parameters: &Parameters,
+) -> Result<Option<ManyForms>, WebError> {
+    let Some((tokens, person)) = state.form_tokens.clone().zip(person) else { return Ok(None) };
+    let done = Done::of(parameters, &tokens, &person)?;
+    Ok(Some(ManyForms { tokens, person, done }))
+}
+
 /// Renders a page of the current state.
 async fn page(
     state: &WebState,
@@ -470,6 +518,17 @@ async fn page_since(
     probe: StoreProbe,
     render: impl FnOnce(&ReadView<'_>, &PageContext) -> Result<Page, WebError> + Send + 'static,
 ) -> PageResult {
+    page_with(state, tab, probe, None, render).await
+}
+
+/// Renders a page with these findings, or recent ones.
+async fn page_with(
+    state: &WebState,
+    tab: impl Into<Option<Tab>>,
+    probe: StoreProbe,
+    findings: Option<Arc<Findings>>,
+    render: impl FnOnce(&ReadView<'_>, &PageContext) -> Result<Page, WebError> + Send + 'static,
+) -> PageResult {
     let now = state.tracker.now();
     let project = Arc::clone(&state.project);
     let tab = tab.into();
@@ -480,20 +539,28 @@ async fn page_since(
     let waiting = state.tracker.waiting_for_work();
     let kinds = Arc::clone(state.tracker.classifications());
     let rendered = state.read_model.read(move |view| {
-        let gone = GoneClients::of(&leases, &clients);
+        let gone_clients = GoneClients::of(&leases, &clients);
         let counts = view.counts();
         if let Some(damage) = probe.damage.clone().filter(|_| counts.total() == 0) {
             return Err(damage.into());
         }
-        let attention = Attention::of(view, &gone, &stuck, &waiting, probe.damage.as_ref(), now);
-        let context = PageContext { now, gone, attention, kinds };
+        let stuck_issues = stuck.iter().map(|claim| claim.issue.id).collect();
+        let take = if findings.is_some() { MAX_OF_KIND } else { MAX_ELSEWHERE };
+        let findings = &findings.unwrap_or_else(|| view.recent_findings(now));
+        let gone = &gone_clients;
+        let stuck = &stuck[..];
+        let waiting = &waiting[..];
+        let damage = probe.damage.as_ref();
+        let attention =
+            Attention::of(&Sources { view, gone, stuck, waiting, damage, findings, take, now });
+        let context =
+            PageContext { now, gone: gone_clients, stuck: stuck_issues, attention, kinds };
         let page = render(view, &context)?;
         let layout = Layout {
             title: &page.title,
             tab,
             open: Some(StatusSet::open().iter().map(|status| counts.in_status(status)).sum()),
             attention: context.attention.count(),
-            findings: Some(view.recent_findings(now).total()),
             now: Some(now),
             version: Some(&*probe.version),
             store: Some(&store),

@@ -71,6 +71,6 @@ fn cells(numbers: &ProjectNumbers) -> [(&'static str, usize, &'static str); 6] {
         ("For review", review, "/?status=completed&status=in_review"),
         ("Ended", ended, "/?status=closed&status=rejected"),
         ("Questions", numbers.questions, "/board"),
-        ("Findings", numbers.findings, "/triage"),
+        ("Findings", numbers.findings, "/inbox"),
     ]
 }

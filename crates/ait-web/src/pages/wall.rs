@@ -9,12 +9,11 @@ use super::gone_clients::GoneClients;
 use super::{PageContext, icons};
 use crate::strings::{self, board, wall as text};
 use ait_domain::{Status, StatusSet, Timestamp};
-use ait_tracker::read_model::{Agent, Column, IssueSummary, ReadView};
+use ait_tracker::read_model::{Column, IssueSummary, ReadView};
 
-/// How many issues a column has, and how many agents and rows there are. The style sheet hides those that do not fit on
+/// How many issues a column has, and how many rows there are. The style sheet hides those that do not fit on
 /// the screen; the headings count all.
 const MAX_CARDS: usize = 24;
-const MAX_AGENTS: usize = 24;
 const MAX_ROWS: usize = 12;
 
 /// Renders the page.
@@ -25,7 +24,6 @@ pub(super) fn content(view: &ReadView<'_>, context: &PageContext) -> Markup {
         div.wall {
             (counts(view, attention.count()))
             (board(view, gone, *now))
-            (agents(view, gone, *now))
             section #wall-attention aria-labelledby="wall-attention-heading" {
                 h2 #wall-attention-heading { "Needs attention" " " span.count { (attention.count()) } }
                 @if attention.count() == 0 {
@@ -81,35 +79,6 @@ fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timesta
                             span.who {
                                 (components::agent(view.names().text(held.agent))) " " (components::held_since(held.since, now))
                             }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
-    let agents = view.agents();
-    let holding: Vec<&Agent> = agents.iter().filter(|agent| !agent.holds.is_empty()).collect();
-    html! {
-        section #wall-agents aria-labelledby="wall-agents-heading" {
-            // Agents that are gone are shown, and do not count as at work.
-            @let is_at_work = |agent: &&&Agent| {
-                agent.holds.iter().any(|&at| !gone.is_gone(view.summaries()[at].id))
-            };
-            h2 #wall-agents-heading { "Agents at work" " " span.count { (holding.iter().filter(is_at_work).count()) } }
-            @if holding.is_empty() { p.quiet { "No agent holds an issue." } }
-            ul {
-                @for agent in holding.iter().take(MAX_AGENTS) {
-                    @let summary = &view.summaries()[agent.holds[0]];
-                    li class={ "wall-row status-" (summary.status) @if gone.is_gone(summary.id) || summary.has_old_claim_at(now) { " bad" } } {
-                        (title(summary))
-                        span.who {
-                            (components::agent(view.names().text(agent.name)))
-                            @if let Some(held) = summary.holder() { " " (components::held_since(held.since, now)) }
-                            @if agent.holds.len() > 1 { " " "and " (agent.holds.len() - 1) " more" }
-                            (gone.mark(summary.id))
                         }
                     }
                 }

@@ -86,7 +86,7 @@ pub(super) fn stats_range(parameters: &Parameters) -> Result<Range, InvalidParam
     Ok(parameters.get("range", known, Range::from_word)?.unwrap_or(Range::Week))
 }
 
-/// Parses what the triage page shows: one kind of findings, or all of them.
+/// Parses which findings are asked for: those of one kind, or all.
 pub(super) fn finding_kind(
     parameters: &Parameters,
 ) -> Result<Option<FindingKind>, InvalidParameter> {

@@ -26,32 +26,35 @@ pub mod list {
     }
 }
 
-/// The texts of what needs attention, above the list.
+/// The texts of the inbox, and of its beginning above the list.
 pub mod attention {
     use ait_system::span::humanize_duration as duration;
+    use ait_tracker::read_model::FindingKind;
 
-    /// What a kind is called on a row, and when one and when several are counted.
-    pub type Words = [&'static str; 3];
-    pub const QUESTION: Words = ["Question", "question", "questions"];
-    pub const AGENT_GONE: Words =
-        ["Agent gone", "claim of an agent that is gone", "claims of agents that are gone"];
-    pub const STUCK: Words = ["Stuck", "stuck claim", "stuck claims"];
-    pub const OLD_CLAIM: Words = ["Old claim", "old claim", "old claims"];
-    pub const SYNC_CONFLICT: Words = ["Sync conflict", "sync conflict", "sync conflicts"];
-    pub const RETURNED_OFTEN: Words = ["Returned often", "returned often", "returned often"];
-    pub const WAITS_FOR_REVIEW: Words = ["Waits for review", "waits for review", "wait for review"];
-    pub const PARKED: Words = ["Parked", "parked without an end", "parked without an end"];
-    /// Kinds that concern the whole queue, so they are not counted.
-    pub const DAMAGE: Words = ["Damaged", "the store is damaged", ""];
-    pub const NOTHING_READY: Words = ["Nothing ready", "nothing is ready", ""];
-    pub const FILING: Words = ["Filed too fast", "more filed than ended", ""];
+    pub const TITLE: &str = "Inbox";
 
-    /// How many there are of a kind.
-    pub fn counted([_, one, many]: Words, count: usize) -> String {
-        match (many, count) {
-            ("", _) => one.to_owned(),
-            (_, 1) => format!("1 {one}"),
-            _ => format!("{count} {many}"),
+    /// The name of a kind of finding.
+    pub fn finding(kind: FindingKind) -> &'static str {
+        match kind {
+            FindingKind::Stale => "Stale",
+            FindingKind::OldClaim => "Old claims",
+            FindingKind::Stuck => "Stuck claims",
+            FindingKind::ReturnedOften => "Returned often",
+            FindingKind::WaitsLongForReview => "Wait long for a review",
+            FindingKind::PlaceholderTitle => "Titles that say nothing",
+            FindingKind::Duplicate => "Duplicates",
+            FindingKind::ThinDescription => "Thin descriptions",
+            FindingKind::NoAcceptance => "Nobody says when they are done",
+            FindingKind::Orphan => "Links to nothing",
+            FindingKind::ParentState => "Parents that do not fit their parts",
+            FindingKind::BlockedByRejected => "Blocked by what was rejected",
+            FindingKind::SyncConflict => "Changed here and at the remote",
+            FindingKind::SelfReviewed => "Reviewed by their authors",
+            FindingKind::NeverReviewed => "Never reviewed",
+            FindingKind::Overloaded => "Agents that hold many issues",
+            FindingKind::FilingFasterThanClosing => "More is filed than ends",
+            FindingKind::Contradiction => "Decisions about the same file",
+            FindingKind::UnusedEntry => "Entries that no work needs",
         }
     }
 
@@ -244,7 +247,7 @@ pub mod actions {
     /// Values of the field, and their names.
     pub const OUTCOMES: [(&str, &str); 2] =
         [("closed", "closed: it is done"), ("rejected", "rejected: it will not be done")];
-    pub const LABELS_OF_MANY: &str = "Labels";
+    pub const LABELS: &str = "Labels";
     pub const KEEP: &str = "Keep here";
     pub const TAKE: &str = "Take theirs";
     pub const NOT_DONE: &str = "Nothing was changed";
@@ -262,7 +265,8 @@ pub mod actions {
         match action {
             Action::Answer => "Answer",
             Action::Comment => "Add comment",
-            Action::Attributes => "Set labels, priority, assignee, due date or estimate",
+            Action::Texts => "Edit title and description",
+            Action::Attributes => "Save properties",
             Action::Park => "Park",
             Action::Unpark => "Unpark",
             Action::Return => "Return to the queue",
@@ -271,6 +275,11 @@ pub mod actions {
             Action::Resolve => "Choose a side",
             Action::File => "File an issue",
             Action::Undo => "Undo",
+            Action::PutOff => "Put off",
+            Action::BringBack => "Show again",
+            Action::SaveView => "Save this view",
+            Action::ForgetView => "Forget this view",
+            Action::Link => "Link",
         }
     }
 
@@ -279,6 +288,7 @@ pub mod actions {
         match action {
             Action::Attributes => "Set",
             Action::Comment => "Comment…",
+            Action::Link => "Link…",
             Action::Park => "Park…",
             Action::Return => "Return…",
             Action::Close => "Close…",
@@ -291,7 +301,8 @@ pub mod actions {
         match action {
             Action::Answer => "The answer is saved. Agents can claim the issue again.",
             Action::Comment => "The comment is saved.",
-            Action::Attributes => "Labels, priority, assignee, due date and estimate are saved.",
+            Action::Texts => "Title and description are saved.",
+            Action::Attributes => "The properties are saved.",
             Action::Park => "The issue is parked: agents cannot claim it.",
             Action::Unpark => "The issue is no longer parked.",
             Action::Return => "The issue is back in the queue.",
@@ -302,6 +313,11 @@ pub mod actions {
             }
             Action::File => "The issue is filed.",
             Action::Undo => "The last action is undone.",
+            Action::PutOff => "The row is put off. It stands at the end of the inbox.",
+            Action::BringBack => "The row is in the inbox again.",
+            Action::SaveView => "The view is saved for all who look at this project.",
+            Action::ForgetView => "The view is forgotten.",
+            Action::Link => "The link is saved.",
         }
     }
 
@@ -310,6 +326,7 @@ pub mod actions {
         let what = match action {
             Action::Attributes => "changed",
             Action::Comment => "commented",
+            Action::Link => "linked",
             Action::Park => "parked, so agents cannot claim them",
             Action::Unpark => "no longer parked",
             Action::Return => "back in the queue",

@@ -7,7 +7,7 @@ mod overviews;
 pub use self::issues::{
     actions, attention, changes, claims, graph, issue, list, questions, relations, write_api,
 };
-pub use self::overviews::{activity, agents, board, memory, projects, stats, sync, triage, wall};
+pub use self::overviews::{activity, agents, board, memory, projects, stats, sync, wall};
 use super::format::{self, DAY_MS, HOUR_MS, WEEK_MS};
 use ait_domain::Status;
 use ait_system::span::humanize_duration as duration;
@@ -188,17 +188,18 @@ pub mod errors {
 pub mod dialogs {
     pub const SHORTCUTS: &str = "Keyboard shortcuts";
     /// The keys, and what they do.
-    pub const KEYS: [(&[&str], &str); 12] = [
+    pub const KEYS: [(&[&str], &str); 13] = [
         (&["Ctrl K", "⌘ K"], "find issues, pages, agents and saved queries"),
         (&["/"], "search the list"),
         (&["j", "k"], "to the next and the previous issue"),
         (&["Enter"], "open the issue"),
+        (&["Space"], "show the issue beside the page"),
         (&["g l"], "to the list"),
         (&["g b"], "to the board"),
         (&["g a"], "to the agents"),
         (&["g v"], "to the activity"),
         (&["g s"], "to the statistics"),
-        (&["g t"], "to the triage"),
+        (&["g t"], "to the inbox"),
         (&["g m"], "to the memory"),
         (&["?"], "show these shortcuts"),
     ];

@@ -370,37 +370,6 @@ pub mod memory {
     }
 }
 
-/// On the page of what is wrong in the queue.
-pub mod triage {
-    use ait_tracker::read_model::FindingKind;
-
-    pub const TITLE: &str = "Triage";
-
-    pub fn kind(kind: FindingKind) -> &'static str {
-        match kind {
-            FindingKind::Stale => "Stale",
-            FindingKind::OldClaim => "Old claims",
-            FindingKind::Stuck => "Stuck claims",
-            FindingKind::ReturnedOften => "Returned often",
-            FindingKind::WaitsLongForReview => "Wait long for a review",
-            FindingKind::PlaceholderTitle => "Titles that say nothing",
-            FindingKind::Duplicate => "Duplicates",
-            FindingKind::ThinDescription => "Thin descriptions",
-            FindingKind::NoAcceptance => "Nobody says when they are done",
-            FindingKind::Orphan => "Links to nothing",
-            FindingKind::ParentState => "Parents that do not fit their parts",
-            FindingKind::BlockedByRejected => "Blocked by what was rejected",
-            FindingKind::SyncConflict => "Changed here and at the remote",
-            FindingKind::SelfReviewed => "Reviewed by their authors",
-            FindingKind::NeverReviewed => "Never reviewed",
-            FindingKind::Overloaded => "Agents that hold many issues",
-            FindingKind::FilingFasterThanClosing => "More is filed than ends",
-            FindingKind::Contradiction => "Decisions about the same file",
-            FindingKind::UnusedEntry => "Entries that no work needs",
-        }
-    }
-}
-
 /// The texts of the page of all projects.
 pub mod projects {
     pub const TITLE: &str = "Projects";

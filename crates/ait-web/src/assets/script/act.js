@@ -2,7 +2,7 @@
 
 // --- The selection -------------------------------------------------------------------------------
 
-const boxes = () => [...main.querySelectorAll("tbody .pick")];
+const boxes = () => [...main.querySelectorAll("[data-changed] .pick")];
 
 /** Says how many rows are selected. */
 const showPicked = () => {
@@ -13,8 +13,10 @@ const showPicked = () => {
   const { one, many } = picked.dataset;
   if (count > 0) picked.textContent = count === 1 ? one : many.replace("{count}", count);
   const whole = document.getElementById("pick-all");
-  whole.checked = count > 0 && count === all.length;
-  whole.indeterminate = count > 0 && count < all.length;
+  if (whole) {
+    whole.checked = count > 0 && count === all.length;
+    whole.indeterminate = count > 0 && count < all.length;
+  }
   document.getElementById("unpick").hidden = false;
 };
 
@@ -43,6 +45,20 @@ const pick = () => {
 };
 
 addEventListener("pageshow", showPicked);
+
+/** What a card that is dropped on a column asks for; the page for the reason follows. */
+const DROPS = { "c-created": "return", "c-closed": "close", "c-rejected": "close" };
+const dropOn = ({ target }) => DROPS[target.closest?.(".column")?.id];
+let dragged;
+main.addEventListener("dragstart", ({ target }) => { dragged = target.closest?.(".card")?.querySelector(".pick"); });
+main.addEventListener("dragover", (event) => { if (dragged && dropOn(event)) event.preventDefault(); });
+main.addEventListener("drop", (event) => {
+  const action = dragged && dropOn(event);
+  if (!action) return;
+  event.preventDefault();
+  for (const box of boxes()) box.checked = box === dragged;
+  dragged.form.requestSubmit(dragged.form.querySelector(`[name=action][value=${action}]`));
+});
 
 // --- Drafts --------------------------------------------------------------------------------------
 
@@ -113,6 +129,36 @@ if (done) {
 }
 restoreDrafts();
 showPicked();
+
+// --- The list that one came from -----------------------------------------------------------------
+
+const LIST = "ait-list";
+
+/** Remembers the issues of a list, and lets the links to the neighbours of an issue follow it. */
+const followList = () => withDrafts((kept) => {
+  const titles = [...main.querySelectorAll(".issues .issue a.title")];
+  if (titles.length > 0) {
+    const links = titles.map((link) => [link.pathname, link.textContent]);
+    kept.setItem(LIST, JSON.stringify({ href: location.pathname + location.search, links }));
+  }
+  const nav = document.getElementById("issue-neighbours");
+  const { href, links } = JSON.parse(kept.getItem(LIST) ?? '{"links":[]}');
+  const at = links.findIndex(([path]) => path === location.pathname);
+  if (!nav?.firstElementChild || at < 0 || links.length < 2) return;
+  main.querySelector(".breadcrumb a").href = href;
+  const pattern = nav.querySelector("a");
+  const link = (rel, [path, title]) => {
+    const made = pattern.cloneNode(true);
+    Object.assign(made, { className: rel, rel, href: path });
+    made.querySelector("span").textContent = nav.dataset[rel];
+    made.querySelector("bdi").textContent = title;
+    return made;
+  };
+  const around = [["prev", links[at - 1]], ["next", links[at + 1]]].filter(([, to]) => to);
+  nav.replaceChildren(...around.map(([rel, to]) => link(rel, to)));
+});
+
+followList();
 
 // --- Sending -------------------------------------------------------------------------------------
 

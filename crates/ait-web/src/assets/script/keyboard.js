@@ -8,7 +8,7 @@ const NO_KEYS = "ait-no-keys";
 /** How long the second key of a sequence may take. */
 const SEQUENCE_MS = 1_500;
 /** The pages that `g` and another key open. */
-const PLACES = { l: "/", b: "/board", a: "/agents", v: "/activity", s: "/stats", t: "/triage", m: "/memory" };
+const PLACES = { l: "/", b: "/board", a: "/agents", v: "/activity", s: "/stats", t: "/inbox", m: "/memory" };
 
 const help = document.getElementById("help");
 const newIssue = document.querySelector("header a.new");
@@ -52,12 +52,37 @@ const search = () => {
   field.select();
 };
 
+/** The link to an issue that has the focus in its row or on its card. */
+const focused = () => document.activeElement?.closest("[id][data-changed]") && document.activeElement.closest("a[href^='/issues/']");
+
+/** What the panel shows of the page of an issue. */
+const PEEKED = ".issue-head, #issue-question, [aria-labelledby=description-heading], [aria-labelledby=timeline-heading]";
+
+/** Shows the issue that has the focus in a panel beside the page. */
+const peek = async () => {
+  const panel = document.getElementById("peek");
+  const { href } = focused();
+  panel.querySelector("a").href = href;
+  try {
+    const answer = await fetch(href);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const parts = page.querySelectorAll(PEEKED);
+    // What changes the issue belongs to its page.
+    for (const part of parts) for (const form of part.querySelectorAll("form, .fold, button")) form.remove();
+    panel.querySelector(".peeked").replaceChildren(...parts);
+    panel.showModal();
+  } catch {
+    location.assign(href);
+  }
+};
+
 /** Actions of one key. */
 const KEYS = {
   "/": search,
   j: () => step(1),
   k: () => step(-1),
   x: pick,
+  " ": peek,
   c: () => newIssue?.click(),
   "?": () => help.showModal(),
 };
@@ -86,7 +111,8 @@ document.addEventListener("keydown", (event) => {
   sequenceAt = key === "g" && !isSecond ? performance.now() : -Infinity;
   const place = isSecond ? PLACES[key] : undefined;
   const act = isSecond ? place && (() => location.assign(place)) : KEYS[key];
-  if (!act) return;
+  // Elsewhere Space scrolls the page.
+  if (!act || (key === " " && !focused())) return;
   // The key must not be typed into the field that gets the focus.
   event.preventDefault();
   act();

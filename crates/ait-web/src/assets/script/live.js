@@ -176,6 +176,7 @@ const takeOver = (young) => {
   putFocusBack();
   dress();
   showPicked();
+  followList();
   mark(ids);
   shownAt = performance.now();
   waiting = undefined;

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::lane::{ClaimTimeline, MAX_BARS, legend};
-use super::{Period, agent_path, held, presence};
+use super::{Period, agent_path};
 use crate::pages::components;
 use crate::pages::gone_clients::GoneClients;
 use crate::query::{ActivityQuery, ListQuery};
@@ -127,6 +127,32 @@ fn headlines(agent: &Agent, record: &WorkRecord) -> Markup {
             @for (name, value) in values {
                 div { dt { (name) } dd { span.value { (value) } } }
             }
+        }
+    }
+}
+
+/// Renders whether an agent is connected, as far as its claims tell, and when it was last seen.
+fn presence(agent: &Agent, view: &ReadView, gone: &GoneClients, now: Timestamp) -> Markup {
+    let mut known = agent.holds.iter().filter_map(|&at| gone.is_alive(view.summaries()[at].id));
+    let is_alive = known.next().map(|first| first || known.any(|is_alive| is_alive));
+    html! {
+        @match is_alive {
+            Some(true) => { span.alive { "connected" } }
+            Some(false) => { span.gone { "gone" } }
+            None => {}
+        }
+        span { "last seen" " " (components::ago(agent.last.0.at(), now)) }
+    }
+}
+
+fn held(position: usize, view: &ReadView, now: Timestamp) -> Markup {
+    let summary = &view.summaries()[position];
+    html! {
+        @if let Some(held) = summary.holder() {
+            (components::status_icon(summary.status)) " "
+            a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } " "
+            (components::held_since(held.since, now))
+            @if summary.has_old_claim_at(now) { " " (components::old_claim()) }
         }
     }
 }

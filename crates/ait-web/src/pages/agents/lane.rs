@@ -46,7 +46,12 @@ impl ClaimTimeline {
     /// Draws the claims of an agent, the latest first. The first `named` say what they are on hover; the others are
     /// drawn together, so that a page of many agents stays small.
     pub fn draw(&self, own: &[ClaimSpan], named: usize, view: &ReadView) -> Markup {
-        let own = &own[..own.len().min(MAX_BARS)];
+        // The latest claim need not be the last to end.
+        let in_time: Vec<_> = own
+            .iter()
+            .filter(|span| span.until.is_none_or(|until| until >= self.begin()))
+            .collect();
+        let own = &in_time[..in_time.len().min(MAX_BARS)];
         let reviews = own.iter().filter(|span| span.is_review).count();
         let height = 2 * BAR + SPACE;
         let (named, others) = own.split_at(named.min(own.len()));
@@ -58,7 +63,7 @@ impl ClaimTimeline {
                     path.tick d={ "M" (WIDTH / 4 * quarter) " 0v" (height) } {}
                 }
                 @for is_review in [false, true] {
-                    @let bars = self.joined(others.iter().filter(|span| span.is_review == is_review));
+                    @let bars = self.joined(others.iter().copied().filter(|span| span.is_review == is_review));
                     @if !bars.is_empty() { path class=(class(is_review)) d=(bars) {} }
                 }
                 @for span in named { (self.bar(span, view)) }

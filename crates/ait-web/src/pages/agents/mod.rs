@@ -1,4 +1,4 @@
-//! The agents: a row for each with its claims over time, and a page for each.
+//! The agents: a line for each, the worst first, and a page for each.
 
 mod agent;
 mod lane;
@@ -10,20 +10,21 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub(super) use self::agent::AgentView;
 use self::lane::ClaimTimeline;
-use super::gone_clients::GoneClients;
-use super::{components, icons};
+use super::{PageContext, components};
 use crate::format;
 use crate::query::{InvalidParameter, ListQuery, Parameters};
 use crate::strings::{self, agents as text, list};
-use ait_domain::Timestamp;
-use ait_tracker::read_model::{Agent, AgentWork, IssueSummary, ReadView};
+use ait_domain::{Classification, Status, Timestamp, Work};
+use ait_system::span::humanize_duration as duration;
+use ait_tracker::read_model::{Agent, IssueSummary, ReadView, WorkRecord};
+use ait_worktrees::branch_of;
 
 /// How many agents a page shows.
 const PAGE_SIZE: usize = 40;
-/// How many of the issues that an agent holds a row shows.
-const MAX_HELD: usize = 3;
 /// How many bars of a lane say what they are on hover: the latest ones.
 const MAX_NAMED: usize = 5;
+/// After how much time without an action an agent that holds an issue counts as silent. Few calls take longer.
+const SILENT_AFTER_MS: u64 = 10 * 60_000;
 
 /// How far back the lanes reach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -77,23 +78,11 @@ impl Period {
     }
 }
 
-/// The query of the page of all agents.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct AgentsQuery {
-    period: Period,
-    /// The number of the page, from 1.
-    page: usize,
-}
-
-impl AgentsQuery {
-    /// Parses the query string.
-    pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
-        let parameters = Parameters::of_page(query);
-        let expected = || "1, 2, 3, …".to_owned();
-        let number = |text: &str| text.parse().ok().filter(|&page: &usize| page > 0);
-        let page = parameters.get("page", expected, number)?.unwrap_or(1);
-        Ok(Self { period: Period::of(&parameters)?, page })
-    }
+/// Parses the number of a page of all agents, from 1.
+pub(super) fn page_number(query: Option<&str>) -> Result<usize, InvalidParameter> {
+    let expected = || "1, 2, 3, …".to_owned();
+    let number = |text: &str| text.parse().ok().filter(|&page: &usize| page > 0);
+    Ok(Parameters::of_page(query).get("page", expected, number)?.unwrap_or(1))
 }
 
 /// Returns the path of the page of an agent.
@@ -108,64 +97,251 @@ pub(super) fn agent_path(name: &str) -> String {
     format!("/agents/{}", encoded.replace('+', "%20"))
 }
 
-/// Renders the page.
-pub(super) fn content(
-    view: &ReadView,
-    gone: &GoneClients,
-    AgentsQuery { period, page }: AgentsQuery,
-    now: Timestamp,
-) -> Markup {
-    let agents = view.agents();
-    let page = page.clamp(1, agents.len().div_ceil(PAGE_SIZE).max(1));
-    let lane = ClaimTimeline::new(period, now);
-    let mut work = view.work_since(lane.begin());
-    let asked = questions_by_agent(view);
-    html! {
-        h1.unseen { (text::TITLE) }
-        @if agents.is_empty() {
-            section.notice {
-                p {
-                    "No agent has done anything yet. Connect your coding agents, in a terminal in \
-                     your project:"
+/// What an agent does; the worst first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum State {
+    Gone,
+    Stuck,
+    Asks,
+    Silent,
+    Works,
+    Idle,
+    /// It never claimed an issue: a person, or one that only files issues.
+    Person,
+}
+
+/// What the line of an agent shows of its claims.
+struct Line<'a> {
+    agent: Agent,
+    state: State,
+    /// The issue that says most about the state, and since when it does.
+    issue: Option<(&'a IssueSummary, Timestamp)>,
+    /// The median of claims of the same kind.
+    median_ms: Option<u64>,
+}
+
+/// What the page of all agents shows.
+pub(super) struct Cockpit<'a, 'b> {
+    view: &'a ReadView<'b>,
+    context: &'a PageContext,
+    /// What is on the branches of issues.
+    branches: &'a HashMap<String, Work>,
+    medians: HashMap<(Classification, bool), u64>,
+    /// For each agent the issue about which it asked first.
+    asked: HashMap<&'a str, (&'a IssueSummary, Timestamp)>,
+}
+
+impl<'a, 'b> Cockpit<'a, 'b> {
+    /// Renders a page of the agents.
+    pub fn content(
+        view: &'a ReadView<'b>,
+        context: &'a PageContext,
+        branches: &'a HashMap<String, Work>,
+        page: usize,
+    ) -> Markup {
+        let now = context.now;
+        let lane = ClaimTimeline::new(Period::Day, now);
+        let week = now.unix_millis().saturating_sub(format::WEEK_MS.cast_signed());
+        let mut work = view.work_since(Timestamp::from_unix_millis(week));
+        let medians = work.medians(view);
+        let mut asked = HashMap::new();
+        for (summary, parked, _) in view.questions() {
+            asked.entry(&*parked.by).or_insert((summary, parked.since));
+        }
+        let cockpit = Self { view, context, branches, medians, asked };
+        let mut lines: Vec<_> =
+            view.agents().into_iter().map(|agent| cockpit.line(agent)).collect();
+        // Stable, so that the latest action comes first where nothing is worse.
+        lines.sort_by_key(|line| (line.state, line.issue.map(|(_, since)| since)));
+        let total = lines.len();
+        let page = page.clamp(1, total.div_ceil(PAGE_SIZE).max(1));
+        let shown = lines.iter().skip((page - 1) * PAGE_SIZE).take(PAGE_SIZE);
+        let (people, agents): (Vec<_>, Vec<_>) =
+            shown.partition(|line| line.state == State::Person);
+        html! {
+            h1.unseen { (text::TITLE) }
+            @if total == 0 {
+                section.notice {
+                    p {
+                        "No agent has done anything yet. Connect your coding agents, in a terminal in \
+                         your project:"
+                    }
+                    (components::command(strings::list::CONNECT_COMMAND))
                 }
-                (components::command(strings::list::CONNECT_COMMAND))
             }
-        } @else {
-            div.agents-head { (period.choice("/agents")) (lane::legend()) }
-            div.sheet {
-                table.agents role="table" {
-                    caption.unseen { (text::caption(agents.len())) }
-                    thead role="rowgroup" {
-                        tr role="row" {
-                            th role="columnheader" scope="col" { (strings::AGENT) }
-                            th role="columnheader" scope="col" { (text::over_time(period.as_str())) }
-                            th role="columnheader" scope="col" { (text::HOLDING) }
-                            th role="columnheader" scope="col" { "Last action" }
-                            @for name in [text::COMPLETED, text::REVIEWED, text::SENT_BACK] {
-                                th.number role="columnheader" scope="col" { (name) }
+            @if !agents.is_empty() {
+                div.agents-head { (lane::legend()) p.quiet { "Cost and reviews of the last 7 days" } }
+                div.sheet {
+                    table.agents role="table" {
+                        caption.unseen { (text::caption(agents.len())) }
+                        (head(&lane))
+                        tbody role="rowgroup" {
+                            @for line in agents {
+                                @let work = work.take(line.agent.name);
+                                (cockpit.row(line, &work.record, &lane.draw(&work.spans, MAX_NAMED, view)))
                             }
                         }
                     }
-                    tbody role="rowgroup" {
-                        @for agent in agents.iter().skip((page - 1) * PAGE_SIZE).take(PAGE_SIZE) {
-                            @let asked = asked.get(view.names().text(agent.name));
-                            (row(agent, &work.take(agent.name), &lane, asked, (view, gone), now))
-                        }
-                    }
                 }
             }
-            (paging(agents.len(), period, page))
+            @if !people.is_empty() {
+                section.people aria-labelledby="people-heading" {
+                    h2 #people-heading { "People, and agents without a claim" }
+                    ul { @for line in people { (cockpit.person(line)) } }
+                }
+            }
+            (paging(total, page))
+        }
+    }
+
+    /// Says what an agent does: of the issues that it holds, the worst.
+    fn line(&self, agent: Agent) -> Line<'a> {
+        let now = self.context.now;
+        let claims = agent.holds.iter().filter_map(|&at| {
+            let summary: &IssueSummary = &self.view.summaries()[at];
+            let since = summary.holder()?.since;
+            let state = if self.context.gone.is_gone(summary.id) {
+                State::Gone
+            } else if self.context.stuck.contains(&summary.id) {
+                State::Stuck
+            } else if now.millis_since(agent.last.0.at()) > SILENT_AFTER_MS {
+                State::Silent
+            } else {
+                State::Works
+            };
+            Some((state, since, summary))
+        });
+        let worst = claims.min_by_key(|(state, since, _)| (*state, *since));
+        let (state, issue) = match worst {
+            Some((state, since, summary)) => (state, Some((summary, since))),
+            None => match self.asked.get(self.view.names().text(agent.name)) {
+                Some(asked) if agent.has_claimed => (State::Asks, Some(*asked)),
+                _ if agent.has_claimed => (State::Idle, None),
+                asked => (State::Person, asked.copied()),
+            },
+        };
+        let median_ms = issue.and_then(|(summary, _)| self.median_of(summary));
+        Line { agent, state, issue, median_ms }
+    }
+
+    fn median_of(&self, summary: &IssueSummary) -> Option<u64> {
+        let is_review = summary.status == Status::InReview;
+        self.medians.get(&(summary.classification, is_review)).copied()
+    }
+
+    fn row(&self, line: &Line, record: &WorkRecord, lane: &Markup) -> Markup {
+        let now = self.context.now;
+        let name = self.view.names().text(line.agent.name);
+        let (last, _) = line.agent.last;
+        let held = line.issue.filter(|_| line.state != State::Asks);
+        html! {
+            tr role="row" id=(row_id(name)) data-changed=(last.at().unix_millis()) {
+                td.state role="cell" { (state(line, now)) }
+                th role="rowheader" scope="row" { a href=(agent_path(name)) title=(name) { (components::agent(name)) } }
+                td.holds role="cell" {
+                    // In front, because a long title is cut.
+                    @if let more @ 1.. = line.agent.holds.len().saturating_sub(1) {
+                        a href=(agent_path(name)) title="and others" { "+" (more) } " "
+                    }
+                    @if let Some((issue, _)) = line.issue { (issue_link(issue)) }
+                }
+                td.time role="cell" {
+                    @if let Some((_, since)) = held {
+                        @let taken = now.millis_since(since);
+                        (components::time(since, &duration(taken)))
+                        @if let Some(median) = line.median_ms { span.quiet title="the median of its kind" { " / " (duration(median)) } }
+                    }
+                }
+                td.last role="cell" { (text::did(last.kind)) " " (components::ago(last.at(), now)) }
+                td.branch role="cell" { @if let Some((issue, _)) = held { (self.branch(issue)) } }
+                td.number role="cell" data-label="Cost" { @if !record.used.is_empty() { (record.used.cost()) } }
+                td.number role="cell" data-label=(text::SENT_BACK) {
+                    @if record.completed > 0 || record.sent_back > 0 {
+                        span class=[(record.sent_back > 0).then_some("bad")] { (record.sent_back) " of " (record.completed) }
+                    }
+                }
+                td.over-time role="cell" { (lane) }
+            }
+        }
+    }
+
+    /// Renders what is on the branch of an issue, as a link to the diff.
+    fn branch(&self, issue: &IssueSummary) -> Markup {
+        let name = branch_of(&issue.id.short());
+        html! {
+            @if let Some(work) = self.branches.get(&name) {
+                a href={ (components::issue_path(issue.id)) "?diff=1#issue-diff" } title=(name) {
+                    (format::number(work.commits as u64)) @if work.commits == 1 { " commit" } @else { " commits" }
+                    " +" (work.added) " −" (work.removed)
+                }
+            }
+        }
+    }
+
+    fn person(&self, line: &Line) -> Markup {
+        let name = self.view.names().text(line.agent.name);
+        let (last, position) = line.agent.last;
+        html! {
+            li id=(row_id(name)) data-changed=(last.at().unix_millis()) {
+                a href=(agent_path(name)) { (components::agent(name)) }
+                span { (text::action(last.kind)) " " (issue_link(&self.view.summaries()[position])) }
+                (components::ago(last.at(), self.context.now))
+            }
         }
     }
 }
 
+fn head(lane: &ClaimTimeline) -> Markup {
+    html! {
+        thead role="rowgroup" {
+            tr role="row" {
+                @for (class, name) in [
+                    ("state", "State"), ("name", strings::AGENT), ("holds", strings::ISSUE), ("time", "Time / median"),
+                    ("last", "Last event"), ("branch", "Branch"), ("number", "Cost"), ("number", text::SENT_BACK),
+                ] {
+                    th class=(class) role="columnheader" scope="col" { (name) }
+                }
+                th.over-time role="columnheader" scope="col" {
+                    span.unseen { (text::over_time(Period::Day.as_str())) } (lane.axis(Period::Day))
+                }
+            }
+        }
+    }
+}
+
+fn state(line: &Line, now: Timestamp) -> Markup {
+    let silent_ms = now.millis_since(line.agent.last.0.at());
+    html! {
+        @match line.state {
+            State::Gone => { strong.gone { "gone" } }
+            State::Stuck => { strong.bad { "stuck" } }
+            State::Asks => { strong.asked { "waits for an answer" } }
+            State::Silent => { span.silent { "silent " (duration(silent_ms)) } }
+            State::Works => { span.alive { "works" } }
+            State::Idle | State::Person => { span.quiet { "idle" } }
+        }
+    }
+}
+
+fn issue_link(issue: &IssueSummary) -> Markup {
+    html! {
+        (components::status_icon(issue.status)) " "
+        a.title href=(components::issue_path(issue.id)) title=(components::undirected(&issue.title)) dir="auto" {
+            (components::undirected(&issue.title))
+        }
+    }
+}
+
+fn row_id(name: &str) -> String {
+    format!("a-{:016x}", xxh3_64(name.as_bytes()))
+}
+
 /// Renders the links to the other pages, if there are any.
-fn paging(total: usize, period: Period, page: usize) -> Markup {
+fn paging(total: usize, page: usize) -> Markup {
     let first = (page - 1) * PAGE_SIZE + 1;
     let last = total.min(page * PAGE_SIZE);
     let link = |rel: &str, page: usize, label: &str| {
-        let path = format!("/agents?range={}&page={page}", period.as_str());
-        html! { a rel=(rel) href=(path) { (label) } }
+        html! { a rel=(rel) href={ "/agents?page=" (page) } { (label) } }
     };
     html! {
         @if total > PAGE_SIZE {
@@ -174,108 +350,6 @@ fn paging(total: usize, period: Period, page: usize) -> Markup {
                 span { (list::range(first, last, total, true)) }
                 @if last < total { (link("next", page + 1, list::NEXT)) }
             }
-        }
-    }
-}
-
-fn row(
-    agent: &Agent,
-    work: &AgentWork,
-    lane: &ClaimTimeline,
-    asked: Option<&Questions>,
-    (view, gone): (&ReadView, &GoneClients),
-    now: Timestamp,
-) -> Markup {
-    let name = view.names().text(agent.name);
-    let (last, position) = agent.last;
-    let summary = &view.summaries()[position];
-    let hidden = agent.holds.len().saturating_sub(MAX_HELD);
-    let counts = [
-        (text::COMPLETED, work.record.completed),
-        (text::REVIEWED, work.record.reviewed),
-        (text::SENT_BACK, work.record.sent_back),
-    ];
-    html! {
-        tr role="row" id={ (format_args!("a-{:016x}", xxh3_64(name.as_bytes()))) }
-            data-changed=(last.at().unix_millis())
-        {
-            th role="rowheader" scope="row" {
-                a href=(agent_path(name)) { (components::agent(name)) }
-                p.details { (presence(agent, view, gone, now)) }
-            }
-            td.over-time role="cell" { (lane.draw(&work.spans, MAX_NAMED, view)) }
-            td.holds role="cell" {
-                @if agent.holds.is_empty() {
-                    span.quiet { (text::NOTHING) }
-                } @else {
-                    ul {
-                        @for &position in agent.holds.iter().take(MAX_HELD) {
-                            li { (held(position, view, now)) (gone.mark(view.summaries()[position].id)) }
-                        }
-                        @if hidden > 0 { li { a href=(agent_path(name)) { (text::more(hidden)) } } }
-                    }
-                }
-                @if let Some(asked) = asked { (questions(asked, now)) }
-            }
-            td.last role="cell" {
-                (text::action(last.kind)) " "
-                a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } " "
-                (components::ago(last.at(), now))
-            }
-            @for (label, count) in counts {
-                td.number role="cell" data-label=(label) { (count) }
-            }
-        }
-    }
-}
-
-/// Renders whether an agent is connected, as far as its claims tell, and when it was last seen.
-fn presence(agent: &Agent, view: &ReadView, gone: &GoneClients, now: Timestamp) -> Markup {
-    let mut known = agent.holds.iter().filter_map(|&at| gone.is_alive(view.summaries()[at].id));
-    let is_alive = known.next().map(|first| first || known.any(|is_alive| is_alive));
-    html! {
-        @match is_alive {
-            Some(true) => { span.alive { "connected" } }
-            Some(false) => { span.gone { "gone" } }
-            None => {}
-        }
-        span { "last seen" " " (components::ago(agent.last.0.at(), now)) }
-    }
-}
-
-/// The issues about which an agent has asked people, each with the time of the question.
-type Questions<'a> = Vec<(Timestamp, &'a IssueSummary)>;
-
-/// Returns for each agent the open questions that it has asked.
-fn questions_by_agent<'a>(view: &'a ReadView) -> HashMap<&'a str, Questions<'a>> {
-    let mut asked: HashMap<&str, Questions> = HashMap::new();
-    for (summary, parked, _) in view.questions() {
-        asked.entry(&parked.by).or_default().push((parked.since, summary));
-    }
-    asked
-}
-
-/// Renders the questions for whose answers an agent waits.
-fn questions(asked: &Questions, now: Timestamp) -> Markup {
-    html! {
-        @for (since, issue) in asked.iter().take(MAX_HELD) {
-            p {
-                strong.asked { (icons::other("comment")) "waits for an answer:" } " "
-                a.title href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) } " "
-                (components::ago(*since, now))
-            }
-        }
-    }
-}
-
-fn held(position: usize, view: &ReadView, now: Timestamp) -> Markup {
-    let summary = &view.summaries()[position];
-    html! {
-        @if let Some(held) = summary.holder() {
-            (components::status_icon(summary.status)) " "
-            a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } " "
-            (components::held_since(held.since, now))
-            @if summary.has_old_claim_at(now) { " " (components::old_claim()) }
         }
     }
 }

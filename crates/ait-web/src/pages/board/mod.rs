@@ -1,7 +1,8 @@
-//! The board: a column for each status, a card for each issue, and a lane for each agent if that is asked for.
+//! The board: a column for each status, and a card for each issue.
 
-mod lanes;
 mod query;
+
+use std::collections::HashMap;
 
 use maud::{Markup, html};
 
@@ -9,10 +10,12 @@ pub(super) use self::query::BoardQuery;
 use super::chips::Chips;
 use super::gone_clients::GoneClients;
 use super::{components, icons, questions};
+use crate::actions::forms::known;
+use crate::actions::many::ManyForms;
 use crate::format;
 use crate::query::ListQuery;
 use crate::strings::{self, board as text};
-use ait_domain::{Classifications, Status, StatusSet, Timestamp};
+use ait_domain::{Classifications, IssueId, Status, StatusSet, Timestamp};
 use ait_tracker::Hold;
 use ait_tracker::read_model::{Column, FindingKind, IssueSummary, ReadView};
 
@@ -32,27 +35,45 @@ pub(super) struct BoardView<'a, 'b> {
     pub holds: &'a [Hold],
     /// The kinds of work that the project uses.
     pub kinds: &'a Classifications,
+    /// The forms of a person who may change issues.
+    pub forms: Option<&'a ManyForms>,
+    /// What the boxes of the cards send.
+    pub selected: &'a HashMap<IssueId, String>,
+    /// The address of the page.
+    pub path: &'a str,
+}
+
+impl BoardView<'_, '_> {
+    /// Returns the box that selects the issue of a card, for those who may change it.
+    fn box_of(&self, summary: &IssueSummary) -> Option<Markup> {
+        let selected = self.selected.get(&summary.id)?;
+        Some(ManyForms::box_of(selected, &components::undirected(&summary.title)))
+    }
+}
+
+fn columns(query: &BoardQuery, view: &ReadView, now: Timestamp) -> Vec<Column> {
+    let max_cards = |status: Status| if status.has_ended() { MAX_ENDED } else { MAX_CARDS };
+    view.board(now, max_cards, |summary| query.shows(summary, view))
+}
+
+/// Returns the issues that the page has cards of.
+pub(super) fn shown(query: &BoardQuery, view: &ReadView, now: Timestamp) -> Vec<IssueId> {
+    let columns = columns(query, view, now);
+    let cards = columns.iter().flat_map(|column| &column.cards);
+    cards.map(|&position| view.summaries()[position].id).collect()
 }
 
 /// Renders the page.
 pub(super) fn content(board: &BoardView) -> Markup {
-    let BoardView { query, view, now, .. } = *board;
-    let max_cards = |status: Status| {
-        if status.has_ended() {
-            MAX_ENDED
-        } else if query.has_lanes {
-            usize::MAX
-        } else {
-            MAX_CARDS
-        }
-    };
-    let columns = view.board(now, max_cards, |summary| query.shows(summary, view));
+    let BoardView { query, view, now, forms, path, .. } = *board;
+    let columns = columns(query, view, now);
     let (ended, open): (Vec<_>, Vec<_>) =
         columns.iter().partition(|column| column.status.has_ended());
     let is_empty = !query.is_unfiltered() && columns.iter().all(|column| column.total == 0);
     let chips = Chips { view, now, query: ListQuery::default() };
     html! {
         h1.unseen { (text::TITLE) }
+        @if let Some(forms) = forms { (forms.notice(path)) }
         (questions::of_all(view, now, board.has_actions))
         @for Hold { provider, until } in board.holds {
             p.notice { (text::held(provider)) (components::time(*until, &format::time(*until))) }
@@ -65,23 +86,20 @@ pub(super) fn content(board: &BoardView) -> Markup {
                 (components::command(strings::list::FILE_COMMAND))
             }
         }
-        @if query.has_lanes {
-            (lanes::render_lanes(&open, board, &chips))
-        } @else {
-            nav.jump aria-label="Columns of the board" {
-                ul {
-                    @for column in &open {
-                        li { a href={ "#c-" (column.status) } { (name(column)) (old_claims(column)) } }
-                    }
+        nav.jump aria-label="Columns of the board" {
+            ul {
+                @for column in &open {
+                    li { a href={ "#c-" (column.status) } { (name(column)) (old_claims(column)) } }
                 }
             }
-            // On a phone it scrolls, also without a card that could take the focus.
-            @let has_cards = open.iter().any(|column| !column.cards.is_empty());
-            div.board tabindex=[(!has_cards).then_some("0")] {
-                @for shown in &open { (self::column(shown, board, &chips)) }
-            }
+        }
+        // On a phone it scrolls, also without a card that could take the focus.
+        @let has_cards = open.iter().any(|column| !column.cards.is_empty());
+        div.board tabindex=[(!has_cards).then_some("0")] {
+            @for shown in &open { (self::column(shown, board, &chips)) }
         }
         div.ended { @for shown in &ended { (folded(shown, board, &chips)) } }
+        @if let Some(forms) = forms { (forms.bar(path)) (known(view)) }
     }
 }
 
@@ -108,7 +126,7 @@ fn column(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
             h2 {
                 (name(column))
                 @if column.old_claims > 0 {
-                    a href={ "/triage?kind=" (FindingKind::OldClaim) } { (old_claims(column)) }
+                    a href={ "/inbox?kind=" (FindingKind::OldClaim) } { (old_claims(column)) }
                 }
             }
             (cards(column, board, chips))
@@ -139,7 +157,7 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
         } @else {
             ol.cards {
                 @for summary in cards.iter().map(|&position| &chips.view.summaries()[position]) {
-                    li id={ "card-" (summary.id) } { (card(summary, chips, board.gone, false)) }
+                    li id={ "card-" (summary.id) } { (card(summary, chips, board)) }
                 }
             }
         }
@@ -149,23 +167,21 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
     }
 }
 
-/// Renders a card; with its status where cards of several statuses stand together.
-fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients, has_status: bool) -> Markup {
+fn card(summary: &IssueSummary, chips: &Chips, board: &BoardView) -> Markup {
     let view = chips.view;
     let now = chips.now;
     let holder = summary.holder();
     let since = holder.map_or_else(|| summary.in_status_since(), |held| held.since);
     let age_ms = now.millis_since(since);
     let has_old_claim = summary.has_old_claim_at(now);
+    let selects = board.box_of(summary);
     html! {
         article id={ "i-" (summary.id) } class={ "card" @if has_old_claim { " stale" } }
-            data-changed=(summary.modified_at.unix_millis())
+            data-changed=(summary.modified_at.unix_millis()) draggable=[selects.as_ref().map(|_| "true")]
         {
-            @let title = components::undirected(&summary.title);
-            // Lanes show two lines of a title.
-            h3 { a.title href=(components::issue_path(summary.id)) title=[has_status.then_some(&*title)] dir="auto" { (title) } }
+            @if let Some(selects) = selects { (selects) }
+            h3 { a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } }
             p.details {
-                @if has_status { (components::status_icon(summary.status)) }
                 (components::kind(summary.classification))
                 code { (summary.id.short()) }
                 (chips.of(summary))
@@ -176,7 +192,7 @@ fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients, has_status: b
                     b { (components::agent(view.names().text(held.agent))) } " "
                     (components::held_since(since, now))
                     @if has_old_claim { " " (components::old_claim()) }
-                    (gone.mark(summary.id))
+                    (board.gone.mark(summary.id))
                 } @else if summary.status.has_ended() {
                     (components::ago(since, now))
                 } @else {

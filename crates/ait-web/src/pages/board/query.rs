@@ -1,6 +1,5 @@
-//! The query of the board: which issues it shows, and whether it has lanes.
+//! The query of the board: which issues it shows.
 
-use form_urlencoded::Serializer;
 use maud::{Markup, html};
 
 use super::super::{components, list_filters};
@@ -11,8 +10,6 @@ use ait_tracker::read_model::{IssueSummary, ReadView};
 
 /// How many labels the form offers: those of the most issues.
 const MAX_LABELS: usize = 100;
-/// The value of `lanes` for lanes by agent.
-const AGENT: &str = "agent";
 
 /// A query for the board.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -22,8 +19,6 @@ pub(in crate::pages) struct BoardQuery {
     classification: Option<Classification>,
     label: Option<Label>,
     priority: Option<Priority>,
-    /// Whether each agent has a lane.
-    pub has_lanes: bool,
 }
 
 impl BoardQuery {
@@ -33,7 +28,6 @@ impl BoardQuery {
         let kinds = || joined(Classification::words_of_work());
         let priorities = || format!("0 … {}", Priority::MAX);
         let labels = || format!("1 … {} characters of a-z, 0-9 and :._/-", Label::MAX_CHARS);
-        let lanes = |text: &str| (text == AGENT).then_some(());
         Ok(Self {
             agent: parameters.get("agent", String::new, |text| Some(text.to_owned()))?,
             classification: parameters.get(
@@ -43,7 +37,6 @@ impl BoardQuery {
             )?,
             label: parameters.get("label", labels, |text| text.parse().ok())?,
             priority: parameters.get("priority", priorities, |text| text.parse().ok())?,
-            has_lanes: parameters.get("lanes", || AGENT.to_owned(), lanes)?.is_some(),
         })
     }
 
@@ -62,14 +55,9 @@ impl BoardQuery {
         .in_statuses(statuses)
     }
 
-    /// Returns the query with another agent.
-    pub fn of_agent(&self, agent: &str) -> Self {
-        Self { agent: Some(agent.to_owned()), ..self.clone() }
-    }
-
     /// Returns true if the query matches all issues.
     pub fn is_unfiltered(&self) -> bool {
-        *self == Self { has_lanes: self.has_lanes, ..Self::default() }
+        *self == Self::default()
     }
 
     /// Returns true if the board shows an issue.
@@ -85,19 +73,13 @@ impl BoardQuery {
             && self.agent.as_ref().is_none_or(involves)
     }
 
-    /// Renders the filters and the choice of lanes.
+    /// Renders the filters.
     pub fn controls(&self, view: &ReadView, kinds: &Classifications) -> Markup {
-        let other = Self { has_lanes: !self.has_lanes, ..self.clone() };
         html! {
             div.board-bar {
                 details #board-filters open[!self.is_unfiltered()] {
                     summary { (text::FILTERS) }
                     (self.form(view, kinds))
-                }
-                p {
-                    a href=(other.path()) {
-                        @if self.has_lanes { "Columns only" } @else { "Lanes by agent" }
-                    }
                 }
                 p { a href="/wall" { (strings::wall::TITLE) } }
             }
@@ -109,12 +91,10 @@ impl BoardQuery {
         labels.extend(self.label.as_ref().filter(|label| !labels.contains(label)));
         let numbers =
             (0..=u64::from(Priority::MAX)).filter_map(|number| Priority::try_from(number).ok());
-        let any = Self { has_lanes: self.has_lanes, ..Self::default() };
         html! {
             form #filters.filters method="get" action="/board" autocomplete="off" role="search"
                 aria-label=(text::FILTERS)
             {
-                @if self.has_lanes { input type="hidden" name="lanes" value=(AGENT); }
                 (components::agent_filter(view, self.agent.as_deref()))
                 (list_filters::of_kind(kinds, self.classification))
                 @if view.attribute_counts().has(ValueField::Priority) || self.priority.is_some() {
@@ -130,24 +110,9 @@ impl BoardQuery {
                         })))
                 }
                 button type="submit" { (strings::APPLY) }
-                @if !self.is_unfiltered() { a.clear href=(any.path()) { (strings::CLEAR_FILTERS) } }
+                @if !self.is_unfiltered() { a.clear href="/board" { (strings::CLEAR_FILTERS) } }
             }
         }
-    }
-
-    /// Returns the address of the board with this query.
-    pub fn path(&self) -> String {
-        let mut query = Serializer::new(String::new());
-        let parameters = [
-            ("agent", self.agent.clone()),
-            ("classification", self.classification.map(|kind| kind.to_string())),
-            ("label", self.label.as_ref().map(Label::to_string)),
-            ("priority", self.priority.map(|priority| priority.to_string())),
-            ("lanes", self.has_lanes.then(|| AGENT.to_owned())),
-        ];
-        query.extend_pairs(parameters.into_iter().filter_map(|(name, value)| Some((name, value?))));
-        let query = query.finish();
-        if query.is_empty() { "/board".to_owned() } else { format!("/board?{query}") }
     }
 }
 
@@ -158,7 +123,7 @@ mod tests {
     #[test]
     fn the_list_behind_the_board_has_the_same_issues() {
         for (query, expected) in
-            [("", ""), ("agent=ann", "?agent=ann"), ("agent=a%22b&lanes=agent", "?agent=a%22b")]
+            [("", ""), ("agent=ann", "?agent=ann"), ("agent=a%22b", "?agent=a%22b")]
         {
             let board = BoardQuery::parse(Some(query)).unwrap();
             assert_eq!(board.list(StatusSet::ALL).query_string(), expected);
@@ -166,21 +131,8 @@ mod tests {
     }
 
     #[test]
-    fn board_queries_survive_a_round_trip() {
-        for (query, expected) in [
-            ("", "/board"),
-            ("agent=&lanes=", "/board"),
-            ("lanes=agent&agent=a%26b", "/board?agent=a%26b&lanes=agent"),
-            (
-                "priority=1&label=ui&classification=bug",
-                "/board?classification=bug&label=ui&priority=1",
-            ),
-        ] {
-            assert_eq!(BoardQuery::parse(Some(query)).unwrap().path(), expected, "{query}");
-        }
-        for (query, parameter) in
-            [("lanes=kind", "lanes"), ("priority=5", "priority"), ("label=UI", "label")]
-        {
+    fn values_of_other_forms_are_refused() {
+        for (query, parameter) in [("priority=5", "priority"), ("label=UI", "label")] {
             assert_eq!(BoardQuery::parse(Some(query)).unwrap_err().name, parameter, "{query}");
         }
     }

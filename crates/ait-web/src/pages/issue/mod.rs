@@ -95,6 +95,7 @@ pub(super) fn content(view: &IssueView) -> Markup {
                     @if let Some(forms) = &view.forms { (forms.answer(issue)) }
                     section aria-labelledby="description-heading" {
                         h2 #description-heading { "Description" }
+                        @if let Some(forms) = &view.forms { (forms.texts(issue)) }
                         @if issue.description.trim().is_empty() {
                             p.quiet #issue-description { "No description." }
                         } @else {

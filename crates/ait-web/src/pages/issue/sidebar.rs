@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::{IssueView, components};
+use crate::actions::forms::known;
 use crate::lookup::Found;
 use crate::markdown::{self, MAX_CHARS};
 use crate::strings::issue as text;
@@ -10,6 +11,9 @@ use ait_domain::text::shortened;
 use ait_domain::{Timestamp, UnknownKeys};
 use ait_tracker::read_model::FoundIssue;
 
+/// The names of the links to the neighbours. The script takes them for those in the list that the reader came from.
+const PREVIOUS: &str = "Previous issue";
+const NEXT: &str = "Next issue";
 /// How many characters of the reason for parking the default page shows.
 const MAX_REASON_CHARS: usize = 400;
 
@@ -20,6 +24,7 @@ pub(super) fn sidebar(view: &IssueView) -> Markup {
     let last = issue.history.last().map(|entry| entry.agent.as_str());
     html! {
         aside.issue-sidebar #issue-sidebar aria-label="Details" {
+            @if let Some(forms) = &view.forms { (forms.properties(issue)) (known(view.view)) }
             dl {
                 @if let Some(parked) = parked(view) { (parked) }
                 (detail("Filed", &when(issue.created_at, filer, view.now)))
@@ -86,9 +91,9 @@ pub(super) fn neighbours(found: &Found) -> Markup {
     let Found { previous, next, .. } = found;
     html! {
         @if previous.is_some() || next.is_some() {
-            nav.neighbours #issue-neighbours aria-label="Adjacent issues" {
-                @if let Some(previous) = previous { (neighbour("prev", "Previous issue", previous)) }
-                @if let Some(next) = next { (neighbour("next", "Next issue", next)) }
+            nav.neighbours #issue-neighbours aria-label="Adjacent issues" data-prev=(PREVIOUS) data-next=(NEXT) {
+                @if let Some(previous) = previous { (neighbour("prev", PREVIOUS, previous)) }
+                @if let Some(next) = next { (neighbour("next", NEXT, next)) }
             }
         }
     }
