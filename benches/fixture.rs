@@ -199,7 +199,7 @@ pub struct Appender {
 }
 
 impl Appender {
-    pub fn new() -> Self {
+    pub fn begin() -> Self {
         let directory = new_directory();
         let file = File::create_new(directory.path().join("log")).expect("a new file");
         Self { file, bytes: vec![b'x'; FILED_BYTES], end: 0, _directory: directory }

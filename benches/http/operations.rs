@@ -79,7 +79,7 @@ struct Appends {
 
 impl Appends {
     fn new() -> Self {
-        Self { appender: Appender::new(), times: Times::default() }
+        Self { appender: Appender::begin(), times: Times::default() }
     }
 
     fn run(&mut self) {

@@ -15,7 +15,7 @@ const ROUNDS: usize = 1_000;
 pub fn report(out: &mut dyn Write) -> io::Result<()> {
     let (empty, large) = (Fixture::new(0), Fixture::new(LARGE));
     let (mut empty_sql, mut large_sql) = (Database::new(0), Database::new(LARGE));
-    let mut appender = Appender::new();
+    let mut appender = Appender::begin();
     let mut acts: [(&str, &mut dyn FnMut(Filing)); 6] = [
         ("append to a file", &mut |_| appender.append()),
         ("SQLite alone, empty", &mut |filing| empty_sql.add(&filing)),

@@ -1,11 +1,9 @@
 //! Reads, and occasional work: opening a store and publishing `issues.json`.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{Condition, IssueRef, Order, Query, StatusSet};
-use agent_issue_tracker::store::SqliteStore;
 use agent_issue_tracker::tracker::Tracker;
 
 use crate::LARGE;
@@ -52,7 +50,8 @@ pub fn opening(out: &mut dyn Write) -> io::Result<()> {
     for size in SIZES {
         let fixture = Fixture::published(size);
         let open = median_ms(&mut || {
-            let (runtime, tracker) = (fixture::runtime(), store(&fixture.path()));
+            let store = fixture::open(&fixture.path(), fixture::unpublished());
+            let (runtime, tracker) = (fixture::runtime(), Tracker::new(Arc::new(store)));
             list(&runtime, &tracker, Query { take: 20, ..Query::default() });
         });
         let bytes = std::fs::read(fixture.path()).expect("a file that can be read");
@@ -70,10 +69,6 @@ pub fn opening(out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "| {size} | {open:.2} | {publish:.1} | {replace:.1} | {ratio:.1} |")?;
     }
     writeln!(out)
-}
-
-fn store(path: &Path) -> Tracker {
-    Tracker::new(Arc::new(SqliteStore::new(path)))
 }
 
 fn median_ms(read: &mut dyn FnMut()) -> f64 {

@@ -10,8 +10,11 @@ use ait_domain::{Issue, Timestamp, WithClaim};
 /// The longest selection, in characters.
 pub const MAX_CHARS: usize = 500;
 
+/// Computes a field of an issue at a time.
+type Compute = fn(&Issue, Timestamp) -> Value;
+
 /// What is computed from an issue. No issue has it unless it is selected.
-const COMPUTED: [(&str, fn(&Issue, Timestamp) -> Value); 3] = [
+const COMPUTED: [(&str, Compute); 3] = [
     ("lastChange", |issue, _| json!(issue.active_at())),
     ("idleDays", |issue, now| json!(now.millis_since(issue.active_at()) / DAY_MS)),
     ("returns", |issue, _| json!(issue.returns())),
