@@ -106,6 +106,12 @@ pub fn store(size: usize) -> (TempDir, PathBuf) {
             });
             let database = made.path().join(".ait/issues.json/queue.db");
             let connection = rusqlite::Connection::open(&database).expect("a database");
+            // A server does that bit by bit, when it has nothing else to do.
+            const INDEX: &str = "
+                INSERT INTO search_index (rowid, texts)
+                    SELECT key, texts FROM search WHERE key IN (SELECT key FROM unindexed);
+                DELETE FROM unindexed";
+            connection.execute_batch(INDEX).expect("a database that can be changed");
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("a log");
             copy(&database, template);
         });

@@ -118,9 +118,10 @@ pub fn kind(command: &str) -> Kind {
         "ask" | "answer" => Refuses(&[ONE, "text", "-a", "a"]),
         "check" => Refuses(&[ONE]),
         "sync" => Refuses(&[]),
+        "hold" => Refuses(&["--provider", "anthropic", "--until", "1h"]),
         "import" => Refuses(&["/dev/null", "--format", "jsonl"]),
         "serve" | "mcp" | "demo" | "init" | "restore" | "migrate" | "open" | "doctor" | "hooks"
-        | "hook" | "config" | "completions" | "man" | "help" | "worktree" | "merge"
+        | "hook" | "config" | "texts" | "completions" | "man" | "help" | "worktree" | "merge"
         | "merge-driver" | "resolve" => Other,
         new => panic!("what does `ait {new}` do with a damaged store?"),
     }

@@ -129,14 +129,11 @@ fn an_agent_that_is_gone_is_not_at_work() {
     let mut client = start(directory.path(), "1h");
     client.add("t", "bug");
     claim(&mut client, "dev");
-    let are_at_work = |count: usize| {
-        let heading = format!("Agents at work <span class=\"count\">{count}</span>");
-        get(server.port, "/wall").body.contains(&heading)
-    };
-    assert!(are_at_work(1));
+    let is = |state: &str| get(server.port, "/agents").body.contains(&format!(">{state}<"));
+    assert!(is("works") && !is("gone"));
     client.signal("KILL");
     client.wait();
-    until("the page shows that the agent is gone", || are_at_work(0));
+    until("the page shows that the agent is gone", || is("gone") && !is("works"));
 }
 
 #[test]

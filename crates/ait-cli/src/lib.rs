@@ -253,13 +253,14 @@ impl QueueCommand {
         }
     }
 
-    /// Returns true if the command does nothing with a damaged store: it copies everything in it, or waits for changes.
+    /// Returns true if the command does nothing with a damaged store: it copies everything in it, waits for changes, or
+    /// rests on all that is remembered.
     fn needs_intact_store(&self) -> bool {
         if matches!(self, Self::Backup(arguments) if arguments.lists()) {
             return false;
         }
-        let copies_everything = matches!(self, Self::Export(_) | Self::Backup(_));
-        copies_everything || self.process_kind().is_some()
+        let needs_everything = matches!(self, Self::Export(_) | Self::Backup(_) | Self::Hold(_));
+        needs_everything || self.process_kind().is_some()
     }
 }
 

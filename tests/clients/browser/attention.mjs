@@ -96,8 +96,8 @@ async function live(visit, server) {
   const [title, before] = [await visit.page.title(), await visit.inPage(icon)];
   const count = Number.parseInt(title, 10);
   const session = await agent(binary, server);
-  const given = { issue_id: idOf(80), comment: 'given back', agent: 'developer' };
-  check.ok(!(await session.callTool('return_issue', given)).isError);
+  const done = { issue_id: idOf(80), comment: 'done', agent: 'developer' };
+  check.ok(!(await session.callTool('complete_issue', done)).isError);
   await visit.until('the smaller number', (expected) => document.title.startsWith(`${expected}! (`), [count - 1]);
   // All numbers above nine share one icon.
   check.equal(await visit.inPage(icon), before);

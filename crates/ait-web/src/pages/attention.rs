@@ -4,6 +4,7 @@
 //! It is made of what the read model keeps, so it costs little at any size: the parked issues, the claims whose clients
 //! are gone, and the findings. A person puts rows off (`ait-web/page_data.rs`).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use maud::{Markup, html};
@@ -351,18 +352,22 @@ impl Attention {
         });
     }
 
-    /// Adds the findings. A claim whose agent is gone is there already.
+    /// Adds the findings. A claim that is stuck, or whose agent is gone, is there already.
     fn add_findings(&mut self, sources: &Sources<'_, '_>) {
-        let Sources { view, gone, findings, now, .. } = *sources;
-        let summaries = gone.gone().filter_map(|(id, _)| view.summary(id));
+        let Sources { view, gone, stuck, findings, now, .. } = *sources;
+        let stuck: BTreeSet<_> = stuck.iter().map(|claim| claim.issue.id).collect();
+        let listed = gone.gone().map(|(id, _)| id).filter(|id| !stuck.contains(id));
+        let summaries = listed.chain(stuck.iter().copied()).filter_map(|id| view.summary(id));
         let old_claims = summaries.filter(|summary| summary.has_old_claim_at(now)).count();
         let others = FindingKind::ALL.iter().filter(|kind| **kind != FindingKind::Stuck);
         for &finding_kind in others {
             let is_old_claim = finding_kind == FindingKind::OldClaim;
             let abandoned = if is_old_claim { old_claims } else { 0 };
             let is_shown = |finding: &&Finding| {
-                let is_gone = |issue: &FoundIssue| is_old_claim && gone.is_gone(issue.id);
-                finding.kind == finding_kind && !finding.issues.first().is_some_and(is_gone)
+                let is_listed = |issue: &FoundIssue| {
+                    is_old_claim && (gone.is_gone(issue.id) || stuck.contains(&issue.id))
+                };
+                finding.kind == finding_kind && !finding.issues.first().is_some_and(is_listed)
             };
             // The findings are a little older than the moment.
             let total = findings.count(finding_kind).saturating_sub(abandoned);
