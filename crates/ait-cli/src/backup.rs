@@ -164,7 +164,9 @@ async fn save(
 fn list(place: &Place<'_>, json: bool, output: &Output) -> Result<ExitStatus> {
     let mut rows = Vec::new();
     let mut status = ExitStatus::Done;
-    for path in place.backups()?.into_iter().rev() {
+    let backups = place.backups()?;
+    let has_none = backups.is_empty();
+    for path in backups.into_iter().rev() {
         let bytes = fs::metadata(&path).map_or(0, |about| about.len());
         let backup = backup::file::load(&path);
         let about = backup.as_ref().ok().and_then(|backup| backup.about.as_ref());
@@ -191,7 +193,7 @@ fn list(place: &Place<'_>, json: bool, output: &Output) -> Result<ExitStatus> {
     }
     if json {
         output.json(&rows)?;
-    } else if place.backups()?.is_empty() {
+    } else if has_none {
         let directory = match place.path {
             path if path.as_os_str().is_empty() => Path::new("."),
             path => path,

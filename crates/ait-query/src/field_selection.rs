@@ -37,13 +37,12 @@ impl FieldSelection {
     /// Returns the selected fields of an issue as JSON. A field that the issue does not have is `null` or an empty
     /// list. `lastChange` is the time of its last substantive change, and `idleDays` the days since then.
     pub fn select(&self, issue: &Issue, now: Timestamp) -> Value {
-        let computed = COMPUTED.map(|(name, value)| (name, value(issue, now)));
-        let mut issue = json!(WithClaim::from(issue));
-        for (name, value) in computed {
-            issue[name] = value;
-        }
+        let mut stored = json!(WithClaim::from(issue));
         let selected = self.0.iter().map(|Field { name, inner }| {
-            let value = issue.get_mut(*name).map(Value::take);
+            if let Some((_, compute)) = COMPUTED.iter().find(|(computed, _)| computed == name) {
+                return ((*name).to_owned(), compute(issue, now));
+            }
+            let value = stored.get_mut(*name).map(Value::take);
             let value =
                 value.unwrap_or_else(|| if is_list(name) { json!([]) } else { Value::Null });
             // The entries of these lists may have unknown keys.

@@ -33,6 +33,13 @@ pub(crate) struct Purpose<'a> {
     pub principal: &'a str,
 }
 
+impl<'a> Purpose<'a> {
+    /// Returns what a form may do that is about no issue.
+    pub fn of_project(action: Action, principal: &'a str) -> Self {
+        Self { action, is_confirmed: false, issue: IssueId::NIL, version: "", principal }
+    }
+}
+
 impl FormTokens {
     /// Creates tokens with a new secret.
     pub fn new() -> Self {

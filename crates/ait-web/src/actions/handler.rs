@@ -23,7 +23,7 @@ use crate::pages::response::respond;
 use crate::pages::{components, questions};
 use crate::strings::{self, actions as text};
 use ait_domain::text::shortened;
-use ait_domain::{ClaimProof, DomainError, Issue, IssueId, Timestamp};
+use ait_domain::{AgentName, ClaimProof, DomainError, Issue, IssueId, Timestamp};
 use ait_http::body::{BODY_TIMEOUT, has_media_type, read_body};
 use ait_http::has_own_origin;
 use ait_tracker::hints;
@@ -77,6 +77,17 @@ impl FromRequest<WebState> for Received {
             .map_err(|error| ErrorPage::from(error).into_response())?;
         let fields = Fields::parse(&read_body(body, BODY_TIMEOUT).await?);
         Ok(Self { tokens, person, fields })
+    }
+}
+
+impl Received {
+    /// Checks the token of a form that is about no issue. Returns who sent it.
+    pub fn agent(&self, action: Action) -> Result<AgentName, WebError> {
+        let purpose = Purpose::of_project(action, &self.person.principal);
+        if !self.tokens.is_valid(self.fields.get(fields::TOKEN), &purpose) {
+            return Err(WebError::forbidden(text::NO_LONGER_VALID));
+        }
+        fields::agent(&self.fields).map_err(WebError::invalid)
     }
 }
 

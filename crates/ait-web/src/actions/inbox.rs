@@ -6,17 +6,16 @@ use maud::{Markup, html};
 
 use super::action::{Action, INBOX_PATH as PATH};
 use super::done::Done;
-use super::fields::{self, TOKEN};
+use super::fields::TOKEN;
 use super::form_token::Purpose;
 use super::handler::Received;
 use super::many::ManyForms;
-use super::person::{Person, known_name};
+use super::person::known_name;
 use crate::WebState;
 use crate::format::DAY_MS;
 use crate::page_data::{self, PageData};
 use crate::pages::error::{ErrorPage, WebError};
-use crate::strings::actions as text;
-use ait_domain::{IssueId, Timestamp};
+use ait_domain::Timestamp;
 
 /// The fields with the name of a row: to put it off until its issue changes, or for a day, and to bring it back.
 pub(crate) const DONE: &str = "done";
@@ -28,27 +27,19 @@ pub(crate) fn form(forms: &ManyForms, id: &str) -> Markup {
     html! {
         (forms.notice(PATH))
         form id=(id) method="post" action=(PATH) {
-            input type="hidden" name=(TOKEN) value=(forms.tokens.token(&purpose(&forms.person)));
+            input type="hidden" name=(TOKEN) value=(forms.tokens.token(&Purpose::of_project(Action::PutOff, &forms.person.principal)));
             (known_name(&forms.person))
         }
     }
 }
 
-fn purpose(person: &Person) -> Purpose<'_> {
-    let principal = &person.principal;
-    let action = Action::PutOff;
-    Purpose { action, is_confirmed: false, issue: IssueId::NIL, version: "", principal }
-}
-
 /// Takes the form.
 pub(super) async fn act(
     State(state): State<WebState>,
-    Received { tokens, person, fields }: Received,
+    received: Received,
 ) -> Result<Response, ErrorPage> {
-    if !tokens.is_valid(fields.get(TOKEN), &purpose(&person)) {
-        return Err(WebError::forbidden(text::NO_LONGER_VALID).into());
-    }
-    let agent = fields::agent(&fields).map_err(WebError::invalid)?;
+    let agent = received.agent(Action::PutOff)?;
+    let Received { tokens, person, fields } = received;
     let given = [DONE, SNOOZE, SHOW].map(|name| (name, fields.get(name)));
     let (name, row) = given
         .into_iter()

@@ -6,17 +6,16 @@ use maud::{Markup, html};
 
 use super::action::{Action, VIEWS_PATH};
 use super::done::Done;
-use super::fields::{self, ACTION, BACK, NAME, TOKEN};
+use super::fields::{ACTION, BACK, NAME, TOKEN};
 use super::form_token::Purpose;
 use super::handler::Received;
 use super::many::{ManyForms, way_back};
-use super::person::{Person, known_name};
+use super::person::known_name;
 use crate::WebState;
 use crate::page_data::{self, PageData};
 use crate::pages::error::{ErrorPage, WebError};
 use crate::query::ListQuery;
 use crate::strings::actions as text;
-use ait_domain::IssueId;
 use ait_domain::text::shortened;
 
 /// How many views a project has, and how many characters a name.
@@ -28,7 +27,7 @@ pub(crate) fn form(forms: &ManyForms, query: &ListQuery, name: Option<&str>) -> 
     let form = |action: Action, field: Markup| {
         html! {
             form.view method="post" action=(VIEWS_PATH) {
-                input type="hidden" name=(TOKEN) value=(forms.tokens.token(&purpose(&forms.person)));
+                input type="hidden" name=(TOKEN) value=(forms.tokens.token(&Purpose::of_project(Action::SaveView, &forms.person.principal)));
                 input type="hidden" name=(BACK) value={ "/" (query.at_page(0).query_string()) };
                 (field)
                 (known_name(&forms.person))
@@ -53,21 +52,13 @@ pub(crate) fn form(forms: &ManyForms, query: &ListQuery, name: Option<&str>) -> 
     }
 }
 
-fn purpose(person: &Person) -> Purpose<'_> {
-    let principal = &person.principal;
-    let action = Action::SaveView;
-    Purpose { action, is_confirmed: false, issue: IssueId::NIL, version: "", principal }
-}
-
 /// Takes the form.
 pub(super) async fn act(
     State(state): State<WebState>,
-    Received { tokens, person, fields }: Received,
+    received: Received,
 ) -> Result<Response, ErrorPage> {
-    if !tokens.is_valid(fields.get(TOKEN), &purpose(&person)) {
-        return Err(WebError::forbidden(text::NO_LONGER_VALID).into());
-    }
-    let agent = fields::agent(&fields).map_err(WebError::invalid)?;
+    let agent = received.agent(Action::SaveView)?;
+    let Received { tokens, person, fields } = received;
     let invalid = |problem: &str| WebError::invalid(problem.to_owned());
     let name = fields.get(NAME).trim();
     let is_name = !name.is_empty()
