@@ -15,7 +15,9 @@ use crate::support::files::{
 };
 use crate::support::http::lock_turn;
 use crate::support::runs::run;
-use crate::support::{Client, PATIENCE, ait, directory, get, health_issue_count, id_in, until};
+use crate::support::{
+    Answer, Client, PATIENCE, ait, directory, get, health_issue_count, id_in, until,
+};
 
 const PROCESSES: usize = 8;
 const ISSUES_EACH: usize = 25;
@@ -77,7 +79,10 @@ fn changes_before_the_removal_of_a_file_of_sqlite_are_kept() {
         let after =
             json!({ "title": "after", "description": "", "classification": "bug", "agent": "a" });
         for client in [&mut late, &mut client, &mut other] {
-            until("changes go on", || !client.call("add_issue", after.clone()).is_error);
+            let started = Instant::now();
+            while let Some(refusal) = refused(client.call("add_issue", after.clone())) {
+                assert!(started.elapsed() < PATIENCE, "{extensions:?}: {refusal}");
+            }
         }
         client.signal("KILL");
         client.wait();
@@ -92,6 +97,11 @@ fn changes_before_the_removal_of_a_file_of_sqlite_are_kept() {
         assert!(late.close().success());
         run(path, &["doctor"]).ok();
     }
+}
+
+/// The text of an answer that refuses.
+fn refused(answer: Answer) -> Option<String> {
+    answer.is_error.then_some(answer.text)
 }
 
 #[test]

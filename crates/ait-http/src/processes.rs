@@ -246,7 +246,7 @@ impl Registry {
             return Vec::new();
         }
         let is_free = |lock: &Path| {
-            no_follow().read(true).open(lock).is_ok_and(|file| matches!(file.try_lock(), Ok(())))
+            no_follow().read(true).open(lock).is_ok_and(|file| file.try_lock_shared().is_ok())
         };
         let names = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let mut left: Vec<_> = names
@@ -280,14 +280,15 @@ fn read_entry(lock: &Path, removes: bool) -> io::Result<Option<ProcessEntry>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
-    match file.try_lock() {
+    // Others may look at the same time, and must not take this one for the process.
+    match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {
             // A missing or partial entry belongs to a process that is just starting.
             let text = fs::read(about).unwrap_or_default();
             Ok(serde_json::from_slice(&text).ok())
         }
         Err(TryLockError::Error(error)) => Err(error),
-        Ok(()) if !removes => Ok(None),
+        Ok(()) if !removes || file.try_lock().is_err() => Ok(None),
         Ok(()) => {
             // The lock keeps other processes from removing or reusing these files. Removal may fail where the files
             // belong to another user.
@@ -447,6 +448,21 @@ mod tests {
         assert_eq!(told, left);
         assert!(left.iter().all(|path| path.exists()));
         drop(one);
+    }
+
+    #[test]
+    fn a_look_takes_no_other_look_for_a_process() {
+        let directory = tempfile::tempdir().unwrap();
+        let registry = Registry::for_store(&directory.path().join("issues.json"));
+        let one = registry.register(entry(ProcessKind::Stdio)).unwrap();
+        let left = registry.directory.join(format!("{}-left", process::id()));
+        fs::write(left.with_extension(LOCK), "").unwrap();
+        fs::copy(one.path(ENTRY), left.with_extension(ENTRY)).unwrap();
+        let look = fs::File::open(left.with_extension(LOCK)).unwrap();
+        look.try_lock_shared().unwrap();
+        assert_eq!(registry.list_live_readonly().unwrap(), std::slice::from_ref(&one.entry));
+        assert_eq!(registry.list_live().unwrap(), std::slice::from_ref(&one.entry));
+        assert_eq!(registry.stale_files().len(), 2);
     }
 
     #[test]

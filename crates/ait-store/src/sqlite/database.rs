@@ -349,9 +349,15 @@ impl Database {
         None
     }
 
-    /// Remembers damage, so that every later answer tells of it.
-    pub fn noting_damage<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
-        let failure = match done {
+    /// Remembers the damage that some work finds, so that every later answer tells of it.
+    pub fn noting_damage<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        // Looked at before, because another process may put a sound database in the place of a missing one meanwhile.
+        let found = self.paths().ok();
+        let found = found.and_then(|paths| self.fs.fingerprint(&paths.database()).ok().flatten());
+        let failure = match work() {
             Err(failure) if failure.is_damage() => failure,
             done => return done,
         };
@@ -364,7 +370,7 @@ impl Database {
         if let Some(known) = self.damage() {
             return Err(Failure::Store(known));
         }
-        if let Ok(Some(found)) = self.fs.fingerprint(&path) {
+        if let Some(found) = found {
             *lock(&self.damage) = Some((found, error.clone()));
         }
         Err(Failure::Store(error))
@@ -379,7 +385,7 @@ impl Database {
         if file.length_bytes() > CHECKED_BYTES {
             return Ok(());
         }
-        match self.noting_damage(check(connection)) {
+        match self.noting_damage(|| check(connection)) {
             // What else can be read is shown with that.
             Err(failure) if failure.is_damage() => Ok(()),
             checked => checked,
@@ -507,4 +513,27 @@ pub(super) fn version(connection: &Connection) -> Result<i64, Failure> {
         return Err(Failure::Newer(what));
     }
     Ok(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::fs::RealFileSystem;
+
+    /// Another process may rescue what was in a file that is missing, between the look at the file and the refusal.
+    #[test]
+    fn damage_is_not_noted_for_the_file_that_replaces_a_missing_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let issues = directory.path().join("issues.json");
+        let database = Database::new(issues, Arc::new(RealFileSystem), StoreOptions::default());
+        let missing = || Err::<(), _>(Failure::Damaged("it is missing".to_owned()));
+        let found = database.noting_damage(|| {
+            database.open()?;
+            missing()
+        });
+        assert!(found.is_err_and(|failure| failure.is_damage()));
+        assert!(database.damage().is_none());
+        assert!(database.noting_damage(missing).is_err());
+        assert!(database.damage().is_some());
+    }
 }

@@ -25,11 +25,11 @@ impl Database {
     ) -> Result<Option<T>, Failure> {
         const PAUSES_MS: [u64; 5] = [5, 10, 20, 40, 80];
         for pause_ms in PAUSES_MS {
-            match self.read_unnoted(&read) {
+            match self.read_once(&read) {
                 Err(failure) if failure.may_pass() => {
                     thread::sleep(Duration::from_millis(pause_ms));
                 }
-                done => return self.noting_damage(done),
+                done => return done,
             }
         }
         self.read_once(read)
@@ -40,8 +40,7 @@ impl Database {
         &self,
         read: impl FnOnce(&Connection) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
-        let done = self.read_unnoted(read);
-        self.noting_damage(done)
+        self.noting_damage(|| self.read_unnoted(read))
     }
 
     fn read_unnoted<T>(

@@ -492,7 +492,7 @@ impl Writer {
         for pause_ms in PAUSES_MS {
             let opened = match self.opened.take() {
                 Some(opened) => opened,
-                None => match database.noting_damage(database.open()) {
+                None => match database.noting_damage(|| database.open()) {
                     Ok(opened) => opened,
                     // The last process that used the database may be removing the log.
                     Err(Failure::Store(StoreError::Busy(_))) => {
