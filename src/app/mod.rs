@@ -9,6 +9,7 @@ mod merge_driver;
 mod migrate;
 mod port;
 mod port_reservations;
+mod signals;
 mod syncs;
 mod texts;
 
@@ -20,7 +21,6 @@ use std::{env, io, mem};
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::FileType;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
@@ -134,7 +134,7 @@ pub async fn run(mut config: Config) -> Result<()> {
         OpenStore::new(&config, StoreOptions::default());
     let metrics = Metrics::new();
     let shutdown = CancellationToken::new();
-    cancel_on_signal(shutdown.clone())?;
+    let signal = signals::cancel_on_signal(shutdown.clone())?;
     let context = {
         // An upgrade may later put another program at this path.
         let program = env::current_exe().unwrap_or_else(|_| PROGRAM.into());
@@ -160,10 +160,15 @@ pub async fn run(mut config: Config) -> Result<()> {
         async move { tracker.watch_leases(keeper).await }
     });
     let _ends_with_this = keeper.drop_guard();
-    match access {
+    let served = match access {
         Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
         access => app.serve_agent(access, shutdown).await,
+    };
+    if served.is_ok() {
+        // A log without this line at its end is that of a process that was killed.
+        tracing::info!("stopped: {}", signal.get().unwrap_or(&"stdin was closed"));
     }
+    served
 }
 
 /// Returns why an agent must not begin a queue at a place that no person chose: clients start servers in `/` and in the
@@ -577,23 +582,4 @@ async fn drain<T>(work: impl Future<Output = T>) {
     if tokio::time::timeout(DRAIN_LIMIT, work).await.is_err() {
         tracing::debug!("exited before all work was finished");
     }
-}
-
-/// Cancels on SIGINT and SIGTERM, and on SIGHUP if the terminal is gone. Any other SIGHUP only reopens the log.
-fn cancel_on_signal(shutdown: CancellationToken) -> io::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    let had_terminal = io::stdin().is_terminal();
-    tokio::spawn(async move {
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => break,
-                _ = terminate.recv() => break,
-                _ = hangup.recv() => if had_terminal && !io::stdin().is_terminal() { break },
-            }
-        }
-        shutdown.cancel();
-    });
-    Ok(())
 }

@@ -70,6 +70,31 @@ fn signal_stops_the_server_after_answering_all_calls() {
     }
 }
 
+/// The log of a process that was killed has no such line.
+#[test]
+fn the_log_ends_with_the_reason() {
+    for (signal, reason) in [(Some("TERM"), "SIGTERM"), (Some("INT"), "SIGINT"), (None, "stdin")] {
+        let directory = directory();
+        let mut client = Client::start(directory.path());
+        let status = match signal {
+            Some(signal) => {
+                client.signal(signal);
+                client.wait()
+            }
+            None => client.close(),
+        };
+        assert!(status.success(), "{reason}");
+        let log = client.log().whole();
+        let last = log.lines().last().unwrap_or_default();
+        assert!(last.contains(&format!("stopped: {reason}")), "{log}");
+    }
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    client.signal("KILL");
+    client.wait();
+    assert!(!client.log().whole().contains("stopped"));
+}
+
 #[test]
 fn stdin_eof_or_signal_stops_both_transports_in_time() {
     for how in ["TERM", "INT", "end of input"] {
