@@ -162,6 +162,7 @@ async fn session(
     let (is_there, config, input, servers, mut claims) = prepared.await??;
     let is_idle = match event {
         SessionEvent::Stop => !input.is_first_stop(),
+        SessionEvent::SubagentFailure => claims.is_empty() && input.error.is_none(),
         _ => event.is_of_subagent() && claims.is_empty(),
     };
     if !is_there || is_idle {
@@ -176,6 +177,7 @@ async fn session(
             None
         }
         _ if event.is_of_subagent() => {
+            hooks::hold_after_limit(&tracker, &input, agent, &claims).await?;
             let can_go_on = event == SessionEvent::SubagentStop && input.is_first_stop();
             hooks::end_subagent(&tracker, &claims, can_go_on).await?
         }

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use chrono::{DateTime, Local};
 use serde_json::{Value, json};
 
 use crate::hooks::{Desk, end};
@@ -123,6 +124,31 @@ fn agents_of_a_provider_with_a_limit_keep_what_they_hold_and_get_nothing() {
 fn postgres_agents_of_a_provider_with_a_limit_keep_what_they_hold_and_get_nothing() {
     let Some(url) = project() else { return };
     exercise(Some(url));
+}
+
+#[test]
+fn a_client_that_meets_a_limit_reports_it() {
+    let project = Project::new(None);
+    let id = project.desk.add("t");
+    let report = |agent: &str, error: &str, message: &str| {
+        let input = json!({ "error": error, "last_assistant_message": message });
+        assert_eq!(project.desk.output("subagent-failure", agent, &input), Value::Null);
+        project.json(&["hold"])
+    };
+    project.desk.ait(&["claim", &id, "-a", "dev-1"]).ok();
+    assert_eq!(report("dev-1", "overloaded", "resets 3pm"), json!([]));
+    assert_eq!(report("stranger", "rate_limit", "resets 3pm"), json!([]));
+    let until = |holds: &Value| -> DateTime<Local> {
+        assert_eq!(holds[0]["provider"], "anthropic", "{holds}");
+        holds[0]["until"].as_str().unwrap().parse().unwrap()
+    };
+    let unsaid = until(&report("dev-1", "rate_limit", "API Error")) - Local::now();
+    assert!((1..=15).contains(&unsaid.num_minutes()), "{unsaid}");
+    let said = report("dev-2", "rate_limit", "You've hit your limit · resets 3:30pm (UTC)");
+    assert_eq!(until(&said).format("%H:%M:%S").to_string(), "15:30:00");
+    // The agent keeps what it holds.
+    project.desk.hook("session-end", "dev-1", json!({ "reason": "other" })).ok();
+    assert_eq!(project.status(&id), "in_progress");
 }
 
 #[test]

@@ -10,6 +10,7 @@
 mod hooks_dir;
 mod install;
 mod issue_work;
+mod limit;
 mod merge;
 mod message;
 mod report;
@@ -30,6 +31,7 @@ use ait_tracker::{StoreError, Tracker};
 pub use hooks_dir::{Blocker, HooksDir};
 pub use install::{ChangeReport, HookChange, HookState, HookStatus};
 pub use issue_work::{IssueBranch, IssueWork, changed_files, issue_work, note_changes};
+pub use limit::hold_after_limit;
 pub use report::{Operation, StatusReport, plan, status};
 pub use session::{HookInput, HookTexts, end_session, end_subagent, park_expensive, record_usage};
 pub use transcript::{ToldClaim, claims_of};

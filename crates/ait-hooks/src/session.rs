@@ -41,6 +41,10 @@ pub struct HookInput {
     pub status: Option<String>,
     /// Why the session ends.
     pub reason: Option<String>,
+    /// Why the model failed, which Claude Code sends.
+    pub error: Option<String>,
+    /// What the agent said last; after a failure, what the client says of it.
+    pub last_assistant_message: Option<String>,
     /// The transcript of the session.
     pub transcript_path: Option<PathBuf>,
     /// The transcript of the subagent that wants to stop.

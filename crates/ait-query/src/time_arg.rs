@@ -29,7 +29,7 @@ const EXPECTED: &str = "use a duration (90m, 2h, 3d), a day (tomorrow, friday) o
      2026-11-21 13:00, or RFC 3339 such as 2026-11-21T13:00:00Z)";
 
 impl TimeArg {
-    /// Parses a duration (`90m`, `2h 30m`, `+3d`), a day (`tomorrow`, `friday`), a time of day (`17:00`,
+    /// Parses a duration (`90m`, `2h 30m`, `+3d`), a day (`tomorrow`, `friday`), a time of day (`17:00`, `5pm`,
     /// `friday 9:00`), an RFC 3339 time, or a date with an optional time in `zone`. Days count from the clock of the
     /// machine.
     ///
@@ -63,7 +63,6 @@ impl TimeArg {
     fn day(text: &str, zone: &impl TimeZone) -> Option<Option<Self>> {
         let now = Utc::now();
         let today = now.with_timezone(zone).date_naive();
-        let time_of_day = |text: &str| NaiveTime::parse_from_str(text, "%H:%M").ok();
         let (word, last_word) = text.rsplit_once(' ').unwrap_or(("", text));
         let time = time_of_day(last_word);
         let word = if time.is_some() { word.trim_end() } else { text };
@@ -155,6 +154,14 @@ pub fn due(text: &str, zone: &impl TimeZone) -> Result<Due, DomainError> {
         FieldValue::Due(Some(due)) => Ok(due),
         _ => text.parse(),
     }
+}
+
+/// Parses a time of day such as `17:00`, `5:30pm` or `5pm`.
+fn time_of_day(text: &str) -> Option<NaiveTime> {
+    let half = ["am", "pm"].into_iter().find_map(|half| Some((text.strip_suffix(half)?, half)));
+    let Some((hour, half)) = half else { return NaiveTime::parse_from_str(text, "%H:%M").ok() };
+    let minutes = if hour.contains(':') { "" } else { ":00" };
+    NaiveTime::parse_from_str(&format!("{hour}{minutes}{half}"), "%I:%M%P").ok()
 }
 
 /// Returns a local time. Of one that occurs twice, returns the first; a clock change may skip it.

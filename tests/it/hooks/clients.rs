@@ -20,7 +20,7 @@ const SETTINGS: &str = ".claude/settings.json";
 
 impl Desk {
     /// Calls a hook as a client does.
-    pub(super) fn hook(&self, event: &str, agent: &str, more: Value) -> Run {
+    pub fn hook(&self, event: &str, agent: &str, more: Value) -> Run {
         let mut input = json!({ "session_id": "s", "cwd": self.project(), "transcript_path": "t" });
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.hook_with(event, agent, &input.to_string())
@@ -44,7 +44,7 @@ impl Desk {
     }
 
     /// Returns the output of a hook. Repeats the call on a machine too busy to answer in time.
-    pub(super) fn output(&self, event: &str, agent: &str, more: &Value) -> Value {
+    pub fn output(&self, event: &str, agent: &str, more: &Value) -> Value {
         let mut output = Value::Null;
         until("the hook answers in time", || {
             let run = self.hook(event, agent, more.clone());
