@@ -349,7 +349,6 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
         saved_queries: &config.queries,
         default_agent,
         output: &output,
-        check: config.check.as_ref().map(|check| check.value.as_str()),
         syncs,
     };
     let ended = cli::run(command, &context).await;

@@ -4,12 +4,12 @@ use clap::Args;
 
 use super::listed;
 use super::settings::{
-    CLAIM_GRACE, CLAIM_TTL, CLAIMS, MAX_ATTEMPTS, MAX_CLAIMS, OVERLAP, PROVIDERS, REQUIRE_CHECK,
-    REVIEW,
+    CHECK, CLAIM_GRACE, CLAIM_TTL, CLAIMS, MAX_ATTEMPTS, MAX_CLAIMS, OVERLAP, PROVIDERS,
+    REQUIRE_CHECK, REVIEW,
 };
-use super::sources::{Chooser, Sourced};
+use super::sources::{Chooser, ConfigError};
 use super::values::{Limit, Period, Switch};
-use crate::domain::{ClaimPolicy, ClaimSettings, ReviewPolicy};
+use crate::domain::{Check, Checks, ClaimPolicy, ClaimSettings, ReviewPolicy};
 
 /// The flags of the settings of claims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Args)]
@@ -43,17 +43,17 @@ pub struct ClaimFlags {
 pub(super) fn collect<E>(
     chooser: &mut Chooser<'_, E>,
     flags: ClaimFlags,
-    check: Option<&Sourced<String>>,
 ) -> Result<ClaimSettings, E> {
     let defaults = ClaimSettings::default();
     let no_limit = Limit::default();
     let grace = Period(defaults.grace);
     let ttl = Period(defaults.ttl);
-    let is_check_required = chooser.choose_or(&REQUIRE_CHECK, None, Switch::default())?.value.0;
-    // Without a command nothing can pass, which says that it is missing.
-    let check = check.map_or("", |check| check.value.trim());
+    let checks: Vec<Check> = chooser.list(&CHECK, Vec::new(), listed)?;
+    let checks = Checks::try_from(checks)
+        .map_err(|problem| ConfigError::BadValue { place: CHECK.name.to_owned(), problem });
     Ok(ClaimSettings {
-        required_check: is_check_required.then(|| check.into()),
+        checks: chooser.valid(&CHECK, checks)?,
+        requires_check: chooser.choose_or(&REQUIRE_CHECK, None, Switch::default())?.value.0,
         policy: chooser.choose_or(&CLAIMS, flags.claims, defaults.policy)?.value,
         grace: chooser.choose_or(&CLAIM_GRACE, flags.claim_grace, grace)?.value.0,
         ttl: chooser.choose_or(&CLAIM_TTL, flags.claim_ttl, ttl)?.value.0,
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(MAX_ATTEMPTS.default, "0");
         assert_eq!(MAX_CLAIMS.default, "0");
         assert_eq!((settings.max_attempts, settings.max_claims), (None, None));
-        assert_eq!((REQUIRE_CHECK.default, settings.required_check), ("false", None));
+        assert_eq!((REQUIRE_CHECK.default, settings.requires_check), ("false", false));
         assert_eq!(REVIEW.default, settings.review.to_string());
         assert_eq!(OVERLAP.default, settings.overlap.to_string());
     }

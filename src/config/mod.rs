@@ -30,7 +30,7 @@ use crate::query_language::SavedQueries;
 use crate::setting::EffectiveSetting;
 use crate::sync::SyncSettings;
 use settings::{
-    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, BUDGET, CHECK, CLASSIFICATIONS, FILE, KEEP_EVENTS, LOG,
+    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, BUDGET, CLASSIFICATIONS, FILE, KEEP_EVENTS, LOG,
     LOG_FILE, LOG_FORMAT, NAME, NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PRICES, PROJECTS,
     REPOSITORY_URL, SETTINGS, STORE, STORE_PASSWORD, Setting, TOKEN, TOKEN_FILE, WEB_ACTIONS,
 };
@@ -223,8 +223,6 @@ pub struct Config {
     pub claims: ClaimSettings,
     /// The shell command for new questions to people, if set.
     pub on_question: Option<Sourced<String>>,
-    /// The command that a merge must pass.
-    pub check: Option<Sourced<String>>,
     /// What models cost.
     pub prices: Vec<Price>,
     /// What an issue may use.
@@ -339,7 +337,6 @@ impl Config {
             chooser.shown.remove(STORE.name);
         }
         let kinds = |kinds: &Classifications| Some(kinds.to_string());
-        let check = chooser.choose(&CHECK, None)?;
         Ok(Self {
             mcp: mcp::collect(&mut chooser, &serve)?,
             database,
@@ -363,9 +360,8 @@ impl Config {
                 .value,
             projects: chooser.choose_or(&PROJECTS, serve.projects, Switch::default())?.value,
             classifications: chooser.list(&CLASSIFICATIONS, Vec::new(), kinds)?,
-            claims: claims::collect(&mut chooser, serve.claims, check.as_ref())?,
+            claims: claims::collect(&mut chooser, serve.claims)?,
             on_question: chooser.choose(&ON_QUESTION, None)?,
-            check,
             prices: chooser.list(&PRICES, Vec::new(), listed)?,
             budget: chooser.choose(&BUDGET, None)?.map(|budget| budget.value),
             queries: sources.queries(),

@@ -364,7 +364,7 @@ pub const CHECK: Setting = Setting {
     variable: "AIT_CHECK",
     places: SettingScope::FileOnly,
     default: "none",
-    help: "A shell command that must succeed on a merge before ait merge keeps it, such as cargo test",
+    help: "A shell command that must succeed on a merge before ait merge keeps it, such as cargo test; KIND=COMMAND is for issues of that kind",
 };
 
 /// What models cost.

@@ -182,7 +182,7 @@ impl<E> Chooser<'_, E> {
         Ok(chosen)
     }
 
-    fn valid<T: Default>(
+    pub fn valid<T: Default>(
         &mut self,
         setting: &Setting,
         chosen: Result<T, ConfigError>,
@@ -250,6 +250,9 @@ impl<'a> Sources<'a> {
         flags: Vec<T>,
     ) -> Result<Option<Sourced<Vec<T>>>, ConfigError> {
         let parts = |variable: &'_ str| -> Vec<String> {
+            if setting.name == CHECK.name {
+                return vec![variable.to_owned()];
+            }
             let items = variable.split(',').map(str::trim).filter(|item| !item.is_empty());
             items.map(str::to_owned).collect()
         };

@@ -152,6 +152,28 @@ fn a_merge_of_earlier_work_closes_nothing_and_a_person_closes_without() {
 }
 
 #[test]
+fn each_kind_of_work_may_have_its_own_check() {
+    let project = Project::new();
+    let desk = &project.desk;
+    let set =
+        |check: &str| desk.write("ait.toml", &format!("check = {check}\nrequire-check = true\n"));
+    set(&format!(r#"["exit 3", "bug={CHECK}"]"#));
+    project.commit("good");
+    assert_eq!(project.check(), 0);
+    desk.ait(&["edit", &project.id, "-c", "feature", "-a", "dev"]).ok();
+    project.is_refused("the receipt of another check");
+    assert_eq!(project.check(), 1);
+    set(&format!(r#"["bug={CHECK}"]"#));
+    let refused = desk.ait(&["check", &project.id, "-a", "dev"]);
+    assert!(refused.log.contains("no check is for the kind feature"), "{refused:?}");
+    project.is_refused("no check of its kind");
+    desk.ait(&["edit", &project.id, "-c", "bug", "-a", "dev"]).ok();
+    desk.ait(&["complete", &project.id, "-m", "done", "-a", "dev"]).ok();
+    set(r#"["cargo test", "cargo clippy"]"#);
+    assert!(desk.ait(&["list"]).log.contains("second check for the same work"));
+}
+
+#[test]
 fn a_check_that_fails_is_recorded_with_its_last_lines() {
     let project = Project::new();
     let Project { desk, id, .. } = &project;

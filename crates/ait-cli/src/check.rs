@@ -9,8 +9,8 @@ use super::issue_view::words;
 use super::options::{CallerArgs, issue_ref};
 use super::signals::{FOREVER, Live};
 use super::{CommandContext, ExitStatus, sanitize};
-use ait_domain::IssueRef;
 use ait_domain::facts::short_hash;
+use ait_domain::{Issue, IssueRef};
 use ait_system::span::humanize_duration;
 use ait_worktrees::{Repository, run_check};
 
@@ -33,6 +33,14 @@ pub struct Arguments {
     caller: CallerArgs,
 }
 
+/// Says that work of a kind has no check.
+pub(super) fn no_check(issue: &Issue) -> String {
+    let kind = issue.classification;
+    format!(
+        "no check is for the kind {kind}: add one to ait.toml, such as `check = \"cargo test\"`"
+    )
+}
+
 pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let CommandContext { tracker, output, .. } = *context;
     let issue = tracker.get_issue(arguments.id.clone()).await?;
@@ -40,8 +48,8 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     if issue.status.has_ended() {
         bail!("{id} is {}: there is nothing to hand in", words(issue.status));
     }
-    let Some(check) = context.check.map(str::trim).filter(|check| !check.is_empty()) else {
-        bail!("there is no check: add one to ait.toml, such as `check = \"cargo test\"`");
+    let Some(check) = tracker.claim_settings().checks.of(issue.classification) else {
+        bail!(no_check(&issue));
     };
     let agent = arguments.caller.agent(context)?;
     let repository = Repository::around(Path::new(".")).await?;

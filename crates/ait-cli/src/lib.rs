@@ -298,8 +298,6 @@ pub struct CommandContext<'a> {
     pub saved_queries: &'a SavedQueries,
     /// The agent to act as if the command line names none.
     pub default_agent: Option<&'a AgentName>,
-    /// The shell command that a merge must pass.
-    pub check: Option<&'a str>,
     /// The syncs with remote trackers.
     pub syncs: SyncContext<'a>,
     pub output: &'a Output,

@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use serde::Serialize;
 
+use super::check::no_check;
 use super::options::{Format, issue_ref};
 use super::signals::{FOREVER, Live};
 use super::{CommandContext, ExitStatus, Output, own_name, sanitize};
@@ -93,7 +94,8 @@ async fn merge(arguments: &Arguments, context: &CommandContext<'_>) -> Result<Re
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let commit = match repository.find_branch(&id, &files).await? {
         FoundBranch::Ready(merge) => {
-            let (commit, receipt) = merge_checked(&merge, context.check, &repository.root).await?;
+            let check = context.tracker.claim_settings().checks.of(issue.classification);
+            let (commit, receipt) = merge_checked(&merge, check, &repository.root).await?;
             if let Some(receipt) = receipt
                 && repository.tree_of(&commit).await? == receipt.tree
             {
@@ -127,7 +129,7 @@ async fn record(
     context: &CommandContext<'_>,
 ) -> Result<()> {
     let CommandContext { tracker, default_agent, .. } = *context;
-    if tracker.claim_settings().required_check.is_none() || issue.status.has_ended() {
+    if !tracker.claim_settings().requires_check || issue.status.has_ended() {
         return Ok(());
     }
     let receipt = Receipt { merge: Some(commit.to_owned()), ..receipt };
@@ -142,15 +144,17 @@ async fn check_merged(
     repository: &Repository,
     context: &CommandContext<'_>,
 ) -> Result<()> {
-    let required = context.tracker.claim_settings().required_check.clone();
-    let Some(check) = required.filter(|check| !issue.is_merge_checked(check)) else {
+    let settings = context.tracker.claim_settings();
+    let check = settings.checks.of(issue.classification);
+    if !settings.requires_check || check.is_some_and(|check| issue.is_merge_checked(check)) {
         return Ok(());
-    };
+    }
     let refused = |reason: String| NotMerged::new(ErrorCode::Conflict, reason);
+    let Some(check) = check else { return Err(refused(no_check(issue)).into()) };
     let tree = repository.committed_tree(&repository.root).await;
     let tree = tree.map_err(|error| refused(format!("the merge cannot be checked: {error}")))?;
-    let checked = run_check(&check, &repository.root).await?;
-    let receipt = checked.receipt(&check, &tree);
+    let checked = run_check(check, &repository.root).await?;
+    let receipt = checked.receipt(check, &tree);
     if receipt.has_passed() {
         return record(issue, receipt, commit, context).await;
     }
@@ -165,7 +169,7 @@ async fn merge_checked(
     check: Option<&str>,
     root: &Path,
 ) -> Result<(String, Option<Receipt>)> {
-    let Some(check) = check.map(str::trim) else { return Ok((merge.commit().await?, None)) };
+    let Some(check) = check else { return Ok((merge.commit().await?, None)) };
     // From here on, Ctrl-C undoes the merge.
     let mut live = Live::begin()?;
     let tree = merge.try_out().await?;

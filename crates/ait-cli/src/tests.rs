@@ -113,7 +113,6 @@ async fn a_command_succeeds_if_nothing_can_be_read_after_its_commit() {
             saved_queries: &saved_queries,
             syncs,
             default_agent: None,
-            check: None,
             output: &output,
         };
         let ended = run(&command, &context).await;

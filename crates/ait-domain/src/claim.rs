@@ -9,7 +9,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::merge::has_late_claim;
-use super::{ActionKind, AgentName, DomainError, HistoryEntry, Issue, Label, Status, Timestamp};
+use super::{
+    ActionKind, AgentName, Checks, Classification, DomainError, HistoryEntry, Issue, Label, Status,
+    Timestamp,
+};
 use crate::string_enum;
 
 /// The client that holds a claim: a process, a session, or a name. The registry of clients makes these ids and knows
@@ -239,8 +242,10 @@ pub struct ClaimSettings {
     pub max_claims: Option<NonZeroUsize>,
     /// Whose agents are whose, for limits of providers.
     pub providers: Vec<Provider>,
-    /// The check that must have passed before issues are handed in and closed.
-    pub required_check: Option<Arc<str>>,
+    /// The commands that work must pass.
+    pub checks: Checks,
+    /// Whether they must have passed before issues are handed in and closed.
+    pub requires_check: bool,
     /// How long the agent of a client that is gone may take to come back, before its claims lapse; zero if claims never
     /// lapse.
     pub grace: Duration,
@@ -257,10 +262,18 @@ impl Default for ClaimSettings {
             max_attempts: None,
             max_claims: None,
             providers: Vec::new(),
-            required_check: None,
+            checks: Checks::default(),
+            requires_check: false,
             grace: Duration::from_secs(60),
             ttl: Duration::from_secs(60 * 60),
         }
+    }
+}
+
+impl ClaimSettings {
+    /// Returns the checks if they are required.
+    pub fn required_checks(&self) -> Option<Checks> {
+        self.requires_check.then(|| self.checks.clone())
     }
 }
 
@@ -271,9 +284,9 @@ pub struct ClaimRequirement {
     pub claim: RequiredClaim,
     /// Whose review an issue needs before it is closed.
     pub review: ReviewPolicy,
-    /// The check that must have passed on the files of the branch before it is handed in, and on its merge before the
-    /// issue is closed.
-    pub check: Option<Arc<str>>,
+    /// The checks, one of which must have passed on the files of the branch before it is handed in, and on its merge
+    /// before the issue is closed.
+    pub checks: Option<Checks>,
 }
 
 /// Which claim a caller needs to complete, return or close an issue.
@@ -291,6 +304,14 @@ pub enum RequiredClaim {
     /// None, or the one with this number, against a policy that needs that of the agent. The comment then says whose
     /// claim it was.
     Forced(Option<usize>),
+}
+
+impl ClaimRequirement {
+    /// Returns the command that work of a kind must have passed. Nothing has passed an empty one, which stands for one
+    /// that is missing.
+    pub(super) fn check_of(&self, kind: Classification) -> Option<&str> {
+        self.checks.as_ref().map(|checks| checks.of(kind).unwrap_or_default())
+    }
 }
 
 impl From<RequiredClaim> for ClaimRequirement {

@@ -10,8 +10,8 @@
 //!   `question.rs`, `external_id.rs`, `unknown_keys.rs`: the issue and its parts, with their JSON form
 //! * `id.rs`, `text.rs`, `time.rs`: ids, texts and times: parsed at the edge, valid inside
 //! * `classification.rs`: the kinds of work, and which of them a project uses
-//! * `command.rs`, `issue_change.rs`, `imported_issue.rs`, `claim.rs`: commands and what they carry; which claim a
-//!   command needs
+//! * `command.rs`, `issue_change.rs`, `imported_issue.rs`, `check.rs`, `claim.rs`: commands and what they carry; what
+//!   work must pass; which claim a command needs
 //! * `decide.rs`, `rules.rs`, `links.rs`, `readiness.rs`, `error.rs`, `error_code.rs`: the decision on a command: an
 //!   event, or a refusal with its code; which issues are ready
 //! * `event.rs`, `patch.rs`, `action.rs`: events, the difference that one makes, and its phrase in the history
@@ -27,6 +27,7 @@
 pub mod action;
 mod attributes;
 mod budget;
+mod check;
 mod claim;
 mod classification;
 pub mod command;
@@ -69,6 +70,7 @@ pub mod unknown_keys;
 pub use action::ActionKind;
 pub use attributes::{AttributeValues, Attributes, Label, Link, LinkKind, Parked, Priority};
 pub use budget::Budget;
+pub use check::{Check, Checks};
 pub use claim::{
     Claim, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, ClaimTerms, ClientId, Lease,
     OverlapPolicy, Provider, RequiredClaim, ReviewPolicy, WithClaim,

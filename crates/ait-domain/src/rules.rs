@@ -256,7 +256,7 @@ fn end_claim<'a>(
             check_work(issue, facts.work.as_deref(), required_claim, changes_nothing)?;
         }
         Command::CloseIssue { resolution: Resolution::Closed, .. } => {
-            if let Some(check) = &required_claim.check {
+            if let Some(check) = required_claim.check_of(issue.classification) {
                 check_merge(issue, check, begins_with(comment.as_str(), NO_CHANGES))?;
             }
         }
@@ -277,7 +277,7 @@ fn check_work(
     changes_nothing: bool,
 ) -> Result<(), DomainError> {
     let id = issue.id;
-    match (work.filter(|work| work.commits > 0), &requirement.check) {
+    match (work.filter(|work| work.commits > 0), requirement.check_of(issue.classification)) {
         (None, _) if changes_nothing => Ok(()),
         (None, _) if work.is_some() => Err(DomainError::NothingCommitted { id }),
         (None, Some(_)) => Err(DomainError::NotChecked { id, tree: None }),

@@ -11,6 +11,7 @@ use super::edit::{json, toml};
 use super::error::SetupError;
 use super::staged_file::{StagedFiles, read};
 use super::{FileChange, PROGRAM, SERVER};
+use ait_domain::Check;
 
 /// The subcommands that prompts tell agents to run. None of them restores, removes or configures anything.
 const COMMANDS: [&str; 11] = [
@@ -117,10 +118,14 @@ pub(super) fn revoke(
     })
 }
 
-/// The command that tests the project, by its settings, if they have one.
+/// The commands that test the project, by its settings, one in a line, if they have any.
 pub(super) fn check(settings: &Path) -> Option<String> {
     let text = read(settings, "").ok()??;
-    toml::get(&text, &[CHECK]).ok()??.as_str().map(str::to_owned)
+    let given = toml::get(&text, &[CHECK]).ok()??;
+    let given = given.as_array().map_or_else(|| std::slice::from_ref(&given), Vec::as_slice);
+    let checks = given.iter().filter_map(|check| check.as_str()?.parse::<Check>().ok());
+    let commands: Vec<_> = checks.map(|check| check.command().to_owned()).collect();
+    Some(commands.join("\n"))
 }
 
 fn each(

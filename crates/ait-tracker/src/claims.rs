@@ -37,8 +37,8 @@ impl Tracker {
     pub(super) fn claim_requirement(&self, proof: ClaimProof) -> ClaimRequirement {
         let claim = RequiredClaim::of(proof, self.claims.policy);
         let review = if proof.is_person { ReviewPolicy::Anyone } else { self.claims.review };
-        let check = self.claims.required_check.clone().filter(|_| !proof.is_person);
-        ClaimRequirement { claim, review, check }
+        let checks = self.claims.required_checks().filter(|_| !proof.is_person);
+        ClaimRequirement { claim, review, checks }
     }
 
     /// Returns what a caller needs to end a claim of an issue. Where claims are owned, the number of a claim of another

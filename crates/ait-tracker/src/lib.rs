@@ -346,8 +346,8 @@ impl Tracker {
     ) -> Result<Changed, StoreError> {
         let requirement = self.requirement_on(&issue, &agent, proof).await?;
         // Also of people: an agent that gives no name on the command line counts as one.
-        let check = self.claims.required_check.clone();
-        let required_claim = ClaimRequirement { check, ..requirement };
+        let checks = self.claims.required_checks();
+        let required_claim = ClaimRequirement { checks, ..requirement };
         self.change([Command::CompleteIssue { issue, comment, agent, required_claim, facts }]).await
     }
 
