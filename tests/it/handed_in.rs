@@ -100,12 +100,31 @@ fn a_branch_without_a_commit_is_refused_without_a_reason() {
 #[test]
 fn commits_that_are_merged_already_count_as_handed_in() {
     let desk = Desk::new();
-    for how in ["--ff-only", "--no-ff"] {
-        let (id, _) = desk.with_work(&format!("file{how}"));
-        desk.git(&["merge", "-q", how, &format!("issue-{id}")]);
+    let subject = "Merge pull request #12 from team/issue";
+    let changes = [&["--ff-only"][..], &["--no-ff", "-m", subject], &["--no-ff", "-m", "Merge"]];
+    for (at, how) in changes.into_iter().enumerate() {
+        let (id, _) = desk.with_work(&format!("file{at}"));
+        let branch = format!("issue-{id}");
+        // The main branch goes on before and after the merge, except that it can only be moved forward.
+        let commit = || desk.git(&["commit", "-q", "--allow-empty", "-m", "Other (#3)"]);
+        if how[0] == "--no-ff" {
+            commit();
+        }
+        desk.git(&[&["merge", "-q"], how, &[&*branch]].concat());
+        let merge = desk.git(&["rev-parse", "HEAD"]).trim_end().to_owned();
+        commit();
         desk.ait(&["complete", &id, "-m", "done"]).ok();
-        assert_eq!((&desk.work(&id)["commits"], &desk.work(&id)["files"]), (&1.into(), &1.into()));
+        let work = desk.work(&id);
+        assert_eq!((&work["commits"], &work["files"]), (&1.into(), &1.into()));
+        assert_eq!(work["merge"], *merge);
+        let number = (at == 1).then_some(12);
+        assert_eq!(work["pullRequest"].as_u64(), number);
+        let said = format!(", merged as {}{}", &merge[..7], if at == 1 { " (#12)" } else { "" });
+        assert!(desk.ait(&["show", &id]).ok().contains(&said), "{said}");
     }
+    let (id, _) = desk.with_work("open");
+    desk.ait(&["complete", &id, "-m", "done"]).ok();
+    assert!(desk.work(&id)["merge"].is_null());
 }
 
 #[test]

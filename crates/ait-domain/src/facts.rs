@@ -33,7 +33,7 @@ pub struct Facts {
 
 /// The commits on the branch of an issue.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Work {
     /// How many commits the branch adds to the main branch.
     pub commits: usize,
@@ -47,6 +47,12 @@ pub struct Work {
     pub head: String,
     /// The hash of the files of that commit.
     pub tree: String,
+    /// The commit that brought it to the main branch, if that was done before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge: Option<String>,
+    /// The number of the pull request that the commit names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<u64>,
 }
 
 /// How a check ended.
@@ -144,7 +150,11 @@ impl fmt::Display for Work {
             "{commits} commit{}, {files} file{}, +{added} -{removed}, head {head}",
             of(*commits),
             of(*files)
-        )
+        )?;
+        if let Some(merge) = &self.merge {
+            write!(f, ", merged as {}", short_hash(merge))?;
+        }
+        self.pull_request.map_or(Ok(()), |number| write!(f, " (#{number})"))
     }
 }
 

@@ -34,6 +34,7 @@ pub async fn measure(directory: &Path, issue: &Issue) -> Facts {
 async fn branch_work(directory: &Path, issue: &Issue) -> Option<Work> {
     let branch = Branch::find(directory, issue).await?;
     let start = branch.start().await?;
+    let merge = branch.merge().await;
     let Branch { git, head, .. } = branch;
     let range = format!("{start}..{head}");
     let commits = git.try_output(&["rev-list", "--count", &range]).await.ok()??;
@@ -44,6 +45,10 @@ async fn branch_work(directory: &Path, issue: &Issue) -> Option<Work> {
     for file in diff.split('\0').filter(|file| !file.is_empty()) {
         work.files += 1;
         count_lines(&mut work, file);
+    }
+    if let Some((commit, subject)) = merge.filter(|_| work.commits > 0) {
+        work.merge = Some(commit);
+        work.pull_request = pull_request(&subject);
     }
     Some(work)
 }
@@ -159,6 +164,14 @@ async fn open_work(directory: &Path) -> Option<HashMap<String, Work>> {
     Some(found)
 }
 
+/// Returns the number of the pull request that the subject of a commit names, as GitHub, Gitea and Azure DevOps write
+/// it: `Merge pull request #12 from a/b`, `Title (#12)`, `Merged PR 12: title`.
+fn pull_request(subject: &str) -> Option<u64> {
+    const MARKS: [&str; 3] = ["Merge pull request #", "(#", "Merged PR "];
+    let digits = MARKS.iter().find_map(|mark| Some(subject.rsplit_once(mark)?.1))?;
+    digits.split(|digit: char| !digit.is_ascii_digit()).next()?.parse().ok()
+}
+
 /// Adds the lines of a file in the format of `--numstat`. Those of a binary file are not counted.
 fn count_lines(work: &mut Work, file: &str) {
     let mut numbers = file.split('\t').map(|number| number.parse().unwrap_or(0));
@@ -208,5 +221,45 @@ impl Branch {
         let is_own = |(_, what): &(&str, &str)| OWN_COMMITS.iter().any(|own| what.starts_with(own));
         let start = if lines.iter().any(is_own) { start } else { head.as_str() };
         Some(start.to_owned())
+    }
+
+    /// Returns the commit that brought the branch to the main branch, and its subject; `None` if none did.
+    async fn merge(&self) -> Option<(String, String)> {
+        let main = worktrees(&self.git).await.ok()?.into_iter().next()?;
+        let main = self.git.within(&main.path);
+        let is_merged = ["merge-base", "--is-ancestor", &self.head, "HEAD"];
+        main.try_output(&is_merged).await.ok()??;
+        let range = format!("{}..HEAD", self.head);
+        let log =
+            ["log", "--first-parent", "--ancestry-path", "--format=%H %P%x00%s", &range, "--"];
+        let log = main.try_output(&log).await.ok()??;
+        // The first commit after the branch, unless that only continues it.
+        let merge = log.lines().last().and_then(|line| {
+            let (commits, subject) = line.split_once('\0')?;
+            let mut commits = commits.split(' ');
+            let commit = commits.next().filter(|_| commits.next() != Some(&self.head))?;
+            Some((commit.to_owned(), subject.to_owned()))
+        });
+        Some(merge.unwrap_or_else(|| (self.head.clone(), String::new())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pull_request;
+
+    #[test]
+    fn the_subject_of_a_merge_names_its_pull_request() {
+        for (subject, number) in [
+            ("Merge pull request #12 from team/issue", Some(12)),
+            ("Merge pull request 'Read links' (#7) from issue into main", Some(7)),
+            ("Read links (#3) (#41)", Some(41)),
+            ("Merged PR 5: Read links", Some(5)),
+            ("Merge branch 'issue'", None),
+            ("Close #12", None),
+            ("Odd (#x)", None),
+        ] {
+            assert_eq!(pull_request(subject), number, "{subject}");
+        }
     }
 }

@@ -123,7 +123,15 @@ pub fn complete(issue: IssueRef) -> Command {
 
 fn work() -> Work {
     let head = "1a2b3c4d5e6f".to_owned();
-    Work { commits: 3, files: 4, added: 120, removed: 8, head, tree: "0f".to_owned() }
+    Work {
+        commits: 3,
+        files: 4,
+        added: 120,
+        removed: 8,
+        head,
+        tree: "0f".to_owned(),
+        ..Work::default()
+    }
 }
 
 pub fn check(issue: IssueRef) -> Command {
