@@ -4,7 +4,7 @@ use agent_issue_tracker::domain::ValueField;
 use serde_json::{Value, json};
 
 use crate::support::http::{Agent, Server, connections};
-use crate::support::{Answer, Client, ait, directory, get};
+use crate::support::{Answer, Client, TOOLS, ait, directory, get};
 
 fn client(directory: &std::path::Path, arguments: &[&str]) -> Client {
     let mut client = Client::spawn(ait(directory).args(arguments));
@@ -254,7 +254,7 @@ fn the_tool_prefix_appears_in_every_tool_name() {
     let list = client.request("tools/list", json!({}));
     let names = list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap());
     assert!(
-        names.clone().count() == 7 && names.clone().all(|name| name.starts_with("team_")),
+        names.clone().count() == TOOLS.len() && names.clone().all(|name| name.starts_with("team_")),
         "{list}"
     );
     let missing = client.call("team_complete_issue", json!({})).refusal();
