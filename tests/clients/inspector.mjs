@@ -1,4 +1,4 @@
-// Drives all seven tools with the command line of the official MCP Inspector, in both eras of the
+// Drives all tools with the command line of the official MCP Inspector, in both eras of the
 // protocol and over both transports. Every call starts a new client, and over stdio a new server. Only the
 // store outlives a call, so no session exists that a restart could cut.
 //

@@ -31,7 +31,7 @@ function introduction({ client }) {
   const instructions = client.getInstructions();
   check.ok(instructions, 'instructions');
   check.ok([...instructions].length <= 2_000, 'clients cut longer instructions');
-  for (const name of TOOL_NAMES) check.ok(instructions.includes(name), name);
+  for (const name of TOOL_NAMES) check.ok(instructions.includes(name), `the instructions do not say when to call ${name}`);
 }
 
 async function tools(session) {

@@ -20,7 +20,7 @@ fn complete(tool: &str) -> Value {
         "close_issue" => {
             json!({ "issue_id": issue, "resolution": "closed", "comment": "c", "agent": "a" })
         }
-        other => panic!("{other}"),
+        other => panic!("say here what {other} has to be given"),
     }
 }
 

@@ -115,8 +115,12 @@ impl<'a> Walk<'a> {
         run(self.path, &["undo", "--agent", "undoer"]).ok();
         self.expect("undo", before);
 
-        // The tool for a single issue takes no paths.
-        let is_taken = |name: &str| !["touches", "budget"].contains(&name);
+        // The tool for a single issue takes some of the fields.
+        let tools = self.client.request("tools/list", json!({}));
+        let tools = tools["tools"].as_array().unwrap();
+        let tool = tools.iter().find(|tool| tool["name"] == "add_issue").unwrap();
+        let taken = &tool["inputSchema"]["properties"];
+        let is_taken = |name: &str| taken.get(name).is_some();
         let mut given =
             filing(&self.next(|name, sample| is_taken(name) && has_one_value(name, sample)));
         for name in ["title", "description", "agent"] {
@@ -324,14 +328,16 @@ fn each_field_follows_the_files_of_other_programs() {
         "updated_at": "2026-01-31T09:30:00Z",
     });
     let mut values = versions();
-    values.retain(|name, _| !["touches", "budget"].contains(name));
     for field in ValueField::ALL {
         let key = match field {
             ValueField::Priority => "priority",
             ValueField::Assignee => "assignee",
             ValueField::Due => "due_at",
             ValueField::Estimate => "estimated_minutes",
-            ValueField::Touches | ValueField::Budget => continue,
+            ValueField::Touches | ValueField::Budget => {
+                values.remove(field.as_str());
+                continue;
+            }
         };
         bead[key] = values[field.as_str()].stored.clone();
     }
@@ -389,6 +395,18 @@ fn estimates_of_parts_are_summed() {
     let server = Server::start(path);
     let page = get(server.port, "/").body;
     assert!(page.contains("estimate 8, its parts 2.75"), "{page}");
+}
+
+/// Tests of the command line and of queries look for its options and its key.
+#[test]
+fn the_documentation_has_each_field() {
+    let attributes = include_str!("../../docs/mcp.md");
+    let imports = include_str!("../../docs/import-export.md");
+    for name in ValueField::words() {
+        for (page, text) in [("mcp.md", attributes), ("import-export.md", imports)] {
+            assert!(text.contains(&format!("\n| `{name}` |")), "{name} needs a row in docs/{page}");
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rmcp::transport::TokioChildProcess;
 use rmcp::{RmcpError, ServiceExt};
 use serde_json::{Value, json};
 
-use crate::support::{BINARY, directory, id_in};
+use crate::support::{BINARY, TOOLS, directory, id_in};
 
 async fn connect(directory: &std::path::Path) -> Result<RunningService<RoleClient, ()>, RmcpError> {
     let mut command = tokio::process::Command::new(BINARY);
@@ -36,7 +36,7 @@ async fn rmcp_clients_share_the_lifecycle_across_processes() {
     let reviewer = connect(directory.path()).await.unwrap();
     let server = worker.peer_info().unwrap();
     assert_eq!(server.server_info.as_ref().unwrap().name, "agent-issue-tracker");
-    assert_eq!(worker.list_all_tools().await.unwrap().len(), 7);
+    assert_eq!(worker.list_all_tools().await.unwrap().len(), TOOLS.len());
 
     let issue =
         json!({ "title": "T", "description": "D", "classification": "bug", "agent": "lead" });

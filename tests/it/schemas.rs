@@ -5,14 +5,34 @@ use serde_json::json;
 use crate::support::{Client, TOOLS, directory};
 
 #[test]
-fn the_seven_tools_match_their_snapshots_in_order() {
+fn the_default_tools_match_their_snapshots_in_order() {
     let directory = directory();
     let list = Client::start(directory.path()).request("tools/list", json!({}));
     let tools = list["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, TOOLS);
+    assert_eq!(names, TOOLS, "a new tool belongs to `TOOLS` in tests/it/support/mod.rs");
     for tool in tools {
         insta::assert_json_snapshot!(format!("tool_{}", tool["name"].as_str().unwrap()), tool);
+    }
+}
+
+/// Each tool has a row in a table of the documentation.
+#[test]
+fn every_tool_is_documented() {
+    let pages = [
+        include_str!("../../docs/mcp.md"),
+        include_str!("../../docs/bulk.md"),
+        include_str!("../../docs/memory.md"),
+    ];
+    for name in agent_issue_tracker::mcp::TOOLS {
+        // The table of token counts has rows of its own.
+        let is_row = |line: &&str| line.starts_with(&format!("| `{name}` | `"));
+        let rows = pages.iter().flat_map(|page| page.lines()).filter(is_row).count();
+        assert_eq!(rows, 1, "{name} needs a row with its parameters in a table of docs/mcp.md");
+    }
+    let start = include_str!("../../docs/start.md");
+    for name in TOOLS {
+        assert!(start.contains(&format!("| `{name}` |")), "{name} needs a row in docs/start.md");
     }
 }
 
@@ -43,7 +63,11 @@ fn tools_are_described_with_plain_schemas() {
             let is_described =
                 property["description"].as_str().is_some_and(|text| !text.is_empty());
             let is_clear = ["issue_id", "skip"].contains(&name.as_str());
-            assert!(is_described || is_clear || property["enum"].is_array(), "{name}");
+            assert!(
+                is_described || is_clear || property["enum"].is_array(),
+                "{}: {name} has no description: give its member of `Args` a doc comment",
+                tool["name"]
+            );
             let kind = property["type"].as_str();
             assert!(matches!(kind, Some("string" | "integer" | "boolean")), "{property}");
             assert_eq!((property.get("format"), property.get("title")), (None, None));

@@ -21,16 +21,13 @@ const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 const MAX_DEPTH: usize = 4;
 const MAX_FILES: usize = 100_000;
 
-/// The arguments of `ait import`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "Formats:\n  \
+/// The end of the help, with a place for the fields that a column can be mapped to.
+const AFTER_HELP: &str = "Formats:\n  \
     json   exports, any issues.json (also of the original AgentIssueTracker), an array of issues, one issue, and the files of other programs\n  \
     jsonl  exports, the issues.jsonl of beads, the knowledge graphs of two memory servers\n  \
     csv    exports, any file with a header that names a title\n  \
     folder the tasks of Backlog.md, a backup of beads, memory banks, decision records (also *.md)\n\n\
-    Fields for --map: id, title, description, classification, status, statusCategory, resolution, priority, labels, assignee, parent, blocked_by, \
-    createdAt, modifiedAt, closedAt, parkedUntil, due, estimate, touches, budget, author, history, comments, number, url. Names that are usual in other \
-    trackers \
+    Fields for --map: {fields}. Names that are usual in other trackers \
     are understood without it; columns of other names are kept with the issue.\n\n\
     Issues are identified by their ids, so a second import changes nothing. No issue is ever overwritten: \
     an issue that differs from the one in the store is reported as different, and the store keeps its own. \
@@ -46,7 +43,16 @@ const MAX_FILES: usize = 100_000;
     ait import backlog/ --update\n  \
     ait import docs/adr/*.md\n  \
     gh issue list --json number,url,title,body,state,labels,assignees,createdAt | ait import -\n  \
-    ait --file other.json export | ait import -")]
+    ait --file other.json export | ait import -";
+
+fn after_help() -> String {
+    let fields: Vec<_> = Field::all().map(Field::name).collect();
+    AFTER_HELP.replace("{fields}", &fields.join(", "))
+}
+
+/// The arguments of `ait import`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = after_help())]
 pub struct Arguments {
     /// The file or folder to read, or several Markdown files; - is stdin
     #[arg(value_name = "FILE", required = true)]

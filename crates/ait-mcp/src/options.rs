@@ -40,7 +40,7 @@ pub struct McpOptions {
 string_enum! {
     /// A group of tools and parameters that a client can have besides the lifecycle tools.
     pub enum Toolset {
-        /// The seven tools of the lifecycle. Always there.
+        /// The tools of the lifecycle. Always there.
         Lifecycle = "lifecycle",
         /// For an agent that plans: choosing the fields of replies.
         Planning = "planning",

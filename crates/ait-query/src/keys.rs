@@ -119,7 +119,10 @@ const KEYS: [Key; 24] = [
     },
     Key {
         name: ValueField::Estimate.as_str(),
-        parse: |value, _| any(value, |word| ranked(ValueField::Estimate, word, ranges::estimates)),
+        parse: |value, _| {
+            let ranks = |text: &str| ranges::ranks(ValueField::Estimate, text);
+            any(value, |word| ranked(ValueField::Estimate, word, ranks))
+        },
         expected: "use a number such as 3, >=0.5 or 1..5, or none",
     },
     Key {

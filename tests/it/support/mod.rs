@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod commands;
 pub mod disk;
+pub mod documents;
 pub mod files;
 pub mod http;
 pub mod pause;
@@ -34,8 +35,8 @@ use serde_json::{Value, json};
 /// The time limit of every wait: longer than any step takes on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The tools in the order of `tools/list`.
-pub const TOOLS: [&str; 7] = [
+/// The tools that every agent has, in the order of `tools/list`.
+pub const TOOLS: &[&str] = &[
     "add_issue",
     "list_issues",
     "get_next_issue",

@@ -7,13 +7,7 @@ use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{
-    Call, CallContext, Tool, add_issue, add_issues, ask_human, change_issues, close_issue,
-    complete_issue, configure_hooks, find_problems, get_config, get_context, get_digest,
-    get_next_issue, get_next_review_item, get_remote, init_project, link_issues, list_issues,
-    manage_memory, query_issues, recall, remember, return_issue, run_doctor, undo_change,
-    update_issue,
-};
+use super::{Call, CallContext, Tool};
 use crate::options::{McpOptions, ToolPrefix, Toolset, Toolsets};
 use crate::result::Failure;
 use crate::texts::Texts;
@@ -25,9 +19,9 @@ use ait_tracker::StoreError;
 
 /// Lists the tools, in the order of `tools/list`.
 macro_rules! tools {
-    ($($tool:ty),+ $(,)?) => {
+    ($($module:ident::$tool:ident),+ $(,)?) => {
         /// The names of all tools, without the prefix.
-        pub const NAMES: &[&str] = &[$(<$tool as Tool>::NAME),+];
+        pub const NAMES: &[&str] = &[$(super::$module::$tool::NAME),+];
 
         fn entries(
             names: &ToolNames,
@@ -35,7 +29,7 @@ macro_rules! tools {
             kinds: &Classifications,
             texts: &Texts,
         ) -> impl Iterator<Item = ToolEntry> {
-            [$(entry::<$tool>),+].into_iter().map(move |entry| entry(names, toolsets, kinds, texts))
+            [$(entry::<super::$module::$tool>),+].into_iter().map(move |entry| entry(names, toolsets, kinds, texts))
         }
     };
 }
