@@ -5,6 +5,7 @@
 //! Servers of earlier versions leave fields out.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use ait_domain::{LinkKind, Priority, Timestamp};
@@ -272,10 +273,10 @@ impl Backlog {
         let mut links = Vec::new();
         if let Some(parent) = issue.parent_issue_id {
             let mut keys = self.keys.lock().await;
-            if !keys.contains_key(&parent) {
+            if let Entry::Vacant(unknown) = keys.entry(parent) {
                 match self.get::<Issue>(&format!("/issues/{parent}")).await {
                     Err(RemoteError::Missing(_)) => {}
-                    found => drop(keys.insert(parent, found?.issue_key)),
+                    found => drop(unknown.insert(found?.issue_key)),
                 }
             }
             let to = keys.get(&parent).cloned();
