@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import azure from 'azure-devops-node-api';
+import { WorkItemExpand } from 'azure-devops-node-api/interfaces/WorkItemTrackingInterfaces.js';
 
 const fake = spawn(process.execPath, [fileURLToPath(new URL('../remotes/azure.mjs', import.meta.url))]);
 const port = Number(String((await once(fake.stdout, 'data'))[0]));
@@ -27,6 +28,16 @@ try {
   const changed = await api.updateWorkItem(null, [test, add('System.State', 'Done')], 1, 'Shop');
   check([changed.rev, changed.fields['System.State']], [2, 'Done']);
   await assert.rejects(api.updateWorkItem(null, [test, add('System.Title', 'X')], 1, 'Shop'), /VS403351/);
+  const parent = { rel: 'System.LinkTypes.Hierarchy-Reverse', url: `http://127.0.0.1:${port}/_apis/wit/workItems/2` };
+  await api.updateWorkItem(null, [{ op: 'add', path: '/relations/-', value: parent }], 1, 'Shop');
+  const relations = async (id) => {
+    const item = await api.getWorkItem(id, undefined, undefined, WorkItemExpand.Relations, 'Shop');
+    return (item.relations ?? []).map(({ rel, url }) => [rel, url.split('/').pop()]);
+  };
+  check([await relations(1), await relations(2)], [[[parent.rel, '2']], [['System.LinkTypes.Hierarchy-Forward', '1']]]);
+  check((await api.getWorkItem(1, undefined, undefined, undefined, 'Shop')).relations, undefined);
+  await api.updateWorkItem(null, [{ op: 'remove', path: '/relations/0' }], 1, 'Shop');
+  check([await relations(1), await relations(2)], [[], []]);
   for (const text of ['<b>a</b>', 'b<!-- c -->', 'd']) await api.addComment({ text }, 'Shop', 1);
   const first = await api.getComments('Shop', 1, 2);
   check(first.comments.map(({ text }) => text), ['<b>a</b>', 'b']);

@@ -23,6 +23,11 @@ try {
   check([one.issueKey, one.status.id, one.description], ['ABC-1', 1, 'ä & b']);
   const two = await backlog.postIssue({ projectId: 1, summary: 'Two', issueTypeId: type.id, priorityId: 2 });
   check(two.priority.name, 'High');
+  const three = await backlog.postIssue({ projectId: 1, summary: 'Three', issueTypeId: type.id, priorityId: 3, parentIssueId: one.id });
+  check([one.parentIssueId, three.parentIssueId], [null, one.id]);
+  check((await backlog.getIssue(one.id)).issueKey, 'ABC-1');
+  check((await backlog.patchIssue('ABC-3', { parentIssueId: two.id })).parentIssueId, two.id);
+  check((await backlog.patchIssue('ABC-3', { statusId: 4, parentIssueId: '' })).parentIssueId, null);
   const patched = await backlog.patchIssue('ABC-1', { statusId: 4, resolutionId: 1 });
   check([patched.status.name, patched.resolution.id], ['Closed', 1]);
   const open = await backlog.getIssues({ projectId: [1], statusId: [1, 2, 3] });

@@ -36,6 +36,19 @@ try {
   check((await github.issues.removeLabel({ ...issue, name: 'to do' })).data.map(({ name }) => name), ['bug']);
   check((await github.issues.addAssignees({ ...issue, assignees: ['ait-bot'] })).data.assignees.length, 1);
   check((await github.issues.removeAssignees({ ...issue, assignees: ['ait-bot'] })).data.assignees.length, 0);
+  const three = { ...repo, issue_number: 3 };
+  const { data: { id: third } } = await github.issues.get(three);
+  await github.issues.addSubIssue({ ...issue, sub_issue_id: third });
+  const { data: sub } = await github.issues.get(three);
+  check(sub.parent_issue_url, (await github.issues.get(issue)).data.url);
+  check((await github.issues.getParent(three)).data.number, 1);
+  await github.issues.removeSubIssue({ ...issue, sub_issue_id: third });
+  await assert.rejects(github.issues.getParent(three), { status: 404 });
+  await github.issues.addBlockedByDependency({ ...issue, issue_id: third });
+  check((await github.issues.get(issue)).data.issue_dependencies_summary.total_blocked_by, 1);
+  check((await github.issues.listDependenciesBlockedBy(issue)).data.map(({ number }) => number), [3]);
+  await github.issues.removeDependencyBlockedBy({ ...issue, issue_id: third });
+  check((await github.issues.listDependenciesBlockedBy(issue)).data, []);
   const { headers } = await github.issues.get(issue);
   const again = github.issues.get({ ...issue, headers: { 'if-none-match': headers.etag } });
   await assert.rejects(again, { status: 304 });
@@ -44,7 +57,7 @@ try {
   await assert.rejects(new Octokit({ auth: 'x', baseUrl, log }).users.getAuthenticated(), { status: 401 });
   await control({ fault: '429' });
   await assert.rejects(github.issues.get(issue), { status: 429 });
-  checks += 5;
+  checks += 6;
   console.log(`ok, ${checks} checks`);
 } finally {
   fake.kill();

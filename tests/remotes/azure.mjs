@@ -1,7 +1,7 @@
 // An Azure DevOps in one process: the part of version 7.1 of its API that ait uses, with faults on demand.
 //
 // `node azure.mjs` prints its port. It ends with its stdin. PUT /_control and GET /_state are those of github.mjs; the
-// fault "page" answers with a page for signing in.
+// fault "page" answers with a page for signing in. An edit may have links: {"linked": [["System.LinkTypes.…", 2]], "unlinked": []}.
 import { createServer } from 'node:http';
 
 const TOKEN = 'good-key';
@@ -42,8 +42,20 @@ function set(item, fields, user) {
   return item;
 }
 
+// What the other side of a link calls it.
+const inverse = (rel) => (rel.endsWith('Reverse') ? rel.replace('Reverse', 'Forward') : rel.replace('Forward', 'Reverse'));
+const isLink = (rel, id) => (relation) => relation.rel === rel && relation.url.endsWith(`/${id}`);
+
+function link(item, rel, id, isMade) {
+  for (const [one, kind, to] of [[item, rel, id], [find(id), inverse(rel), item.id]]) {
+    one.relations = one.relations.filter((relation) => !isLink(kind, to)(relation));
+    const url = `http://fake/1b2c/_apis/wit/workItems/${to}`;
+    if (isMade) one.relations.push({ rel: kind, url, attributes: { isLocked: false } });
+  }
+}
+
 function add({ type = 'Task', ...fields }, user) {
-  const item = { id: state.issues.length + 1, rev: 0, url: 'http://fake', fields: {
+  const item = { id: state.issues.length + 1, rev: 0, url: 'http://fake', relations: [], fields: {
     'System.TeamProject': 'Shop', 'System.WorkItemType': type, 'System.State': Object.keys(states[type])[0],
     'System.CreatedDate': now(), 'System.CreatedBy': person(user), 'System.CommentCount': 0,
     'Microsoft.VSTS.Common.Priority': 2,
@@ -72,6 +84,14 @@ function query(text) {
   return items.map(({ id }) => ({ id, url: 'http://fake' }));
 }
 
+// Work items have their relations only if these are asked for, and if there are some.
+function shown(item, url) {
+  if (!item) return null;
+  const { relations, ...rest } = item;
+  const isAsked = ['relations', 'all', '1', '4'].includes((url.searchParams.get('$expand') ?? '').toLowerCase());
+  return isAsked && relations.length > 0 ? { ...rest, relations } : rest;
+}
+
 // Makes the operations of a JSON Patch, or returns what is wrong.
 function patched(item, operations) {
   const fields = {};
@@ -79,7 +99,12 @@ function patched(item, operations) {
     if (op === 'test' && path === '/rev' && item.rev !== value) {
       return error(412, 'VS403351: Test Operation for path /rev failed.');
     }
-    if (op === 'add') fields[path.replace('/fields/', '')] = value;
+    if (op === 'add' && path === '/relations/-') link(item, value.rel, value.url.split('/').pop(), true);
+    else if (op === 'add') fields[path.replace('/fields/', '')] = value;
+    if (op === 'remove') {
+      const { rel, url } = item.relations[path.replace('/relations/', '')];
+      link(item, rel, url.split('/').pop(), false);
+    }
   }
   const title = fields['System.Title'];
   if (title !== undefined && (!title || title.length > 255)) {
@@ -105,7 +130,7 @@ function answer(method, url, body) {
   }
   if (!id) {
     const ids = url.searchParams.get('ids').split(',');
-    return ids.length > 200 ? error(400, 'VS402337: too many ids') : [200, { count: ids.length, value: ids.map((one) => find(one) ?? null) }];
+    return ids.length > 200 ? error(400, 'VS402337: too many ids') : [200, { count: ids.length, value: ids.map((one) => shown(find(one), url)) }];
   }
   if (id.startsWith('$')) {
     const fields = Object.fromEntries(body.map(({ path, value }) => [path.replace('/fields/', ''), value]));
@@ -121,14 +146,21 @@ function answer(method, url, body) {
     const page = { totalCount: all.length, count: 2, comments: all.slice(from, from + 2) };
     return [200, from + 2 < all.length ? { ...page, continuationToken: String(from + 2) } : page];
   }
-  return method === 'PATCH' ? patched(item, body) : [200, item];
+  if (method === 'GET') return [200, shown(item, url)];
+  const [status, changed] = patched(item, body);
+  return [status, status === 200 ? shown(changed, url) : changed];
 }
 
 function control(given) {
   if ('clockMinutes' in given) clockMs = given.clockMinutes * 60_000;
   if ('fault' in given) fault = { times: 1, ...given, kind: given.fault };
   if ('before' in given) before = given;
-  else if ('edit' in given) set(find(given.edit.id), given.edit.fields, 'maria');
+  else if ('edit' in given) {
+    const { id, fields = {}, linked = [], unlinked = [] } = given.edit;
+    for (const [rel, to] of linked) link(find(id), rel, to, true);
+    for (const [rel, to] of unlinked) link(find(id), rel, to, false);
+    set(find(id), fields, 'maria');
+  }
   if ('issue' in given) add(given.issue, 'maria');
   if ('comment' in given) comment(find(given.comment.id), given.comment.body, 'maria');
 }

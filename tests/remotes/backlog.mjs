@@ -18,13 +18,13 @@ const priorities = { 2: 'High', 3: 'Normal', 4: 'Low' };
 const named = (names, id) => (id === '' || id === undefined ? null : { id: Number(id), name: names[id] });
 const error = (status, message, code) => [status, { errors: [{ message, code, moreInfo: '' }] }];
 const noIssue = () => error(404, 'No such issue.', 6);
-const find = (key) => state.issues.find((issue) => issue.issueKey === key);
+const find = (name) => state.issues.find(({ id, issueKey }) => issueKey === name || id === Number(name));
 
-function add({ summary, description = '', priorityId = 3 }, user) {
+function add({ summary, description = '', priorityId = 3, parentIssueId = null }, user) {
   const keyId = state.issues.length + 1;
   const issue = {
     id: ++lastId, projectId: 1, issueKey: `ABC-${keyId}`, keyId, issueType: { id: 3, projectId: 1, name: 'Task' },
-    summary, description, resolution: null, priority: named(priorities, priorityId), status: named(statuses, 1),
+    summary, description, parentIssueId: parentIssueId && Number(parentIssueId), resolution: null, priority: named(priorities, priorityId), status: named(statuses, 1),
     assignee: null, category: [], versions: [], milestone: [], startDate: null, dueDate: null, createdUser: user,
     created: now(), updatedUser: user, updated: now(), customFields: [], attachments: [], sharedFiles: [], stars: [],
   };
@@ -44,6 +44,7 @@ function comment(issue, content, user) {
 function edit(issue, form, user) {
   const was = JSON.stringify(issue);
   if ('summary' in form) issue.summary = form.summary;
+  if ('parentIssueId' in form) issue.parentIssueId = form.parentIssueId ? Number(form.parentIssueId) : null;
   if ('description' in form) issue.description = form.description;
   if ('statusId' in form) issue.status = named(statuses, form.statusId);
   if ('resolutionId' in form && !isOld) issue.resolution = named(resolutions, form.resolutionId);

@@ -5,13 +5,14 @@
 //   {"clockMinutes": -10}          the clock of this remote
 //   {"before": "PATCH", "edit": {"number": 1, "title": "x"}}   an edit just before the next such call
 //   {"issue": {...}}, {"comment": {"number": 1, "body": "x", "login": "maria"}}, {"edit": {...}}
+//   {"edit": {"number": 2, "parent": 1, "blockedBy": [3]}}   links; a number, or null, and all blockers
 // GET /_state has everything, and the calls that were made.
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 
 const TOKEN = 'good-token';
 const REPOSITORY = '/repos/acme/shop';
-const state = { issues: [], comments: [], calls: [], connections: 0 };
+const state = { issues: [], comments: [], calls: [], connections: 0, blockers: {} };
 let [clockMs, fault, before, lastId] = [0, null, null, 100];
 
 const now = () => new Date(Date.now() + clockMs).toISOString().replace(/\.\d+Z$/, 'Z');
@@ -27,7 +28,8 @@ function add({ login = 'maria', ...given }) {
     id: ++lastId, number, html_url: url, url: `https://api.github.com/repos/acme/shop/issues/${number}`,
     title: given.title, body: given.body ?? null, state: 'open', state_reason: null, locked: false,
     labels: labels(given.labels ?? []), assignees: (given.assignees ?? []).map(user), user: user(login),
-    created_at: now(), updated_at: now(), closed_at: null, comments: 0,
+    created_at: now(), updated_at: now(), closed_at: null, comments: 0, parent_issue_url: null,
+    issue_dependencies_summary: { blocked_by: 0, blocking: 0, total_blocked_by: 0, total_blocking: 0 },
   };
   if (given.pull) issue.pull_request = { url };
   state.issues.push(issue);
@@ -37,6 +39,12 @@ function add({ login = 'maria', ...given }) {
 function edit(issue, fields) {
   for (const key of ['title', 'body', 'state', 'state_reason']) if (key in fields) issue[key] = fields[key];
   if (fields.labels) issue.labels = labels(fields.labels);
+  if ('parent' in fields) issue.parent_issue_url = fields.parent ? find(fields.parent).url : null;
+  if (fields.blockedBy) {
+    state.blockers[issue.number] = fields.blockedBy;
+    const open = fields.blockedBy.filter((number) => find(number).state === 'open').length;
+    Object.assign(issue.issue_dependencies_summary, { blocked_by: open, total_blocked_by: fields.blockedBy.length });
+  }
   if (fields.state === 'closed') {
     issue.closed_at = now();
     issue.state_reason ??= 'completed';
@@ -92,6 +100,8 @@ function answer(method, url, body, host) {
   }
   const issue = find(number);
   if (!issue) return missing();
+  const withId = (id) => state.issues.find((one) => one.id === Number(id));
+  const blockers = state.blockers[issue.number] ?? [];
   switch (`${method} ${part ?? ''}`) {
     case 'GET ': return [200, issue];
     case 'PATCH ':
@@ -117,6 +127,13 @@ function answer(method, url, body, host) {
       if (method === 'POST') issue.assignees.push(...body.assignees.map(user));
       touch(issue);
       return [method === 'POST' ? 201 : 200, issue];
+    case 'GET parent': return issue.parent_issue_url ? [200, find(issue.parent_issue_url.split('/').pop())] : missing();
+    case 'POST sub_issues': return [201, (edit(withId(body.sub_issue_id), { parent: number }), touch(issue))];
+    case 'DELETE sub_issue': return [200, (edit(withId(body.sub_issue_id), { parent: null }), touch(issue))];
+    case 'GET dependencies': return page(blockers.map(find), url, host);
+    case 'POST dependencies': return [201, edit(issue, { blockedBy: [...blockers, withId(body.issue_id).number] })];
+    case 'DELETE dependencies':
+      return [200, edit(issue, { blockedBy: blockers.filter((one) => one !== withId(url.pathname.split('/').pop()).number) })];
     default: return missing();
   }
 }

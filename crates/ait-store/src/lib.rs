@@ -63,7 +63,7 @@ pub use identity::{NotAStoreId, StoreId};
 pub use memory::{ClaimObstacles, IdIndex, IndexedIssues, Links};
 #[cfg(feature = "postgres")]
 pub use postgres::{Password, PostgresOptions, PostgresStore};
-pub use snapshot::{SnapshotVisitor, read_into};
+pub use snapshot::{SnapshotVisitor, read_into, read_with};
 pub use sqlite::{Maintenance, SqliteStore};
 pub use state::{Document, State};
 pub use unusable::UnusableStore;

@@ -22,7 +22,15 @@ pub trait SnapshotVisitor: Send {
 pub async fn read_into<V: SnapshotVisitor + Default + 'static>(
     store: &(impl Store + ?Sized),
 ) -> Result<V, StoreError> {
-    let visitor = Arc::new(Mutex::new(V::default()));
+    read_with(store, V::default()).await
+}
+
+/// Shows everything in a store as of one event to a visitor, and returns it.
+pub async fn read_with<V: SnapshotVisitor + Default + 'static>(
+    store: &(impl Store + ?Sized),
+    visitor: V,
+) -> Result<V, StoreError> {
+    let visitor = Arc::new(Mutex::new(visitor));
     store.snapshot(Arc::<Mutex<V>>::clone(&visitor)).await?;
     Ok(mem::take(&mut *lock(&visitor)))
 }

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use ait_domain::{Priority, Timestamp};
+use ait_domain::{LinkKind, Priority, Timestamp};
 use ait_interchange::attributes::label_of;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -20,18 +20,20 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
-use crate::html;
+use crate::html::{self, html_of, marked_there};
 use crate::http::{Answer, Call, Http};
 use crate::marker;
 use crate::remote::{
-    Field, Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
-    RemoteIssue, RemotePage, State,
+    Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
+    RemoteIssue, RemoteLink, RemotePage, State,
 };
 use crate::settings::{Kind, Secret, SyncSettings, terms};
 
 const JSON: &str = "application/json";
 const JSON_PATCH: &str = "application/json-patch+json";
 const VERSION: &str = "api-version=7.1";
+/// What work items are read with.
+const EXPANDED: &str = "$expand=relations&api-version=7.1";
 const COMMENT_VERSION: &str = "api-version=7.1-preview.4";
 /// How many work items one call reads at most.
 const BATCH: usize = 200;
@@ -44,9 +46,6 @@ const NEW_TYPE: &str = "Task";
 const USUAL_PRIORITY: u64 = 2;
 const DESCRIPTION: &str = "System.Description";
 const PRIORITY: &str = "Microsoft.VSTS.Common.Priority";
-/// How markers begin and end in texts there.
-const BEGIN: &str = "(ait:";
-const END: char = ')';
 
 pub(crate) struct Azure {
     http: Http,
@@ -76,6 +75,13 @@ struct WorkItem {
     fields: Map<String, Value>,
     #[serde(default)]
     multiline_fields_format: Map<String, Value>,
+    relations: Option<Vec<Relation>>,
+}
+
+#[derive(Deserialize)]
+struct Relation {
+    rel: String,
+    url: String,
 }
 
 #[derive(Deserialize)]
@@ -306,7 +312,7 @@ impl Azure {
         let mut issues = Vec::new();
         if !batch.is_empty() {
             // What vanished meanwhile is null.
-            let path = format!("workitems?ids={}&errorPolicy=omit&{VERSION}", list(batch));
+            let path = format!("workitems?ids={}&errorPolicy=omit&{EXPANDED}", list(batch));
             let found: WorkItems = self.ask(Method::GET, &path, None).await?;
             for item in found.value.into_iter().flatten() {
                 let is_wanted = self.wants(&item).await?;
@@ -365,6 +371,7 @@ impl Azure {
             state,
             priority: priority.and_then(|priority| Priority::try_from(priority).ok()),
             labels: item.tags(),
+            links: item.links(),
             comments: item
                 .fields
                 .get("System.CommentCount")
@@ -375,7 +382,7 @@ impl Azure {
     }
 
     async fn read_item(&self, key: &str) -> Result<WorkItem, RemoteError> {
-        let path = format!("workitems/{key}?{VERSION}");
+        let path = format!("workitems/{key}?{EXPANDED}");
         self.ask(Method::GET, &path, None).await.map_err(|error| named(error, key))
     }
 
@@ -483,6 +490,19 @@ impl WorkItem {
         tags.map(str::to_owned).collect()
     }
 
+    /// Returns the links that say what the work item is a part of and what it waits for.
+    fn links(&self) -> Vec<RemoteLink> {
+        let relations = self.relations.iter().flatten().filter_map(|relation| {
+            let kind = match relation.rel.as_str() {
+                "System.LinkTypes.Hierarchy-Reverse" => LinkKind::Parent,
+                "System.LinkTypes.Dependency-Reverse" => LinkKind::BlockedBy,
+                _ => return None,
+            };
+            Some(RemoteLink { kind, to: relation.url.rsplit('/').next()?.to_owned() })
+        });
+        relations.collect()
+    }
+
     fn assignee(&self) -> Option<String> {
         self.person("System.AssignedTo", "uniqueName")
     }
@@ -510,35 +530,7 @@ fn priority_there(priority: Option<Priority>) -> u64 {
     priority.map_or(USUAL_PRIORITY, |priority| u64::from(priority.get()).max(1))
 }
 
-/// Returns the HTML of a Markdown text, with its marker at the end of the text.
-fn html_of(text: &str) -> String {
-    let marker = text
-        .rsplit_once("<!-- ait:")
-        .and_then(|(before, mark)| Some((before, mark.trim_end().strip_suffix(" -->")?)));
-    let Some((text, mark)) = marker else { return html::from_markdown(text) };
-    format!("{}\n<p>{BEGIN}{mark}{END}</p>", html::from_markdown(text.trim_end()))
-}
-
-/// Returns a text from there with its marker as other remotes have it.
-fn marked_there(text: &str) -> String {
-    let marked = text.trim_end().strip_suffix(END).and_then(|text| text.rsplit_once(BEGIN));
-    match marked {
-        Some((before, mark)) if mark.len() >= 12 && !mark.contains([' ', '(']) => {
-            format!("{}\n\n<!-- ait:{mark} -->", before.trim_end()).trim_start().to_owned()
-        }
-        _ => text.to_owned(),
-    }
-}
-
 impl Remote for Azure {
-    fn fields(&self) -> &'static [Field] {
-        Field::ALL
-    }
-
-    fn nearest(&self, state: State) -> State {
-        state
-    }
-
     fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage> {
         self.list_page(listing).boxed()
     }
@@ -588,20 +580,5 @@ impl Filter {
             }
         }
         Ok(filter)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn markers_survive_as_text() {
-        let mark = "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73";
-        let html = html_of(&format!("**a**\n\n<!-- ait:{mark} -->"));
-        assert!(html.ends_with(&format!("<p>(ait:{mark})</p>")), "{html}");
-        let read = marked_there(&html::to_markdown(&html));
-        assert_eq!(read, format!("**a**\n\n<!-- ait:{mark} -->"));
-        assert_eq!(marked_there("see (ait:x)"), "see (ait:x)");
     }
 }

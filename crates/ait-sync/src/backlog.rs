@@ -4,9 +4,11 @@
 //! the issues of the day are read again. A change of nothing is an error (code 7), as it is when a call is repeated.
 //! Servers of earlier versions leave fields out.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
-use ait_domain::{Priority, Timestamp};
+use ait_domain::{LinkKind, Priority, Timestamp};
 use form_urlencoded::Serializer;
 use futures::FutureExt;
 use reqwest::Method;
@@ -14,13 +16,13 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::http::{Answer, Call, Http};
 use crate::marker;
 use crate::remote::{
-    Field, Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
-    RemoteIssue, RemotePage, State,
+    Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
+    RemoteIssue, RemoteLink, RemotePage, State,
 };
 use crate::settings::{Kind, Secret, SyncSettings, terms};
 
@@ -56,6 +58,8 @@ pub(crate) struct Backlog {
     /// The parameter with the key, if it is sent in addresses.
     key: Option<String>,
     place: OnceCell<Place>,
+    /// The keys of issues by their ids, by which children name their parents.
+    keys: Mutex<HashMap<u64, String>>,
 }
 
 /// Which issues come in.
@@ -83,6 +87,8 @@ struct Named {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Issue {
+    id: u64,
+    parent_issue_id: Option<u64>,
     issue_key: String,
     summary: String,
     description: Option<String>,
@@ -129,6 +135,7 @@ impl Backlog {
             filter: Filter::parse(if pull.is_empty() { USUAL_PULL } else { pull })?,
             key,
             place: OnceCell::new(),
+            keys: Mutex::default(),
         })
     }
 
@@ -251,11 +258,31 @@ impl Backlog {
         }
         let found: Vec<Issue> = self.ask(Method::GET, "/issues", &form).await?;
         let next = (found.len() == PER_PAGE).then(|| (offset + PER_PAGE).to_string());
-        let issues = found.into_iter().map(|issue| {
+        let keys = found.iter().map(|issue| (issue.id, issue.issue_key.clone()));
+        self.keys.lock().await.extend(keys);
+        let mut issues = Vec::new();
+        for issue in found {
             let is_wanted = self.wants(&issue, place);
-            RemoteIssue { is_wanted, ..self.remote_issue(issue) }
-        });
-        Ok(RemotePage { issues: issues.collect(), next, ..RemotePage::default() })
+            issues.push(RemoteIssue { is_wanted, ..self.linked(issue).await? });
+        }
+        Ok(RemotePage { issues, next, ..RemotePage::default() })
+    }
+
+    /// Returns an issue with its parent.
+    async fn linked(&self, issue: Issue) -> Result<RemoteIssue, RemoteError> {
+        let mut links = Vec::new();
+        if let Some(parent) = issue.parent_issue_id {
+            let mut keys = self.keys.lock().await;
+            if let Entry::Vacant(unknown) = keys.entry(parent) {
+                match self.get::<Issue>(&format!("/issues/{parent}")).await {
+                    Err(RemoteError::Missing(_)) => {}
+                    found => drop(unknown.insert(found?.issue_key)),
+                }
+            }
+            let to = keys.get(&parent).cloned();
+            links.extend(to.map(|to| RemoteLink { kind: LinkKind::Parent, to }));
+        }
+        Ok(RemoteIssue { links, ..self.remote_issue(issue) })
     }
 
     /// Returns the ids of the statuses that the project has beside the usual ones.
@@ -315,6 +342,7 @@ impl Backlog {
             state,
             priority,
             labels: Vec::new(),
+            links: Vec::new(),
             // Backlog does not say; a comment changes the time of the last change.
             comments: 1,
             is_wanted: false,
@@ -323,7 +351,7 @@ impl Backlog {
 
     async fn read_issue(&self, key: &str) -> Result<RemoteIssue, RemoteError> {
         match self.get(&format!("/issues/{key}")).await {
-            Ok(issue) => Ok(self.remote_issue(issue)),
+            Ok(issue) => self.linked(issue).await,
             Err(RemoteError::Missing(_)) => Err(RemoteError::Missing(key.to_owned())),
             Err(error) => Err(error),
         }
@@ -435,14 +463,6 @@ fn priority_id(priority: Option<Priority>) -> u64 {
 }
 
 impl Remote for Backlog {
-    fn fields(&self) -> &'static [Field] {
-        &[Field::Title, Field::Description, Field::Status, Field::Priority]
-    }
-
-    fn nearest(&self, state: State) -> State {
-        state
-    }
-
     fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage> {
         self.list_page(listing).boxed()
     }

@@ -14,7 +14,8 @@ use ait_domain::{
 use ait_tracker::{StoreError, Tracker};
 
 use crate::convert::{self, Converted};
-use crate::link::{self, Base, Issues, Link};
+use crate::link::{Base, Issues, Link};
+use crate::links;
 use crate::marker;
 use crate::plan::{Plan, Rules};
 use crate::remote::{Field, Listing, NewRemoteIssue, Remote, RemoteError, RemoteIssue, State};
@@ -91,6 +92,8 @@ impl<'a> Run<'a> {
             if !self.directions.is_dry {
                 file.write(&watermark).map_err(cannot)?;
             }
+            let Self { tracker, settings, agent, directions, report, .. } = self;
+            links::merge(tracker, &settings.name, agent, directions.is_dry, report).await?;
         }
         if self.directions.pushes {
             self.push_all().await?;
@@ -206,7 +209,7 @@ impl<'a> Run<'a> {
 
     fn rules<'r>(&'r self, push: &'r BTreeSet<Push>) -> Rules<'r> {
         let agent = self.agent.as_str();
-        Rules { remote: self.remote, push, agent, now: self.tracker.now() }
+        Rules { kind: self.settings.kind, push, agent, now: self.tracker.now() }
     }
 
     /// Returns the issue here that belongs to one of the remote: the one that was being filed there, or the one that an
@@ -348,26 +351,13 @@ impl<'a> Run<'a> {
         let mut new = Vec::new();
         let mut changed = Vec::new();
         for issue in issues.0 {
-            match Link::of(&issue, name) {
-                Some(link) if !link.key.is_empty() => {
-                    let rules = self.rules(&self.push);
-                    let is_changed = rules.has_changes(&issue, &link);
-                    if is_changed || !self.unsent(&issue, &link).is_empty() {
-                        changed.push((issue.id, link.key));
-                    }
-                }
-                Some(_) => new.push(issue),
-                None => {
-                    let began_here = issue.status.is_open() && issue.external_ids().is_empty();
-                    if began_here && issue.unknown_keys.get(link::KEY).is_none() {
-                        new.push(issue);
-                    }
-                }
+            match *self.rules(&self.push).waiting(&issue) {
+                [] => {}
+                [Push::New] => new.push(issue),
+                _ => changed.extend(Link::of(&issue, name).map(|link| (issue.id, link.key))),
             }
         }
-        if self.push.contains(&Push::New) {
-            self.file_all(&new, &mut changed).await?;
-        }
+        self.file_all(&new, &mut changed).await?;
         for (id, key) in changed {
             if let Err(error) = self.send(id, &key).await {
                 self.pass_over(&key, error)?;
@@ -375,17 +365,6 @@ impl<'a> Run<'a> {
             (self.progress)(&self.report);
         }
         Ok(())
-    }
-
-    /// Returns the comments of an issue that were not sent yet, with their marks.
-    fn unsent<'i>(&self, issue: &'i Issue, link: &Link) -> Vec<(&'i Comment, String)> {
-        if !self.push.contains(&Push::Comments) {
-            return Vec::new();
-        }
-        let own = issue.comments.iter();
-        let own = own.filter(|comment| link::remote_id(comment, &self.settings.name).is_none());
-        let marked = own.map(|comment| (comment, marker::comment_mark(issue.id, comment)));
-        marked.filter(|(_, mark)| !link.sent_comments.contains(mark)).collect()
     }
 
     /// Sends what changed in an issue: its fields, then its comments.
@@ -435,9 +414,10 @@ impl<'a> Run<'a> {
             let mut link = Link::of(&ours, &self.settings.name).unwrap_or_default();
             plan.settle(&mut link, &converted, &self.rules(&self.push));
             let merged = self.rules(&NOTHING).plan(&ours, &converted, link);
-            // Comments that came meanwhile are read by the next pull.
-            let RemoteIssue { updated_at, comments, .. } = *seen;
-            let at = RemoteIssue { updated_at, comments, ..theirs.clone() };
+            // Comments and links that came meanwhile are read by the next pull.
+            let RemoteIssue { updated_at, comments, ref links, .. } = *seen;
+            let links = links.clone();
+            let at = RemoteIssue { updated_at, comments, links, ..theirs.clone() };
             if self.merge(&ours, &merged, &at, &converted, Vec::new()).await? {
                 return Ok(true);
             }
@@ -450,7 +430,7 @@ impl<'a> Run<'a> {
         let name = self.settings.name.clone();
         let Some(ours) = self.find(id).await? else { return Ok(()) };
         let link = Link::of(&ours, &name).unwrap_or_default();
-        let unsent = self.unsent(&ours, &link);
+        let unsent = self.rules(&self.push).unsent(&ours, &link);
         if unsent.is_empty() {
             return Ok(());
         }
@@ -576,9 +556,10 @@ impl<'a> Run<'a> {
             let Some(ours) = self.find(id).await? else { return Ok(None) };
             let rules = self.rules(&self.push);
             let mut link = Link::default();
-            for field in self.remote.fields().iter().filter(|field| **field != Field::Labels) {
+            for field in self.settings.kind.fields().iter().filter(|field| **field != Field::Labels)
+            {
                 let sent = match field {
-                    Field::Status => self.remote.nearest(State::Open).to_string(),
+                    Field::Status => self.settings.kind.nearest(State::Open).to_string(),
                     field => rules.value(&ours, *field),
                 };
                 link.base.insert(*field, Base::of(&sent, &sent));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-use ait_domain::{IssueId, Timestamp};
+use ait_domain::{IssueId, LinkKind, Timestamp};
 use fastrand::Rng;
 use futures::FutureExt;
 use tokio::task::yield_now;
@@ -11,8 +11,9 @@ use tokio::task::yield_now;
 use crate::marker;
 use crate::remote::{
     Field, Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
-    RemoteIssue, RemotePage, State,
+    RemoteIssue, RemoteLink, RemotePage, State,
 };
+use crate::settings::Kind;
 
 #[derive(Clone, Debug)]
 pub(crate) struct FarIssue {
@@ -49,7 +50,9 @@ impl Far {
     }
 
     pub(crate) fn edit(&mut self, number: u64, value: &str) -> (Field, String) {
-        let choice = self.rng.u8(0..4);
+        let choice = self.rng.u8(0..6);
+        // Links to earlier issues make no cycle; all parts are those of the first one, which blocks none.
+        let blocker = self.rng.u64(2..=number.max(3) - 1);
         let Some(far) = self.issues.get_mut(&number) else { return (Field::Title, String::new()) };
         let issue = &mut far.issue;
         let edited = match choice {
@@ -65,6 +68,20 @@ impl Far {
                 let states = [State::Open, State::Closed, State::Rejected];
                 issue.state = states[value.len() % 3];
                 (Field::Status, issue.state.to_string())
+            }
+            3 | 4 if number > 2 => {
+                let (kind, to) = if choice == 3 {
+                    (LinkKind::Parent, 1)
+                } else {
+                    (LinkKind::BlockedBy, blocker)
+                };
+                let link = RemoteLink { kind, to: to.to_string() };
+                if issue.links.contains(&link) {
+                    issue.links.retain(|other| *other != link);
+                } else {
+                    issue.links.push(link);
+                }
+                (Field::Labels, String::new())
             }
             _ => {
                 issue.labels.push(format!("far-{value}"));
@@ -109,14 +126,6 @@ pub(crate) fn missing(key: &str) -> RemoteError {
 }
 
 impl Remote for FarAway {
-    fn fields(&self) -> &'static [Field] {
-        &[Field::Title, Field::Description, Field::Status, Field::Labels]
-    }
-
-    fn nearest(&self, state: State) -> State {
-        if state.has_ended() { state } else { State::Open }
-    }
-
     fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage> {
         let list = move |far: &mut Far| {
             let after = listing.next.as_deref().map(|next| {
@@ -174,7 +183,7 @@ impl Remote for FarAway {
             if let Some(description) = &change.description {
                 issue.description = marker::unmarked(description).0;
             }
-            issue.state = change.status.map_or(issue.state, |state| self.nearest(state));
+            issue.state = change.status.map_or(issue.state, |state| Kind::GitHub.nearest(state));
             let gone =
                 |label: &String| !change.labels_remove.iter().any(|one| one.as_str() == label);
             issue.labels.retain(gone);
@@ -236,6 +245,7 @@ pub(crate) fn add(
         revision: None,
         priority: None,
         labels,
+        links: Vec::new(),
         comments: 0,
         is_wanted: true,
     };

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use ait_domain::Timestamp;
+use ait_domain::{LinkKind, Timestamp};
 use ait_interchange::attributes::label_of;
 use form_urlencoded::{Serializer, byte_serialize};
 use futures::FutureExt;
@@ -19,8 +19,8 @@ use tokio::sync::OnceCell;
 use crate::http::{Answer, Call, Http};
 use crate::marker;
 use crate::remote::{
-    Field, Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
-    RemoteIssue, RemotePage, State,
+    Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
+    RemoteIssue, RemoteLink, RemotePage, State,
 };
 use crate::settings::{Kind, Secret, SyncSettings, terms};
 
@@ -63,8 +63,17 @@ struct Named {
 }
 
 #[derive(Deserialize)]
+struct Dependencies {
+    /// Also those that were closed.
+    #[serde(default)]
+    total_blocked_by: usize,
+}
+
+#[derive(Deserialize)]
 struct Issue {
     number: u64,
+    /// Its address in the API.
+    url: String,
     html_url: String,
     title: String,
     body: Option<String>,
@@ -80,6 +89,8 @@ struct Issue {
     #[serde(default)]
     comments: usize,
     pull_request: Option<Value>,
+    parent_issue_url: Option<String>,
+    issue_dependencies_summary: Option<Dependencies>,
 }
 
 #[derive(Deserialize)]
@@ -267,7 +278,7 @@ impl GitHub {
         let mut issues = Vec::new();
         for issue in found.into_iter().filter(|issue| issue.pull_request.is_none()) {
             let is_wanted = self.wants(&issue).await?;
-            issues.push(RemoteIssue { is_wanted, ..issue.into() });
+            issues.push(RemoteIssue { is_wanted, ..self.linked(issue).await? });
         }
         Ok(RemotePage { issues, next, version, is_unchanged: false })
     }
@@ -293,7 +304,33 @@ impl GitHub {
 
     async fn read_issue(&self, key: &str) -> Result<RemoteIssue, RemoteError> {
         let issue = self.ask::<Issue>(Method::GET, &format!("/issues/{key}"), None).await;
-        Ok(issue.map_err(|error| Self::named(error, &format!("issue {key}")))?.into())
+        self.linked(issue.map_err(|error| Self::named(error, &format!("issue {key}")))?).await
+    }
+
+    /// Returns an issue with its links. Blockers cost a call, which is made only for issues that have some.
+    async fn linked(&self, issue: Issue) -> Result<RemoteIssue, RemoteError> {
+        let link = |kind, url: &str| Some(RemoteLink { kind, to: self.number_at(url)?.to_owned() });
+        let parent = issue.parent_issue_url.as_deref();
+        let mut links: Vec<_> =
+            parent.and_then(|url| link(LinkKind::Parent, url)).into_iter().collect();
+        if issue.issue_dependencies_summary.as_ref().is_some_and(|all| all.total_blocked_by > 0) {
+            let path =
+                format!("/issues/{}/dependencies/blocked_by?per_page={PER_PAGE}", issue.number);
+            let blockers: Vec<Issue> = match self.ask(Method::GET, &path, None).await {
+                Err(RemoteError::Missing(_)) => Vec::new(),
+                found => found?,
+            };
+            let blockers = blockers.iter();
+            links.extend(blockers.filter_map(|blocker| link(LinkKind::BlockedBy, &blocker.url)));
+        }
+        Ok(RemoteIssue { links, ..issue.into() })
+    }
+
+    /// Returns the number of an issue by its address in the API; `None` if it is in another repository.
+    fn number_at<'u>(&self, url: &'u str) -> Option<&'u str> {
+        let (repository, number) = url.rsplit_once("/issues/")?;
+        let own = format!("/repos/{}", self.project).to_ascii_lowercase();
+        repository.to_ascii_lowercase().ends_with(&own).then_some(number)
     }
 
     async fn read_comments(&self, key: &str) -> Result<Vec<RemoteComment>, RemoteError> {
@@ -380,14 +417,6 @@ impl GitHub {
 }
 
 impl Remote for GitHub {
-    fn fields(&self) -> &'static [Field] {
-        &[Field::Title, Field::Description, Field::Status, Field::Labels]
-    }
-
-    fn nearest(&self, state: State) -> State {
-        if state.has_ended() { state } else { State::Open }
-    }
-
     fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage> {
         self.list_page(listing).boxed()
     }
@@ -438,6 +467,7 @@ impl From<Issue> for RemoteIssue {
             state,
             priority: None,
             labels: issue.labels.into_iter().map(|label| label.name).collect(),
+            links: Vec::new(),
             comments: issue.comments,
             is_wanted: false,
         }

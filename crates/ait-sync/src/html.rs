@@ -2,6 +2,10 @@
 //!
 //! What Markdown has no form for, such as colours, is left out. So a text goes back only if it changed here.
 
+/// How the markers of texts begin and end there: HTML comments are removed.
+const BEGIN: &str = "(ait:";
+const END: char = ')';
+
 /// Returns the Markdown for a text that people wrote in an editor of HTML.
 pub(crate) fn to_markdown(html: &str) -> String {
     let mut writer = Writer::default();
@@ -213,6 +217,26 @@ fn numbered(name: &str) -> Option<char> {
     char::from_u32(number).filter(|character| !character.is_control())
 }
 
+/// Returns the HTML of a Markdown text, with its marker at the end of the text.
+pub(crate) fn html_of(text: &str) -> String {
+    let marker = text
+        .rsplit_once("<!-- ait:")
+        .and_then(|(before, mark)| Some((before, mark.trim_end().strip_suffix(" -->")?)));
+    let Some((text, mark)) = marker else { return from_markdown(text) };
+    format!("{}\n<p>{BEGIN}{mark}{END}</p>", from_markdown(text.trim_end()))
+}
+
+/// Returns a text from there with its marker as other remotes have it.
+pub(crate) fn marked_there(text: &str) -> String {
+    let marked = text.trim_end().strip_suffix(END).and_then(|text| text.rsplit_once(BEGIN));
+    match marked {
+        Some((before, mark)) if mark.len() >= 12 && !mark.contains([' ', '(']) => {
+            format!("{}\n\n<!-- ait:{mark} -->", before.trim_end()).trim_start().to_owned()
+        }
+        _ => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,5 +264,15 @@ mod tests {
         {
             assert_eq!(to_markdown(&from_markdown(text)), text);
         }
+    }
+
+    #[test]
+    fn markers_survive_as_text() {
+        let mark = "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73";
+        let html = html_of(&format!("**a**\n\n<!-- ait:{mark} -->"));
+        assert!(html.ends_with(&format!("<p>(ait:{mark})</p>")), "{html}");
+        let read = marked_there(&to_markdown(&html));
+        assert_eq!(read, format!("**a**\n\n<!-- ait:{mark} -->"));
+        assert_eq!(marked_there("see (ait:x)"), "see (ait:x)");
     }
 }

@@ -21,6 +21,7 @@ mod html;
 #[cfg(feature = "http")]
 mod http;
 pub mod link;
+mod links;
 mod marker;
 pub mod plan;
 pub mod remote;
@@ -28,6 +29,7 @@ pub mod report;
 #[cfg(test)]
 mod schedules;
 pub mod settings;
+pub mod waiting;
 pub mod watermark;
 
 use std::path::Path;
@@ -38,6 +40,7 @@ pub use link::Link;
 pub use remote::{Remote, RemoteError};
 pub use report::{Report, SyncError};
 pub use settings::{Kind, Push, SyncSettings};
+pub use waiting::Waiting;
 pub use watermark::LastRun;
 
 /// Connects to the remote of some settings. Sends nothing yet. `directory` is that of `ait.toml`.

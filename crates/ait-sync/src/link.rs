@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::remote::{Field, RemoteIssue};
+use crate::remote::{Field, RemoteIssue, RemoteLink};
 
 pub use ait_domain::external_id::SYNC_KEY as KEY;
 
@@ -38,6 +38,12 @@ pub struct Link {
     pub labels: Vec<Label>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remote_labels: Vec<Label>,
+    /// The links there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remote_links: Vec<RemoteLink>,
+    /// Those of them that were made here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<RemoteLink>,
     /// The marks of the comments that were sent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sent_comments: Vec<String>,
@@ -130,6 +136,7 @@ impl Link {
         self.key.clone_from(&theirs.key);
         self.updated_at = Some(theirs.updated_at);
         self.comments = theirs.comments;
+        self.remote_links.clone_from(&theirs.links);
     }
 
     /// Gives an issue this tie.

@@ -8,21 +8,22 @@ use ait_domain::event::{
     CHANGE_ACTION, CLOSE_ACTION, COMPLETE_ACTION, REJECT_ACTION, REOPEN_ACTION, RETURN_ACTION,
 };
 use ait_domain::{
-    AttributeValues, FieldValue, HistoryEntry, Issue, Label, Status, Timestamp, ValueField,
+    AttributeValues, Comment, FieldValue, HistoryEntry, Issue, Label, Status, Timestamp, ValueField,
 };
 
 use crate::convert::Converted;
-use crate::link::{Base, Link, digest};
-use crate::remote::{Field, Remote, RemoteChange, State};
-use crate::settings::Push;
+use crate::link::{self, Base, Link, digest};
+use crate::marker;
+use crate::remote::{Field, RemoteChange, State};
+use crate::settings::{Kind, Push};
 
 /// What the merge has to know of a sync.
 #[derive(Clone, Copy)]
 pub struct Rules<'a> {
-    pub remote: &'a dyn Remote,
+    pub kind: Kind,
     /// What is sent. Nothing if the sync only reads.
     pub push: &'a BTreeSet<Push>,
-    /// Who changes issues here.
+    /// The name of the sync, which changes issues here.
     pub agent: &'a str,
     pub now: Timestamp,
 }
@@ -43,31 +44,58 @@ impl Rules<'_> {
     /// Returns the value of a field of an issue here, as text.
     pub fn value(&self, issue: &Issue, field: Field) -> String {
         match field {
-            Field::Status => self.remote.nearest(State::of(issue.status)).to_string(),
+            Field::Status => self.kind.nearest(State::of(issue.status)).to_string(),
             field => own_value(issue, field),
         }
     }
 
     /// Returns the fields of the remote that have one value.
     fn with_one_value(&self) -> impl Iterator<Item = Field> + '_ {
-        self.remote.fields().iter().copied().filter(|field| *field != Field::Labels)
+        self.kind.fields().iter().copied().filter(|field| *field != Field::Labels)
     }
 
-    /// Returns true if an issue has something to send.
-    pub fn has_changes(&self, issue: &Issue, link: &Link) -> bool {
-        let is_sent = |field: &Field| self.push.contains(&Push::of(*field));
-        let is_changed = |field: Field| {
-            let value = digest(&self.value(issue, field));
-            match (link.conflicts.get(&field), link.base.get(&field)) {
+    /// Returns what of an issue waits to be sent, as far as the store tells.
+    pub fn waiting(&self, issue: &Issue) -> Vec<Push> {
+        match Link::of(issue, self.agent) {
+            Some(link) if !link.key.is_empty() => self.changes(issue, &link),
+            link => {
+                let begins_here = issue.status.is_open()
+                    && issue.external_ids().is_empty()
+                    && issue.unknown_keys.get(link::KEY).is_none();
+                let is_new = self.push.contains(&Push::New) && (link.is_some() || begins_here);
+                is_new.then_some(Push::New).into_iter().collect()
+            }
+        }
+    }
+
+    fn changes(&self, issue: &Issue, link: &Link) -> Vec<Push> {
+        let is_changed = |field: &Field| {
+            let value = digest(&self.value(issue, *field));
+            match (link.conflicts.get(field), link.base.get(field)) {
                 (Some(theirs), _) => digest(theirs) == value,
                 (None, Some(base)) => base.sent.is_some() || base.here != value,
                 (None, None) => false,
             }
         };
-        let labels = is_sent(&Field::Labels) && self.remote.fields().contains(&Field::Labels);
-        self.with_one_value().filter(is_sent).any(is_changed)
-            || labels && *issue.attributes.labels != link.labels
-            || self.assigns(issue, link).is_some()
+        let has_labels = self.kind.fields().contains(&Field::Labels);
+        let labels = has_labels && *issue.attributes.labels != link.labels;
+        let changed = self.with_one_value().filter(is_changed).map(Push::of);
+        let changed = changed.chain(labels.then_some(Push::Labels));
+        let changed = changed.chain(self.assigns(issue, link).map(|_| Push::Assignee));
+        let comments = !self.unsent(issue, link).is_empty();
+        let changed = changed.chain(comments.then_some(Push::Comments));
+        changed.filter(|what| self.push.contains(what)).collect()
+    }
+
+    /// Returns the comments of an issue that were not sent yet, with their marks.
+    pub fn unsent<'i>(&self, issue: &'i Issue, link: &Link) -> Vec<(&'i Comment, String)> {
+        if !self.push.contains(&Push::Comments) {
+            return Vec::new();
+        }
+        let own = issue.comments.iter();
+        let own = own.filter(|comment| link::remote_id(comment, self.agent).is_none());
+        let marked = own.map(|comment| (comment, marker::comment_mark(issue.id, comment)));
+        marked.filter(|(_, mark)| !link.sent_comments.contains(mark)).collect()
     }
 
     /// Returns whether the account is to become an assignee, or to be none any more; `None` if that is as it should be.
@@ -86,7 +114,7 @@ impl Rules<'_> {
         for field in self.with_one_value() {
             self.merge_value(field, ours, theirs, &mut plan, &mut taken);
         }
-        if self.remote.fields().contains(&Field::Labels) {
+        if self.kind.fields().contains(&Field::Labels) {
             self.merge_labels(ours, theirs, &mut plan, &mut taken);
         }
         if !taken.is_empty() {
@@ -139,7 +167,7 @@ impl Rules<'_> {
     /// Returns the value of a field at the remote, as text.
     pub fn their_value(&self, theirs: &Converted, field: Field) -> String {
         match field {
-            Field::Status => self.remote.nearest(theirs.state).to_string(),
+            Field::Status => self.kind.nearest(theirs.state).to_string(),
             field => self.value(&theirs.issue, field),
         }
     }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use ait_domain::{IssueId, Label, Priority, Status, Timestamp, string_enum};
+use ait_domain::{IssueId, Label, LinkKind, Priority, Status, Timestamp, string_enum};
 use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 
 string_enum! {
     /// The state of an issue, as far as trackers have it in common.
@@ -68,10 +69,20 @@ pub struct RemoteIssue {
     pub state: State,
     pub priority: Option<Priority>,
     pub labels: Vec<String>,
+    /// Its links to other issues there. The answer to a change may lack them.
+    pub links: Vec<RemoteLink>,
     /// How many comments it has.
     pub comments: usize,
     /// Whether it is to come in.
     pub is_wanted: bool,
+}
+
+/// A link from an issue of a remote to another one there.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RemoteLink {
+    pub kind: LinkKind,
+    /// The key of the other issue.
+    pub to: String,
 }
 
 /// A comment as a remote has it.
@@ -161,12 +172,6 @@ pub type RemoteFuture<'a, T> = BoxFuture<'a, Result<T, RemoteError>>;
 
 /// A remote tracker.
 pub trait Remote: Send + Sync {
-    /// Returns the fields that issues have there.
-    fn fields(&self) -> &'static [Field];
-
-    /// Returns the state there that a state is shown as.
-    fn nearest(&self, state: State) -> State;
-
     /// Reads a page of a listing, in the order of the last changes.
     fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage>;
 

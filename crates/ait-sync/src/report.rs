@@ -25,6 +25,8 @@ pub struct Report {
     pub changed_there: usize,
     pub comments_here: usize,
     pub comments_there: usize,
+    /// The links that were made or removed here.
+    pub links_here: usize,
     /// The issues with fields that both sides changed.
     pub conflicts: BTreeSet<IssueId>,
     /// What could not be done with single issues.
@@ -51,6 +53,7 @@ impl Report {
             (self.changed_there, "changed there"),
             (self.comments_here, "comments received"),
             (self.comments_there, "comments sent"),
+            (self.links_here, "links changed here"),
             (self.conflicts.len(), "with conflicts"),
         ];
         let parts = parts.iter().filter(|(count, _)| *count > 0);

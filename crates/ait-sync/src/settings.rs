@@ -9,7 +9,7 @@ use std::{fmt, fs};
 use ait_domain::string_enum;
 use ait_system::small_file;
 
-use crate::remote::Field;
+use crate::remote::{Field, State};
 
 string_enum! {
     /// The kind of a remote.
@@ -56,6 +56,23 @@ impl Kind {
             Self::Azure => "AZURE_DEVOPS_TOKEN",
             Self::Backlog => "BACKLOG_API_KEY",
             Self::GitHub => "GITHUB_TOKEN",
+        }
+    }
+
+    /// Returns the fields that issues have there.
+    pub fn fields(self) -> &'static [Field] {
+        match self {
+            Self::Azure => Field::ALL,
+            Self::Backlog => &[Field::Title, Field::Description, Field::Status, Field::Priority],
+            Self::GitHub => &[Field::Title, Field::Description, Field::Status, Field::Labels],
+        }
+    }
+
+    /// Returns the state there that a state is shown as.
+    pub fn nearest(self, state: State) -> State {
+        match self {
+            Self::GitHub if !state.has_ended() => State::Open,
+            _ => state,
         }
     }
 

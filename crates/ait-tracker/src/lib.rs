@@ -433,6 +433,14 @@ impl Tracker {
         ait_store::read_into(&*self.store).await
     }
 
+    /// Shows all issues to a visitor that knows something already, and returns it.
+    pub async fn read_with<V: SnapshotVisitor + Default + 'static>(
+        &self,
+        visitor: V,
+    ) -> Result<V, StoreError> {
+        ait_store::read_with(&*self.store, visitor).await
+    }
+
     /// Passes everything in the store to a thread that writes a backup.
     ///
     /// # Errors

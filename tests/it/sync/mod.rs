@@ -3,6 +3,7 @@
 mod add;
 mod azure;
 mod backlog;
+mod links;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -226,6 +227,15 @@ fn a_dry_run_only_reads() {
     run(path, &["comment", &id(&titled(path, "First")), "Looked at it"]).ok();
     run(path, &["edit", &id(&titled(path, "First")), "--title", "Other"]).ok();
     let before = (stored_issues(path), github.calls().len());
+    let server = Server::start(path);
+    let page = get(server.port, "/sync").body;
+    drop(server);
+    assert_eq!(github.calls().len(), before.1);
+    assert!(page.contains("Sent by the next run: 1<"), "{page}");
+    assert!(
+        page.contains("Other</a> <span class=\"quiet\"><bdi>1</bdi></span>: title, comments<"),
+        "{page}"
+    );
     let report: Value = serde_json::from_str(&sync(path, &["--dry-run", "--json"]).ok()).unwrap();
     assert_eq!((&report[0]["changedThere"], &report[0]["commentsThere"]), (&json!(1), &json!(1)));
     assert_eq!(before.0, stored_issues(path));

@@ -110,3 +110,21 @@ fn without_a_sync_there_is_no_page_and_without_the_setting_no_button() {
     let page = get(server.port, "/sync").body;
     assert!(page.contains("ait sync --keep 00000001") && !page.contains("Keep here"), "{page}");
 }
+
+#[test]
+fn what_waits_to_be_sent_is_named_up_to_a_limit() {
+    let directory = directory();
+    let path = directory.path();
+    let table = "[sync.company]\nkind = \"github\"\nproject = \"acme/shop\"\npush = [\"new\"]\n";
+    fs::write(path.join("ait.toml"), table).unwrap();
+    let issues: Vec<_> = (1..=53).map(|number| issue_json(&id(number), EVIL, "created")).collect();
+    write_issues(path, &issues);
+    let server = serve(path);
+    let page = get(server.port, "/sync").body;
+    assert!(page.contains("Sent by the next run: 53<") && page.contains(">3 more<"), "{page}");
+    assert_eq!(page.matches("</a>: new<").count(), 50);
+    assert!(!page.contains(EVIL));
+    fs::write(path.join("ait.toml"), table.replace("\"new\"", "")).unwrap();
+    drop(server);
+    assert!(!get(serve(path).port, "/sync").body.contains("Sent by the next run"));
+}

@@ -89,6 +89,7 @@ use super::strings;
 use ait_domain::text::shortened;
 use ait_domain::{Classifications, IssueId, StatusSet, Timestamp};
 use ait_query::ParsedQuery;
+use ait_sync::waiting::waiting;
 use ait_tracker::StoreError;
 use ait_tracker::hints;
 use ait_tracker::memory::Recalled;
@@ -350,6 +351,7 @@ pub(super) async fn sync(
     ActingPerson(person): ActingPerson,
 ) -> PageResult {
     const MAX_ISSUES: usize = 50;
+    const MAX_WAITING: usize = 50;
     let project = Arc::clone(&state.project);
     if project.syncs.is_empty() {
         return Err(WebError::not_found().into());
@@ -363,6 +365,7 @@ pub(super) async fn sync(
         issues.push(state.tracker.get_issue(found.id.into()).await?);
     }
     let more = findings.count(FindingKind::SyncConflict) - issues.len();
+    let waiting = waiting(&state.tracker, &project.syncs, MAX_WAITING).await?;
     let last_runs = {
         let project = Arc::clone(&project);
         // A hanging disk blocks only a background thread.
@@ -374,8 +377,9 @@ pub(super) async fn sync(
         IssueForms { tokens, person, done: None, kinds, near: Vec::new() }
     });
     page_since(&state, Tab::Sync, probe, move |_, context| {
-        let view =
-            SyncView { syncs: &project.syncs, last_runs, issues, more, forms, now: context.now };
+        let now = context.now;
+        let syncs = &project.syncs;
+        let view = SyncView { syncs, last_runs, waiting, issues, more, forms, now };
         Ok(Page {
             title: strings::sync::TITLE.to_owned(),
             content: sync::content(&view),

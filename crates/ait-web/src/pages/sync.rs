@@ -1,4 +1,5 @@
-//! The page of the syncs with remote trackers: how their last runs ended, and what both sides changed.
+//! The page of the syncs with remote trackers: how their last runs ended, what waits to be sent, and what both sides
+//! changed.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::strings::sync as text;
 use ait_domain::text::shortened;
 use ait_domain::{Issue, Timestamp};
 use ait_sync::plan::own_value;
-use ait_sync::{LastRun, Link, SyncSettings};
+use ait_sync::{LastRun, Link, Push, SyncSettings, Waiting};
 use ait_tracker::hints;
 
 /// How many characters of a value the page shows.
@@ -22,6 +23,7 @@ pub(super) struct SyncView<'a> {
     pub syncs: &'a [SyncSettings],
     /// Those of the syncs, in their order.
     pub last_runs: Vec<Option<LastRun>>,
+    pub waiting: Vec<Waiting>,
     /// The issues with conflicts.
     pub issues: Vec<Arc<Issue>>,
     /// How many more there are.
@@ -40,6 +42,7 @@ pub(super) fn content(view: &SyncView) -> Markup {
                 h2 id={ "sync-" (number) } { bdi { (undirected(&sync.name)) } }
                 p.details { (sync.kind) " " bdi { (undirected(&sync.project)) } }
                 (last_run(view.last_runs.get(number).and_then(Option::as_ref), view.now))
+                @if let Some(waiting) = view.waiting.get(number) { (sent_next(&sync.name, waiting)) }
                 @for issue in &view.issues {
                     @if let Some(link) = Link::of(issue, &sync.name).filter(|link| !link.conflicts.is_empty()) {
                         (conflict(issue, &link, view))
@@ -63,6 +66,26 @@ fn last_run(run: Option<&LastRun>, now: Timestamp) -> Markup {
                     ul { @for problem in &run.problems { li dir="auto" { (undirected(problem)) } } }
                 }
             }
+        }
+    }
+}
+
+/// Renders what the next run sends.
+fn sent_next(sync: &str, waiting: &Waiting) -> Markup {
+    html! {
+        @if waiting.count > 0 {
+            p { (text::waiting(waiting.count)) }
+            ul {
+                @for (issue, sent) in &waiting.first {
+                    li {
+                        a href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
+                        @if let Some(link) = Link::of(issue, sync) { " " span.quiet { bdi { (undirected(&link.key)) } } }
+                        ": " (sent.iter().copied().map(Push::as_str).collect::<Vec<_>>().join(", "))
+                    }
+                }
+            }
+            @let more = waiting.count - waiting.first.len();
+            @if more > 0 { p.more { (text::more_waiting(more)) } }
         }
     }
 }

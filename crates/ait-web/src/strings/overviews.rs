@@ -333,6 +333,14 @@ pub mod sync {
     /// The columns of the fields that both sides changed.
     pub const COLUMNS: [&str; 3] = ["Field", "Here", "There"];
 
+    pub fn waiting(count: usize) -> String {
+        format!("Sent by the next run: {count}")
+    }
+
+    pub fn more_waiting(count: usize) -> String {
+        format!("{count} more")
+    }
+
     pub fn more(count: usize) -> String {
         format!("{count} more: `ait triage --kind sync_conflict` lists them")
     }
