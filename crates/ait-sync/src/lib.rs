@@ -29,7 +29,7 @@ pub mod report;
 #[cfg(test)]
 mod schedules;
 pub mod settings;
-pub mod waiting;
+mod waiting;
 pub mod watermark;
 
 use std::path::Path;
@@ -40,7 +40,7 @@ pub use link::Link;
 pub use remote::{Remote, RemoteError};
 pub use report::{Report, SyncError};
 pub use settings::{Kind, Push, SyncSettings};
-pub use waiting::Waiting;
+pub use waiting::{Waiting, WaitingCache};
 pub use watermark::LastRun;
 
 /// Connects to the remote of some settings. Sends nothing yet. `directory` is that of `ait.toml`.

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::assets::Asset;
 use super::repository::Repository;
 use ait_query::SavedQueries;
-use ait_sync::{LastRun, SyncSettings};
+use ait_sync::{LastRun, SyncSettings, WaitingCache};
 
 /// What stands for the colour in the icon.
 const COLOUR: &str = "{colour}";
@@ -41,6 +41,8 @@ pub(super) struct Project {
     pub syncs: Vec<SyncSettings>,
     /// Where they keep how their last runs ended.
     pub sync_directory: PathBuf,
+    /// What they send next.
+    pub waiting: WaitingCache,
     /// Whether a page lists the other projects of the user.
     pub has_projects: bool,
 }
@@ -62,6 +64,7 @@ impl Project {
             has_actions: false,
             syncs: Vec::new(),
             sync_directory: PathBuf::new(),
+            waiting: WaitingCache::default(),
             has_projects: false,
         }
     }

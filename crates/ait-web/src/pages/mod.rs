@@ -89,7 +89,6 @@ use super::strings;
 use ait_domain::text::shortened;
 use ait_domain::{Classifications, IssueId, StatusSet, Timestamp};
 use ait_query::ParsedQuery;
-use ait_sync::waiting::waiting;
 use ait_tracker::StoreError;
 use ait_tracker::hints;
 use ait_tracker::memory::Recalled;
@@ -365,7 +364,7 @@ pub(super) async fn sync(
         issues.push(state.tracker.get_issue(found.id.into()).await?);
     }
     let more = findings.count(FindingKind::SyncConflict) - issues.len();
-    let waiting = waiting(&state.tracker, &project.syncs, MAX_WAITING).await?;
+    let waiting = project.waiting.get(&state.tracker, &project.syncs, MAX_WAITING).await?;
     let last_runs = {
         let project = Arc::clone(&project);
         // A hanging disk blocks only a background thread.

@@ -23,7 +23,7 @@ pub(super) struct SyncView<'a> {
     pub syncs: &'a [SyncSettings],
     /// Those of the syncs, in their order.
     pub last_runs: Vec<Option<LastRun>>,
-    pub waiting: Vec<Waiting>,
+    pub waiting: Arc<[Waiting]>,
     /// The issues with conflicts.
     pub issues: Vec<Arc<Issue>>,
     /// How many more there are.
