@@ -11,8 +11,8 @@ use crate::settings::{Push, SyncSettings};
 
 /// What is found in less time is looked for each time.
 const QUICK: Duration = Duration::from_millis(20);
-/// What took longer is shown again for so many times that long: pages ask after each change, and a look at a large queue
-/// takes a second.
+/// What took longer is shown again for so many times that long: pages ask after each change, and a look at a large
+/// queue takes a second.
 const PAUSE_FACTOR: u32 = 20;
 
 /// The issues that the next run of a sync sends.
