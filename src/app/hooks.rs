@@ -162,8 +162,7 @@ async fn session(
     let (is_there, config, input, servers, mut claims) = prepared.await??;
     let is_idle = match event {
         SessionEvent::Stop => !input.is_first_stop(),
-        SessionEvent::SubagentFailure => claims.is_empty() && input.error.is_none(),
-        _ => event.is_of_subagent() && claims.is_empty(),
+        _ => event.is_of_subagent() && claims.is_empty() && !input.has_reached_limit(),
     };
     if !is_there || is_idle {
         return Ok(());

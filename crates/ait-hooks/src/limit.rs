@@ -16,6 +16,13 @@ const RESETS: &str = "resets ";
 /// again.
 const USUAL_MS: i64 = 15 * 60 * 1000;
 
+impl HookInput {
+    /// Returns true if the model failed because its provider has reached a limit.
+    pub fn has_reached_limit(&self) -> bool {
+        self.error.as_deref() == Some(RATE_LIMIT)
+    }
+}
+
 /// Gives the provider of an agent whose model has reached a limit nothing until that ends. The agent is the one of the
 /// session, or made one of the claims. If no setting says whose agents are whose, nothing happens.
 ///
@@ -28,7 +35,7 @@ pub async fn hold_after_limit(
     agent: Option<&AgentName>,
     claims: &[ToldClaim],
 ) -> Result<(), StoreError> {
-    if input.error.as_deref() != Some(RATE_LIMIT) {
+    if !input.has_reached_limit() {
         return Ok(());
     }
     let now = tracker.now();

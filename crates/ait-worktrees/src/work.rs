@@ -34,19 +34,21 @@ pub async fn measure(directory: &Path, issue: &Issue) -> Facts {
 async fn branch_work(directory: &Path, issue: &Issue) -> Option<Work> {
     let branch = Branch::find(directory, issue).await?;
     let start = branch.start().await?;
-    let merge = branch.merge().await;
-    let Branch { git, head, .. } = branch;
+    let Branch { git, head, .. } = &branch;
     let range = format!("{start}..{head}");
     let commits = git.try_output(&["rev-list", "--count", &range]).await.ok()??;
     let diff = ["diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"];
-    let diff = git.try_output(&[&diff[..], &[&start, &head, "--"]].concat()).await.ok()??;
+    let diff = git.try_output(&[&diff[..], &[&start, head, "--"]].concat()).await.ok()??;
     let tree = git.try_output(&["rev-parse", &format!("{head}^{{tree}}")]).await.ok()??;
-    let mut work = Work { commits: commits.parse().ok()?, head, tree, ..Work::default() };
+    let mut work =
+        Work { commits: commits.parse().ok()?, head: head.clone(), tree, ..Work::default() };
     for file in diff.split('\0').filter(|file| !file.is_empty()) {
         work.files += 1;
         count_lines(&mut work, file);
     }
-    if let Some((commit, subject)) = merge.filter(|_| work.commits > 0) {
+    if work.commits > 0
+        && let Some((commit, subject)) = branch.merge().await
+    {
         work.merge = Some(commit);
         work.pull_request = pull_request(&subject);
     }
@@ -201,14 +203,16 @@ impl Branch {
         Some(Self { git, name, head })
     }
 
+    /// Returns git in the main worktree; `None` if the branch is checked out there.
+    async fn main(&self) -> Option<Git> {
+        let main = worktrees(&self.git).await.ok()?.into_iter().next()?;
+        (main.branch.as_ref() != Some(&self.name)).then(|| self.git.within(&main.path))
+    }
+
     /// Returns the commit at which the work begins.
     pub async fn start(&self) -> Option<String> {
         let Self { git, name, head } = self;
-        let main = worktrees(git).await.ok()?.into_iter().next()?;
-        if main.branch.as_ref() == Some(name) {
-            return None;
-        }
-        let main = git.within(&main.path);
+        let main = self.main().await?;
         let common = main.try_output(&["merge-base", "HEAD", head]).await.ok()??;
         if common != *head {
             return Some(common);
@@ -225,8 +229,7 @@ impl Branch {
 
     /// Returns the commit that brought the branch to the main branch, and its subject; `None` if none did.
     async fn merge(&self) -> Option<(String, String)> {
-        let main = worktrees(&self.git).await.ok()?.into_iter().next()?;
-        let main = self.git.within(&main.path);
+        let main = self.main().await?;
         let is_merged = ["merge-base", "--is-ancestor", &self.head, "HEAD"];
         main.try_output(&is_merged).await.ok()??;
         let range = format!("{}..HEAD", self.head);
