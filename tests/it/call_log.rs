@@ -77,7 +77,9 @@ fn each_call_has_one_line_and_no_text_is_logged() {
         let lines = calls(&log);
         assert_eq!(lines.len(), expected.len(), "{filter}: {log}");
         for (line, (level, begin, end)) in lines.iter().zip(expected) {
-            for words in [self::level(line, level), &*format!("tool call tool=\"{begin}"), end, " bytes="] {
+            for words in
+                [self::level(line, level), &*format!("tool call tool=\"{begin}"), end, " bytes="]
+            {
                 assert!(line.contains(words), "{filter}: no {words:?} in {line}");
             }
         }
@@ -95,7 +97,7 @@ fn only_refused_and_failed_calls_are_logged_by_default() {
     client.close();
     let log = client.log().whole();
     let lines = calls(&log);
-    let (refused, others): (Vec<_>, Vec<_>) =
+    let (refused, others): (Vec<&str>, Vec<&str>) =
         lines.iter().partition(|line| line.contains("outcome=\"refused\""));
     assert_eq!(refused.len(), 5, "{log}");
     assert!(refused.iter().all(|line| line.contains(level(line, "INFO"))), "{log}");
