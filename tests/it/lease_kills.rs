@@ -439,14 +439,19 @@ fn run_and_check(workload: Workload) -> (Tally, i64) {
     (tally, *max)
 }
 
+/// Runs a workload until enough happened: on a busy machine, little happens in the time of one run.
+fn run_until(workload: Workload, is_enough: impl Fn(&Tally) -> bool) -> (Tally, i64) {
+    let mut runs = (0..3).map(|_| run_and_check(workload));
+    runs.find(|(tally, _)| is_enough(tally)).expect("too little happened")
+}
+
 #[test]
 fn claims_end_with_their_clients_under_random_kills() {
     let workload =
         Workload { servers: 2, sessions_per_server: 5, processes: 6, ..Workload::default() };
     let workload = Workload { issues: 300, seconds: 6, think_ms: 60, serve_ms: 3_000, ..workload };
-    let (tally, max) = run_and_check(workload);
+    let (_, max) = run_until(workload, |tally| tally.late_refused > 0);
     assert!(max <= GRACE_MS + LATE_MS, "{max} ms");
-    assert!(tally.late_refused > 0, "too little happened");
 }
 
 /// Hundreds of clients, most of them idle at any moment.
@@ -456,14 +461,12 @@ fn claims_of_hundreds_of_clients_end_with_their_clients() {
         Workload { servers: 6, sessions_per_server: 50, processes: 2, ..Workload::default() };
     let workload =
         Workload { issues: 800, seconds: 12, think_ms: 3_000, serve_ms: 12_000, ..workload };
-    let (tally, max) = run_and_check(workload);
+    let (tally, max) = run_until(workload, |tally| {
+        tally.kills > 2 && tally.server_kills > 2 && tally.ended_sessions > 300
+    });
     // With so many clients on few processors a call takes seconds, and so does a lapse. The test with few clients
     // always checks the time; this test checks it only among the long tests, which have the machine for themselves.
     let slowest = i64::try_from(tally.slowest.as_millis()).unwrap();
     let is_in_time = max <= GRACE_MS + LATE_MS + slowest;
     assert!(is_in_time || factor() == 1, "{max} ms, while a call took {slowest} ms");
-    assert!(
-        tally.kills > 2 && tally.server_kills > 2 && tally.ended_sessions > 300,
-        "too little happened"
-    );
 }

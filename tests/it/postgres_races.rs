@@ -9,6 +9,7 @@ use agent_issue_tracker::domain::{
     Resolution,
 };
 use agent_issue_tracker::store::{PostgresStore, Store, Subset};
+use agent_issue_tracker::tracker::{ClaimKind, Tracker};
 use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 
@@ -56,9 +57,15 @@ impl Scene {
     /// Begins a change by the agent `slow`, and waits until its transaction reaches its commit.
     async fn hold(&self, command: Command) -> JoinHandle<()> {
         let store = Arc::clone(&self.stores[0]);
-        let held = tokio::spawn(async move {
+        self.hold_task(async move {
             apply(&*store, command, at(1)).await.unwrap();
-        });
+        })
+        .await
+    }
+
+    /// Like [`hold`](Self::hold), for any task that makes the change.
+    async fn hold_task(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        let held = tokio::spawn(task);
         let waits = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = 42 \
                      AND objid::bigint = $1::bigint AND NOT granted";
         self.until(waits, i64::from(hash(&self.url))).await;
@@ -386,7 +393,7 @@ async fn subsets_agree_with_the_whole_state() {
     assert_eq!(freed.id, number(1));
 }
 
-/// The caller of this claim is gone but its client may be alive, so the store must let the claim lapse.
+/// The caller of this claim is gone but its client may be alive, so that nothing else ends the claim.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_lapse_of_an_undelivered_claim_is_retried() {
     let Some(scene) = Scene::new().await else { return };
@@ -399,13 +406,11 @@ async fn the_lapse_of_an_undelivered_claim_is_retried() {
          WHEN (NEW.body LIKE '%lapsed%') EXECUTE FUNCTION {schema}.refuse()"
     );
     scene.gate.batch_execute(&refuse).await.unwrap();
-    let work = Command::GetNextIssue {
-        issue: None,
-        classification: None,
-        agent: slow(),
-        terms: Default::default(),
-    };
-    let held = scene.hold(work).await;
+    let tracker = Tracker::new(Arc::clone(&scene.stores[0]) as Arc<dyn Store>);
+    let held = scene.hold_task(async move {
+        let _ = tracker.claim_next(ClaimKind::Work(None), slow()).await;
+    });
+    let held = held.await;
     held.abort();
     let _ = held.await;
     let unlock = format!("SELECT pg_advisory_unlock({GATE}, {})", hash(&scene.url));

@@ -326,6 +326,11 @@ impl Command {
         named.into_iter().chain(change.into_iter().flat_map(|change| change.references_mut()))
     }
 
+    /// Returns true if it claims an issue.
+    pub fn is_claim(&self) -> bool {
+        matches!(self, Self::GetNextIssue { .. } | Self::GetNextReviewItem { .. })
+    }
+
     /// Returns the agent that changes an issue, if it is one.
     pub fn agent(&self) -> Option<&AgentName> {
         match self {

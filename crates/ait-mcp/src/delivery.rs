@@ -12,7 +12,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use tokio_util::sync::CancellationToken;
 
 use super::request_context::extension;
-use super::undelivered_claim::UndeliveredClaim;
+use ait_tracker::UndeliveredClaim;
 
 /// Hands the claim of a response from the tool to the transport.
 #[derive(Clone, Default)]

@@ -8,7 +8,7 @@
 //!   parsed
 //! * `server.rs`, `identity.rs`, `call_log.rs`: requests and their answers; what the server says of itself; one log
 //!   line for each call
-//! * `run_call.rs`, `delivery.rs`, `undelivered_claim.rs`: run a call, and hold its claim until the response is sent
+//! * `run_call.rs`, `delivery.rs`: run a call, and hold its claim until the response is sent
 //! * `request_context.rs`, `sessions.rs`: what a request carries besides its message; the sessions of older clients
 //!   over HTTP
 //! * `elicitation.rs`: questions to the person at a client
@@ -59,7 +59,6 @@ mod testing;
 pub mod texts;
 mod tool_names;
 mod tools;
-mod undelivered_claim;
 mod waiting;
 
 pub use context::ServerContext;

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::reply::{Reply, ReplyOptions, WholeIssue, title_in_row};
 use super::tool_names::ToolNames;
-use super::undelivered_claim::UndeliveredClaim;
 use ait_domain::{ErrorCode, ErrorDetails, Issue, IssueId};
 use ait_http::metrics::CallOutcome;
+use ait_tracker::UndeliveredClaim;
 use ait_tracker::hints;
 use ait_tracker::{Changed, EventPosition, StoreError, Tracker};
 

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::delivery::{Caller, disconnected};
 use super::result::{Answer, Failure};
 use super::tools::Call;
-use super::undelivered_claim::UndeliveredClaim;
+use ait_tracker::UndeliveredClaim;
 
 /// Waits for a tool call until it is cancelled or its caller disconnects.
 pub(super) async fn run_call(

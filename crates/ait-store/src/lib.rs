@@ -17,8 +17,7 @@
 //! * `sql/`, `published/`: the columns, conditions and orders that both databases share; the plan of a merge of an
 //!   edited `issues.json`
 //! * `testing.rs`, `unusable.rs`: a store in memory, for unit tests; one that cannot be opened, and says why
-//! * `writer_reply.rs`: what a writer answers its callers. If a caller is gone before the answer comes, the claim that
-//!   it asked for lapses
+//! * `writer_queue.rs`: the limits of the queue of a writer, and what it answers
 //! * `clients.rs`, `file_clients.rs`: the clients that hold claims, and which of them live
 //! * `backup/`, `transfer.rs`: the format of backups, and how one differs from the store; the move from one store to
 //!   another
@@ -44,7 +43,7 @@ mod state;
 pub mod testing;
 pub mod transfer;
 mod unusable;
-mod writer_reply;
+mod writer_queue;
 
 use std::sync::{Arc, Mutex};
 

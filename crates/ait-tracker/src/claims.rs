@@ -7,7 +7,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::{Changed, Tracker};
@@ -167,7 +166,7 @@ impl Tracker {
         self.claim(claim).await
     }
 
-    /// Makes a claim. Nothing may be awaited after this: nothing holds the claim until the tool does.
+    /// Makes a claim. Nothing may be awaited after this: nothing holds the claim until the caller does.
     pub(super) async fn claim(&self, claim: Command) -> Result<Option<Changed>, StoreError> {
         let Committed { mut outcomes, events } = self.commit(vec![claim]).await?;
         Ok(outcomes.pop().flatten().map(|issue| Changed { issue, events }))
@@ -264,27 +263,11 @@ impl Tracker {
         Ok(issues.held_by(agent).filter_map(|id| issues.get(id)).collect())
     }
 
-    /// Lets a claim lapse that was never delivered. Does nothing if the issue has moved on since.
+    /// Lets a claim lapse without its agent. Does nothing if the issue has moved on since.
     pub async fn lapse_claim(&self, claimed: &Issue, reason: &str) -> Result<(), StoreError> {
         match self.end_claim(claimed, None, reason).await {
             Err(StoreError::Refused(_)) => Ok(()),
             lapsed => lapsed,
         }
-    }
-
-    /// Starts a task that lets an undelivered claim lapse; [`close`](Self::close) waits for it.
-    pub fn begin_lapse(&self, claimed: Arc<Issue>, reason: &'static str) {
-        // Without a runtime the process is already exiting.
-        let Ok(runtime) = Handle::try_current() else { return };
-        let tracker = self.clone();
-        let lapse = async move {
-            if let Err(error) = tracker.lapse_claim(&claimed, reason).await {
-                let id = claimed.id;
-                tracing::warn!(
-                    "the claim of {id} was not delivered, and cannot be released: {error}"
-                );
-            }
-        };
-        self.lapsing.spawn_on(lapse, &runtime);
     }
 }

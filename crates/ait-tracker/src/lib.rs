@@ -44,6 +44,7 @@ mod round;
 mod stuck;
 mod suspend;
 pub mod triage;
+mod undelivered_claim;
 mod undo;
 mod waiting;
 
@@ -68,6 +69,7 @@ use self::leases::LeaseCheck;
 pub use self::leases::{GoneClaims, LeaseState};
 pub use self::questions::{OpenQuestion, QuestionHook};
 pub use self::stuck::StuckClaim;
+pub use self::undelivered_claim::UndeliveredClaim;
 pub use self::undo::{LogBegins, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 pub use self::waiting::MAX_WAITING;
 use self::waiting::WaitList;
@@ -89,8 +91,8 @@ pub use ait_store::{
 };
 use ait_store::{Committed, Document, Store};
 
-/// How long [`Tracker::close`] waits for claims that are lapsing.
-const SHUTDOWN_LAPSES: Duration = Duration::from_millis(200);
+/// How long [`Tracker::close`] waits for claims that are made or lapsing.
+const SHUTDOWN_CLAIMS: Duration = Duration::from_millis(200);
 /// How long the answer to a change waits for what it shows besides the change.
 const READ_AFTER_CHANGE: Duration = Duration::from_secs(2);
 
@@ -189,8 +191,8 @@ pub async fn read_after_change<T>(read: impl Future<Output = Result<T, StoreErro
 #[derive(Clone)]
 pub struct Tracker {
     store: Arc<dyn Store>,
-    /// The tasks that let undelivered claims lapse.
-    lapsing: TaskTracker,
+    /// The tasks that make claims, and let those lapse that are not delivered.
+    claiming: TaskTracker,
     claims: Arc<ClaimSettings>,
     classifications: Arc<Classifications>,
     claimant: Claimant,
@@ -213,7 +215,7 @@ impl Tracker {
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self {
             store,
-            lapsing: TaskTracker::new(),
+            claiming: TaskTracker::new(),
             claims: Arc::default(),
             classifications: Arc::default(),
             claimant: Claimant::default(),
@@ -492,8 +494,8 @@ impl Tracker {
 
     /// Accepts no more changes, and waits for changes and lapses in progress; see [`Store::close`].
     pub async fn close(&self) -> bool {
-        self.lapsing.close();
-        let lapsed = timeout(SHUTDOWN_LAPSES, self.lapsing.wait()).await;
+        self.claiming.close();
+        let lapsed = timeout(SHUTDOWN_CLAIMS, self.claiming.wait()).await;
         if lapsed.is_err() {
             tracing::warn!("undelivered claims may still be held");
         }
@@ -565,6 +567,9 @@ impl Tracker {
         self.resolve_external(commands.iter_mut().flat_map(Command::references_mut)).await?;
         if let Some(agent) = commands.iter().find_map(Command::agent) {
             self.record_call(agent).await?;
+        }
+        if commands.iter().any(Command::is_claim) {
+            return self.commit_claims(commands).await;
         }
         self.store.commit(commands, self.now()).await
     }

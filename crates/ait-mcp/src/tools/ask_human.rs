@@ -17,9 +17,9 @@ use crate::elicitation::{self, Person, input_required};
 use crate::options::Toolset;
 use crate::reply::Reply;
 use crate::result::{Failure, Success, confirmation};
-use crate::undelivered_claim::UndeliveredClaim;
 use crate::waiting::{ASK_HUMAN, WaitingClient};
 use ait_domain::{AgentName, DomainError, Issue, IssueRef, Question, QuestionAnswer, Timestamp};
+use ait_tracker::UndeliveredClaim;
 use ait_tracker::{Changed, StoreError, Tracker};
 
 /// How long a call waits for the person at the client. Some clients give a call up after 30 seconds.

@@ -43,11 +43,11 @@ use super::elicitation::Person;
 use super::options::{McpOptions, Toolset};
 use super::reply::{Neighbours, Reply, ReplyOptions, WholeIssue};
 use super::result::{Answer, Failure, Success};
-use super::undelivered_claim::UndeliveredClaim;
 use super::waiting::WaitingClient;
 use ait_domain::{AgentName, ClaimProof, Facts, Issue, IssueId, IssueRef, Status};
 use ait_query::ParsedQuery;
 use ait_query::field_selection::FieldSelection;
+use ait_tracker::UndeliveredClaim;
 use ait_tracker::query_handles::{QueryHandle, QueryHandles};
 use ait_tracker::read_model::ReadModel;
 use ait_tracker::{

@@ -2,6 +2,7 @@
 //!
 //! Commands that arrive during a transaction form the next one.
 
+use std::iter::repeat_with;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,9 +19,7 @@ use super::needs::Needs;
 use super::numbering;
 use super::sql::BEGIN;
 use super::write::Changes;
-use crate::writer_reply::{
-    LapseQueue, MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, UnreceivedReply, WriterReply, queue_is_full,
-};
+use crate::writer_queue::{MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, WriterReply, queue_is_full};
 use crate::{Committed, StoreError};
 use ait_domain::{Command, DomainError, Timestamp};
 
@@ -32,12 +31,6 @@ const TRY_AGAIN_WITHIN: Duration = Duration::from_secs(8);
 const RESOLVE_WITHIN: Duration = Duration::from_secs(15);
 /// How long a request may wait before it is decided.
 const BUSY_AFTER: Duration = Duration::from_secs(30);
-
-/// How long to wait before the lapse of a claim is tried again.
-const LAPSE_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// For how long it is tried.
-const LAPSE_WITHIN: Duration = Duration::from_secs(3600);
-
 /// How often other tasks have a turn before a transaction begins.
 const YIELDS: usize = 4;
 
@@ -48,7 +41,7 @@ struct Request {
     commands: Vec<Command>,
     now: Timestamp,
     since: Instant,
-    reply: oneshot::Sender<UnreceivedReply<LapsesOfRequest>>,
+    reply: oneshot::Sender<WriterReply>,
 }
 
 impl Request {
@@ -57,37 +50,9 @@ impl Request {
         self.commands.iter().all(is_open_claim)
     }
 
-    /// Returns true if it lapses a claim for a caller that is gone.
-    fn is_lapse(&self) -> bool {
-        matches!(self.commands[..], [Command::LapseClaim { .. }]) && self.reply.is_closed()
-    }
-
     /// Returns true if it has to be decided command by command, because a claim may take what another command changes.
     fn is_mixed(&self) -> bool {
         !self.is_claim() && self.commands.iter().any(is_open_claim)
-    }
-}
-
-/// The queue of the writer for the claims of a request that lapse.
-struct LapsesOfRequest {
-    writer: mpsc::WeakSender<Request>,
-    /// The time of the request, and so of its claims.
-    now: Timestamp,
-}
-
-impl LapseQueue for LapsesOfRequest {
-    fn lapse(&self, commands: Vec<Command>) {
-        let Some(writer) = self.writer.upgrade() else { return };
-        for command in commands {
-            let (reply, _) = oneshot::channel();
-            // If the issue has changed since, the claim stays as that change left it.
-            let commands = vec![command];
-            let now = self.now;
-            let request = Request { commands, now, since: Instant::now(), reply };
-            if writer.try_send(request).is_err() {
-                tracing::warn!("failed to return a claim whose caller is gone");
-            }
-        }
     }
 }
 
@@ -123,8 +88,8 @@ impl WriterHandle {
             mpsc::error::TrySendError::Full(_) => queue_is_full(),
             mpsc::error::TrySendError::Closed(_) => StoreError::Closed,
         })?;
-        let lost = |_| StoreError::Uncertain("the writer task failed".to_owned());
-        outcome.await.map_err(lost)?.receive()
+        let lost = || StoreError::Uncertain("the writer task failed".to_owned());
+        outcome.await.unwrap_or_else(|_| Err(lost()))
     }
 
     fn queue(&self) -> Result<mpsc::Sender<Request>, StoreError> {
@@ -138,9 +103,8 @@ impl WriterHandle {
                 let ended = self.ended.clone();
                 ended.send_replace(false);
                 numbering::spawn(&database);
-                let answers = sender.downgrade();
                 tokio::spawn(async move {
-                    run(&database, requests, &answers).await;
+                    run(&database, requests).await;
                     ended.send_replace(true);
                 });
                 *queue = Queue::Running(sender.clone());
@@ -159,11 +123,7 @@ impl WriterHandle {
 }
 
 /// Commits requests until all senders are gone.
-async fn run(
-    database: &Arc<Database>,
-    mut requests: mpsc::Receiver<Request>,
-    answers: &mpsc::WeakSender<Request>,
-) {
+async fn run(database: &Arc<Database>, mut requests: mpsc::Receiver<Request>) {
     let mut held: Option<Request> = None;
     loop {
         let first = match held.take() {
@@ -190,21 +150,21 @@ async fn run(
         }
         // Claims first: a claim loads candidates only, so it cannot be decided on issues that other commands free.
         batch.sort_by_key(|request| !request.is_claim());
-        serve(database, batch, answers).await;
+        serve(database, batch).await;
     }
 }
 
 /// Commits a batch and answers its requests. If one request makes the batch fail, the others are committed without
 /// it.
-async fn serve(database: &Database, batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) {
-    let batch = refuse_late(batch, answers);
+async fn serve(database: &Database, batch: Vec<Request>) {
+    let batch = refuse_late(batch);
     if batch.is_empty() {
         return;
     }
     match commit(database, &batch).await {
         Ok(outcomes) => {
             let replies = outcomes.into_iter().map(|outcome| outcome.map_err(StoreError::Refused));
-            answer(batch, replies.collect(), answers);
+            answer(batch, replies);
         }
         // Not if all of them would fail before they are looked at.
         Err(failure)
@@ -214,53 +174,33 @@ async fn serve(database: &Database, batch: Vec<Request>, answers: &mpsc::WeakSen
         {
             tracing::debug!("changes are tried one by one: {failure:?}");
             for request in batch {
-                Box::pin(serve(database, vec![request], answers)).await;
+                Box::pin(serve(database, vec![request])).await;
             }
         }
         Err(failure) => {
             let error = failure.of_change();
             tracing::debug!("{error}");
-            let replies = vec![Err(error); batch.len()];
-            answer(batch, replies, answers);
+            answer(batch, repeat_with(|| Err(error.clone())));
         }
     }
 }
 
 /// Leaves out the requests whose callers are gone, and refuses those that have waited too long.
-fn refuse_late(batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) -> Vec<Request> {
+fn refuse_late(batch: Vec<Request>) -> Vec<Request> {
     let (late, batch): (Vec<_>, Vec<_>) = batch
         .into_iter()
-        .filter(|request| request.is_lapse() || !request.reply.is_closed())
-        .partition(|request| !request.is_lapse() && request.since.elapsed() > BUSY_AFTER);
+        .filter(|request| !request.reply.is_closed())
+        .partition(|request| request.since.elapsed() > BUSY_AFTER);
     let why = "other changes took too long";
-    let replies = late.iter().map(|_| Err(StoreError::Busy(why.to_owned()))).collect();
-    answer(late, replies, answers);
+    answer(late, repeat_with(|| Err(StoreError::Busy(why.to_owned()))));
     batch
 }
 
-fn answer(batch: Vec<Request>, replies: Vec<WriterReply>, writer: &mpsc::WeakSender<Request>) {
+fn answer(batch: Vec<Request>, replies: impl IntoIterator<Item = WriterReply>) {
     for (request, reply) in batch.into_iter().zip(replies) {
-        let is_failure = matches!(&reply, Err(error) if !matches!(error, StoreError::Refused(_)));
-        if is_failure && request.is_lapse() {
-            lapse_later(request, writer.clone());
-            continue;
-        }
-        let Request { commands, now, .. } = request;
-        let lapses = LapsesOfRequest { writer: writer.clone(), now };
-        // If the caller is gone, `send` gives the reply back, and dropping it queues the lapse of its claims.
-        drop(request.reply.send(UnreceivedReply::new(reply, commands, lapses)));
+        // The caller may be gone.
+        let _ = request.reply.send(reply);
     }
-}
-
-/// Queues a lapse again. The client of the claim may live as long as this process, so that nothing else ends the claim.
-fn lapse_later(request: Request, writer: mpsc::WeakSender<Request>) {
-    tokio::spawn(async move {
-        tokio::time::sleep(LAPSE_AGAIN_AFTER).await;
-        let Some(writer) = writer.upgrade() else { return };
-        if request.since.elapsed() > LAPSE_WITHIN || writer.try_send(request).is_err() {
-            tracing::warn!("failed to return a claim whose caller is gone");
-        }
-    });
 }
 
 /// Commits a batch. Tries again if it failed for a passing reason.

@@ -26,7 +26,7 @@ use crate::files::paths::StorePaths;
 use crate::files::publish::refuse_links;
 use crate::files::published_note::{KnownFile, PublishedNote, random};
 use crate::files::support::lock;
-use crate::writer_reply::WriterReply;
+use crate::writer_queue::WriterReply;
 use crate::{DURATION_BUCKETS_S, EventPosition, State, StoreError};
 use ait_domain::{Command, Timestamp};
 

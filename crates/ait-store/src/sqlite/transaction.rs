@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::error::Failure;
 use super::queue::{Queue, resolve};
 use super::write::{apply, unknown_keys};
-use crate::writer_reply::WriterReply;
+use crate::writer_queue::WriterReply;
 use crate::{Committed, EventPosition, Outcome, StoreError};
 use ait_domain::{Command, CommandTarget, IssueGraph, Timestamp, UnknownKeys, decide};
 

@@ -21,9 +21,7 @@ use super::place::replaced;
 use super::started::{Patience, Started, locked, publish};
 use super::transaction::{decide_all, transact};
 use super::write::newest;
-use crate::writer_reply::{
-    LapseQueue, MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, UnreceivedReply, WriterReply, queue_is_full,
-};
+use crate::writer_queue::{MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, WriterReply, queue_is_full};
 use crate::{Committed, EventPosition, StoreError};
 use ait_domain::{Command, Timestamp};
 
@@ -38,14 +36,7 @@ struct Request {
     now: Timestamp,
     /// Set by the writer when it begins, or by the caller when it gives up: by whichever is first.
     is_taken: Arc<AtomicBool>,
-    reply: oneshot::Sender<UnreceivedReply<Lapses>>,
-}
-
-impl Request {
-    /// Returns true if it lapses a claim for a caller that is gone.
-    fn is_lapse(&self) -> bool {
-        matches!(self.commands[..], [Command::LapseClaim { .. }])
-    }
+    reply: oneshot::Sender<WriterReply>,
 }
 
 /// What the thread has to do.
@@ -60,25 +51,6 @@ enum Job {
 /// be called once the work is durable, or with the reason why that is not certain.
 type Work = Box<dyn FnOnce(Result<(&Database, &Opened), StoreError>) -> Answer + Send>;
 type Answer = Box<dyn FnOnce(Result<(), StoreError>)>;
-
-/// The queue of the writer for the claims of a request that lapse.
-struct Lapses {
-    writer: SyncSender<Job>,
-    now: Timestamp,
-}
-
-impl LapseQueue for Lapses {
-    fn lapse(&self, commands: Vec<Command>) {
-        for command in commands {
-            let (reply, _) = oneshot::channel();
-            let is_taken = Arc::new(AtomicBool::new(false));
-            let request = Request { commands: vec![command], now: self.now, is_taken, reply };
-            if self.writer.try_send(Job::Commit(request)).is_err() {
-                tracing::warn!("failed to return a claim whose caller is gone");
-            }
-        }
-    }
-}
 
 /// A handle to the thread, which starts with the first change and ends with the last handle.
 #[derive(Clone)]
@@ -156,7 +128,7 @@ impl WriterHandle {
         let given_up = loop {
             tokio::select! {
                 biased;
-                answer = &mut outcome => return answer.map_err(|_| lost())?.receive(),
+                answer = &mut outcome => return answer.unwrap_or_else(|_| Err(lost())),
                 () = tokio::time::sleep(patience.look_after()) => {}
                 () = self.0.closing.cancelled() => break StoreError::Closed,
             }
@@ -168,7 +140,7 @@ impl WriterHandle {
             return Err(given_up);
         }
         let answer = outcome.await;
-        answer.map_err(|_| lost())?.receive()
+        answer.unwrap_or_else(|_| Err(lost()))
     }
 
     /// Runs something else that writes on the thread, and waits for it unless other processes keep the store locked.
@@ -264,9 +236,8 @@ impl WriterHandle {
                 let has_ended = self.0.has_ended.clone();
                 has_ended.send_replace(false);
                 let spawned = thread::Builder::new().name("ait-writer".to_owned()).spawn({
-                    let lapses = sender.clone();
                     move || {
-                        writer.run(&jobs, &lapses);
+                        writer.run(&jobs);
                         has_ended.send_replace(true);
                     }
                 });
@@ -338,7 +309,7 @@ struct Writer {
 
 impl Writer {
     /// Does jobs until one of them ends the thread.
-    fn run(mut self, jobs: &Receiver<Job>, lapses: &SyncSender<Job>) {
+    fn run(mut self, jobs: &Receiver<Job>) {
         let mut is_indexed = false;
         // At most half of the idle time and a tenth of the busy time goes to tidying: a busy queue makes no pause.
         let mut pause = IDLE;
@@ -350,7 +321,7 @@ impl Writer {
             let next = held.take().map_or_else(|| jobs.recv_timeout(wait), Ok);
             let is_idle = match next {
                 Ok(Job::Commit(first)) => {
-                    held = self.serve(first, jobs, lapses);
+                    held = self.serve(first, jobs);
                     false
                 }
                 Ok(Job::Run(work)) => {
@@ -411,12 +382,7 @@ impl Writer {
     }
 
     /// Commits the changes that wait, and answers their requests. Returns the job after them if it is another one.
-    fn serve(
-        &mut self,
-        first: Request,
-        jobs: &Receiver<Job>,
-        lapses: &SyncSender<Job>,
-    ) -> Option<Job> {
+    fn serve(&mut self, first: Request, jobs: &Receiver<Job>) -> Option<Job> {
         let mut batch = vec![first];
         let mut other = None;
         while batch.len() < MAX_REQUESTS_PER_COMMIT
@@ -443,10 +409,8 @@ impl Writer {
             }
         };
         for (request, reply) in batch.into_iter().zip(replies) {
-            let Request { commands, now, reply: caller, .. } = request;
-            let lapses = Lapses { writer: lapses.clone(), now };
-            // If the caller is gone, `send` gives the reply back, and dropping it queues the lapse of its claims.
-            drop(caller.send(UnreceivedReply::new(reply, commands, lapses)));
+            // The caller may be gone.
+            let _ = request.reply.send(reply);
         }
         // Last, because writing to the log output may be slow and callers wait for their answers.
         if let Some(error) = failure.filter(|_| self.database.options.logs_failures) {
@@ -552,8 +516,7 @@ impl Writer {
         let deciding = |opened: &Opened| {
             // A caller that gave up while other processes had the turn must not get a change.
             batch.retain(|request| {
-                let is_wanted = request.is_lapse() || !request.reply.is_closed();
-                is_wanted && !request.is_taken.swap(true, Ordering::AcqRel)
+                !request.reply.is_closed() && !request.is_taken.swap(true, Ordering::AcqRel)
             });
             edits::adopt(&database, opened)?;
             if let Some(damage) = database.damage() {
