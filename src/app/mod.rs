@@ -160,6 +160,11 @@ pub async fn run(mut config: Config) -> Result<()> {
         async move { tracker.watch_leases(keeper).await }
     });
     let _ends_with_this = keeper.drop_guard();
+    if is_http_only && app.maintenance.is_some() {
+        // All pages need it, and the first one should not wait a second for it where there are many issues.
+        let read_model = app.read_model.clone();
+        tokio::spawn(async move { read_model.read(|_| ()).await });
+    }
     let served = match access {
         Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
         access => app.serve_agent(access, shutdown).await,

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
-use ait_domain::{Status, Timestamp};
+use ait_domain::{Status, Timestamp, readiness};
 
 /// A column of the board.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,36 +30,58 @@ impl ReadView<'_> {
         most: impl Fn(Status) -> usize,
         shows: impl Fn(&IssueSummary) -> bool,
     ) -> Vec<Column> {
-        let is_ready = self.ready(now);
+        let rows = &self.index.rows;
+        let summary = |position: usize| -> &IssueSummary { &self.summaries()[position] };
         let columns = Status::OF_WORK.iter().map(|&status| {
             let found: Vec<usize> =
-                self.in_status(status).filter(|at| shows(&self.summaries()[*at])).collect();
+                self.in_status(status).filter(|at| shows(summary(*at))).collect();
             let total = found.len();
-            let rows = &self.index.rows;
-            let summary = |position: usize| -> &IssueSummary { &self.summaries()[position] };
-            let old_claims = found.iter().filter(|at| summary(**at).has_old_claim_at(now)).count();
-            let is_parked = |at: usize| {
-                self.index.attributes.is_parked(at) && summary(at).is_open_and_parked_at(now)
-            };
-            let found = found.into_iter();
+            let is_old = |at: &&usize| status.is_claimed() && summary(**at).has_old_claim_at(now);
+            let old_claims = found.iter().filter(is_old).count();
             let most = most(status);
             let cards = if status.has_ended() {
-                first(found.rev(), most, |at| (Reverse(rows[at].modified_at), Reverse(at)))
+                let found = found.into_iter().rev();
+                first(found, most, |at| (Reverse(rows[at].modified_at), Reverse(at)))
             } else if status.is_claimed() {
-                first(found, most, |at| (Reverse(summary(at).holder().map(|held| held.since)), at))
+                let since = |at| Reverse(summary(at).holder().map(|held| held.since));
+                first(found.into_iter(), most, |at| (since(at), at))
             } else {
-                first(found, most, |at| {
-                    let must_wait = match status {
-                        Status::Created => !is_ready.contains(&at),
-                        _ => is_parked(at),
-                    };
-                    (must_wait, rows[at].priority, at)
-                })
+                let must_wait = |at: usize| match status {
+                    Status::Created => !readiness::is_ready(self, summary(at), now),
+                    _ => {
+                        self.index.attributes.is_parked(at)
+                            && summary(at).is_open_and_parked_at(now)
+                    }
+                };
+                let mut found = found;
+                found.sort_unstable_by_key(|&at| (rows[at].priority, at));
+                first_that_need_not_wait(found, most, must_wait)
             };
             Column { status, total, old_claims, cards }
         });
         columns.collect()
     }
+}
+
+/// Returns the first `most` positions, with those that must wait after the others. It asks only until it has enough,
+/// because whether an issue must wait takes a look at others.
+fn first_that_need_not_wait(
+    positions: Vec<usize>,
+    most: usize,
+    must_wait: impl Fn(usize) -> bool,
+) -> Vec<usize> {
+    let mut first = Vec::new();
+    let mut waiting = Vec::new();
+    for at in positions {
+        if first.len() == most {
+            break;
+        }
+        let into = if must_wait(at) { &mut waiting } else { &mut first };
+        into.push(at);
+    }
+    first.extend(waiting);
+    first.truncate(most);
+    first
 }
 
 /// Returns the `most` smallest positions by key, in order. It is quickest if these come first.
