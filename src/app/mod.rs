@@ -163,7 +163,8 @@ pub async fn run(mut config: Config) -> Result<()> {
     if is_http_only && app.maintenance.is_some() {
         // All pages need it, and the first one should not wait a second for it where there are many issues.
         let read_model = app.read_model.clone();
-        tokio::spawn(async move { read_model.read(|_| ()).await });
+        let now = app.tracker.now();
+        tokio::spawn(async move { read_model.read(move |view| view.recent_findings(now)).await });
     }
     let served = match access {
         Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
