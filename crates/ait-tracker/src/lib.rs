@@ -282,7 +282,7 @@ impl Tracker {
         change: IssueChange,
         agent: AgentName,
     ) -> Result<Changed, StoreError> {
-        let change = IssueChange { says_by_person: self.says_by_person(), ..change }.into();
+        let change = self.by_settings(change).into();
         self.change(target.into_commands(|issue| Command::ChangeIssue { issue, change, agent }))
             .await
     }
@@ -520,6 +520,12 @@ impl Tracker {
         let result = RestoreResult::Done;
         let difference = Some(difference);
         Ok(RestoreOutcome { result, difference, damage: None, kept: Vec::new() })
+    }
+
+    /// Returns a change with what the settings of the project say of it.
+    fn by_settings(&self, change: IssueChange) -> IssueChange {
+        let checks = self.claims.required_checks();
+        IssueChange { says_by_person: self.says_by_person(), checks, ..change }
     }
 
     /// Returns true if the history is to tell changes of people from those of agents: failed attempts are counted anew
