@@ -197,8 +197,8 @@ fn of_claude_code(message: &Value) -> Option<Usage> {
     })
 }
 
-/// Returns what a message of a model in Gemini CLI used. Its `input` contains the tokens from the cache, its `output` not
-/// the thoughts.
+/// Returns what a message of a model in Gemini CLI used. Its `input` contains the tokens from the cache, but its
+/// `output` no thoughts.
 fn of_gemini(message: &Value) -> Option<Usage> {
     let tokens = message.get("tokens")?;
     let count = |key: &str| tokens[key].as_u64().unwrap_or(0);
