@@ -142,8 +142,8 @@ impl Found {
             }
             // The answer of a tool is a text of JSON. A client may have put it into another one, or between tags.
             Value::String(text) if agent.is_some() => {
-                let json = text.find(['{', '[']).map(|start| text[start..].as_bytes());
-                let mut values = json.map(|json| Deserializer::from_slice(json).into_iter());
+                let json = text.find(['{', '[']).map(|start| &text[start..]);
+                let mut values = json.map(|json| Deserializer::from_str(json).into_iter());
                 if let Some(Ok(inner)) = values.as_mut().and_then(Iterator::next) {
                     self.visit(&inner, agent, depth + 1);
                 }
