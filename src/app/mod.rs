@@ -1,6 +1,7 @@
 //! Wiring: chooses the store, starts the interfaces and shuts them down in order.
 
 mod demo;
+mod demo_large;
 mod doctor;
 mod hooks;
 mod http_server;
