@@ -9,7 +9,8 @@
 //! * `fields.rs`, `issue.rs`, `attributes.rs`, `due.rs`, `estimate.rs`, `touches.rs`, `budget.rs`,
 //!   `question.rs`, `external_id.rs`, `unknown_keys.rs`: the issue and its parts, with their JSON form
 //! * `id.rs`, `text.rs`, `time.rs`: ids, texts and times: parsed at the edge, valid inside
-//! * `classification.rs`, `templates.rs`: the kinds of work, which of them a project uses, and what their descriptions say
+//! * `classification.rs`, `templates.rs`: the kinds of work, which of them a project uses, and what their
+//!   descriptions say
 //! * `command.rs`, `issue_change.rs`, `imported_issue.rs`, `check.rs`, `claim.rs`: commands and what they carry; what
 //!   work must pass; which claim a command needs
 //! * `decide.rs`, `rules.rs`, `links.rs`, `readiness.rs`, `error.rs`, `error_code.rs`: the decision on a command: an
