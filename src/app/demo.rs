@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::OpenStore;
+use super::demo_large::large;
 use crate::cli::{self, DemoArguments};
 use crate::config::Config;
 use crate::domain::Timestamp;
@@ -20,7 +21,7 @@ const LAST_CHANGE_MS: i64 = 4 * 60_000;
 /// # Errors
 ///
 /// The queue has issues, or is in a database, or its file cannot be written.
-pub async fn demo(_command: &DemoArguments, config: &Config) -> Result<cli::ExitStatus> {
+pub async fn demo(command: &DemoArguments, config: &Config) -> Result<cli::ExitStatus> {
     if config.database.is_some() {
         bail!("the example is a file: `ait --file demo.json demo` puts it into a queue of its own");
     }
@@ -32,7 +33,8 @@ pub async fn demo(_command: &DemoArguments, config: &Config) -> Result<cli::Exit
             "this queue has issues already: `ait --file demo.json demo` puts the example into a queue of its own"
         );
     }
-    let example = shifted(opened.tracker.now())?;
+    let now = opened.tracker.now();
+    let example = if command.large { large(now)? } else { shifted(now)? };
     let path = &config.location.path;
     fs::write(path, example).with_context(|| format!("cannot write {}", path.display()))?;
     cli::tell_of_demo(path, &cli::Output::stdout())

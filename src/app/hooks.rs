@@ -194,9 +194,12 @@ async fn session(
         output.flush()?;
     }
     // The transcript of a session may be long, and its claims end without it.
-    if let Some(path) = input.transcript_path.filter(|_| event == SessionEvent::SessionEnd) {
-        let read = spawn_blocking(move || hooks::claims_of(&path));
-        claims = read.await?.unwrap_or_default();
+    if event == SessionEvent::SessionEnd {
+        let read = move || {
+            let transcripts = input.session_transcripts();
+            transcripts.iter().flat_map(|path| hooks::claims_of(path).unwrap_or_default()).collect()
+        };
+        claims = spawn_blocking(read).await?;
     }
     for claim in &mut claims {
         claim.usage.micros = Price::micros(&config.prices, &claim.usage);

@@ -1,6 +1,7 @@
 //! Wiring: chooses the store, starts the interfaces and shuts them down in order.
 
 mod demo;
+mod demo_large;
 mod doctor;
 mod hooks;
 mod http_server;
@@ -47,7 +48,7 @@ use crate::mcp::{self, McpServer, ServerContext};
 use crate::metrics::Metrics;
 use crate::processes::{ProcessKind, Registry};
 use crate::read_model::ReadModel;
-use crate::setup::{self, HostEnv, PROGRAM, is_work_tree};
+use crate::setup::{self, HostEnv, PROGRAM, ProjectTemplates, is_work_tree};
 use crate::store::files::fs::RealFileSystem;
 use crate::store::files::paths::StorePaths;
 use crate::store::files::{KeepEvents, StoreOptions};
@@ -227,11 +228,13 @@ impl OpenStore {
             command: chosen.value.as_str().into(),
             directory: config.project(),
         });
+        let project = config.project();
         let tracker = opened
             .tracker
             .with_worktrees(config.project(), worktrees::changed, worktrees::last_sign)
             .with_claim_settings(config.claims.clone())
             .with_classifications(config.classifications.clone())
+            .with_templates(move || ProjectTemplates::read(&project).templates)
             .with_question_command(on_question)
             .with_clones(opened.maintenance.is_some());
         Self { tracker, ..opened }

@@ -163,6 +163,33 @@ fn demo_begins_an_empty_queue_with_recent_issues() {
 }
 
 #[test]
+fn large_demo_is_twelve_days_of_a_team() {
+    let read = || {
+        let directory = directory();
+        let run = |arguments: &[&str]| ait(directory.path()).args(arguments).output().unwrap();
+        assert!(run(&["demo", "--large"]).status.success());
+        let listed = run(&["list", "--status", "all", "--json", "-n", "1000"]).stdout;
+        let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
+        (directory, listed["issues"].as_array().unwrap().clone())
+    };
+    let (directory, issues) = read();
+    assert_eq!(issues.len(), 384);
+    for status in ["created", "in_progress", "completed", "in_review", "closed", "rejected"] {
+        assert!(issues.iter().any(|issue| issue["status"] == status), "{status}");
+    }
+    let doctor = ait(directory.path()).args(["doctor"]).output().unwrap();
+    assert!(doctor.status.success(), "{}", text(&doctor.stdout));
+    let stats = ait(directory.path()).args(["stats", "--json"]).output().unwrap();
+    let stats: serde_json::Value = serde_json::from_slice(&stats.stdout).unwrap();
+    assert!(stats["throughput"]["total"]["returned"].as_u64().unwrap() > 20, "{stats}");
+    // The same each time but for its dates.
+    let facts = |issues: &[serde_json::Value]| -> Vec<_> {
+        issues.iter().map(|issue| (issue["id"].clone(), issue["status"].clone())).collect()
+    };
+    assert_eq!(facts(&issues), facts(&read().1));
+}
+
+#[test]
 fn taken_port_stops_serve_but_not_stdio_and_names_the_owner() {
     let (elsewhere, directory) = (directory(), directory());
     let mut first = Client::start(elsewhere.path());

@@ -119,6 +119,7 @@ mod subscriptions;
 mod support;
 mod sync;
 mod team;
+mod templates;
 mod texts;
 mod tidy;
 mod token_counts;

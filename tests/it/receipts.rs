@@ -160,6 +160,12 @@ fn each_kind_of_work_may_have_its_own_check() {
     set(&format!(r#"["exit 3", "bug={CHECK}"]"#));
     project.commit("good");
     assert_eq!(project.check(), 0);
+    // The agent chooses no other check for what it holds.
+    let refused = desk.ait(&["edit", &project.id, "-c", "feature", "-a", "dev"]).refusal();
+    assert!(refused.contains("keeps its kind"), "{refused}");
+    desk.ait(&["edit", &project.id, "-c", "refactor", "-a", "dev"]).refusal();
+    desk.ait(&["edit", &project.id, "-c", "feature"]).ok();
+    desk.ait(&["edit", &project.id, "-c", "refactor", "-a", "dev"]).ok();
     desk.ait(&["edit", &project.id, "-c", "feature", "-a", "dev"]).ok();
     project.is_refused("the receipt of another check");
     assert_eq!(project.check(), 1);
@@ -167,7 +173,7 @@ fn each_kind_of_work_may_have_its_own_check() {
     let refused = desk.ait(&["check", &project.id, "-a", "dev"]);
     assert!(refused.log.contains("no check is for the kind feature"), "{refused:?}");
     project.is_refused("no check of its kind");
-    desk.ait(&["edit", &project.id, "-c", "bug", "-a", "dev"]).ok();
+    desk.ait(&["edit", &project.id, "-c", "bug"]).ok();
     desk.ait(&["complete", &project.id, "-m", "done", "-a", "dev"]).ok();
     set(r#"["cargo test", "cargo clippy"]"#);
     assert!(desk.ait(&["list"]).log.contains("second check for the same work"));

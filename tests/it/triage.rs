@@ -21,7 +21,7 @@ fn commands_for_people_are_complete() {
     let mut count = 0;
     for (kind, issues) in findings.chain(of_one) {
         let agent = Some("dev".to_owned());
-        let finding = Finding { kind, issues, agent, why: String::new() };
+        let finding = Finding { kind, issues, agent, why: String::new(), sections: Vec::new() };
         let next = next_step(&finding, Reader::Person);
         for command in next.split('`').skip(1).step_by(2) {
             // The placeholder of a kind of link is none.

@@ -38,7 +38,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "TEXT")]
     description: Option<String>,
 
-    /// Write the title and description in $VISUAL or $EDITOR
+    /// Write the title and description in $VISUAL or $EDITOR, beginning with the template of the kind, if
+    /// there is one
     #[arg(short, long)]
     edit: bool,
 
@@ -52,18 +53,20 @@ pub struct Arguments {
 pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
+    let usual = tracker.classifications().usual();
+    let classification = arguments.classification.map_or(usual, |kind| kind.used_by(tracker));
+    let templates = if arguments.edit { tracker.templates().await } else { Vec::new() };
+    let template = templates.into_iter().find(|template| template.kind == classification);
     let draft = EditedText {
         title: title(&arguments.title)?,
         description: match &arguments.description {
             Some(text) => text_or_stdin(text, "the description")?,
-            None => String::new(),
+            None => template.map(|template| template.text).unwrap_or_default(),
         },
     };
     let change = arguments.attributes.change();
     let edited = arguments.edit.then(|| editor::edited(&draft, NOTHING)).transpose()?;
     let draft = edited.as_ref().map_or(draft, |edited| edited.draft.clone());
-    let usual = tracker.classifications().usual();
-    let classification = arguments.classification.map_or(usual, |kind| kind.used_by(tracker));
     let filed = match file(draft, classification, change, agent, tracker).await {
         Ok(filed) => filed,
         Err(error) => {

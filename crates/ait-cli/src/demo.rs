@@ -15,7 +15,11 @@ use super::{ExitStatus, Output, sanitize};
     ait demo\n  \
     ait --file demo.json demo         in a file of its own; then ait --file demo.json"
 )]
-pub struct Arguments {}
+pub struct Arguments {
+    /// Instead the 384 issues of seven agents over twelve days, such as to try the pages
+    #[arg(long)]
+    pub large: bool,
+}
 
 /// Says where the example is, and how to look at it.
 pub fn tell(path: &Path, output: &Output) -> Result<ExitStatus> {

@@ -61,7 +61,8 @@ fn write(report: &TriageReport<'_>, output: &Output) -> Result<()> {
         let head = Line::default().part(STRONG, kind.as_str()).text(format!(" {count}"));
         head.part(FAINT, format!("  {}", kind.description())).write_wrapped(2, output)?;
         // What is only thin needs no more than a list.
-        if kind == FindingKind::ThinDescription {
+        let is_plain = |reported: &ReportedFinding<'_>| reported.finding.sections.is_empty();
+        if kind == FindingKind::ThinDescription && found.iter().all(is_plain) {
             found.iter().try_for_each(|reported| write_issues(reported.finding, output))?;
             let next = Line::default().text("    `ait edit ID --edit` writes more".to_owned());
             next.write_wrapped(4, output)?;

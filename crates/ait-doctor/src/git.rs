@@ -33,7 +33,7 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     findings
 }
 
-/// Reports roles and prompts of the team that git ignores, so that no commit has them.
+/// Reports roles, prompts and templates of the team that git ignores, so that no commit has them.
 fn ignored_team(context: &CheckContext) -> Option<Finding> {
     let directory = directory_of(&context.path);
     let tracked = project_files::tracked(directory);
@@ -44,7 +44,7 @@ fn ignored_team(context: &CheckContext) -> Option<Finding> {
     }
     let ignored = git(directory, &["check-ignore", "--no-index", "--"], &existing)?;
     let lines = gitignore::data_directory("", &tracked).join("`, `");
-    let reason = "git ignores roles or prompts that a team commits";
+    let reason = "git ignores roles, prompts or templates that a team commits";
     let fix = format!(
         "`ait init` brings its lines in .gitignore up to date; in lines of your own, put `{lines}` in the place of \
          `/.ait/`"

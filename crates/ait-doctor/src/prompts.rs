@@ -2,7 +2,10 @@
 
 use super::{Check, CheckContext, Finding, Repair};
 use ait_domain::text::counted;
-use ait_setup::{FileChange, InstalledSetup, ProjectPrompts, SetupError, SetupStatus};
+use ait_setup::{
+    FileChange, FileProblem, InstalledSetup, ProjectPrompts, ProjectTemplates, SetupError,
+    SetupStatus,
+};
 use ait_store::files::fs::directory_of;
 use ait_store::sqlite::inspect::paths_of;
 
@@ -17,22 +20,35 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     std::iter::once(installed).chain(files_of_team(context)).collect()
 }
 
-/// Checks the roles and prompts of the project, if it has any.
-fn files_of_team(context: &CheckContext) -> Option<Finding> {
+/// Checks the roles, prompts and templates of the project, if it has any.
+fn files_of_team(context: &CheckContext) -> impl Iterator<Item = Finding> {
     let project = directory_of(&context.path);
     let prompts = ProjectPrompts::read(project);
     let (roles, mut problems) = ait_setup::roles::examine(project, context.tools, &prompts);
-    let valid = roles + prompts.prompts.len();
     problems.extend(prompts.problems);
+    let names = ["role or prompt of .ait/ is", "roles and prompts of .ait/ are"];
+    let fix =
+        "correct them there: a session with such a role is refused, and such a prompt is left out";
+    let of_agents = finding_of_team(names, roles + prompts.prompts.len(), &problems, fix);
+    let ProjectTemplates { templates, problems } = ProjectTemplates::read(project);
+    let names = ["template of .ait/ is", "templates of .ait/ are"];
+    let fix = "correct them there: such a template is left out";
+    let of_issues = finding_of_team(names, templates.len(), &problems, fix);
+    of_agents.into_iter().chain(of_issues)
+}
+
+fn finding_of_team(
+    [one, many]: [&str; 2],
+    valid: usize,
+    problems: &[FileProblem],
+    fix: &str,
+) -> Option<Finding> {
     if !problems.is_empty() {
-        let count =
-            counted(problems.len(), "role or prompt of .ait/ is", "roles and prompts of .ait/ are");
+        let count = counted(problems.len(), one, many);
         let finding = Finding::warning(Check::Prompts, format!("{count} not valid"));
-        let problems = problems.iter().map(ToString::to_string);
-        let fix = "correct them there: a session with such a role is refused, and such a prompt is left out";
-        return Some(finding.about(problems).fix(fix));
+        return Some(finding.about(problems.iter().map(ToString::to_string)).fix(fix));
     }
-    let count = counted(valid, "role or prompt of .ait/ is", "roles and prompts of .ait/ are");
+    let count = counted(valid, one, many);
     (valid > 0).then(|| Finding::ok(Check::Prompts, format!("{count} valid")))
 }
 

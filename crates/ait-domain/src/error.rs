@@ -114,6 +114,11 @@ pub enum DomainError {
     /// The required check has not passed on the merge.
     #[error("issue {id} has no merge that passed the check since it was handed in")]
     MergeNotChecked { id: IssueId },
+    /// Another kind would have another check, and the agent is at work.
+    #[error(
+        "issue {id} keeps its kind, and with it its check, while you hold it: return it if the kind is wrong, or ask a person to change it"
+    )]
+    KindOfClaim { id: IssueId },
     /// The issue cannot be claimed yet.
     #[error("issue {id} cannot be claimed now: {reason}")]
     NotReady {
@@ -332,6 +337,7 @@ impl DomainError {
             | Self::NothingCommitted { .. }
             | Self::NotChecked { .. }
             | Self::MergeNotChecked { .. }
+            | Self::KindOfClaim { .. }
             | Self::NameInUse { .. }
             | Self::Held { .. }
             | Self::VersionChanged { .. } => ErrorCode::Conflict,
@@ -365,6 +371,7 @@ impl DomainError {
             | Self::NothingCommitted { id }
             | Self::NotChecked { id, .. }
             | Self::MergeNotChecked { id }
+            | Self::KindOfClaim { id }
             | Self::DoesNotFollow { id }
             | Self::OtherClaim { id, .. }
             | Self::NotOwned { id, .. }
@@ -555,6 +562,7 @@ mod tests {
             (DomainError::NothingCommitted { id }, "CONFLICT"),
             (DomainError::NotChecked { id, tree: None }, "CONFLICT"),
             (DomainError::MergeNotChecked { id }, "CONFLICT"),
+            (DomainError::KindOfClaim { id }, "CONFLICT"),
             (DomainError::TooManyOptions { count: 2, limit: 1 }, "VALIDATION"),
             (DomainError::NoSuchOption { id, given: 2, count: 1 }, "VALIDATION"),
             (DomainError::AlreadyAsked { id, question: String::new() }, "CONFLICT"),

@@ -8,9 +8,9 @@ use super::links::{self, IssueGraph};
 use super::question::REASON_CHARS;
 use super::text::shortened;
 use super::{
-    Attributes, Classification, Comment, CommentText, Description, DomainError, Event, EventKind,
-    FieldValue, HistoryEntry, Issue, IssueId, IssueRef, Label, Link, LinkKind, Parked, Patch,
-    Status, Timestamp, Title,
+    Attributes, Checks, Classification, Comment, CommentText, Description, DomainError, Event,
+    EventKind, FieldValue, HistoryEntry, Issue, IssueId, IssueRef, Label, Link, LinkKind, Parked,
+    Patch, Status, Timestamp, Title,
 };
 
 /// What to change in an issue. A field that is `None` or empty stays.
@@ -39,6 +39,8 @@ pub struct IssueChange {
     pub comment: Option<CommentText>,
     /// Whether the history says that a person made the change: failed attempts are then counted anew.
     pub says_by_person: bool,
+    /// The checks that work must pass: an agent cannot choose another one for what it holds.
+    pub checks: Option<Checks>,
 }
 
 impl From<FieldValue> for IssueChange {
@@ -77,6 +79,12 @@ impl IssueChange {
         let at = now.max(issue.modified_at);
         let mut after = issue.clone();
         self.change_texts(&mut after);
+        if let Some(checks) = &self.checks
+            && issue.holder().is_some_and(|holder| holder.agent == agent)
+            && checks.of(after.classification) != checks.of(issue.classification)
+        {
+            return Err(DomainError::KindOfClaim { id: issue.id });
+        }
         after.attributes = self.attributes(issue.id, &issue.attributes, agent, at, graph)?;
         after.set_unknown_namesakes_aside();
         let fields = Patch::between(issue, &after).fields();

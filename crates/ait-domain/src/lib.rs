@@ -9,7 +9,8 @@
 //! * `fields.rs`, `issue.rs`, `attributes.rs`, `due.rs`, `estimate.rs`, `touches.rs`, `budget.rs`,
 //!   `question.rs`, `external_id.rs`, `unknown_keys.rs`: the issue and its parts, with their JSON form
 //! * `id.rs`, `text.rs`, `time.rs`: ids, texts and times: parsed at the edge, valid inside
-//! * `classification.rs`: the kinds of work, and which of them a project uses
+//! * `classification.rs`, `templates.rs`: the kinds of work, which of them a project uses, and what their
+//!   descriptions say
 //! * `command.rs`, `issue_change.rs`, `imported_issue.rs`, `check.rs`, `claim.rs`: commands and what they carry; what
 //!   work must pass; which claim a command needs
 //! * `decide.rs`, `rules.rs`, `links.rs`, `readiness.rs`, `error.rs`, `error_code.rs`: the decision on a command: an
@@ -58,6 +59,7 @@ pub mod readiness;
 pub mod rules;
 pub mod schema;
 mod string_enum;
+mod templates;
 pub mod text;
 pub mod thresholds;
 pub mod time;
@@ -95,6 +97,7 @@ pub use merge::{Merged, merge};
 pub use patch::{Change, Patch, Splice};
 pub use query::{Counts, MatchCounts, Order, Page, Query, StatusSet};
 pub use question::{DefaultAnswer, Question, QuestionAnswer};
+pub use templates::Template;
 pub use text::{AgentName, CommentText, Description, Title};
 pub use time::Timestamp;
 pub use timeline::{Attempts, TimelineEntry};

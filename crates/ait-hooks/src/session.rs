@@ -25,6 +25,9 @@ const MAX_NAME_CHARS: usize = 20;
 /// Among how many claimed issues those of other agents are looked for.
 const MAX_LOOKED_AT: usize = 20;
 
+/// The transcripts of how many subagents are read at the end of a session.
+const MAX_SUBAGENTS: usize = 100;
+
 /// What the client says on stdin. Clients send more than that.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -45,6 +48,8 @@ pub struct HookInput {
     pub error: Option<String>,
     /// What the agent said last; after a failure, what the client says of it.
     pub last_assistant_message: Option<String>,
+    /// The id of the session.
+    pub session_id: Option<String>,
     /// The transcript of the session.
     pub transcript_path: Option<PathBuf>,
     /// The transcript of the subagent that wants to stop.
@@ -78,10 +83,21 @@ impl HookInput {
             return Some(path.clone());
         }
         let subagent = self.tool_input.task_id.as_ref().or(self.agent_id.as_ref())?;
-        let is_name = subagent.chars().all(|letter| letter.is_ascii_alphanumeric());
         let directory = self.transcript_path.as_ref()?.with_extension("").join("subagents");
         let path = directory.join(format!("agent-{subagent}.jsonl"));
-        (is_name && path.exists()).then_some(path)
+        (is_name(subagent) && path.exists()).then_some(path)
+    }
+
+    /// Returns the transcript of the session that ends, and those of its subagents if no hook told of their ends.
+    ///
+    /// Gemini CLI 0.61.0 has them in a directory beside the transcript that has the id of the session as its name.
+    pub fn session_transcripts(&self) -> Vec<PathBuf> {
+        let Some(path) = &self.transcript_path else { return Vec::new() };
+        let session = self.session_id.as_deref().filter(|id| is_name(id));
+        let directory = session.and_then(|id| path.parent()?.join(id).read_dir().ok());
+        let files = directory.into_iter().flatten().flatten().map(|entry| entry.path());
+        let transcripts = files.filter(|file| file.extension().is_some_and(|end| end == "jsonl"));
+        std::iter::once(path.clone()).chain(transcripts.take(MAX_SUBAGENTS)).collect()
     }
 
     /// Returns true if the agent may be kept from stopping.
@@ -89,6 +105,11 @@ impl HookInput {
         let is_completed = self.status.as_ref().is_none_or(|status| status == "completed");
         !self.stop_hook_active && self.loop_count == 0 && is_completed
     }
+}
+
+/// Returns true if a text from a client names a file in a directory, and nothing outside of it.
+fn is_name(text: &str) -> bool {
+    text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
 }
 
 /// What the agent of a session is told.

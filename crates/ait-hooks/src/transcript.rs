@@ -1,18 +1,20 @@
 //! Which issues an agent claimed and what it used for them, as the transcript of its client tells.
 //!
 //! All subagents of a client share one MCP server, which cannot tell them apart. Their transcripts can: a transcript
-//! has the calls of one agent. Claude Code and Codex write JSON Lines; an object with the `name` of a tool and an id is
-//! a call, and an object with the same id and some text is its answer. Objects of any other form are skipped.
+//! has the calls of one agent. Claude Code, Codex and Gemini CLI write JSON Lines; an object with the `name` of a tool
+//! and an id is a call, and an object with the same id and some text is its answer. Objects of any other form are
+//! skipped.
 //!
-//! What a model used is on each message of it in Claude Code, once for each part of the message, and as totals of the
-//! session in Codex. It counts for the claim before it, and what comes before the first claim counts for that one.
+//! What a model used is on each message of it in Claude Code and Gemini CLI, which write a message again when it grows,
+//! and as totals of the session in Codex. It counts for the claim before it, and what comes before the first claim
+//! counts for that one.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Deserializer, Value};
 
 use ait_domain::{IssueId, Timestamp, Usage};
 
@@ -85,9 +87,9 @@ impl Found {
         let millis = at.zip(self.at).map_or(0, |(at, before)| at.millis_since(before));
         self.at = at.or(self.at);
         self.millis += millis;
-        let message = &line["message"];
+        let message = line.get("message").unwrap_or(line);
         if let Some(id) = message["id"].as_str()
-            && let Some(usage) = of_claude_code(message)
+            && let Some(usage) = of_claude_code(message).or_else(|| of_gemini(message))
         {
             let is_same = self.message.0 == id;
             let counted =
@@ -123,7 +125,8 @@ impl Found {
         match value {
             Value::Object(members) => {
                 self.calls.extend(call(value));
-                let id = ["tool_use_id", "call_id"].iter().find_map(|key| value[*key].as_str());
+                let ids = ["tool_use_id", "call_id", "id"];
+                let id = ids.iter().find_map(|key| value[*key].as_str());
                 let answered = id.and_then(|id| self.calls.get(id).cloned());
                 let agent = answered.as_deref().or(agent);
                 if let Some(mut claim) = agent.and_then(|agent| claim(value, agent))
@@ -137,9 +140,11 @@ impl Found {
             Value::Array(items) => {
                 items.iter().for_each(|item| self.visit(item, agent, depth + 1));
             }
-            // The answer of a tool is a text of JSON, and a client may have put it into another one.
-            Value::String(text) if agent.is_some() && text.starts_with(['{', '[']) => {
-                if let Ok(inner) = serde_json::from_str(text) {
+            // The answer of a tool is a text of JSON. A client may have put it into another one, or between tags.
+            Value::String(text) if agent.is_some() => {
+                let json = text.find(['{', '[']).map(|start| &text[start..]);
+                let mut values = json.map(|json| Deserializer::from_str(json).into_iter());
+                if let Some(Ok(inner)) = values.as_mut().and_then(Iterator::next) {
                     self.visit(&inner, agent, depth + 1);
                 }
             }
@@ -157,7 +162,7 @@ fn call(value: &Value) -> Option<(String, String)> {
     let id = value["call_id"].as_str().or_else(|| value["id"].as_str())?;
     let agent = match value["arguments"].as_str() {
         Some(arguments) => serde_json::from_str::<Value>(arguments).ok()?["agent"].clone(),
-        None => value["input"]["agent"].clone(),
+        None => value.get("input").or_else(|| value.get("args"))?["agent"].clone(),
     };
     Some((id.to_owned(), agent.as_str()?.to_owned()))
 }
@@ -187,6 +192,21 @@ fn of_claude_code(message: &Value) -> Option<Usage> {
             .saturating_add(cached),
         cached,
         output: count("output_tokens"),
+        turns: 1,
+        ..Usage::default()
+    })
+}
+
+/// Returns what a message of a model in Gemini CLI used. Its `input` contains the tokens from the cache, but its
+/// `output` no thoughts.
+fn of_gemini(message: &Value) -> Option<Usage> {
+    let tokens = message.get("tokens")?;
+    let count = |key: &str| tokens[key].as_u64().unwrap_or(0);
+    Some(Usage {
+        model: message["model"].as_str().unwrap_or_default().to_owned(),
+        input: tokens["input"].as_u64()?.saturating_add(count("tool")),
+        cached: count("cached"),
+        output: count("output").saturating_add(count("thoughts")),
         turns: 1,
         ..Usage::default()
     })
@@ -307,6 +327,47 @@ mod tests {
         let expected =
             Usage { claim: 1, model, input: 9, cached: 2, output: 4, turns: 2, ..Usage::default() };
         assert_eq!(usage, expected);
+    }
+
+    #[test]
+    fn claims_and_usage_are_found_in_the_transcript_of_gemini() {
+        let turn = |id: &str, second: u64, calls: Value| {
+            serde_json::json!({
+                "id": id, "timestamp": format!("2026-01-31T09:30:{second:02}.000Z"), "type": "gemini",
+                "content": "", "model": "g-2", "toolCalls": calls,
+                "tokens": { "input": 9, "output": 2, "cached": 4, "thoughts": 1, "tool": 3, "total": 15 },
+            })
+        };
+        let output =
+            format!("<untrusted_context>\n{{\"id\":\"{ID}\",\"claim\":1}}\n</untrusted_context>");
+        let name = "mcp_issues_get_next_issue";
+        let answer =
+            serde_json::json!({ "id": "c1", "name": name, "response": { "output": output } });
+        let call = serde_json::json!([{
+            "id": "c1", "name": name, "args": { "agent": "dev" }, "status": "success",
+            "result": [{ "functionResponse": answer }],
+        }]);
+        let none = || serde_json::json!([]);
+        let told = told(&[
+            serde_json::json!({ "sessionId": "s", "kind": "main", "startTime": "2026-01-31T09:29:00.000Z" }),
+            serde_json::json!({ "id": "u", "timestamp": "2026-01-31T09:30:00.000Z", "type": "user", "content": [] }),
+            turn("a", 2, none()),
+            serde_json::json!({ "$set": { "lastUpdated": "2026-01-31T09:30:02.000Z" } }),
+            turn("a", 2, call),
+            turn("b", 7, none()),
+        ]);
+        let mut expected = claimed(Some(1));
+        expected[0].usage = Usage {
+            claim: 1,
+            model: "g-2".to_owned(),
+            input: 24,
+            cached: 8,
+            output: 6,
+            turns: 2,
+            seconds: 7,
+            micros: None,
+        };
+        assert_eq!(told, expected);
     }
 
     #[test]

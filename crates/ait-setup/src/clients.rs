@@ -364,7 +364,7 @@ pub const GEMINI: Client = Client {
             (SessionEvent::SessionEnd, "SessionEnd"),
         ],
         form: HookForm::Groups,
-        are_tried: false,
+        are_tried: true,
     }),
     agents: Some(Agents { directory: ".gemini/agents", form: Form::Gemini, reads_claude: false }),
     guide: Some("GEMINI.md"),

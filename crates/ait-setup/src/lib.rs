@@ -33,6 +33,7 @@ mod session_hooks;
 pub mod setting;
 mod staged_file;
 mod store_setting;
+mod templates;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -60,6 +61,7 @@ pub use roles::{Role, RoleError};
 pub use session_hooks::{HookForm, Hooks, SessionEvent};
 pub use staged_file::FileChange;
 pub use store_setting::{plan_store, plan_sync};
+pub use templates::ProjectTemplates;
 
 use staged_file::StagedFiles;
 

@@ -1,4 +1,4 @@
-//! The files below `.ait/` that a team writes for its agents and commits: roles and prompts.
+//! The files below `.ait/` that a team commits: roles and prompts of its agents, and templates of issues.
 //!
 //! Nothing outside `.ait/` is read: symbolic links are refused.
 
@@ -15,8 +15,10 @@ pub(super) const DIRECTORY: &str = ".ait";
 pub(super) const ROLE_FILES: &str = "roles";
 /// The directory of the prompts, in it.
 pub(super) const PROMPT_FILES: &str = "prompts";
-/// The directories that git is to track.
-const TRACKED: [&str; 2] = [ROLE_FILES, PROMPT_FILES];
+/// The directory of the templates, in it.
+pub(super) const TEMPLATE_FILES: &str = "templates";
+/// The directories that git is to track: one of a group brings the others along.
+const TRACKED: [&[&str]; 2] = [&[ROLE_FILES, PROMPT_FILES], &[TEMPLATE_FILES]];
 /// How many files a directory may have.
 const MAX_FILES: usize = 50;
 /// The maximum size of a file, in bytes.
@@ -49,10 +51,11 @@ impl FileProblem {
     }
 }
 
-/// Returns the directories of the team in `.ait/`: both, if a project has one of them.
+/// Returns the directories in `.ait/` that a team commits.
 pub fn tracked(project: &Path) -> Vec<&'static str> {
     let has = |name: &&str| project.join(DIRECTORY).join(name).is_dir();
-    if TRACKED.iter().any(has) { TRACKED.to_vec() } else { Vec::new() }
+    let groups = TRACKED.iter().filter(|group| group.iter().any(has));
+    groups.copied().flatten().copied().collect()
 }
 
 /// Returns the path of a file of the team from the project.

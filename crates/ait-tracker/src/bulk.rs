@@ -102,8 +102,7 @@ impl Tracker {
         let required = version.map(|version| Command::RequireVersion { issue: id.into(), version });
         let mut commands = Vec::from_iter(required);
         if bulk.change != IssueChange::default() {
-            let says_by_person = self.says_by_person();
-            let change = Box::new(IssueChange { says_by_person, ..bulk.change.clone() });
+            let change = Box::new(self.by_settings(bulk.change.clone()));
             let agent = agent.clone();
             commands.push(Command::ChangeIssue { issue: id.into(), change, agent });
         }

@@ -12,7 +12,7 @@
 //!   files; callers that wait for one, questions to people, and what was measured of the work
 //! * `clients.rs`, `leases.rs`, `suspend.rs`, `holds.rs`, `stuck.rs`: who holds claims, when these lapse, who gets
 //!   none, and which claims show no sign of life
-//! * `document.rs`: what stands beside the issues
+//! * `document.rs`, `templates.rs`: what stands beside the issues; what a project wants them to say
 //! * `events.rs`, `external_ids.rs`, `near_titles.rs`, `query_handles.rs`: finding events and issues
 //! * `bulk.rs`, `undo.rs`, `repeats.rs`, `round.rs`: changes of many issues, and back; issues that say the same; what
 //!   the lead counts
@@ -43,6 +43,7 @@ mod repeats;
 mod round;
 mod stuck;
 mod suspend;
+mod templates;
 pub mod triage;
 mod undelivered_claim;
 mod undo;
@@ -199,6 +200,7 @@ pub struct Tracker {
     on_question: Option<QuestionHook>,
     changed_files: Option<overlap::ChangedFiles>,
     life_signs: Option<stuck::LifeSigns>,
+    read_templates: Option<templates::ReadTemplates>,
     last_stuck: stuck::LastStuck,
     /// Held while an issue is chosen whose work meets no other.
     choosing: Arc<tokio::sync::Mutex<()>>,
@@ -222,6 +224,7 @@ impl Tracker {
             on_question: None,
             changed_files: None,
             life_signs: None,
+            read_templates: None,
             last_stuck: Arc::default(),
             choosing: Arc::default(),
             joins_clones: false,
@@ -284,7 +287,7 @@ impl Tracker {
         change: IssueChange,
         agent: AgentName,
     ) -> Result<Changed, StoreError> {
-        let change = IssueChange { says_by_person: self.says_by_person(), ..change }.into();
+        let change = self.by_settings(change).into();
         self.change(target.into_commands(|issue| Command::ChangeIssue { issue, change, agent }))
             .await
     }
@@ -522,6 +525,12 @@ impl Tracker {
         let result = RestoreResult::Done;
         let difference = Some(difference);
         Ok(RestoreOutcome { result, difference, damage: None, kept: Vec::new() })
+    }
+
+    /// Returns a change with what the settings of the project say of it.
+    fn by_settings(&self, change: IssueChange) -> IssueChange {
+        let checks = self.claims.required_checks();
+        IssueChange { says_by_person: self.says_by_person(), checks, ..change }
     }
 
     /// Returns true if the history is to tell changes of people from those of agents: failed attempts are counted anew

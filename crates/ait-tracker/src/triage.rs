@@ -100,6 +100,13 @@ pub fn next_step(finding: &Finding, reader: Reader) -> String {
     }
 }
 
+/// Names the sections that a description lacks.
+fn sections(finding: &Finding) -> String {
+    let names: Vec<_> = finding.sections.iter().map(|name| format!("{name:?}")).collect();
+    let noun = if names.len() == 1 { "section" } else { "sections" };
+    format!("the {noun} {}", names.join(", "))
+}
+
 fn for_agent(finding: &Finding, id: &str, other: &str) -> String {
     let show = format!("list_issues {{\"issue_id\":\"{id}\"}}");
     match finding.kind {
@@ -123,6 +130,9 @@ fn for_agent(finding: &Finding, id: &str, other: &str) -> String {
             "compare with list_issues {{\"issue_id\":\"{other}\"}}; then link_issues {{\"issue_id\":\"{id}\",\"kind\":\
              \"duplicate_of\",\"to\":[\"{other}\"]}} and close_issue it as rejected, or link them as related"
         ),
+        FindingKind::ThinDescription if !finding.sections.is_empty() => {
+            format!("{show}; then update_issue with a description that has {}, or ask_human", sections(finding))
+        }
         FindingKind::ThinDescription => {
             format!("{show}; then update_issue with a description, or ask_human")
         }
@@ -184,6 +194,9 @@ fn for_person(finding: &Finding, id: &str, other: &str) -> String {
             format!(
                 "`ait show {other}`; then `ait link {id} duplicate-of {other}` and `ait close {id} --reject -m WHY`, or `ait link {id} related {other}`"
             )
+        }
+        FindingKind::ThinDescription if !finding.sections.is_empty() => {
+            format!("`ait edit {id} --edit`, and write {}", sections(finding))
         }
         FindingKind::ThinDescription | FindingKind::NoAcceptance => {
             format!("`ait edit {id} --edit`")

@@ -12,6 +12,8 @@ from model import Dies, Hangs
 
 TEST = "sh test.sh"
 MAX_ROUNDS = 12
+# What all issues change, so that agents side by side meet.
+TOUCHES = "*.sh"
 
 
 @dataclass

@@ -21,7 +21,7 @@ import claude_code
 import codex
 import opencode
 from model import Hangs, Model
-from scenario import FILES, TEST, WORK, Scenario
+from scenario import FILES, TEST, TOUCHES, WORK, Scenario
 
 CLIENTS = {client.NAME: client for client in (claude_code, codex, opencode)}
 MODULES = Path(__file__).parent / "node_modules"
@@ -80,7 +80,7 @@ class Run:
         self.sh("git", "add", "--all")
         self.sh("git", "commit", "--quiet", "--message", "Set up the team")
         for work in WORK:
-            self.sh("ait", "add", work.title, "--classification", work.kind)
+            self.sh("ait", "add", work.title, "--classification", work.kind, "--touches", TOUCHES)
 
     def session(self, model, killed):
         """Runs the client until it ends, or until it hangs and is killed, and returns what it printed."""
@@ -190,6 +190,8 @@ def team(run, permitted):
             model.end()
         calls += model.calls
     run.examine()
+    met = any("is at work there on" in call["result"] for call in calls)
+    run.check(met, "no claim names an agent that works on the same files")
     return calls
 
 

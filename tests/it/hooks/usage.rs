@@ -121,6 +121,68 @@ fn the_end_of_a_session_records_what_its_agent_used() {
     assert_eq!(actions[2..], ["Claim lapsed", "Usage recorded"]);
 }
 
+/// A transcript of Gemini CLI: a claim in a message that was written twice, and a message after it.
+fn of_gemini(issue: &Value, agent: &str) -> String {
+    let answer = json!({ "id": issue["id"], "claim": issue["claim"] });
+    let output = format!("<untrusted_context>\n{answer}\n</untrusted_context>");
+    let name = "mcp_issues_get_next_issue";
+    let response = json!({ "id": "c", "name": name, "response": { "output": output } });
+    let call = json!({
+        "id": "c", "name": name, "args": { "agent": agent }, "status": "success",
+        "result": [{ "functionResponse": response }],
+    });
+    let message = |id: &str, second: u64, calls: Value| {
+        json!({
+            "id": id, "timestamp": format!("2026-01-31T09:30:0{second}.000Z"), "type": "gemini",
+            "content": "", "thoughts": [], "model": "gemini-2.5-pro", "toolCalls": calls,
+            "tokens": { "input": 100, "output": 7, "cached": 40, "thoughts": 3, "tool": 0, "total": 110 },
+        })
+    };
+    let lines = [
+        json!({ "sessionId": "s", "projectHash": "p", "startTime": "2026-01-31T09:30:00.000Z" }),
+        message("m1", 1, json!([])),
+        message("m1", 1, json!([call])),
+        json!({ "$set": { "lastUpdated": "2026-01-31T09:30:01.000Z" } }),
+        message("m2", 4, json!([])),
+    ];
+    lines.map(|line| format!("{line}\n")).concat()
+}
+
+#[test]
+fn the_end_of_a_session_of_gemini_records_what_it_and_its_subagents_used() {
+    let desk = Desk::new();
+    let session = "2c62cae7-fdcd-44d8-9b0c-507fc90d19f0";
+    let of_session = format!("chats/session-{session}.jsonl");
+    let of_subagent = format!("chats/{session}/aa8aeb15.jsonl");
+    fs::create_dir_all(desk.root.join("chats").join(session)).unwrap();
+    let agents = [("dev", of_session.as_str()), ("dev-2", of_subagent.as_str())];
+    let work = agents.map(|(agent, file)| {
+        let id = desk.add(&format!("t {agent}"));
+        desk.ait(&["claim", &id, "-a", agent]).ok();
+        fs::write(desk.root.join(file), of_gemini(&issue(&desk, &id), agent)).unwrap();
+        (agent, id)
+    });
+    let transcript = desk.root.join(&of_session);
+    // An id that is no name leads nowhere.
+    for id in ["../chats", session, session] {
+        desk.output(
+            "session-end",
+            "dev",
+            &json!({ "session_id": id, "transcript_path": transcript }),
+        );
+    }
+    for (agent, id) in work {
+        let found = issue(&desk, &id);
+        let entries = found["history"].as_array().unwrap();
+        let used: Vec<_> = entries.iter().filter(|entry| entry["usage"].is_object()).collect();
+        let expected = json!({
+            "claim": 1, "model": "gemini-2.5-pro", "input": 200, "cached": 80, "output": 20, "turns": 2, "seconds": 3,
+        });
+        assert_eq!(used.len(), 1, "{found}");
+        assert_eq!((&used[0]["agent"], &used[0]["usage"]), (&json!(agent), &expected));
+    }
+}
+
 /// A pipe without a writer stands for a transcript that takes too long to read.
 #[test]
 fn claims_end_with_the_session_whatever_its_transcript_is() {

@@ -447,7 +447,7 @@ fn prompts_of_the_project_become_agents_that_git_tracks_with_their_files() {
         let report = String::from_utf8(doctor.stdout).unwrap();
         assert!(report.contains(words), "{report}");
     };
-    examined("git ignores roles or prompts that a team commits");
+    examined("git ignores roles, prompts or templates that a team commits");
     desk.init_now(&["--client", "claude-code", "--client", "codex"]);
     let developer = desk.read(".claude/agents/developer.md");
     assert!(developer.contains(tools) && developer.ends_with("\n---\n\n# As we do it\n"));

@@ -298,3 +298,31 @@ fn many_findings_of_a_kind_have_their_own_page() {
     // The address of before leads there.
     assert_eq!(findings(&get(port, "/triage?kind=placeholder_title").body), 100);
 }
+
+#[test]
+fn the_board_has_a_row_for_each_agent_if_asked() {
+    let mut issues = one_of_each();
+    let now = chrono::Utc::now().to_rfc3339();
+    issues[0]["assignee"] = json!("zoe");
+    issues[1]["history"] = json!([entry(&now, "ann", "Issue claimed for work")]);
+    let (_directory, _client, port) = serve(&issues);
+    let plain = get(port, "/board").body;
+    assert!(plain.contains("<a href=\"/board?rows=agent\">Rows by agent</a>"), "{plain}");
+    assert!(!plain.contains("class=\"row\""), "{plain}");
+    let body = get(port, "/board?rows=agent").body;
+    let rows: Vec<_> = body.split("<section class=\"row\">").skip(1).collect();
+    let row = |name: &str| {
+        let is_row = |row: &&&str| row.split("</h2>").next().unwrap().contains(name);
+        *rows.iter().find(is_row).unwrap_or_else(|| panic!("no {name} in {body}"))
+    };
+    assert!(row("ann").contains(&format!("id=\"card-{}\"", id(1))), "{body}");
+    assert!(row("zoe").contains(&format!("id=\"card-{}\"", id(0))), "{body}");
+    assert!(rows.last().unwrap().contains("No agent"), "{body}");
+    // The headings count as those without rows, and each open issue has one card.
+    for status in ["created", "in_progress", "completed", "in_review"] {
+        let heading = |body: &str| column(body, status).split("</h2>").next().unwrap().to_owned();
+        assert_eq!(heading(&plain), heading(&body));
+    }
+    assert_eq!(body.matches("id=\"card-").count(), plain.matches("id=\"card-").count());
+    assert_eq!(get(port, "/board?rows=label").status, 400);
+}

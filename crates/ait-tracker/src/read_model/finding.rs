@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::summary::IssueSummary;
 use ait_domain::schema::one_of;
-use ait_domain::{IssueId, Status, string_enum, string_schema};
+use ait_domain::{Issue, IssueId, Status, string_enum, string_schema};
 
 /// How many findings of each kind are kept, the worst ones. All are counted.
 pub const MAX_KEPT: usize = 200;
@@ -70,6 +70,9 @@ pub struct Finding {
     pub agent: Option<String>,
     /// Why it is a finding.
     pub why: String,
+    /// The sections that the description of the issue lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sections: Vec<String>,
 }
 
 /// An issue of a finding.
@@ -78,6 +81,12 @@ pub struct FoundIssue {
     pub id: IssueId,
     pub title: Box<str>,
     pub status: Status,
+}
+
+impl From<&Issue> for FoundIssue {
+    fn from(issue: &Issue) -> Self {
+        Self { id: issue.id, title: issue.title.as_str().into(), status: issue.status }
+    }
 }
 
 impl From<&IssueSummary> for FoundIssue {

@@ -44,11 +44,10 @@ impl TextFacts {
         if issue.status.has_ended() {
             return None;
         }
-        let written = issue.description.chars().filter(|character| !character.is_whitespace());
         Some(Box::new(Self {
             title: xxh3_64(normalized(&issue.title).as_bytes()),
             is_placeholder: is_placeholder(&issue.title),
-            description_chars: written.take(ENOUGH_DESCRIPTION_CHARS).count(),
+            description_chars: written_chars(&issue.description),
             says_when_done: says_when_done(&issue.description),
             description: Sketch::of(&issue.description),
         }))
@@ -58,6 +57,12 @@ impl TextFacts {
     pub(super) fn is_described(&self) -> bool {
         self.description_chars >= ENOUGH_DESCRIPTION_CHARS
     }
+}
+
+/// Returns the length of a description in characters without white space, up to [`ENOUGH_DESCRIPTION_CHARS`].
+pub(super) fn written_chars(description: &str) -> usize {
+    let written = description.chars().filter(|character| !character.is_whitespace());
+    written.take(ENOUGH_DESCRIPTION_CHARS).count()
 }
 
 fn says_when_done(description: &str) -> bool {

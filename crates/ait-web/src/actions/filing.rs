@@ -3,7 +3,7 @@
 //! The form has the id that the issue gets, and its token is bound to that id. If it is sent twice, only the first
 //! takes effect, as with all other forms.
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -19,13 +19,14 @@ use crate::WebState;
 use crate::pages::components;
 use crate::pages::error::{ErrorPage, WebError};
 use crate::strings::actions as text;
-use ait_domain::{DomainError, IssueId};
+use ait_domain::{DomainError, IssueId, Template};
 use ait_tracker::hints;
 use ait_tracker::{NewIssue, StoreError};
 
-/// Shows an empty form.
+/// Shows an empty form. With templates, it begins with that of the kind that the query names, or of the first kind.
 pub(super) async fn show_form(
     State(state): State<WebState>,
+    RawQuery(query): RawQuery,
     ActingPerson(person): ActingPerson,
 ) -> Result<Response, ErrorPage> {
     let tokens = state.form_tokens.as_deref().ok_or_else(WebError::not_found)?;
@@ -35,7 +36,18 @@ pub(super) async fn show_form(
         return Err(damage.into());
     }
     let known = known(&state).await;
-    let form = NewIssueForm { state: &state, tokens, person, fields: Fields::default(), known };
+    let templates = state.tracker.templates().await;
+    let given = Fields::parse(query.unwrap_or_default().as_bytes());
+    let mut kinds = state.tracker.classifications().iter();
+    let first = kinds.clone().next();
+    let kind = kinds.find(|kind| kind.as_str() == given.get(fields::KIND)).or(first);
+    let template = templates.iter().find(|template| Some(template.kind) == kind);
+    let fields = template.map_or_else(Fields::default, |template| {
+        Fields::default()
+            .with(fields::KIND, template.kind.as_str())
+            .with(fields::TEXT, &*template.text)
+    });
+    let form = NewIssueForm { state: &state, tokens, person, fields, known, templates };
     Ok(form.form_page(StatusCode::OK, NewIssue::random_id(), None))
 }
 
@@ -45,7 +57,8 @@ pub(super) async fn submit(
     Received { tokens, person, fields }: Received,
 ) -> Response {
     let known = known(&state).await;
-    NewIssueForm { state: &state, tokens: &tokens, person, fields, known }.file().await
+    let templates = state.tracker.templates().await;
+    NewIssueForm { state: &state, tokens: &tokens, person, fields, known, templates }.file().await
 }
 
 async fn known(state: &WebState) -> Markup {
@@ -60,6 +73,8 @@ struct NewIssueForm<'a> {
     fields: Fields,
     /// What completes fields.
     known: Markup,
+    /// The templates of the project.
+    templates: Vec<Template>,
 }
 
 impl NewIssueForm<'_> {
@@ -120,11 +135,29 @@ impl NewIssueForm<'_> {
                 @if let Some(problem) = problem {
                     p.notice.bad role="alert" dir="auto" { (components::with_code(&problem)) }
                 }
+                (self.templates())
                 (self.form(id))
                 (self.known)
             }
         };
         page(self.state, status, text::label(Action::File), &content)
+    }
+
+    /// Renders links to the forms that begin with a template.
+    fn templates(&self) -> Markup {
+        let used = self.state.tracker.classifications();
+        let kinds = self.templates.iter().map(|template| template.kind);
+        let kinds: Vec<_> = kinds.filter(|kind| used.contains(*kind)).collect();
+        html! {
+            @if !kinds.is_empty() {
+                p.ways-out {
+                    (text::BEGIN_WITH_TEMPLATE)
+                    @for kind in kinds {
+                        " " a href=(format!("{FILE_PATH}?{}={kind}", fields::KIND)) { (kind) }
+                    }
+                }
+            }
+        }
     }
 
     fn form(&self, id: IssueId) -> Markup {

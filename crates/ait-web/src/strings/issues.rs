@@ -243,6 +243,7 @@ pub mod actions {
     pub const YOUR_NAME: &str = "Your name";
     pub const TITLE: &str = "Title";
     pub const DESCRIPTION: &str = "Description, in Markdown";
+    pub const BEGIN_WITH_TEMPLATE: &str = "Begin with the template of the kind:";
     pub const OUTCOME: &str = "Outcome";
     /// Values of the field, and their names.
     pub const OUTCOMES: [(&str, &str); 2] =

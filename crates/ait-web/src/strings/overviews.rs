@@ -16,6 +16,12 @@ pub mod board {
     }
 
     pub const FILTERS: &str = "Filters";
+    pub const NO_AGENT: &str = "No agent";
+
+    /// The link to the board with rows, or without them.
+    pub fn rows(has_rows: bool) -> &'static str {
+        if has_rows { "Without rows" } else { "Rows by agent" }
+    }
 
     /// How many claims of a column are old.
     pub fn old_claims(count: usize) -> String {

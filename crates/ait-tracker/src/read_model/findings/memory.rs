@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::sections::ask_for_sections;
 use crate::read_model::ReadModel;
 use crate::read_model::finding::{Finding, FindingKind, Findings, FoundIssue, MAX_KEPT};
 use crate::{StoreError, Tracker};
@@ -27,6 +28,7 @@ impl ReadModel {
     pub async fn findings(&self, now: Timestamp) -> Result<Arc<Findings>, StoreError> {
         let tracker = self.tracker();
         let mut findings = self.read(move |view| view.findings(now)).await?;
+        ask_for_sections(self, &mut findings).await?;
         if tracker.counts().await?.in_status(Status::Kept) > 0 {
             let findings = Arc::make_mut(&mut findings);
             findings.add(FindingKind::Contradiction, contradictions(tracker).await?);
@@ -46,12 +48,8 @@ impl Findings {
     fn add(&mut self, kind: FindingKind, found: Vec<(Vec<Arc<Issue>>, String)>) {
         self.counts[kind as usize] = found.len();
         self.found.extend(found.into_iter().take(MAX_KEPT).map(|(entries, why)| {
-            let issues = entries.iter().map(|entry| FoundIssue {
-                id: entry.id,
-                title: entry.title.as_str().into(),
-                status: entry.status,
-            });
-            Finding { kind, issues: issues.collect(), agent: None, why }
+            let issues = entries.iter().map(|entry| FoundIssue::from(&**entry)).collect();
+            Finding { kind, issues, agent: None, why, sections: Vec::new() }
         }));
     }
 }

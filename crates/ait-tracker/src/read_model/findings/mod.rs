@@ -6,6 +6,7 @@ mod agents;
 mod duplicates;
 mod linked;
 mod memory;
+mod sections;
 pub(super) mod sync;
 mod texts;
 mod waiting;
@@ -202,6 +203,7 @@ impl Findings {
                 issues: hit.issues().map(|at| FoundIssue::from(&*view.summaries()[at])).collect(),
                 agent: hit.why.agent().map(|name| view.names().text(name).to_owned()),
                 why: hit.why.text(view),
+                sections: Vec::new(),
             }));
         }
         findings

@@ -85,10 +85,10 @@ main.addEventListener("input", ({ target }) => {
   });
 });
 
-/** Puts drafts into fields that are empty, and opens their forms. */
+/** Puts drafts into fields that are empty or begin with a template, and opens their forms. */
 const restoreDrafts = () => withDrafts((drafts) => {
   for (const field of main.querySelectorAll("form.action :is(textarea, [name=title])")) {
-    const draft = isDrafted(field) && !field.value ? drafts.getItem(draftKey(field)) : null;
+    const draft = isDrafted(field) && (!field.value || field.form.id === "act-file") ? drafts.getItem(draftKey(field)) : null;
     if (draft === null) continue;
     field.value = draft;
     field.closest("details")?.setAttribute("open", "");

@@ -2,7 +2,7 @@
 
 mod query;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use maud::{Markup, html};
 
@@ -86,17 +86,21 @@ pub(super) fn content(board: &BoardView) -> Markup {
                 (components::command(strings::list::FILE_COMMAND))
             }
         }
-        nav.jump aria-label="Columns of the board" {
-            ul {
-                @for column in &open {
-                    li { a href={ "#c-" (column.status) } { (name(column)) (old_claims(column)) } }
-                }
-            }
-        }
         // On a phone it scrolls, also without a card that could take the focus.
         @let has_cards = open.iter().any(|column| !column.cards.is_empty());
-        div.board tabindex=[(!has_cards).then_some("0")] {
-            @for shown in &open { (self::column(shown, board, &chips)) }
+        @if query.has_rows {
+            (rows(&open, board, &chips))
+        } @else {
+            nav.jump aria-label="Columns of the board" {
+                ul {
+                    @for column in &open {
+                        li { a href={ "#c-" (column.status) } { (name(column)) (old_claims(column)) } }
+                    }
+                }
+            }
+            div.board tabindex=[(!has_cards).then_some("0")] {
+                @for shown in &open { (self::column(shown, board, &chips)) }
+            }
         }
         div.ended { @for shown in &ended { (folded(shown, board, &chips)) } }
         @if let Some(forms) = forms { (forms.bar(path)) (known(view)) }
@@ -119,17 +123,68 @@ fn old_claims(column: &Column) -> Markup {
     }
 }
 
+fn heading(column: &Column) -> Markup {
+    html! {
+        h2 {
+            (name(column))
+            @if column.old_claims > 0 {
+                a href={ "/inbox?kind=" (FindingKind::OldClaim) } { (old_claims(column)) }
+            }
+        }
+    }
+}
+
 fn column(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
     let status = column.status;
     html! {
         section id={ "c-" (status) } class={ "column status-" (status) } {
-            h2 {
-                (name(column))
-                @if column.old_claims > 0 {
-                    a href={ "/inbox?kind=" (FindingKind::OldClaim) } { (old_claims(column)) }
+            (heading(column))
+            (cards(column, board, chips))
+        }
+    }
+}
+
+/// Renders the columns with a row for each agent that holds an issue or has one assigned. The last row has the other
+/// issues.
+fn rows(columns: &[&Column], board: &BoardView, chips: &Chips) -> Markup {
+    let summary = |position: &usize| &chips.view.summaries()[*position];
+    let agent = |position: &usize| {
+        let summary = summary(position);
+        let holder = summary.holder().map(|held| chips.view.names().text(held.agent));
+        holder.or(summary.attributes.assignee.as_deref())
+    };
+    let cards = columns.iter().flat_map(|column| &column.cards);
+    let agents: BTreeSet<_> = cards.map(agent).collect();
+    // Those without an agent come last.
+    let agents = agents.iter().filter(|agent| agent.is_some()).chain(agents.get(&None));
+    html! {
+        div.board.heads { @for shown in columns { (head(shown, board)) } }
+        @for row in agents {
+            section.row {
+                h2 { @match row { Some(name) => (components::agent(name)), None => (text::NO_AGENT) } }
+                div.board {
+                    @for shown in columns {
+                        div class={ "column status-" (shown.status) } {
+                            h3.unseen { (strings::status(shown.status)) }
+                            ol.cards {
+                                @for one in shown.cards.iter().filter(|one| agent(one) == *row).map(summary) {
+                                    li id={ "card-" (one.id) } { (card(one, chips, board)) }
+                                }
+                            }
+                        }
+                    }
                 }
             }
-            (cards(column, board, chips))
+        }
+    }
+}
+
+/// Renders the heading of a column above rows.
+fn head(column: &Column, board: &BoardView) -> Markup {
+    html! {
+        section id={ "c-" (column.status) } class={ "column status-" (column.status) } {
+            (heading(column))
+            (rest(column, board))
         }
     }
 }
@@ -148,9 +203,7 @@ fn folded(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
 }
 
 fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
-    let Column { status, total, cards, .. } = column;
-    let hidden = total - cards.len();
-    let query = board.query.list(StatusSet::from_iter([*status]));
+    let cards = &column.cards;
     html! {
         @if cards.is_empty() {
             p.quiet { "no issues" }
@@ -161,6 +214,15 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
                 }
             }
         }
+        (rest(column, board))
+    }
+}
+
+/// Renders a link to the issues of a column that have no card; nothing if all have one.
+fn rest(column: &Column, board: &BoardView) -> Markup {
+    let hidden = column.total - column.cards.len();
+    let query = board.query.list(StatusSet::from_iter([column.status]));
+    html! {
         @if hidden > 0 {
             p.more { a href={ "/" (query.query_string()) } { (hidden) " more" } }
         }

@@ -11,6 +11,9 @@ use ait_tracker::read_model::{IssueSummary, ReadView};
 /// How many labels the form offers: those of the most issues.
 const MAX_LABELS: usize = 100;
 
+/// What the rows of the board can be.
+const ROWS: &str = "agent";
+
 /// A query for the board.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(in crate::pages) struct BoardQuery {
@@ -19,6 +22,8 @@ pub(in crate::pages) struct BoardQuery {
     classification: Option<Classification>,
     label: Option<Label>,
     priority: Option<Priority>,
+    /// Whether each agent has a row.
+    pub has_rows: bool,
 }
 
 impl BoardQuery {
@@ -37,6 +42,9 @@ impl BoardQuery {
             )?,
             label: parameters.get("label", labels, |text| text.parse().ok())?,
             priority: parameters.get("priority", priorities, |text| text.parse().ok())?,
+            has_rows: parameters
+                .get("rows", || ROWS.to_owned(), |text| (text == ROWS).then_some(true))?
+                .is_some(),
         })
     }
 
@@ -57,7 +65,17 @@ impl BoardQuery {
 
     /// Returns true if the query matches all issues.
     pub fn is_unfiltered(&self) -> bool {
-        *self == Self::default()
+        *self == Self { has_rows: self.has_rows, ..Self::default() }
+    }
+
+    /// Returns the address of the same board with or without rows.
+    fn with_other_rows(&self) -> String {
+        let query = self.list(StatusSet::ALL).query_string();
+        match (self.has_rows, query.is_empty()) {
+            (true, _) => format!("/board{query}"),
+            (false, true) => format!("/board?rows={ROWS}"),
+            (false, false) => format!("/board{query}&rows={ROWS}"),
+        }
     }
 
     /// Returns true if the board shows an issue.
@@ -81,6 +99,7 @@ impl BoardQuery {
                     summary { (text::FILTERS) }
                     (self.form(view, kinds))
                 }
+                p { a href=(self.with_other_rows()) { (text::rows(self.has_rows)) } }
                 p { a href="/wall" { (strings::wall::TITLE) } }
             }
         }
@@ -109,6 +128,7 @@ impl BoardQuery {
                             (label.to_string(), label.to_string(), self.label.as_ref() == Some(label))
                         })))
                 }
+                @if self.has_rows { input type="hidden" name="rows" value=(ROWS); }
                 button type="submit" { (strings::APPLY) }
                 @if !self.is_unfiltered() { a.clear href="/board" { (strings::CLEAR_FILTERS) } }
             }
@@ -131,8 +151,24 @@ mod tests {
     }
 
     #[test]
+    fn the_link_to_rows_keeps_the_filters() {
+        for (query, expected) in [
+            ("", "/board?rows=agent"),
+            ("agent=ann", "/board?agent=ann&rows=agent"),
+            ("rows=agent", "/board"),
+            ("rows=agent&agent=ann", "/board?agent=ann"),
+        ] {
+            let board = BoardQuery::parse(Some(query)).unwrap();
+            assert_eq!(board.with_other_rows(), expected);
+            assert_eq!(board.is_unfiltered(), !query.contains("ann"));
+        }
+    }
+
+    #[test]
     fn values_of_other_forms_are_refused() {
-        for (query, parameter) in [("priority=5", "priority"), ("label=UI", "label")] {
+        for (query, parameter) in
+            [("priority=5", "priority"), ("label=UI", "label"), ("rows=label", "rows")]
+        {
             assert_eq!(BoardQuery::parse(Some(query)).unwrap_err().name, parameter, "{query}");
         }
     }
