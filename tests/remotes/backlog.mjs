@@ -1,11 +1,15 @@
 // A Backlog in one process: the part of version 2 of its API that ait uses, with faults on demand.
 //
-// `node backlog.mjs [old]` prints its port; `old` leaves out what earlier servers do not know. It ends with its stdin.
+// `node backlog.mjs [new | old] [KEY CERTIFICATE]` prints its port; `old` leaves out what earlier servers do not know, and
+// with the files of a key and a certificate it speaks HTTPS. It ends with its stdin.
 // PUT /_control and GET /_state are those of github.mjs.
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 
 const KEY = 'good-key';
-const isOld = process.argv[2] === 'old';
+const [generation, keyFile, certificateFile] = process.argv.slice(2);
+const isOld = generation === 'old';
 const state = { issues: [], comments: [], calls: [] };
 let [clockMs, fault, before, lastId] = [0, null, null, 100];
 
@@ -101,13 +105,13 @@ function answer(method, path, query, form) {
 function control(given) {
   if ('clockMinutes' in given) clockMs = given.clockMinutes * 60_000;
   if ('fault' in given) fault = { times: 1, ...given, kind: given.fault };
-  if ('before' in given) before = given;
+  if ('before' in given) before = { skip: 0, ...given };
   else if ('edit' in given) edit(find(given.edit.key), given.edit, maria);
   if ('issue' in given) add(given.issue, maria);
   if ('comment' in given) comment(find(given.comment.key), given.comment.body, maria);
 }
 
-const server = createServer(async (request, response) => {
+async function handle(request, response) {
   const parts = [];
   for await (const part of request) parts.push(part);
   const text = Buffer.concat(parts).toString();
@@ -125,12 +129,16 @@ const server = createServer(async (request, response) => {
   const hits = fault && fault.times > 0 && (!fault.method || fault.method === method) ? fault.kind : null;
   if (hits) fault.times -= 1;
   if (hits === '429') return send(429, { errors: [{ message: 'Too many requests.', code: 13 }] }, { 'retry-after': '1' });
-  if (before?.before === method) { edit(find(before.edit.key), before.edit, maria); before = null; }
+  if (before?.before === method && !before.skip--) { edit(find(before.edit.key), before.edit, maria); before = null; }
   const form = Object.fromEntries(new URLSearchParams(text));
   const [status, json] = answer(method, url.pathname.replace('/api/v2', ''), url.searchParams, form);
   if (hits === '500') return send(500, { errors: [{ message: 'Server Error', code: 1 }] });
   if (hits === 'cut') return request.socket.destroy();
   send(status, json);
-});
+}
+
+const server = keyFile
+  ? createSecureServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) }, handle)
+  : createServer(handle);
 server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 process.stdin.resume().on('end', () => process.exit());

@@ -3,7 +3,8 @@
 // `node github.mjs` prints its port. It ends with its stdin. PUT /_control sets what follows:
 //   {"fault": "429" | "500" | "cut" | "limit", "method": "PATCH", "times": 1}   500 and cut come after the effect
 //   {"clockMinutes": -10}          the clock of this remote
-//   {"before": "PATCH", "edit": {"number": 1, "title": "x"}}   an edit just before the next such call
+//   {"before": "PATCH", "edit": {"number": 1, "title": "x"}}   an edit just before the next such call, or, with
+//     {"skip": 1}, before the one after it: between two pages, where issues move from one to the other
 //   {"issue": {...}}, {"comment": {"number": 1, "body": "x", "login": "maria"}}, {"edit": {...}}
 //   {"edit": {"number": 2, "parent": 1, "blockedBy": [3]}}   links; a number, or null, and all blockers
 // GET /_state has everything, and the calls that were made.
@@ -141,7 +142,7 @@ function answer(method, url, body, host) {
 function control(given) {
   if ('clockMinutes' in given) clockMs = given.clockMinutes * 60_000;
   if ('fault' in given) fault = { method: undefined, times: 1, ...given, kind: given.fault };
-  if ('before' in given) before = given;
+  if ('before' in given) before = { skip: 0, ...given };
   else if ('edit' in given) edit(find(given.edit.number), given.edit);
   if ('issue' in given) add(given.issue);
   if ('comment' in given) comment(find(given.comment.number), given.comment.body, given.comment.login ?? 'maria');
@@ -171,7 +172,7 @@ const server = createServer(async (request, response) => {
     const reset = Math.floor((Date.now() + clockMs) / 1000) + 3600;
     return send(403, { message: 'API rate limit exceeded' }, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset });
   }
-  if (before?.before === method) { edit(find(before.edit.number), before.edit); before = null; }
+  if (before?.before === method && !before.skip--) { edit(find(before.edit.number), before.edit); before = null; }
   const [status, json, headers] = answer(method, url, body, request.headers.host);
   if (hits === '500') return send(500, { message: 'Server Error' });
   if (hits === 'cut') return request.socket.destroy();

@@ -9,8 +9,6 @@ use std::collections::HashMap;
 
 use ait_domain::{LinkKind, Priority, Timestamp};
 use ait_interchange::attributes::label_of;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use form_urlencoded::byte_serialize;
 use futures::FutureExt;
 use reqwest::Method;
@@ -20,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::azure_token;
 use crate::html::{self, html_of, marked_there};
 use crate::http::{Answer, Call, Http};
 use crate::marker;
@@ -52,6 +51,8 @@ pub(crate) struct Azure {
     url: String,
     project: String,
     filter: Filter,
+    /// The header with the token; empty until `az` was asked for it.
+    authorization: OnceCell<HeaderValue>,
     /// The account of the token, as work items name it.
     account: OnceCell<String>,
     /// The names of states with their categories, by type.
@@ -132,28 +133,26 @@ struct Comments {
 }
 
 impl Azure {
-    pub fn new(settings: &SyncSettings, secret: Secret) -> Result<Self, String> {
-        // A personal access token is a password without a user; the one of `az account get-access-token` is a JWT.
-        let is_jwt = secret.0.starts_with("eyJ") && secret.0.matches('.').count() == 2;
-        let header = if is_jwt {
-            format!("Bearer {}", secret.0)
-        } else {
-            format!("Basic {}", STANDARD.encode(format!(":{}", secret.0)))
+    pub fn new(
+        settings: &SyncSettings,
+        secret: Result<Secret, String>,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
+        let authorization = match secret {
+            Err(_) if azure_token::has_az(settings, environment) => OnceCell::new(),
+            secret => OnceCell::new_with(Some(azure_token::header(&secret?)?)),
         };
-        let header = HeaderValue::from_str(&header);
-        let mut header = header.map_err(|_| format!("{} is no token", Kind::Azure.variable()))?;
-        header.set_sensitive(true);
-        let headers = HeaderMap::from_iter([(AUTHORIZATION, header)]);
         let SyncSettings { url, project, pull, .. } = settings;
         if project.is_empty() || project.contains(['/', '\\', '?', '#', '%']) {
             return Err(format!("project is {project:?}: give its name, such as Shop"));
         }
         let project = byte_serialize(project.as_bytes()).collect::<String>().replace('+', "%20");
         Ok(Self {
-            http: Http::new(url, headers, std::time::Duration::ZERO)?,
+            http: Http::new(url, HeaderMap::new(), std::time::Duration::ZERO)?,
             url: url.clone(),
             project,
             filter: Filter::parse(if pull.is_empty() { USUAL_PULL } else { pull })?,
+            authorization,
             account: OnceCell::new(),
             states: Mutex::default(),
         })
@@ -179,7 +178,10 @@ impl Azure {
         // A query changes nothing, and a change tests the revision.
         let is_repeatable = method != Method::POST || url.contains("/wiql?");
         let body = body.map(|(media_type, body)| (media_type, body.to_string().into_bytes()));
-        let call = Call { method, url, body, headers: HeaderMap::new(), is_repeatable };
+        let authorization = self.authorization.get_or_try_init(azure_token::header_of_az).await;
+        let authorization = authorization.map_err(RemoteError::Unavailable)?.clone();
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, authorization)]);
+        let call = Call { method, url, body, headers, is_repeatable };
         let answer = self.http.call(call).await?;
         self.check(&answer)?;
         serde_json::from_slice(&answer.body).map_err(|error| {

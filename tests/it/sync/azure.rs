@@ -1,5 +1,9 @@
 //! `ait sync` with an Azure DevOps on this machine.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::{Fake, command, id, sync, titled};
@@ -108,4 +112,44 @@ fn a_lost_answer_files_nothing_twice_and_errors_are_in_the_words_of_azure() {
     let wrong = command(path, &[]).env("AZURE_DEVOPS_TOKEN", "WRONG-SECRET").output().unwrap();
     let wrong = String::from_utf8(wrong.stderr).unwrap();
     assert!(wrong.contains("Authentication failed") && !wrong.contains("WRONG-SECRET"), "{wrong}");
+}
+
+/// Runs the sync with an `az` that is this script, and without a token.
+fn sync_with_az(path: &Path, script: &str) -> std::process::Output {
+    let programs = path.join("bin");
+    fs::create_dir_all(&programs).unwrap();
+    let az = programs.join("az");
+    fs::write(&az, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&az, fs::Permissions::from_mode(0o755)).unwrap();
+    let programs = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let mut command = command(path, &[]);
+    command.env("PATH", programs).env_remove("AZURE_DEVOPS_TOKEN").output().unwrap()
+}
+
+#[test]
+fn without_a_token_az_is_asked_for_one() {
+    let Some(azure) = Fake::start("azure.mjs", &[], TABLE) else { return };
+    let directory = directory();
+    let path = directory.path();
+    azure.configure(path, "");
+    azure.control(json!({"issue": {"System.Title": "First", "System.Tags": "agents"}}));
+    // A token of `az` is a JWT, which is no password.
+    let script = "echo \"$*\" >>asked; echo eyJ.good.key";
+    let synced = sync_with_az(path, script);
+    assert!(synced.status.success(), "{synced:?}");
+    titled(path, "First");
+    assert!(azure.calls().iter().all(|call| !call.contains("eyJ")), "{:?}", azure.calls());
+    let asked = fs::read_to_string(path.join("asked")).unwrap();
+    assert_eq!(asked.lines().count(), 1, "{asked}");
+    assert!(asked.contains("--resource 499b84ac-1321-427f-aa17-267ca6975798"), "{asked}");
+    let refused = sync_with_az(path, "echo \"ERROR: Please run 'az login'\" >&2; exit 1");
+    let refused = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.contains("failed: ERROR: Please run 'az login': run `az login`, or"), "{refused}");
+    // Only Microsoft's service gets such a token.
+    let elsewhere = TABLE.to_owned() + "url = \"https://azure.example.com\"\n";
+    fs::write(path.join("ait.toml"), format!("[sync.company]\n{elsewhere}")).unwrap();
+    let refused = sync_with_az(path, script);
+    let refused = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.contains("AZURE_DEVOPS_TOKEN is not set"), "{refused}");
+    assert_eq!(fs::read_to_string(path.join("asked")).unwrap(), asked);
 }
