@@ -53,7 +53,7 @@ function edit(issue, form, user) {
   if ('statusId' in form) issue.status = named(statuses, form.statusId);
   if ('resolutionId' in form && !isOld) issue.resolution = named(resolutions, form.resolutionId);
   if ('priorityId' in form) issue.priority = named(priorities, form.priorityId);
-  if ('assigneeId' in form) issue.assignee = form.assigneeId ? bot : null;
+  if ('assigneeId' in form) issue.assignee = [maria, bot].find(({ id }) => id === Number(form.assigneeId)) ?? null;
   if (JSON.stringify(issue) === was) return error(400, 'No comment content.', 7);
   comment(issue, null, user);
   return null;

@@ -17,16 +17,27 @@ const state = { issues: [], comments: [], calls: [], connections: 0, blockers: {
 let [clockMs, fault, before, lastId] = [0, null, null, 100];
 
 const now = () => new Date(Date.now() + clockMs).toISOString().replace(/\.\d+Z$/, 'Z');
-const user = (login) => ({ login, id: 1, type: 'User' });
-const labels = (names) => names.map((name) => ({ id: 1, name: name.name ?? name, color: 'ededed' }));
+// What GitHub's OpenAPI document demands of each answer is in it.
+const API = 'https://api.github.com';
+const links = (url, names) => Object.fromEntries(names.map((name) => [`${name}_url`, `${url}/${name}`]));
+const user = (login) => {
+  const url = `${API}/users/${login}`;
+  const html = `https://github.com/${login}`;
+  const own = ['events', 'followers', 'following', 'gists', 'organizations', 'received_events', 'repos', 'starred', 'subscriptions'];
+  return { login, id: 1, node_id: 'U_1', type: 'User', site_admin: false, gravatar_id: '', avatar_url: `${html}.png`, html_url: html, url, ...links(url, own) };
+};
+const label = (name) => ({ id: 1, node_id: 'L_1', url: `${API}${REPOSITORY}/labels/${encodeURIComponent(name)}`, name, color: 'ededed', default: false, description: null });
+const labels = (names) => names.map((name) => label(name.name ?? name));
 const find = (number) => state.issues.find((issue) => issue.number === Number(number));
 const touch = (issue) => Object.assign(issue, { updated_at: now() });
 
 function add({ login = 'maria', ...given }) {
   const number = state.issues.length + 1;
   const url = `https://github.com/acme/shop/issues/${number}`;
+  const own = `${API}${REPOSITORY}/issues/${number}`;
   const issue = {
-    id: ++lastId, number, html_url: url, url: `https://api.github.com/repos/acme/shop/issues/${number}`,
+    id: ++lastId, node_id: `I_${lastId}`, number, html_url: url, url: own, repository_url: `${API}${REPOSITORY}`,
+    ...links(own, ['comments', 'events']), labels_url: `${own}/labels{/name}`, milestone: null, assignee: null,
     title: given.title, body: given.body ?? null, state: 'open', state_reason: null, locked: false,
     labels: labels(given.labels ?? []), assignees: (given.assignees ?? []).map(user), user: user(login),
     created_at: now(), updated_at: now(), closed_at: null, comments: 0, parent_issue_url: null,
@@ -54,7 +65,8 @@ function edit(issue, fields) {
 }
 
 function comment(issue, body, login) {
-  const made = { id: ++lastId, user: user(login), body, created_at: now(), updated_at: now(), number: issue.number };
+  const made = { id: ++lastId, node_id: `C_${lastId}`, url: `${API}${REPOSITORY}/issues/comments/${lastId}`,
+    html_url: `${issue.html_url}#issuecomment-${lastId}`, issue_url: issue.url, author_association: 'MEMBER', user: user(login), body, created_at: now(), updated_at: now(), number: issue.number };
   state.comments.push(made);
   issue.comments += 1;
   touch(issue);
@@ -91,7 +103,11 @@ const invalid = (field, code) => [422, { message: 'Validation Failed', errors: [
 const missing = () => [404, { message: 'Not Found', documentation_url: 'https://docs.github.com/rest' }];
 
 function answer(method, url, body, host) {
-  if (url.pathname === '/user') return [200, user('ait-bot')];
+  if (url.pathname === '/user') {
+    const texts = Object.fromEntries(['bio', 'blog', 'company', 'email', 'hireable', 'location', 'name'].map((name) => [name, null]));
+    const counts = { followers: 0, following: 0, public_gists: 0, public_repos: 0 };
+    return [200, { ...user('ait-bot'), ...texts, blog: '', ...counts, created_at: now(), updated_at: now() }];
+  }
   if (!url.pathname.startsWith(REPOSITORY)) return missing();
   const [, what, number, part, name] = url.pathname.slice(REPOSITORY.length).split('/');
   if (what !== 'issues') return missing();

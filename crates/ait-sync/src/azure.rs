@@ -419,8 +419,9 @@ impl Azure {
         seen: &RemoteIssue,
         change: &RemoteChange,
     ) -> Result<RemoteIssue, RemoteError> {
+        let needs_item = change.status.is_some() || change.is_assigned.is_some();
+        let item = if needs_item { Some(self.read_item(&seen.key).await?) } else { None };
         let mut patch = Vec::new();
-        patch.extend(seen.revision.map(|rev| json!({"op": "test", "path": "/rev", "value": rev})));
         let mut set = |field: &str, value: Value| {
             patch.push(json!({"op": "add", "path": format!("/fields/{field}"), "value": value}));
         };
@@ -441,13 +442,21 @@ impl Azure {
             let added = change.labels_add.iter().map(ToString::to_string);
             set("System.Tags", kept.chain(added).collect::<Vec<_>>().join("; ").into());
         }
-        if let Some(is_assigned) = change.is_assigned {
-            let account = if is_assigned { self.account().await? } else { "" };
-            set("System.AssignedTo", account.into());
+        if let (Some(is_assigned), Some(item)) = (change.is_assigned, &item) {
+            let account = self.account().await?;
+            // A work item has one assignee, and a person stays it.
+            if item.assignee().is_none_or(|name| name.eq_ignore_ascii_case(account)) {
+                set("System.AssignedTo", if is_assigned { account } else { "" }.into());
+            }
         }
-        if let Some(status) = change.status {
-            let kind = self.read_item(&seen.key).await?.kind();
-            set("System.State", self.state_name(&kind, status).await?.into());
+        if let (Some(status), Some(item)) = (change.status, &item) {
+            set("System.State", self.state_name(&item.kind(), status).await?.into());
+        }
+        if let (Some(item), true) = (item, patch.is_empty()) {
+            return self.remote_issue(item).await;
+        }
+        if let Some(rev) = seen.revision {
+            patch.insert(0, json!({"op": "test", "path": "/rev", "value": rev}));
         }
         let path = format!("workitems/{}?{VERSION}", seen.key);
         let item = self.ask(Method::PATCH, &path, Some((JSON_PATCH, patch.into()))).await;

@@ -36,7 +36,7 @@ fn work_items_come_in_work_happens_here_and_goes_back() {
         "System.Description": "<div>It <b>fails</b></div><div>daily</div>",
     }}));
     azure.control(
-        json!({"issue": {"type": "Bug", "System.Title": "Second", "System.Tags": "agents"}}),
+        json!({"issue": {"type": "Bug", "System.Title": "Second", "System.Tags": "agents", "System.AssignedTo": "maria"}}),
     );
     azure.control(json!({"issue": {"System.Title": "Of people"}}));
     for text in ["<p>one</p>", "two", "three"] {
@@ -58,6 +58,12 @@ fn work_items_come_in_work_happens_here_and_goes_back() {
     assert_eq!(sync(path, &[]).ok(), "company: 1 changed there\n");
     assert_eq!(field(&azure, 1, "System.State"), "Doing");
     assert_eq!(field(&azure, 1, "System.AssignedTo")["uniqueName"], "bot@example.com");
+    // A person stays the only assignee.
+    run(path, &["claim", "#2", "-a", "dev-2"]).ok();
+    sync(path, &[]).ok();
+    run(path, &["return", "#2", "-a", "dev-2", "-m", "Yours"]).ok();
+    sync(path, &[]).ok();
+    assert_eq!(field(&azure, 2, "System.AssignedTo")["displayName"], "maria");
     // An edit comes between the read and the change, which tests the revision.
     run(path, &["complete", "#1", "-a", "dev-1", "-m", "Fixed <it> & tested"]).ok();
     run(path, &["edit", "#1", "--add-label", "done"]).ok();
@@ -74,7 +80,7 @@ fn work_items_come_in_work_happens_here_and_goes_back() {
         "<div>It <b>fails</b></div><div>daily</div>"
     );
     let said = texts(&azure);
-    assert!(said[3].contains("<strong>dev-1</strong>: Fixed &lt;it&gt; &amp; tested"), "{said:?}");
+    assert!(said[4].contains("<strong>dev-1</strong>: Fixed &lt;it&gt; &amp; tested"), "{said:?}");
     // A state of the project's own is known by its category, and tasks have none for what waits for review.
     assert_eq!(field(&azure, 1, "System.State"), "Doing");
     azure.control(json!({"edit": {"id": 2, "fields": {"System.State": "Agreed"}}}));
@@ -87,7 +93,7 @@ fn work_items_come_in_work_happens_here_and_goes_back() {
     assert_eq!(field(&azure, 1, "System.State"), "Dropped");
     assert_eq!(titled(path, "Second")["status"], "closed");
     assert_eq!(sync(path, &[]).ok(), "company: nothing new\n");
-    assert_eq!((stored_issues(path).len(), texts(&azure).len()), (3, 5));
+    assert_eq!((stored_issues(path).len(), texts(&azure).len()), (3, 6));
 }
 
 #[test]
@@ -144,7 +150,10 @@ fn without_a_token_az_is_asked_for_one() {
     assert!(asked.contains("--resource 499b84ac-1321-427f-aa17-267ca6975798"), "{asked}");
     let refused = sync_with_az(path, "echo \"ERROR: Please run 'az login'\" >&2; exit 1");
     let refused = String::from_utf8(refused.stderr).unwrap();
-    assert!(refused.contains("failed: ERROR: Please run 'az login': run `az login`, or"), "{refused}");
+    assert!(
+        refused.contains("failed: ERROR: Please run 'az login': run `az login`, or"),
+        "{refused}"
+    );
     // Only Microsoft's service gets such a token.
     let elsewhere = TABLE.to_owned() + "url = \"https://azure.example.com\"\n";
     fs::write(path.join("ait.toml"), format!("[sync.company]\n{elsewhere}")).unwrap();
