@@ -18,16 +18,17 @@ const maria = { id: 7, userId: 'maria', name: 'maria', roleType: 2 };
 const bot = { id: 8, userId: 'bot', name: 'bot', roleType: 2 };
 const statuses = { 1: 'Open', 2: 'In Progress', 3: 'Resolved', 4: 'Closed', 50: 'Waiting' };
 const resolutions = { 0: 'Fixed', 1: "Won't Fix", 2: 'Invalid', 3: 'Duplication', 4: 'Cannot Reproduce' };
+const types = { 3: 'Task', 4: 'Bug' };
 const priorities = { 2: 'High', 3: 'Normal', 4: 'Low' };
 const named = (names, id) => (id === '' || id === undefined ? null : { id: Number(id), name: names[id] });
 const error = (status, message, code) => [status, { errors: [{ message, code, moreInfo: '' }] }];
 const noIssue = () => error(404, 'No such issue.', 6);
 const find = (name) => state.issues.find(({ id, issueKey }) => issueKey === name || id === Number(name));
 
-function add({ summary, description = '', priorityId = 3, parentIssueId = null }, user) {
+function add({ summary, description = '', priorityId = 3, parentIssueId = null, issueTypeId = 3 }, user) {
   const keyId = state.issues.length + 1;
   const issue = {
-    id: ++lastId, projectId: 1, issueKey: `ABC-${keyId}`, keyId, issueType: { id: 3, projectId: 1, name: 'Task' },
+    id: ++lastId, projectId: 1, issueKey: `ABC-${keyId}`, keyId, issueType: { projectId: 1, ...named(types, issueTypeId) },
     summary, description, parentIssueId: parentIssueId && Number(parentIssueId), resolution: null, priority: named(priorities, priorityId), status: named(statuses, 1),
     assignee: null, category: [], versions: [], milestone: [], startDate: null, dueDate: null, createdUser: user,
     created: now(), updatedUser: user, updated: now(), customFields: [], attachments: [], sharedFiles: [], stars: [],
@@ -74,7 +75,7 @@ function listed(query) {
 function answer(method, path, query, form) {
   if (path === '/users/myself') return [200, bot];
   if (path === '/projects/ABC') return [200, { id: 1, projectKey: 'ABC', name: 'Shop' }];
-  if (path === '/projects/ABC/issueTypes') return [200, [{ id: 3, projectId: 1, name: 'Task' }]];
+  if (path === '/projects/ABC/issueTypes') return [200, Object.entries(types).map(([id, name]) => ({ id: Number(id), projectId: 1, name }))];
   if (path === '/projects/ABC/statuses' && !isOld) {
     return [200, Object.entries(statuses).map(([id, name]) => ({ id: Number(id), projectId: 1, name }))];
   }

@@ -8,6 +8,10 @@
 //   {"issue": {...}}, {"comment": {"number": 1, "body": "x", "login": "maria"}}, {"edit": {...}}
 //   {"edit": {"number": 2, "parent": 1, "blockedBy": [3]}}   links; a number, or null, and all blockers
 // GET /_state has everything, and the calls that were made.
+//
+// The answers have all that GitHub's OpenAPI document demands. By hand, with @stoplight/prism-cli and @octokit/openapi from
+// npm, which are 460 MB: `prism proxy api.github.com.json http://127.0.0.1:PORT --errors` checks each call of ait and each
+// answer, if `url` is its address. It fails at a 304, so remove .ait/issues.json/sync/NAME.json before each run.
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 

@@ -1,9 +1,10 @@
 //! Work items of Azure DevOps, by version 7.1 of its API.
 //!
-//! A query returns ids alone, and work items are read in batches of 200. A change tests the revision that was read, so
-//! that no edit is overwritten. The states of each type belong to categories, by which they are mapped. Descriptions
-//! and comments are HTML, from which Azure removes HTML comments, so markers stand in the text. An answer with status
-//! 203 or 302, or in HTML, is a page for signing in.
+//! A query returns ids alone, and work items are read in batches of 200. `reporting/workitemrevisions` would save the
+//! query, but it returns every revision of every work item of the project from its first day on, and no links. A change
+//! tests the revision that was read, so that no edit is overwritten. The states of each type belong to categories, by
+//! which they are mapped. Descriptions and comments are HTML, from which Azure removes HTML comments, so markers stand
+//! in the text. An answer with status 203 or 302, or in HTML, is a page for signing in.
 
 use std::collections::HashMap;
 
@@ -367,6 +368,7 @@ impl Azure {
             revision: Some(item.rev),
             created_at: time("System.CreatedDate")?,
             author: item.person("System.CreatedBy", "displayName"),
+            kind: Some(item.kind()),
             title: item.text("System.Title"),
             description,
             marker,

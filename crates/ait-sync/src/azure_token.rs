@@ -1,5 +1,5 @@
-//! The token for Azure DevOps as a header: the one that is given, or that of the account which is signed in to `az`, the
-//! command line program of Azure.
+//! The token for Azure DevOps as a header: the one that is given, or that of the account which is signed in to `az`,
+//! the command line program of Azure.
 
 use std::env;
 use std::process::Stdio;

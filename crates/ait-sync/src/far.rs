@@ -275,6 +275,7 @@ pub(crate) fn add(
         updated_at: at,
         created_at: at,
         author: Some("maria".to_owned()),
+        kind: None,
         title: title.to_owned(),
         description,
         marker,

@@ -45,6 +45,7 @@ fn work_items_come_in_work_happens_here_and_goes_back() {
     run(path, &["add", "Began here", "-d", "Some **text**"]).ok();
     let report = sync(path, &[]).ok();
     assert_eq!(report, "company: 2 new here, 1 filed there, 3 comments received\n");
+    assert_eq!(titled(path, "Second")["classification"], "bug");
     let first = titled(path, "First");
     assert_eq!(first["description"], "It **fails**\n\ndaily");
     assert_eq!((&first["priority"], &first["labels"]), (&json!(1), &json!(["agents", "to-do"])));

@@ -26,7 +26,7 @@ fn issues_come_in_work_happens_here_and_goes_back() {
         let more = if is_old { "key-in-url = true\n" } else { "" };
         backlog.configure(path, &format!("{PUSH}{more}"));
         backlog.control(
-            json!({"issue": {"summary": "First", "description": "Text", "priorityId": 2}}),
+            json!({"issue": {"summary": "First", "description": "Text", "priorityId": 2, "issueTypeId": 4}}),
         );
         backlog.control(json!({"issue": {"summary": "Second"}}));
         // A person works on it, which is no conflict.
@@ -41,6 +41,7 @@ fn issues_come_in_work_happens_here_and_goes_back() {
             (&first["priority"], &first["comments"][0]["agent"]),
             (&json!(1), &json!("maria"))
         );
+        assert_eq!(first["classification"], "bug");
         assert!(run(path, &["show", "ABC-2"]).ok().contains("Second"));
         let filed = backlog.issue(4);
         assert!(filed["description"].as_str().unwrap().starts_with("Mine\n\n<!-- ait:"), "{filed}");
