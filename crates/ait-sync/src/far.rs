@@ -1,5 +1,5 @@
-//! A remote in memory, with faults, edits between a read and a change and between two pages, times of whole seconds, and
-//! short pages that are counted, so that edits move issues from one to another.
+//! A remote in memory, with faults, edits between a read and a change and between two pages, times of whole seconds,
+//! and short pages that are counted, so that edits move issues from one to another.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};

@@ -1,7 +1,8 @@
 //! Random schedules of edits on both sides, with faults of the remote, runs that end at any call or commit, and clocks
 //! that differ. The remote has the fields and states of each kind in turn.
 //!
-//! `AIT_TEST_FACTOR` makes more of them: 50 plays 10,000. The controls break what makes a run safe, and must be noticed.
+//! `AIT_TEST_FACTOR` makes more of them: 50 plays 10,000. The controls break what makes a run safe, and must be
+//! noticed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
