@@ -44,6 +44,8 @@ try {
   const rest = await api.getComments('Shop', 1, 2, first.continuationToken);
   check(rest.comments.map(({ text }) => text), ['d']);
   check((await api.getWorkItem(1, undefined, undefined, undefined, 'Shop')).fields['System.CommentCount'], 3);
+  const bearer = new azure.WebApi(`http://127.0.0.1:${port}`, azure.getBearerHandler('eyJ.good.key'));
+  check((await (await bearer.getWorkItemTrackingApi()).getWorkItem(2, undefined, undefined, undefined, 'Shop')).id, 2);
   checks += 1;
   console.log(`ok, ${checks} checks`);
 } finally {

@@ -5,6 +5,8 @@
 import { createServer } from 'node:http';
 
 const TOKEN = 'good-key';
+// What `az account get-access-token` prints.
+const JWT = 'eyJ.good.key';
 const state = { issues: [], comments: [], calls: [] };
 let [clockMs, fault, before, lastId] = [0, null, null, 100];
 
@@ -154,7 +156,7 @@ function answer(method, url, body) {
 function control(given) {
   if ('clockMinutes' in given) clockMs = given.clockMinutes * 60_000;
   if ('fault' in given) fault = { times: 1, ...given, kind: given.fault };
-  if ('before' in given) before = given;
+  if ('before' in given) before = { skip: 0, ...given };
   else if ('edit' in given) {
     const { id, fields = {}, linked = [], unlinked = [] } = given.edit;
     for (const [rel, to] of linked) link(find(id), rel, to, true);
@@ -178,16 +180,17 @@ const server = createServer(async (request, response) => {
   if (url.pathname === '/_state') return send(200, state);
   const { method } = request;
   state.calls.push(`${method} ${url.pathname}`);
-  const given = Buffer.from((request.headers.authorization ?? '').split(' ')[1] ?? '', 'base64').toString();
+  const [scheme, credentials = ''] = (request.headers.authorization ?? '').split(' ');
+  const given = scheme === 'Basic' ? Buffer.from(credentials, 'base64').toString() : credentials;
   const signIn = () => {
     response.writeHead(203, { 'content-type': 'text/html' });
     response.end('<html>Sign In</html>');
   };
-  if (given.split(':').at(-1) !== TOKEN) return signIn();
+  if (scheme === 'Basic' ? given.split(':').at(-1) !== TOKEN : given !== JWT) return signIn();
   const hits = fault && fault.times > 0 && (!fault.method || fault.method === method) ? fault.kind : null;
   if (hits) fault.times -= 1;
   if (hits === 'page') return signIn();
-  if (before?.before === method) { control({ edit: before.edit }); before = null; }
+  if (before?.before === method && !before.skip--) { control({ edit: before.edit }); before = null; }
   const [status, json] = answer(method, url, text ? JSON.parse(text) : {});
   if (hits === '500') return send(500, { message: 'Server Error' });
   if (hits === 'cut') return request.socket.destroy();

@@ -1,11 +1,15 @@
 // A Backlog in one process: the part of version 2 of its API that ait uses, with faults on demand.
 //
-// `node backlog.mjs [old]` prints its port; `old` leaves out what earlier servers do not know. It ends with its stdin.
+// `node backlog.mjs [new | old] [KEY CERTIFICATE]` prints its port; `old` leaves out what earlier servers do not know, and
+// with the files of a key and a certificate it speaks HTTPS. It ends with its stdin.
 // PUT /_control and GET /_state are those of github.mjs.
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 
 const KEY = 'good-key';
-const isOld = process.argv[2] === 'old';
+const [generation, keyFile, certificateFile] = process.argv.slice(2);
+const isOld = generation === 'old';
 const state = { issues: [], comments: [], calls: [] };
 let [clockMs, fault, before, lastId] = [0, null, null, 100];
 
@@ -14,16 +18,17 @@ const maria = { id: 7, userId: 'maria', name: 'maria', roleType: 2 };
 const bot = { id: 8, userId: 'bot', name: 'bot', roleType: 2 };
 const statuses = { 1: 'Open', 2: 'In Progress', 3: 'Resolved', 4: 'Closed', 50: 'Waiting' };
 const resolutions = { 0: 'Fixed', 1: "Won't Fix", 2: 'Invalid', 3: 'Duplication', 4: 'Cannot Reproduce' };
+const types = { 3: 'Task', 4: 'Bug' };
 const priorities = { 2: 'High', 3: 'Normal', 4: 'Low' };
 const named = (names, id) => (id === '' || id === undefined ? null : { id: Number(id), name: names[id] });
 const error = (status, message, code) => [status, { errors: [{ message, code, moreInfo: '' }] }];
 const noIssue = () => error(404, 'No such issue.', 6);
 const find = (name) => state.issues.find(({ id, issueKey }) => issueKey === name || id === Number(name));
 
-function add({ summary, description = '', priorityId = 3, parentIssueId = null }, user) {
+function add({ summary, description = '', priorityId = 3, parentIssueId = null, issueTypeId = 3 }, user) {
   const keyId = state.issues.length + 1;
   const issue = {
-    id: ++lastId, projectId: 1, issueKey: `ABC-${keyId}`, keyId, issueType: { id: 3, projectId: 1, name: 'Task' },
+    id: ++lastId, projectId: 1, issueKey: `ABC-${keyId}`, keyId, issueType: { projectId: 1, ...named(types, issueTypeId) },
     summary, description, parentIssueId: parentIssueId && Number(parentIssueId), resolution: null, priority: named(priorities, priorityId), status: named(statuses, 1),
     assignee: null, category: [], versions: [], milestone: [], startDate: null, dueDate: null, createdUser: user,
     created: now(), updatedUser: user, updated: now(), customFields: [], attachments: [], sharedFiles: [], stars: [],
@@ -49,7 +54,7 @@ function edit(issue, form, user) {
   if ('statusId' in form) issue.status = named(statuses, form.statusId);
   if ('resolutionId' in form && !isOld) issue.resolution = named(resolutions, form.resolutionId);
   if ('priorityId' in form) issue.priority = named(priorities, form.priorityId);
-  if ('assigneeId' in form) issue.assignee = form.assigneeId ? bot : null;
+  if ('assigneeId' in form) issue.assignee = [maria, bot].find(({ id }) => id === Number(form.assigneeId)) ?? null;
   if (JSON.stringify(issue) === was) return error(400, 'No comment content.', 7);
   comment(issue, null, user);
   return null;
@@ -70,7 +75,7 @@ function listed(query) {
 function answer(method, path, query, form) {
   if (path === '/users/myself') return [200, bot];
   if (path === '/projects/ABC') return [200, { id: 1, projectKey: 'ABC', name: 'Shop' }];
-  if (path === '/projects/ABC/issueTypes') return [200, [{ id: 3, projectId: 1, name: 'Task' }]];
+  if (path === '/projects/ABC/issueTypes') return [200, Object.entries(types).map(([id, name]) => ({ id: Number(id), projectId: 1, name }))];
   if (path === '/projects/ABC/statuses' && !isOld) {
     return [200, Object.entries(statuses).map(([id, name]) => ({ id: Number(id), projectId: 1, name }))];
   }
@@ -101,13 +106,13 @@ function answer(method, path, query, form) {
 function control(given) {
   if ('clockMinutes' in given) clockMs = given.clockMinutes * 60_000;
   if ('fault' in given) fault = { times: 1, ...given, kind: given.fault };
-  if ('before' in given) before = given;
+  if ('before' in given) before = { skip: 0, ...given };
   else if ('edit' in given) edit(find(given.edit.key), given.edit, maria);
   if ('issue' in given) add(given.issue, maria);
   if ('comment' in given) comment(find(given.comment.key), given.comment.body, maria);
 }
 
-const server = createServer(async (request, response) => {
+async function handle(request, response) {
   const parts = [];
   for await (const part of request) parts.push(part);
   const text = Buffer.concat(parts).toString();
@@ -125,12 +130,16 @@ const server = createServer(async (request, response) => {
   const hits = fault && fault.times > 0 && (!fault.method || fault.method === method) ? fault.kind : null;
   if (hits) fault.times -= 1;
   if (hits === '429') return send(429, { errors: [{ message: 'Too many requests.', code: 13 }] }, { 'retry-after': '1' });
-  if (before?.before === method) { edit(find(before.edit.key), before.edit, maria); before = null; }
+  if (before?.before === method && !before.skip--) { edit(find(before.edit.key), before.edit, maria); before = null; }
   const form = Object.fromEntries(new URLSearchParams(text));
   const [status, json] = answer(method, url.pathname.replace('/api/v2', ''), url.searchParams, form);
   if (hits === '500') return send(500, { errors: [{ message: 'Server Error', code: 1 }] });
   if (hits === 'cut') return request.socket.destroy();
   send(status, json);
-});
+}
+
+const server = keyFile
+  ? createSecureServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) }, handle)
+  : createServer(handle);
 server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 process.stdin.resume().on('end', () => process.exit());

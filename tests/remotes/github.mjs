@@ -3,10 +3,15 @@
 // `node github.mjs` prints its port. It ends with its stdin. PUT /_control sets what follows:
 //   {"fault": "429" | "500" | "cut" | "limit", "method": "PATCH", "times": 1}   500 and cut come after the effect
 //   {"clockMinutes": -10}          the clock of this remote
-//   {"before": "PATCH", "edit": {"number": 1, "title": "x"}}   an edit just before the next such call
+//   {"before": "PATCH", "edit": {"number": 1, "title": "x"}}   an edit just before the next such call, or, with
+//     {"skip": 1}, before the one after it: between two pages, where issues move from one to the other
 //   {"issue": {...}}, {"comment": {"number": 1, "body": "x", "login": "maria"}}, {"edit": {...}}
 //   {"edit": {"number": 2, "parent": 1, "blockedBy": [3]}}   links; a number, or null, and all blockers
 // GET /_state has everything, and the calls that were made.
+//
+// The answers have all that GitHub's OpenAPI document demands. By hand, with @stoplight/prism-cli and @octokit/openapi from
+// npm, which are 460 MB: `prism proxy api.github.com.json http://127.0.0.1:PORT --errors` checks each call of ait and each
+// answer, if `url` is its address. It fails at a 304, so remove .ait/issues.json/sync/NAME.json before each run.
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 
@@ -16,16 +21,27 @@ const state = { issues: [], comments: [], calls: [], connections: 0, blockers: {
 let [clockMs, fault, before, lastId] = [0, null, null, 100];
 
 const now = () => new Date(Date.now() + clockMs).toISOString().replace(/\.\d+Z$/, 'Z');
-const user = (login) => ({ login, id: 1, type: 'User' });
-const labels = (names) => names.map((name) => ({ id: 1, name: name.name ?? name, color: 'ededed' }));
+// What GitHub's OpenAPI document demands of each answer is in it.
+const API = 'https://api.github.com';
+const links = (url, names) => Object.fromEntries(names.map((name) => [`${name}_url`, `${url}/${name}`]));
+const user = (login) => {
+  const url = `${API}/users/${login}`;
+  const html = `https://github.com/${login}`;
+  const own = ['events', 'followers', 'following', 'gists', 'organizations', 'received_events', 'repos', 'starred', 'subscriptions'];
+  return { login, id: 1, node_id: 'U_1', type: 'User', site_admin: false, gravatar_id: '', avatar_url: `${html}.png`, html_url: html, url, ...links(url, own) };
+};
+const label = (name) => ({ id: 1, node_id: 'L_1', url: `${API}${REPOSITORY}/labels/${encodeURIComponent(name)}`, name, color: 'ededed', default: false, description: null });
+const labels = (names) => names.map((name) => label(name.name ?? name));
 const find = (number) => state.issues.find((issue) => issue.number === Number(number));
 const touch = (issue) => Object.assign(issue, { updated_at: now() });
 
 function add({ login = 'maria', ...given }) {
   const number = state.issues.length + 1;
   const url = `https://github.com/acme/shop/issues/${number}`;
+  const own = `${API}${REPOSITORY}/issues/${number}`;
   const issue = {
-    id: ++lastId, number, html_url: url, url: `https://api.github.com/repos/acme/shop/issues/${number}`,
+    id: ++lastId, node_id: `I_${lastId}`, number, html_url: url, url: own, repository_url: `${API}${REPOSITORY}`,
+    ...links(own, ['comments', 'events']), labels_url: `${own}/labels{/name}`, milestone: null, assignee: null,
     title: given.title, body: given.body ?? null, state: 'open', state_reason: null, locked: false,
     labels: labels(given.labels ?? []), assignees: (given.assignees ?? []).map(user), user: user(login),
     created_at: now(), updated_at: now(), closed_at: null, comments: 0, parent_issue_url: null,
@@ -53,7 +69,8 @@ function edit(issue, fields) {
 }
 
 function comment(issue, body, login) {
-  const made = { id: ++lastId, user: user(login), body, created_at: now(), updated_at: now(), number: issue.number };
+  const made = { id: ++lastId, node_id: `C_${lastId}`, url: `${API}${REPOSITORY}/issues/comments/${lastId}`,
+    html_url: `${issue.html_url}#issuecomment-${lastId}`, issue_url: issue.url, author_association: 'MEMBER', user: user(login), body, created_at: now(), updated_at: now(), number: issue.number };
   state.comments.push(made);
   issue.comments += 1;
   touch(issue);
@@ -90,7 +107,11 @@ const invalid = (field, code) => [422, { message: 'Validation Failed', errors: [
 const missing = () => [404, { message: 'Not Found', documentation_url: 'https://docs.github.com/rest' }];
 
 function answer(method, url, body, host) {
-  if (url.pathname === '/user') return [200, user('ait-bot')];
+  if (url.pathname === '/user') {
+    const texts = Object.fromEntries(['bio', 'blog', 'company', 'email', 'hireable', 'location', 'name'].map((name) => [name, null]));
+    const counts = { followers: 0, following: 0, public_gists: 0, public_repos: 0 };
+    return [200, { ...user('ait-bot'), ...texts, blog: '', ...counts, created_at: now(), updated_at: now() }];
+  }
   if (!url.pathname.startsWith(REPOSITORY)) return missing();
   const [, what, number, part, name] = url.pathname.slice(REPOSITORY.length).split('/');
   if (what !== 'issues') return missing();
@@ -141,7 +162,7 @@ function answer(method, url, body, host) {
 function control(given) {
   if ('clockMinutes' in given) clockMs = given.clockMinutes * 60_000;
   if ('fault' in given) fault = { method: undefined, times: 1, ...given, kind: given.fault };
-  if ('before' in given) before = given;
+  if ('before' in given) before = { skip: 0, ...given };
   else if ('edit' in given) edit(find(given.edit.number), given.edit);
   if ('issue' in given) add(given.issue);
   if ('comment' in given) comment(find(given.comment.number), given.comment.body, given.comment.login ?? 'maria');
@@ -171,7 +192,7 @@ const server = createServer(async (request, response) => {
     const reset = Math.floor((Date.now() + clockMs) / 1000) + 3600;
     return send(403, { message: 'API rate limit exceeded' }, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset });
   }
-  if (before?.before === method) { edit(find(before.edit.number), before.edit); before = null; }
+  if (before?.before === method && !before.skip--) { edit(find(before.edit.number), before.edit); before = null; }
   const [status, json, headers] = answer(method, url, body, request.headers.host);
   if (hits === '500') return send(500, { message: 'Server Error' });
   if (hits === 'cut') return request.socket.destroy();

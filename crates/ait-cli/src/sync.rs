@@ -22,7 +22,8 @@ use ait_tracker::hints;
     project = \"acme/shop\"\n  \
     pull = \"state:open label:agents\"     what comes in\n  \
     push = [\"status\", \"comments\"]        what goes back; also title, description, labels, priority, assignee, new\n\n\
-    The secret is in GITHUB_TOKEN, AZURE_DEVOPS_TOKEN or BACKLOG_API_KEY, or in a file that token-file names. Where both sides changed a field, the value here \
+    The secret is in GITHUB_TOKEN, AZURE_DEVOPS_TOKEN or BACKLOG_API_KEY, or in a file that token-file names; for azure, \
+    `az login` is enough. Where both sides changed a field, the value here \
     stays until you choose one with --keep or --take.\n\n\
     Exits with 0 if both sides agree, and with 1 if there are conflicts or problems.\n\n\
     Examples:\n  \

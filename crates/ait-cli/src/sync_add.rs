@@ -21,7 +21,7 @@ use ait_sync::{Kind, Push, SyncSettings};
 #[command(
     after_help = "Asks for what is not given, reads the first issues to see whether the connection works, and only then\n\
     writes the table [sync.NAME] to ait.toml. The token is in GITHUB_TOKEN, AZURE_DEVOPS_TOKEN or BACKLOG_API_KEY, or in\n\
-    the file that --token-file names; it is written nowhere.\n\n\
+    the file that --token-file names; it is written nowhere. For azure, `az login` is enough.\n\n\
     Examples:\n  \
     ait sync add\n  \
     ait sync add company --kind github --project acme/shop --pull 'state:open label:agents'"

@@ -1,10 +1,12 @@
 //! A store in memory for tests, which can stop answering reads when it has made a change, and which tells of claims.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures::future::{BoxFuture, FutureExt, pending, ready};
 use tokio::sync::watch;
+use tokio::task::yield_now;
 
 use super::clients::{Clients, MemoryClients};
 use super::files::support::lock;
@@ -41,6 +43,7 @@ pub struct TestStore {
     clients: Arc<MemoryClients>,
     then: Box<dyn Fn(bool) + Send + Sync>,
     reads: Mutex<Reads>,
+    pauses: AtomicBool,
 }
 
 #[derive(Clone, Default)]
@@ -65,7 +68,13 @@ impl TestStore {
             clients: Arc::default(),
             then: Box::new(then),
             reads: Mutex::default(),
+            pauses: AtomicBool::default(),
         }
+    }
+
+    /// Lets callers pause before and after each commit from now on, so that they may be dropped there.
+    pub fn pause_at_commits(&self) {
+        self.pauses.store(true, Ordering::Relaxed);
     }
 
     /// Sets what reads do from now on.
@@ -140,6 +149,10 @@ impl Store for TestStore {
     fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
         // Does nothing until the future is polled, like every other store.
         async move {
+            let pauses = self.pauses.load(Ordering::Relaxed);
+            if pauses {
+                yield_now().await;
+            }
             let is_claim = commands.iter().any(|command| {
                 matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. })
             });
@@ -148,6 +161,9 @@ impl Store for TestStore {
             if is_claim {
                 // Not awaited: if the caller goes during the commit, the store itself gives the claim back.
                 (self.then)(committed.outcomes.iter().any(Option::is_some));
+            }
+            if pauses {
+                yield_now().await;
             }
             Ok(committed)
         }

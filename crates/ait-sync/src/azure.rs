@@ -1,16 +1,15 @@
 //! Work items of Azure DevOps, by version 7.1 of its API.
 //!
-//! A query returns ids alone, and work items are read in batches of 200. A change tests the revision that was read, so
-//! that no edit is overwritten. The states of each type belong to categories, by which they are mapped. Descriptions
-//! and comments are HTML, from which Azure removes HTML comments, so markers stand in the text. An answer with status
-//! 203 or 302, or in HTML, is a page for signing in.
+//! A query returns ids alone, and work items are read in batches of 200. `reporting/workitemrevisions` would save the
+//! query, but it returns every revision of every work item of the project from its first day on, and no links. A change
+//! tests the revision that was read, so that no edit is overwritten. The states of each type belong to categories, by
+//! which they are mapped. Descriptions and comments are HTML, from which Azure removes HTML comments, so markers stand
+//! in the text. An answer with status 203 or 302, or in HTML, is a page for signing in.
 
 use std::collections::HashMap;
 
 use ait_domain::{LinkKind, Priority, Timestamp};
 use ait_interchange::attributes::label_of;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use form_urlencoded::byte_serialize;
 use futures::FutureExt;
 use reqwest::Method;
@@ -20,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::azure_token;
 use crate::html::{self, html_of, marked_there};
 use crate::http::{Answer, Call, Http};
 use crate::marker;
@@ -52,6 +52,8 @@ pub(crate) struct Azure {
     url: String,
     project: String,
     filter: Filter,
+    /// The header with the token; empty until `az` was asked for it.
+    authorization: OnceCell<HeaderValue>,
     /// The account of the token, as work items name it.
     account: OnceCell<String>,
     /// The names of states with their categories, by type.
@@ -132,28 +134,26 @@ struct Comments {
 }
 
 impl Azure {
-    pub fn new(settings: &SyncSettings, secret: Secret) -> Result<Self, String> {
-        // A personal access token is a password without a user; the one of `az account get-access-token` is a JWT.
-        let is_jwt = secret.0.starts_with("eyJ") && secret.0.matches('.').count() == 2;
-        let header = if is_jwt {
-            format!("Bearer {}", secret.0)
-        } else {
-            format!("Basic {}", STANDARD.encode(format!(":{}", secret.0)))
+    pub fn new(
+        settings: &SyncSettings,
+        secret: Result<Secret, String>,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
+        let authorization = match secret {
+            Err(_) if azure_token::has_az(settings, environment) => OnceCell::new(),
+            secret => OnceCell::new_with(Some(azure_token::header(&secret?)?)),
         };
-        let header = HeaderValue::from_str(&header);
-        let mut header = header.map_err(|_| format!("{} is no token", Kind::Azure.variable()))?;
-        header.set_sensitive(true);
-        let headers = HeaderMap::from_iter([(AUTHORIZATION, header)]);
         let SyncSettings { url, project, pull, .. } = settings;
         if project.is_empty() || project.contains(['/', '\\', '?', '#', '%']) {
             return Err(format!("project is {project:?}: give its name, such as Shop"));
         }
         let project = byte_serialize(project.as_bytes()).collect::<String>().replace('+', "%20");
         Ok(Self {
-            http: Http::new(url, headers, std::time::Duration::ZERO)?,
+            http: Http::new(url, HeaderMap::new(), std::time::Duration::ZERO)?,
             url: url.clone(),
             project,
             filter: Filter::parse(if pull.is_empty() { USUAL_PULL } else { pull })?,
+            authorization,
             account: OnceCell::new(),
             states: Mutex::default(),
         })
@@ -179,7 +179,10 @@ impl Azure {
         // A query changes nothing, and a change tests the revision.
         let is_repeatable = method != Method::POST || url.contains("/wiql?");
         let body = body.map(|(media_type, body)| (media_type, body.to_string().into_bytes()));
-        let call = Call { method, url, body, headers: HeaderMap::new(), is_repeatable };
+        let authorization = self.authorization.get_or_try_init(azure_token::header_of_az).await;
+        let authorization = authorization.map_err(RemoteError::Unavailable)?.clone();
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, authorization)]);
+        let call = Call { method, url, body, headers, is_repeatable };
         let answer = self.http.call(call).await?;
         self.check(&answer)?;
         serde_json::from_slice(&answer.body).map_err(|error| {
@@ -365,6 +368,7 @@ impl Azure {
             revision: Some(item.rev),
             created_at: time("System.CreatedDate")?,
             author: item.person("System.CreatedBy", "displayName"),
+            kind: Some(item.kind()),
             title: item.text("System.Title"),
             description,
             marker,
@@ -417,8 +421,9 @@ impl Azure {
         seen: &RemoteIssue,
         change: &RemoteChange,
     ) -> Result<RemoteIssue, RemoteError> {
+        let needs_item = change.status.is_some() || change.is_assigned.is_some();
+        let item = if needs_item { Some(self.read_item(&seen.key).await?) } else { None };
         let mut patch = Vec::new();
-        patch.extend(seen.revision.map(|rev| json!({"op": "test", "path": "/rev", "value": rev})));
         let mut set = |field: &str, value: Value| {
             patch.push(json!({"op": "add", "path": format!("/fields/{field}"), "value": value}));
         };
@@ -439,13 +444,21 @@ impl Azure {
             let added = change.labels_add.iter().map(ToString::to_string);
             set("System.Tags", kept.chain(added).collect::<Vec<_>>().join("; ").into());
         }
-        if let Some(is_assigned) = change.is_assigned {
-            let account = if is_assigned { self.account().await? } else { "" };
-            set("System.AssignedTo", account.into());
+        if let (Some(is_assigned), Some(item)) = (change.is_assigned, &item) {
+            let account = self.account().await?;
+            // A work item has one assignee, and a person stays it.
+            if item.assignee().is_none_or(|name| name.eq_ignore_ascii_case(account)) {
+                set("System.AssignedTo", if is_assigned { account } else { "" }.into());
+            }
         }
-        if let Some(status) = change.status {
-            let kind = self.read_item(&seen.key).await?.kind();
-            set("System.State", self.state_name(&kind, status).await?.into());
+        if let (Some(status), Some(item)) = (change.status, &item) {
+            set("System.State", self.state_name(&item.kind(), status).await?.into());
+        }
+        if let (Some(item), true) = (item, patch.is_empty()) {
+            return self.remote_issue(item).await;
+        }
+        if let Some(rev) = seen.revision {
+            patch.insert(0, json!({"op": "test", "path": "/rev", "value": rev}));
         }
         let path = format!("workitems/{}?{VERSION}", seen.key);
         let item = self.ask(Method::PATCH, &path, Some((JSON_PATCH, patch.into()))).await;

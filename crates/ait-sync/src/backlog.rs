@@ -90,6 +90,7 @@ struct Issue {
     id: u64,
     parent_issue_id: Option<u64>,
     issue_key: String,
+    issue_type: Option<Named>,
     summary: String,
     description: Option<String>,
     status: Option<Named>,
@@ -336,6 +337,7 @@ impl Backlog {
             revision: None,
             created_at: issue.created,
             author: issue.created_user.and_then(|user| user.name),
+            kind: issue.issue_type.and_then(|kind| kind.name),
             title: issue.summary,
             description,
             marker,
@@ -409,11 +411,19 @@ impl Backlog {
         if let Some(priority) = change.priority {
             form.push(("priorityId", priority_id(priority).to_string()));
         }
-        if let Some(is_assigned) = change.is_assigned {
-            let account = self.place().await?.account.to_string();
-            form.push(("assigneeId", if is_assigned { account } else { String::new() }));
-        }
         let path = format!("/issues/{}", seen.key);
+        if let Some(is_assigned) = change.is_assigned {
+            let account = self.place().await?.account;
+            let assignee = self.get::<Issue>(&path).await?.assignee.map(|user| user.id);
+            // An issue has one assignee, and a person stays it.
+            if assignee.is_none_or(|id| id == account) {
+                let account = is_assigned.then(|| account.to_string());
+                form.push(("assigneeId", account.unwrap_or_default()));
+            }
+        }
+        if form.is_empty() {
+            return self.read_issue(&seen.key).await;
+        }
         let answer = self.call(Method::PATCH, &path, &form).await?;
         if errors(&answer).iter().all(|(_, code)| *code != NO_CHANGE) {
             self.check(&answer).map_err(|error| match error {

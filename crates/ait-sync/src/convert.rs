@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ait_domain::text::shortened;
 use ait_domain::{AgentName, Classifications, Comment, CommentText, Issue, Timestamp};
-use ait_interchange::{Content, FileFormat, ReadOptions};
+use ait_interchange::{Content, FileFormat, ReadOptions, words};
 use serde_json::json;
 
 use crate::link::{remote_id, set_remote_id};
@@ -51,6 +51,10 @@ pub fn converted(
     };
     if let Some(priority) = remote.priority {
         values["priority"] = priority.get().into();
+    }
+    let is_known = |kind: &&String| words::classification_of(kind, classifications).is_ok();
+    if let Some(kind) = remote.kind.as_ref().filter(is_known) {
+        values["type"] = kind.clone().into();
     }
     if let Some(author) = &remote.author {
         values["author"] = author.clone().into();

@@ -104,8 +104,9 @@ impl<'a> Run<'a> {
     /// Names all issues with conflicts, also those of earlier runs.
     async fn find_conflicts(&mut self) -> Result<(), SyncError> {
         let issues: Issues = self.tracker.read_into().await?;
+        let name = &self.settings.name;
         let is_in_conflict = |issue: &&Arc<Issue>| {
-            Link::of(issue, &self.settings.name).is_some_and(|link| !link.conflicts.is_empty())
+            Link::of(issue, name).is_some_and(|link| !link.conflicts.is_empty())
         };
         let found: BTreeSet<IssueId> =
             issues.0.iter().filter(is_in_conflict).map(|issue| issue.id).collect();
@@ -122,19 +123,43 @@ impl<'a> Run<'a> {
         let SyncSettings { url, project, pull, .. } = self.settings;
         let of = format!("{url} {project} {pull}");
         let known = if known.of == of { known } else { Watermark { of, ..Watermark::default() } };
+        let mut before = Vec::new();
+        for _ in 0..TRIES {
+            let mut seen = Vec::new();
+            let (read, pages) = self.pull_pages(&known, &mut seen).await?;
+            // An edit moves an issue to the last page, and another one from a page that was not read yet to one that
+            // was. So several pages are read again until nothing moved.
+            if pages == 1 || seen == before || self.directions.is_dry {
+                return Ok(read);
+            }
+            before = seen;
+        }
+        Ok(known)
+    }
+
+    /// Merges the pages of the changes since a watermark, and notes which issues they had. Returns how far they go, and
+    /// how many there were.
+    async fn pull_pages(
+        &mut self,
+        known: &Watermark,
+        seen: &mut Vec<(String, Timestamp)>,
+    ) -> Result<(Watermark, usize), SyncError> {
         let since = known.since.map(|since| {
             Timestamp::from_unix_millis(since.unix_millis().saturating_sub(OVERLAP_MS))
         });
         let mut listing = Listing { since, next: None, version: known.version.clone() };
         let mut read = Watermark { version: None, ..known.clone() };
+        let mut pages = 0;
         loop {
             let page = self.remote.list(listing.clone()).await?;
+            pages += 1;
             if page.is_unchanged {
-                return Ok(known);
+                return Ok((known.clone(), pages));
             }
             let mut arrived = Vec::new();
             for theirs in &page.issues {
                 read.since = read.since.max(Some(theirs.updated_at));
+                seen.push((theirs.key.clone(), theirs.updated_at));
                 match self.take(theirs).await {
                     Ok(new) => arrived.extend(new),
                     Err(error) => self.pass_over(&theirs.key, error)?,
@@ -145,7 +170,7 @@ impl<'a> Run<'a> {
             if listing.next.is_none() && read.since == known.since {
                 read.version = page.version;
             }
-            let Some(next) = page.next else { return Ok(read) };
+            let Some(next) = page.next else { return Ok((read, pages)) };
             // Of several pages the first one says nothing about the others.
             read.version = None;
             listing = Listing { next: Some(next), version: None, ..listing };
@@ -172,12 +197,10 @@ impl<'a> Run<'a> {
         let Some(converted) = self.convert(theirs) else { return Ok(None) };
         for _ in 0..TRIES {
             let Some(ours) = self.linked(theirs, &converted).await? else {
-                let is_wanted = theirs.is_wanted;
-                return if is_wanted {
-                    self.arrival(theirs, &converted).await.map(Some)
-                } else {
-                    Ok(None)
-                };
+                if !theirs.is_wanted {
+                    return Ok(None);
+                }
+                return self.arrival(theirs, &converted).await.map(Some);
             };
             let name = &self.settings.name;
             let link = Link::of(&ours, name).unwrap_or_default();
@@ -473,8 +496,8 @@ impl<'a> Run<'a> {
         issues: &[Arc<Issue>],
         filed: &mut Vec<(IssueId, String)>,
     ) -> Result<(), SyncError> {
-        let begun = issues.iter().filter(|issue| Link::of(issue, &self.settings.name).is_some());
-        let begun: Vec<&Arc<Issue>> = begun.collect();
+        let is_begun = |issue: &&Arc<Issue>| Link::of(issue, &self.settings.name).is_some();
+        let begun: Vec<&Arc<Issue>> = issues.iter().filter(is_begun).collect();
         let mut found = Vec::new();
         if let Some(since) = begun.iter().map(|issue| issue.created_at).min() {
             found = self.find_filed(since, &begun).await?;

@@ -1,9 +1,11 @@
-//! A remote in memory, with faults, edits between a read and a change, times of whole seconds, and short pages.
+//! A remote in memory, with faults, edits between a read and a change and between two pages, times of whole seconds,
+//! and short pages that are counted, so that edits move issues from one to another.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
-use ait_domain::{IssueId, LinkKind, Timestamp};
+use ait_domain::{IssueId, LinkKind, Priority, Timestamp};
 use fastrand::Rng;
 use futures::FutureExt;
 use tokio::task::yield_now;
@@ -15,14 +17,17 @@ use crate::remote::{
 };
 use crate::settings::Kind;
 
+const PER_PAGE: usize = 2;
+
 #[derive(Clone, Debug)]
 pub(crate) struct FarIssue {
     pub(crate) issue: RemoteIssue,
     pub(crate) comments: Vec<RemoteComment>,
 }
 
-#[derive(Default)]
 pub(crate) struct Far {
+    /// Which fields and states it has.
+    pub(crate) kind: Kind,
     pub(crate) issues: BTreeMap<u64, FarIssue>,
     pub(crate) now_ms: i64,
     pub(crate) changes: u64,
@@ -30,7 +35,7 @@ pub(crate) struct Far {
     pub(crate) calls: usize,
     /// How likely a call fails, before or after its effect.
     pub(crate) fault: f64,
-    /// How likely an edit comes between a read and a change.
+    /// How likely an edit comes between a read and a change, or between two pages.
     pub(crate) edit_between: f64,
     pub(crate) edits: Vec<(u64, Field, String)>,
     pub(crate) drops_markers: bool,
@@ -38,8 +43,34 @@ pub(crate) struct Far {
 }
 
 impl Far {
+    pub(crate) fn new(kind: Kind, now_ms: i64, rng: Rng) -> Self {
+        Self {
+            kind,
+            issues: BTreeMap::new(),
+            now_ms,
+            changes: 0,
+            calls: 0,
+            fault: 0.0,
+            edit_between: 0.0,
+            edits: Vec::new(),
+            drops_markers: false,
+            rng,
+        }
+    }
+
+    /// Edits an issue as a person does while a call is on its way, perhaps.
+    fn edit_between(&mut self, number: u64) {
+        if self.rng.f64() < self.edit_between {
+            let value = format!("between{}", self.changes);
+            let (field, value) = self.edit(number, &value);
+            self.edits.push((number, field, value));
+        }
+    }
+
     pub(crate) fn touch(&mut self, number: u64) {
-        self.now_ms += 1 + self.rng.i64(0..1500);
+        // Some changes follow at once, some much later.
+        let most = [1500, 600_000][usize::from(self.rng.u8(0..6) == 0)];
+        self.now_ms += 1 + self.rng.i64(0..most);
         self.changes += 1;
         // Times of this remote have whole seconds.
         let at = Timestamp::from_unix_millis(self.now_ms / 1000 * 1000);
@@ -50,7 +81,8 @@ impl Far {
     }
 
     pub(crate) fn edit(&mut self, number: u64, value: &str) -> (Field, String) {
-        let choice = self.rng.u8(0..6);
+        let choice = self.rng.u8(0..7);
+        let kind = self.kind;
         // Links to earlier issues make no cycle; all parts are those of the first one, which blocks none.
         let blocker = self.rng.u64(2..=number.max(3) - 1);
         let Some(far) = self.issues.get_mut(&number) else { return (Field::Title, String::new()) };
@@ -65,9 +97,15 @@ impl Far {
                 (Field::Description, issue.description.clone())
             }
             2 => {
-                let states = [State::Open, State::Closed, State::Rejected];
-                issue.state = states[value.len() % 3];
+                let states: Vec<_> =
+                    State::ALL.iter().filter(|state| kind.nearest(**state) == **state).collect();
+                issue.state = *states[value.len() % states.len()];
                 (Field::Status, issue.state.to_string())
+            }
+            5 if kind.fields().contains(&Field::Priority) => {
+                issue.priority = Priority::try_from(value.len() as u64 % 4).ok();
+                let value = issue.priority.map(|priority| priority.get().to_string());
+                (Field::Priority, value.unwrap_or_default())
             }
             3 | 4 if number > 2 => {
                 let (kind, to) = if choice == 3 {
@@ -106,14 +144,15 @@ impl FarAway {
         effect: impl FnOnce(&mut Far) -> Result<T, RemoteError>,
     ) -> Result<T, RemoteError> {
         let fails = |far: &mut Far| far.fault > 0.0 && far.rng.f64() < far.fault;
-        let failed = || Err(RemoteError::Unavailable("the connection broke".to_owned()));
+        let broke = || Err(RemoteError::Unavailable("the connection broke".to_owned()));
         yield_now().await;
         if fails(&mut self.far()) {
-            return failed();
+            let is_limited = self.far().rng.bool();
+            return if is_limited { Err(RemoteError::Limited(Duration::ZERO)) } else { broke() };
         }
         let done = effect(&mut self.far());
         yield_now().await;
-        if fails(&mut self.far()) { failed() } else { done }
+        if fails(&mut self.far()) { broke() } else { done }
     }
 }
 
@@ -128,22 +167,19 @@ pub(crate) fn missing(key: &str) -> RemoteError {
 impl Remote for FarAway {
     fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage> {
         let list = move |far: &mut Far| {
-            let after = listing.next.as_deref().map(|next| {
-                let (at, number) = next.split_once(' ').unwrap();
-                (Timestamp::from_unix_millis(at.parse().unwrap()), number.parse::<u64>().unwrap())
-            });
-            let mut issues: Vec<_> = far.issues.iter().collect();
-            issues.sort_by_key(|(number, far)| (far.issue.updated_at, **number));
-            let key = |number: &u64, far: &FarIssue| (far.issue.updated_at, *number);
-            let asked = issues.into_iter().filter(|(number, far)| {
-                listing.since.is_none_or(|since| far.issue.updated_at >= since)
-                    && after.is_none_or(|after| key(number, far) > after)
-            });
-            let asked: Vec<_> = asked.take(4).collect();
-            let next = asked
-                .get(3)
-                .map(|(number, far)| format!("{} {number}", far.issue.updated_at.unix_millis()));
-            let issues = asked.iter().take(4).map(|(_, far)| far.issue.clone()).collect();
+            let offset: usize = listing.next.as_deref().map_or(0, |next| next.parse().unwrap());
+            if offset > 0 && !far.issues.is_empty() {
+                let number = far.rng.u64(1..=far.issues.len() as u64);
+                far.edit_between(number);
+            }
+            let is_asked =
+                |far: &&FarIssue| listing.since.is_none_or(|since| far.issue.updated_at >= since);
+            let mut issues: Vec<_> = far.issues.values().filter(is_asked).collect();
+            issues.sort_by_key(|far| (far.issue.updated_at, number(&far.issue.key)));
+            let end = offset + PER_PAGE;
+            let next = (issues.len() > end).then(|| end.to_string());
+            let issues = issues.into_iter().skip(offset).take(PER_PAGE);
+            let issues = issues.map(|far| far.issue.clone()).collect();
             Ok(RemotePage { issues, next, ..RemotePage::default() })
         };
         self.call(list).boxed()
@@ -170,11 +206,8 @@ impl Remote for FarAway {
     ) -> RemoteFuture<'a, RemoteIssue> {
         self.call(move |far| {
             let key = number(&seen.key);
-            if far.rng.f64() < far.edit_between {
-                let value = format!("between{}", far.changes);
-                let (field, value) = far.edit(key, &value);
-                far.edits.push((key, field, value));
-            }
+            far.edit_between(key);
+            let kind = far.kind;
             let issue = &mut far.issues.get_mut(&key).ok_or_else(|| missing(&seen.key))?.issue;
             if issue.revision != seen.revision {
                 return Err(RemoteError::Changed(seen.key.clone()));
@@ -183,7 +216,8 @@ impl Remote for FarAway {
             if let Some(description) = &change.description {
                 issue.description = marker::unmarked(description).0;
             }
-            issue.state = change.status.map_or(issue.state, |state| Kind::GitHub.nearest(state));
+            issue.state = change.status.map_or(issue.state, |state| kind.nearest(state));
+            issue.priority = change.priority.unwrap_or(issue.priority);
             let gone =
                 |label: &String| !change.labels_remove.iter().any(|one| one.as_str() == label);
             issue.labels.retain(gone);
@@ -217,7 +251,10 @@ impl Remote for FarAway {
             let marker = marker.filter(|_| !far.drops_markers);
             let labels = new.labels.iter().map(ToString::to_string).collect();
             far.calls += 1;
-            Ok(add(far, &new.title, description, marker, labels))
+            let number = add(far, &new.title, description, marker, labels).key;
+            let far = far.issues.get_mut(&self::number(&number)).ok_or_else(|| missing(&number))?;
+            far.issue.priority = new.priority;
+            Ok(far.issue.clone())
         })
         .boxed()
     }
@@ -238,6 +275,7 @@ pub(crate) fn add(
         updated_at: at,
         created_at: at,
         author: Some("maria".to_owned()),
+        kind: None,
         title: title.to_owned(),
         description,
         marker,

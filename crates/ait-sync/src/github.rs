@@ -84,6 +84,9 @@ struct Issue {
     #[serde(default)]
     assignees: Vec<User>,
     user: Option<User>,
+    /// The type, in organizations that have types.
+    #[serde(rename = "type")]
+    kind: Option<Named>,
     created_at: Timestamp,
     updated_at: Timestamp,
     #[serde(default)]
@@ -461,6 +464,7 @@ impl From<Issue> for RemoteIssue {
             revision: None,
             created_at: issue.created_at,
             author: issue.user.map(|user| user.login),
+            kind: issue.kind.map(|kind| kind.name),
             title: issue.title,
             description,
             marker,

@@ -8,6 +8,8 @@
 #[cfg(feature = "http")]
 mod azure;
 #[cfg(feature = "http")]
+mod azure_token;
+#[cfg(feature = "http")]
 mod backlog;
 pub mod conflicts;
 pub mod convert;
@@ -47,30 +49,34 @@ pub use watermark::LastRun;
 ///
 /// # Errors
 ///
-/// The secret is missing or readable by others, or this program was built without connections.
+/// The secret is missing, also from `az`, or readable by others, or this program was built without connections.
 pub fn connect(
     settings: &SyncSettings,
     environment: &dyn Fn(&str) -> Option<String>,
     directory: &Path,
 ) -> Result<Box<dyn Remote>, String> {
-    let secret = settings.secret(environment, directory)?;
-    connect_with(settings, secret)
+    connect_with(settings, settings.secret(environment, directory), environment)
 }
 
 #[cfg(feature = "http")]
 fn connect_with(
     settings: &SyncSettings,
-    secret: settings::Secret,
+    secret: Result<settings::Secret, String>,
+    environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Box<dyn Remote>, String> {
     match settings.kind {
-        Kind::Azure => Ok(Box::new(azure::Azure::new(settings, secret)?)),
-        Kind::Backlog => Ok(Box::new(backlog::Backlog::new(settings, secret)?)),
-        Kind::GitHub => Ok(Box::new(github::GitHub::new(settings, secret)?)),
+        Kind::Azure => Ok(Box::new(azure::Azure::new(settings, secret, environment)?)),
+        Kind::Backlog => Ok(Box::new(backlog::Backlog::new(settings, secret?)?)),
+        Kind::GitHub => Ok(Box::new(github::GitHub::new(settings, secret?)?)),
     }
 }
 
 #[cfg(not(feature = "http"))]
-fn connect_with(_: &SyncSettings, _: settings::Secret) -> Result<Box<dyn Remote>, String> {
+fn connect_with(
+    _: &SyncSettings,
+    _: Result<settings::Secret, String>,
+    _: &dyn Fn(&str) -> Option<String>,
+) -> Result<Box<dyn Remote>, String> {
     let how = "build it with `cargo build --release --features sync`";
     Err(format!("this ait was built without connections to remote trackers: {how}"))
 }

@@ -141,10 +141,18 @@ impl Rules<'_> {
         let known = plan.link.base.get(&field).map(|base| base.seen(&their));
         let is_changed_here = known.as_ref().is_none_or(|base| base.here != digest(&our));
         let is_changed_there = known.as_ref().is_none_or(|base| base.there() != digest(&their));
+        let states = (field == Field::Status)
+            .then(|| Some((State::from_word(&our)?, State::from_word(&their)?)))
+            .flatten();
+        // What is in progress there waits here until an agent claims it.
+        let is_taken_in = known.is_none()
+            && matches!(states, Some((State::Open | State::Active, State::Open | State::Active)));
+        // What people ended there is no work any more, however far it is here.
+        let is_over = states.is_some_and(|(ours, theirs)| theirs.has_ended() && !ours.has_ended());
         plan.link.conflicts.remove(&field);
-        if our == their {
+        if our == their || is_taken_in {
             plan.link.base.insert(field, Base::of(&our, &their));
-        } else if is_changed_here && is_changed_there {
+        } else if is_changed_here && is_changed_there && !is_over {
             plan.link.conflicts.insert(field, their);
         } else if is_changed_there {
             take(field, &their, &mut plan.issue, self.agent, self.now);

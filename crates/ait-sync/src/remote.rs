@@ -61,6 +61,8 @@ pub struct RemoteIssue {
     pub revision: Option<u64>,
     pub created_at: Timestamp,
     pub author: Option<String>,
+    /// The kind of work, in the word of the remote. It counts once, when the issue comes in.
+    pub kind: Option<String>,
     pub title: String,
     /// The description as Markdown, without the marker.
     pub description: String,

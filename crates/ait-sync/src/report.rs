@@ -37,6 +37,9 @@ pub struct Report {
 
 impl Report {
     pub(crate) fn problem(&mut self, problem: String) {
+        if self.problems.contains(&problem) {
+            return;
+        }
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
         } else {

@@ -1,7 +1,8 @@
-//! Random schedules of edits on both sides, with faults of the remote, runs that end at any call, and clocks that
-//! differ.
+//! Random schedules of edits on both sides, with faults of the remote, runs that end at any call or commit, and clocks
+//! that differ. The remote has the fields and states of each kind in turn.
 //!
-//! `AIT_TEST_FACTOR` makes more of them. The controls break what makes a run safe, and must be noticed.
+//! `AIT_TEST_FACTOR` makes more of them: 50 plays 10,000. The controls break what makes a run safe, and must be
+//! noticed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -9,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use ait_domain::{
-    AgentName, CommentText, Description, Issue, IssueChange, IssueId, Label, Query, Resolution,
-    Status, StatusSet, Timestamp, Title,
+    AgentName, ClaimProof, CommentText, Description, Facts, FieldValue, Issue, IssueChange,
+    IssueId, Label, Query, Resolution, Status, StatusSet, Timestamp, Title, ValueField,
 };
 use ait_store::testing::TestStore;
 use ait_tracker::{NewIssue, Tracker};
@@ -21,7 +22,8 @@ use crate::conflicts::{Side, resolve};
 use crate::engine::{Directions, Run};
 use crate::far::{Far, FarAway, add, number};
 use crate::link::{KEY, Link};
-use crate::remote::{Field, RemoteComment, State};
+use crate::plan::own_value;
+use crate::remote::{Field, RemoteComment, RemoteIssue, State};
 use crate::settings::{Kind, Push, SyncSettings};
 use crate::watermark::{Watermark, WatermarkFile};
 
@@ -62,28 +64,27 @@ fn agent() -> AgentName {
 impl World {
     fn new(seed: u64, broken: Broken) -> Self {
         let mut rng = Rng::with_seed(seed);
-        let far = Far {
-            // Ten minutes slow, or fast.
-            now_ms: ait_tracker_now() + if rng.bool() { 600_000 } else { -600_000 },
-            drops_markers: broken == Broken::Markers,
-            rng: Rng::with_seed(seed + 1),
-            ..Far::default()
-        };
-        let push =
-            [Push::Status, Push::Comments, Push::Title, Push::Description, Push::Labels, Push::New];
+        let kind = Kind::ALL[rng.usize(0..Kind::ALL.len())];
+        // Ten minutes slow, or fast.
+        let now_ms = ait_tracker_now() + if rng.bool() { 600_000 } else { -600_000 };
+        let far = Far::new(kind, now_ms, Rng::with_seed(seed + 1));
+        let far = Far { drops_markers: broken == Broken::Markers, ..far };
+        let push = Push::ALL.iter().copied().filter(|push| *push != Push::Assignee).collect();
+        let store = TestStore::default();
+        store.pause_at_commits();
         let settings = SyncSettings {
             name: SYNC.to_owned(),
-            kind: Kind::GitHub,
+            kind,
             project: "p".to_owned(),
             url: "https://far.example".to_owned(),
             pull: String::new(),
-            push: push.into(),
+            push,
             token_file: None,
             has_key_in_url: false,
             every: None,
         };
         Self {
-            tracker: Tracker::new(Arc::new(TestStore::default())),
+            tracker: Tracker::new(Arc::new(store)),
             far: FarAway(Mutex::new(far)),
             settings,
             directory: tempfile::tempdir().unwrap(),
@@ -118,7 +119,8 @@ impl World {
         let issue = &issues[self.rng.usize(0..issues.len())];
         let change = |change| self.tracker.change_issue(issue.id.into(), change, agent());
         let text = |text: &str| CommentText::try_from(text).unwrap();
-        let edited = match self.rng.u8(0..6) {
+        let kind = self.settings.kind;
+        let edited = match self.rng.u8(0..7) {
             0 if issue.status.is_open() => {
                 let title = format!("near title {value}");
                 let new = Some(Title::try_from(title.as_str()).unwrap());
@@ -158,8 +160,29 @@ impl World {
             }
             4 if issue.status == Status::Created => {
                 // It may wait for another one.
-                let _ = self.tracker.claim_issue(issue.id.into(), agent()).await;
-                None
+                let claimed = self.tracker.claim_issue(issue.id.into(), agent()).await;
+                claimed.is_ok().then(|| (Field::Status, kind.nearest(State::Active).to_string()))
+            }
+            4 if issue.status == Status::InProgress => {
+                let done = text(&format!("done {value}!"));
+                let said = done.as_str().to_owned();
+                let id = issue.id.into();
+                let proof = ClaimProof::default();
+                let completed =
+                    self.tracker.complete_issue(id, done, agent(), proof, Facts::default()).await;
+                completed.unwrap();
+                self.comments.insert(said);
+                Some((Field::Status, kind.nearest(State::Resolved).to_string()))
+            }
+            5 if issue.status.is_open() => {
+                let priority = self.written % 5;
+                let priority = FieldValue::parse(ValueField::Priority, &priority.to_string());
+                let values = vec![priority.unwrap()];
+                let value = values[0].to_string();
+                // It may have that priority.
+                let changed = change(IssueChange { values, ..IssueChange::default() }).await;
+                let is_there = kind.fields().contains(&Field::Priority);
+                (changed.is_ok() && is_there).then_some((Field::Priority, value))
             }
             _ => {
                 let said = format!("said here {value}!");
@@ -295,32 +318,52 @@ impl World {
         }
     }
 
+    /// Returns the fields that have one value.
+    fn fields(&self) -> Vec<Field> {
+        let fields = self.settings.kind.fields().iter().copied();
+        fields.filter(|field| *field != Field::Labels).collect()
+    }
+
+    fn here(&self, issue: &Issue, field: Field) -> String {
+        match field {
+            Field::Status => self.settings.kind.nearest(State::of(issue.status)).to_string(),
+            field => own_value(issue, field),
+        }
+    }
+
+    fn there(&self, issue: &RemoteIssue, field: Field) -> String {
+        match field {
+            Field::Title => issue.title.clone(),
+            Field::Description => issue.description.clone(),
+            Field::Status => issue.state.to_string(),
+            Field::Priority => {
+                issue.priority.map_or_else(String::new, |priority| priority.get().to_string())
+            }
+            Field::Labels => String::new(),
+        }
+    }
+
     /// What only one side edited is on both sides.
     async fn check_edits(&self) -> Result<(), String> {
         let far = self.far.far().issues.clone();
         for issue in self.issues().await {
             let Some(link) = Link::of(&issue, SYNC) else { continue };
             let there = &far[&number(&link.key)].issue;
-            for field in [Field::Title, Field::Description, Field::Status] {
-                let (here, there) = match field {
-                    Field::Title => (issue.title.clone(), there.title.clone()),
-                    Field::Description => (issue.description.clone(), there.description.clone()),
-                    _ => (
-                        Kind::GitHub.nearest(State::of(issue.status)).to_string(),
-                        there.state.to_string(),
-                    ),
-                };
+            for field in self.fields() {
+                let here = self.here(&issue, field);
+                let there = self.there(there, field);
+                let same = |one: &str, other: &str| is_same(field, one, other);
                 let is_right = match self.edits.get(&(issue.id, field)) {
                     Some([Some(edited), None] | [None, Some(edited)]) => {
-                        here == *edited && there == *edited
+                        same(&here, edited) && same(&there, edited)
                     }
                     Some([Some(ours), Some(theirs)]) => {
-                        here == there && (here == *ours || here == *theirs)
+                        same(&here, &there) && (same(&here, ours) || same(&here, theirs))
                             || link.conflicts.contains_key(&field)
-                                && here == *ours
+                                && same(&here, ours)
                                 && there == *theirs
                     }
-                    _ => here == there,
+                    _ => same(&here, &there),
                 };
                 if !is_right {
                     let edits = self.edits.get(&(issue.id, field));
@@ -355,10 +398,10 @@ impl World {
                 .filter_map(|name| ait_interchange::attributes::label_of(name))
                 .collect();
             let here: BTreeSet<_> = issue.attributes.labels.iter().cloned().collect();
-            if (&issue.title, &issue.description) != (&there.issue.title, &there.issue.description)
-                || Kind::GitHub.nearest(State::of(issue.status)) != there.issue.state
-                || here != labels
-            {
+            let differs =
+                |field| !is_same(field, &self.here(issue, field), &self.there(&there.issue, field));
+            let has_labels = self.settings.kind.fields().contains(&Field::Labels);
+            if self.fields().into_iter().any(differs) || has_labels && here != labels {
                 return Err(format!("the sides differ: {issue:?} and {:?}", there.issue));
             }
             let links: BTreeSet<_> =
@@ -400,6 +443,13 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Returns true if both sides agree on a value. Work that is in progress there begins here with a claim.
+fn is_same(field: Field, here: &str, there: &str) -> bool {
+    let is_unfinished =
+        |state: &str| [State::Open, State::Active].map(State::as_str).contains(&state);
+    here == there || field == Field::Status && is_unfinished(here) && is_unfinished(there)
 }
 
 fn ait_tracker_now() -> i64 {

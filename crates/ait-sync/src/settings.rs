@@ -249,7 +249,7 @@ pub(crate) fn terms(text: &str) -> Result<Vec<(&str, &str)>, String> {
 }
 
 /// Returns true if an address without encryption stays on this machine.
-fn is_of_this_machine(url: &str) -> bool {
+pub(crate) fn is_of_this_machine(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
     let authority = rest.split('/').next().unwrap_or_default();
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);

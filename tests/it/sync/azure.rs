@@ -1,5 +1,9 @@
 //! `ait sync` with an Azure DevOps on this machine.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::{Fake, command, id, sync, titled};
@@ -32,7 +36,7 @@ fn work_items_come_in_work_happens_here_and_goes_back() {
         "System.Description": "<div>It <b>fails</b></div><div>daily</div>",
     }}));
     azure.control(
-        json!({"issue": {"type": "Bug", "System.Title": "Second", "System.Tags": "agents"}}),
+        json!({"issue": {"type": "Bug", "System.Title": "Second", "System.Tags": "agents", "System.AssignedTo": "maria"}}),
     );
     azure.control(json!({"issue": {"System.Title": "Of people"}}));
     for text in ["<p>one</p>", "two", "three"] {
@@ -41,6 +45,7 @@ fn work_items_come_in_work_happens_here_and_goes_back() {
     run(path, &["add", "Began here", "-d", "Some **text**"]).ok();
     let report = sync(path, &[]).ok();
     assert_eq!(report, "company: 2 new here, 1 filed there, 3 comments received\n");
+    assert_eq!(titled(path, "Second")["classification"], "bug");
     let first = titled(path, "First");
     assert_eq!(first["description"], "It **fails**\n\ndaily");
     assert_eq!((&first["priority"], &first["labels"]), (&json!(1), &json!(["agents", "to-do"])));
@@ -54,6 +59,12 @@ fn work_items_come_in_work_happens_here_and_goes_back() {
     assert_eq!(sync(path, &[]).ok(), "company: 1 changed there\n");
     assert_eq!(field(&azure, 1, "System.State"), "Doing");
     assert_eq!(field(&azure, 1, "System.AssignedTo")["uniqueName"], "bot@example.com");
+    // A person stays the only assignee.
+    run(path, &["claim", "#2", "-a", "dev-2"]).ok();
+    sync(path, &[]).ok();
+    run(path, &["return", "#2", "-a", "dev-2", "-m", "Yours"]).ok();
+    sync(path, &[]).ok();
+    assert_eq!(field(&azure, 2, "System.AssignedTo")["displayName"], "maria");
     // An edit comes between the read and the change, which tests the revision.
     run(path, &["complete", "#1", "-a", "dev-1", "-m", "Fixed <it> & tested"]).ok();
     run(path, &["edit", "#1", "--add-label", "done"]).ok();
@@ -70,7 +81,7 @@ fn work_items_come_in_work_happens_here_and_goes_back() {
         "<div>It <b>fails</b></div><div>daily</div>"
     );
     let said = texts(&azure);
-    assert!(said[3].contains("<strong>dev-1</strong>: Fixed &lt;it&gt; &amp; tested"), "{said:?}");
+    assert!(said[4].contains("<strong>dev-1</strong>: Fixed &lt;it&gt; &amp; tested"), "{said:?}");
     // A state of the project's own is known by its category, and tasks have none for what waits for review.
     assert_eq!(field(&azure, 1, "System.State"), "Doing");
     azure.control(json!({"edit": {"id": 2, "fields": {"System.State": "Agreed"}}}));
@@ -83,7 +94,7 @@ fn work_items_come_in_work_happens_here_and_goes_back() {
     assert_eq!(field(&azure, 1, "System.State"), "Dropped");
     assert_eq!(titled(path, "Second")["status"], "closed");
     assert_eq!(sync(path, &[]).ok(), "company: nothing new\n");
-    assert_eq!((stored_issues(path).len(), texts(&azure).len()), (3, 5));
+    assert_eq!((stored_issues(path).len(), texts(&azure).len()), (3, 6));
 }
 
 #[test]
@@ -108,4 +119,47 @@ fn a_lost_answer_files_nothing_twice_and_errors_are_in_the_words_of_azure() {
     let wrong = command(path, &[]).env("AZURE_DEVOPS_TOKEN", "WRONG-SECRET").output().unwrap();
     let wrong = String::from_utf8(wrong.stderr).unwrap();
     assert!(wrong.contains("Authentication failed") && !wrong.contains("WRONG-SECRET"), "{wrong}");
+}
+
+/// Runs the sync with an `az` that is this script, and without a token.
+fn sync_with_az(path: &Path, script: &str) -> std::process::Output {
+    let programs = path.join("bin");
+    fs::create_dir_all(&programs).unwrap();
+    let az = programs.join("az");
+    fs::write(&az, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&az, fs::Permissions::from_mode(0o755)).unwrap();
+    let programs = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let mut command = command(path, &[]);
+    command.env("PATH", programs).env_remove("AZURE_DEVOPS_TOKEN").output().unwrap()
+}
+
+#[test]
+fn without_a_token_az_is_asked_for_one() {
+    let Some(azure) = Fake::start("azure.mjs", &[], TABLE) else { return };
+    let directory = directory();
+    let path = directory.path();
+    azure.configure(path, "");
+    azure.control(json!({"issue": {"System.Title": "First", "System.Tags": "agents"}}));
+    // A token of `az` is a JWT, which is no password.
+    let script = "echo \"$*\" >>asked; echo eyJ.good.key";
+    let synced = sync_with_az(path, script);
+    assert!(synced.status.success(), "{synced:?}");
+    titled(path, "First");
+    assert!(azure.calls().iter().all(|call| !call.contains("eyJ")), "{:?}", azure.calls());
+    let asked = fs::read_to_string(path.join("asked")).unwrap();
+    assert_eq!(asked.lines().count(), 1, "{asked}");
+    assert!(asked.contains("--resource 499b84ac-1321-427f-aa17-267ca6975798"), "{asked}");
+    let refused = sync_with_az(path, "echo \"ERROR: Please run 'az login'\" >&2; exit 1");
+    let refused = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        refused.contains("failed: ERROR: Please run 'az login': run `az login`, or"),
+        "{refused}"
+    );
+    // Only Microsoft's service gets such a token.
+    let elsewhere = TABLE.to_owned() + "url = \"https://azure.example.com\"\n";
+    fs::write(path.join("ait.toml"), format!("[sync.company]\n{elsewhere}")).unwrap();
+    let refused = sync_with_az(path, script);
+    let refused = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.contains("AZURE_DEVOPS_TOKEN is not set"), "{refused}");
+    assert_eq!(fs::read_to_string(path.join("asked")).unwrap(), asked);
 }

@@ -26,9 +26,11 @@ fn issues_come_in_work_happens_here_and_goes_back() {
         let more = if is_old { "key-in-url = true\n" } else { "" };
         backlog.configure(path, &format!("{PUSH}{more}"));
         backlog.control(
-            json!({"issue": {"summary": "First", "description": "Text", "priorityId": 2}}),
+            json!({"issue": {"summary": "First", "description": "Text", "priorityId": 2, "issueTypeId": 4}}),
         );
         backlog.control(json!({"issue": {"summary": "Second"}}));
+        // A person works on it, which is no conflict.
+        backlog.control(json!({"edit": {"key": "ABC-2", "assigneeId": 7, "statusId": 2}}));
         backlog.control(json!({"issue": {"summary": "Over"}, "comment": {"key": "ABC-1", "body": "Said there"}}));
         backlog.control(json!({"edit": {"key": "ABC-3", "statusId": 4}}));
         run(path, &["add", "Began here", "-d", "Mine"]).ok();
@@ -39,6 +41,7 @@ fn issues_come_in_work_happens_here_and_goes_back() {
             (&first["priority"], &first["comments"][0]["agent"]),
             (&json!(1), &json!("maria"))
         );
+        assert_eq!(first["classification"], "bug");
         assert!(run(path, &["show", "ABC-2"]).ok().contains("Second"));
         let filed = backlog.issue(4);
         assert!(filed["description"].as_str().unwrap().starts_with("Mine\n\n<!-- ait:"), "{filed}");
@@ -52,6 +55,13 @@ fn issues_come_in_work_happens_here_and_goes_back() {
             (status(&there), &there["assignee"]["name"]),
             ("In Progress".into(), &json!("bot"))
         );
+        // The person stays the only assignee of the other one.
+        run(path, &["claim", "ABC-2", "-a", "dev-2"]).ok();
+        sync(path, &[]).ok();
+        assert_eq!(backlog.issue(2)["assignee"]["name"], "maria");
+        run(path, &["return", "ABC-2", "-a", "dev-2", "-m", "Yours"]).ok();
+        sync(path, &[]).ok();
+        assert_eq!(backlog.issue(2)["assignee"]["name"], "maria");
         // The answer to the change gets lost, so it is made again, which Backlog calls an error.
         run(path, &["complete", "ABC-1", "-a", "dev-1", "-m", "Fixed"]).ok();
         backlog.control(json!({"fault": "500", "method": "PATCH"}));
@@ -66,7 +76,7 @@ fn issues_come_in_work_happens_here_and_goes_back() {
         assert_eq!(*resolution, if is_old { json!(null) } else { json!(1) });
         let ended = titled(path, "Second, again");
         assert_eq!(ended["status"], if is_old { "closed" } else { "rejected" });
-        assert_eq!(contents(&backlog).len(), 3);
+        assert_eq!(contents(&backlog).len(), 4);
         assert_eq!(sync(path, &[]).ok(), "company: nothing new\n");
         assert_eq!(stored_issues(path).len(), 3);
     }

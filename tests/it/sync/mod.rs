@@ -4,6 +4,7 @@ mod add;
 mod azure;
 mod backlog;
 mod links;
+mod pages;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,7 +14,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -541,21 +542,6 @@ fn a_queue_in_postgres_syncs_also_without_the_note_of_another_machine() {
         assert_eq!(sync(path, &[]).ok(), "company: nothing new\n");
     }
     assert_eq!(github.comments(1).len(), 1);
-}
-
-#[test]
-fn a_thousand_issues_come_in_at_once() {
-    let Some(github) = github() else { return };
-    let directory = directory();
-    let path = directory.path();
-    github.configure(path, "");
-    for number in 0..1000 {
-        github.file(&format!("Issue {number}"));
-    }
-    let begun = Instant::now();
-    assert_eq!(sync(path, &[]).ok(), "company: 1000 new here\n");
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
-    assert_eq!(sync(path, &[]).ok(), "company: nothing new\n");
 }
 
 #[test]

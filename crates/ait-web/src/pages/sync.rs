@@ -1,5 +1,5 @@
-//! The page of the syncs with remote trackers: how their last runs ended, what waits to be sent, and what both sides
-//! changed.
+//! The page of the syncs with remote trackers: how their last runs ended, what both sides changed, and what waits to be
+//! sent.
 
 use std::sync::Arc;
 
@@ -42,12 +42,12 @@ pub(super) fn content(view: &SyncView) -> Markup {
                 h2 id={ "sync-" (number) } { bdi { (undirected(&sync.name)) } }
                 p.details { (sync.kind) " " bdi { (undirected(&sync.project)) } }
                 (last_run(view.last_runs.get(number).and_then(Option::as_ref), view.now))
-                @if let Some(waiting) = view.waiting.get(number) { (sent_next(&sync.name, waiting)) }
                 @for issue in &view.issues {
                     @if let Some(link) = Link::of(issue, &sync.name).filter(|link| !link.conflicts.is_empty()) {
                         (conflict(issue, &link, view))
                     }
                 }
+                @if let Some(waiting) = view.waiting.get(number) { (sent_next(&sync.name, waiting)) }
             }
         }
         @if view.more > 0 { p.more { (with_code(&text::more(view.more))) } }
