@@ -10,6 +10,7 @@
 //!
 //! * `claims.rs`, `overlap.rs`, `waiting.rs`, `questions.rs`, `facts.rs`: claims, and which of them change the same
 //!   files; callers that wait for one, questions to people, and what was measured of the work
+//! * `undelivered_claim.rs`: a claim until its caller knows of it
 //! * `clients.rs`, `leases.rs`, `suspend.rs`, `holds.rs`, `stuck.rs`: who holds claims, when these lapse, who gets
 //!   none, and which claims show no sign of life
 //! * `document.rs`, `templates.rs`: what stands beside the issues; what a project wants them to say
