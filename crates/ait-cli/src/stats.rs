@@ -60,8 +60,17 @@ fn write(stats: &Stats, output: &Output) -> Result<()> {
     output.line(format_args!(
         "filed {filed} · completed {completed} · closed {closed} · rejected {rejected} · returned {returned}"
     ))?;
-    write_times("cycle time, from claim to completion", &stats.cycle, output)?;
-    write_times("lead time, from filing to closing", &stats.lead, output)?;
+    let by_kind = |spreads: &Spreads| {
+        let kinds = spreads.kinds().map(|(kind, spread)| (kind.to_string(), spread));
+        [("all".to_owned(), spreads.all)].into_iter().chain(kinds).collect::<Vec<_>>()
+    };
+    write_times("cycle time, from claim to completion", &by_kind(&stats.cycle), output)?;
+    write_times("lead time, from filing to closing", &by_kind(&stats.lead), output)?;
+    let by_status = stats.in_status.iter().map(|(status, spread)| (words(*status), *spread));
+    let by_status: Vec<_> = by_status.collect();
+    if !by_status.is_empty() {
+        write_times("time in each status, of the closed issues", &by_status, output)?;
+    }
     stats.usage.as_ref().map_or(Ok(()), |usage| write_usage(usage, output))
 }
 
@@ -82,20 +91,17 @@ fn write_usage(stats: &UsageStats, output: &Output) -> Result<()> {
     Ok(())
 }
 
-fn write_times(name: &str, spreads: &Spreads, output: &Output) -> Result<()> {
+fn write_times(name: &str, rows: &[(String, Percentiles)], output: &Output) -> Result<()> {
     output.line("")?;
     let name = output.styled(FAINT, name);
     output.line(name)?;
-    let kinds = spreads.kinds().map(|(kind, spread)| (kind.as_str(), spread));
-    for (kind, Percentiles { count, median_ms, p90_ms }) in
-        [("all", spreads.all)].into_iter().chain(kinds)
-    {
-        let (Some(median_ms), Some(p90_ms)) = (median_ms, p90_ms) else { continue };
+    for (kind, Percentiles { count, median_ms, p90_ms }) in rows {
+        let (Some(median_ms), Some(p90_ms)) = (*median_ms, *p90_ms) else { continue };
         let median = span::humanize_duration(median_ms);
         let p90 = span::humanize_duration(p90_ms);
         output.line(format_args!("{kind:<11} {count:>6}  median {median}, 90 % within {p90}"))?;
     }
-    if spreads.all.count == 0 {
+    if rows.iter().all(|(_, spread)| spread.count == 0) {
         output.line("no issue to measure")?;
     }
     Ok(())

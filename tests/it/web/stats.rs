@@ -60,7 +60,7 @@ fn each_chart_has_a_table_with_its_numbers() {
     assert_eq!(page.status, 200);
     assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
     assert!(page.body.contains("href=\"/stats?range=all\" aria-current=\"page\""), "{}", page.body);
-    for chart in ["open", "flow", "throughput", "lead", "cycle", "ages"] {
+    for chart in ["open", "flow", "throughput", "lead", "cycle", "in-status", "ages"] {
         for expected in [
             format!("<section class=\"statistic\" id=\"stats-{chart}\">"),
             format!("role=\"img\" aria-labelledby=\"{chart}-title {chart}-desc\""),

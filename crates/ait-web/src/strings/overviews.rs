@@ -248,6 +248,12 @@ pub mod stats {
         nothing: "No issue that agents claimed and completed was closed in this period.",
         measure: "cycle time",
     };
+    pub const IN_STATUS: Times = Times {
+        heading: "Time in each status",
+        about: "How long the same issues were in each status, all the times together.",
+        nothing: "No issue was closed in this period.",
+        measure: "time in each status",
+    };
     pub const MEDIAN: &str = "Median";
     pub const P90: &str = "90 % within";
 

@@ -41,6 +41,8 @@ pub(super) struct Accumulator {
     pub lead_ms: [Vec<u64>; Classification::ALL.len()],
     /// Their cycle times, from the first claim for work to the last completion, by classification.
     pub cycle_ms: [Vec<u64>; Classification::ALL.len()],
+    /// How long each of them was in each status where it was.
+    pub in_status_ms: [Vec<u64>; STATUSES],
     /// The adjusted times of the current issue's steps; a reusable buffer.
     pub times_ms: Vec<i64>,
 }
@@ -60,6 +62,7 @@ impl Accumulator {
             ages: Default::default(),
             lead_ms: Default::default(),
             cycle_ms: Default::default(),
+            in_status_ms: Default::default(),
             times_ms: Vec::new(),
         }
     }
@@ -153,6 +156,14 @@ impl Accumulator {
         // An import that says nothing of the closing dates it like the filing.
         if lead_ms > 0 {
             self.lead_ms[kind].push(lead_ms);
+        }
+        let ends_ms = self.times_ms.iter().skip(1).chain([&closed_ms]);
+        let mut spent_ms = [0; STATUSES];
+        for ((begin_ms, end_ms), step) in self.times_ms.iter().zip(ends_ms).zip(&timeline.changes) {
+            spent_ms[step.status as usize] += end_ms.abs_diff(*begin_ms);
+        }
+        for (all, spent_ms) in self.in_status_ms.iter_mut().zip(spent_ms) {
+            all.extend(Some(spent_ms).filter(|ms| *ms > 0));
         }
         let has_lapsed =
             |place: usize| timeline.changes.get(place + 1).is_some_and(|next| next.is_lapse);

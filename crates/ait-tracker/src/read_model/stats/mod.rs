@@ -10,12 +10,14 @@ mod usage;
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use serde::Serialize;
 
 use self::accumulator::{AGES_MS, Accumulator};
 pub use self::range::Range;
 use self::time_buckets::Grid;
 pub use self::time_buckets::PARTS_OF_DAY_MS;
+use self::types::STATUSES;
 pub use self::types::{
     AgeBucket, Bucket, Flow, FlowPoint, PerStatus, Percentiles, Spreads, Throughput, Work,
 };
@@ -23,7 +25,7 @@ pub use self::usage::UsageStats;
 use super::agent_interner::Names;
 use super::status_timeline::StatusTimeline;
 use super::summary::IssueSummary;
-use ait_domain::Timestamp;
+use ait_domain::{Status, Timestamp};
 
 /// Statistics of all issues over a time range that ends now.
 ///
@@ -54,6 +56,8 @@ pub struct Stats {
     /// Cycle times of these issues, from the first claim for work that did not lapse to the last completion. Issues
     /// without both are left out.
     pub cycle: Spreads,
+    /// How long these issues were in each status, all the times together. Those that were never there are left out.
+    pub in_status: IndexMap<Status, Percentiles>,
     /// The ages of the open issues, youngest first.
     pub ages: Vec<AgeBucket>,
     /// What the work used; `None` if nothing is known of it.
@@ -87,6 +91,7 @@ impl Stats {
             ages: ages(&accumulator),
             lead: Spreads::of(accumulator.lead_ms),
             cycle: Spreads::of(accumulator.cycle_ms),
+            in_status: in_status(accumulator.in_status_ms),
             usage: None,
         }
     }
@@ -124,6 +129,11 @@ fn throughput(grid: &Grid, accumulator: &Accumulator) -> Throughput {
     let entered = |status: usize| accumulator.entered.iter().map(|entered| entered[status]).sum();
     let total = Work::new(accumulator.filed.iter().sum(), std::array::from_fn(entered));
     Throughput { bucket_ms: grid.bucket_ms.unsigned_abs(), buckets: buckets.collect(), total }
+}
+
+fn in_status(mut times_ms: [Vec<u64>; STATUSES]) -> IndexMap<Status, Percentiles> {
+    let times = Status::OF_WORK.iter().zip(&mut times_ms).filter(|(_, times)| !times.is_empty());
+    times.map(|(status, times)| (*status, Percentiles::of(times))).collect()
 }
 
 fn ages(accumulator: &Accumulator) -> Vec<AgeBucket> {

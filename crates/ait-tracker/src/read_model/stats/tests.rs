@@ -178,6 +178,15 @@ fn lead_and_cycle_times_cover_issues_closed_in_the_range() {
     assert_eq!(minutes(of_kind(&stats.lead, Feature)), (1, Some(30), Some(30)));
     assert_eq!(minutes(stats.lead.all), (4, Some(60), Some(4270)));
     assert_eq!(minutes(stats.cycle.all), (2, Some(10), Some(100)));
+    let in_status = stats.in_status.iter().map(|(status, spread)| (*status, minutes(*spread)));
+    assert_eq!(
+        in_status.collect::<Vec<_>>(),
+        [
+            (Created, (4, Some(30), Some(4270))),
+            (InProgress, (3, Some(10), Some(80))),
+            (Completed, (3, Some(20), Some(110))),
+        ]
+    );
     let total = Work { filed: 5, completed: 4, closed: 5, rejected: 1, returned: 1 };
     assert_eq!(stats.throughput.total, total);
     assert_eq!(stats.flow.points[0].counts.0, [1, 0, 0, 0, 1, 0, 0], "as the range began");
@@ -300,6 +309,7 @@ fn stats_json_has_the_expected_keys() {
         "throughput",
         "lead",
         "cycle",
+        "inStatus",
         "ages",
     ];
     assert_eq!(keys, expected);

@@ -62,8 +62,9 @@ pub(super) fn content(stats: &Stats) -> Markup {
                 (flow::open(stats))
                 (flow::flow(stats))
                 (throughput::section(stats))
-                (times::section("lead", &stats.lead, &text::LEAD))
-                (times::section("cycle", &stats.cycle, &text::CYCLE))
+                (times::by_kind("lead", &stats.lead, &text::LEAD))
+                (times::by_kind("cycle", &stats.cycle, &text::CYCLE))
+                (times::by_status(&stats.in_status))
                 @if let Some(used) = &stats.usage { (usage::section(stats, used)) }
                 (ages::section(stats))
             }

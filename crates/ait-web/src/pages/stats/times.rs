@@ -1,27 +1,43 @@
-//! Lead times and cycle times, for each kind of issue.
+//! Lead times and cycle times, for each kind of issue, and the time in each status.
 
+use indexmap::IndexMap;
 use maud::{Markup, html};
 
 use super::{duration, nothing};
 use crate::chart::{self, Caption, Dot, Row};
 use crate::format;
 use crate::strings::{self, stats as text};
+use ait_domain::Status;
 use ait_tracker::read_model::stats::{Percentiles, Spreads};
 
-/// Renders the section of one measure.
-pub(super) fn section(id: &str, spreads: &Spreads, texts: &text::Times) -> Markup {
+/// Renders the section of a measure for each kind of issue.
+pub(super) fn by_kind(id: &str, spreads: &Spreads, texts: &text::Times) -> Markup {
     let kinds = spreads.kinds().map(|(kind, spread)| (text::classification(kind), spread));
     let all = (strings::ALL.to_owned(), spreads.all);
     let rows: Vec<_> = [all].into_iter().chain(kinds).collect();
+    section(id, strings::KIND, &rows, texts)
+}
+
+/// Renders the section of the time in each status.
+pub(super) fn by_status(spreads: &IndexMap<Status, Percentiles>) -> Markup {
+    let rows: Vec<_> = spreads
+        .iter()
+        .map(|(status, spread)| (strings::status(*status).to_owned(), *spread))
+        .collect();
+    section("in-status", strings::STATUS, &rows, &text::IN_STATUS)
+}
+
+/// Renders the section of one measure, with a row for each value of `column`.
+fn section(id: &str, column: &str, rows: &[(String, Percentiles)], texts: &text::Times) -> Markup {
     let longest = rows.iter().filter_map(|(_, spread)| spread.p90_ms).max();
     let chart = match longest {
         None => nothing(texts.nothing),
         Some(longest_ms) => html! {
             figure {
                 (chart::point_legend(text::MEDIAN, text::P90))
-                (picture(id, &rows, longest_ms, texts))
+                (picture(id, rows, longest_ms, texts))
             }
-            (table(id, &rows, texts))
+            (table(id, column, rows, texts))
         },
     };
     super::section(id, texts.heading, texts.about, &chart)
@@ -60,12 +76,12 @@ fn picture(
     chart::dots(caption, &dots, longest_ms)
 }
 
-fn table(id: &str, rows: &[(String, Percentiles)], texts: &text::Times) -> Markup {
+fn table(id: &str, column: &str, rows: &[(String, Percentiles)], texts: &text::Times) -> Markup {
     let row = |(name, spread): &(String, Percentiles)| {
         let count = format::number(spread.count as u64);
         ((*name).to_owned(), vec![count, duration(spread.median_ms), duration(spread.p90_ms)])
     };
     let rows: Vec<Row> = rows.iter().map(row).collect();
-    let head = [strings::KIND, strings::ISSUES, text::MEDIAN, text::P90];
+    let head = [column, strings::ISSUES, text::MEDIAN, text::P90];
     chart::table(id, texts.heading, &head, &rows)
 }
