@@ -22,7 +22,7 @@ pub(super) fn by_kind(id: &str, spreads: &Spreads, texts: &text::Times) -> Marku
 pub(super) fn by_status(spreads: &IndexMap<Status, Percentiles>) -> Markup {
     let rows: Vec<_> = spreads
         .iter()
-        .map(|(status, spread)| (strings::status(*status).to_owned(), *spread))
+        .map(|(status, spread)| (text::status(*status).to_owned(), *spread))
         .collect();
     section("in-status", strings::STATUS, &rows, &text::IN_STATUS)
 }
