@@ -84,6 +84,15 @@ impl Run {
         self.note(|tally| tally.gone.entry(agent.to_owned()).or_default().push(gone));
     }
 
+    /// Notes that a session was silent since a call that began then, if that was too long: it counted as gone.
+    fn note_silence(&self, agent: &str, begun: i64) {
+        let from = begun + i64::try_from(TTL.as_millis()).unwrap();
+        if agent.starts_with("session-") && from < now() {
+            let gone = Gone { from: [from; 2], to: Some(now()) };
+            self.note(|tally| tally.gone.entry(agent.to_owned()).or_default().push(gone));
+        }
+    }
+
     fn note_back(&self, agent: &str, to: i64) {
         self.note(|tally| {
             if let Some(gone) = tally.gone.get_mut(agent).and_then(|all| all.last_mut()) {
@@ -225,13 +234,16 @@ fn work(worker: &mut dyn Worker, name: &str, run: &Run) {
 
 /// Claims and completes issues, and returns a claim that it did not complete. Returns `None` if it ended the client.
 fn hold(worker: &mut dyn Worker, agent: &str, run: &Run) -> Option<Claim> {
+    let mut begun_at = now();
     for _ in 0..fastrand::usize(1..4) {
         let begun = Instant::now();
+        begun_at = now();
         let claimed = worker.call("get_next_issue", json!({ "agent": agent }));
         run.note(|tally| tally.slowest = tally.slowest.max(begun.elapsed()));
         let Some(claim) = claimed.and_then(|answer| Claim::of(agent, &answer)) else { break };
         run.note(|tally| tally.claims += 1);
         thread::sleep(Duration::from_millis(fastrand::u64(..run.workload.think_ms)));
+        run.note_silence(agent, begun_at);
         if fastrand::bool() {
             return Some(claim);
         }
@@ -243,6 +255,8 @@ fn hold(worker: &mut dyn Worker, agent: &str, run: &Run) -> Option<Claim> {
             assert!(!is_lost || begun.elapsed() > TTL, "{agent} lost claim {}", claim.number);
         }
     }
+    // The server may have been killed during the call.
+    run.note_silence(agent, begun_at);
     // A claim whose answer is lost must lapse.
     let times = worker.kill(run, Some(("get_next_issue", json!({ "agent": agent }))));
     run.note_gone(agent, times);
