@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use reqwest::Url;
 use reqwest::header::HeaderValue;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -38,13 +39,18 @@ pub(crate) fn has_az(
     settings: &SyncSettings,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> bool {
-    let url = &settings.url;
-    let host = url.strip_prefix("https://").and_then(|rest| rest.split('/').next());
-    let is_service =
-        host.is_some_and(|host| host == "dev.azure.com" || host.ends_with(".visualstudio.com"));
     let directories = environment("PATH").unwrap_or_default();
     let is_installed = || env::split_paths(&directories).any(|path| path.join("az").is_file());
-    settings.token_file.is_none() && (is_service || is_of_this_machine(url)) && is_installed()
+    let url = &settings.url;
+    settings.token_file.is_none() && (is_service(url) || is_of_this_machine(url)) && is_installed()
+}
+
+/// Returns true if an address is the service of Microsoft: as the connection is made, so that no other one looks like it.
+fn is_service(url: &str) -> bool {
+    let url = Url::parse(url).ok().filter(|url| url.scheme() == "https");
+    url.as_ref()
+        .and_then(Url::host_str)
+        .is_some_and(|host| host == "dev.azure.com" || host.ends_with(".visualstudio.com"))
 }
 
 /// Asks for a token, which is good for an hour.
@@ -70,4 +76,29 @@ pub(crate) async fn header_of_az() -> Result<HeaderValue, String> {
         return Err(failed(said.lines().next().unwrap_or("it says nothing")));
     }
     header(&Secret(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_service_gets_a_token_of_az() {
+        for (url, expected) in [
+            ("https://dev.azure.com/acme", true),
+            ("https://DEV.azure.com:443", true),
+            ("https://acme.visualstudio.com", true),
+            ("http://dev.azure.com/acme", false),
+            ("https://dev.azure.com.example.com", false),
+            ("https://acmevisualstudio.com", false),
+            ("https://example.com?.visualstudio.com", false),
+            ("https://example.com#.visualstudio.com", false),
+            ("https://example.com\\.visualstudio.com", false),
+            ("https://example.com%2f.visualstudio.com", false),
+            ("https://dev.azure.com:b@example.com", false),
+            ("dev.azure.com", false),
+        ] {
+            assert_eq!(is_service(url), expected, "{url}");
+        }
+    }
 }

@@ -172,9 +172,9 @@ impl SyncSettings {
         let url = text("url").unwrap_or_else(|| kind.usual_url().to_owned());
         let url = url.trim_end_matches('/').to_owned();
         let is_safe = url.starts_with("https://") || is_of_this_machine(&url);
-        if !is_safe || url.contains('@') {
+        if !is_safe || url.contains(['@', '?', '#', '\\']) {
             return Err(format!(
-                "url is {url:?}: give an address that begins with https:// and has no user in it"
+                "url is {url:?}: give an address that begins with https:// and has neither a user nor a query in it"
             ));
         }
         Ok(Self {
@@ -282,7 +282,9 @@ mod tests {
             (&[kind, project, ("push", "all")], "push cannot send \"all\""),
             (&[kind, project, ("url", "http://example.com")], "begins with https://"),
             (&[kind, project, ("url", "http://localhost.example.com")], "begins with https://"),
-            (&[kind, project, ("url", "https://a:b@example.com")], "no user in it"),
+            (&[kind, project, ("url", "https://a:b@example.com")], "neither a user"),
+            (&[kind, project, ("url", "https://example.com?.visualstudio.com")], "nor a query"),
+            (&[kind, project, ("url", "https://example.com#.visualstudio.com")], "nor a query"),
         ] {
             let error = settings(table).unwrap_err();
             assert!(error.contains(expected), "{error}");
