@@ -45,7 +45,8 @@ pub(crate) fn has_az(
     settings.token_file.is_none() && (is_service(url) || is_of_this_machine(url)) && is_installed()
 }
 
-/// Returns true if an address is the service of Microsoft: as the connection is made, so that no other one looks like it.
+/// Returns true if an address is the service of Microsoft. It is read as for the connection, so that no other one looks
+/// like it.
 fn is_service(url: &str) -> bool {
     let url = Url::parse(url).ok().filter(|url| url.scheme() == "https");
     url.as_ref()
