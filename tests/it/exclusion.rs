@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use agent_issue_tracker::domain::{Classification, IssueId, Status};
@@ -124,6 +125,66 @@ fn concurrent_tasks_never_claim_the_same_issue() {
     for _ in 0..3 {
         stress(FaultyDuty::Nothing).unwrap();
     }
+}
+
+/// Another process makes the database, files issues and writes `issues.json` before one of the calls of this one.
+/// Then that is no damage.
+#[test]
+fn a_store_that_another_process_makes_meanwhile_is_whole() {
+    for reads in [true, false] {
+        let mut number = 0;
+        let mut is_met = true;
+        while is_met {
+            number += 1;
+            is_met = make_before_call(number, reads);
+        }
+        assert!(number > 8, "{number} calls");
+    }
+}
+
+/// Lets another process make the store before the call with this number. Returns false if there is no such call before
+/// the first lock: then the other process would wait.
+fn make_before_call(number: usize, reads: bool) -> bool {
+    let directory = directory_in_memory();
+    let disk = Disk::new(FaultyDuty::Nothing);
+    let path = directory.path().to_owned();
+    let is_made = Arc::new(AtomicBool::new(false));
+    let (mut calls, made) = (0, Arc::clone(&is_made));
+    disk.hook(move |call| {
+        let is_free = calls < number && !call.is("lock", "");
+        calls = if is_free { calls + 1 } else { usize::MAX };
+        if calls == number {
+            made.store(true, Ordering::SeqCst);
+            thread::scope(|scope| scope.spawn(|| file_three(&path)).join()).unwrap();
+        }
+    });
+    Runtime::new().unwrap().block_on(async {
+        let store = open_with(directory.path(), &disk, StoreOptions::default());
+        if reads {
+            let found = store.list(all()).await.map(|page| page.total);
+            let found = found.unwrap_or_else(|error| panic!("read, made at {number}: {error}"));
+            assert!(found == 0 || found == 3, "{found}");
+        } else {
+            let filed = apply(&store, add(9, Classification::Bug), at(1)).await;
+            filed.unwrap_or_else(|error| panic!("change, made at {number}: {error}"));
+        }
+        disk.unhook();
+        let made = is_made.load(Ordering::SeqCst);
+        let expected = usize::from(made) * 3 + usize::from(!reads);
+        assert_eq!(store.list(all()).await.unwrap().total, expected, "made at {number}");
+        store.close().await;
+        made
+    })
+}
+
+fn file_three(directory: &Path) {
+    Runtime::new().unwrap().block_on(async {
+        let store = open(directory, &Disk::new(FaultyDuty::Nothing));
+        for id in 0..3 {
+            apply(&store, add(id, Classification::Bug), at(0)).await.unwrap();
+        }
+        store.close().await;
+    });
 }
 
 /// Claims follow the order of filing across all processes, so the claims of each task are in that order.

@@ -124,8 +124,7 @@ impl Database {
         fs.create_directory(&paths.directory)?;
         ignore_directory(fs, &paths)?;
         let turn = open_or_create(fs, &paths.turn_lock(), &paths.issues)?;
-        let path = paths.database();
-        let is_new = fs.fingerprint(&path)?.is_none_or(|found| found.length_bytes() == 0);
+        let is_new = !has_content(fs, &paths)?;
         if is_new && lock(&self.rescued).is_empty() {
             refuse_if_lost(fs, &paths)?;
         }
@@ -441,7 +440,13 @@ pub(super) fn has_earlier_log(fs: &dyn FileSystem, paths: &StorePaths) -> bool {
 /// Refuses to begin an empty database where there was one.
 pub(super) fn refuse_if_lost(fs: &dyn FileSystem, paths: &StorePaths) -> Result<(), Failure> {
     let note = PublishedNote::read(fs, paths);
-    loss(paths, note.as_ref()).map_or(Ok(()), |loss| Err(Failure::Damaged(loss)))
+    let Some(loss) = loss(paths, note.as_ref()) else { return Ok(()) };
+    // Looked at after the note: before it, another process may make the database and write the note on its changes.
+    if has_content(fs, paths)? { Ok(()) } else { Err(Failure::Damaged(loss)) }
+}
+
+fn has_content(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<bool> {
+    Ok(fs.fingerprint(&paths.database())?.is_some_and(|found| found.length_bytes() > 0))
 }
 
 /// Says what a missing or empty database had, as the note on `issues.json` tells; `None` if it had nothing.
