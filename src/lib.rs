@@ -24,6 +24,7 @@ pub use ait_http as http;
 use ait_http::port_probe;
 pub use ait_http::{logging, metrics, processes, token_file};
 pub use ait_interchange as interchange;
+pub use ait_language as language;
 pub use ait_mcp as mcp;
 pub use ait_query as query_language;
 pub use ait_query::field_selection;

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::port::{BindOutcome, Ports, STANDBY, USUAL};
 use super::port_reservations::PortReservations;
+use super::texts::languages;
 use super::{App, drain, greets, sync_directory};
 use crate::config::settings::TOKEN_FILE;
 use crate::config::{Config, FILE_NAME, Source};
@@ -329,7 +330,10 @@ impl HttpServer {
         let shutdown = Shutdown::default();
         let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
         let agents = mcp::http::routes(app.server.clone(), options, shutdown.clone()).await;
+        let (languages, language) = languages(&app.config);
         let options = WebOptions {
+            languages,
+            language,
             project_name: app.config.project_name(),
             root: Some(app.config.project()),
             repository_url: app.config.repository_url.as_ref().map(|url| url.value.0.clone()),

@@ -30,7 +30,7 @@ use crate::query_language::SavedQueries;
 use crate::setting::EffectiveSetting;
 use crate::sync::SyncSettings;
 use settings::{
-    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, BUDGET, CLASSIFICATIONS, FILE, KEEP_EVENTS, LOG,
+    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, BUDGET, CLASSIFICATIONS, FILE, KEEP_EVENTS, LANG, LOG,
     LOG_FILE, LOG_FORMAT, NAME, NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PRICES, PROJECTS,
     REPOSITORY_URL, SETTINGS, STORE, STORE_PASSWORD, Setting, TOKEN, TOKEN_FILE, WEB_ACTIONS,
 };
@@ -199,6 +199,8 @@ pub struct Config {
     pub name: Option<Sourced<ProjectName>>,
     /// The address of the project's repository, if set.
     pub repository_url: Option<Sourced<RepositoryUrl>>,
+    /// The language of the pages, if set.
+    pub lang: Option<Sourced<String>>,
     /// The port of the web UI, if set.
     pub port: Option<Sourced<Port>>,
     /// The address to listen on.
@@ -349,6 +351,7 @@ impl Config {
             agent: chooser.choose(&AGENT, None)?,
             name: chooser.choose(&NAME, serve.name)?,
             repository_url: chooser.choose(&REPOSITORY_URL, None)?,
+            lang: chooser.choose(&LANG, None)?,
             port: chooser.choose(&PORT, serve.port)?,
             bind: chooser.choose_or(&BIND, serve.bind, Address::default())?,
             hosts: chooser.list(&ALLOW_HOST, serve.allow_host, listed)?,

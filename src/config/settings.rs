@@ -97,6 +97,15 @@ pub const REPOSITORY_URL: Setting = Setting {
     help: "The web page of the repository, such as https://github.com/acme/shop, to which commits and branches lead",
 };
 
+/// The language of the pages.
+pub const LANG: Setting = Setting {
+    name: "lang",
+    variable: "AIT_LANG",
+    places: SettingScope::FileOnly,
+    default: "that of each reader's browser",
+    help: "The language of the web pages for readers who have not chosen one, such as ja, or one of .ait/languages/",
+};
+
 /// The port of the web UI and of MCP over HTTP.
 pub const PORT: Setting = Setting {
     name: "port",
@@ -395,7 +404,7 @@ pub const REQUIRE_CHECK: Setting = Setting {
 };
 
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 39] = [
+pub const SETTINGS: [Setting; 40] = [
     FILE,
     STORE,
     STORE_PASSWORD,
@@ -404,6 +413,7 @@ pub const SETTINGS: [Setting; 39] = [
     AGENT,
     NAME,
     REPOSITORY_URL,
+    LANG,
     PORT,
     BIND,
     ALLOW_HOST,
@@ -441,13 +451,14 @@ pub const SETTINGS: [Setting; 39] = [
 pub const TEXTS: &str = "texts";
 
 /// The settings that do not affect who may use HTTP, and those whose defaults allow the least.
-pub(super) const HARMLESS: [&str; 26] = [
+pub(super) const HARMLESS: [&str; 27] = [
     TEXTS,
     CLASSIFICATIONS.name,
     WEB_ACTIONS.name,
     PROJECTS.name,
     NAME.name,
     REPOSITORY_URL.name,
+    LANG.name,
     PORT.name,
     LOG.name,
     LOG_FILE.name,

@@ -37,6 +37,7 @@ scenarios! {
     attention_and_appearance: "attention.mjs";
     a_backlog: "board.mjs";
     every_width: "widths.mjs";
+    other_languages: "language.mjs";
     hostile_texts: "hostile.mjs";
     acting: "acting.mjs";
 }

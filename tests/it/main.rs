@@ -48,6 +48,7 @@ mod hooks;
 mod http_sessions;
 mod init;
 mod known;
+mod languages;
 mod lease_conformance;
 mod lease_kills;
 mod leases;

@@ -99,7 +99,7 @@ fn new_issues_begin_with_the_template_of_their_kind() {
     assert!(!bug.contains("classification=spike"), "{bug}");
     let feature = form("?classification=feature");
     assert!(feature.contains(">\n## Why</textarea>"), "{feature}");
-    assert!(feature.contains("<option value=\"feature\" selected>"), "{feature}");
+    assert!(feature.contains("<option value=\"feature\" selected translate=\"no\">"), "{feature}");
     fs::remove_file(path.join(".ait/templates/bug.md")).unwrap();
     assert!(!form("").contains("Steps"));
 }

@@ -122,7 +122,7 @@ pub use options::{own_name, with_excluding_terms};
 pub use output::{Output, is_closed_pipe};
 pub use progress::with_progress;
 pub use status::{Arguments as StatusArguments, ShownStore, run as show_status};
-pub use texts::{Arguments as TextsArguments, Row as TextRow, run as show_texts};
+pub use texts::{Arguments as TextsArguments, Row as TextRow, run as show_texts, show_language};
 pub use usage_error::explain as explain_usage;
 pub use welcome::{Welcome, greet};
 

@@ -1,4 +1,4 @@
-//! `ait texts`: shows the texts that agents read.
+//! `ait texts`: shows the texts that agents read, and those of the pages.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -18,11 +18,13 @@ use super::{ExitStatus, Output, sanitize};
     [texts]\n  \
     add_issue = \"File an issue. Write it in Japanese.\"\n  \
     add_issue-title = \"What is wrong, in at most 60 characters\"\n\n\
-    Servers read them when they start.\n\n\
+    Servers read them when they start. The web pages have texts of their own, in a file for each language:\n\
+    .ait/languages/de.toml has them in German, en.toml replaces English ones.\n\n\
     Examples:\n  \
     ait texts\n  \
     ait texts instructions\n  \
-    ait texts --export > texts.toml"
+    ait texts --export > texts.toml\n  \
+    ait texts --language de > .ait/languages/de.toml"
 )]
 pub struct Arguments {
     /// The text to show whole [default: the first line of all]
@@ -30,6 +32,9 @@ pub struct Arguments {
     /// Print all as the table [texts] of an ait.toml
     #[arg(long, conflicts_with = "json")]
     export: bool,
+    /// Print the texts of the web pages in this language, as a file for .ait/languages/
+    #[arg(long, value_name = "TAG", conflicts_with_all = ["key", "export", "json"])]
+    pub language: Option<String>,
     #[command(flatten)]
     format: Format,
 }
@@ -41,6 +46,17 @@ pub struct Row<'a> {
     pub source: &'a str,
     pub tokens: usize,
     pub text: &'a str,
+}
+
+/// Prints the table of a language.
+///
+/// # Errors
+///
+/// Stdout cannot be written.
+pub fn show_language(table: &str, output: &Output) -> Result<ExitStatus> {
+    output.line(table.trim_end())?;
+    output.flush()?;
+    Ok(ExitStatus::Done)
 }
 
 /// Shows texts.

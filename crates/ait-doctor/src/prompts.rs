@@ -3,8 +3,8 @@
 use super::{Check, CheckContext, Finding, Repair};
 use ait_domain::text::counted;
 use ait_setup::{
-    FileChange, FileProblem, InstalledSetup, ProjectPrompts, ProjectTemplates, SetupError,
-    SetupStatus,
+    FileChange, FileProblem, InstalledSetup, ProjectLanguages, ProjectPrompts, ProjectTemplates,
+    SetupError, SetupStatus,
 };
 use ait_store::files::fs::directory_of;
 use ait_store::sqlite::inspect::paths_of;
@@ -20,7 +20,7 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     std::iter::once(installed).chain(files_of_team(context)).collect()
 }
 
-/// Checks the roles, prompts and templates of the project, if it has any.
+/// Checks the roles, prompts, templates and languages of the project, if it has any.
 fn files_of_team(context: &CheckContext) -> impl Iterator<Item = Finding> {
     let project = directory_of(&context.path);
     let prompts = ProjectPrompts::read(project);
@@ -34,7 +34,11 @@ fn files_of_team(context: &CheckContext) -> impl Iterator<Item = Finding> {
     let names = ["template of .ait/ is", "templates of .ait/ are"];
     let fix = "correct them there: such a template is left out";
     let of_issues = finding_of_team(names, templates.len(), &problems, fix);
-    of_agents.into_iter().chain(of_issues)
+    let ProjectLanguages { count, problems, .. } = ProjectLanguages::read(project);
+    let names = ["table of .ait/languages/ is", "tables of .ait/languages/ are"];
+    let fix = "correct them there: the pages leave such a text out";
+    let of_pages = finding_of_team(names, count, &problems, fix);
+    [of_agents, of_issues, of_pages].into_iter().flatten()
 }
 
 fn finding_of_team(

@@ -1,4 +1,5 @@
-//! The files below `.ait/` that a team commits: roles and prompts of its agents, and templates of issues.
+//! The files below `.ait/` that a team commits: roles and prompts of its agents, templates of issues, and
+//! languages of the pages.
 //!
 //! Nothing outside `.ait/` is read: symbolic links are refused.
 
@@ -17,12 +18,16 @@ pub(super) const ROLE_FILES: &str = "roles";
 pub(super) const PROMPT_FILES: &str = "prompts";
 /// The directory of the templates, in it.
 pub(super) const TEMPLATE_FILES: &str = "templates";
+/// The directory of the languages of the pages, in it.
+pub(super) const LANGUAGE_FILES: &str = "languages";
 /// The directories that git is to track: one of a group brings the others along.
-const TRACKED: [&[&str]; 2] = [&[ROLE_FILES, PROMPT_FILES], &[TEMPLATE_FILES]];
+const TRACKED: [&[&str]; 3] = [&[ROLE_FILES, PROMPT_FILES], &[TEMPLATE_FILES], &[LANGUAGE_FILES]];
 /// How many files a directory may have.
 const MAX_FILES: usize = 50;
 /// The maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
+/// That of a language, which has more than a thousand texts.
+const MAX_LANGUAGE_BYTES: u64 = 256 * 1024;
 /// The maximum length of a name.
 const MAX_NAME: usize = 40;
 
@@ -105,7 +110,8 @@ pub(super) fn read(
 ) -> Result<Option<String>, FileProblem> {
     let shown = path_of(directory, file);
     refuse_links(project, &shown)?;
-    match small_file::read(&project.join(&shown), MAX_BYTES) {
+    let most = if directory == LANGUAGE_FILES { MAX_LANGUAGE_BYTES } else { MAX_BYTES };
+    match small_file::read(&project.join(&shown), most) {
         Ok(text) => Ok(Some(text.replace("\r\n", "\n"))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(FileProblem::new(&shown, None, format!("it cannot be read: {error}"))),

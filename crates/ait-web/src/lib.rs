@@ -21,6 +21,7 @@
 //!   machine, links to commits
 //! * `page_data.rs`: what people keep for the pages of a project in the store
 //! * `assets.rs`, `assets/`, `format.rs`: style sheet, scripts and icons; numbers and times in English
+//! * `language.rs`: which language a reader gets
 
 mod actions;
 mod activity_api;
@@ -34,6 +35,7 @@ mod etag;
 mod events;
 mod format;
 mod health;
+mod language;
 mod listing;
 mod lookup;
 mod markdown;
@@ -71,6 +73,7 @@ use self::project::Project;
 use ait_domain::ErrorCode;
 use ait_http::metrics::Metrics;
 use ait_http::processes::Registry;
+use ait_language::Languages;
 use ait_query::SavedQueries;
 use ait_sync::SyncSettings;
 use ait_tracker::read_model::ReadModel;
@@ -98,6 +101,10 @@ pub struct WebOptions {
     pub repository_url: Option<String>,
     /// Whether people may change issues here.
     pub has_actions: bool,
+    /// The languages of the pages.
+    pub languages: Languages,
+    /// The tag of the language for readers who have not chosen one; `None` if their browsers say.
+    pub language: Option<String>,
     /// The servers of the user, if a page is to list them.
     pub projects: Option<Registry>,
     /// The syncs with remote trackers, and where they keep how their last runs ended.
@@ -116,6 +123,8 @@ impl Default for WebOptions {
             root: None,
             repository_url: None,
             has_actions: false,
+            languages: Languages::default(),
+            language: None,
             projects: None,
             syncs: Vec::new(),
             sync_directory: PathBuf::new(),
@@ -148,6 +157,8 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
             has_actions: options.has_actions,
             has_projects: options.projects.is_some(),
             root: options.root.clone(),
+            languages: options.languages.clone(),
+            language: options.language.clone(),
             syncs: options.syncs.clone(),
             sync_directory: options.sync_directory.clone(),
             ..Project::new(

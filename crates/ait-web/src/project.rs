@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::assets::Asset;
 use super::repository::Repository;
+use ait_language::Languages;
 use ait_query::SavedQueries;
 use ait_sync::{LastRun, SyncSettings, WaitingCache};
 
@@ -43,6 +44,9 @@ pub(super) struct Project {
     pub sync_directory: PathBuf,
     /// What they send next.
     pub waiting: WaitingCache,
+    /// The languages of the pages, and the tag of the one for readers who have not chosen.
+    pub languages: Languages,
+    pub language: Option<String>,
     /// Whether a page lists the other projects of the user.
     pub has_projects: bool,
 }
@@ -65,6 +69,8 @@ impl Project {
             syncs: Vec::new(),
             sync_directory: PathBuf::new(),
             waiting: WaitingCache::default(),
+            languages: Languages::default(),
+            language: None,
             has_projects: false,
         }
     }

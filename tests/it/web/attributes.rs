@@ -70,8 +70,8 @@ fn chips_show_attributes_and_link_to_filters() {
     for html in [row(&list, BLOCKED_PART), card, head] {
         for expected in [
             "href=\"/?priority=0\" title=\"priority 0\">P0</a>",
-            "href=\"/?label=api\">api</a>",
-            "href=\"/?label=area%2Fui\">area/ui</a>",
+            "href=\"/?label=api\" translate=\"no\">api</a>",
+            "href=\"/?label=area%2Fui\" translate=\"no\">area/ui</a>",
             &format!("href=\"/?blocked=true\" title=\"waits for {}\">", &id(BLOCKER)[..8]),
         ] {
             assert!(html.contains(expected), "no {expected:?} in {html}");
@@ -238,8 +238,8 @@ fn the_form_offers_and_keeps_attribute_filters() {
     let plain = form("/");
     for expected in [
         "<option value=\"0\">P0</option>",
-        "<option value=\"area/ui\">area/ui</option>",
-        "<option value=\"dev &amp; co\">dev &amp; co</option>",
+        "<option value=\"area/ui\" translate=\"no\">area/ui</option>",
+        "<option value=\"dev &amp; co\" translate=\"no\">dev &amp; co</option>",
         "<input type=\"checkbox\" name=\"ready\" value=\"true\">",
         "<input type=\"checkbox\" name=\"blocked\" value=\"true\">",
         "<input type=\"checkbox\" name=\"parked\" value=\"true\">",

@@ -133,7 +133,7 @@ impl NewIssueForm<'_> {
             section.action-page {
                 h1 { (text::label(Action::File)) }
                 @if let Some(problem) = problem {
-                    p.notice.bad role="alert" dir="auto" { (components::with_code(&problem)) }
+                    p.notice.bad role="alert" dir="auto" translate="yes" { (components::with_code(&problem)) }
                 }
                 (self.templates())
                 (self.form(id))

@@ -342,8 +342,8 @@ pub(super) fn kind(used: &Classifications, fields: &Fields) -> Markup {
         label {
             span { (strings::KIND) }
             select name=(KIND) {
-                @for kind in used.words() { option value=(kind) selected[chosen == kind] { (kind) } }
-                @if has_other { option value=(chosen) selected { (chosen) } }
+                @for kind in used.words() { option value=(kind) selected[chosen == kind] translate="no" { (kind) } }
+                @if has_other { option value=(chosen) selected translate="no" { (chosen) } }
             }
         }
     }

@@ -234,7 +234,7 @@ impl Submission<'_> {
         let content = html! {
             section.action-page {
                 h1 { (title) }
-                p.notice.bad role="alert" dir="auto" { (components::with_code(problem)) }
+                p.notice.bad role="alert" dir="auto" translate="yes" { (components::with_code(problem)) }
                 (details)
                 @if action == Action::Answer {
                     (questions::of_issue(issue, self.state.tracker.now(), None, |text| markdown::render(text, &Links::NONE)))
@@ -257,8 +257,8 @@ impl Submission<'_> {
         });
         let content = html! {
             section.action-page {
-                h1 dir="auto" { (title) }
-                @if let Some(consequence) = consequence { p.notice dir="auto" { (consequence) } }
+                h1 dir="auto" translate="yes" { (title) }
+                @if let Some(consequence) = consequence { p.notice dir="auto" translate="yes" { (consequence) } }
                 @if self.action == Action::Close {
                     p.notice { (text::ENDS_FOR_AGENTS) }
                 }

@@ -255,7 +255,7 @@ impl Submission<'_> {
                         (components::status(issue.status))
                         @if let Some(holder) = issue.holder().filter(|_| ends_claims) {
                             @let held_for = strings::held_for(now.millis_since(holder.since));
-                            p.quiet dir="auto" { (text::end_claim(&undirected(holder.agent), &held_for)) }
+                            p.quiet dir="auto" translate="yes" { (text::end_claim(&undirected(holder.agent), &held_for)) }
                         }
                     }
                 }
@@ -299,5 +299,5 @@ impl Submission<'_> {
 }
 
 fn problem_of(problem: &str) -> Markup {
-    html! { p.notice.bad role="alert" dir="auto" { (components::with_code(problem)) } }
+    html! { p.notice.bad role="alert" dir="auto" translate="yes" { (components::with_code(problem)) } }
 }

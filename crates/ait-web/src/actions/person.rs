@@ -52,11 +52,15 @@ impl<S: Sync> FromRequestParts<S> for ActingPerson {
 
 /// Returns the name in the cookie of a request, if it is a valid one.
 fn name_from_cookie(headers: &HeaderMap) -> Option<AgentName> {
+    let name = URL_SAFE_NO_PAD.decode(cookie(headers, COOKIE)?).ok()?;
+    String::from_utf8(name).ok()?.parse().ok()
+}
+
+/// Returns the value of a cookie of a request.
+pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).map(str::trim);
-    let name = pairs.find_map(|pair| pair.strip_prefix(COOKIE)?.strip_prefix('='))?;
-    let name = URL_SAFE_NO_PAD.decode(name).ok()?;
-    String::from_utf8(name).ok()?.parse().ok()
+    pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
 
 /// Returns the value of `Set-Cookie` that makes a browser remember a name. Scripts cannot read it, and requests from

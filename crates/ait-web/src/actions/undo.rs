@@ -28,8 +28,7 @@ pub(super) async fn act(
 ) -> Result<Response, ErrorPage> {
     let back = many::way_back(&fields);
     let refuse = |status, problem: &str| {
-        let details =
-            html! { p.notice.bad role="alert" dir="auto" { (components::with_code(problem)) } };
+        let details = html! { p.notice.bad role="alert" dir="auto" translate="yes" { (components::with_code(problem)) } };
         answer(&state, status, &details, &back)
     };
     let (agent, events) = match parse(&tokens, &person, &fields) {

@@ -398,7 +398,7 @@ impl Attention {
                         @if let Some(issue) = item.issues.first() {
                             a href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
                         }
-                        span.who dir="auto" { (item.why) }
+                        span.who dir="auto" translate="yes" { (item.why) }
                     }
                 }
             }
@@ -499,7 +499,7 @@ fn row(item: &Item, has_actions: bool, is_put_off: Option<bool>) -> Markup {
                     a.attention-title href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
                 }
                 @if item.issues.is_empty() { b.attention-title { "The queue" } }
-                " " span.quiet dir="auto" { (item.why) }
+                " " span.quiet dir="auto" translate="yes" { (item.why) }
             }
             div.attention-next {
                 @match action.filter(|_| has_actions) {

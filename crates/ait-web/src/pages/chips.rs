@@ -101,7 +101,7 @@ impl Chips<'_, '_> {
     }
 
     fn label(&self, label: &Label) -> Markup {
-        html! { a class={ "chip label " (tint(label)) } href=(path(&self.query.with_label(label))) { (label) } }
+        html! { a class={ "chip label " (tint(label)) } href=(path(&self.query.with_label(label))) translate="no" { (label) } }
     }
 
     fn assignee(&self, assignee: &str) -> Markup {

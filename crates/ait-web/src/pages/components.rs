@@ -32,7 +32,7 @@ pub(super) fn status_icon(status: Status) -> Markup {
 /// Renders the badge of a classification.
 pub(super) fn kind(kind: Classification) -> Markup {
     html! {
-        span class={ "badge kind-" (kind) } { (icons::kind(kind)) (kind) }
+        span class={ "badge kind-" (kind) } translate="no" { (icons::kind(kind)) (kind) }
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) fn dialogs(project: &Project) -> Markup {
             div.peeked {}
         }
         dialog #palette aria-label=(text::PALETTE) data-page="page" data-agent="agent"
+            data-created="created" data-in_progress="in progress" data-completed="completed"
+            data-in_review="in review" data-closed="closed" data-rejected="rejected"
             data-search="search for" data-found="{count} found"
         {
             input type="text" role="combobox" aria-label=(text::PALETTE) placeholder="Words, an id, an agent or a page" aria-expanded="true"

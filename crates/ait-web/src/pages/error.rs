@@ -219,7 +219,7 @@ fn content(error: &WebError) -> Markup {
         section.error {
             p.error-code aria-hidden="true" { (error.status.as_u16()) }
             h1 { (error.title) }
-            p.error-text dir="auto" { (components::with_code(&error.text)) }
+            p.error-text dir="auto" translate="yes" { (components::with_code(&error.text)) }
             @if error.status.is_server_error() {
                 p { "This page reloads as soon as the problem is solved." }
             }

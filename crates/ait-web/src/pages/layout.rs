@@ -105,7 +105,7 @@ impl Layout<'_> {
                                  command line."
                             }
                         }
-                        (appearance())
+                        (appearance(project))
                         p {
                             button #notify type="button" hidden data-off="Notify me of what needs attention"
                                 data-on="Do not notify me any more" data-note="{count} need attention" {}
@@ -198,8 +198,8 @@ impl Layout<'_> {
     }
 }
 
-/// Renders the choice of the appearance. The script shows it.
-fn appearance() -> Markup {
+/// Renders the choice of the appearance and the language. The script shows it.
+fn appearance(project: &Project) -> Markup {
     let choices =
         [("Theme", "theme", &wall::THEMES[..]), ("Rows", "density", &wall::DENSITIES[..])];
     html! {
@@ -209,6 +209,14 @@ fn appearance() -> Markup {
                     (label)
                     select name=(name) autocomplete="off" {
                         @for (value, shown) in options { option value=(value) { (shown) } }
+                    }
+                }
+            }
+            label {
+                "Language"
+                select name="lang" autocomplete="off" {
+                    @for language in project.languages.all() {
+                        option value=(language.tag) lang=(language.tag) translate="no" { (language.name()) }
                     }
                 }
             }

@@ -177,7 +177,7 @@ fn head(query: &ListQuery, order: Sorting, selected: Option<&[String]>) -> Marku
         (Order::Status, "status", strings::STATUS),
         (Order::Holder, "who", strings::AGENT),
         (Order::LatestActivity, "when", "Last activity"),
-        (Order::Created, "filed", "Created"),
+        (Order::Created, "filed", "Filed"),
     ];
     let sorted = |key| (order.key == key).then(|| order.spoken());
     html! {
@@ -226,7 +226,7 @@ fn row(
             td.who role="cell" { (agent(summary, chips)) }
             td.when role="cell" {
                 @if let Some(last) = summary.actions.last() {
-                    span.deed dir="auto" {
+                    span.deed dir="auto" translate="yes" {
                         (deed(issue, last.kind))
                     }
                     " "

@@ -96,7 +96,8 @@ pub(super) fn choice(
             select name=(name) {
                 option value="" { (any) }
                 @for (value, shown, is_chosen) in options {
-                    option value=(value) selected[is_chosen] { (shown) }
+                    @let is_given = (value == shown).then_some("no");
+                    option value=(value) selected[is_chosen] translate=[is_given] { (shown) }
                 }
             }
         }

@@ -42,7 +42,7 @@ fn row(project: &ServedProject, own: &ProjectNumbers) -> Markup {
                 @if let Some(store) = &entry.store { span.store { bdi { (undirected(store)) } } }
             }
             @if let Some(damaged) = numbers.and_then(|numbers| numbers.damaged.as_ref()) {
-                td role="cell" colspan="6" dir="auto" { (with_code(&undirected(damaged))) }
+                td role="cell" colspan="6" dir="auto" translate="yes" { (with_code(&undirected(damaged))) }
             } @else if let Some(numbers) = numbers {
                 @for (name, count, path) in cells(numbers) {
                     td.number role="cell" data-name=(name) {

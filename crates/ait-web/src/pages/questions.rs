@@ -104,7 +104,7 @@ fn options(options: &[String], mut render: impl FnMut(&str) -> Markup) -> Markup
 fn default_of(question: &Question) -> Markup {
     html! {
         @if let Some(default) = &question.default {
-            p.quiet dir="auto" { (text::default(default.at)) (one_line(&default.text, SHORT_CHARS)) }
+            p.quiet dir="auto" translate="yes" { (text::default(default.at)) (one_line(&default.text, SHORT_CHARS)) }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The responses with pages: errors are rendered, and each page gets an `ETag`.
+//! The responses with pages: errors are rendered, and each page is translated and gets an `ETag`.
 
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::error::{ErrorPage, is_of_api};
 use super::layout;
+use crate::language::Chosen;
 use crate::{WebState, etag};
 use ait_tracker::hints;
 
@@ -22,30 +23,37 @@ pub(crate) const DAMAGED: &str = "damaged";
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Renders errors, and gives each page an `ETag` that does not depend on the time of rendering.
+/// Renders errors, translates pages, and gives each an `ETag` that does not depend on the time of rendering.
 pub(crate) async fn finish(
     State(state): State<WebState>,
     request: Request,
     next: Next,
 ) -> Response {
     let headers = request.headers().clone();
-    let response = next.run(request).await;
+    let chosen = Chosen::of(&request, &state.project);
+    let mut response = next.run(request).await;
     if let Some(error) = response.extensions().get::<ErrorPage>() {
-        return error.render(&state.project, &state.streams.probe().await);
+        response = error.render(&state.project, &state.streams.probe().await);
     }
     let is_page =
         response.headers().get(header::CONTENT_TYPE).is_some_and(|media_type| media_type == HTML);
-    if response.status() != StatusCode::OK || !is_page {
+    if !is_page {
         return response;
     }
-    let Ok(body) = to_bytes(response.into_body(), usize::MAX).await else {
+    let (mut parts, body) = response.into_parts();
+    let Ok(body) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
+    let body = chosen.translated(body.into());
+    if parts.status != StatusCode::OK {
+        parts.headers.remove(header::CONTENT_LENGTH);
+        return chosen.noted_in(Response::from_parts(parts, body.into()));
+    }
     let mut version = Xxh3::new();
     for part in without_time(&body) {
         version.update(part);
     }
-    etag::respond_as(&headers, HTML, version.digest128(), body.into())
+    chosen.noted_in(etag::respond_as(&headers, HTML, version.digest128(), body))
 }
 
 /// Says in the JSON of a damaged store what is damaged, and refuses copies of it in other formats.

@@ -59,11 +59,11 @@ fn last_run(run: Option<&LastRun>, now: Timestamp) -> Markup {
         @match run {
             None => { p.quiet { (with_code(text::NO_RUN)) } }
             Some(run) => {
-                p.notice.bad[run.has_failed] dir="auto" {
+                p.notice.bad[run.has_failed] dir="auto" translate="yes" {
                     (text::LAST_RUN) (components::ago(run.at, now)) ": " (undirected(&run.result))
                 }
                 @if !run.problems.is_empty() {
-                    ul { @for problem in &run.problems { li dir="auto" { (undirected(problem)) } } }
+                    ul { @for problem in &run.problems { li dir="auto" translate="yes" { (undirected(problem)) } } }
                 }
             }
         }

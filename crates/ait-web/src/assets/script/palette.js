@@ -52,7 +52,7 @@ const findIssues = async (text, signal) => {
   if (!answer.ok) return [];
   const { issues } = await answer.json();
   const all = issues.map(({ id, title, status }) => (
-    { kind: status.replace("_", " "), name: title, href: `/issues/${id}`, uuid: id, id: id.slice(0, 8) }));
+    { kind: palette.dataset[status] ?? status, name: title, href: `/issues/${id}`, uuid: id, id: id.slice(0, 8) }));
   // The list ranks by the words in titles. An issue whose id was typed comes before those that mention it.
   const isMeant = ({ uuid }) => uuid.startsWith(text.toLowerCase());
   return [...all.filter(isMeant), ...all.filter((one) => !isMeant(one))].slice(0, MAX_ISSUES);

@@ -1,4 +1,4 @@
-// Shows the parts of the wallboard one after another, and handles the choice of the appearance.
+// Shows the parts of the wallboard one after another, and handles the choice of the appearance and the language.
 
 /** How long a part of the wallboard shows. */
 const PART_MS = 15_000;
@@ -24,13 +24,15 @@ if (main.querySelector(".wall")) {
 }
 
 const appearance = document.getElementById("appearance");
+const language = appearance.querySelector("[name=lang]");
+const looks = [...appearance.querySelectorAll("select")].filter((select) => select !== language);
 const showAppearance = () => {
-  for (const { name, value } of appearance.querySelectorAll("select")) {
+  for (const { name, value } of looks) {
     if (value) document.documentElement.dataset[name] = value;
     else delete document.documentElement.dataset[name];
   }
 };
-for (const select of appearance.querySelectorAll("select")) {
+for (const select of looks) {
   select.value = document.documentElement.dataset[select.name] ?? "";
   select.addEventListener("change", () => {
     keep(`ait-${select.name}`, select.value);
@@ -39,9 +41,21 @@ for (const select of appearance.querySelectorAll("select")) {
 }
 // Follows a choice in another tab.
 addEventListener("storage", ({ key, newValue }) => {
-  const select = [...appearance.querySelectorAll("select")].find(({ name }) => key === `ait-${name}`);
+  const select = looks.find(({ name }) => key === `ait-${name}`);
   if (!select) return;
   select.value = newValue ?? "";
   showAppearance();
+});
+// The server translates pages. It remembers the language in an address, so that later ones need not name it.
+const named = new URL(location);
+if (named.searchParams.has("lang")) {
+  named.searchParams.delete("lang");
+  history.replaceState(history.state, "", named);
+}
+language.value = document.documentElement.lang;
+language.addEventListener("change", () => {
+  const chosen = new URL(location);
+  chosen.searchParams.set("lang", language.value);
+  location = chosen;
 });
 appearance.hidden = false;

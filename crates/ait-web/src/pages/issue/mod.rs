@@ -146,10 +146,10 @@ fn heading(view: &IssueView) -> Markup {
             }
             @if let Some(work) = issue.handed_in() { (handed_in(work, view)) }
             @if let Some(used) = issue.usage() {
-                p.issue-work dir="auto" { (text::USED) (used) }
+                p.issue-work dir="auto" translate="yes" { (text::USED) (used) }
             }
             @if let Some(used) = view.view.usage_of_parts(issue.id) {
-                p.issue-work dir="auto" { (text::USED_BY_PARTS) (used) }
+                p.issue-work dir="auto" translate="yes" { (text::USED_BY_PARTS) (used) }
             }
             p.issue-id {
                 code { (issue.id) } " "
@@ -175,7 +175,7 @@ fn remote(issue: &Issue) -> Option<(String, String)> {
 fn handed_in(work: &Work, view: &IssueView) -> Markup {
     html! {
         p.issue-work #issue-work {
-            span dir="auto" { (text::HANDED_IN) (work) }
+            span dir="auto" translate="yes" { (text::HANDED_IN) (work) }
             @if let Some(receipt) = view.found.issue.receipt_of(&work.tree) {
                 " · " span.issue-newer[!receipt.has_passed()] { (text::receipt(receipt)) }
             }
