@@ -128,6 +128,34 @@ fn over_http_the_role_is_in_the_url_and_the_client_on_stdin_has_its_own() {
 }
 
 #[test]
+fn a_token_gives_a_role_that_no_url_changes() {
+    let directory = directory();
+    let file = directory.path().join("tokens");
+    fs::write(
+        &file,
+        "rita read-write reviewer RRRRRRRRrrrrrrrr\nx read-only wrong XXXXXXXXxxxxxxxx\n",
+    )
+    .unwrap();
+    let mut command = ait(directory.path());
+    command.arg("serve").env("AIT_TOKEN_FILE", file);
+    let server = Server::spawn(command, directory.path());
+    let mut agent = Agent::authorized(server.port, "Bearer RRRRRRRRrrrrrrrr");
+    for query in ["", "?role=lead&toolsets=all"] {
+        agent.query = query.to_owned();
+        agent.begin();
+        let listed = agent.request("tools/list", json!({})).json()["result"].clone();
+        assert_eq!(names(&listed), REVIEWER);
+        let refused = agent.call("get_next_issue", json!({ "agent": "a" })).refusal();
+        assert!(refused.contains("\"reviewer\" does not have get_next_issue"), "{refused}");
+    }
+    let mut other = Agent::authorized(server.port, "Bearer XXXXXXXXxxxxxxxx");
+    let refused =
+        other.request("tools/list", json!({ "_meta": meta() })).json()["error"]["message"]
+            .to_string();
+    assert!(refused.contains("no role") && refused.contains("the token"), "{refused}");
+}
+
+#[test]
 fn a_project_adds_roles_and_replaces_ours() {
     let directory = directory();
     let text = "tools = [\"list_issues\", \"add_issue\"]\ninstructions = \"You file only.\"\n";

@@ -56,30 +56,20 @@ pub fn translate(markup: &str, tag: &str, table: &Table) -> String {
     out
 }
 
-/// Adds the text between two tags.
+/// Adds the text between two tags. Its lines, as tooltips have them, are texts of their own.
 fn push_text(out: &mut String, text: &str, table: &Table) {
-    let words = text.trim_ascii();
-    let own = (words.contains(char::is_alphabetic))
-        .then(|| table.get(&unescaped(&in_one_line(words))))
-        .flatten();
-    let Some(own) = own else {
-        // Lines of tooltips are texts of their own.
-        match words
-            .split_once('\n')
-            .map(|(line, _)| text.split_at(text.len() - text.trim_ascii_start().len() + line.len()))
-        {
-            Some((line, rest)) => {
-                push_text(out, line, table);
-                push_text(out, rest, table);
+    for line in text.split_inclusive('\n') {
+        let words = line.trim_ascii();
+        match text_of(words, table) {
+            Some(own) => {
+                let before = line.len() - line.trim_ascii_start().len();
+                out.push_str(&line[..before]);
+                push_escaped(out, &own);
+                out.push_str(&line[before + words.len()..]);
             }
-            None => out.push_str(text),
+            None => out.push_str(line),
         }
-        return;
-    };
-    let before = text.len() - text.trim_ascii_start().len();
-    out.push_str(&text[..before]);
-    push_escaped(out, &own);
-    out.push_str(&text[before + words.len()..]);
+    }
 }
 
 /// Adds a tag with its attributes. `keeps` says that the element has words of users, which its title may repeat.
@@ -91,7 +81,7 @@ fn push_element(out: &mut String, element: &str, keeps: bool, tag: &str, table: 
         let is_read = READ.contains(&name) || name.starts_with(OF_SCRIPTS) && name != COPIED;
         let own = match (name, value) {
             ("lang", ENGLISH) if element.starts_with("<html") => Some(tag.into()),
-            _ if is_read && !(keeps && name == "title") => table.get(&unescaped(value)),
+            _ if is_read && !(keeps && name == "title") => text_of(value, table),
             _ => None,
         };
         out.push_str(before);
@@ -106,11 +96,10 @@ fn push_element(out: &mut String, element: &str, keeps: bool, tag: &str, table: 
     out.push_str(rest);
 }
 
-fn in_one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(['\n', '\t']) && !text.contains("  ") {
-        return text.into();
-    }
-    text.split_ascii_whitespace().collect::<Vec<_>>().join(" ").into()
+/// Returns the text for an escaped English one.
+fn text_of<'a>(english: &str, table: &'a Table) -> Option<Cow<'a, str>> {
+    let has_words = english.contains(char::is_alphabetic);
+    has_words.then(|| table.get(&unescaped(english))).flatten()
 }
 
 fn unescaped(text: &str) -> Cow<'_, str> {

@@ -20,12 +20,14 @@ pub struct Pattern {
     /// What is before the first place, between places, and after the last one.
     words: Vec<String>,
     pub places: Vec<Place>,
+    /// How many bytes of a text are given. A longer pattern says more of a text.
+    pub weight: usize,
 }
 
 impl Pattern {
     /// Finds the places of a key.
     pub fn parse(key: &str) -> Self {
-        let mut pattern = Self { words: Vec::new(), places: Vec::new() };
+        let mut pattern = Self { words: Vec::new(), places: Vec::new(), weight: 0 };
         let mut rest = key;
         let next = |rest: &str| {
             let found = PLACES
@@ -39,12 +41,17 @@ impl Pattern {
             rest = &rest[at + length..];
         }
         pattern.words.push(rest.to_owned());
+        pattern.weight = pattern.words.iter().map(String::len).sum();
         pattern
     }
 
-    /// Returns how many bytes of a text are given. A longer pattern says more of a text.
-    pub fn weight(&self) -> usize {
-        self.words.iter().map(String::len).sum()
+    /// Returns true if a text that begins with this byte may be like this.
+    pub fn may_begin_with(&self, byte: u8) -> bool {
+        match (self.words[0].bytes().next(), self.places.first()) {
+            (Some(first), _) => first == byte,
+            (None, Some(Place::Number)) => is_of_number(byte),
+            (None, _) => true,
+        }
     }
 
     /// Gives `take` what stands at the places, in each way in which a text is like this, until it returns something.
@@ -53,6 +60,9 @@ impl Pattern {
         text: &'a str,
         mut take: impl FnMut(&[&'a str]) -> Option<T>,
     ) -> Option<T> {
+        // Most texts are like none of the patterns, which these tell fast.
+        let is_long = text.len() >= self.weight + self.places.len();
+        self.words.last().filter(|last| is_long && text.ends_with(&***last))?;
         let rest = text.strip_prefix(&*self.words[0])?;
         fill(&self.words[1..], &self.places, rest, &mut Vec::new(), &mut take)
     }
@@ -84,6 +94,10 @@ fn fill<'a, T>(
         return try_end(text.strip_suffix(&**word)?.len());
     }
     text.match_indices(&**word).find_map(|(end, _)| try_end(end))
+}
+
+fn is_of_number(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b':' | b'%')
 }
 
 fn accepts(place: Place, text: &str) -> bool {

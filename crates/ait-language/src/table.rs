@@ -81,6 +81,8 @@ pub struct Table {
     texts: BTreeMap<String, Text>,
     /// The keys with places, those with most words first.
     patterns: Vec<(Pattern, String)>,
+    /// Which of them a text may be like, by the first byte of the text.
+    by_first: Vec<Vec<usize>>,
     tag: Locale,
 }
 
@@ -88,7 +90,13 @@ impl Table {
     /// Begins the table of a language. Returns `None` if the tag is not one of BCP 47.
     pub fn new(tag: &str) -> Option<Self> {
         let tag = Locale::try_from_str(tag).ok()?;
-        Some(Self { name: None, texts: BTreeMap::new(), patterns: Vec::new(), tag })
+        Some(Self {
+            name: None,
+            texts: BTreeMap::new(),
+            patterns: Vec::new(),
+            by_first: Vec::new(),
+            tag,
+        })
     }
 
     /// Adds texts, which replace those with the same key. Returns what is wrong with the others. `known` has the keys
@@ -112,8 +120,12 @@ impl Table {
         let keys = self.texts.keys();
         let patterns = keys.map(|key| (Pattern::parse(key), key.clone()));
         self.patterns = patterns.filter(|(pattern, _)| !pattern.places.is_empty()).collect();
-        self.patterns
-            .sort_by_key(|(pattern, _)| (Reverse(pattern.weight()), pattern.places.clone()));
+        self.patterns.sort_by_key(|(pattern, _)| (Reverse(pattern.weight), pattern.places.clone()));
+        let of_byte = |byte| {
+            let all = self.patterns.iter().enumerate();
+            all.filter(|(_, (pattern, _))| pattern.may_begin_with(byte)).map(|(at, _)| at).collect()
+        };
+        self.by_first = (0..=u8::MAX).map(of_byte).collect();
         problems
     }
 
@@ -132,7 +144,9 @@ impl Table {
         if let Some(Text::One(text)) = self.texts.get(english) {
             return Some(text.into());
         }
-        self.patterns.iter().find_map(|(pattern, key)| {
+        let first = usize::from(*english.as_bytes().first()?);
+        self.by_first.get(first)?.iter().find_map(|at| {
+            let (pattern, key) = &self.patterns[*at];
             pattern.matches(english, |places| {
                 *trials = trials.checked_sub(1)?;
                 self.fill(pattern, &self.texts[key], places, trials).map(Cow::from)

@@ -42,7 +42,8 @@ impl Roles {
         }
         let role = Role::find(self.project.as_deref(), name, NAMES).map_err(|error| {
             let reason = format!(
-                "{error}. Correct it in --role, AIT_ROLE, the URL (/mcp?role=) or the file, and connect again"
+                "{error}. Correct it in --role, AIT_ROLE, the URL (/mcp?role=), the token or the file, and connect \
+                 again"
             );
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
             if refused.replace(reason.clone()).as_ref() != Some(&reason) {
@@ -53,8 +54,8 @@ impl Roles {
         Ok(Arc::clone(known.entry(name.to_owned()).or_insert_with(|| Arc::new(role))))
     }
 
-    /// Returns the role of the client that sent a request, if it has one: the one in its URL, or else that of the
-    /// server.
+    /// Returns the role of the client that sent a request, if it has one: that of its token, or else the one in its
+    /// URL, or else that of the server.
     ///
     /// # Errors
     ///
@@ -66,7 +67,8 @@ impl Roles {
     ) -> Result<Option<Arc<Role>>, ErrorData> {
         let by_server =
             if request_context::is_http(context) { &options.http_role } else { &options.role };
-        let name = request_context::role(context).or(by_server.as_deref());
+        let by_token = request_context::role_of_token(context);
+        let name = by_token.or(request_context::role(context)).or(by_server.as_deref());
         name.map(|name| self.find(name)).transpose()
     }
 }
@@ -113,7 +115,7 @@ impl<'a> ClientTools<'a> {
         {
             return Some(Failure::not_allowed(format!(
                 "the role {:?} does not have {}; it has {}. Go on with these, and leave the rest to an agent with \
-                 another role: a person gives roles with --role, AIT_ROLE or /mcp?role=, for a whole session",
+                 another role: a person gives roles with --role, AIT_ROLE, /mcp?role= or a token, for a whole session",
                 role.name,
                 shown(&request.name),
                 tools.names(),

@@ -70,6 +70,11 @@ pub(super) fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
     extension::<RequestOptions>(context)?.role.as_deref()
 }
 
+/// Returns the role of the token of a request.
+pub(super) fn role_of_token(context: &RequestContext<RoleServer>) -> Option<&str> {
+    extension::<Principal>(context)?.role()
+}
+
 /// Returns true if a request came with a token of scope `lead`.
 pub(super) fn is_lead(context: &RequestContext<RoleServer>) -> bool {
     extension::<Principal>(context).is_some_and(|principal| principal.scope() == Scope::Lead)

@@ -28,11 +28,14 @@ enum Problem {
     )]
     Empty,
     #[error(
-        "write NAME read-only SECRET, NAME read-write SECRET or NAME lead SECRET, with spaces between"
+        "write NAME read-only SECRET, NAME read-write SECRET or NAME lead SECRET, with spaces between, \
+         and before the secret the role of its agents, if they have one"
     )]
     Form,
     #[error("the second word must be read-only, read-write or lead")]
     Scope,
+    #[error("the third of four words must be a role, of a-z, 0-9, `-` and `_`")]
+    Role,
     #[error(
         "the name may have ASCII letters, digits, `.`, `_` and `-`, and at most {MAX_NAME_CHARS} \
          characters"
@@ -103,7 +106,11 @@ pub(super) fn parse(text: &str) -> Result<Tokens, BadToken> {
 
 fn token(line: &str) -> Result<Token, Problem> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let [name, scope, secret] = words[..] else { return Err(Problem::Form) };
+    let (name, scope, role, secret) = match words[..] {
+        [name, scope, secret] => (name, scope, None, secret),
+        [name, scope, role, secret] => (name, scope, Some(role), secret),
+        _ => return Err(Problem::Form),
+    };
     let scope = match scope {
         "read-only" => Scope::ReadOnly,
         "read-write" => Scope::ReadWrite,
@@ -114,13 +121,17 @@ fn token(line: &str) -> Result<Token, Problem> {
     if !is_name || name.len() > MAX_NAME_CHARS {
         return Err(Problem::Name);
     }
+    let is_of_role = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
+    if role.is_some_and(|role| !role.bytes().all(is_of_role)) {
+        return Err(Problem::Role);
+    }
     check(secret)?;
-    Ok(Token::new(name, scope, secret))
+    Ok(Token::new(name, scope, role, secret))
 }
 
 fn default_token(secret: &str) -> Result<Token, Problem> {
     check(secret)?;
-    Ok(Token::new(Principal::UNNAMED, Scope::ReadWrite, secret))
+    Ok(Token::new(Principal::UNNAMED, Scope::ReadWrite, None, secret))
 }
 
 fn check(secret: &str) -> Result<(), Problem> {
@@ -198,7 +209,12 @@ mod tests {
             ("SECRETSECRETSECRETÄ".to_owned(), "line 1: ", "ASCII"),
             ("SECRETSECRETSECRET1\nSECRETSECRETSECRET2".to_owned(), "line 1: ", "NAME read-only"),
             ("NAME SECRETSECRETSECRET".to_owned(), "line 1: ", "NAME read-only"),
-            ("NAME read-only SECRETSECRETSECRET x".to_owned(), "line 1: ", "NAME read-only"),
+            ("NAME read-only SECRETSECRETSECRET x".to_owned(), "line 1: ", "must be a role"),
+            (
+                "NAME read-only reviewer SECRETSECRETSECRET x".to_owned(),
+                "line 1: ",
+                "NAME read-only",
+            ),
             (format!("{good}\nNAME SECRETSECRETSECRET read-only"), "line 2: ", "read-write"),
             (
                 "NAME Read-Only SECRETSECRETSECRET".to_owned(),
@@ -229,6 +245,6 @@ mod tests {
     #[test]
     fn debug_output_shows_no_secret_or_digest() {
         let shown = format!("{:?}", Tokens::single("XXXXXXXXXXXXXXXX").unwrap());
-        assert_eq!(shown, "[Principal { name: \"default\", scope: ReadWrite }]");
+        assert_eq!(shown, "[Principal { name: \"default\", scope: ReadWrite, role: None }]");
     }
 }

@@ -31,6 +31,7 @@ pub enum Scope {
 pub struct Principal {
     name: Arc<str>,
     scope: Scope,
+    role: Option<Arc<str>>,
 }
 
 impl Principal {
@@ -46,6 +47,11 @@ impl Principal {
     pub fn scope(&self) -> Scope {
         self.scope
     }
+
+    /// Returns the role of agents with the token, if it has one.
+    pub fn role(&self) -> Option<&str> {
+        self.role.as_deref()
+    }
 }
 
 /// All valid tokens. Clones share them. If there are none, requests need none.
@@ -59,8 +65,8 @@ struct Token {
 }
 
 impl Tokens {
-    /// Parses a token file: on each line a name, `read-only` or `read-write`, and the secret; or a single secret and
-    /// nothing else, which becomes a read-write token named `default`.
+    /// Parses a token file: on each line a name, the scope, a role if agents with it have one, and the secret; or a
+    /// single secret and nothing else, which becomes a read-write token named `default`.
     ///
     /// Ignores empty lines and those that begin with `#`.
     ///
@@ -95,8 +101,8 @@ impl Tokens {
 }
 
 impl Token {
-    fn new(name: &str, scope: Scope, secret: &str) -> Self {
-        let principal = Principal { name: name.into(), scope };
+    fn new(name: &str, scope: Scope, role: Option<&str>, secret: &str) -> Self {
+        let principal = Principal { name: name.into(), scope, role: role.map(Into::into) };
         Self { principal, secret_hash: Sha256::digest(secret).into() }
     }
 }
