@@ -28,6 +28,8 @@ pub struct BulkChange {
 /// Where issues go.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BulkEnd {
+    /// To the caller, who works on them: a claim without a client, which does not lapse.
+    Claim,
     /// Back to the queue, with the reason.
     Return(CommentText),
     /// They end, with the reason.
@@ -107,6 +109,7 @@ impl Tracker {
             commands.push(Command::ChangeIssue { issue: id.into(), change, agent });
         }
         match &bulk.end {
+            Some(BulkEnd::Claim) => commands.push(self.claim_of_person(id.into(), agent.clone())),
             Some(BulkEnd::Return(comment)) => {
                 commands.extend(self.return_commands(
                     id.into(),

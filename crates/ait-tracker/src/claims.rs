@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::{Changed, Tracker};
+use super::{Changed, IssueAtVersion, Tracker};
 use ait_domain::{
     AgentName, ClaimPolicy, ClaimProof, ClaimRequirement, ClaimSettings, ClaimTerms,
     Classification, ClientId, Command, Issue, IssueRef, OverlapPolicy, Query, RequiredClaim,
@@ -85,6 +85,25 @@ impl Tracker {
     pub(super) async fn claim_command(&self, issue: IssueRef, agent: AgentName) -> Command {
         let terms = self.terms(self.client_for(&agent).await);
         Command::GetNextIssue { issue: Some(issue), classification: None, agent, terms }
+    }
+
+    /// Returns the command by which a person claims one issue, who has no client.
+    pub(super) fn claim_of_person(&self, issue: IssueRef, agent: AgentName) -> Command {
+        let terms = self.terms(None);
+        Command::GetNextIssue { issue: Some(issue), classification: None, agent, terms }
+    }
+
+    /// Claims one created issue for a person, if it still has this version.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`claim_issue`](Self::claim_issue).
+    pub async fn claim_for_person(
+        &self,
+        known: IssueAtVersion,
+        agent: AgentName,
+    ) -> Result<Changed, StoreError> {
+        self.change(known.into_commands(|issue| self.claim_of_person(issue, agent))).await
     }
 
     /// Claims the next issue; `None` if there is none. Callers that wait go first.

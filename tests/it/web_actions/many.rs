@@ -358,3 +358,32 @@ fn cards_of_the_board_are_selected_and_changed_together() {
     undo_on(&after, server.port).done();
     assert_eq!(priorities(directory.path(), &ids), [json!(null), json!(null), json!(null)]);
 }
+
+#[test]
+fn people_claim_what_they_work_on_themselves() {
+    let directory = directory();
+    let server = serve(directory.path());
+    let (path, port) = (directory.path(), server.port);
+    let ids = filed(path, 3);
+    run(path, &["claim", &ids[2], "--agent", "dev"]).ok();
+    let response = bar(port).with("action", "claim").send();
+    assert_eq!(response.status, 200, "{}", response.body);
+    assert!(response.body.contains("2 issues: claimed."), "{}", response.body);
+    assert!(response.body.contains("What stays as it was") && response.body.contains("dev"));
+    for id in &ids[..2] {
+        let claimed = issue(path, id);
+        assert_eq!(claimed["status"], "in_progress");
+        let last = claimed["history"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!(
+            (&last["agent"], &last["action"]),
+            (&json!("Ann"), &json!("Issue claimed for work"))
+        );
+    }
+    undo_on(&response.body, port).done();
+    assert_eq!(issue(path, &ids[0])["status"], "created");
+    // The same on the page of an issue. A form that is sent twice claims once.
+    let form = Form::load(port, &ids[1], "claim").with("agent", "Ann");
+    assert!(form.done().contains("done=claim"));
+    assert_eq!(issue(path, &ids[1])["status"], "in_progress");
+    assert_eq!(form.send().status, 409);
+}

@@ -24,6 +24,8 @@ string_enum! {
         Park = "park",
         /// Let it be claimed again.
         Unpark = "unpark",
+        /// Claim it for the person.
+        Claim = "claim",
         /// Return it to the queue, which ends its claim.
         Return = "return",
         /// Close or reject it.
@@ -51,8 +53,9 @@ string_enum! {
 
 impl Action {
     /// The actions on many issues at once.
-    pub const OF_MANY: [Self; 7] = [
+    pub const OF_MANY: [Self; 8] = [
         Self::Attributes,
+        Self::Claim,
         Self::Link,
         Self::Comment,
         Self::Park,

@@ -226,6 +226,7 @@ impl FormChange {
             }
             Self::Other(bulk) => match bulk.end {
                 None => tracker.change_issue(known, bulk.change, agent).await,
+                Some(BulkEnd::Claim) => tracker.claim_for_person(known, agent).await,
                 Some(BulkEnd::Return(comment)) => {
                     tracker.return_issue(known, comment, agent, proof).await
                 }
@@ -258,6 +259,7 @@ pub(super) fn change_of_many(action: Action, fields: &Fields) -> Result<BulkChan
             change(IssueChange { links_add: vec![(kind, to)], ..IssueChange::default() })
         }
         Action::Unpark => change(IssueChange { parked: Some(None), ..IssueChange::default() }),
+        Action::Claim => end(BulkEnd::Claim),
         Action::Return => end(BulkEnd::Return(comment(fields)?)),
         Action::Close => end(BulkEnd::Close(outcome(fields)?, comment(fields)?)),
         _ => return Err("The page of the issue has the form for this.".to_owned()),

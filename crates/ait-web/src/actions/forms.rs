@@ -60,6 +60,7 @@ fn further_actions(issue: &Issue) -> impl Iterator<Item = Action> {
     let is_in_conflict = Link::all(issue).values().any(|link| !link.conflicts.is_empty());
     let allowed = [
         (Action::Resolve, is_in_conflict),
+        (Action::Claim, issue.status == Status::Created && !is_parked),
         (Action::Park, is_open && !is_parked),
         (Action::Unpark, is_open && is_parked && !has_question),
         (Action::Return, is_open && issue.status != Status::Created),

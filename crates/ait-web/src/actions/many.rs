@@ -169,7 +169,8 @@ impl Submission<'_> {
         if !self.tokens.is_valid(self.fields.get(fields::TOKEN), &purpose) {
             return self.ask(StatusCode::FORBIDDEN, Some(text::NO_LONGER_VALID)).await;
         }
-        let is_complete = matches!(self.action, Action::Attributes | Action::Unpark);
+        let is_complete =
+            matches!(self.action, Action::Attributes | Action::Claim | Action::Unpark);
         if !is_complete && !is_confirmed {
             return self.ask(StatusCode::OK, None).await;
         }
