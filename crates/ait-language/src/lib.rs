@@ -94,7 +94,7 @@ impl Languages {
     /// Adds a table of a project. It wins over what there is of the language; one for English replaces texts as they
     /// are written. Returns what is wrong: such texts are left out, and the others stay.
     pub fn add(&mut self, tag: &str, table: &str) -> Vec<Problem> {
-        let known = self.0.iter().position(|language| language.tag == tag);
+        let known = self.0.iter().position(|language| language.tag.eq_ignore_ascii_case(tag));
         let language = known.map_or_else(|| Language::new(tag), |at| Some((*self.0[at]).clone()));
         let Some(mut language) = language else {
             return vec![Problem {
