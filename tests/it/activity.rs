@@ -295,7 +295,13 @@ fn activity_page_paginates_and_filters_events() {
     assert_eq!(numbers, (7..=106).rev().collect::<Vec<_>>());
     let (newer, older) = (link(&body, "prev").unwrap(), link(&body, "next").unwrap());
     let (numbers, body) = page(port, &older);
-    assert_eq!(numbers, [6, 5, 4, 3, 2, 1]);
+    // From the claim to the review there is one row.
+    assert_eq!(numbers, [6, 5, 4, 1]);
+    let steps = body.split_once("<ol class=\"steps\">").unwrap().1.split_once("</ol>").unwrap().0;
+    assert_eq!(steps.matches("<li").count(), 2, "{steps}");
+    assert!(steps.contains("claimed for work") && steps.contains("completed"), "{steps}");
+    let (numbers, _) = page(port, "/activity?kind=completed");
+    assert_eq!(numbers, [3]);
     assert_eq!(link(&body, "next"), None);
     let (numbers, _) = page(port, &link(&body, "prev").unwrap());
     assert_eq!(numbers, (7..=106).rev().collect::<Vec<_>>());
@@ -306,7 +312,7 @@ fn activity_page_paginates_and_filters_events() {
     assert!(body.contains("fixed") && body.contains(&format!("href=\"/issues/{id}\"")), "{body}");
     let feed = "/activity.atom?agent=dev-1&amp;kind=completed&amp;since=1h";
     assert!(body.contains(feed), "{body}");
-    assert_eq!(page(port, &format!("/activity?issue={}", &id[..8])).0, [6, 5, 4, 3, 2, 1]);
+    assert_eq!(page(port, &format!("/activity?issue={}", &id[..8])).0, [6, 5, 4, 1]);
     let (numbers, body) = page(port, "/activity?agent=nobody");
     assert!(numbers.is_empty() && body.contains("No event matches"), "{body}");
     for (query, status, expected) in [

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::project_files::{self, FileProblem, LANGUAGE_FILES, path_of};
+use super::project_files::{self, FileProblem, LANGUAGE_FILES, TeamFile};
 use ait_language::Languages;
 
 const EXTENSION: &str = "toml";
@@ -20,26 +20,12 @@ pub struct ProjectLanguages {
 impl ProjectLanguages {
     /// Reads the tables of a project.
     pub fn read(project: &Path) -> Self {
-        let mut all = Self::default();
-        let files = project_files::names(project, LANGUAGE_FILES, EXTENSION);
-        let files = files.unwrap_or_else(|problem| {
-            all.problems.push(problem);
-            Vec::new()
-        });
-        for tag in files {
-            let file = format!("{tag}.{EXTENSION}");
-            match project_files::read(project, LANGUAGE_FILES, &file) {
-                Ok(Some(table)) => {
-                    let path = path_of(LANGUAGE_FILES, &file);
-                    let problems = all.languages.add(&tag, &table).into_iter();
-                    all.problems.extend(
-                        problems.map(|found| FileProblem::new(&path, found.line, found.reason)),
-                    );
-                    all.count += 1;
-                }
-                Ok(None) => {}
-                Err(problem) => all.problems.push(problem),
-            }
+        let (files, problems) = project_files::all(project, LANGUAGE_FILES, EXTENSION);
+        let mut all = Self { languages: Languages::default(), count: files.len(), problems };
+        for TeamFile { name, path, text } in files {
+            let problems = all.languages.add(&name, &text).into_iter();
+            let problems = problems.map(|found| FileProblem::new(&path, found.line, found.reason));
+            all.problems.extend(problems);
         }
         all
     }

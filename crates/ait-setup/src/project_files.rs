@@ -102,6 +102,39 @@ pub(super) fn names(
     Ok(names)
 }
 
+/// A file of the team.
+pub(super) struct TeamFile {
+    /// The name without the extension.
+    pub name: String,
+    /// The path from the project.
+    pub path: String,
+    pub text: String,
+}
+
+/// Reads the files in a directory of the team, sorted by their names. Also returns what is wrong with the others.
+pub(super) fn all(
+    project: &Path,
+    directory: &str,
+    extension: &str,
+) -> (Vec<TeamFile>, Vec<FileProblem>) {
+    let names = match names(project, directory, extension) {
+        Ok(names) => names,
+        Err(problem) => return (Vec::new(), vec![problem]),
+    };
+    let mut files = Vec::new();
+    let mut problems = Vec::new();
+    for name in names {
+        let file = format!("{name}.{extension}");
+        match read(project, directory, &file) {
+            Ok(Some(text)) => files.push(TeamFile { name, path: path_of(directory, &file), text }),
+            // It was removed just now.
+            Ok(None) => {}
+            Err(problem) => problems.push(problem),
+        }
+    }
+    (files, problems)
+}
+
 /// Reads a file of the team; `None` if it does not exist.
 pub(super) fn read(
     project: &Path,

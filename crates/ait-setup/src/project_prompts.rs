@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::project_files::{self, FileProblem, PROMPT_FILES, known, path_of, wrong_name};
+use super::project_files::{self, FileProblem, PROMPT_FILES, TeamFile, known, wrong_name};
 use super::prompts::{PROMPTS, split};
 
 const EXTENSION: &str = "md";
@@ -46,20 +46,10 @@ pub struct ProjectArgument {
 impl ProjectPrompts {
     /// Reads the prompts of a project.
     pub fn read(project: &Path) -> Self {
-        let mut all = Self::default();
-        let files = project_files::names(project, PROMPT_FILES, EXTENSION);
-        let files = files.unwrap_or_else(|problem| {
-            all.problems.push(problem);
-            Vec::new()
-        });
-        for name in files {
-            let file = format!("{name}.{EXTENSION}");
-            match project_files::read(project, PROMPT_FILES, &file) {
-                Ok(Some(text)) => all.add(&name, &path_of(PROMPT_FILES, &file), &text),
-                // It was removed just now.
-                Ok(None) => {}
-                Err(problem) => all.problems.push(problem),
-            }
+        let (files, problems) = project_files::all(project, PROMPT_FILES, EXTENSION);
+        let mut all = Self { problems, ..Self::default() };
+        for TeamFile { name, path, text } in files {
+            all.add(&name, &path, &text);
         }
         all
     }

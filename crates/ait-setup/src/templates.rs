@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::project_files::{self, FileProblem, TEMPLATE_FILES, known, path_of};
+use super::project_files::{self, FileProblem, TEMPLATE_FILES, TeamFile, known};
 use ait_domain::{Classification, Template};
 
 const EXTENSION: &str = "md";
@@ -17,31 +17,20 @@ pub struct ProjectTemplates {
 impl ProjectTemplates {
     /// Reads the templates of a project. A file that is not valid is left out, and the others stay.
     pub fn read(project: &Path) -> Self {
-        let mut all = Self::default();
-        let files = project_files::names(project, TEMPLATE_FILES, EXTENSION);
-        let files = files.unwrap_or_else(|problem| {
-            all.problems.push(problem);
-            Vec::new()
-        });
-        for name in files {
-            match template(project, &name) {
-                Ok(template) => all.templates.extend(template),
-                Err(problem) => all.problems.push(problem),
+        let (files, problems) = project_files::all(project, TEMPLATE_FILES, EXTENSION);
+        let mut all = Self { templates: Vec::new(), problems };
+        for TeamFile { name, path, text } in files {
+            let Some(kind) = Classification::of_work().find(|kind| kind.as_str() == name) else {
+                let known = known(&name, Classification::of_work().map(Classification::as_str));
+                let reason = format!("no kind of work has this name: {known}");
+                all.problems.push(FileProblem::new(&path, None, reason));
+                continue;
+            };
+            let text = text.trim().to_owned();
+            if !text.is_empty() {
+                all.templates.push(Template { kind, text });
             }
         }
         all
     }
-}
-
-/// Reads the template of a kind; `None` if it is empty, or was removed just now.
-fn template(project: &Path, name: &str) -> Result<Option<Template>, FileProblem> {
-    let file = format!("{name}.{EXTENSION}");
-    let Some(kind) = Classification::of_work().find(|kind| kind.as_str() == name) else {
-        let known = known(name, Classification::of_work().map(Classification::as_str));
-        let reason = format!("no kind of work has this name: {known}");
-        return Err(FileProblem::new(&path_of(TEMPLATE_FILES, &file), None, reason));
-    };
-    let Some(text) = project_files::read(project, TEMPLATE_FILES, &file)? else { return Ok(None) };
-    let text = text.trim().to_owned();
-    Ok((!text.is_empty()).then_some(Template { kind, text }))
 }

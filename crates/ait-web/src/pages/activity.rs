@@ -1,4 +1,6 @@
-//! The activity page: the events of the log, filtered, 100 a page.
+//! The activity page: the events of the log, filtered, 100 a page. From claim to review an issue has one row.
+
+use std::collections::HashMap;
 
 use maud::{Markup, html};
 
@@ -108,17 +110,62 @@ fn filters(view: &ActivityView) -> Markup {
     }
 }
 
+/// A row: an event, and the steps before it on the way from the claim to the review of its issue, the latest first.
+struct Entry<'a> {
+    /// The place of the event on the page.
+    at: usize,
+    event: &'a NumberedEvent,
+    steps: Vec<&'a NumberedEvent>,
+}
+
+/// Joins the steps from a claim to the review of an issue, unless `joins` is false. Other events keep their own rows.
+fn entries(events: &[NumberedEvent], joins: bool) -> Vec<Entry<'_>> {
+    let mut entries: Vec<Entry> = Vec::new();
+    // The rows that earlier steps can join, by their issues.
+    let mut open: HashMap<IssueId, usize> = HashMap::new();
+    for (at, event) in events.iter().enumerate() {
+        let issue = event.event.issue;
+        let kind = &event.event.kind;
+        let is_step = joins
+            && matches!(
+                kind,
+                EventKind::Claimed { .. }
+                    | EventKind::Completed { .. }
+                    | EventKind::ReviewStarted { .. }
+            );
+        if is_step && let Some(row) = open.get(&issue) {
+            entries[*row].steps.push(event);
+        } else {
+            if event.event.status_after().is_some() {
+                open.insert(issue, entries.len());
+            }
+            entries.push(Entry { at, event, steps: Vec::new() });
+        }
+        // What is before a claim is another attempt, and what returns an issue is an end of its own.
+        let is_on_the_way =
+            is_step || matches!(kind, EventKind::Closed { .. } | EventKind::Rejected { .. });
+        let is_begin = matches!(kind, EventKind::Claimed { .. });
+        if is_begin || event.event.status_after().is_some() && !is_on_the_way {
+            open.remove(&issue);
+        }
+    }
+    entries
+}
+
 /// Renders the events by the hour, and the gaps between them.
 fn rows(view: &ActivityView) -> Markup {
+    let events = &view.activity.events;
     let hour = |event: &NumberedEvent| event.event.at.unix_millis().div_euclid(HOUR_MS);
-    let groups: Vec<_> =
-        view.activity.events.chunk_by(|one, next| hour(one) == hour(next)).collect();
+    // Filters leave steps out, and what is between two attempts.
+    let joins = view.query.kind.is_none() && view.query.agent.is_none();
+    let entries = entries(events, joins);
+    let groups = entries.chunk_by(|one, next| hour(one.event) == hour(next.event));
     let mut changes = ChangeWriter::new(view.view, false);
     html! {
-        @for (number, group) in groups.iter().enumerate() {
-            @let first = &group[0];
-            @let last = &group[group.len() - 1];
-            @let newer = number.checked_sub(1).and_then(|number| groups[number].last());
+        @for group in groups {
+            @let first = group[0].event;
+            @let last = group[group.len() - 1].event;
+            @let newer = group[0].at.checked_sub(1).map(|at| &events[at]);
             @let gap_ms = newer.map_or(0, |newer| newer.event.at.millis_since(first.event.at));
             @if gap_ms >= format::HOUR_MS {
                 tr.gap role="row" id={ "gap-" (first.position.number) } {
@@ -131,20 +178,16 @@ fn rows(view: &ActivityView) -> Markup {
                     @let begin = Timestamp::from_unix_millis(hour(first) * HOUR_MS);
                     (components::time(begin, &format::time(begin))) " · "
                     (components::ago(first.event.at, view.now))
-                    " " span.count { (text::caption(group.len())) }
+                    " " span.count { (text::caption(group.iter().map(|entry| 1 + entry.steps.len()).sum())) }
                 }
             }
-            @for event in *group { (row(event, view, &mut changes)) }
+            @for entry in group { (row(entry, view, &mut changes)) }
         }
     }
 }
 
-fn row(
-    numbered: &NumberedEvent,
-    view: &ActivityView,
-    changes: &mut ChangeWriter<'_, '_>,
-) -> Markup {
-    let NumberedEvent { position, event } = numbered;
+fn row(entry: &Entry, view: &ActivityView, changes: &mut ChangeWriter<'_, '_>) -> Markup {
+    let NumberedEvent { position, event } = entry.event;
     let by_agent =
         ActivityQuery { agent: Some(event.agent.clone()), ..view.query.at(PageCursor::Newest) };
     html! {
@@ -156,8 +199,24 @@ fn row(
             td.who role="cell" {
                 a href={ "/activity" (by_agent.query_string()) } { (components::agent(&event.agent)) }
             }
-            td.what role="cell" { (action(event, changes)) }
+            td.what role="cell" {
+                @if !entry.steps.is_empty() {
+                    ol.steps { @for step in entry.steps.iter().rev() { (self::step(step)) } }
+                }
+                (action(event, changes))
+            }
             td.which role="cell" { (issue(event, view)) }
+        }
+    }
+}
+
+/// Renders a step that has no row of its own: what was done shows on hover, and so does when.
+fn step(NumberedEvent { event, .. }: &NumberedEvent) -> Markup {
+    let deed = text::action(event.kind.word());
+    html! {
+        li title={ (deed) ", " (format::clock(event.at)) } {
+            span class={ "deed " (colour_class(event)) } { (icon(event)) span.unseen { (deed) } }
+            " " (components::agent(&event.agent))
         }
     }
 }
