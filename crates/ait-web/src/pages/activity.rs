@@ -129,9 +129,7 @@ fn entries(events: &[NumberedEvent], joins: bool) -> Vec<Entry<'_>> {
         let is_step = joins
             && matches!(
                 kind,
-                EventKind::Claimed { .. }
-                    | EventKind::Completed { .. }
-                    | EventKind::ReviewStarted { .. }
+                EventKind::Claimed | EventKind::Completed { .. } | EventKind::ReviewStarted
             );
         if is_step && let Some(row) = open.get(&issue) {
             entries[*row].steps.push(event);
@@ -144,7 +142,7 @@ fn entries(events: &[NumberedEvent], joins: bool) -> Vec<Entry<'_>> {
         // What is before a claim is another attempt, and what returns an issue is an end of its own.
         let is_on_the_way =
             is_step || matches!(kind, EventKind::Closed { .. } | EventKind::Rejected { .. });
-        let is_begin = matches!(kind, EventKind::Claimed { .. });
+        let is_begin = matches!(kind, EventKind::Claimed);
         if is_begin || event.event.status_after().is_some() && !is_on_the_way {
             open.remove(&issue);
         }
