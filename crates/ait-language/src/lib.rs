@@ -8,7 +8,7 @@
 //!
 //! [texts]
 //! "Inbox" = "Eingang"
-//! "{} ago" = "vor {}"
+//! "{text} ago" = "vor {}"
 //! "{n} issues" = { one = "{} Aufgabe", other = "{} Aufgaben" }
 //! ```
 //!
@@ -66,6 +66,11 @@ impl Language {
             (None, ENGLISH) => "English",
             (None, tag) => tag,
         }
+    }
+
+    /// Returns true if pages stay as they are written.
+    pub fn is_as_written(&self) -> bool {
+        self.tag == ENGLISH && self.table.keys().next().is_none()
     }
 
     /// Translates a document or a part of one.

@@ -20,7 +20,7 @@ const MAX_AGE_S: u32 = 365 * 24 * 60 * 60;
 
 /// The language of an answer.
 pub(super) struct Chosen {
-    /// `None` for the language in which the pages are written.
+    /// `None` if nothing says which.
     language: Option<Arc<Language>>,
     /// Whether the browser is to remember it.
     is_new: bool,
@@ -43,8 +43,10 @@ impl Chosen {
     /// Returns a page in the language.
     pub fn translated(&self, page: Vec<u8>) -> Vec<u8> {
         match &self.language {
-            Some(language) => language.markup(&String::from_utf8_lossy(&page)).into_bytes(),
-            None => page,
+            Some(language) if !language.is_as_written() => {
+                language.markup(&String::from_utf8_lossy(&page)).into_bytes()
+            }
+            _ => page,
         }
     }
 
