@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use agent_issue_tracker::language::Languages;
 use reqwest::blocking::{Client as Http, Response};
@@ -11,6 +11,7 @@ use toml::Table;
 use crate::support::http::{Server, client_builder};
 use crate::support::runs::run;
 use crate::support::{Client, directory};
+use crate::tidy::sources;
 use crate::web_actions::serve;
 
 const GERMAN: &str = "name = \"Deutsch\"\n[texts]\n\"Inbox\" = \"Eingang\"\n\"{n} to {n} of {n}\" = \"{} bis {} von {}\"\n";
@@ -156,34 +157,16 @@ fn a_broken_table_stops_no_server() {
     assert!(texts.log.contains("Inbox"), "{}", texts.log);
 }
 
-/// Returns what is in a directory and below it.
-fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// A key whose words are nowhere in the sources is one of a text that is gone. That all texts have keys is tested in a
 /// browser.
 #[test]
 fn all_keys_are_of_texts_that_there_are() {
-    let mut files = Vec::new();
-    sources(Path::new("crates"), &mut files);
-    let files =
-        files.iter().filter(|path| !path.components().any(|part| part.as_os_str() == "tests"));
-    let mut all: String = files.map(|path| fs::read_to_string(path).unwrap()).collect();
+    let files = sources("crates").into_iter().filter(|(name, _)| !name.contains("/tests/"));
+    let all: String = files.map(|(_, text)| text.to_lowercase()).collect();
     // Long literals go over several lines.
-    while let Some(at) = all.find("\\\n") {
-        let rest = all[at + 2..].trim_start().len();
-        let end = all.len() - rest;
-        all.replace_range(at..end, "");
-    }
-    let all = all.to_lowercase();
+    let mut lines = all.split("\\\n");
+    let first = lines.next().unwrap_or_default();
+    let all: String = std::iter::once(first).chain(lines.map(str::trim_start)).collect();
     let table: Table = Languages::default().find("ja").unwrap().to_toml().parse().unwrap();
     let months = "jan feb mar apr may jun jul aug sep oct nov dec";
     let mut gone = BTreeSet::new();

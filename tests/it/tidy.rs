@@ -10,7 +10,7 @@ const MAX_FILE_LINES: usize = 600;
 const MAX_COMMENT_COLUMNS: usize = 120;
 
 /// Returns every Rust file below a directory, with its path from the root and its text.
-fn sources(below: &str) -> Vec<(String, String)> {
+pub fn sources(below: &str) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut directories = vec![root.join(below)];
     let mut files = Vec::new();

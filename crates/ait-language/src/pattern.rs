@@ -101,8 +101,6 @@ fn is_of_number(byte: u8) -> bool {
 }
 
 fn accepts(place: Place, text: &str) -> bool {
-    let is_of_number =
-        |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b':' | b'%');
     match place {
         Place::Number => {
             let number = text.strip_suffix(['k', 'M']).unwrap_or(text);

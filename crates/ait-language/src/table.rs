@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use icu_locale_core::Locale;
 use icu_plurals::{PluralCategory, PluralRules};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::pattern::{Pattern, Place};
 use ait_domain::text::{nearest, shortened};
@@ -36,7 +36,7 @@ struct Given {
 }
 
 /// A text, or one for each plural category.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(untagged)]
 enum Text {
     One(String),
@@ -44,7 +44,7 @@ enum Text {
 }
 
 /// Texts by the plural categories of CLDR.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Plural {
     zero: Option<String>,

@@ -109,7 +109,7 @@ impl Tracker {
             commands.push(Command::ChangeIssue { issue: id.into(), change, agent });
         }
         match &bulk.end {
-            Some(BulkEnd::Claim) => commands.push(self.claim_of_person(id.into(), agent.clone())),
+            Some(BulkEnd::Claim) => commands.push(self.claim_with(None, id.into(), agent.clone())),
             Some(BulkEnd::Return(comment)) => {
                 commands.extend(self.return_commands(
                     id.into(),

@@ -83,13 +83,18 @@ impl Tracker {
 
     /// Returns the command that claims one issue.
     pub(super) async fn claim_command(&self, issue: IssueRef, agent: AgentName) -> Command {
-        let terms = self.terms(self.client_for(&agent).await);
-        Command::GetNextIssue { issue: Some(issue), classification: None, agent, terms }
+        let client = self.client_for(&agent).await;
+        self.claim_with(client, issue, agent)
     }
 
-    /// Returns the command by which a person claims one issue, who has no client.
-    pub(super) fn claim_of_person(&self, issue: IssueRef, agent: AgentName) -> Command {
-        let terms = self.terms(None);
+    /// Returns the command that claims one issue with a client; a person has none.
+    pub(super) fn claim_with(
+        &self,
+        client: Option<ClientId>,
+        issue: IssueRef,
+        agent: AgentName,
+    ) -> Command {
+        let terms = self.terms(client);
         Command::GetNextIssue { issue: Some(issue), classification: None, agent, terms }
     }
 
@@ -103,7 +108,7 @@ impl Tracker {
         known: IssueAtVersion,
         agent: AgentName,
     ) -> Result<Changed, StoreError> {
-        self.change(known.into_commands(|issue| self.claim_of_person(issue, agent))).await
+        self.change(known.into_commands(|issue| self.claim_with(None, issue, agent))).await
     }
 
     /// Claims the next issue; `None` if there is none. Callers that wait go first.

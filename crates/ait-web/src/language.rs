@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 
-use super::actions::person::cookie;
+use super::actions::person::{MAX_AGE_S, cookie};
 use super::project::Project;
 use super::query::Parameters;
 use ait_language::Language;
@@ -15,8 +14,6 @@ use ait_language::Language;
 /// The parameter of an address and the cookie with the chosen language.
 const LANG: &str = "lang";
 const COOKIE: &str = "ait-lang";
-/// How long browsers keep the choice: a year.
-const MAX_AGE_S: u32 = 365 * 24 * 60 * 60;
 
 /// The language of an answer.
 pub(super) struct Chosen {
@@ -27,12 +24,11 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// Chooses the language for a request.
-    pub fn of(request: &Request, project: &Project) -> Self {
+    /// Chooses the language for a request with these headers and this query string.
+    pub fn of(headers: &HeaderMap, query: Option<&str>, project: &Project) -> Self {
         let find = |tag: &str| project.languages.find(tag).cloned();
-        let parameters = Parameters::of_page(request.uri().query());
+        let parameters = Parameters::of_page(query);
         let named = parameters.get(LANG, String::new, find).ok().flatten();
-        let headers = request.headers();
         let language = named.clone();
         let language = language.or_else(|| cookie(headers, COOKIE).and_then(find));
         let language = language.or_else(|| project.language.as_deref().and_then(find));

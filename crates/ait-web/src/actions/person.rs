@@ -16,8 +16,8 @@ use ait_http::{Principal, Scope};
 
 /// The cookie with the name.
 const COOKIE: &str = "ait-name";
-/// How long browsers keep it: a year.
-const MAX_AGE_S: u32 = 365 * 24 * 60 * 60;
+/// How long browsers keep what a person chose: a year.
+pub(crate) const MAX_AGE_S: u32 = 365 * 24 * 60 * 60;
 
 /// A person who may act.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

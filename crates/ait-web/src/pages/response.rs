@@ -30,7 +30,7 @@ pub(crate) async fn finish(
     next: Next,
 ) -> Response {
     let headers = request.headers().clone();
-    let chosen = Chosen::of(&request, &state.project);
+    let uri = request.uri().clone();
     let mut response = next.run(request).await;
     if let Some(error) = response.extensions().get::<ErrorPage>() {
         response = error.render(&state.project, &state.streams.probe().await);
@@ -44,6 +44,7 @@ pub(crate) async fn finish(
     let Ok(body) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
+    let chosen = Chosen::of(&headers, uri.query(), &state.project);
     let body = chosen.translated(body.into());
     if parts.status != StatusCode::OK {
         parts.headers.remove(header::CONTENT_LENGTH);

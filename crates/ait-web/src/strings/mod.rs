@@ -13,7 +13,7 @@ use ait_domain::Status;
 use ait_system::span::humanize_duration as duration;
 
 /// The language, as a BCP 47 tag.
-pub const LANGUAGE: &str = "en";
+pub const LANGUAGE: &str = ait_language::ENGLISH;
 
 pub const ISSUE: &str = "Issue";
 pub const ISSUES: &str = "Issues";
