@@ -6,7 +6,12 @@ import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/st
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ElicitRequestSchema, McpError, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  McpError,
+  ResourceUpdatedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import { atEnd, check, kill, userState } from './scenario.mjs';
 import { Server } from './programs.mjs';
 
@@ -26,6 +31,7 @@ const SDK_V1 = {
   callTool: (client, params, limit = ANSWER) => client.callTool(params, undefined, limit),
   Updated: ResourceUpdatedNotificationSchema,
   Elicit: ElicitRequestSchema,
+  Sample: CreateMessageRequestSchema,
 };
 const SDK_V2 = {
   Client: v2.Client,
@@ -35,6 +41,7 @@ const SDK_V2 = {
   callTool: (client, params, limit = ANSWER) => client.callTool(params, limit),
   Updated: 'notifications/resources/updated',
   Elicit: 'elicitation/create',
+  Sample: 'sampling/createMessage',
 };
 
 /**
@@ -95,10 +102,11 @@ class Setting {
     this.directory = directory;
   }
 
-  async introduced(name, transport, person) {
-    const capabilities = person ? { elicitation: {} } : {};
+  async introduced(name, transport, person, model) {
+    const capabilities = { ...(person && { elicitation: {} }), ...(model && { sampling: {} }) };
     const client = new this.sdk.Client({ name, version: '1.0.0' }, { ...this.options, capabilities });
     if (person) client.setRequestHandler(this.sdk.Elicit, ({ params }) => person(params));
+    if (model) client.setRequestHandler(this.sdk.Sample, ({ params }) => model(params));
     // Errors that the client reports, such as for a line on stdout that is not a message.
     const problems = [];
     client.onerror = ({ message }) => KNOWN_SDK_ERROR.test(message) || problems.push(message);
@@ -115,9 +123,9 @@ class Setting {
 class Stdio extends Setting {
   /**
    * Starts a server in the directory, as an agent's client does, and connects this client to it. Its person, if it has
-   * one, answers forms.
+   * one, answers forms, and its model messages.
    */
-  async connect(name, person) {
+  async connect(name, person, model) {
     const { binary, directory } = this;
     const command = { command: resolve(binary), cwd: directory, env: { PORT: '0', XDG_STATE_HOME: userState } };
     const transport = new this.sdk.Stdio({ ...command, stderr: 'pipe' });
@@ -128,7 +136,7 @@ class Stdio extends Setting {
       if (transport.pid) kill(transport.pid);
       if (failure) console.error(`log of the server of ${name}:\n${Buffer.concat(log)}`);
     });
-    return this.introduced(name, transport, person);
+    return this.introduced(name, transport, person, model);
   }
 
   /** Closes stdin, as a leaving client does, and checks that the server exits by itself. */
@@ -148,11 +156,11 @@ class Stdio extends Setting {
 
 /** Over HTTP, all clients share one server. */
 class Http extends Setting {
-  /** Connects a client to the URL of the server. Its person, if it has one, answers forms. */
-  async connect(name, person) {
+  /** Connects a client to the URL of the server. Its person, if it has one, answers forms, and its model messages. */
+  async connect(name, person, model) {
     this.server ??= await Server.start(this.binary, this.directory);
     const transport = new this.sdk.Http(new URL(this.server.url));
-    const session = await this.introduced(name, transport, person);
+    const session = await this.introduced(name, transport, person, model);
     check.equal(transport.sessionId !== undefined, this.revision === LEGACY);
     return session;
   }

@@ -36,6 +36,14 @@ clients! {
     questions_with_v2_and_sessions_over_http: node(), "elicitation.mjs" "v2-legacy" "http";
     questions_without_sessions_over_stdio: node(), "elicitation.mjs" "v2-modern" "stdio";
     questions_without_sessions_over_http: node(), "elicitation.mjs" "v2-modern" "http";
+    opinions_with_v1_over_stdio: node(), "sampling.mjs" "v1" "stdio";
+    opinions_with_v1_over_http: node(), "sampling.mjs" "v1" "http";
+    opinions_with_v2_and_sessions_over_http: node(), "sampling.mjs" "v2-legacy" "http";
+    opinions_without_sessions_over_stdio: node(), "sampling.mjs" "v2-modern" "stdio";
+    opinions_without_sessions_over_http: node(), "sampling.mjs" "v2-modern" "http";
+    opinions_with_python_v1: python("mcp1"), "python/sampling.py" "legacy" "stdio";
+    opinions_with_python_v2_and_sessions: python("mcp2"), "python/sampling.py" "legacy" "http";
+    opinions_with_python_v2_without_sessions: python("mcp2"), "python/sampling.py" "2026-07-28" "http";
     python_v1_over_stdio: python("mcp1"), "python/lifecycle.py" "legacy" "stdio";
     python_v1_over_http: python("mcp1"), "python/lifecycle.py" "legacy" "http";
     python_v2_with_sessions_over_stdio: python("mcp2"), "python/lifecycle.py" "legacy" "stdio";

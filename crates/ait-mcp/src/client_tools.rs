@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::{CallToolRequestParams, ErrorData};
+use rmcp::model::{CacheScope, CallToolRequestParams, ErrorData, Tool};
 use rmcp::service::{RequestContext, RoleServer};
 
+use super::asking::Abilities;
 use super::options::{McpOptions, Toolset, Toolsets};
 use super::request_context::{self, read_only_token};
 use super::result::Failure;
 use super::shown;
 use super::tools::registry::{NAMES, ToolRegistry, ToolSelection};
+use super::waiting::ANALYZE_ISSUE;
 use ait_setup::Role;
 
 /// The roles that clients have named, each as it was when the first one did.
@@ -95,6 +97,20 @@ impl<'a> ClientTools<'a> {
             tools.retain(&role.tools);
         }
         Self { registry, options, context, role, tools }
+    }
+
+    /// Returns the tools that the client gets, and who may share them: they depend on its token, and the analysis on
+    /// whether its model can be asked.
+    pub fn definitions(&self) -> (Vec<Tool>, CacheScope) {
+        let Self { tools, context, .. } = self;
+        let has_analysis = tools.has(ANALYZE_ISSUE);
+        let mut definitions = tools.definitions(read_only_token(context).is_some());
+        if has_analysis && !Abilities::of(context).samples {
+            definitions.retain(|tool| !tool.name.ends_with(ANALYZE_ISSUE));
+        }
+        let is_private = has_analysis || request_context::has_token(context);
+        let scope = if is_private { CacheScope::Private } else { CacheScope::Public };
+        (definitions, scope)
     }
 
     /// Returns the name of a tool for the log; the same one for all that the client cannot know.

@@ -11,7 +11,7 @@
 //! * `run_call.rs`, `delivery.rs`: run a call, and hold its claim until the response is sent
 //! * `request_context.rs`, `sessions.rs`: what a request carries besides its message; the sessions of older clients
 //!   over HTTP
-//! * `elicitation.rs`: questions to the person at a client
+//! * `asking.rs`, `elicitation.rs`: requests to a client; the form for its person
 //! * `waiting.rs`: what ends a wait for a claim, and progress meanwhile
 //! * `client_tools.rs`: what a client may call, by its toolsets, its role and its token
 //! * `options.rs`, `tool_names.rs`, `context.rs`: toolsets, the form and the budget of replies; the prefix of tools;
@@ -30,6 +30,7 @@
 //! the form, the selected fields and the budget. Prompts and resources with issues and reports use it, too.
 
 mod arguments;
+mod asking;
 mod call_log;
 mod client_tools;
 mod completion;

@@ -22,16 +22,16 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, Subsc
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use super::asking::{Abilities, Asking};
 use super::call_log::CallLog;
 use super::client_tools::{self, ClientTools, Roles};
 use super::context::LazyContext;
 use super::delivery::{Caller, disconnected};
-use super::elicitation::Person;
 use super::instructions::instructions;
 use super::options::{Toolset, Toolsets};
 use super::prompts::PromptFiles;
 use super::reply::ReplyOptions;
-use super::request_context::{self, is_modern, read_only_token};
+use super::request_context::{self, is_modern};
 use super::resources::{self, Diagnostics, Resource};
 use super::result::{damage_warning, outcome_of};
 use super::run_call::run_call;
@@ -329,18 +329,11 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let is_read_only = read_only_token(&context).is_some();
-        let tools = self.tools_of(&context)?.tools.definitions(is_read_only);
+        let (tools, scope) = self.tools_of(&context)?.definitions();
         let tools = ListToolsResult::with_all_items(tools);
         if !is_modern(&context) {
             return Ok(tools);
         }
-        // The tools depend on the token.
-        let scope = if request_context::has_token(&context) {
-            CacheScope::Private
-        } else {
-            CacheScope::Public
-        };
         Ok(tools.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(scope))
     }
 
@@ -357,7 +350,7 @@ impl ServerHandler for McpServer {
         let refusal = client.refusal(&request);
         let tools = &client.tools;
         let tool = client.label(&request.name);
-        let person = Person::of(&context, request.input_responses);
+        let asking = Asking::of(&context, request.input_responses);
         let arguments = request.arguments.unwrap_or_default();
         let log = CallLog::begin(tool, &arguments);
         if let Some(refusal) = refusal {
@@ -373,7 +366,8 @@ impl ServerHandler for McpServer {
             is_lead: request_context::is_lead(&context),
             waiting: WaitingClient::of(&context, self.shutdown.clone()),
             request_id: request_context::request_id(&context),
-            person,
+            abilities: Abilities::of(&context),
+            asking,
         };
         let Some(call) = tools.call(&request.name, call_context, arguments) else {
             self.count_refused(&request.name);

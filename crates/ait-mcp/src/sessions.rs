@@ -2,21 +2,22 @@
 //!
 //! A session id is `STORE.RANDOM`: the id of the store and 128 random bits, both in hexadecimal. That is all a session
 //! needs, so every process of the store accepts the sessions of the others, and nothing is stored. A process remembers
-//! only the sessions that `DELETE` ended, requests in flight, what clients subscribed to, and which of the sessions it
-//! began can ask a person. Claims live with the session that made them. An id is no secret: a client that can guess
-//! one could also open a session of its own.
+//! only the sessions that `DELETE` ended, requests in flight, what clients subscribed to, and what the clients of the
+//! sessions that it began can be asked for. Claims live with the session that made them. An id is no secret: a client
+//! that can guess one could also open a session of its own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use indexmap::{IndexMap, IndexSet};
-use rmcp::model::{ElicitResult, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerRequest};
+use rmcp::model::{ClientResult, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerRequest};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::asking::Abilities;
 use super::subscriptions::Subscriptions;
 use ait_domain::ClientId;
 use ait_http::metrics::Metrics;
@@ -24,7 +25,7 @@ use ait_tracker::{ConnectionGuard, StoreId, Tracker};
 
 /// How many ended sessions are remembered.
 const MAX_ENDED: usize = 16_384;
-/// How many questions to the person at a client may be open.
+/// How many questions to a client may be open.
 const MAX_QUESTIONS: usize = 16;
 /// How many sessions may have subscriptions; sessions with an open stream are never dropped.
 const MAX_LISTENING: usize = 1_024;
@@ -41,8 +42,8 @@ pub(super) struct Sessions {
 struct SessionTable {
     /// Oldest first.
     ended: IndexSet<Key>,
-    /// The sessions whose clients show forms to a person, oldest first.
-    showing_forms: IndexSet<Key>,
+    /// What the clients of sessions can be asked for, oldest first.
+    abilities: IndexMap<Key, Abilities>,
     /// The sessions with subscriptions or open streams, oldest first.
     listening: IndexMap<Key, Listening>,
     in_flight: HashMap<u64, Request>,
@@ -65,7 +66,7 @@ struct Listening {
     /// The numbers of the open streams, in the order in which they were opened, with the way to send a request.
     streams: Vec<(u64, UnboundedSender<ServerJsonRpcMessage>)>,
     /// The requests that wait for a response.
-    questions: HashMap<RequestId, oneshot::Sender<ElicitResult>>,
+    questions: HashMap<RequestId, oneshot::Sender<ClientResult>>,
     ended: CancellationToken,
 }
 
@@ -74,12 +75,16 @@ impl Sessions {
         Self { store, tracker, metrics, state: Mutex::default() }
     }
 
-    /// Makes the id of a new session, whose client may show forms to a person.
-    pub fn begin(&self, shows_forms: bool) -> String {
+    /// Makes the id of a new session, whose client can be asked for some things.
+    pub fn begin(&self, abilities: Abilities) -> String {
         self.metrics.session_opened();
         let id = Uuid::new_v4();
-        if shows_forms {
-            remember(&mut self.state().showing_forms, id.as_u128());
+        if abilities.forms || abilities.samples {
+            let known = &mut self.state().abilities;
+            known.insert(id.as_u128(), abilities);
+            if known.len() > MAX_ENDED {
+                known.shift_remove_index(0);
+            }
         }
         format!("{}.{}", self.store, id.simple())
     }
@@ -217,15 +222,19 @@ impl McpSession {
 }
 
 impl McpSession {
-    /// Returns true if a question can reach the person at the client.
-    pub fn can_ask(&self) -> bool {
+    /// Returns what the client can be asked for, as far as this process knows.
+    pub fn abilities(&self) -> Abilities {
+        self.sessions.state().abilities.get(&self.key).copied().unwrap_or_default()
+    }
+
+    /// Returns true if a question can reach the client.
+    pub fn is_listening(&self) -> bool {
         let state = self.sessions.state();
-        let is_listening = state.listening.get(&self.key).is_some_and(|at| !at.streams.is_empty());
-        state.showing_forms.contains(&self.key) && is_listening
+        state.listening.get(&self.key).is_some_and(|at| !at.streams.is_empty())
     }
 
     /// Sends a request on the newest stream. Returns its response; `None` if there is none.
-    pub async fn ask(&self, request: ServerRequest) -> Option<ElicitResult> {
+    pub async fn ask(&self, request: ServerRequest) -> Option<ClientResult> {
         let (sender, response) = oneshot::channel();
         {
             let mut state = self.sessions.state();
@@ -243,7 +252,7 @@ impl McpSession {
     }
 
     /// Takes the response to a request; `None` for an error.
-    pub(super) fn respond(&self, id: &RequestId, result: Option<ElicitResult>) {
+    pub(super) fn respond(&self, id: &RequestId, result: Option<ClientResult>) {
         let mut state = self.sessions.state();
         let session = state.listening.get_mut(&self.key);
         let question = session.and_then(|session| session.questions.remove(id));
@@ -326,10 +335,10 @@ mod tests {
 
     #[test]
     fn session_ids_are_valid_in_all_processes_of_one_store() {
-        let id = sessions().begin(false);
+        let id = sessions().begin(Abilities::default());
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
         assert!(sessions().find(&id).is_some());
-        assert_ne!(sessions().begin(false), id);
+        assert_ne!(sessions().begin(Abilities::default()), id);
         let other = STORE.replace("00", "01").parse().unwrap();
         assert!(sessions_of(other).find(&id).is_none());
         for text in ["", "x", STORE, &id[1..], &id[..64], &format!("{id}.x"), &id.to_uppercase()] {
@@ -340,7 +349,7 @@ mod tests {
     #[test]
     fn only_the_most_recently_ended_sessions_are_remembered() {
         let sessions = sessions();
-        let ids: Vec<_> = (0..=MAX_ENDED).map(|_| sessions.begin(false)).collect();
+        let ids: Vec<_> = (0..=MAX_ENDED).map(|_| sessions.begin(Abilities::default())).collect();
         for id in &ids {
             let session = sessions.find(id).unwrap();
             assert!(session.end() && !session.end());
@@ -354,8 +363,8 @@ mod tests {
     #[test]
     fn ending_a_session_cancels_its_requests() {
         let sessions = sessions();
-        let session = sessions.find(&sessions.begin(false)).unwrap();
-        let other = sessions.find(&sessions.begin(false)).unwrap();
+        let session = sessions.find(&sessions.begin(Abilities::default())).unwrap();
+        let other = sessions.find(&sessions.begin(Abilities::default())).unwrap();
         let id = RequestId::Number(1);
         let requests = [(); 2].map(|()| session.begin_request(id.clone()));
         let unrelated = other.begin_request(id.clone());
@@ -373,7 +382,7 @@ mod tests {
     #[test]
     fn idle_sessions_with_subscriptions_are_bounded() {
         let sessions = sessions();
-        let session = || sessions.find(&sessions.begin(false)).unwrap();
+        let session = || sessions.find(&sessions.begin(Abilities::default())).unwrap();
         let streaming = session();
         let idle = session();
         let stream = streaming.open_stream().0;
@@ -391,7 +400,7 @@ mod tests {
     #[test]
     fn the_newest_open_stream_of_a_session_gets_the_notifications() {
         let sessions = sessions();
-        let session = sessions.find(&sessions.begin(false)).unwrap();
+        let session = sessions.find(&sessions.begin(Abilities::default())).unwrap();
         let first = session.open_stream().0;
         let second = session.open_stream().0;
         assert!(!first.is_newest() && second.is_newest());

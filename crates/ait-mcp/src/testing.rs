@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::asking::Abilities;
 use super::context::LazyContext;
 use super::options::{McpOptions, Toolsets};
 use super::reply::ReplyOptions;
@@ -59,7 +60,8 @@ pub fn call_with(
         is_lead: false,
         waiting,
         request_id: None,
-        person: None,
+        abilities: Abilities::default(),
+        asking: None,
     };
     let arguments = serde_json::from_value(arguments).unwrap();
     tools.with(toolsets).call(tool, context, arguments).unwrap()

@@ -1,6 +1,8 @@
-//! The texts that agents read and a project may replace: descriptions of tools and of parameters, and the instructions.
+//! The texts that agents read and a project may replace: descriptions of tools and of parameters, the instructions, and
+//! the tasks for the model of a client.
 //!
-//! The key of a tool is its name, such as `add_issue`, that of a parameter `add_issue-title`.
+//! The key of a tool is its name, such as `add_issue`, that of a parameter `add_issue-title`, that of a task
+//! `analysis-ready`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,6 +14,7 @@ use serde_json::Value;
 
 use super::instructions;
 use super::reply::budget;
+use super::tools::analyze_issue::Analysis;
 use super::tools::registry;
 use ait_domain::text::nearest;
 
@@ -24,7 +27,8 @@ const MAX_CHARS: usize = 2_000;
 /// The texts that are built in, by their keys, in the order of `tools/list`.
 static BUILT_IN: LazyLock<IndexMap<String, String>> = LazyLock::new(|| {
     let instructions = (INSTRUCTIONS.to_owned(), instructions::BUILT_IN.to_owned());
-    std::iter::once(instructions).chain(registry::texts()).collect()
+    let tasks = Analysis::ALL.iter().map(|kind| (kind.key(), kind.task().to_owned()));
+    std::iter::once(instructions).chain(registry::texts()).chain(tasks).collect()
 });
 
 /// The texts that a project replaces, each with its source.

@@ -11,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The tool that waits for the person at the client.
 pub(super) const ASK_HUMAN: &str = "ask_human";
+/// The tool that waits for the model of the client.
+pub(super) const ANALYZE_ISSUE: &str = "analyze_issue";
 /// The parameter with the time that a call may wait.
 const WAIT_SECONDS: &str = "wait_seconds";
 /// How often a client that asked for progress hears of it.
@@ -58,7 +60,9 @@ async fn notify(client: Option<(Peer<RoleServer>, ProgressToken)>, time: Duratio
 /// Returns true if a call with these arguments may wait. The name of the tool may have a prefix.
 pub(super) fn may_wait(tool: &str, arguments: Option<&JsonObject>) -> bool {
     let seconds = arguments.and_then(|given| given.get(WAIT_SECONDS)).and_then(Value::as_f64);
-    tool.ends_with(ASK_HUMAN) || seconds.is_some_and(|seconds| seconds > 0.0)
+    tool.ends_with(ASK_HUMAN)
+        || tool.ends_with(ANALYZE_ISSUE)
+        || seconds.is_some_and(|seconds| seconds > 0.0)
 }
 
 #[cfg(test)]

@@ -50,10 +50,11 @@ struct BuiltIn {
 }
 
 /// The tools of the role that has no prompt: those that change nothing.
-const READING: [&str; 7] = [
+const READING: [&str; 8] = [
     "list_issues",
     "query_issues",
     "find_problems",
+    "analyze_issue",
     "get_digest",
     "get_context",
     "recall",

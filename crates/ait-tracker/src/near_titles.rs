@@ -24,20 +24,8 @@ impl Tracker {
     async fn find_near_titles(&self, filed: &[Arc<Issue>]) -> Result<Vec<Arc<Issue>>, StoreError> {
         let mut near: Vec<Arc<Issue>> = Vec::new();
         for new in filed {
-            let mut texts = significant_words(&new.title);
-            texts.truncate(MAX_WORDS);
-            if texts.is_empty() {
-                continue;
-            }
-            let at_least = texts.len().div_ceil(2);
-            let query = Query {
-                statuses: StatusSet::open(),
-                condition: Condition::SomeTexts { texts, at_least },
-                order: Order::Relevance,
-                take: MAX_COMPARED + filed.len(),
-                ..Query::default()
-            };
-            for found in self.list_issues(query).await?.issues {
+            let take = MAX_COMPARED + filed.len();
+            for found in self.with_words_of(&new.title, StatusSet::open(), take).await? {
                 let is_new = !filed.iter().chain(&near).any(|known| known.id == found.id);
                 if is_new && are_near(&new.title, &found.title) {
                     near.push(found);
@@ -48,5 +36,40 @@ impl Tracker {
             }
         }
         Ok(near)
+    }
+
+    /// Returns the issues, in any status, that have the most in common with the title of one; itself not.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub async fn similar_titles(
+        &self,
+        issue: &Issue,
+        take: usize,
+    ) -> Result<Vec<Arc<Issue>>, StoreError> {
+        let mut found = self.with_words_of(&issue.title, StatusSet::ALL, take + 1).await?;
+        found.retain(|other| other.id != issue.id);
+        found.truncate(take);
+        Ok(found)
+    }
+
+    /// Returns the issues with at least half of the words of a title, the most relevant first.
+    async fn with_words_of(
+        &self,
+        title: &str,
+        statuses: StatusSet,
+        take: usize,
+    ) -> Result<Vec<Arc<Issue>>, StoreError> {
+        let mut texts = significant_words(title);
+        texts.truncate(MAX_WORDS);
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let at_least = texts.len().div_ceil(2);
+        let condition = Condition::SomeTexts { texts, at_least };
+        let order = Order::Relevance;
+        let query = Query { statuses, condition, order, take, ..Query::default() };
+        Ok(self.list_issues(query).await?.issues)
     }
 }

@@ -84,17 +84,17 @@ TRANSPORTS = {"stdio": Spawned, "http": Server}
 
 
 @asynccontextmanager
-async def connect(where, era):
-    """Connects a client. Yields it with the revision and identity that the server reported.
+async def connect(where, era, **options):
+    """Connects a client with some options of the SDK. Yields it with the revision and identity that the server reported.
 
     On exit, a client over HTTP ends its session with `DELETE`.
     """
     if not IS_V1:
-        async with mcp.Client(where, mode=era) as client:
+        async with mcp.Client(where, mode=era, **options) as client:
             yield client, client.protocol_version, client.server_info
         return
     over_http = isinstance(where, str)
     async with (streamable_http_client if over_http else stdio_client)(where) as (read, write, *_):
-        async with mcp.ClientSession(read, write) as client:
+        async with mcp.ClientSession(read, write, **options) as client:
             answer = await client.initialize()
             yield client, answer.protocolVersion, answer.serverInfo

@@ -6,11 +6,11 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, ElicitResult, ErrorCode,
-    ErrorData, GetMeta, JsonRpcError, JsonRpcMessage, RequestId,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, ErrorCode, ErrorData,
+    GetMeta, JsonRpcError, JsonRpcMessage, RequestId,
 };
 
-use crate::elicitation::shows_forms;
+use crate::asking::Abilities;
 use crate::message;
 use ait_http::body::{has_media_type, read_body};
 
@@ -21,11 +21,11 @@ pub(super) struct Message {
     /// The request that a notification cancels.
     pub cancels: Option<RequestId>,
     /// The request of the server to which this is a response, and the result; `None` for an error.
-    pub responds_to: Option<(RequestId, Option<ElicitResult>)>,
+    pub responds_to: Option<(RequestId, Option<ClientResult>)>,
     /// Whether this is `initialize`, which begins a session.
     pub is_initialize: bool,
-    /// Whether this is `initialize` of a client that shows forms to a person.
-    pub shows_forms: bool,
+    /// What the client of an `initialize` can be asked for.
+    pub abilities: Abilities,
     /// Whether this is a request of a revision without sessions.
     pub is_stateless: bool,
 }
@@ -72,7 +72,9 @@ impl From<ClientJsonRpcMessage> for Message {
                 Self {
                     id: Some(message.id),
                     is_initialize: initialize.is_some(),
-                    shows_forms: initialize.is_some_and(|given| shows_forms(&given.capabilities)),
+                    abilities: initialize
+                        .map(|given| Abilities::from(&given.capabilities))
+                        .unwrap_or_default(),
                     is_stateless: is_discover || request.get_meta().protocol_version().is_some(),
                     ..Self::default()
                 }
@@ -84,11 +86,7 @@ impl From<ClientJsonRpcMessage> for Message {
                 _ => Self::default(),
             },
             JsonRpcMessage::Response(message) => {
-                let result = match message.result {
-                    ClientResult::ElicitResult(result) => Some(result),
-                    _ => None,
-                };
-                Self { responds_to: Some((message.id, result)), ..Self::default() }
+                Self { responds_to: Some((message.id, Some(message.result))), ..Self::default() }
             }
             JsonRpcMessage::Error(message) => {
                 Self { responds_to: message.id.map(|id| (id, None)), ..Self::default() }

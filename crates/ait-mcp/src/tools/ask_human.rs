@@ -7,13 +7,14 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::{ElicitRequestParams, ElicitResult};
+use rmcp::model::{ClientResult, ElicitResult, InputRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::oneshot;
 
 use super::{CallContext, Tool};
-use crate::elicitation::{self, Person, input_required};
+use crate::asking::{Asking, input_required};
+use crate::elicitation;
 use crate::options::Toolset;
 use crate::reply::Reply;
 use crate::result::{Failure, Success, confirmation};
@@ -22,6 +23,8 @@ use ait_domain::{AgentName, DomainError, Issue, IssueRef, Question, QuestionAnsw
 use ait_tracker::UndeliveredClaim;
 use ait_tracker::{Changed, StoreError, Tracker};
 
+/// How long a client may show a question. Its answer counts for that long, also after the call.
+const SHOWN_FOR: Duration = Duration::from_secs(600);
 /// How long a call waits for the person at the client. Some clients give a call up after 30 seconds.
 const WAIT: Duration = Duration::from_secs(25);
 /// The name of the person at a client, who has no other.
@@ -66,7 +69,8 @@ impl Tool for AskHuman {
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let question = args.question(context.tracker.now())?;
         let Args { issue_id, agent, .. } = args;
-        if let Some(Person::NextCall(Some(response))) = &context.person {
+        let person = context.asking.as_ref().filter(|_| context.abilities.forms).cloned();
+        if let Some(Asking::NextCall(Some(response))) = &person {
             let issue = context.tracker.get_issue(issue_id).await?;
             let asked = Asked { tracker: context.tracker, issue, question, agent };
             return asked.respond(serde_json::from_value(response.clone()).ok()).await;
@@ -77,11 +81,16 @@ impl Tool for AskHuman {
         let asked = Asked { tracker: context.tracker, issue, question, agent };
         let is_new = !events.is_empty();
         let mut success = Success { events, ..asked.confirmation() };
-        match context.person.filter(|_| is_new) {
-            Some(Person::NextCall(_)) => success.asks = Some(input_required(asked.form())),
-            Some(Person::Now(client)) => {
+        match person.filter(|_| is_new) {
+            Some(Asking::NextCall(_)) => success.asks = Some(input_required(asked.form())),
+            Some(client) => {
                 let form = asked.form();
-                let result = async move { client.ask(form).await };
+                let result = async move {
+                    match client.ask(form, SHOWN_FOR).await? {
+                        ClientResult::ElicitResult(result) => Some(result),
+                        _ => None,
+                    }
+                };
                 if let Some(answered) = asked.wait_for(result, context.waiting).await {
                     return answered;
                 }
@@ -101,8 +110,8 @@ struct Asked {
 }
 
 impl Asked {
-    fn form(&self) -> ElicitRequestParams {
-        elicitation::form(&self.issue, &self.question, self.agent.as_str())
+    fn form(&self) -> InputRequest {
+        elicitation::request(&self.issue, &self.question, self.agent.as_str())
     }
 
     fn confirmation(&self) -> Success {

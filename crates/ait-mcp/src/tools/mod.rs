@@ -2,6 +2,7 @@
 
 mod add_issue;
 mod add_issues;
+pub(super) mod analyze_issue;
 mod ask_human;
 mod change_issues;
 mod close_issue;
@@ -38,8 +39,8 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
+use super::asking::{Abilities, Asking};
 use super::context::{LazyContext, blocking};
-use super::elicitation::Person;
 use super::options::{McpOptions, Toolset};
 use super::reply::{Neighbours, Reply, ReplyOptions, WholeIssue};
 use super::result::{Answer, Failure, Success};
@@ -74,8 +75,10 @@ pub(super) struct CallContext {
     pub waiting: WaitingClient,
     /// The name of the request in its `_meta`, by which a repeat is known.
     pub request_id: Option<String>,
-    /// The person at the client, if the client can ask.
-    pub person: Option<Person>,
+    /// What the client can be asked for.
+    pub abilities: Abilities,
+    /// The client, if a question can reach it.
+    pub asking: Option<Asking>,
 }
 
 impl CallContext {

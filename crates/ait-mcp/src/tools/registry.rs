@@ -49,6 +49,7 @@ tools! {
     change_issues::ChangeIssues,
     undo_change::UndoChange,
     find_problems::FindProblems,
+    analyze_issue::AnalyzeIssue,
     get_digest::GetDigest,
     get_context::GetContext,
     remember::Remember,
@@ -128,6 +129,11 @@ impl ToolSelection {
     pub fn definitions(&self, is_read_only: bool) -> Vec<Definition> {
         let entries = self.0.iter().filter(|entry| entry.is_read_only || !is_read_only);
         entries.map(|entry| entry.definition.clone()).collect()
+    }
+
+    /// Returns true if there is a tool with this name, which has no prefix.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|entry| entry.name == name)
     }
 
     /// Returns the definition of one tool.
