@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, CommentText, Description, Facts, Issue, IssueId, IssueRef,
@@ -17,6 +17,7 @@ use agent_issue_tracker::store::files::StoreOptions;
 use agent_issue_tracker::store::{SqliteStore, Store, StoreError};
 use tokio::runtime::Builder;
 
+use super::PATIENCE;
 use super::commands::{at, number};
 use super::disk::Disk;
 use super::stores::{all_issues, apply, open_with, quiet};
@@ -43,8 +44,15 @@ impl Process {
         Self::start(directory, self.disk.beside())
     }
 
+    /// Publishes. On a busy machine another process may write for longer than the store waits.
     pub async fn publish(&self) -> Result<(), StoreError> {
-        self.store.maintenance().publish().await
+        let begun = Instant::now();
+        loop {
+            match self.store.maintenance().publish().await {
+                Err(StoreError::Busy(_)) if begun.elapsed() < PATIENCE => {}
+                published => return published,
+            }
+        }
     }
 
     /// Ends the process without any further call.
