@@ -6,16 +6,16 @@
 //
 //     node browser/screenshots.mjs /path/to/ait [folder, else docs/ of this repository]
 //
-// With `all` after the folder, it takes every page with 300 issues and a stream of changes instead, in both schemes
-// and three widths, for a review after a change of the style. Page names after `all` select pages.
+// With `all` after the folder, it takes every page of `ait demo --large` instead, in both schemes and three widths, for a
+// review after a change of the style. Page names after `all` select pages.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { check, run } from '../scenario.mjs';
+import { Server, execute } from '../programs.mjs';
+import { check, run, temporaryDirectory } from '../scenario.mjs';
 import { Chromium } from './chromium.mjs';
-import { ASKED as WITH_QUESTION, BLOCKER, WHOLE, backlog, stream } from './backlog.mjs';
-import { idOf, site } from './stores.mjs';
+import { site } from './stores.mjs';
 
 const RUN_MS = 300_000;
 /** The age of the last change. */
@@ -42,12 +42,7 @@ const QUESTION = {
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const [binary, folder = join(ROOT, 'docs'), what, ...names] = process.argv.slice(2);
 
-/** Every page, and the sizes of screen. */
-const ALL_PAGES = {
-  list: '/', search: '/?q=claim', board: '/board', agents: '/agents', agent: '/agents/developer-1',
-  activity: '/activity', stats: '/stats', inbox: '/inbox', memory: '/memory', graph: '/graph/developer', issue: `/issues/${idOf(BLOCKER)}`,
-  question: `/issues/${idOf(WITH_QUESTION)}`, parts: `/issues/${idOf(WHOLE)}`, projects: '/projects', wall: '/wall', nowhere: '/nowhere',
-};
+/** The sizes of screen. */
 const SIZES = [{ width: 1440, height: 900 }, { width: 1024, height: 900 }, { width: 390, height: 844 }];
 
 /** Returns the example issues with all times shifted by the same span, and with a question added. */
@@ -80,13 +75,30 @@ async function picture(visit) {
   throw new Error(`more than ${MAX_BYTES} bytes at any density`);
 }
 
+/** Returns every page, with the ids that the demo has this time. */
+function allPages(issues) {
+  const linked = (kind) => issues.flatMap(({ links = [] }) => links).find((link) => link.kind === kind).to;
+  const worker = issues.flatMap(({ history }) => history).find(({ action }) => action === 'Issue claimed for work').agent;
+  const held = issues.find(({ status }) => status === 'in_progress').id;
+  return {
+    list: '/', search: '/?q=claim', board: '/board', agents: '/agents', agent: `/agents/${worker}`, activity: '/activity',
+    stats: '/stats', inbox: '/inbox', memory: '/memory', graph: `/graph/${worker}`, issue: `/issues/${linked('blocked_by')}`,
+    held: `/issues/${held}`, parts: `/issues/${linked('parent')}`, projects: '/projects', wall: '/wall', nowhere: '/nowhere',
+  };
+}
+
 /** Takes every page in every scheme and size. */
 async function everyPage(chromium) {
-  const texts = JSON.parse(readFileSync(join(ROOT, 'issues.json.example'), 'utf8')).issues;
+  const directory = temporaryDirectory();
   const settings = 'name = "ledger"\nprojects = true\nweb-actions = true\n[queries]\nurgent = "priority:<=1"\n';
-  const server = await site(binary, backlog(texts), settings);
-  await stream(server);
-  const pages = Object.entries(ALL_PAGES).filter(([name]) => names.length === 0 || names.includes(name));
+  writeFileSync(join(directory, 'ait.toml'), settings);
+  for (const command of [['demo', '--large'], ['save']]) {
+    const { ended, stderr } = await execute(resolve(binary), command, 60_000, { cwd: directory });
+    check.equal(ended, 0, stderr);
+  }
+  const { issues } = JSON.parse(readFileSync(join(directory, 'issues.json'), 'utf8'));
+  const server = await Server.start(binary, directory);
+  const pages = Object.entries(allPages(issues)).filter(([name]) => names.length === 0 || names.includes(name));
   for (const scheme of ['light', 'dark']) {
     for (const size of SIZES) {
       const visit = await chromium.visit(server.origin, { size, scheme, motion: 'reduce' });
