@@ -62,7 +62,7 @@ fn row(body: &str, n: usize) -> &str {
 #[test]
 fn chips_show_attributes_and_link_to_filters() {
     let (_directory, _client, port) = serve(&linked());
-    let list = get(port, "/").body;
+    let list = get(port, "/?status=all").body;
     let board = get(port, "/board").body;
     let page = get(port, &format!("/issues/{}", id(BLOCKED_PART))).body;
     let card = between(&board, &format!("id=\"i-{}\"", id(BLOCKED_PART)), "</article>");
@@ -190,7 +190,7 @@ fn attribute_filters_combine_on_page_and_api() {
         ("parked=true".to_owned(), vec![PARKED]),
         ("label=api&ready=true&q=blocker".to_owned(), vec![BLOCKER]),
         ("parked=true&blocked=true".to_owned(), vec![]),
-        ("label=&assignee=&priority=&parent=&ready=".to_owned(), (0..7).collect()),
+        ("status=all&label=&assignee=&priority=&parent=&ready=".to_owned(), (0..7).collect()),
     ] {
         let listed = get(port, &format!("/api/issues?{query}&sort=created&dir=asc"));
         assert_eq!(listed.status, 200, "{query}");

@@ -47,7 +47,7 @@ impl ListView<'_, '_> {
 
 /// Renders the page.
 pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
-    let is_start = view.query.is_unfiltered() && view.query.page <= 1;
+    let is_start = view.query.statuses.is_none() && view.query.is_unfiltered() && view.query.page <= 1;
     html! {
         h1.unseen { (strings::ISSUES) }
         @if let Some(forms) = view.forms { (forms.notice(&view.path())) }
@@ -140,8 +140,9 @@ fn statuses(view: &ListView) -> Markup {
         0 => String::new(),
         count => format!("{count}+"),
     };
+    let shown = view.query.on_page().statuses;
     let link = |statuses: StatusSet, label: Markup, class: Option<String>| {
-        let is_current = view.query.statuses == statuses;
+        let is_current = shown == Some(statuses);
         html! {
             li class=[class] {
                 a href={ "/" (view.query.in_statuses(statuses).query_string()) }
@@ -155,8 +156,8 @@ fn statuses(view: &ListView) -> Markup {
     html! {
         nav #statuses.statuses aria-label=(strings::STATUS) {
             ul {
-                (link(StatusSet::ALL, html! { span.word { (strings::ALL) } }, None))
                 (link(StatusSet::open(), html! { span.word { (text::OPEN) } }, None))
+                (link(StatusSet::ALL, html! { span.word { (strings::ALL) } }, None))
                 @for &status in Status::OF_WORK {
                     (link(
                         StatusSet::from_iter([status]),
@@ -288,7 +289,7 @@ fn nothing(listing: &Listing, view: &ReadView) -> Markup {
                         li { a href=(components::issue_path(issue.id)) dir="auto" { (issue.title) } }
                     } }
                 }
-                p { "An issue must match every word and every filter. " a href="/" { (strings::errors::ALL_ISSUES) } }
+                p { "An issue must match every word and every filter. " a href="/?status=all" { (strings::errors::ALL_ISSUES) } }
             }
         }
     }

@@ -139,7 +139,8 @@ pub(super) async fn issues(
     let has_actions = state.project.has_actions;
     // Probed before the issues are read, so that the page cannot miss a change that comes in between.
     let probe = state.streams.probe().await;
-    let listing = Listing::find(&state, &query, list::PAGE_SIZE).await?;
+    let on_page = query.on_page();
+    let listing = Listing::find(&state, &on_page, list::PAGE_SIZE).await?;
     page_since(&state, Tab::Issues, probe, move |view, context| {
         let query = &query;
         let listing = &listing;
@@ -150,8 +151,8 @@ pub(super) async fn issues(
             title: strings::ISSUES.to_owned(),
             content: list::content(&list, has_actions),
             status: if listing.is_err() { StatusCode::BAD_REQUEST } else { StatusCode::OK },
-            json: Some(format!("/api/issues{}", query.query_string())),
-            csv: Some(format!("/issues.csv{}", query.at_page(0).query_string())),
+            json: Some(format!("/api/issues{}", on_page.query_string())),
+            csv: Some(format!("/issues.csv{}", on_page.at_page(0).query_string())),
             has_forms: forms.is_some(),
             ..Page::default()
         })

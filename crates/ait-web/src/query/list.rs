@@ -29,7 +29,8 @@ string_enum! {
 /// A query for a page of the list of issues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ListQuery {
-    pub statuses: StatusSet,
+    /// Those that the address names, if any. `None` stands for all, and on the page for [the usual ones](Self::on_page).
+    pub statuses: Option<StatusSet>,
     pub classification: Option<Classification>,
     /// An agent that acted on the issues.
     pub agent: Option<String>,
@@ -109,7 +110,7 @@ impl ListQuery {
             self.agent.clone().map(Condition::Involves),
         ];
         Query {
-            statuses: self.statuses,
+            statuses: self.statuses.unwrap_or(StatusSet::ALL),
             classification: self.classification,
             condition: Condition::all(others.into_iter().flatten().chain(labels).chain(terms)),
             ..Query::default()
@@ -130,10 +131,14 @@ impl ListQuery {
     /// Returns the parameters that differ from the defaults.
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut parameters = Vec::new();
-        if self.statuses == StatusSet::open() {
-            parameters.push(("status", OPEN.to_owned()));
-        } else if self.statuses != StatusSet::ALL {
-            parameters.extend(self.statuses.iter().map(|status| ("status", status.to_string())));
+        if let Some(statuses) = self.statuses {
+            let group = [(StatusSet::open(), OPEN), (StatusSet::ALL, ALL[0])];
+            match group.iter().find(|(all, _)| *all == statuses) {
+                Some((_, word)) => parameters.push(("status", (*word).to_owned())),
+                None => {
+                    parameters.extend(statuses.iter().map(|one| ("status", one.to_string())));
+                }
+            }
         }
         parameters.extend(self.classification.map(|kind| ("classification", kind.to_string())));
         let values = self.values.iter();
@@ -163,16 +168,28 @@ impl ListQuery {
         parameters
     }
 
+    /// Returns true if the query matches all issues, or those of some statuses.
+    fn is_of_statuses(&self) -> bool {
+        let Self { order, page, statuses, .. } = *self;
+        let fields = self.fields.clone();
+        *self == Self { order, page, fields, statuses, ..Self::default() }
+    }
+
     /// Returns true if the query matches all issues.
     pub fn is_unfiltered(&self) -> bool {
-        let Self { order, page, .. } = *self;
-        let fields = self.fields.clone();
-        *self == Self { order, page, fields, ..Self::default() }
+        self.is_of_statuses() && self.statuses.is_none_or(|statuses| statuses == StatusSet::ALL)
+    }
+
+    /// Returns the query with the statuses that the page shows: it begins with the open issues, and a filter or a search
+    /// looks in all statuses.
+    pub fn on_page(&self) -> Self {
+        let usual = if self.is_of_statuses() { StatusSet::open() } else { StatusSet::ALL };
+        Self { statuses: Some(self.statuses.unwrap_or(usual)), ..self.clone() }
     }
 
     /// Returns the same query for other statuses, at its first page.
     pub fn in_statuses(&self, statuses: StatusSet) -> Self {
-        Self { statuses, page: 0, ..self.clone() }
+        Self { statuses: Some(statuses), page: 0, ..self.clone() }
     }
 
     /// Returns the same query for issues that have a label, too.
@@ -275,7 +292,7 @@ fn labels(parameters: &Parameters) -> Result<Vec<Label>, InvalidParameter> {
     Ok(found.into_iter().collect())
 }
 
-fn statuses(parameters: &Parameters) -> Result<StatusSet, InvalidParameter> {
+fn statuses(parameters: &Parameters) -> Result<Option<StatusSet>, InvalidParameter> {
     let mut found = Vec::new();
     for word in parameters.all("status") {
         let statuses = StatusSet::from_word(word).ok_or_else(|| InvalidParameter {
@@ -285,7 +302,7 @@ fn statuses(parameters: &Parameters) -> Result<StatusSet, InvalidParameter> {
         })?;
         found.extend(statuses.iter());
     }
-    Ok(if found.is_empty() { StatusSet::ALL } else { found.into_iter().collect() })
+    Ok((!found.is_empty()).then(|| found.into_iter().collect()))
 }
 
 /// The orders of a list, each with the name that links have for it.
