@@ -44,9 +44,9 @@ const [binary, folder = join(ROOT, 'docs'), what, ...names] = process.argv.slice
 
 /** Every page, and the sizes of screen. */
 const ALL_PAGES = {
-  list: '/', search: '/?q=claim', board: '/board', agents: '/agents', agent: '/agents/developer-1',
+  list: '/', search: '/?q=claim', board: '/board', rows: '/board?q=claim&rows=label', agents: '/agents', agent: '/agents/developer-1',
   activity: '/activity', stats: '/stats', inbox: '/inbox', memory: '/memory', graph: '/graph/developer', issue: `/issues/${idOf(BLOCKER)}`,
-  question: `/issues/${idOf(WITH_QUESTION)}`, parts: `/issues/${idOf(WHOLE)}`, projects: '/projects', wall: '/wall', nowhere: '/nowhere',
+  question: `/issues/${idOf(WITH_QUESTION)}`, parts: `/issues/${idOf(WHOLE)}`, projects: '/projects', everything: '/projects/board', wall: '/wall', nowhere: '/nowhere',
 };
 const SIZES = [{ width: 1440, height: 900 }, { width: 1024, height: 900 }, { width: 390, height: 844 }];
 

@@ -87,6 +87,11 @@ fn filters_combine_and_counts_ignore_the_status() {
         let expected: Vec<_> = all.iter().copied().filter(|&n| fits(n)).collect();
         assert_eq!(shown(&page.body), expected, "{query}");
         assert_eq!(page.body.contains("No matching issues"), expected.is_empty(), "{query}");
+        let board = get(port, &format!("/board?{query}")).body;
+        let mut on_board = shown(&board);
+        on_board.sort_unstable_by(|one, other| other.cmp(one));
+        assert_eq!(on_board, expected, "{query}");
+        assert_eq!(board.contains("No issue matches"), expected.is_empty(), "{query}");
     }
     let body = get(port, "/?q=first&status=closed").body;
     for (status, count) in [("rejected", 2), ("created", 2)] {
@@ -224,7 +229,7 @@ fn pages_ignore_unknown_parameters() {
         "/stats?x=%3Cb%3E&range=24h",
         // Other pages have these parameters.
         "/?lanes=x&range=x&kind=x&before=x",
-        "/board?status=x&q=a&page=x",
+        "/board?lanes=x&range=x",
         "/inbox?page=x&agent=a",
         "/agents/a?kind=x",
         "/wall?status=x",
