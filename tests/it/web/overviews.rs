@@ -221,10 +221,10 @@ fn the_board_is_filtered_and_links_to_the_same_list() {
     // The whole query language, with links from each page to the other.
     let searched = get(port, "/board?q=label:odd+priority:1+%22number+1%22&sort=title").body;
     assert_eq!(shown(&searched), [11], "{searched}");
-    let other = "<a class=\"other-place\" href=\"/?q=label%3Aodd+priority%3A1+%22number+1%22&amp;sort=title\">As a list</a>";
+    let other = "<a class=\"other-place\" href=\"/?q=label%3Aodd+priority%3A1+%22number+1%22&amp;sort=title\" title=\"As a list\">";
     assert!(searched.contains(other), "{searched}");
     let list = get(port, "/?q=label:odd&page=2").body;
-    let other = "<a class=\"other-place\" href=\"/board?q=label%3Aodd\">As a board</a>";
+    let other = "<a class=\"other-place\" href=\"/board?q=label%3Aodd\" title=\"As a board\">";
     assert!(list.contains(other), "{list}");
     let wrong = get(port, "/board?q=priority:9");
     assert_eq!(wrong.status, 400);

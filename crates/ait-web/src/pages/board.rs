@@ -105,7 +105,6 @@ pub(super) fn content(board: &BoardView) -> Markup {
         div.bar {
             (filters.saved())
             (filters.form())
-            p { a href="/wall" { (strings::wall::TITLE) } }
         }
         @match found {
             Err(mistake) => { (components::invalid_search(mistake)) }

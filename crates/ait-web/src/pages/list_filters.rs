@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::components::{self, undirected};
+use super::icons;
 use crate::actions::many::ManyForms;
 use crate::actions::views;
 use crate::page_data::PageData;
@@ -109,7 +110,10 @@ impl Filters<'_, '_> {
                     }
                 }
                 button type="submit" { (strings::APPLY) }
-                a.other-place href=(place.other().address(&query.at_page(0))) { (text::other(place)) }
+                a.other-place href=(place.other().address(&query.at_page(0))) title=(text::other(place)) {
+                    (icons::other(if place == Place::List { "columns" } else { "lines" })) span { (text::other(place)) }
+                }
+                @if place != Place::List { a.other-place href="/wall" { (strings::wall::TITLE) } }
             }
             (self.chosen())
         }

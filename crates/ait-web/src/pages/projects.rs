@@ -150,10 +150,12 @@ fn board_of(projects: &[Project<ProjectBoard>], now: Timestamp) -> Markup {
     let has_silent = projects.iter().any(|project| project.told.is_err());
     let has_cards = columns.iter().any(|column| !column.cards.is_empty());
     html! {
-        h1 { (text::BOARD) }
-        p.quiet {
-            "The open issues of your projects that are served on this machine." " "
-            a href="/projects" { "As a table" }
+        div.bar {
+            h1 { (text::BOARD) }
+            p.quiet {
+                "The open issues of your projects that are served on this machine." " "
+                a href="/projects" { "As a table" }
+            }
         }
         @if has_silent {
             section.notice {
