@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::http::{Agent, Raw, Server, asked, message, meta, posted};
 use crate::support::{directory, get, request};
 
-const ROUTES: [&str; 18] = [
+const ROUTES: [&str; 20] = [
     "/",
     "/board",
     "/agents",
@@ -17,10 +17,12 @@ const ROUTES: [&str; 18] = [
     "/memory",
     "/sync",
     "/graph/src/store",
+    "/projects/board",
     "/issues/00000000",
     "/api/issues",
     "/api/stats",
     "/api/triage",
+    "/api/project/board",
     "/health",
     "/metrics",
     "/mcp",

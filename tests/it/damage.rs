@@ -300,8 +300,16 @@ fn paths() -> Vec<String> {
     let paths = literal
         .filter(|path| !own.contains(path))
         .map(|path| path.replace("{id}", ONE).replace("{name}", "a"));
-    let others =
-        ["/api/session", "/api/project", "/new", "/nowhere", "/issues/ffffffff", "/?q=nothing"];
+    let others = [
+        "/api/session",
+        "/api/project",
+        "/api/project/board",
+        "/board?q=nothing",
+        "/new",
+        "/nowhere",
+        "/issues/ffffffff",
+        "/?q=nothing",
+    ];
     paths.chain(others.map(str::to_owned)).collect()
 }
 

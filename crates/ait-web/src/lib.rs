@@ -70,6 +70,7 @@ use self::health::Health;
 use self::pages::error::{ErrorJson, WebError};
 use self::pages::gone_clients::GoneClientsCache;
 use self::project::Project;
+use self::projects::{ProjectBoard, ProjectNumbers};
 use ait_domain::ErrorCode;
 use ait_http::metrics::Metrics;
 use ait_http::processes::Registry;
@@ -203,8 +204,10 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         .route(actions::action::INBOX_PATH, get(pages::inbox))
         .route("/triage", get(to_the_inbox))
         .route("/api/triage", get(api::triage))
-        .route("/projects", get(pages::projects))
-        .route(projects::PATH, get(projects::project))
+        .route("/projects", get(pages::projects::table))
+        .route("/projects/board", get(pages::projects::board))
+        .route(projects::PATH, get(projects::tell::<ProjectNumbers>))
+        .route(projects::BOARD_PATH, get(projects::tell::<ProjectBoard>))
         .route("/events", get(events::events))
         .route("/health", get(health::probe))
         .route("/health/", get(health::probe))

@@ -1,10 +1,12 @@
-//! The issues that a query of the list asks for: for the page, as JSON and as CSV.
+//! The issues that a query of the list asks for: for the page, as JSON and as CSV, and for the board.
+
+use std::collections::{HashMap, HashSet};
 
 use super::WebState;
 use super::lookup::find;
 use super::pages::error::WebError;
 use super::query::{ListQuery, Sorting};
-use ait_domain::{MatchCounts, Page, Query};
+use ait_domain::{IssueId, MatchCounts, Order, Page, Query, Status, StatusSet};
 use ait_query::{NoMatch, ParsedQuery, QueryError};
 
 /// A page of the matching issues.
@@ -34,16 +36,10 @@ impl Listing {
         size: usize,
     ) -> Result<Result<Self, QueryError>, WebError> {
         let tracker = &state.tracker;
-        let now = tracker.now();
-        let parent = match &query.parent {
-            Some(parent) => Some(find(state, &parent.to_string()).await?.id),
-            None => None,
-        };
-        let search = match ParsedQuery::parse(&query.search, &state.project.queries, now) {
-            Ok(search) => search,
+        let (base, search) = match asked(state, query).await? {
+            Ok(asked) => asked,
             Err(mistake) => return Ok(Err(mistake)),
         };
-        let base = query.base(parent, now);
         let order = query.sorting(&search);
         let on_page = |number: usize| Query {
             order: order.key,
@@ -78,4 +74,79 @@ impl Listing {
     pub fn counts(&self) -> MatchCounts {
         self.found.counts.unwrap_or_default()
     }
+}
+
+/// Which issues match a query, for the board, which orders and shows them as the read model has them.
+pub(super) struct Matches {
+    /// How many match in each status that the query includes, and whether these are all.
+    totals: HashMap<Status, (usize, bool)>,
+    /// The first of them: those that are open by priority, those that have ended by last change.
+    ids: HashSet<IssueId>,
+}
+
+impl Matches {
+    /// Finds at most `most` issues in each status.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Listing::find`].
+    pub async fn find(
+        state: &WebState,
+        query: &ListQuery,
+        most: impl Fn(Status) -> usize,
+    ) -> Result<Result<Self, QueryError>, WebError> {
+        let (base, search) = match asked(state, query).await? {
+            Ok(asked) => asked,
+            Err(mistake) => return Ok(Err(mistake)),
+        };
+        let all = search.narrow(base);
+        let mut matches = Self { totals: HashMap::new(), ids: HashSet::new() };
+        let mut counted = None;
+        for status in all.statuses.iter() {
+            let by_change = status.has_ended();
+            let found = state.tracker.list_issues(Query {
+                statuses: StatusSet::from_iter([status]),
+                order: if by_change { Order::LatestActivity } else { Order::Priority },
+                reversed: false,
+                take: most(status),
+                // One count has all statuses.
+                counts: counted.is_none(),
+                ..all.clone()
+            });
+            let found = found.await?;
+            let counts = *counted.get_or_insert(found.counts.unwrap_or_default());
+            let total = match counts {
+                MatchCounts { counts, are_exact: true } => (counts.in_status(status), true),
+                _ => (found.total, found.is_exact),
+            };
+            matches.totals.insert(status, total);
+            matches.ids.extend(found.issues.iter().map(|issue| issue.id));
+        }
+        Ok(Ok(matches))
+    }
+
+    /// Returns true if an issue is one of the first that match.
+    pub fn has(&self, id: IssueId) -> bool {
+        self.ids.contains(&id)
+    }
+
+    /// Returns how many issues match in a status, and whether these are all; `None` if the query excludes it.
+    pub fn total(&self, status: Status) -> Option<(usize, bool)> {
+        self.totals.get(&status).copied()
+    }
+}
+
+/// Returns what a query asks for without its search, and the search, which narrows it. An error in the search is the
+/// inner `Result`.
+async fn asked(
+    state: &WebState,
+    query: &ListQuery,
+) -> Result<Result<(Query, ParsedQuery), QueryError>, WebError> {
+    let now = state.tracker.now();
+    let parent = match &query.parent {
+        Some(parent) => Some(find(state, &parent.to_string()).await?.id),
+        None => None,
+    };
+    let search = ParsedQuery::parse(&query.search, &state.project.queries, now);
+    Ok(search.map(|search| (query.base(parent, now), search)))
 }

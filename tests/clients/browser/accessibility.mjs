@@ -33,7 +33,9 @@ async function allProjects(chromium, options) {
   const [listing, silent] = [await site(binary, linkedIssues(12), settings), await site(binary, [])];
   process.kill(silent.child.pid, 'SIGSTOP');
   const visit = await chromium.visit(listing.origin, options);
-  await look(visit, { '/projects': 200 }, `several projects, ${options.size.width} px`);
+  await look(visit, { '/projects': 200, '/projects/board': 200 }, `several projects, ${options.size.width} px`);
+  check.ok((await visit.page.$$('.board .card')).length >= 8);
+  await visit.open('/projects');
   check.ok((await visit.page.$$('.projects tbody tr')).length >= 3);
   await visit.end();
   await silent.crash();

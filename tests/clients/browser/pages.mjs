@@ -13,6 +13,9 @@ export const PAGES = {
   ...Object.fromEntries([0, 1, 2, 3, 4, 5, 6, 7].map((number) => [`/issues/${idOf(number)}`, 200])),
   '/board': 200,
   '/board?label=ui&classification=bug': 200,
+  '/board?status=open&q=place&rows=whole': 200,
+  '/board?status=closed': 200,
+  '/board?q=priority:9': 400,
   '/agents': 200,
   '/agents/developer?range=7d': 200,
   '/wall': 200,
@@ -25,8 +28,9 @@ export const PAGES = {
   '/memory': 200,
   '/graph/developer': 200,
   [`/graph/${idOf(0)}`]: 200,
-  // Only with a sync in ait.toml.
+  // Only with a sync in ait.toml, and with the setting `projects`.
   '/sync': 404,
+  '/projects/board': 404,
   '/nowhere': 404,
   '/agents/nobody': 404,
   // Almost the id of an issue: the page suggests similar ids.

@@ -81,9 +81,9 @@ function allPages(issues) {
   const worker = issues.flatMap(({ history }) => history).find(({ action }) => action === 'Issue claimed for work').agent;
   const held = issues.find(({ status }) => status === 'in_progress').id;
   return {
-    list: '/', search: '/?q=claim', board: '/board', agents: '/agents', agent: `/agents/${worker}`, activity: '/activity',
+    list: '/', search: '/?q=claim', board: '/board', rows: '/board?rows=label', agents: '/agents', agent: `/agents/${worker}`, activity: '/activity',
     stats: '/stats', inbox: '/inbox', memory: '/memory', graph: `/graph/${worker}`, issue: `/issues/${linked('blocked_by')}`,
-    held: `/issues/${held}`, parts: `/issues/${linked('parent')}`, projects: '/projects', wall: '/wall', nowhere: '/nowhere',
+    held: `/issues/${held}`, parts: `/issues/${linked('parent')}`, projects: '/projects', everything: '/projects/board', wall: '/wall', nowhere: '/nowhere',
   };
 }
 

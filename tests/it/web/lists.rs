@@ -68,7 +68,7 @@ fn filters_combine_and_counts_ignore_the_status() {
     let all: Vec<usize> = (0..24).rev().collect();
     for (query, fits) in [
         // The page begins with the open issues; a filter or a search looks in all statuses.
-        ("", Box::new(|n| n % 6 < 4) as Box<dyn Fn(usize) -> bool>),
+        ("", Box::new(|n: usize| n % 6 < 4) as Box<dyn Fn(usize) -> bool>),
         ("status=&q=&agent=&classification=", Box::new(|n| n % 6 < 4)),
         ("status=all", Box::new(|_| true)),
         ("status=created", Box::new(|n| n % 6 == 0)),
@@ -89,6 +89,12 @@ fn filters_combine_and_counts_ignore_the_status() {
         let expected: Vec<_> = all.iter().copied().filter(|&n| fits(n)).collect();
         assert_eq!(shown(&page.body), expected, "{query}");
         assert_eq!(page.body.contains("No matching issues"), expected.is_empty(), "{query}");
+        let board = get(port, &format!("/board?{query}")).body;
+        let mut on_board = shown(&board);
+        on_board.sort_unstable_by(|one, other| other.cmp(one));
+        let is_start = query.is_empty() || query.starts_with("status=&");
+        assert_eq!(on_board, if is_start { all.clone() } else { expected.clone() }, "{query}");
+        assert_eq!(board.contains("No issue matches"), expected.is_empty(), "{query}");
     }
     let body = get(port, "/?q=first&status=closed").body;
     for (status, count) in [("rejected", 2), ("created", 2)] {
@@ -226,7 +232,7 @@ fn pages_ignore_unknown_parameters() {
         "/stats?x=%3Cb%3E&range=24h",
         // Other pages have these parameters.
         "/?lanes=x&range=x&kind=x&before=x",
-        "/board?status=x&q=a&page=x",
+        "/board?lanes=x&range=x",
         "/inbox?page=x&agent=a",
         "/agents/a?kind=x",
         "/wall?status=x",

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{one_of_each, serve};
-use crate::support::files::{id, issue_json};
-use crate::support::get;
+use crate::support::files::{id, issue_json, write_issues};
+use crate::support::http::Server;
+use crate::support::{directory, get};
 
 fn entry(at: &str, agent: &str, action: &str) -> Value {
     json!({ "timestamp": at, "agent": agent, "action": action })
@@ -217,6 +218,86 @@ fn the_board_is_filtered_and_links_to_the_same_list() {
     assert_eq!(column(&both, "created").matches("<article").count(), 9);
     let none = get(port, "/board?agent=unheard-of").body;
     assert!(none.contains("No issue matches the filters"), "{none}");
+    // The whole query language, with links from each page to the other.
+    let searched = get(port, "/board?q=label:odd+priority:1+%22number+1%22&sort=title").body;
+    assert_eq!(shown(&searched), [11], "{searched}");
+    let other = "<a class=\"other-place\" href=\"/?q=label%3Aodd+priority%3A1+%22number+1%22&amp;sort=title\" title=\"As a list\">";
+    assert!(searched.contains(other), "{searched}");
+    let list = get(port, "/?q=label:odd&page=2").body;
+    let other = "<a class=\"other-place\" href=\"/board?q=label%3Aodd\" title=\"As a board\">";
+    assert!(list.contains(other), "{list}");
+    let wrong = get(port, "/board?q=priority:9");
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.body.contains("Invalid search") && shown(&wrong.body).is_empty());
+    for query in ["priority=9", "label=UI", "rows=status", "status=x"] {
+        assert_eq!(get(port, &format!("/board?{query}")).status, 400, "{query}");
+    }
+}
+
+/// Returns the numbers of the issues that have cards, in their order.
+fn shown(body: &str) -> Vec<usize> {
+    let cards = body.split("<article id=\"i-").skip(1);
+    cards.map(|card| usize::from_str_radix(&card[..8], 16).unwrap()).collect()
+}
+
+#[test]
+fn the_board_has_the_columns_of_the_statuses_that_a_query_includes() {
+    let (_directory, _client, port) = serve(&one_of_each());
+    for (query, columns, dropped) in [
+        ("status=open", &super::STATUSES[..4], "/board"),
+        ("status=closed&rows=agent", &super::STATUSES[4..5], "/board?rows=agent"),
+        ("q=status:created,closed", &["created", "closed"][..], ""),
+        ("q=the", &super::STATUSES[..], ""),
+    ] {
+        let body = get(port, &format!("/board?{query}")).body;
+        for status in super::STATUSES {
+            let has_column = body.contains(&format!("<section id=\"c-{status}\""));
+            assert_eq!(has_column, columns.contains(&status), "{query}: {status}: {body}");
+        }
+        let chip = format!("<a class=\"chip\" href=\"{dropped}\">");
+        assert!(dropped.is_empty() || body.contains(&chip), "{query}: {body}");
+    }
+}
+
+#[test]
+fn a_filtered_board_counts_more_than_it_looks_at() {
+    let mut issues = Vec::new();
+    for n in 0..700 {
+        let status = if n < 600 { "created" } else { "closed" };
+        let mut issue = issue_json(&id(n), &format!("backlog {n}"), status);
+        issue["labels"] = json!(["ui"]);
+        issue["modifiedAt"] = json!(format!("2026-02-01T00:00:00.{n:03}Z"));
+        issue["priority"] = json!(if n == 599 { 0 } else { 3 });
+        issues.push(issue);
+    }
+    let (_directory, _client, port) = serve(&issues);
+    let count = |body: &str, status: &str| {
+        let (_, rest) = column(body, status).split_once("<span class=\"count\">").unwrap();
+        rest.split('<').next().unwrap().to_owned()
+    };
+    let body = get(port, "/board?label=ui").body;
+    assert_eq!(["created", "closed"].map(|status| count(&body, status)), ["600", "100"]);
+    assert!(column(&body, "created").contains(">560 more</a>"), "{body}");
+    assert_eq!(shown(column(&body, "created"))[..3], [599, 0, 1]);
+    assert_eq!(shown(column(&body, "closed")), Vec::from_iter((690..700).rev()));
+    // Of a search for words no more than 500 are counted.
+    let body = get(port, "/board?q=backlog").body;
+    assert_eq!(["created", "closed"].map(|status| count(&body, status)), ["500+", "100"]);
+}
+
+#[test]
+fn the_board_offers_saved_queries() {
+    let directory = directory();
+    std::fs::write(directory.path().join("ait.toml"), "[queries]\nmine = \"label:ui\"\n").unwrap();
+    let mut issues = one_of_each();
+    issues[0]["labels"] = json!(["ui"]);
+    write_issues(directory.path(), &issues);
+    let server = Server::start(directory.path());
+    let body = get(server.port, "/board?rows=agent").body;
+    let tab = "<a href=\"/board?q=%40mine&amp;rows=agent\" title=\"label:ui\">@mine</a>";
+    assert!(body.contains(tab), "{body}");
+    let body = get(server.port, "/board?q=@mine").body;
+    assert!(body.contains("aria-current=\"true\">@mine</a>") && shown(&body) == [0], "{body}");
 }
 
 #[test]
@@ -307,7 +388,7 @@ fn the_board_has_a_row_for_each_agent_if_asked() {
     issues[1]["history"] = json!([entry(&now, "ann", "Issue claimed for work")]);
     let (_directory, _client, port) = serve(&issues);
     let plain = get(port, "/board").body;
-    assert!(plain.contains("<a href=\"/board?rows=agent\">Rows by agent</a>"), "{plain}");
+    assert!(plain.contains("<option value=\"agent\">rows by agent</option>"), "{plain}");
     assert!(!plain.contains("class=\"row\""), "{plain}");
     let body = get(port, "/board?rows=agent").body;
     let rows: Vec<_> = body.split("<section class=\"row\">").skip(1).collect();
@@ -324,5 +405,38 @@ fn the_board_has_a_row_for_each_agent_if_asked() {
         assert_eq!(heading(&plain), heading(&body));
     }
     assert_eq!(body.matches("id=\"card-").count(), plain.matches("id=\"card-").count());
-    assert_eq!(get(port, "/board?rows=label").status, 400);
+    assert!(body.contains("<option value=\"agent\" selected>"), "{body}");
+}
+
+#[test]
+fn rows_are_made_by_whole_and_by_label_too() {
+    let mut issues = one_of_each();
+    issues[0]["title"] = json!("the whole <b>");
+    issues[1]["links"] = json!([{ "kind": "parent", "to": id(0) }]);
+    issues[2]["links"] = json!([{ "kind": "parent", "to": id(0) }]);
+    issues[1]["labels"] = json!(["ui", "api"]);
+    issues[3]["labels"] = json!(["ui"]);
+    let (_directory, _client, port) = serve(&issues);
+    let rows = |by: &str| {
+        let body = get(port, &format!("/board?rows={by}")).body;
+        let rows = body.split("<section class=\"row\">").skip(1);
+        let row = |row: &str| {
+            let (head, cards) = row.split_once("</h2>").unwrap();
+            (head.to_owned(), shown(cards.split("</section>").next().unwrap()))
+        };
+        rows.map(row).collect::<Vec<_>>()
+    };
+    let by_whole = rows("whole");
+    assert!(by_whole[0].0.contains(&format!("href=\"/issues/{}\"", id(0))), "{by_whole:?}");
+    assert!(by_whole[0].0.contains("the whole &lt;b&gt;"), "{by_whole:?}");
+    assert!(by_whole[1].0.contains("Not part of a whole"), "{by_whole:?}");
+    assert_eq!(by_whole.iter().map(|row| &row.1[..]).collect::<Vec<_>>(), [&[1, 2][..], &[0, 3]]);
+    let by_label = rows("label");
+    let heads: Vec<_> = by_label.iter().map(|row| row.0.rsplit('>').next().unwrap()).collect();
+    assert_eq!(heads, ["", "", "No label"], "{by_label:?}");
+    assert!(by_label[0].0.contains(">api</bdi>") && by_label[1].0.contains(">ui</bdi>"));
+    assert_eq!(
+        by_label.iter().map(|row| &row.1[..]).collect::<Vec<_>>(),
+        [&[1][..], &[3], &[0, 2]]
+    );
 }

@@ -338,7 +338,7 @@ fn cards_of_the_board_are_selected_and_changed_together() {
     let server = serve(directory.path());
     let ids = filed(directory.path(), 3);
     assert!(!get(server.port, "/agents").body.contains("class=\"pick\""));
-    let path = "/board?classification=bug&x=%22%0d%0aa";
+    let path = "/board?classification=bug&q=%22Issue%22%0d%0aIssue&rows=agent&x=y";
     let page = get(server.port, path).body;
     assert_eq!(page.matches("draggable=\"true\"").count(), 3, "{page}");
     let chosen = |id: &String| {
@@ -350,7 +350,7 @@ fn cards_of_the_board_are_selected_and_changed_together() {
     let chosen: Vec<_> = ids[1..].iter().map(chosen).collect();
     let form = form.with("agent", "Ann").with("issue", &chosen.join(" "));
     let back = form.with("action", "attributes").with("priority", "1").done();
-    let kept = "/board?classification=bug&x=%22%0D%0Aa&done=attributes&issues=2&undo=";
+    let kept = "/board?classification=bug&q=%22Issue%22%0D%0AIssue&rows=agent&done=attributes&issues=2&undo=";
     assert!(back.starts_with(kept), "{back}");
     assert_eq!(priorities(directory.path(), &ids), [json!(null), json!(1), json!(1)]);
     let after = get(server.port, &back).body;

@@ -27,7 +27,20 @@ fn a_view_is_saved_from_the_list_and_forgotten() {
     assert!(get(port, "/").body.contains(tab), "{}", get(port, "/").body);
     let other = serve(directory.path());
     assert!(get(other.port, list).body.contains("aria-current=\"true\">Mine &amp;"));
-    assert_eq!(form(port, list, "forget-view").done(), "/?done=forget-view");
+    // The board opens the same views, and saves them.
+    let on_board = "<a href=\"/board?status=open&amp;label=ui&amp;rows=agent\"";
+    assert!(get(port, "/board?rows=agent").body.contains(on_board));
+    let board = "/board?status=open&label=ui";
+    assert!(get(port, board).body.contains("aria-current=\"true\">Mine &amp;"));
+    let save = form(port, "/board?ready=true&rows=agent", "save-view").with("name", "ready ones");
+    assert_eq!(save.done(), "/board?ready=true&rows=agent&done=save-view");
+    assert!(
+        get(port, "/")
+            .body
+            .contains("<a href=\"/?ready=true\" title=\"?ready=true\">ready ones</a>")
+    );
+    assert_eq!(form(port, board, "forget-view").done(), "/board?done=forget-view");
+    assert_eq!(form(port, "/?ready=true", "forget-view").done(), "/?done=forget-view");
     assert!(!get(port, "/").body.contains("Mine &amp;"));
 }
 

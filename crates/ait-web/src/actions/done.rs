@@ -35,9 +35,6 @@ pub(super) fn purpose<'a>(events: &'a str, is_seal: bool, person: &'a Person) ->
 }
 
 impl Done {
-    /// The parameters that say what was done.
-    pub const PARAMETERS: [&str; 4] = ["done", "issues", "undo", "seal"];
-
     pub fn new(action: Action, count: Option<usize>, events: Option<EventNumbers>) -> Self {
         // An undo erases nothing that was said.
         let events = events.filter(|_| action != Action::Comment);

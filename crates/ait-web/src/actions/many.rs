@@ -21,7 +21,7 @@ use super::person::{Person, known_name, your_name};
 use crate::WebState;
 use crate::pages::components::{self, issue_path, undirected};
 use crate::pages::error::{ErrorPage, WebError};
-use crate::query::ListQuery;
+use crate::query::Place;
 use crate::strings::{self, actions as text};
 use ait_domain::{AgentName, ClaimProof, Issue, IssueId};
 use ait_tracker::hints;
@@ -41,21 +41,8 @@ pub(super) fn way_back(fields: &Fields) -> String {
     if let Some(issue) = given.strip_prefix("/issues/").and_then(IssueId::parse) {
         return issue_path(issue);
     }
-    let (path, query) =
-        given.split_once('?').map_or((given, None), |(path, query)| (path, Some(query)));
-    if path == "/board" {
-        return board_path(query.unwrap_or_default());
-    }
-    format!("/{}", ListQuery::parse(query).unwrap_or_default().query_string())
-}
-
-/// Returns the address of the board with the parameters of a query, without those that say what was done.
-pub(crate) fn board_path(query: &str) -> String {
-    let mut kept = form_urlencoded::Serializer::new(String::new());
-    let pairs = form_urlencoded::parse(query.as_bytes());
-    kept.extend_pairs(pairs.filter(|(name, _)| !Done::PARAMETERS.contains(&&**name)));
-    let kept = kept.finish();
-    if kept.is_empty() { "/board".to_owned() } else { format!("/board?{kept}") }
+    let (place, query) = Place::of_address(given);
+    place.address(&query)
 }
 
 /// Renders the forms of the list or of the board for a person.

@@ -1,4 +1,4 @@
-//! Saves what the list shows as a view of the project, and forgets it.
+//! Saves what the list or the board shows as a view of the project, and forgets it.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -9,12 +9,12 @@ use super::done::Done;
 use super::fields::{ACTION, BACK, NAME, TOKEN};
 use super::form_token::Purpose;
 use super::handler::Received;
-use super::many::{ManyForms, way_back};
+use super::many::ManyForms;
 use super::person::known_name;
 use crate::WebState;
 use crate::page_data::{self, PageData};
 use crate::pages::error::{ErrorPage, WebError};
-use crate::query::ListQuery;
+use crate::query::Place;
 use crate::strings::actions as text;
 use ait_domain::text::shortened;
 
@@ -22,13 +22,13 @@ use ait_domain::text::shortened;
 const MAX_VIEWS: usize = 30;
 const MAX_NAME_CHARS: usize = 40;
 
-/// Renders the form for the list with this query: `name` is that of the view that it is.
-pub(crate) fn form(forms: &ManyForms, query: &ListQuery, name: Option<&str>) -> Markup {
+/// Renders the form for the page with this address: `name` is that of the view that it is.
+pub(crate) fn form(forms: &ManyForms, address: &str, name: Option<&str>) -> Markup {
     let form = |action: Action, field: Markup| {
         html! {
             form.view method="post" action=(VIEWS_PATH) {
                 input type="hidden" name=(TOKEN) value=(forms.tokens.token(&Purpose::of_project(Action::SaveView, &forms.person.principal)));
-                input type="hidden" name=(BACK) value={ "/" (query.at_page(0).query_string()) };
+                input type="hidden" name=(BACK) value=(address);
                 (field)
                 (known_name(&forms.person))
                 button type="submit" name=(ACTION) value=(action) { (text::label(action)) }
@@ -67,10 +67,11 @@ pub(super) async fn act(
     if !is_name {
         return Err(invalid("A view needs a name of 1 to 40 characters.").into());
     }
-    let address = way_back(&fields);
+    let (place, query) = Place::of_address(fields.get(BACK));
+    let saved = query.query_string();
     let (action, back, query) = match Action::from_word(fields.get(ACTION)) {
-        Some(Action::SaveView) => (Action::SaveView, &*address, address.strip_prefix('/')),
-        Some(Action::ForgetView) => (Action::ForgetView, "/", None),
+        Some(Action::SaveView) => (Action::SaveView, place.address(&query), Some(&*saved)),
+        Some(Action::ForgetView) => (Action::ForgetView, place.path().to_owned(), None),
         _ => return Err(WebError::not_found().into()),
     };
     let kept = state.read_model.read(PageData::of).await?;
@@ -80,5 +81,5 @@ pub(super) async fn act(
     let change = PageData::keeping_view(name, query);
     let tracker = &state.tracker;
     tracker.patch_key(page_data::KEY, change, agent.clone()).await.map_err(WebError::of_change)?;
-    Ok(Done::new(action, None, None).lead_to(back, &tokens, &person, &agent))
+    Ok(Done::new(action, None, None).lead_to(&back, &tokens, &person, &agent))
 }

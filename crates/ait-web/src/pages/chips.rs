@@ -101,7 +101,7 @@ impl Chips<'_, '_> {
     }
 
     fn label(&self, label: &Label) -> Markup {
-        html! { a class={ "chip label " (tint(label)) } href=(path(&self.query.with_label(label))) translate="no" { (label) } }
+        html! { a class={ "chip label " (tint(label.as_str())) } href=(path(&self.query.with_label(label))) translate="no" { (label) } }
     }
 
     fn assignee(&self, assignee: &str) -> Markup {
@@ -129,9 +129,9 @@ fn estimate(own: Option<Estimate>, progress: Option<Progress>) -> Markup {
     }
 }
 
-/// Returns the classes for the colour of a label, which is the same everywhere.
-fn tint(label: &Label) -> String {
-    let tint = xxh3_64(label.as_str().as_bytes()) % (HUES * SHADES);
+/// Returns the classes for the colour of a label or of a project, which is the same everywhere.
+pub(super) fn tint(name: &str) -> String {
+    let tint = xxh3_64(name.as_bytes()) % (HUES * SHADES);
     format!("tint-{}{}", tint % HUES, if tint < HUES { "" } else { " deep" })
 }
 
@@ -147,8 +147,7 @@ mod tests {
 
     #[test]
     fn labels_have_many_colours() {
-        let label = |number: u64| format!("label-{number}").parse().unwrap();
-        let tints: BTreeSet<_> = (0..400).map(|number| tint(&label(number))).collect();
+        let tints: BTreeSet<_> = (0..400).map(|number| tint(&format!("label-{number}"))).collect();
         assert_eq!(tints.len() as u64, HUES * SHADES, "{tints:?}");
     }
 }

@@ -7,6 +7,7 @@ use crate::markdown::Mention;
 use crate::strings;
 use ait_domain::text::shortened;
 use ait_domain::{Classification, IssueId, IssueRef, Status, Timestamp};
+use ait_query::QueryError;
 use ait_tracker::read_model::ReadView;
 
 /// How many agents a filter offers: those that were active last.
@@ -100,6 +101,16 @@ pub(super) fn copy_command(command: &str) -> Markup {
             aria-label="Copy the command" hidden
         {
             "Copy"
+        }
+    }
+}
+
+/// Renders what is wrong with a search.
+pub(super) fn invalid_search(mistake: &QueryError) -> Markup {
+    html! {
+        section.notice role="alert" {
+            h2 { (strings::errors::INVALID_QUERY) }
+            p { bdi { (mistake.to_string()) } }
         }
     }
 }

@@ -37,6 +37,10 @@ const SPRITE: &str = concat!(
     r#"<symbol id="parts" viewBox="0 0 16 16"><path d="M4 2.5v9.5h4M4 6h4M10.5 6h3M10.5 12h3" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round"/></symbol>"#,
     // Two bars.
     r#"<symbol id="parked" viewBox="0 0 16 16"><path d="M5.5 3.5v9M10.5 3.5v9" fill="none" stroke="currentColor" stroke-width="2.2" stroke-linecap="round"/></symbol>"#,
+    // Columns of a board.
+    r#"<symbol id="columns" viewBox="0 0 16 16"><path d="M3.2 3v10M8 3v7M12.8 3v5" fill="none" stroke="currentColor" stroke-width="3" stroke-linecap="round"/></symbol>"#,
+    // Lines of a list.
+    r#"<symbol id="lines" viewBox="0 0 16 16"><path d="M2.5 4h11M2.5 8h11M2.5 12h11" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"/></symbol>"#,
     "</svg>",
 );
 

@@ -4,27 +4,20 @@ use maud::{Markup, html};
 
 use super::PageContext;
 use super::chips::Chips;
-use super::list_filters::filters;
+use super::list_filters::Filters;
 use super::{components, icons};
 use crate::actions::forms::known;
 use crate::actions::many::ManyForms;
-use crate::actions::views;
 use crate::listing::Listing;
 use crate::marks::Marks;
-use crate::page_data::PageData;
-use crate::pages::components::undirected;
-use crate::query::{ListQuery, Sorting};
+use crate::query::{ListQuery, Place, Sorting};
 use crate::strings::{self, list as text};
-use ait_domain::text::shortened;
 use ait_domain::{ActionKind, Issue, MatchCounts, Order, Page, Status, StatusSet};
 use ait_query::{NoMatch, QueryError, SavedQueries};
 use ait_tracker::read_model::{IssueSummary, ReadView};
 
 /// How many issues a page shows.
 pub(crate) const PAGE_SIZE: usize = 50;
-/// How many saved queries the page offers, and how many characters of each it shows on hover.
-const MAX_SAVED: usize = 30;
-const MAX_SAVED_CHARS: usize = 300;
 
 /// What the page shows.
 pub(super) struct ListView<'a, 'b> {
@@ -47,23 +40,28 @@ impl ListView<'_, '_> {
 
 /// Renders the page.
 pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
-    let is_start = view.query.statuses.is_none() && view.query.is_unfiltered() && view.query.page <= 1;
+    let is_start =
+        view.query.statuses.is_none() && view.query.is_unfiltered() && view.query.page <= 1;
+    let filters = Filters {
+        place: Place::List,
+        query: view.query,
+        view: view.view,
+        saved: view.saved,
+        kinds: &view.context.kinds,
+        forms: view.forms,
+        is_valid: view.listing.is_ok(),
+    };
     html! {
         h1.unseen { (strings::ISSUES) }
         @if let Some(forms) = view.forms { (forms.notice(&view.path())) }
         @if is_start && view.view.counts().total() > 0 { (view.context.attention.section(has_actions)) }
         div.bar {
-            (saved(view))
+            (filters.saved())
             (statuses(view))
-            (filters(view.query, view.view, view.saved, &view.context.kinds))
+            (filters.form())
         }
         @match view.listing {
-            Err(mistake) => {
-                section.notice role="alert" {
-                    h2 { (strings::errors::INVALID_QUERY) }
-                    p { bdi { (mistake.to_string()) } }
-                }
-            }
+            Err(mistake) => { (components::invalid_search(mistake)) }
             Ok(listing) if listing.found.issues.is_empty() => { (nothing(listing, view.view)) }
             Ok(listing) => {
                 (table(listing, view))
@@ -76,7 +74,10 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
 
 fn table(listing: &Listing, view: &ListView) -> Markup {
     let Page { issues, total, is_exact, .. } = &listing.found;
-    let chips = Chips { view: view.view, now: view.context.now, query: view.query.clone() };
+    // With a filter, the page shows all statuses by itself.
+    let statuses = view.query.statuses.filter(|statuses| *statuses != StatusSet::ALL);
+    let query = ListQuery { statuses, ..view.query.clone() };
+    let chips = Chips { view: view.view, now: view.context.now, query };
     let marks = Marks::of(&listing.search.condition());
     let selected = |_| issues.iter().map(|issue| ManyForms::selected(issue)).collect::<Vec<_>>();
     let selected = view.forms.map(selected);
@@ -94,38 +95,6 @@ fn table(listing: &Listing, view: &ListView) -> Markup {
                     }
                 }
             }
-        }
-    }
-}
-
-/// Renders the links to the saved queries of the settings and to the views that people saved, and the form for another.
-fn saved(view: &ListView) -> Markup {
-    let of_settings = view.saved.iter().take(MAX_SAVED).map(|(name, query)| {
-        let link = ListQuery { search: format!("@{name}"), ..ListQuery::default() };
-        let is_current = link.search == view.query.search;
-        (format!("@{name}"), link.query_string(), shortened(query, MAX_SAVED_CHARS), is_current)
-    });
-    let query = view.query.at_page(0).query_string();
-    let views = PageData::of(view.view).views;
-    let of_page = views.iter().map(|(name, saved)| {
-        (undirected(name), saved.clone(), shortened(saved, MAX_SAVED_CHARS), *saved == query)
-    });
-    let all: Vec<_> = of_settings.chain(of_page).collect();
-    let current = views.iter().find(|(_, saved)| **saved == query).map(|(name, _)| name.as_str());
-    html! {
-        @if !all.is_empty() {
-            nav #saved.saved aria-label="Saved queries" {
-                ul {
-                    @for (name, query, about, is_current) in all {
-                        li {
-                            a href={ "/" (query) } title=(about) aria-current=[is_current.then_some("true")] { (name) }
-                        }
-                    }
-                }
-            }
-        }
-        @if let Some(forms) = view.forms.filter(|_| !view.query.is_unfiltered() && view.listing.is_ok()) {
-            (views::form(forms, view.query, current))
         }
     }
 }

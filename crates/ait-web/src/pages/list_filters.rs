@@ -1,51 +1,150 @@
-//! The filters of the list: a form that works without scripts, and the chosen ones as links that drop them.
+//! The filters of the list and of the board: a form that works without scripts, and the chosen ones as links that drop
+//! them.
 
 use maud::{Markup, html};
 
-use super::components;
-use crate::query::{ListQuery, ListState};
-use crate::strings::{self, attributes};
+use super::components::{self, undirected};
+use super::icons;
+use crate::actions::many::ManyForms;
+use crate::actions::views;
+use crate::page_data::PageData;
+use crate::query::{ListQuery, ListState, Place, Rows};
+use crate::strings::{self, attributes, board as text};
 use ait_domain::text::shortened;
-use ait_domain::{Classification, Classifications, Label, Priority, Status, ValueField};
+use ait_domain::{Classification, Classifications, Label, Priority, Status, StatusSet, ValueField};
 use ait_query::{SavedQueries, known_keys};
 use ait_tracker::read_model::ReadView;
 
 /// How many labels, or assignees, the form offers: those of the most issues.
 const MAX_OFFERED: usize = 100;
+/// How many saved queries the page offers, and how many characters of each it shows on hover.
+const MAX_SAVED: usize = 30;
+const MAX_SAVED_CHARS: usize = 300;
 /// How many saved queries, labels, and agents the search box offers, and how many characters of each query.
 const MAX_TERMS: usize = 20;
 const MAX_TERM_CHARS: usize = 80;
 
-/// Renders the search and the other filters. It offers only filters that can find something.
-pub(super) fn filters(
-    query: &ListQuery,
-    view: &ReadView,
-    saved: &SavedQueries,
-    kinds: &Classifications,
-) -> Markup {
-    let hidden = ["status", "label", "parent", "sort", "dir", "fields"];
-    html! {
-        form #filters.filters method="get" action="/" autocomplete="off" role="search" aria-label="Search and filters" {
-            @for (name, value) in query.parameters() {
-                @if hidden.contains(&name) { input type="hidden" name=(name) value=(value); }
-            }
-            label {
-                span { "Search" }
-                input type="search" name="q" value=(query.search) placeholder="words, or terms such as label:ui" list="terms"
-                    maxlength="1000" autocomplete="off" spellcheck="false";
-            }
-            (terms(view, saved, kinds))
-            details #more-filters.more-filters {
-                summary { "Filters" }
-                div {
-                    (of_kind(kinds, query.classification))
-                    (components::agent_filter(view, query.agent.as_deref()))
-                    (attribute_filters(query, view))
+/// The filters of a page.
+pub(super) struct Filters<'a, 'b> {
+    pub place: Place,
+    pub query: &'a ListQuery,
+    pub view: &'a ReadView<'b>,
+    pub saved: &'a SavedQueries,
+    /// The kinds of work that the project uses.
+    pub kinds: &'a Classifications,
+    /// The forms of a person who may change issues.
+    pub forms: Option<&'a ManyForms>,
+    /// Whether the search is without mistakes.
+    pub is_valid: bool,
+}
+
+impl Filters<'_, '_> {
+    /// Returns the address of the page with another query.
+    fn address(&self, query: &ListQuery) -> String {
+        self.place.address(query)
+    }
+
+    /// Renders the links to the saved queries of the settings and to the views that people saved, and the form for
+    /// another.
+    pub fn saved(&self) -> Markup {
+        let of_settings = self.saved.iter().take(MAX_SAVED).map(|(name, query)| {
+            let link = ListQuery { search: format!("@{name}"), ..ListQuery::default() };
+            let is_current = link.search == self.query.search;
+            (format!("@{name}"), self.address(&link), shortened(query, MAX_SAVED_CHARS), is_current)
+        });
+        let query = self.query.at_page(0).query_string();
+        let views = PageData::of(self.view).views;
+        let of_page = views.iter().map(|(name, saved)| {
+            let link = ListQuery::parse(saved.strip_prefix('?')).unwrap_or_default();
+            let about = shortened(saved, MAX_SAVED_CHARS);
+            (undirected(name), self.address(&link), about, *saved == query)
+        });
+        let all: Vec<_> = of_settings.chain(of_page).collect();
+        let current = views.iter().find(|(_, saved)| **saved == query);
+        let current = current.map(|(name, _)| name.as_str());
+        html! {
+            @if !all.is_empty() {
+                nav #saved.saved aria-label="Saved queries" {
+                    ul {
+                        @for (name, address, about, is_current) in all {
+                            li {
+                                a href=(address) title=(about) aria-current=[is_current.then_some("true")] { (name) }
+                            }
+                        }
+                    }
                 }
             }
-            button type="submit" { (strings::APPLY) }
+            @if let Some(forms) = self.forms.filter(|_| !self.query.is_unfiltered() && self.is_valid) {
+                (views::form(forms, &self.address(&self.query.at_page(0)), current))
+            }
         }
-        (chosen(query, view))
+    }
+
+    /// Renders the search and the other filters. It offers only filters that can find something.
+    pub fn form(&self) -> Markup {
+        let Self { place, query, view, saved, kinds, .. } = *self;
+        let hidden = ["status", "label", "parent", "sort", "dir", "fields"];
+        html! {
+            form #filters.filters method="get" action=(place.path()) autocomplete="off" role="search"
+                aria-label="Search and filters"
+            {
+                @for (name, value) in query.parameters() {
+                    @if hidden.contains(&name) { input type="hidden" name=(name) value=(value); }
+                }
+                label {
+                    span { "Search" }
+                    input type="search" name="q" value=(query.search) placeholder="words, or terms such as label:ui" list="terms"
+                        maxlength="1000" autocomplete="off" spellcheck="false";
+                }
+                (terms(view, saved, kinds))
+                @if let Place::Board(rows) = place {
+                    (choice(text::ROWS, "rows", text::NO_ROWS, Rows::ALL.iter().map(|one| {
+                        (one.to_string(), text::rows(*one).to_owned(), rows == Some(*one))
+                    })))
+                }
+                details #more-filters.more-filters {
+                    summary { "Filters" }
+                    div {
+                        (of_kind(kinds, query.classification))
+                        (components::agent_filter(view, query.agent.as_deref()))
+                        (attribute_filters(query, view))
+                    }
+                }
+                button type="submit" { (strings::APPLY) }
+                a.other-place href=(place.other().address(&query.at_page(0))) title=(text::other(place)) {
+                    (icons::other(if place == Place::List { "columns" } else { "lines" })) span { (text::other(place)) }
+                }
+                @if place != Place::List { a.other-place href="/wall" { (strings::wall::TITLE) } }
+            }
+            (self.chosen())
+        }
+    }
+
+    /// Renders what is chosen besides the search, each with a link to the page without it.
+    fn chosen(&self) -> Markup {
+        let mut chosen = without_each(self.query, self.view);
+        // The list shows them by itself.
+        let statuses = self.query.statuses.filter(|all| *all != StatusSet::ALL);
+        if let Some(statuses) = statuses.filter(|_| self.place != Place::List) {
+            let names = html! {
+                @if statuses == StatusSet::open() {
+                    (strings::list::OPEN)
+                } @else {
+                    @for status in statuses.iter() { span { (strings::status(status)) } " " }
+                }
+            };
+            chosen.insert(0, (names, ListQuery { statuses: None, page: 0, ..self.query.clone() }));
+        }
+        html! {
+            @if !chosen.is_empty() {
+                ul #chosen.chosen aria-label="Chosen filters" {
+                    @for (name, query) in &chosen {
+                        li { a.chip href=(self.address(query)) { (name) span.drop { "remove" } } }
+                    }
+                    li { a.clear href=(self.address(&ListQuery::default())) { (strings::CLEAR_FILTERS) } }
+                }
+            }
+        }
     }
 }
 
@@ -76,7 +175,7 @@ fn terms(view: &ReadView, saved: &SavedQueries, kinds: &Classifications) -> Mark
 }
 
 /// Renders the choice of a kind of work: those that the project uses, and the chosen one.
-pub(super) fn of_kind(used: &Classifications, chosen: Option<Classification>) -> Markup {
+fn of_kind(used: &Classifications, chosen: Option<Classification>) -> Markup {
     let other = chosen.filter(|kind| !used.contains(*kind));
     let kinds = used.iter().chain(other);
     let options = kinds.map(|kind| (kind.to_string(), kind.to_string(), chosen == Some(kind)));
@@ -84,7 +183,7 @@ pub(super) fn of_kind(used: &Classifications, chosen: Option<Classification>) ->
 }
 
 /// Renders a choice in the form. An option is its value, its name and whether it is chosen.
-pub(super) fn choice(
+fn choice(
     label: &str,
     name: &str,
     any: &str,
@@ -170,28 +269,13 @@ fn priorities(chosen: &str) -> Vec<(String, String, bool)> {
     each.into_iter().map(option).collect()
 }
 
-/// Renders what is chosen besides search and status, each with a link to the list without it.
-fn chosen(query: &ListQuery, view: &ReadView) -> Markup {
-    let chosen = without_each(query, view);
-    html! {
-        @if !chosen.is_empty() {
-            ul #chosen.chosen aria-label="Chosen filters" {
-                @for (name, query) in &chosen {
-                    li { a.chip href={ "/" (query.query_string()) } { (name) span.drop { "remove" } } }
-                }
-                li { a.clear href="/" { (strings::CLEAR_FILTERS) } }
-            }
-        }
-    }
-}
-
 /// Returns each chosen filter with the query without it.
 fn without_each(query: &ListQuery, view: &ReadView) -> Vec<(Markup, ListQuery)> {
     let base = query.at_page(0);
     let mut chosen = Vec::new();
     let parent = query.parent.as_ref().and_then(|parent| view.position(parent).ok());
     if let Some(position) = parent {
-        let title = components::undirected(&view.summaries()[position].title);
+        let title = undirected(&view.summaries()[position].title);
         let name = html! { "parts of " bdi { (title) } };
         chosen.push((name, ListQuery { parent: None, ..base.clone() }));
     }
@@ -199,7 +283,7 @@ fn without_each(query: &ListQuery, view: &ReadView) -> Vec<(Markup, ListQuery)> 
         chosen.push((html! { (label) }, query.without_label(label)));
     }
     if let Some(kind) = query.classification {
-        let name = html! { (kind) };
+        let name = html! { span translate="no" { (kind) } };
         chosen.push((name, ListQuery { classification: None, ..base.clone() }));
     }
     for (field, value) in &query.values {

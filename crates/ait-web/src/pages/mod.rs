@@ -1,4 +1,4 @@
-//! The pages: one module for each renders it as HTML. The handlers are here.
+//! The pages: one module for each renders it as HTML. The handlers are here, but for those of all projects.
 //!
 //! # From the request to the screen
 //!
@@ -43,7 +43,7 @@ pub(super) mod layout;
 pub(super) mod list;
 mod list_filters;
 mod memory;
-mod projects;
+pub(super) mod projects;
 pub(super) mod questions;
 pub(super) mod response;
 mod stats;
@@ -63,7 +63,7 @@ use tokio::task::spawn_blocking;
 use self::activity::ActivityView;
 use self::agents::{AgentView, Cockpit, Period};
 use self::attention::{Attention, Kind, MAX_ELSEWHERE, MAX_OF_KIND, Sources};
-use self::board::{BoardQuery, BoardView};
+use self::board::BoardView;
 use self::components::undirected;
 use self::error::{ErrorPage, WebError};
 use self::gone_clients::GoneClients;
@@ -77,20 +77,18 @@ use super::WebState;
 use super::actions::action::Action;
 use super::actions::done::Done;
 use super::actions::forms::IssueForms;
-use super::actions::many::{ManyForms, board_path};
+use super::actions::many::ManyForms;
 use super::actions::person::{ActingPerson, Person};
 use super::activity_api::read;
 use super::events::StoreProbe;
-use super::listing::Listing;
+use super::listing::{Listing, Matches};
 use super::lookup::{Found, find};
-use super::projects::{ProjectNumbers, served};
-use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, stats_range};
+use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, Place, stats_range};
 use super::strings;
 use ait_domain::text::shortened;
 use ait_domain::{Classifications, IssueId, StatusSet, Timestamp};
 use ait_query::ParsedQuery;
 use ait_tracker::StoreError;
-use ait_tracker::hints;
 use ait_tracker::memory::Recalled;
 use ait_tracker::read_model::{FindingKind, Findings, ReadView};
 use ait_worktrees::{diff, newer_head, open_branches};
@@ -167,39 +165,49 @@ pub(super) async fn board(
     RawQuery(given): RawQuery,
 ) -> PageResult {
     let parameters = Parameters::of_page(given.as_deref());
-    let query = BoardQuery::parse(given.as_deref())?;
+    let query = ListQuery::parse(given.as_deref())?;
+    let place = Place::board(&parameters)?;
+    let forms = many_forms(&state, person, &parameters)?;
+    let saved = Arc::clone(&state.project.queries);
     let has_actions = state.project.has_actions;
     let holds = state.tracker.holds().await?;
     let probe = state.streams.probe().await;
-    let forms = many_forms(&state, person, &parameters)?;
+    let found = if query.is_unfiltered() {
+        Ok(None)
+    } else {
+        Matches::find(&state, &query, board::most_matches).await?.map(Some)
+    };
+    let found = Arc::new(found);
     let mut selected = HashMap::new();
     if forms.is_some() {
         // The boxes send the versions of the cards, which the read model does not keep.
-        let query = query.clone();
+        let found = Arc::clone(&found);
         let now = state.tracker.now();
-        let ids = state.read_model.read(move |view| board::shown(&query, view, now)).await?;
+        let ids = state.read_model.read(move |view| board::shown(&found, view, now)).await?;
         let issues = state.tracker.issues_around(ids.iter().copied()).await?;
         let cards = ids.iter().filter_map(|id| issues.get(*id));
         selected = cards.map(|issue| (issue.id, ManyForms::selected(&issue))).collect();
     }
-    let path = board_path(given.as_deref().unwrap_or_default());
     page_since(&state, Tab::Board, probe, move |view, context| {
-        let gone = &context.gone;
-        let now = context.now;
         let content = board::content(&BoardView {
+            place,
             query: &query,
+            found: &found,
             view,
-            gone,
-            now,
+            context,
             has_actions,
+            saved: &saved,
             holds: &holds,
-            kinds: &context.kinds,
             forms: forms.as_ref(),
             selected: &selected,
-            path: &path,
         });
-        let title = strings::board::TITLE.to_owned();
-        Ok(Page { title, content, has_forms: forms.is_some(), ..Page::default() })
+        Ok(Page {
+            title: strings::board::TITLE.to_owned(),
+            content,
+            status: if found.is_err() { StatusCode::BAD_REQUEST } else { StatusCode::OK },
+            has_forms: forms.is_some(),
+            ..Page::default()
+        })
     })
     .await
 }
@@ -400,22 +408,6 @@ pub(super) async fn graph(State(state): State<WebState>, Path(about): Path<Strin
     page(&state, Tab::Memory, move |_, _| {
         let title = format!("Around {}", shortened(&about, 60));
         Ok(Page { title, content: graph::content(&graph), ..Page::default() })
-    })
-    .await
-}
-
-/// Shows the projects of the user; an error if this server does not list them.
-pub(super) async fn projects(State(state): State<WebState>) -> PageResult {
-    let registry = state.projects.clone().ok_or_else(WebError::not_found)?;
-    let served = served(registry).await;
-    let project = Arc::clone(&state.project);
-    let damaged = state.tracker.damage().await;
-    let damaged = damaged.map(|damage| hints::for_store(&damage, &hints::COMMANDS));
-    page(&state, None, move |view, context| {
-        let own =
-            ProjectNumbers { damaged, ..ProjectNumbers::of(&project.name, view, context.now) };
-        let content = projects::content(&served, &own);
-        Ok(Page { title: strings::projects::TITLE.to_owned(), content, ..Page::default() })
     })
     .await
 }

@@ -29,7 +29,7 @@ string_enum! {
 /// A query for a page of the list of issues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ListQuery {
-    /// Those that the address names, if any. `None` stands for all, and on the page for [the usual ones](Self::on_page).
+    /// Those that the address names, if any. `None` stands for all, on the page for [the usual ones](Self::on_page).
     pub statuses: Option<StatusSet>,
     pub classification: Option<Classification>,
     /// An agent that acted on the issues.

@@ -2,11 +2,13 @@
 
 mod activity;
 mod list;
+mod place;
 
 use form_urlencoded::Serializer;
 
 pub(super) use self::activity::{ActivityQuery, PageCursor};
 pub(super) use self::list::{ListQuery, ListState, Sorting};
+pub(super) use self::place::{Place, Rows};
 use ait_domain::IssueRef;
 use ait_tracker::read_model::FindingKind;
 use ait_tracker::read_model::stats::Range;

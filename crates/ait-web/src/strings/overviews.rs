@@ -3,6 +3,8 @@
 use super::{DAY_MS, HOUR_MS, WEEK_MS, counted, duration};
 
 pub mod board {
+    use crate::query::{Place, Rows};
+
     pub const TITLE: &str = "Board";
     pub const OLD_CLAIM: &str = "old claim";
 
@@ -15,12 +17,32 @@ pub mod board {
         format!("waiting for {}", super::duration(span_ms))
     }
 
-    pub const FILTERS: &str = "Filters";
-    pub const NO_AGENT: &str = "No agent";
+    pub const ROWS: &str = "Rows of the board";
+    pub const NO_ROWS: &str = "without rows";
 
-    /// The link to the board with rows, or without them.
-    pub fn rows(has_rows: bool) -> &'static str {
-        if has_rows { "Without rows" } else { "Rows by agent" }
+    pub fn rows(rows: Rows) -> &'static str {
+        match rows {
+            Rows::Agent => "rows by agent",
+            Rows::Whole => "rows by whole",
+            Rows::Label => "rows by label",
+        }
+    }
+
+    /// The heading of the row with the other cards.
+    pub fn without(rows: Rows) -> &'static str {
+        match rows {
+            Rows::Agent => "No agent",
+            Rows::Whole => "Not part of a whole",
+            Rows::Label => "No label",
+        }
+    }
+
+    /// The link to the same issues on the other page.
+    pub fn other(place: Place) -> &'static str {
+        match place {
+            Place::List => "As a board",
+            Place::Board(_) => "As a list",
+        }
     }
 
     /// How many claims of a column are old.
@@ -390,7 +412,8 @@ pub mod memory {
     }
 }
 
-/// The texts of the page of all projects.
+/// The texts of the pages of all projects.
 pub mod projects {
     pub const TITLE: &str = "Projects";
+    pub const BOARD: &str = "Board of all projects";
 }

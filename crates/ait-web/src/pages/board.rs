@@ -1,46 +1,50 @@
 //! The board: a column for each status, and a card for each issue.
 
-mod query;
-
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use maud::{Markup, html};
 
-pub(super) use self::query::BoardQuery;
+use super::PageContext;
 use super::chips::Chips;
-use super::gone_clients::GoneClients;
+use super::list_filters::Filters;
 use super::{components, icons, questions};
 use crate::actions::forms::known;
 use crate::actions::many::ManyForms;
 use crate::format;
-use crate::query::ListQuery;
+use crate::listing::Matches;
+use crate::query::{ListQuery, Place, Rows};
 use crate::strings::{self, board as text};
-use ait_domain::{Classifications, IssueId, Status, StatusSet, Timestamp};
+use ait_domain::{IssueId, Label, Status, StatusSet, Timestamp};
+use ait_query::{QueryError, SavedQueries};
 use ait_tracker::Hold;
 use ait_tracker::read_model::{Column, FindingKind, IssueSummary, ReadView};
 
 /// How many cards a column of ended issues shows.
 const MAX_ENDED: usize = 10;
 /// How many cards every other column shows.
-const MAX_CARDS: usize = 40;
+pub(super) const MAX_CARDS: usize = 40;
+/// Of how many open issues in a status that match a query the board takes the cards: the first by priority. Those that
+/// must wait come after the others, so it looks at more than it shows.
+const MAX_MATCHES: usize = 500;
+
+/// What a query finds: all issues if it is `None`, or what is wrong with the search.
+pub(super) type Found = Result<Option<Matches>, QueryError>;
 
 /// What the page shows.
 pub(super) struct BoardView<'a, 'b> {
-    pub query: &'a BoardQuery,
+    pub place: Place,
+    pub query: &'a ListQuery,
+    pub found: &'a Found,
     pub view: &'a ReadView<'b>,
-    pub gone: &'a GoneClients,
-    pub now: Timestamp,
+    pub context: &'a PageContext,
     pub has_actions: bool,
+    pub saved: &'a SavedQueries,
     /// The providers whose agents get nothing.
     pub holds: &'a [Hold],
-    /// The kinds of work that the project uses.
-    pub kinds: &'a Classifications,
     /// The forms of a person who may change issues.
     pub forms: Option<&'a ManyForms>,
     /// What the boxes of the cards send.
     pub selected: &'a HashMap<IssueId, String>,
-    /// The address of the page.
-    pub path: &'a str,
 }
 
 impl BoardView<'_, '_> {
@@ -49,36 +53,77 @@ impl BoardView<'_, '_> {
         let selected = self.selected.get(&summary.id)?;
         Some(ManyForms::box_of(selected, &components::undirected(&summary.title)))
     }
+
+    /// Returns true if a status has only as many issues as its column says.
+    fn is_exact(&self, status: Status) -> bool {
+        let matches = self.found.as_ref().ok().and_then(Option::as_ref);
+        matches.and_then(|matches| matches.total(status)).is_none_or(|(_, is_exact)| is_exact)
+    }
 }
 
-fn columns(query: &BoardQuery, view: &ReadView, now: Timestamp) -> Vec<Column> {
+/// Returns how many matches of a query the board asks for.
+pub(super) fn most_matches(status: Status) -> usize {
+    if status.has_ended() { MAX_ENDED } else { MAX_MATCHES }
+}
+
+fn columns(found: &Found, view: &ReadView, now: Timestamp) -> Vec<Column> {
+    let Ok(matches) = found else { return Vec::new() };
     let max_cards = |status: Status| if status.has_ended() { MAX_ENDED } else { MAX_CARDS };
-    view.board(now, max_cards, |summary| query.shows(summary, view))
+    let shows =
+        |summary: &IssueSummary| matches.as_ref().is_none_or(|matches| matches.has(summary.id));
+    let mut columns = view.board(now, max_cards, shows);
+    if let Some(matches) = matches {
+        columns.retain_mut(|column| {
+            let total = matches.total(column.status);
+            column.total = column.total.max(total.map_or(0, |(total, _)| total));
+            total.is_some()
+        });
+    }
+    columns
 }
 
 /// Returns the issues that the page has cards of.
-pub(super) fn shown(query: &BoardQuery, view: &ReadView, now: Timestamp) -> Vec<IssueId> {
-    let columns = columns(query, view, now);
+pub(super) fn shown(found: &Found, view: &ReadView, now: Timestamp) -> Vec<IssueId> {
+    let columns = columns(found, view, now);
     let cards = columns.iter().flat_map(|column| &column.cards);
     cards.map(|&position| view.summaries()[position].id).collect()
 }
 
 /// Renders the page.
 pub(super) fn content(board: &BoardView) -> Markup {
-    let BoardView { query, view, now, forms, path, .. } = *board;
-    let columns = columns(query, view, now);
-    let (ended, open): (Vec<_>, Vec<_>) =
-        columns.iter().partition(|column| column.status.has_ended());
-    let is_empty = !query.is_unfiltered() && columns.iter().all(|column| column.total == 0);
-    let chips = Chips { view, now, query: ListQuery::default() };
+    let BoardView { place, query, found, view, context, saved, forms, .. } = *board;
+    let path = &place.address(query);
+    let is_valid = found.is_ok();
+    let filters = Filters { place, query, view, saved, kinds: &context.kinds, forms, is_valid };
     html! {
         h1.unseen { (text::TITLE) }
         @if let Some(forms) = forms { (forms.notice(path)) }
-        (questions::of_all(view, now, board.has_actions))
+        (questions::of_all(view, context.now, board.has_actions))
         @for Hold { provider, until } in board.holds {
             p.notice { (text::held(provider)) (components::time(*until, &format::time(*until))) }
         }
-        (query.controls(view, board.kinds))
+        div.bar {
+            (filters.saved())
+            (filters.form())
+        }
+        @match found {
+            Err(mistake) => { (components::invalid_search(mistake)) }
+            Ok(_) => {
+                (all_columns(board))
+                @if let Some(forms) = forms { (forms.bar(path)) (known(view)) }
+            }
+        }
+    }
+}
+
+fn all_columns(board: &BoardView) -> Markup {
+    let BoardView { view, context, .. } = *board;
+    let columns = columns(board.found, view, context.now);
+    let (ended, open): (Vec<_>, Vec<_>) =
+        columns.iter().partition(|column| column.status.has_ended());
+    let is_empty = !board.query.is_unfiltered() && columns.iter().all(|column| column.total == 0);
+    let chips = Chips { view, now: context.now, query: ListQuery::default() };
+    html! {
         @if is_empty { p.notice { "No issue matches the filters." } }
         @if view.summaries().is_empty() {
             section.notice {
@@ -88,13 +133,13 @@ pub(super) fn content(board: &BoardView) -> Markup {
         }
         // On a phone it scrolls, also without a card that could take the focus.
         @let has_cards = open.iter().any(|column| !column.cards.is_empty());
-        @if query.has_rows {
-            (rows(&open, board, &chips))
-        } @else {
+        @if let Place::Board(Some(by)) = board.place {
+            (rows(by, &open, board, &chips))
+        } @else if !open.is_empty() {
             nav.jump aria-label="Columns of the board" {
                 ul {
                     @for column in &open {
-                        li { a href={ "#c-" (column.status) } { (name(column)) (old_claims(column)) } }
+                        li { a href={ "#c-" (column.status) } { (name(column, board)) (old_claims(column)) } }
                     }
                 }
             }
@@ -102,17 +147,16 @@ pub(super) fn content(board: &BoardView) -> Markup {
                 @for shown in &open { (self::column(shown, board, &chips)) }
             }
         }
-        div.ended { @for shown in &ended { (folded(shown, board, &chips)) } }
-        @if let Some(forms) = forms { (forms.bar(path)) (known(view)) }
+        div.ended { @for shown in &ended { (folded(shown, open.is_empty(), board, &chips)) } }
     }
 }
 
 /// Renders the name of a column with the number of its issues.
-fn name(column: &Column) -> Markup {
+fn name(column: &Column, board: &BoardView) -> Markup {
     html! {
         (icons::status(column.status))
         span { (strings::status(column.status)) }
-        " " span.count { (column.total) }
+        " " span.count { (column.total) @if !board.is_exact(column.status) { "+" } }
     }
 }
 
@@ -123,10 +167,10 @@ fn old_claims(column: &Column) -> Markup {
     }
 }
 
-fn heading(column: &Column) -> Markup {
+fn heading(column: &Column, board: &BoardView) -> Markup {
     html! {
         h2 {
-            (name(column))
+            (name(column, board))
             @if column.old_claims > 0 {
                 a href={ "/inbox?kind=" (FindingKind::OldClaim) } { (old_claims(column)) }
             }
@@ -138,38 +182,62 @@ fn column(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
     let status = column.status;
     html! {
         section id={ "c-" (status) } class={ "column status-" (status) } {
-            (heading(column))
+            (heading(column, board))
             (cards(column, board, chips))
         }
     }
 }
 
-/// Renders the columns with a row for each agent that holds an issue or has one assigned. The last row has the other
-/// issues.
-fn rows(columns: &[&Column], board: &BoardView, chips: &Chips) -> Markup {
-    let summary = |position: &usize| &chips.view.summaries()[*position];
-    let agent = |position: &usize| {
-        let summary = summary(position);
-        let holder = summary.holder().map(|held| chips.view.names().text(held.agent));
-        holder.or(summary.attributes.assignee.as_deref())
+/// The name of a row, and its whole if it is that of one. The row without a name comes last.
+type Row = (bool, String, Option<IssueId>);
+
+fn row_of(summary: &IssueSummary, by: Rows, view: &ReadView) -> Row {
+    let attributes = &summary.attributes;
+    let mut whole = None;
+    let name = match by {
+        Rows::Agent => {
+            let holder = summary.holder().map(|held| view.names().text(held.agent));
+            holder.or(attributes.assignee.as_deref())
+        }
+        Rows::Whole => {
+            whole = attributes.parent().filter(|id| view.summary(*id).is_some());
+            whole.and_then(|id| view.summary(id)).map(|whole| &*whole.title)
+        }
+        Rows::Label => attributes.labels.first().map(Label::as_str),
     };
-    let cards = columns.iter().flat_map(|column| &column.cards);
-    let agents: BTreeSet<_> = cards.map(agent).collect();
-    // Those without an agent come last.
-    let agents = agents.iter().filter(|agent| agent.is_some()).chain(agents.get(&None));
+    (name.is_none(), name.unwrap_or_default().to_owned(), whole)
+}
+
+/// Renders the columns with a row for each agent, whole or label. The last row has the other issues.
+fn rows(by: Rows, columns: &[&Column], board: &BoardView, chips: &Chips) -> Markup {
+    let view = chips.view;
+    let mut rows: BTreeMap<Row, Vec<Vec<&IssueSummary>>> = BTreeMap::new();
+    for (at, column) in columns.iter().enumerate() {
+        for &position in &column.cards {
+            let summary = &*view.summaries()[position];
+            let row = rows.entry(row_of(summary, by, view));
+            row.or_insert_with(|| vec![Vec::new(); columns.len()])[at].push(summary);
+        }
+    }
     html! {
         div.board.heads { @for shown in columns { (head(shown, board)) } }
-        @for row in agents {
+        @for ((is_rest, name, whole), cells) in &rows {
             section.row {
-                h2 { @match row { Some(name) => (components::agent(name)), None => (text::NO_AGENT) } }
+                h2 {
+                    @if *is_rest {
+                        (text::without(by))
+                    } @else if let Some(whole) = whole {
+                        a href=(components::issue_path(*whole)) dir="auto" { (components::undirected(name)) }
+                    } @else {
+                        bdi translate="no" { (components::undirected(name)) }
+                    }
+                }
                 div.board {
-                    @for shown in columns {
+                    @for (shown, cards) in columns.iter().zip(cells) {
                         div class={ "column status-" (shown.status) } {
                             h3.unseen { (strings::status(shown.status)) }
                             ol.cards {
-                                @for one in shown.cards.iter().filter(|one| agent(one) == *row).map(summary) {
-                                    li id={ "card-" (one.id) } { (card(one, chips, board)) }
-                                }
+                                @for one in cards { li id={ "card-" (one.id) } { (card(one, chips, board)) } }
                             }
                         }
                     }
@@ -183,19 +251,19 @@ fn rows(columns: &[&Column], board: &BoardView, chips: &Chips) -> Markup {
 fn head(column: &Column, board: &BoardView) -> Markup {
     html! {
         section id={ "c-" (column.status) } class={ "column status-" (column.status) } {
-            (heading(column))
+            (heading(column, board))
             (rest(column, board))
         }
     }
 }
 
 /// Renders a column of ended issues, which opens on demand.
-fn folded(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
+fn folded(column: &Column, is_open: bool, board: &BoardView, chips: &Chips) -> Markup {
     let status = column.status;
     html! {
         section id={ "c-" (status) } class={ "column status-" (status) } {
-            details id={ "fold-" (status) } {
-                summary { h2 { (name(column)) } }
+            details id={ "fold-" (status) } open[is_open] {
+                summary { h2 { (name(column, board)) } }
                 (cards(column, board, chips))
             }
         }
@@ -221,10 +289,10 @@ fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
 /// Renders a link to the issues of a column that have no card; nothing if all have one.
 fn rest(column: &Column, board: &BoardView) -> Markup {
     let hidden = column.total - column.cards.len();
-    let query = board.query.list(StatusSet::from_iter([column.status]));
+    let query = board.query.in_statuses(StatusSet::from_iter([column.status]));
     html! {
         @if hidden > 0 {
-            p.more { a href={ "/" (query.query_string()) } { (hidden) " more" } }
+            p.more { a href=(Place::List.address(&query)) { (hidden) " more" } }
         }
     }
 }
@@ -254,7 +322,7 @@ fn card(summary: &IssueSummary, chips: &Chips, board: &BoardView) -> Markup {
                     b { (components::agent(view.names().text(held.agent))) } " "
                     (components::held_since(since, now))
                     @if has_old_claim { " " (components::old_claim()) }
-                    (board.gone.mark(summary.id))
+                    (board.context.gone.mark(summary.id))
                 } @else if summary.status.has_ended() {
                     (components::ago(since, now))
                 } @else {
