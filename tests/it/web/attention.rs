@@ -220,7 +220,9 @@ fn the_wallboard_shows_the_board_and_attention() {
         "{attention}"
     );
     assert!(!attention.contains("<code>"), "{attention}");
-    assert!(get(port, "/board").body.contains("<a class=\"other-place\" href=\"/wall\">Wallboard</a>"));
+    assert!(
+        get(port, "/board").body.contains("<a class=\"other-place\" href=\"/wall\">Wallboard</a>")
+    );
     for path in ["/?wall", "/board?label=a&wall=1"] {
         let page = get(port, path);
         assert!(page.body.contains("<section id=\"wall-board\""), "{path}: {}", page.body);
