@@ -180,8 +180,8 @@ impl ListQuery {
         self.is_of_statuses() && self.statuses.is_none_or(|statuses| statuses == StatusSet::ALL)
     }
 
-    /// Returns the query with the statuses that the page shows: it begins with the open issues, and a filter or a search
-    /// looks in all statuses.
+    /// Returns the query with the statuses that the page shows: it begins with the open issues, and a filter or a
+    /// search looks in all statuses.
     pub fn on_page(&self) -> Self {
         let usual = if self.is_of_statuses() { StatusSet::open() } else { StatusSet::ALL };
         Self { statuses: Some(self.statuses.unwrap_or(usual)), ..self.clone() }
