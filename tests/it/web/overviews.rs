@@ -388,7 +388,7 @@ fn the_board_has_a_row_for_each_agent_if_asked() {
     issues[1]["history"] = json!([entry(&now, "ann", "Issue claimed for work")]);
     let (_directory, _client, port) = serve(&issues);
     let plain = get(port, "/board").body;
-    assert!(plain.contains("<option value=\"agent\">rows by agent</option>"), "{plain}");
+    assert!(plain.contains("<option value=\"agent\">by agent</option>"), "{plain}");
     assert!(!plain.contains("class=\"row\""), "{plain}");
     let body = get(port, "/board?rows=agent").body;
     let rows: Vec<_> = body.split("<section class=\"row\">").skip(1).collect();
@@ -406,6 +406,39 @@ fn the_board_has_a_row_for_each_agent_if_asked() {
     }
     assert_eq!(body.matches("id=\"card-").count(), plain.matches("id=\"card-").count());
     assert!(body.contains("<option value=\"agent\" selected>"), "{body}");
+}
+
+#[test]
+fn the_list_has_groups_if_asked() {
+    let mut issues = one_of_each();
+    issues[1]["labels"] = json!(["ui", "web"]);
+    issues[3]["labels"] = json!(["ui"]);
+    let (_directory, _client, port) = serve(&issues);
+    let groups = |query: &str| {
+        let body = get(port, &format!("/?{query}")).body;
+        let groups = body.split("<tr class=\"group\"").skip(1);
+        let group = |group: &str| {
+            let (head, rows) = group.split_once("</tr>").unwrap();
+            (head.to_owned(), rows.split("</tbody>").next().unwrap().matches("id=\"i-").count())
+        };
+        groups.map(group).collect::<Vec<_>>()
+    };
+    assert!(groups("").is_empty());
+    let by_label = groups("rows=label");
+    assert!(by_label[0].0.contains("ui") && by_label[0].0.contains(">2<"), "{by_label:?}");
+    assert!(by_label[1].0.contains("No label"), "{by_label:?}");
+    assert_eq!(by_label.iter().map(|group| group.1).collect::<Vec<_>>(), [2, 2]);
+    let by_status = groups("rows=status&status=all");
+    let names = ["created", "in progress", "completed", "in review", "closed", "rejected"];
+    assert_eq!(by_status.len(), names.len());
+    for ((head, rows), name) in by_status.iter().zip(names) {
+        assert!(head.contains(name) && *rows == 1, "{name}: {by_status:?}");
+    }
+    // Links stay with the groups, and the board has columns for statuses.
+    let body = get(port, "/?rows=label").body;
+    assert!(body.contains("href=\"/?status=all&amp;rows=label\""), "{body}");
+    assert_eq!(get(port, "/?rows=x").status, 400);
+    assert_eq!(get(port, "/board?rows=status").status, 400);
 }
 
 #[test]

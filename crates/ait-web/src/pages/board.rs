@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::PageContext;
 use super::chips::Chips;
 use super::list_filters::Filters;
+use super::row::Row;
 use super::{components, icons, questions};
 use crate::actions::forms::known;
 use crate::actions::many::ManyForms;
@@ -14,7 +15,7 @@ use crate::format;
 use crate::listing::Matches;
 use crate::query::{ListQuery, Place, Rows};
 use crate::strings::{self, board as text};
-use ait_domain::{IssueId, Label, Status, StatusSet, Timestamp};
+use ait_domain::{IssueId, Status, StatusSet, Timestamp};
 use ait_query::{QueryError, SavedQueries};
 use ait_tracker::Hold;
 use ait_tracker::read_model::{Column, FindingKind, IssueSummary, ReadView};
@@ -188,26 +189,6 @@ fn column(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
     }
 }
 
-/// The name of a row, and its whole if it is that of one. The row without a name comes last.
-type Row = (bool, String, Option<IssueId>);
-
-fn row_of(summary: &IssueSummary, by: Rows, view: &ReadView) -> Row {
-    let attributes = &summary.attributes;
-    let mut whole = None;
-    let name = match by {
-        Rows::Agent => {
-            let holder = summary.holder().map(|held| view.names().text(held.agent));
-            holder.or(attributes.assignee.as_deref())
-        }
-        Rows::Whole => {
-            whole = attributes.parent().filter(|id| view.summary(*id).is_some());
-            whole.and_then(|id| view.summary(id)).map(|whole| &*whole.title)
-        }
-        Rows::Label => attributes.labels.first().map(Label::as_str),
-    };
-    (name.is_none(), name.unwrap_or_default().to_owned(), whole)
-}
-
 /// Renders the columns with a row for each agent, whole or label. The last row has the other issues.
 fn rows(by: Rows, columns: &[&Column], board: &BoardView, chips: &Chips) -> Markup {
     let view = chips.view;
@@ -215,23 +196,15 @@ fn rows(by: Rows, columns: &[&Column], board: &BoardView, chips: &Chips) -> Mark
     for (at, column) in columns.iter().enumerate() {
         for &position in &column.cards {
             let summary = &*view.summaries()[position];
-            let row = rows.entry(row_of(summary, by, view));
+            let row = rows.entry(Row::of(summary, by, view));
             row.or_insert_with(|| vec![Vec::new(); columns.len()])[at].push(summary);
         }
     }
     html! {
         div.board.heads { @for shown in columns { (head(shown, board)) } }
-        @for ((is_rest, name, whole), cells) in &rows {
+        @for (row, cells) in &rows {
             section.row {
-                h2 {
-                    @if *is_rest {
-                        (text::without(by))
-                    } @else if let Some(whole) = whole {
-                        a href=(components::issue_path(*whole)) dir="auto" { (components::undirected(name)) }
-                    } @else {
-                        bdi translate="no" { (components::undirected(name)) }
-                    }
-                }
+                h2 { (row.name(by)) }
                 div.board {
                     @for (shown, cards) in columns.iter().zip(cells) {
                         div class={ "column status-" (shown.status) } {
@@ -292,7 +265,7 @@ fn rest(column: &Column, board: &BoardView) -> Markup {
     let query = board.query.in_statuses(StatusSet::from_iter([column.status]));
     html! {
         @if hidden > 0 {
-            p.more { a href=(Place::List.address(&query)) { (hidden) " more" } }
+            p.more { a href=(Place::List(None).address(&query)) { (hidden) " more" } }
         }
     }
 }

@@ -1,10 +1,14 @@
 //! The list of issues: filtered, searched, sorted, 50 a page.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use maud::{Markup, html};
 
 use super::PageContext;
 use super::chips::Chips;
 use super::list_filters::Filters;
+use super::row::Row;
 use super::{components, icons};
 use crate::actions::forms::known;
 use crate::actions::many::ManyForms;
@@ -21,6 +25,7 @@ pub(crate) const PAGE_SIZE: usize = 50;
 
 /// What the page shows.
 pub(super) struct ListView<'a, 'b> {
+    pub place: Place,
     pub query: &'a ListQuery,
     /// What was found, or what is wrong with the search.
     pub listing: &'a Result<Listing, QueryError>,
@@ -34,7 +39,7 @@ pub(super) struct ListView<'a, 'b> {
 impl ListView<'_, '_> {
     /// Returns the address of the page.
     fn path(&self) -> String {
-        format!("/{}", self.query.query_string())
+        self.place.address(self.query)
     }
 }
 
@@ -43,7 +48,7 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
     let is_start =
         view.query.statuses.is_none() && view.query.is_unfiltered() && view.query.page <= 1;
     let filters = Filters {
-        place: Place::List,
+        place: view.place,
         query: view.query,
         view: view.view,
         saved: view.saved,
@@ -65,7 +70,7 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
             Ok(listing) if listing.found.issues.is_empty() => { (nothing(listing, view.view)) }
             Ok(listing) => {
                 (table(listing, view))
-                (paging(listing, view.query))
+                (paging(listing, view))
                 @if let Some(forms) = view.forms { (forms.bar(&view.path())) (known(view.view)) }
             }
         }
@@ -82,21 +87,45 @@ fn table(listing: &Listing, view: &ListView) -> Markup {
     let selected = |_| issues.iter().map(|issue| ManyForms::selected(issue)).collect::<Vec<_>>();
     let selected = view.forms.map(selected);
     let selected = selected.as_deref();
+    let groups = groups(issues, view);
     html! {
         @if !is_exact { p.notice { (*total) " or more issues match. Add a word or a filter to narrow the list." } }
         div.sheet {
             table.issues role="table" {
                 caption.unseen { (text::caption(*total, *is_exact)) }
-                thead role="rowgroup" { (head(view.query, listing.order, selected)) }
-                tbody role="rowgroup" {
-                    @for (at, issue) in issues.iter().enumerate() {
-                        @let selected = selected.map(|all| &*all[at]);
-                        @if let Some(summary) = view.view.summary(issue.id) { (row(issue, summary, &marks, &chips, selected)) }
+                thead role="rowgroup" { (head(view, listing.order, selected)) }
+                @for (name, rows) in groups {
+                    tbody role="rowgroup" {
+                        @if let Some(name) = name {
+                            tr.group role="row" {
+                                th colspan="7" scope="rowgroup" role="rowheader" {
+                                    (name) " " span.count { (rows.len()) }
+                                }
+                            }
+                        }
+                        @for (at, summary) in rows {
+                            (row(&issues[at], summary, &marks, &chips, selected.map(|all| &*all[at])))
+                        }
                     }
                 }
             }
         }
     }
+}
+
+/// The issues of a group with their places on the page, and its name if the page has groups.
+type Group<'a> = (Option<Markup>, Vec<(usize, &'a IssueSummary)>);
+
+/// Returns the issues of the page in the groups that the address asks for.
+fn groups<'a>(issues: &[Arc<Issue>], view: &'a ListView) -> Vec<Group<'a>> {
+    let summary = |(at, issue): (usize, &Arc<Issue>)| Some((at, view.view.summary(issue.id)?));
+    let all = issues.iter().enumerate().filter_map(summary);
+    let Place::List(Some(by)) = view.place else { return vec![(None, all.collect())] };
+    let mut groups: BTreeMap<Row, Vec<_>> = BTreeMap::new();
+    for (at, summary) in all {
+        groups.entry(Row::of(summary, by, view.view)).or_default().push((at, summary));
+    }
+    groups.into_iter().map(|(row, issues)| (Some(row.name(by)), issues)).collect()
 }
 
 /// Renders the links that choose a status, with the number of issues behind each.
@@ -114,7 +143,7 @@ fn statuses(view: &ListView) -> Markup {
         let is_current = shown == Some(statuses);
         html! {
             li class=[class] {
-                a href={ "/" (view.query.in_statuses(statuses).query_string()) }
+                a href=(view.place.address(&view.query.in_statuses(statuses)))
                     aria-current=[is_current.then_some("true")]
                 {
                     (label) " " span.count { (count(statuses)) }
@@ -140,7 +169,7 @@ fn statuses(view: &ListView) -> Markup {
 }
 
 /// Renders the head; `selected` is what the boxes of the rows send, if they have boxes.
-fn head(query: &ListQuery, order: Sorting, selected: Option<&[String]>) -> Markup {
+fn head(view: &ListView, order: Sorting, selected: Option<&[String]>) -> Markup {
     let columns = [
         (Order::Title, "issue", strings::ISSUE),
         (Order::Classification, "kind", strings::KIND),
@@ -155,7 +184,7 @@ fn head(query: &ListQuery, order: Sorting, selected: Option<&[String]>) -> Marku
             @if let Some(selected) = selected { td.box role="cell" { (ManyForms::box_of_all(selected)) } }
             @for (key, class, name) in columns {
                 th class=(class) role="columnheader" scope="col" aria-sort=[sorted(key)] {
-                    a href={ "/" (query.sorted_by(key, order).query_string()) } { (name) }
+                    a href=(view.place.address(&view.query.sorted_by(key, order))) { (name) }
                 }
             }
         }
@@ -264,12 +293,12 @@ fn nothing(listing: &Listing, view: &ReadView) -> Markup {
     }
 }
 
-fn paging(listing: &Listing, query: &ListQuery) -> Markup {
+fn paging(listing: &Listing, view: &ListView) -> Markup {
     let Page { issues, total, is_exact, .. } = &listing.found;
     let first = (listing.number - 1) * PAGE_SIZE + 1;
     let last = first + issues.len() - 1;
     let link = |rel: &str, page: usize, label: &str| {
-        html! { a rel=(rel) href={ "/" (query.at_page(page).query_string()) } { (label) } }
+        html! { a rel=(rel) href=(view.place.address(&view.query.at_page(page))) { (label) } }
     };
     html! {
         nav.paging aria-label="Pages of the list" {

@@ -98,9 +98,7 @@ impl Filters<'_, '_> {
                 }
                 (terms(view, saved, kinds))
                 @if let Place::Board(rows) = place {
-                    (choice(text::ROWS, "rows", text::NO_ROWS, Rows::ALL.iter().map(|one| {
-                        (one.to_string(), text::rows(*one).to_owned(), rows == Some(*one))
-                    })))
+                    (choice(text::ROWS, "rows", text::NO_ROWS, of_rows(&Rows::ALL[1..], rows)))
                 }
                 details #more-filters.more-filters {
                     summary { "Filters" }
@@ -108,13 +106,16 @@ impl Filters<'_, '_> {
                         (of_kind(kinds, query.classification))
                         (components::agent_filter(view, query.agent.as_deref()))
                         (attribute_filters(query, view))
+                        @if let Place::List(groups) = place {
+                            (choice(text::GROUPS, "rows", text::NO_GROUPS, of_rows(Rows::ALL, groups)))
+                        }
                     }
                 }
                 button type="submit" { (strings::APPLY) }
                 a.other-place href=(place.other().address(&query.at_page(0))) title=(text::other(place)) {
-                    (icons::other(if place == Place::List { "columns" } else { "lines" })) span { (text::other(place)) }
+                    (icons::other(if place.is_board() { "lines" } else { "columns" })) span { (text::other(place)) }
                 }
-                @if place != Place::List { a.other-place href="/wall" { (strings::wall::TITLE) } }
+                @if place.is_board() { a.other-place href="/wall" { (strings::wall::TITLE) } }
             }
             (self.chosen())
         }
@@ -125,7 +126,7 @@ impl Filters<'_, '_> {
         let mut chosen = without_each(self.query, self.view);
         // The list shows them by itself.
         let statuses = self.query.statuses.filter(|all| *all != StatusSet::ALL);
-        if let Some(statuses) = statuses.filter(|_| self.place != Place::List) {
+        if let Some(statuses) = statuses.filter(|_| self.place.is_board()) {
             let names = html! {
                 @if statuses == StatusSet::open() {
                     (strings::list::OPEN)
@@ -146,6 +147,14 @@ impl Filters<'_, '_> {
             }
         }
     }
+}
+
+/// Returns the options for rows or groups.
+fn of_rows(
+    all: &'static [Rows],
+    chosen: Option<Rows>,
+) -> impl Iterator<Item = (String, String, bool)> {
+    all.iter().map(move |one| (one.to_string(), text::rows(*one).to_owned(), chosen == Some(*one)))
 }
 
 /// Renders what the search box offers: saved queries, and the terms of the query language. The script completes the

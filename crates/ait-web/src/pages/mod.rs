@@ -46,6 +46,7 @@ mod memory;
 pub(super) mod projects;
 pub(super) mod questions;
 pub(super) mod response;
+mod row;
 mod stats;
 mod sync;
 mod wall;
@@ -132,6 +133,7 @@ pub(super) async fn issues(
 ) -> PageResult {
     let parameters = Parameters::of_page(query.as_deref());
     let query = ListQuery::parse(query.as_deref())?;
+    let place = Place::list(&parameters)?;
     let forms = many_forms(&state, person, &parameters)?;
     let saved = Arc::clone(&state.project.queries);
     let has_actions = state.project.has_actions;
@@ -144,7 +146,7 @@ pub(super) async fn issues(
         let listing = &listing;
         let saved = &saved;
         let forms = forms.as_ref();
-        let list = ListView { query, listing, saved, view, context, forms };
+        let list = ListView { place, query, listing, saved, view, context, forms };
         Ok(Page {
             title: strings::ISSUES.to_owned(),
             content: list::content(&list, has_actions),

@@ -87,7 +87,7 @@ fn table_of(projects: &[Project<ProjectNumbers>]) -> Markup {
         h1 { (text::TITLE) }
         p.quiet {
             "Your projects that are served on this machine. Each has its own address." " "
-            a href="/projects/board" { (cards::other(Place::List)) }
+            a href="/projects/board" { (cards::other(Place::List(None))) }
         }
         div.sheet.projects {
             table role="table" {

@@ -4,8 +4,10 @@ use super::{InvalidParameter, ListQuery, Parameters, joined, query_string};
 use ait_domain::string_enum;
 
 string_enum! {
-    /// What the cards in a row of the board have in common.
+    /// What the issues of a group of the list have in common, and the cards in a row of the board.
     pub(crate) enum Rows {
+        /// Their status. Only in the list: the columns of the board have it.
+        Status = "status",
         /// Their holder, or else their assignee.
         Agent = "agent",
         /// The whole that they are parts of.
@@ -18,49 +20,61 @@ string_enum! {
 /// A page that shows the issues of a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    List,
+    /// The list, with groups if it has any.
+    List(Option<Rows>),
     /// The board, with rows if it has any.
     Board(Option<Rows>),
 }
 
 impl Place {
-    /// Parses the parameters of the board that are not those of the list.
-    pub fn board(parameters: &Parameters) -> Result<Self, InvalidParameter> {
+    /// Parses what an address of the list has besides its query.
+    pub fn list(parameters: &Parameters) -> Result<Self, InvalidParameter> {
         let expected = || joined(Rows::words());
-        Ok(Self::Board(parameters.get("rows", expected, Rows::from_word)?))
+        Ok(Self::List(parameters.get("rows", expected, Rows::from_word)?))
+    }
+
+    /// Parses what an address of the board has besides its query.
+    pub fn board(parameters: &Parameters) -> Result<Self, InvalidParameter> {
+        let words = Rows::words().filter(|word| *word != Rows::Status.as_str());
+        let known = |word: &str| Rows::from_word(word).filter(|rows| *rows != Rows::Status);
+        Ok(Self::Board(parameters.get("rows", || joined(words), known)?))
     }
 
     /// Returns the place and the query that an address names: the list of all issues if it names neither page.
     pub fn of_address(address: &str) -> (Self, ListQuery) {
         let (path, query) = address.split_once('?').unwrap_or((address, ""));
+        let parameters = Parameters::of_page(Some(query));
         let place = match path {
-            "/board" => Self::board(&Parameters::of_page(Some(query))),
-            _ => Ok(Self::List),
+            "/board" => Self::board(&parameters),
+            _ => Self::list(&parameters),
         };
-        (place.unwrap_or(Self::List), ListQuery::parse(Some(query)).unwrap_or_default())
+        (place.unwrap_or(Self::List(None)), ListQuery::parse(Some(query)).unwrap_or_default())
     }
 
     pub fn path(self) -> &'static str {
         match self {
-            Self::List => "/",
+            Self::List(_) => "/",
             Self::Board(_) => "/board",
         }
+    }
+
+    pub fn is_board(self) -> bool {
+        matches!(self, Self::Board(_))
     }
 
     /// Returns the address of the page with the issues of a query.
     pub fn address(self, query: &ListQuery) -> String {
         let mut parameters = query.parameters();
-        if let Self::Board(Some(rows)) = self {
-            parameters.push(("rows", rows.to_string()));
-        }
+        let (Self::List(rows) | Self::Board(rows)) = self;
+        parameters.extend(rows.map(|rows| ("rows", rows.to_string())));
         format!("{}{}", self.path(), query_string(parameters))
     }
 
     /// Returns the page that shows the same issues in the other form.
     pub fn other(self) -> Self {
         match self {
-            Self::List => Self::Board(None),
-            Self::Board(_) => Self::List,
+            Self::List(_) => Self::Board(None),
+            Self::Board(_) => Self::List(None),
         }
     }
 }
@@ -74,6 +88,8 @@ mod tests {
         for (address, expected) in [
             ("/", "/"),
             ("/?status=open&x=1", "/?status=open"),
+            ("/?rows=status", "/?rows=status"),
+            ("/board?rows=status", "/"),
             ("/board", "/board"),
             ("/board?q=a+b&rows=label&done=park", "/board?q=a+b&rows=label"),
             ("/board?label=UI&rows=agent", "/board?rows=agent"),

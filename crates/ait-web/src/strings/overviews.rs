@@ -19,19 +19,22 @@ pub mod board {
 
     pub const ROWS: &str = "Rows of the board";
     pub const NO_ROWS: &str = "without rows";
+    pub const GROUPS: &str = "Groups";
+    pub const NO_GROUPS: &str = "without groups";
 
     pub fn rows(rows: Rows) -> &'static str {
         match rows {
-            Rows::Agent => "rows by agent",
-            Rows::Whole => "rows by whole",
-            Rows::Label => "rows by label",
+            Rows::Status => "by status",
+            Rows::Agent => "by agent",
+            Rows::Whole => "by whole",
+            Rows::Label => "by label",
         }
     }
 
-    /// The heading of the row with the other cards.
+    /// The heading of the row or group with the others.
     pub fn without(rows: Rows) -> &'static str {
         match rows {
-            Rows::Agent => "No agent",
+            Rows::Status | Rows::Agent => "No agent",
             Rows::Whole => "Not part of a whole",
             Rows::Label => "No label",
         }
@@ -40,7 +43,7 @@ pub mod board {
     /// The link to the same issues on the other page.
     pub fn other(place: Place) -> &'static str {
         match place {
-            Place::List => "As a board",
+            Place::List(_) => "As a board",
             Place::Board(_) => "As a list",
         }
     }
