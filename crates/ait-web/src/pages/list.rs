@@ -98,9 +98,13 @@ fn table(listing: &Listing, view: &ListView) -> Markup {
                     tbody role="rowgroup" {
                         @if let Some(name) = name {
                             tr.group role="row" {
-                                th colspan="7" scope="rowgroup" role="rowheader" {
+                                @if selected.is_some() { td.box role="cell" {} }
+                                th.issue scope="rowgroup" role="rowheader" {
                                     (name) " " span.count { (rows.len()) }
                                 }
+                                // They have the ground of the row.
+                                td colspan="4" role="cell" {}
+                                td.filed role="cell" {}
                             }
                         }
                         @for (at, summary) in rows {

@@ -48,7 +48,7 @@ impl Row {
             @if self.is_rest {
                 (text::without(by))
             } @else if let Some(status) = self.status {
-                (icons::status(status)) (name)
+                (icons::status(status)) " " (name)
             } @else if let Some(whole) = self.whole {
                 a href=(components::issue_path(whole)) dir="auto" { (name) }
             } @else {
