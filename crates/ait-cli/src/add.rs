@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 
-use super::aliases::is_noun;
+use super::aliases::table::is_noun;
 use super::attribute_args::NewAttributes;
 use super::editor::{self, EditedText};
 use super::options::{CallerArgs, GivenKind, WrongUsage, classification, text_or_stdin};

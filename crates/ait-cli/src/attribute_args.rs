@@ -151,10 +151,8 @@ fn option<const IS_CHANGE: bool>(field: ValueField) -> Arg {
         .value_parser(parse);
     match field {
         ValueField::Priority => option.short('p').long(field.as_str()),
-        ValueField::Assignee => option.long("assign").alias(field.as_str()),
-        ValueField::Due => option.long(field.as_str()).aliases(["due-date", "deadline"]),
-        ValueField::Estimate => option.long(field.as_str()).aliases(["points", "effort"]),
-        ValueField::Touches | ValueField::Budget => option.long(field.as_str()),
+        ValueField::Assignee => option.long("assign"),
+        field => option.long(field.as_str()),
     }
 }
 

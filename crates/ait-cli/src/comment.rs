@@ -6,7 +6,7 @@ use std::env;
 use anyhow::Result;
 use clap::Args;
 
-use super::aliases::is_id;
+use super::aliases::table::is_id;
 use super::options::{CallerArgs, ClaimArgs, WrongUsage, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus};

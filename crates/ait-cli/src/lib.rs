@@ -80,7 +80,6 @@ mod tree;
 mod triage;
 mod tui;
 mod undo;
-mod unknown_command;
 mod usage_error;
 mod wait;
 mod welcome;

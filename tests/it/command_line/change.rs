@@ -291,7 +291,7 @@ fn an_ended_issue_opens_no_editor() {
 fn titles_may_begin_with_a_dash_and_have_no_quotes() {
     let desk = Desk::new();
     let add = |arguments: &[&str]| {
-        let line = [&["add", "--json"], arguments].concat();
+        let line = [&["add"], arguments, &["--json"]].concat();
         desk.run(&line).done().json()["title"].as_str().unwrap().to_owned()
     };
     assert_eq!(add(&["-v prints nothing", "-c", "bug"]), "-v prints nothing");

@@ -1,30 +1,27 @@
 //! Words that people bring from other programs: where they can mean only one thing, the command line is rewritten
 //! before clap reads it.
 //!
-//! Three tables say what means the same: [`phrases`] for commands, [`options`] for options, and the values of options
-//! here. What could mean two things stays, so that clap refuses it and `usage_error` says what there is instead.
+//! `words.txt` says what means what, and [`table`] reads it: for [`commands`], for [`options`], and for the words of
+//! lists here. What could mean two things stays, so that clap refuses it and `usage_error` says what there is instead.
 
+mod commands;
 mod options;
-mod phrases;
+pub(super) mod table;
 
 use std::ffi::OsString;
 
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, Command};
 
-pub(super) use self::phrases::is_id;
 use super::options::ME;
-use super::unknown_command::{self, line_error};
-use ait_domain::{AgentName, Classification, Classifications, Status};
+use ait_domain::{AgentName, Status};
 use ait_interchange::words;
 use ait_query::is_excluding;
-use ait_setup::CLIENTS;
 
 /// The options of every command that take a value.
 const GLOBAL: [&str; 3] = ["--file", "--store", "--color"];
-/// Commands that show something which is no issue.
-const SHOWN: [&str; 8] =
-    ["status", "stats", "board", "log", "config", "tree", "questions", "triage"];
+/// The keys of other programs for which issues have nothing.
+const FOREIGN: &str = "project|proj|wait|scheduled|until|recur|depends|rec|milestone|sprint|epic";
 
 /// Returns a command line in the words of ait; `definition` is the whole command line definition.
 ///
@@ -89,12 +86,6 @@ fn command_at(words: &[impl AsRef<str>]) -> usize {
 }
 
 fn in_our_words(mut words: Vec<String>, definition: &Command) -> Result<Vec<String>, Error> {
-    let is_command = |word: &str| {
-        definition.find_subcommand(word).is_some()
-            || word == "help"
-            || phrases::begins_phrase(word)
-            || unknown_command::is_explained(word)
-    };
     // Its options before the server: `ait --port 3000 serve`.
     let line = [&["ait".to_owned()], &words[..]].concat();
     if let Some(&at) = positionals(&line, definition).first()
@@ -102,42 +93,16 @@ fn in_our_words(mut words: Vec<String>, definition: &Command) -> Result<Vec<Stri
     {
         words[..at].rotate_right(1);
     }
-    // An option before the command: `ait --json list`.
-    let before = match words.first().map(String::as_str) {
-        Some("--json") => 1,
-        Some("--agent" | "--as" | "-a") => 2,
-        _ => 0,
-    };
-    if words.get(before).is_some_and(|word| is_command(word)) {
-        words[..=before].rotate_left(before);
-    }
-    let words = match &words[..] {
-        [option, command] if matches!(&**option, "-h" | "--help") => {
-            vec!["help".to_owned(), command.clone()]
-        }
-        [show, command] if show == "show" && SHOWN.contains(&&**command) => vec![command.clone()],
-        [command, help] if help == "help" && command != "search" && is_command(command) => {
-            vec!["help".to_owned(), command.clone()]
-        }
-        _ => words,
-    };
+    let mut words = commands::replaced(words, definition)?;
     if let [help, given] = &words[..]
         && help == "help"
+        && definition.find_subcommand(given).is_none()
     {
-        let command = phrases::replaced(vec![given.clone()], is_command);
-        // `all` alone lists issues, and `memory` finds entries.
-        let command = match &**given {
-            "all" => "--all",
-            "memory" => "memory",
-            _ => &command[0],
-        };
-        return Ok(vec![help.clone(), command.to_owned()]);
+        let given = commands::replaced(vec![given.clone()], definition)?;
+        return Ok(vec![help.clone(), given[0].clone()]);
     }
-    let mut words = phrases::replaced(words, is_command);
     let Some(first) = words.first_mut() else { return Ok(words) };
-    let lower = first.to_lowercase();
-    let command = definition.find_subcommand(&lower);
-    match command {
+    match definition.find_subcommand(first.to_lowercase()) {
         Some(command) => *first = command.get_name().to_owned(),
         None if first.starts_with('-') => return Ok(options::replaced(&words, definition)),
         None => return Ok(words),
@@ -148,48 +113,16 @@ fn in_our_words(mut words: Vec<String>, definition: &Command) -> Result<Vec<Stri
     let command = definition.find_subcommand(&words[0]).unwrap_or(definition);
     let words = [&words[..1], &options::replaced(&words[1..], command)].concat();
     match &*words[0] {
-        "list" | "search" => listed(words, command),
-        "next" | "ready" | "wait" => Ok(of_kind(words, command)),
-        // `ait show open issues`
-        "show" if shows_several(&words, command) => {
-            let list = [&["list".to_owned()], &words[1..]].concat();
-            listed(list, definition.find_subcommand("list").unwrap_or(command))
-        }
-        "add" | "edit" => Ok(with_dashes(with_terms(words, command)?, command)),
+        "list" | "search" => with_terms(words, command, true),
+        "add" | "edit" => Ok(with_dashes(with_terms(words, command, false)?, command)),
         _ => Ok(words),
     }
-}
-
-/// Returns the kind of work that a word without an option means. Others, such as `task` and `docs`, mean more.
-fn kind_of(word: &str) -> Option<Classification> {
-    Classification::from_word(word).filter(|kind| Classifications::default().contains(*kind))
-}
-
-/// Makes an option of a kind of work: `ait next bug`.
-fn of_kind(mut words: Vec<String>, command: &Command) -> Vec<String> {
-    if let [at] = positionals(&words, command)[..]
-        && let Some(kind) = kind_of(&words[at])
-    {
-        words.splice(at..=at, ["--classification".to_owned(), kind.to_string()]);
-    }
-    words
-}
-
-/// Returns true if `ait show` names no issue, but issues of some kind.
-fn shows_several(words: &[String], command: &Command) -> bool {
-    let places = positionals(words, command);
-    let is_several = |at: &usize| list_option(&words[*at]).is_some() || is_noun(&words[*at]);
-    let is_last = |at: &usize| matches!(&*words[*at], "latest" | "newest" | "oldest");
-    !places.is_empty() && places.iter().all(is_several) && !places.iter().any(is_last)
 }
 
 /// Returns the argument that a command or the whole line defines for an option, such as `-m` or `--message`.
 fn defined<'a>(option: &str, command: &'a Command) -> Option<&'a Arg> {
     let is_it = |arg: &&Arg| match option.strip_prefix("--") {
-        Some(long) => {
-            arg.get_long() == Some(long)
-                || arg.get_all_aliases().is_some_and(|all| all.contains(&long))
-        }
+        Some(long) => arg.get_long() == Some(long),
         None => {
             let mut letters = option.chars().skip(1);
             arg.get_short().is_some() && arg.get_short() == letters.next()
@@ -245,23 +178,19 @@ fn positionals(words: &[String], command: &Command) -> Vec<usize> {
     found
 }
 
-/// Returns the command that sets an issue to the status that `ait edit ID --status STATUS` names.
+/// Returns the command that sets an issue to the status that `ait edit ID --status STATUS` names, unless the line
+/// changes more than that.
 fn status_change(words: &[String], definition: &Command) -> Option<Vec<String>> {
-    const NAMES: [&str; 3] = ["--status", "-s", "--state"];
-    if words[0] != "edit" {
-        return None;
-    }
-    if let Some(at) = words.iter().position(|word| word == "--claim") {
-        let rest = words[1..at].iter().chain(&words[at + 1..]).cloned();
-        return Some(["claim".to_owned()].into_iter().chain(rest).collect());
-    }
-    let name = |word: &String| word.split('=').next().is_some_and(|name| NAMES.contains(&name));
-    let at = words.iter().position(name)?;
-    let (status, rest) = match words[at].split_once('=') {
-        Some((_, status)) => (status, &words[at + 1..]),
-        None => (words.get(at + 1)?.as_str(), &words[at + 2..]),
+    let is_status = |word: &String| {
+        matches!(word.split('=').next(), Some("--status" | "-s" | "--state" | "--claim"))
     };
-    let command: &[&str] = match status_of(status)? {
+    let at = words.iter().position(is_status).filter(|_| words[0] == "edit")?;
+    let (status, end) = match words[at].split_once('=') {
+        _ if words[at] == "--claim" => (Status::InProgress, at + 1),
+        Some((_, status)) => (status_of(status)?, at + 1),
+        None => (status_of(words.get(at + 1)?)?, at + 2),
+    };
+    let command: &[&str] = match status {
         Status::Created => &["return"],
         Status::InProgress => &["claim"],
         Status::Completed => &["complete"],
@@ -275,7 +204,7 @@ fn status_change(words: &[String], definition: &Command) -> Option<Vec<String>> 
         let (option, _) = split(word, edit);
         is_option(word) && defined(option, edit).is_some() && defined(option, other).is_none()
     };
-    let others = words[1..at].iter().chain(rest);
+    let others = words[1..at].iter().chain(&words[end..]);
     if others.clone().any(is_only_for_edit) {
         return None;
     }
@@ -295,240 +224,88 @@ fn status_of(word: &str) -> Option<Status> {
     (is_ours || !is_ambiguous).then_some(found)
 }
 
-/// Returns the value of an option in the words of ait.
-fn value(option: &Arg, given: &str) -> String {
-    let each = |word: &dyn Fn(&str) -> String| {
-        given.split(',').map(|one| word(one.trim())).collect::<Vec<_>>().join(",")
-    };
-    match option.get_long() {
-        Some("status") => each(&|one| match status_of(one) {
-            Some(status) => status.to_string(),
-            None if one == "opened" => "open".to_owned(),
-            None => one.to_owned(),
-        }),
-        Some("classification") => {
-            let all = Classification::of_work().collect();
-            let found = words::classification_of(given, &all)
-                .or_else(|_| words::classification_of(given.trim_end_matches('s'), &all));
-            found.ok().flatten().map_or_else(|| given.to_owned(), |kind| kind.to_string())
-        }
-        Some("priority") => match words::priority_of(given) {
-            Some(priority) if given.chars().all(char::is_alphabetic) => priority.to_string(),
-            _ => given.to_owned(),
-        },
-        Some("sort") => match &*given.to_lowercase() {
-            "updated" | "modified" | "activity" | "recent" => "changed".to_owned(),
-            "created" | "date" | "age" | "oldest" => "filed".to_owned(),
-            "prio" | "urgency" => "priority".to_owned(),
-            "name" => "title".to_owned(),
-            _ => given.to_owned(),
-        },
-        Some("holder" | "assignee" | "assign" | "agent" | "by") => match &*given.to_lowercase() {
-            "me" | "self" | "@me" | "@self" => ME.to_owned(),
-            _ => given.strip_prefix('@').unwrap_or(given).to_owned(),
-        },
-        Some("client") => {
-            let known = CLIENTS.iter().find(|client| client.is_called(&given.to_lowercase()));
-            known.map_or(given, |client| client.name).to_owned()
-        }
-        _ => given.to_owned(),
-    }
-}
-
-/// Makes options of the words of a list that name nothing else: `ait list closed bugs`, `ait list +ui` and `ait list
-/// limit:5`.
-fn listed(words: Vec<String>, command: &Command) -> Result<Vec<String>, Error> {
+/// Makes options of terms of other programs, and of the words of a list that name nothing else: `ait list closed bugs`,
+/// `ait list limit:5` and `ait add Fix it +ui priority:H`.
+fn with_terms(words: Vec<String>, command: &Command, is_list: bool) -> Result<Vec<String>, Error> {
     let places = positionals(&words, command);
-    let is_meant = |at: &usize| list_option(&words[*at]).is_some() || is_noun(&words[*at]);
-    // Beside another word, each is searched for.
-    let is_list = command.get_name() == "list";
-    let are_options = is_list && places.iter().all(is_meant);
-    if is_list
-        && let [key, value] = places[..]
-        && words[key].chars().all(char::is_alphabetic)
-        && is_excluding(&format!("-{}:", words[key]))
-    {
-        let key = &words[key];
-        let value = shell_words::quote(&words[value]);
-        let text = format!(
-            "`ait list {key}:{value}` lists by {key}, and `ait search {key} {value}` finds the words"
-        );
-        return Err(line_error(text, ErrorKind::InvalidValue));
+    // A single word is a title as it is; of `ait edit`, it is the issue.
+    if !is_list && places.len() < 2 {
+        return Ok(words);
     }
-    let mut listed = Vec::new();
+    let row = |at: &usize| table::rows("lists").find(|row| table::fits(row.words, &words[*at]));
+    // Beside another word, each is searched for.
+    let are_options = words[0] == "list" && places.iter().all(|at| row(at).is_some());
+    let mut replaced = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let is_word = places.contains(&at);
-        let term = is_word.then(|| list_term(word)).flatten().transpose()?;
-        match term {
-            Some(term) => listed.extend(term),
-            None if are_options && places.contains(&at) => {
-                let option = list_option(word).transpose()?.unwrap_or_default();
-                listed.extend(option.split_whitespace().map(str::to_owned));
+        let means = match row(&at).filter(|_| is_word && are_options) {
+            Some(row) if row.is_refusal => {
+                return Err(line_error(row.text.to_owned(), ErrorKind::InvalidValue));
             }
-            None => listed.push(word.clone()),
+            Some(row) => Some(row.text.replace('$', &word.to_lowercase())),
+            None if is_word && !word.contains(char::is_whitespace) => term(word, is_list)?,
+            None => None,
+        };
+        match means {
+            Some(means) => {
+                let means: Vec<_> = means.split_whitespace().map(str::to_owned).collect();
+                replaced.extend(options::replaced(&means, command));
+            }
+            None => replaced.push(word.clone()),
         }
     }
-    Ok(listed)
+    Ok(replaced)
 }
 
-/// Returns true if a word is what other programs call an issue.
-pub(super) fn is_noun(word: &str) -> bool {
-    phrases::NOUNS.split(' ').any(|noun| noun == word.to_lowercase())
-}
-
-/// Returns what a word of a query means that looks like a term of another program.
-fn list_term(word: &str) -> Option<Result<Vec<String>, Error>> {
-    let option = |name: &str, value: &str| Some(Ok(vec![name.to_owned(), value.to_owned()]));
+/// Returns what a term of another program means.
+fn term(word: &str, is_list: bool) -> Result<Option<String>, Error> {
     if let Some(label) = word.strip_prefix('+').filter(|label| !label.is_empty()) {
-        return option("--label", label);
+        return Ok(Some(format!("--label {label}")));
     }
-    // As in JQL and bd.
-    if let Some((key, value)) = word.split_once('=')
-        && key.chars().all(|one| one.is_alphabetic() || one == '-')
-        && is_excluding(&format!("-{key}:"))
-    {
-        let term = format!("{key}:{value}");
-        return list_term(&term).or(Some(Ok(vec![term])));
-    }
-    let (key, value) = word.split_once(':').filter(|(_, value)| !value.is_empty())?;
-    match (key, words::priority_of(value)) {
-        ("holder" | "assignee" | "filer" | "agent", _) if value == "me" => {
-            Some(Ok(vec![format!("{key}:{ME}")]))
-        }
-        ("limit", _) => option("--limit", value),
-        ("pri" | "priority", Some(number)) if value.chars().all(char::is_alphabetic) => {
-            option("--priority", &number.to_string())
+    // = as in JQL and bd.
+    let separators: &[char] = if is_list { &[':', '='] } else { &[':'] };
+    let Some((key, value)) = word.split_once(separators).filter(|(_, value)| !value.is_empty())
+    else {
+        return Ok(None);
+    };
+    let is_word = value.chars().all(char::is_alphabetic);
+    Ok(match key {
+        "priority" | "pri" if !is_list || is_word => Some(format!("--priority {value}")),
+        "limit" if is_list => Some(format!("--limit {value}")),
+        "due" | "estimate" if !is_list => Some(format!("--{key} {value}")),
+        "holder" | "assignee" | "filer" | "agent" if is_list && value == "me" => {
+            Some(format!("{key}:{ME}"))
         }
         // As in `project.is:home`.
-        _ if FOREIGN.split(' ').any(|foreign| key.split('.').next() == Some(foreign)) => {
-            let text = format!(
-                "issues have no {key}: queries have terms such as label:ui, parent:ID and is:parked, which `ait help list` \
-                 lists; to search for the text, put it in double quotes within single ones: '{word:?}'"
-            );
-            Some(Err(line_error(text, ErrorKind::UnknownArgument)))
+        _ if key.split('.').next().is_some_and(|key| table::fits(FOREIGN, key)) => {
+            let instead = if is_list {
+                "queries have terms such as label:ui, parent:ID and is:parked, which `ait help list` lists; to search for the \
+                 text, put it in double quotes within single ones"
+            } else {
+                "it has -p PRIORITY, -l LABEL, --assign NAME, --parent ID and --blocked-by ID, and `ait park ID --until TIME` \
+                 lets it wait; if this belongs to the title, put the title in quotes"
+            };
+            let text = format!("an issue has no {key}: {instead}");
+            return Err(line_error(text, ErrorKind::UnknownArgument));
         }
-        _ => None,
-    }
-}
-
-/// The keys of other programs for which issues have nothing.
-const FOREIGN: &str = "project proj wait scheduled until recur depends rec milestone sprint epic";
-
-/// Returns the option that a word of a list means, if it means any.
-fn list_option(word: &str) -> Option<Result<String, Error>> {
-    let word = word.to_lowercase();
-    let kind = kind_of(word.strip_suffix('s').unwrap_or(&word));
-    let refuse = |text: String| Err(line_error(text, ErrorKind::InvalidValue));
-    Some(match &*word {
-        "open" | "all" | "any" => Ok(format!("--status {word}")),
-        "opened" => Ok("--status open".to_owned()),
-        "everything" => Ok("--status all".to_owned()),
-        "ready" | "blocked" | "parked" => Ok(format!("--{word}")),
-        "unassigned" => Ok("--assignee none".to_owned()),
-        "stale" | "overdue" => Ok(format!("is:{word}")),
-        "claimed" | "held" => Ok("is:claimed".to_owned()),
-        "available" | "unblocked" => Ok("--ready".to_owned()),
-        "unclaimed" => Ok("--status created".to_owned()),
-        "review" | "reviews" => Ok("--status completed --status in_review".to_owned()),
-        "newest" | "new" => Ok("--sort filed --reverse".to_owned()),
-        "oldest" | "old" => Ok("--sort filed".to_owned()),
-        "p0" | "p1" | "p2" | "p3" | "p4" => Ok(format!("--priority {}", &word[1..])),
-        "recent" | "latest" => Ok("--sort changed".to_owned()),
-        "mine" | "me" | "my" => refuse(
-            "issues can be yours in two ways: `ait list --holder @me` lists those that you hold, and `ait list --assignee @me` \
-             those that are for you"
-                .to_owned(),
-        ),
-        "done" | "finished" | "resolved" | "complete" => refuse(
-            "done can mean two things: `ait list --status completed` lists what waits for review, and `ait list --status \
-             closed` what was accepted; `ait search` finds a word"
-                .to_owned(),
-        ),
-        "today" | "yesterday" => refuse(format!(
-            "say what happened then: `ait list created:{word}` or `ait list changed:{word}`; `ait search {word}` finds the word"
-        )),
-        "high" | "low" | "urgent" | "critical" | "highest" | "lowest" => refuse(format!(
-            "`ait list -p {word}` lists the issues of that priority; `ait search {word}` finds the word"
-        )),
-        _ => match (kind, status_of(&word)) {
-            (Some(kind), _) => Ok(format!("--classification {kind}")),
-            (None, Some(status)) if is_usual(&word) => Ok(format!("--status {status}")),
-            _ => return None,
-        },
+        _ => (is_list && is_excluding(&format!("-{key}:"))).then(|| format!("{key}:{value}")),
     })
-}
-
-/// Returns true if a word for a status is hardly ever searched for.
-fn is_usual(word: &str) -> bool {
-    const USUAL: &str = "todo wip doing active inprogress cancelled canceled wontfix";
-    let is_ours = Status::words().any(|status| status == word.replace(['-', ' '], "_"));
-    is_ours || USUAL.split(' ').any(|usual| usual == word)
 }
 
 /// Puts texts with a leading dash behind `--`, so that they are no options: `ait add '-v prints nothing'`.
 fn with_dashes(words: Vec<String>, command: &Command) -> Vec<String> {
     let places = positionals(&words, command);
-    let is_text =
-        |at: usize| places.contains(&at) && words[at].starts_with('-') && words[at] != "-";
-    if !(0..words.len()).any(is_text) || words.iter().any(|word| word == "--") {
+    let is_dashed = |at: &usize| words[*at].starts_with('-') && words[*at] != "-";
+    if !places.iter().any(is_dashed) || words.iter().any(|word| word == "--") {
         return words;
     }
-    let texts = places.iter().map(|at| words[*at].clone());
-    let rest = (0..words.len()).filter(|at| !places.contains(at)).map(|at| words[at].clone());
-    rest.chain(["--".to_owned()]).chain(texts).collect()
+    let (texts, rest): (Vec<_>, Vec<_>) =
+        words.into_iter().enumerate().partition(|(at, _)| places.contains(at));
+    let words = rest.into_iter().chain([(0, "--".to_owned())]).chain(texts);
+    words.map(|(_, word)| word).collect()
 }
 
-/// Makes an option of a kind of work before a title in quotes: `ait add bug 'Login fails'`.
-fn with_kind(mut words: Vec<String>, places: &[usize]) -> Vec<String> {
-    let [kind, title] = places[..] else { return words };
-    let is_title = words[title].contains(char::is_whitespace);
-    if words[0] == "add" && is_title && is_noun(&words[kind]) {
-        let given = words.remove(kind);
-        if let Some(kind) = kind_of(&given) {
-            words.extend(["--classification".to_owned(), kind.to_string()]);
-        }
-    }
-    words
-}
-
-/// Makes options of the terms that Taskwarrior puts between the words of a title: `+urgent` and `priority:H`.
-fn with_terms(words: Vec<String>, command: &Command) -> Result<Vec<String>, Error> {
-    let places = positionals(&words, command);
-    // A single word is a title as it is; of `ait edit`, it is the issue.
-    if places.len() < 2 {
-        return Ok(words);
-    }
-    let words = with_kind(words, &places);
-    let places = positionals(&words, command);
-    let is_edit = words[0] == "edit";
-    let mut with_terms = Vec::new();
-    for (at, word) in words.into_iter().enumerate() {
-        let is_term = places.contains(&at) && !word.contains(char::is_whitespace);
-        let label = word.strip_prefix('+').filter(|label| is_term && !label.is_empty());
-        let term = word.split_once(':').filter(|(_, value)| is_term && !value.is_empty());
-        let is_priority = is_term && is_edit && matches!(&*word, "p0" | "p1" | "p2" | "p3" | "p4");
-        match (label, term) {
-            (None, None) if is_priority => {
-                with_terms.extend(["--priority".to_owned(), word[1..].to_owned()]);
-            }
-            (Some(label), _) => with_terms.extend(["--label".to_owned(), label.to_owned()]),
-            (None, Some(("priority" | "pri", priority))) => {
-                let priority = words::priority_of(priority)
-                    .map_or_else(|| priority.to_owned(), |number| number.to_string());
-                with_terms.extend(["--priority".to_owned(), priority]);
-            }
-            (None, Some((key @ ("due" | "estimate"), value))) => {
-                with_terms.extend([format!("--{key}"), value.to_owned()]);
-            }
-            (None, Some((key, _))) if FOREIGN.split(' ').any(|foreign| foreign == key) => {
-                let text = format!(
-                    "an issue has no {key}: it has -p PRIORITY, -l LABEL, --assign NAME, --parent ID and --blocked-by ID, and \
-                     `ait park ID --until TIME` lets it wait; if {word:?} belongs to the title, put the title in quotes"
-                );
-                return Err(line_error(text, ErrorKind::UnknownArgument));
-            }
-            _ => with_terms.push(word),
-        }
-    }
-    Ok(with_terms)
+/// Creates an error that prints the text, without clap's usage.
+pub(super) fn line_error(text: String, kind: ErrorKind) -> Error {
+    Error::raw(kind, text + "\n")
 }
