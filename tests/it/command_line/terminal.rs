@@ -107,7 +107,7 @@ fn board_marks_unclaimable_issues_at_any_width() {
     client.wait();
     let (blocked, parked) = (&blocked[..8], &parked[..8]);
     for (width, expected) in [
-        (100, [&*format!("{blocked} p0 bug"), "blocked 0 s", "parked 0 s", "gone: an agent"]),
+        (100, [&*format!("{blocked} p0 bug"), "blocked ", "parked ", "gone: an agent"]),
         (76, [&*format!("{blocked} p0 bug"), "blocked ", "parked ", "gone: an"]),
         (
             40,
