@@ -1,4 +1,5 @@
-//! The filters of the list and of the board: a form that works without scripts, and the chosen ones as links that drop them.
+//! The filters of the list and of the board: a form that works without scripts, and the chosen ones as links that drop
+//! them.
 
 use maud::{Markup, html};
 
