@@ -159,8 +159,8 @@ fn board_of(projects: &[Project<ProjectBoard>], now: Timestamp) -> Markup {
         }
         @if has_silent {
             section.notice {
-                h2 { "Not on this board" }
-                ul {
+                ul.chosen {
+                    li { "Not on this board:" }
                     @for project in projects {
                         @if let Err(why) = &project.told {
                             li { a href={ (project.url) "/" } { bdi { (project.name) } } " " span.quiet { (why) } }
