@@ -6,11 +6,12 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::OpenStore;
-use super::demo_large::large;
+use super::demo_large::{KNOWN, LEAD, name, play};
 use crate::cli::{self, DemoArguments};
 use crate::config::Config;
 use crate::domain::Timestamp;
 use crate::store::files::StoreOptions;
+use crate::tracker::memory::NewEntry;
 
 const EXAMPLE: &str = include_str!("../../issues.json.example");
 /// How long before now the last change of the example is, in milliseconds.
@@ -27,17 +28,38 @@ pub async fn demo(command: &DemoArguments, config: &Config) -> Result<cli::ExitS
     }
     let opened = OpenStore::new(config, StoreOptions::for_cli());
     let count = opened.tracker.counts().await?.total();
-    opened.tracker.close().await;
     if count > 0 {
+        opened.tracker.close().await;
         bail!(
             "this queue has issues already: `ait --file demo.json demo` puts the example into a queue of its own"
         );
     }
     let now = opened.tracker.now();
-    let example = if command.large { large(now)? } else { shifted(now)? };
     let path = &config.location.path;
-    fs::write(path, example).with_context(|| format!("cannot write {}", path.display()))?;
+    if command.large {
+        let played = large(&opened, now).await;
+        opened.tracker.close().await;
+        played?;
+    } else {
+        opened.tracker.close().await;
+        let example = shifted(now)?;
+        fs::write(path, example).with_context(|| format!("cannot write {}", path.display()))?;
+    }
     cli::tell_of_demo(path, &cli::Output::stdout())
+}
+
+/// Lets a team work in the queue until now, and keeps what it learned.
+async fn large(opened: &OpenStore, now: Timestamp) -> Result<()> {
+    play(&*opened.store, now).await?;
+    for (kind, text, about) in KNOWN {
+        let entry = NewEntry::new(kind, text.to_owned());
+        let entry = NewEntry { about: vec![about.to_owned()], ..entry };
+        opened.tracker.remember(entry, name(LEAD)?).await?;
+    }
+    if let Some(maintenance) = &opened.maintenance {
+        maintenance.publish().await?;
+    }
+    Ok(())
 }
 
 /// Returns the example, with all times moved so that its last change was just now.

@@ -1,17 +1,18 @@
 //! The large example of `ait demo`: a team of seven agents over twelve days, the same one each time but for its dates.
+//!
+//! The agents do in some seconds what took them twelve days: each change is a command to the store at its time, so that
+//! the rules of the tracker hold, and the log has what happened.
+
+use std::collections::{BTreeMap, HashMap};
 
 use anyhow::{Context, Result};
-use serde_json::{Map, Value, json};
 
-use crate::domain::Classification::{self, Bug, Feature, Improvement};
-use crate::domain::event::{
-    CLAIM_ACTION, CLOSE_ACTION, COMPLETE_ACTION, FILE_ACTION, REJECT_ACTION, RETURN_ACTION,
-    REVIEW_ACTION, USAGE_ACTION,
-};
+use crate::domain::Classification::{self, Bug, Decision, Fact, Feature, Improvement, Trap};
 use crate::domain::{
-    Attributes, Comment, Facts, HistoryEntry, Issue, IssueId, Status, Timestamp, UnknownKeys,
-    Usage, Work,
+    AgentName, ClaimRequirement, ClaimTerms, Command, Facts, FieldValue, IssueChange, IssueId,
+    Priority, Question, Resolution, Timestamp, Usage, Work,
 };
+use crate::store::{Outcome, Store};
 
 const DAYS: usize = 12;
 /// How many issues are filed on each day, one behind the other.
@@ -21,7 +22,7 @@ const PARTS: usize = 4;
 const MINUTE_MS: i64 = 60_000;
 /// How long before now the last day begins.
 const LAST_DAY_MS: i64 = 120 * MINUTE_MS;
-const LEAD: &str = "team-lead";
+pub(super) const LEAD: &str = "team-lead";
 const REVIEWER: &str = "code-reviewer";
 const WORKERS: [&str; 5] = ["developer", "developer-2", "developer-3", "bug-fixer", "bug-fixer-2"];
 
@@ -80,8 +81,19 @@ const REVIEW_RETURNS: [&str; 2] = [
     "Works, but the empty case answers with status 500. See the second example of the description.",
 ];
 
+/// What the team has learned, and the label that it is about.
+pub(super) const KNOWN: [(Classification, &str, &str); 3] = [
+    (Decision, "Amounts are decimals, never floats: the audit asked for it.", "invoice-export"),
+    (Trap, "The tests of the import need an account with two addresses.", "import-of-contacts"),
+    (Fact, "Webhooks are sent again for 24 hours, then dropped.", "webhook-queue"),
+];
+
+/// What a worker asks people on the last day.
+const QUESTION: &str = "Keep the old format readable, or convert it at the start?";
+const OPTIONS: [&str; 2] = ["keep it readable", "convert it"];
+
 /// One with which issues are in each status.
-const SEED: u64 = 9;
+const SEED: u64 = 16;
 
 /// Numbers that look random, the same each time.
 struct Numbers(fastrand::Rng);
@@ -116,239 +128,310 @@ impl Numbers {
         }
     }
 
+    /// Returns what a claim for work used, which took so many milliseconds.
+    fn usage(&mut self, agent: &str, claim: usize, took: i64) -> Usage {
+        let output = 4_000 + self.below(20_000);
+        let input = output * (30 + self.below(30));
+        Usage {
+            claim,
+            model: if agent.ends_with('2') { "gpt-5" } else { "claude-opus-4" }.to_owned(),
+            input,
+            cached: input / 10 * 9,
+            output,
+            turns: 20 + self.below(60),
+            seconds: took.unsigned_abs() / 1_000,
+            micros: Some(input / 2 + output * 25),
+        }
+    }
+
+    fn id(&mut self) -> Result<IssueId> {
+        let id = format!(
+            "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
+            self.below(1 << 32),
+            self.below(1 << 16),
+            self.below(1 << 12),
+            self.below(1 << 12),
+            self.below(1 << 48)
+        );
+        IssueId::parse(&id).context("an id of the example")
+    }
+
     fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }
 }
 
-/// An issue while its history is written.
-struct Draft {
-    issue: Issue,
-    attributes: Map<String, Value>,
-    claims: usize,
+/// What happens next.
+enum Deed {
+    /// The lead files an issue, or a whole with its parts.
+    File(usize),
+    /// A worker looks for an issue.
+    Seek(usize),
+    /// A worker ends a claim, which took so many milliseconds.
+    HandIn(usize, Claim, i64),
+    /// The reviewer looks for an issue.
+    Review,
+    /// The reviewer ends a review.
+    Judge(IssueId),
 }
 
-impl Draft {
-    fn filed(numbers: &mut Numbers, at: i64, kind: Classification, title: String) -> Result<Self> {
-        let id = format!(
-            "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
-            numbers.below(1 << 32),
-            numbers.below(1 << 16),
-            numbers.below(1 << 12),
-            numbers.below(1 << 12),
-            numbers.below(1 << 48)
-        );
-        let id = IssueId::parse(&id).context("an id of the example")?;
-        let description = format!(
-            "{title}, as users reported {} times this month.\n\nExpected: the last of the examples below works, and a \
-             test shows it.\n\n- the first page, without any data\n- an account with {} entries",
-            2 + numbers.below(7),
-            10 * (1 + numbers.below(90)),
-        );
-        let at = Timestamp::from_unix_millis(at);
-        let issue = Issue {
-            id,
-            title,
-            description,
-            classification: kind,
-            created_at: at,
-            modified_at: at,
-            status: Status::Created,
-            history: vec![HistoryEntry::new(at, LEAD, FILE_ACTION)],
-            comments: Vec::new(),
-            attributes: Attributes::default(),
-            unknown_keys: UnknownKeys::default(),
-        };
-        Ok(Self { issue, attributes: Map::new(), claims: 0 })
-    }
-
-    fn set(&mut self, attribute: &str, value: Value) {
-        self.attributes.insert(attribute.to_owned(), value);
-    }
-
-    /// Returns when it changed last, in milliseconds since 1970.
-    fn changed(&self) -> i64 {
-        self.issue.modified_at.unix_millis()
-    }
-
-    fn happens(&mut self, at: i64, agent: &str, action: &str) -> &mut Facts {
-        let at = Timestamp::from_unix_millis(at);
-        self.issue.modified_at = at;
-        self.issue.history.push(HistoryEntry::new(at, agent, action));
-        let last = self.issue.history.len() - 1;
-        &mut self.issue.history[last].facts
-    }
-
-    fn is_claimed(&mut self, at: i64, agent: &str, action: &str, status: Status) {
-        self.issue.status = status;
-        self.claims += 1;
-        self.happens(at, agent, action);
-    }
-
-    /// Ends a claim.
-    fn ends(
-        &mut self,
-        at: i64,
-        agent: &str,
-        action: &str,
-        status: Status,
-        said: &str,
-    ) -> &mut Facts {
-        self.issue.status = status;
-        self.issue.comments.push(Comment::new(Timestamp::from_unix_millis(at), agent, said));
-        self.happens(at, agent, action)
-    }
-
-    /// Records what a claim for work used, which took so many milliseconds.
-    fn used(&mut self, numbers: &mut Numbers, at: i64, agent: &str, took: i64) {
-        let output = 4_000 + numbers.below(20_000);
-        let input = output * (30 + numbers.below(30));
-        let usage = Usage {
-            claim: self.claims,
-            model: if agent.ends_with('2') { "gpt-5" } else { "claude-opus-4" }.to_owned(),
-            input,
-            cached: input / 10 * 9,
-            output,
-            turns: 20 + numbers.below(60),
-            seconds: took.unsigned_abs() / 1_000,
-            micros: Some(input / 2 + output * 25),
-        };
-        self.happens(at + 1_000, agent, USAGE_ACTION).usage = Some(Box::new(usage));
-    }
-
-    fn finished(mut self) -> Result<Issue> {
-        self.issue.attributes = serde_json::from_value(Value::Object(self.attributes))?;
-        Ok(self.issue)
-    }
+/// A claim for work.
+struct Claim {
+    issue: IssueId,
+    number: usize,
 }
 
-/// When the agents are free.
-struct Team {
+/// The agents, and what they do when.
+struct Team<'a> {
+    store: &'a dyn Store,
     numbers: Numbers,
     now: i64,
-    workers: [i64; WORKERS.len()],
-    reviewer: i64,
+    /// By time, in milliseconds since 1970, and in the order in which they were planned.
+    plan: BTreeMap<(i64, usize), Deed>,
+    planned: usize,
+    /// The workers that found nothing.
+    idle: Vec<usize>,
+    reviewer_is_idle: bool,
+    /// The issue that was filed last.
+    last: Option<IssueId>,
+    /// The whole of each part that is open.
+    wholes: HashMap<IssueId, IssueId>,
+    has_asked: bool,
 }
 
-impl Team {
-    /// Works on an issue until it ends, or until now.
-    fn work(&mut self, issue: &mut Draft) {
-        let mut ready = issue.changed() + self.numbers.minutes(1, 6);
-        loop {
-            let next = (0..WORKERS.len()).min_by_key(|worker| self.workers[*worker]);
-            let worker = next.unwrap_or_default();
-            let agent = WORKERS[worker];
-            let begin = ready.max(self.workers[worker]);
-            if begin > self.now {
-                return;
-            }
-            issue.is_claimed(begin, agent, CLAIM_ACTION, Status::InProgress);
-            let took = self.numbers.minutes(12, 75);
-            let end = begin + took;
-            self.workers[worker] = end;
-            if end > self.now {
-                return;
-            }
-            if self.numbers.one_in(9) {
-                let why = RETURNS[self.numbers.count(0, RETURNS.len())];
-                issue.ends(end, agent, RETURN_ACTION, Status::Created, why);
-                issue.used(&mut self.numbers, end, agent, took);
-                ready = end + self.numbers.minutes(5, 40);
-                continue;
-            }
-            let branch = issue.issue.id.short();
-            let said = format!("Branch issue-{branch}. A new test failed before and passes now.");
-            let work = self.numbers.work();
-            let facts = issue.ends(end, agent, COMPLETE_ACTION, Status::Completed, &said);
-            facts.work = Some(Box::new(work));
-            issue.used(&mut self.numbers, end, agent, took);
-            let begin = self.reviewer.max(end + self.numbers.minutes(1, 5));
-            if begin > self.now {
-                return;
-            }
-            issue.is_claimed(begin, REVIEWER, REVIEW_ACTION, Status::InReview);
-            self.reviewer = begin + self.numbers.minutes(3, 9);
-            let end = self.reviewer;
-            if end > self.now {
-                return;
-            }
-            if self.numbers.one_in(12) {
-                let why = REVIEW_RETURNS[self.numbers.count(0, REVIEW_RETURNS.len())];
-                issue.ends(end, REVIEWER, RETURN_ACTION, Status::Created, why);
-                ready = end + self.numbers.minutes(5, 40);
-                continue;
-            }
-            let (action, status, said) = if self.numbers.one_in(20) {
-                (REJECT_ACTION, Status::Rejected, "Solved by another issue meanwhile.")
-            } else {
-                (CLOSE_ACTION, Status::Closed, "Merged. All tests pass before and after the merge.")
-            };
-            issue.ends(end, REVIEWER, action, status, said);
-            return;
-        }
-    }
-}
-
-/// Returns the large example as of a time, as the text of an `issues.json`.
+/// Lets the team work in an empty store, until a time.
 ///
 /// # Errors
 ///
-/// The example is not valid.
-pub(super) fn large(now: Timestamp) -> Result<String> {
+/// The store refuses a change, or cannot be written.
+pub(super) async fn play(store: &dyn Store, now: Timestamp) -> Result<()> {
     let now = now.unix_millis();
-    let numbers = Numbers(fastrand::Rng::with_seed(SEED));
-    let mut team = Team { numbers, now, workers: [0; WORKERS.len()], reviewer: 0 };
-    let mut issues: Vec<Draft> = Vec::new();
-    for number in 0..DAYS * PER_DAY {
-        let days_ago = i64::try_from(DAYS - 1 - number / PER_DAY)?;
-        let place = number % PER_DAY;
-        let begin = now - LAST_DAY_MS - days_ago * 24 * 60 * MINUTE_MS;
-        let filed = begin + i64::try_from(place)? * 2 * MINUTE_MS;
-        let area = AREAS[(number / WISHES.len() + number * 5) % AREAS.len()];
-        let (kind, wish) = WISHES[number % WISHES.len()];
-        let mut issue = Draft::filed(&mut team.numbers, filed, kind, wish.replace("{}", area))?;
-        let label = area.trim_start_matches("the ").replace(' ', "-").to_lowercase();
-        issue.set("labels", json!([label]));
-        if number.is_multiple_of(3) {
-            issue.set("priority", json!(1 + number % 10 / 3));
-        }
-        if place == 0 {
-            issue.issue.title = format!("What users asked for in {area}");
-            issue.issue.classification = Feature;
-        } else {
-            team.work(&mut issue);
-        }
-        let is_created = issue.issue.status == Status::Created;
-        if (1..=PARTS).contains(&place) {
-            issue
-                .set("links", json!([{ "kind": "parent", "to": issues[number - place].issue.id }]));
-        } else if is_created && place.is_multiple_of(5) && place > 0 {
-            let mut open = issues.iter().rev().filter(|other| !other.issue.status.has_ended());
-            let blocker =
-                open.next().map(|other| json!({ "kind": "blocked_by", "to": other.issue.id }));
-            issue.set("links", json!(Vec::from_iter(blocker)));
-        } else if is_created && place.is_multiple_of(7) && place > 0 {
-            let since = issue.issue.modified_at;
-            issue.set(
-                "parked",
-                json!({ "reason": "waits for the new design", "since": since, "by": LEAD }),
-            );
-        }
-        issues.push(issue);
-        if place == PARTS {
-            close_whole(&mut issues[number - PARTS..]);
-        }
+    let mut team = Team {
+        store,
+        numbers: Numbers(fastrand::Rng::with_seed(SEED)),
+        now,
+        plan: BTreeMap::new(),
+        planned: 0,
+        idle: (0..WORKERS.len()).collect(),
+        reviewer_is_idle: true,
+        last: None,
+        wholes: HashMap::new(),
+        has_asked: false,
+    };
+    for number in (0..DAYS * PER_DAY).filter(|number| !(1..=PARTS).contains(&(number % PER_DAY))) {
+        let day = now - LAST_DAY_MS - minutes(DAYS - 1 - number / PER_DAY) * 24 * 60;
+        team.plan(day + minutes(number % PER_DAY) * 2, Deed::File(number));
     }
-    let issues: Vec<Issue> = issues.into_iter().map(Draft::finished).collect::<Result<_>>()?;
-    Ok(format!("{:#}\n", json!({ "issues": issues })))
+    while let Some(((at, _), deed)) = team.plan.pop_first() {
+        if at > now {
+            break;
+        }
+        team.act(at, deed).await?;
+    }
+    Ok(())
 }
 
-/// Closes a whole if all its parts, which follow it, have ended.
-fn close_whole(issues: &mut [Draft]) {
-    let Some((whole, parts)) = issues.split_first_mut() else { return };
-    let last = parts.iter().map(Draft::changed).max().unwrap_or_default();
-    if parts.iter().all(|part| part.issue.status.has_ended()) {
-        let said = "All parts have ended.";
-        whole.ends(last + MINUTE_MS, LEAD, CLOSE_ACTION, Status::Closed, said);
+/// Returns so many minutes in milliseconds.
+fn minutes(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or_default() * MINUTE_MS
+}
+
+/// Returns the name of an agent.
+pub(super) fn name(agent: &str) -> Result<AgentName> {
+    AgentName::try_from(agent).context("an agent of the example")
+}
+
+impl Team<'_> {
+    fn plan(&mut self, at: i64, deed: Deed) {
+        self.planned += 1;
+        self.plan.insert((at, self.planned), deed);
+    }
+
+    async fn commit(&self, at: i64, commands: Vec<Command>) -> Result<Vec<Outcome>> {
+        Ok(self.store.commit(commands, Timestamp::from_unix_millis(at)).await?.outcomes)
+    }
+
+    async fn act(&mut self, at: i64, deed: Deed) -> Result<()> {
+        match deed {
+            Deed::File(number) => self.file(at, number).await,
+            Deed::Seek(worker) => self.seek(at, worker).await,
+            Deed::HandIn(worker, claim, took) => self.hand_in(at, worker, claim, took).await,
+            Deed::Review => self.review(at).await,
+            Deed::Judge(issue) => self.judge(at, issue).await,
+        }
+    }
+
+    /// The workers that found nothing look again soon.
+    fn wake_workers(&mut self, at: i64) {
+        for worker in std::mem::take(&mut self.idle) {
+            let soon = at + self.numbers.minutes(1, 6);
+            self.plan(soon, Deed::Seek(worker));
+        }
+    }
+
+    async fn file(&mut self, at: i64, number: usize) -> Result<()> {
+        let (whole, command) = self.new_issue(number, None)?;
+        let mut commands = vec![command];
+        if number.is_multiple_of(PER_DAY) {
+            for part in 1..=PARTS {
+                let (part, command) = self.new_issue(number + part, Some(whole))?;
+                commands.push(command);
+                self.wholes.insert(part, whole);
+            }
+        }
+        self.commit(at, commands).await?;
+        self.wake_workers(at);
+        Ok(())
+    }
+
+    fn new_issue(&mut self, number: usize, whole: Option<IssueId>) -> Result<(IssueId, Command)> {
+        let place = number % PER_DAY;
+        let is_last_day = number / PER_DAY == DAYS - 1;
+        let area = AREAS[(number / WISHES.len() + number * 5) % AREAS.len()];
+        let (kind, wish) = WISHES[number % WISHES.len()];
+        let (kind, title) = match place {
+            0 => (Feature, format!("What users asked for in {area}")),
+            _ => (kind, wish.replace("{}", area)),
+        };
+        let description = format!(
+            "{title}, as users reported {} times this month.\n\nExpected: the last of the examples below works, and a \
+             test shows it.\n\n- the first page, without any data\n- an account with {} entries",
+            2 + self.numbers.below(7),
+            10 * (1 + self.numbers.below(90)),
+        );
+        let label = area.trim_start_matches("the ").replace(' ', "-").to_lowercase();
+        let mut details =
+            IssueChange { labels_add: vec![label.parse()?], ..IssueChange::default() };
+        if number.is_multiple_of(3) {
+            let priority = Priority::try_from(1 + u64::try_from(number % 10 / 3)?)?;
+            details.values.push(FieldValue::Priority(Some(priority)));
+        }
+        details.parent = whole.map(|whole| Some(whole.into()));
+        if place % 10 == 5 {
+            details.blocked_by = self.last.map(|last| vec![last.into()]);
+        }
+        if is_last_day && place % 14 == 7 {
+            details.parked = Some(Some(("waits for the new design".try_into()?, None)));
+        }
+        let id = self.numbers.id()?;
+        self.last = Some(id);
+        let command = Command::AddIssue {
+            id,
+            title: title.try_into()?,
+            description: description.try_into()?,
+            classification: kind,
+            details: Box::new(details),
+            agent: name(LEAD)?,
+        };
+        Ok((id, command))
+    }
+
+    async fn seek(&mut self, at: i64, worker: usize) -> Result<()> {
+        let claim = Command::GetNextIssue {
+            issue: None,
+            classification: None,
+            agent: name(WORKERS[worker])?,
+            terms: ClaimTerms::default(),
+        };
+        match self.commit(at, vec![claim]).await?.pop().flatten() {
+            Some(issue) => {
+                let took = self.numbers.minutes(12, 75);
+                let claim = Claim { issue: issue.id, number: issue.claim_number() };
+                self.plan(at + took, Deed::HandIn(worker, claim, took));
+            }
+            None => self.idle.push(worker),
+        }
+        Ok(())
+    }
+
+    async fn hand_in(&mut self, at: i64, worker: usize, claim: Claim, took: i64) -> Result<()> {
+        let issue = claim.issue;
+        let agent = name(WORKERS[worker])?;
+        let required_claim = ClaimRequirement::default();
+        let usage = Command::RecordUsage {
+            issue: issue.into(),
+            usage: self.numbers.usage(WORKERS[worker], claim.number, took),
+            agent: agent.clone(),
+        };
+        let ends = if !self.has_asked && at > self.now - LAST_DAY_MS / 4 {
+            self.has_asked = true;
+            let question = Question::new(QUESTION, &OPTIONS.map(str::to_owned))?;
+            Command::AskHuman { issue: issue.into(), question, agent, required_claim }
+        } else if self.numbers.one_in(9) {
+            let comment = RETURNS[self.numbers.count(0, RETURNS.len())].try_into()?;
+            Command::ReturnIssue { issue: issue.into(), comment, agent, required_claim }
+        } else {
+            let branch = issue.short();
+            let said = format!("Branch issue-{branch}. A new test failed before and passes now.");
+            let comment = said.try_into()?;
+            let work = Some(Box::new(self.numbers.work()));
+            let facts = Facts { work, ..Facts::default() };
+            Command::CompleteIssue { issue: issue.into(), comment, agent, required_claim, facts }
+        };
+        self.commit(at, vec![ends, usage]).await?;
+        self.plan(at + 2 * MINUTE_MS, Deed::Seek(worker));
+        if std::mem::take(&mut self.reviewer_is_idle) {
+            let soon = at + self.numbers.minutes(1, 5);
+            self.plan(soon, Deed::Review);
+        }
+        Ok(())
+    }
+
+    async fn review(&mut self, at: i64) -> Result<()> {
+        let terms = ClaimTerms::default();
+        let claim = Command::GetNextReviewItem { agent: name(REVIEWER)?, terms };
+        match self.commit(at, vec![claim]).await?.pop().flatten() {
+            Some(issue) => {
+                let end = at + self.numbers.minutes(3, 9);
+                self.plan(end, Deed::Judge(issue.id));
+            }
+            None => self.reviewer_is_idle = true,
+        }
+        Ok(())
+    }
+
+    async fn judge(&mut self, at: i64, issue: IssueId) -> Result<()> {
+        let agent = name(REVIEWER)?;
+        let required_claim = ClaimRequirement::default();
+        if self.numbers.one_in(12) {
+            let comment = REVIEW_RETURNS[self.numbers.count(0, REVIEW_RETURNS.len())].try_into()?;
+            let issue = issue.into();
+            let returns = Command::ReturnIssue { issue, comment, agent, required_claim };
+            self.commit(at, vec![returns]).await?;
+            self.wake_workers(at);
+        } else {
+            let (resolution, said) = if self.numbers.one_in(20) {
+                (Resolution::Rejected, "Solved by another issue meanwhile.")
+            } else {
+                (Resolution::Closed, "Merged. All tests pass before and after the merge.")
+            };
+            let closes = |issue: IssueId, resolution, said: &str, agent| {
+                let issue = issue.into();
+                let comment = said.to_owned().try_into()?;
+                let required_claim = ClaimRequirement::default();
+                anyhow::Ok(Command::CloseIssue {
+                    issue,
+                    resolution,
+                    comment,
+                    agent,
+                    required_claim,
+                })
+            };
+            let mut commands = vec![closes(issue, resolution, said, agent)?];
+            // A whole ends with its last part, before a worker takes it.
+            if let Some(whole) = self.wholes.remove(&issue)
+                && !self.wholes.values().any(|other| *other == whole)
+            {
+                commands.push(closes(
+                    whole,
+                    Resolution::Closed,
+                    "All parts have ended.",
+                    name(LEAD)?,
+                )?);
+            }
+            self.commit(at, commands).await?;
+        }
+        self.plan(at, Deed::Review);
+        Ok(())
     }
 }

@@ -42,8 +42,10 @@ pub(super) fn content(view: &MemoryView) -> Markup {
     html! {
         h1.unseen { (text::TITLE) }
         form.filters method="get" action="/memory" role="search" {
-            label for="q" { span.unseen { (text::SEARCH) } }
-            input #q type="search" name="q" value=(view.search) placeholder=(text::HINT) autocomplete="off";
+            label {
+                span.unseen { (text::SEARCH) }
+                input type="search" name="q" value=(view.search) placeholder=(text::HINT) autocomplete="off";
+            }
             @if view.with_past { input type="hidden" name="all" value="1"; }
             button type="submit" { (text::FIND) }
             @if !view.with_past { a href=(with_past(view.search)) { (text::ALSO_PAST) } }
