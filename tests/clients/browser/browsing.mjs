@@ -53,6 +53,8 @@ async function choose(visit, name, value) {
 
 async function paging(visit) {
   await visit.open('/');
+  check.equal(await visit.page.$eval('#statuses a[aria-current]', (link) => link.search), '?status=open');
+  await click(visit, '#statuses a[href="/?status=all"]');
   const open = stored.filter(({ status }) => OPEN.includes(status)).length;
   check.match(await visit.page.title(), new RegExp(`^(\\d+! )?\\(${open}\\) `));
   check.equal(await visit.page.$('a[rel=prev]'), null);
@@ -98,7 +100,7 @@ async function filtering(visit) {
   await shows(visit, [stored[126]], 'by label, searched');
   await visit.open('/?q=no-such-thing');
   await shows(visit, [], 'nothing');
-  check.ok(await visit.page.$('main a[href="/"]'), 'an empty result links back to the list');
+  check.ok(await visit.page.$('main a[href="/?status=all"]'), 'an empty result links back to the list');
 }
 
 /** The search suggests terms for the last word. The other filters open over the list. */
@@ -150,7 +152,7 @@ async function sorting(visit) {
 
 async function anIssue(visit) {
   const { id, title, history } = stored[PAGE];
-  await visit.open('/?page=2');
+  await visit.open('/?status=all&page=2');
   await click(visit, `#${elementOf(id)} a[href="/issues/${id}"]`);
   check.equal(await visit.page.$eval('h1', (heading) => heading.textContent.trim()), title);
   const entries = await visit.page.$$eval('#timeline > li', (all) => all.length);

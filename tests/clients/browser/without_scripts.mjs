@@ -38,7 +38,7 @@ async function everyPage(visit) {
 }
 
 async function theList(visit) {
-  await visit.open('/');
+  await visit.open('/?status=all');
   const rows = () => visit.page.$$eval('tr[id^="i-"]', (all) => all.map((row) => row.id));
   const first = await rows();
   check.equal(first.length, 50);

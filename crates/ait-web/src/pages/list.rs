@@ -142,9 +142,9 @@ fn statuses(view: &ListView) -> Markup {
         0 => String::new(),
         count => format!("{count}+"),
     };
-    let shown = view.query.on_page().statuses;
+    let shown = view.query.on_page().statuses.unwrap_or(StatusSet::ALL);
     let link = |statuses: StatusSet, label: Markup, class: Option<String>| {
-        let is_current = shown == Some(statuses);
+        let is_current = shown == statuses;
         html! {
             li class=[class] {
                 a href=(view.place.address(&view.query.in_statuses(statuses)))

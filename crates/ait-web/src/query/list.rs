@@ -183,8 +183,8 @@ impl ListQuery {
     /// Returns the query with the statuses that the page shows: it begins with the open issues, and a filter or a
     /// search looks in all statuses.
     pub fn on_page(&self) -> Self {
-        let usual = if self.is_of_statuses() { StatusSet::open() } else { StatusSet::ALL };
-        Self { statuses: Some(self.statuses.unwrap_or(usual)), ..self.clone() }
+        let usual = self.is_of_statuses().then(StatusSet::open);
+        Self { statuses: self.statuses.or(usual), ..self.clone() }
     }
 
     /// Returns the same query for other statuses, at its first page.
