@@ -1,9 +1,9 @@
 //! The HTTP server of a process: how it gets a port, and how it shuts down.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -19,6 +19,7 @@ use crate::http::{self, AccessPolicy, Limits, Listeners, with_security_layers};
 use crate::mcp;
 use crate::mcp::http::{HttpOptions, Shutdown};
 use crate::processes::{ProcessEntry, ProcessKind, Registration, Registry, register_for_user};
+use crate::setting::SettingsFile;
 use crate::tracker::{Maintenance, Tracker};
 use crate::web::{self, WebOptions};
 
@@ -262,21 +263,15 @@ async fn keep_registered(registration: Weak<Mutex<Registration>>) {
     }
 }
 
-/// Warns once if the settings change, because a server reads them when it starts. `known` is when they changed last.
-async fn warn_of_new_settings(file: PathBuf, known: Option<SystemTime>) {
+/// Warns once if the settings change, because a server reads them when it starts.
+async fn warn_of_new_settings(file: SettingsFile) {
     loop {
         tokio::time::sleep(CHECK_EVERY).await;
         let read = file.clone();
-        if spawn_blocking(move || changed_at(&read)).await.is_ok_and(|now| now != known) {
-            break;
+        if let Ok(Some(news)) = spawn_blocking(move || read.news()).await {
+            return tracing::warn!("{news}");
         }
     }
-    let file = file.display();
-    tracing::warn!("{file} has changed: start this server again, so that it uses the new settings");
-}
-
-fn changed_at(file: &Path) -> Option<SystemTime> {
-    std::fs::metadata(file).and_then(|known| known.modified()).ok()
 }
 
 /// Returns what messages call a process on the same store.
@@ -349,10 +344,9 @@ impl HttpServer {
         let routes = with_security_layers(pages.merge(agents), access);
         let connections = http::serve(listener, routes, limits(), shutdown.streams.clone());
         let connections = tokio::spawn(connections);
-        let settings = app.config.project().join(FILE_NAME);
         // Before the log says where the pages are, and a person changes the settings.
-        let known = changed_at(&settings);
-        tokio::spawn(warn_of_new_settings(settings, known));
+        let settings = SettingsFile::at(app.config.project().join(FILE_NAME));
+        tokio::spawn(warn_of_new_settings(settings));
         // A user in a terminal is greeted with it.
         if !greets(&app.config) {
             tracing::info!("pages: {page}");

@@ -36,7 +36,8 @@ pub use self::texts::show_texts;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, ShownStore, StatusArguments, Welcome};
 use crate::config::settings::LOG;
 use crate::config::{
-    Address, Config, FilePath, KeptEvents, Secret, Served, Source, Sourced, StoreLocation, StoreUrl,
+    Address, Config, FILE_NAME, FilePath, KeptEvents, Secret, Served, Source, Sourced,
+    StoreLocation, StoreUrl,
 };
 use crate::doctor::{hidden_queue, worktree_copy};
 use crate::domain::Counts;
@@ -48,6 +49,7 @@ use crate::mcp::{self, McpServer, ServerContext};
 use crate::metrics::Metrics;
 use crate::processes::{ProcessKind, Registry};
 use crate::read_model::ReadModel;
+use crate::setting::SettingsFile;
 use crate::setup::{self, HostEnv, PROGRAM, ProjectTemplates, is_work_tree};
 use crate::store::files::fs::RealFileSystem;
 use crate::store::files::paths::StorePaths;
@@ -142,7 +144,8 @@ pub async fn run(mut config: Config) -> Result<()> {
         let opened =
             OpenStore { store, tracker: tracker.clone(), maintenance: maintenance.clone() };
         let config = config.clone();
-        move || server_context(&config, opened, &program)
+        let settings_file = SettingsFile::at(config.project().join(FILE_NAME));
+        move || ServerContext { settings_file, ..server_context(&config, opened, &program) }
     };
     // Clients over HTTP have nothing to do with the client that started the server.
     let http_role = config.mcp.role.clone().filter(|_| is_http_only);
@@ -582,7 +585,8 @@ fn server_context(config: &Config, opened: OpenStore, program: &Path) -> ServerC
     }
     let settings = config.rows();
     let command = shell_words::join(command);
-    ServerContext { settings, context, project, command }
+    let settings_file = SettingsFile::default();
+    ServerContext { settings, settings_file, context, project, command }
 }
 
 /// Waits a bounded time for work at shutdown. Changes that do not finish in it are not acknowledged.

@@ -7,13 +7,15 @@ use tokio::task::spawn_blocking;
 
 use ait_doctor::CheckContext;
 use ait_setup::Project;
-use ait_setup::setting::EffectiveSetting;
+use ait_setup::setting::{EffectiveSetting, SettingsFile};
 
 /// The context of a server.
 #[derive(Clone)]
 pub struct ServerContext {
     /// The effective settings, without secrets.
     pub settings: Vec<EffectiveSetting>,
+    /// Where those of the project were read.
+    pub settings_file: SettingsFile,
     /// What the doctor examines.
     pub context: CheckContext,
     /// What `ait init` sets up.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use agent_issue_tracker::doctor::{CheckContext, ProjectContext};
 use agent_issue_tracker::mcp::ServerContext;
+use agent_issue_tracker::setting::SettingsFile;
 use agent_issue_tracker::setup::{HostEnv, Project};
 use agent_issue_tracker::store::Store;
 
@@ -42,5 +43,11 @@ pub fn server_context(store: &Arc<dyn Store>) -> ServerContext {
         port: None,
         needs_token: false,
     };
-    ServerContext { settings: Vec::new(), context, project, command: "ait".to_owned() }
+    ServerContext {
+        settings: Vec::new(),
+        settings_file: SettingsFile::default(),
+        context,
+        project,
+        command: "ait".to_owned(),
+    }
 }

@@ -2,15 +2,20 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::context::ServerContext;
 use ait_setup::setting::EffectiveSetting;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Returns settings as YAML.
-pub(crate) fn yaml(settings: &[EffectiveSetting]) -> String {
+/// Returns the settings as YAML, and whether their file has changed since.
+pub(crate) fn yaml(server: &ServerContext) -> String {
     // Strings of JSON are strings of YAML, too.
-    let mut text = format!("version: {}\nsettings:\n", json!(VERSION));
-    for EffectiveSetting { name, value, source } in settings {
+    let mut text = format!("version: {}\n", json!(VERSION));
+    if let Some(news) = server.settings_file.news() {
+        text += &format!("news: {}\n", json!(news));
+    }
+    text += "settings:\n";
+    for EffectiveSetting { name, value, source } in &server.settings {
         let value = json!(value);
         let source = json!(source);
         text += &format!("  {name}:\n    value: {value}\n    source: {source}\n");
@@ -18,10 +23,14 @@ pub(crate) fn yaml(settings: &[EffectiveSetting]) -> String {
     text
 }
 
-/// Returns settings as the same document in JSON.
-pub(crate) fn json(settings: &[EffectiveSetting]) -> Value {
-    let entries = settings.iter().map(|EffectiveSetting { name, value, source }| {
+/// Returns the same document in JSON.
+pub(crate) fn json(server: &ServerContext) -> Value {
+    let entries = server.settings.iter().map(|EffectiveSetting { name, value, source }| {
         ((*name).to_owned(), json!({ "value": value, "source": source }))
     });
-    json!({ "version": VERSION, "settings": entries.collect::<Map<_, _>>() })
+    let settings = entries.collect::<Map<_, _>>();
+    match server.settings_file.news() {
+        Some(news) => json!({ "version": VERSION, "news": news, "settings": settings }),
+        None => json!({ "version": VERSION, "settings": settings }),
+    }
 }

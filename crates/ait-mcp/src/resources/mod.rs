@@ -274,7 +274,7 @@ pub(super) async fn read(
 
     match resource {
         Resource::Config => {
-            let text = config::yaml(&server.context().await.settings);
+            let text = config::yaml(&server.context().await);
             Ok(Read { kind: YAML, ..Read::now(text) })
         }
         Resource::Diagnostics => {

@@ -35,14 +35,14 @@ impl Tool for GetConfig {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let settings = context.server.get().await.settings;
-        let yaml = config::yaml(&settings);
+        let server = context.server.get().await;
+        let yaml = config::yaml(&server);
         let is_yaml = matches!(args.format.unwrap_or_default(), Format::Yaml);
         // JSON is YAML, too, and a report is cut to the budget.
         Ok(Success::done(if is_yaml && context.replies.fits(&yaml) {
             Reply::Text(yaml)
         } else {
-            Reply::Report(config::json(&settings))
+            Reply::Report(config::json(&server))
         }))
     }
 }
