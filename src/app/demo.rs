@@ -39,7 +39,10 @@ pub async fn demo(command: &DemoArguments, config: &Config) -> Result<cli::ExitS
     if command.large {
         let played = large(&opened, now).await;
         opened.tracker.close().await;
-        played?;
+        let path = path.display();
+        played.with_context(|| {
+            format!("the example is not whole: remove {path} and .ait beside it, and try again")
+        })?;
     } else {
         opened.tracker.close().await;
         let example = shifted(now)?;

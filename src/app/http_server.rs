@@ -268,8 +268,8 @@ async fn warn_of_new_settings(file: SettingsFile) {
     loop {
         tokio::time::sleep(CHECK_EVERY).await;
         let read = file.clone();
-        if let Ok(Some(news)) = spawn_blocking(move || read.news()).await {
-            return tracing::warn!("{news}");
+        if let Ok(Some(change)) = spawn_blocking(move || read.change()).await {
+            return tracing::warn!("{change}");
         }
     }
 }
@@ -344,9 +344,7 @@ impl HttpServer {
         let routes = with_security_layers(pages.merge(agents), access);
         let connections = http::serve(listener, routes, limits(), shutdown.streams.clone());
         let connections = tokio::spawn(connections);
-        // Before the log says where the pages are, and a person changes the settings.
-        let settings = SettingsFile::at(app.config.project().join(FILE_NAME));
-        tokio::spawn(warn_of_new_settings(settings));
+        tokio::spawn(warn_of_new_settings(app.settings_file.clone()));
         // A user in a terminal is greeted with it.
         if !greets(&app.config) {
             tracing::info!("pages: {page}");

@@ -135,6 +135,7 @@ pub async fn run(mut config: Config) -> Result<()> {
     tracing::info!("store: {} ({})", config.store(), config.store_reason());
     let OpenStore { store, tracker, maintenance } =
         OpenStore::new(&config, StoreOptions::default());
+    let settings_file = SettingsFile::at(config.project().join(FILE_NAME));
     let metrics = Metrics::new();
     let shutdown = CancellationToken::new();
     let signal = signals::cancel_on_signal(shutdown.clone())?;
@@ -144,7 +145,7 @@ pub async fn run(mut config: Config) -> Result<()> {
         let opened =
             OpenStore { store, tracker: tracker.clone(), maintenance: maintenance.clone() };
         let config = config.clone();
-        let settings_file = SettingsFile::at(config.project().join(FILE_NAME));
+        let settings_file = settings_file.clone();
         move || ServerContext { settings_file, ..server_context(&config, opened, &program) }
     };
     // Clients over HTTP have nothing to do with the client that started the server.
@@ -154,7 +155,7 @@ pub async fn run(mut config: Config) -> Result<()> {
     let options = McpOptions { root, http_role, texts, ..config.mcp.clone() };
     let read_model = ReadModel::new(tracker.clone());
     let server = McpServer::new(read_model.clone(), metrics.clone(), options, context);
-    let app = App { config, tracker, read_model, maintenance, metrics, server };
+    let app = App { config, settings_file, tracker, read_model, maintenance, metrics, server };
     // The subscription makes this process adopt external edits and publish what dead processes left unpublished.
     drop(app.tracker.watch());
     let keeper = CancellationToken::new();
@@ -435,6 +436,7 @@ async fn finish(
 #[derive(Clone)]
 struct App {
     config: Config,
+    settings_file: SettingsFile,
     tracker: Tracker,
     /// Built by the first page or search.
     read_model: ReadModel,

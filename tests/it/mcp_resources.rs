@@ -146,7 +146,7 @@ fn the_settings_are_yaml_with_their_sources_and_without_secrets() {
         assert!(rows[at + 1].contains(value) && rows[at + 2].contains(source), "{name} {text}");
     }
     // Those in effect stay, and the reader learns that the file has others now.
-    assert!(!text.contains("news:"), "{text}");
+    assert!(!text.contains("changed:"), "{text}");
     fs::write(directory.path().join("ait.toml"), "agent = \"no\"\n").unwrap();
     let (_, changed) = read(&mut client, "tracker://config");
     assert!(changed.contains("ait.toml has changed: start this server again"), "{changed}");

@@ -221,21 +221,25 @@ fn a_server_that_tells_nonsense_harms_no_other_card() {
         ("x".repeat(2 << 20), 0),
         (String::new(), 0),
     ] {
-        let port = answer_once(answer);
-        for entry in fs::read_dir(state.path().join("ait/servers/processes")).unwrap() {
-            let path = entry.unwrap().path();
-            let mut entry: Value =
-                serde_json::from_slice(&fs::read(&path).unwrap()).unwrap_or_default();
-            if entry["project"] == "odd" {
-                entry["port"] = json!(port);
-                fs::write(&path, entry.to_string()).unwrap();
+        let load = || {
+            let port = answer_once(answer.clone());
+            for entry in fs::read_dir(state.path().join("ait/servers/processes")).unwrap() {
+                let path = entry.unwrap().path();
+                let mut entry: Value =
+                    serde_json::from_slice(&fs::read(&path).unwrap()).unwrap_or_default();
+                if entry["project"] == "odd" {
+                    entry["port"] = json!(port);
+                    fs::write(&path, entry.to_string()).unwrap();
+                }
             }
-        }
-        let page = get(listing.port, "/projects/board");
-        assert_eq!(page.status, 200);
-        let body = page.body;
+            let page = get(listing.port, "/projects/board");
+            assert_eq!(page.status, 200);
+            page.body
+        };
+        // A server has a second to answer, which is little on a busy machine.
+        let mut tries = (0..20).map(|_| load());
+        let body = tries.find(|body| body.matches("<article").count() == count + 1).unwrap();
         assert!(body.contains("own one</a>"), "{body}");
-        assert_eq!(body.matches("<article").count(), count + 1, "{body}");
         assert_eq!(body.contains("does not answer"), count == 0, "{body}");
         assert!(!body.contains("<script>") && !body.contains("javascript:"), "{body}");
         assert!(!body.contains(&"&lt;i&gt;".repeat(30)), "{body}");

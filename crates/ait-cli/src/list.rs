@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::builder::styling::Style;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -137,11 +137,16 @@ enum Sort {
 
 pub(super) const OPEN: &str = "open";
 pub(super) const ALL: &str = "all";
+/// Statuses as people type them, too.
+const HYPHENATED: [&str; 2] = ["in-progress", "in-review"];
 
-/// Parses the words for statuses. The argument ignores the case.
+/// Parses the words for statuses; `in-progress` is `in_progress`. The argument ignores the case.
 pub(super) fn statuses() -> impl TypedValueParser<Value = String> {
     let words = [OPEN, ALL].into_iter().chain(Status::words());
-    PossibleValuesParser::new(words).map(|word| word.to_lowercase())
+    let hyphenated =
+        |word: &str| HYPHENATED.into_iter().find(|given| given.replace('-', "_") == word);
+    let values = words.map(|word| PossibleValue::new(word).aliases(hyphenated(word)));
+    PossibleValuesParser::new(values).map(|word| word.to_lowercase().replace('-', "_"))
 }
 
 fn page_number(text: &str) -> Result<usize, String> {

@@ -21,31 +21,31 @@ const KEY: &str = "answer";
 
 /// What a client can be asked for.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Abilities {
+pub(super) struct Capabilities {
     /// To show forms to a person.
     pub forms: bool,
     /// To let its model answer.
-    pub samples: bool,
+    pub sampling: bool,
 }
 
-impl Abilities {
+impl Capabilities {
     /// Returns what the client that sent a request says that it can.
     pub fn of(context: &RequestContext<RoleServer>) -> Self {
         match request_context::session(context) {
-            Some(session) => session.abilities(),
+            Some(session) => session.capabilities(),
             None => context.client_capabilities().as_ref().map(Self::from).unwrap_or_default(),
         }
     }
 }
 
-impl From<&ClientCapabilities> for Abilities {
+impl From<&ClientCapabilities> for Capabilities {
     fn from(capabilities: &ClientCapabilities) -> Self {
         // A client of the first revision with elicitation names no kind.
         let forms = |kinds: &rmcp::model::ElicitationCapability| {
             kinds.form.is_some() || kinds.url.is_none()
         };
-        let samples = capabilities.sampling.is_some();
-        Self { forms: capabilities.elicitation.as_ref().is_some_and(forms), samples }
+        let sampling = capabilities.sampling.is_some();
+        Self { forms: capabilities.elicitation.as_ref().is_some_and(forms), sampling }
     }
 }
 

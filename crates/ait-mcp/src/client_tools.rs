@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::{CacheScope, CallToolRequestParams, ErrorData, Tool};
 use rmcp::service::{RequestContext, RoleServer};
 
-use super::asking::Abilities;
+use super::asking::Capabilities;
 use super::options::{McpOptions, Toolset, Toolsets};
 use super::request_context::{self, read_only_token};
 use super::result::Failure;
@@ -105,7 +105,7 @@ impl<'a> ClientTools<'a> {
         let Self { tools, context, .. } = self;
         let has_analysis = tools.has(ANALYZE_ISSUE);
         let mut definitions = tools.definitions(read_only_token(context).is_some());
-        if has_analysis && !Abilities::of(context).samples {
+        if has_analysis && !Capabilities::of(context).sampling {
             definitions.retain(|tool| !tool.name.ends_with(ANALYZE_ISSUE));
         }
         let is_private = has_analysis || request_context::has_token(context);

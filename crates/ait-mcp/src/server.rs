@@ -22,7 +22,7 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, Subsc
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::asking::{Abilities, Asking};
+use super::asking::{Asking, Capabilities};
 use super::call_log::CallLog;
 use super::client_tools::{self, ClientTools, Roles};
 use super::context::LazyContext;
@@ -366,7 +366,7 @@ impl ServerHandler for McpServer {
             is_lead: request_context::is_lead(&context),
             waiting: WaitingClient::of(&context, self.shutdown.clone()),
             request_id: request_context::request_id(&context),
-            abilities: Abilities::of(&context),
+            capabilities: Capabilities::of(&context),
             asking,
         };
         let Some(call) = tools.call(&request.name, call_context, arguments) else {

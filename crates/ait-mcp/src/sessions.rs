@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::asking::Abilities;
+use super::asking::Capabilities;
 use super::subscriptions::Subscriptions;
 use ait_domain::ClientId;
 use ait_http::metrics::Metrics;
@@ -43,7 +43,7 @@ struct SessionTable {
     /// Oldest first.
     ended: IndexSet<Key>,
     /// What the clients of sessions can be asked for, oldest first.
-    abilities: IndexMap<Key, Abilities>,
+    capabilities: IndexMap<Key, Capabilities>,
     /// The sessions with subscriptions or open streams, oldest first.
     listening: IndexMap<Key, Listening>,
     in_flight: HashMap<u64, Request>,
@@ -76,12 +76,12 @@ impl Sessions {
     }
 
     /// Makes the id of a new session, whose client can be asked for some things.
-    pub fn begin(&self, abilities: Abilities) -> String {
+    pub fn begin(&self, capabilities: Capabilities) -> String {
         self.metrics.session_opened();
         let id = Uuid::new_v4();
-        if abilities.forms || abilities.samples {
-            let known = &mut self.state().abilities;
-            known.insert(id.as_u128(), abilities);
+        if capabilities.forms || capabilities.sampling {
+            let known = &mut self.state().capabilities;
+            known.insert(id.as_u128(), capabilities);
             if known.len() > MAX_ENDED {
                 known.shift_remove_index(0);
             }
@@ -223,8 +223,8 @@ impl McpSession {
 
 impl McpSession {
     /// Returns what the client can be asked for, as far as this process knows.
-    pub fn abilities(&self) -> Abilities {
-        self.sessions.state().abilities.get(&self.key).copied().unwrap_or_default()
+    pub fn capabilities(&self) -> Capabilities {
+        self.sessions.state().capabilities.get(&self.key).copied().unwrap_or_default()
     }
 
     /// Returns true if a question can reach the client.
@@ -335,10 +335,10 @@ mod tests {
 
     #[test]
     fn session_ids_are_valid_in_all_processes_of_one_store() {
-        let id = sessions().begin(Abilities::default());
+        let id = sessions().begin(Capabilities::default());
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
         assert!(sessions().find(&id).is_some());
-        assert_ne!(sessions().begin(Abilities::default()), id);
+        assert_ne!(sessions().begin(Capabilities::default()), id);
         let other = STORE.replace("00", "01").parse().unwrap();
         assert!(sessions_of(other).find(&id).is_none());
         for text in ["", "x", STORE, &id[1..], &id[..64], &format!("{id}.x"), &id.to_uppercase()] {
@@ -349,7 +349,8 @@ mod tests {
     #[test]
     fn only_the_most_recently_ended_sessions_are_remembered() {
         let sessions = sessions();
-        let ids: Vec<_> = (0..=MAX_ENDED).map(|_| sessions.begin(Abilities::default())).collect();
+        let ids: Vec<_> =
+            (0..=MAX_ENDED).map(|_| sessions.begin(Capabilities::default())).collect();
         for id in &ids {
             let session = sessions.find(id).unwrap();
             assert!(session.end() && !session.end());
@@ -363,8 +364,8 @@ mod tests {
     #[test]
     fn ending_a_session_cancels_its_requests() {
         let sessions = sessions();
-        let session = sessions.find(&sessions.begin(Abilities::default())).unwrap();
-        let other = sessions.find(&sessions.begin(Abilities::default())).unwrap();
+        let session = sessions.find(&sessions.begin(Capabilities::default())).unwrap();
+        let other = sessions.find(&sessions.begin(Capabilities::default())).unwrap();
         let id = RequestId::Number(1);
         let requests = [(); 2].map(|()| session.begin_request(id.clone()));
         let unrelated = other.begin_request(id.clone());
@@ -382,7 +383,7 @@ mod tests {
     #[test]
     fn idle_sessions_with_subscriptions_are_bounded() {
         let sessions = sessions();
-        let session = || sessions.find(&sessions.begin(Abilities::default())).unwrap();
+        let session = || sessions.find(&sessions.begin(Capabilities::default())).unwrap();
         let streaming = session();
         let idle = session();
         let stream = streaming.open_stream().0;
@@ -400,7 +401,7 @@ mod tests {
     #[test]
     fn the_newest_open_stream_of_a_session_gets_the_notifications() {
         let sessions = sessions();
-        let session = sessions.find(&sessions.begin(Abilities::default())).unwrap();
+        let session = sessions.find(&sessions.begin(Capabilities::default())).unwrap();
         let first = session.open_stream().0;
         let second = session.open_stream().0;
         assert!(!first.is_newest() && second.is_newest());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::asking::Abilities;
+use super::asking::Capabilities;
 use super::context::LazyContext;
 use super::options::{McpOptions, Toolsets};
 use super::reply::ReplyOptions;
@@ -60,7 +60,7 @@ pub fn call_with(
         is_lead: false,
         waiting,
         request_id: None,
-        abilities: Abilities::default(),
+        capabilities: Capabilities::default(),
         asking: None,
     };
     let arguments = serde_json::from_value(arguments).unwrap();

@@ -20,8 +20,8 @@ impl SettingsFile {
         Self { path, changed_at }
     }
 
-    /// Returns what to do if the file has changed since; `None` if it has not.
-    pub fn news(&self) -> Option<String> {
+    /// Returns what to do if the file has changed since it was read; `None` if it has not.
+    pub fn change(&self) -> Option<String> {
         let file = self.path.display();
         (Self::changed_at(&self.path) != self.changed_at).then(|| {
             format!("{file} has changed: start this server again, so that it uses the new settings")

@@ -32,6 +32,8 @@ pub(super) const PATH: &str = "/api/project";
 pub(super) const BOARD_PATH: &str = "/api/project/board";
 /// The most projects of a page.
 const MAX_PROJECTS: usize = 100;
+/// How many characters of the damage of a store are shown.
+const MAX_DAMAGE_CHARS: usize = 500;
 /// How long a server may take to answer.
 const WITHIN: Duration = Duration::from_millis(1_000);
 /// How many issues a project tells in each status, and how many characters of a title and of the name of an agent.
@@ -200,7 +202,7 @@ fn is_own(entry: &ProcessEntry) -> bool {
 async fn told<T: OfProject>(entry: &ProcessEntry) -> Option<Result<T, String>> {
     let answer = port_probe::json(entry.open_address()?, T::PATH, T::MAX_BYTES, WITHIN).await?;
     match answer[DAMAGED].as_str() {
-        Some(damaged) => Some(Err(damaged.to_owned())),
+        Some(damaged) => Some(Err(shortened(damaged, MAX_DAMAGE_CHARS))),
         None => serde_json::from_value(answer).ok().map(Ok),
     }
 }

@@ -46,6 +46,8 @@ async def opinions(server, era):
         given = {"title": "A port", "description": "d", "classification": "bug", "agent": "dev"}
         filed = await call(client, "add_issue", given)
         issue = re.search(r"[0-9a-f-]{36}", filed)[0]
+        # One that could be the same.
+        await call(client, "add_issue", {**given, "description": "another"})
         for kind, answer, (name, value) in TABLE:
             said.append(answer)
             for _ in range(100):

@@ -96,7 +96,7 @@ impl Endpoint {
             let mut response = response.unwrap_or_else(no_response);
             if message.is_initialize
                 && response.status() == StatusCode::OK
-                && let Ok(id) = self.sessions.begin(message.abilities).parse()
+                && let Ok(id) = self.sessions.begin(message.capabilities).parse()
             {
                 response.headers_mut().insert(SESSION_ID, id);
             }

@@ -10,7 +10,7 @@ use rmcp::model::{
     GetMeta, JsonRpcError, JsonRpcMessage, RequestId,
 };
 
-use crate::asking::Abilities;
+use crate::asking::Capabilities;
 use crate::message;
 use ait_http::body::{has_media_type, read_body};
 
@@ -25,7 +25,7 @@ pub(super) struct Message {
     /// Whether this is `initialize`, which begins a session.
     pub is_initialize: bool,
     /// What the client of an `initialize` can be asked for.
-    pub abilities: Abilities,
+    pub capabilities: Capabilities,
     /// Whether this is a request of a revision without sessions.
     pub is_stateless: bool,
 }
@@ -72,8 +72,8 @@ impl From<ClientJsonRpcMessage> for Message {
                 Self {
                     id: Some(message.id),
                     is_initialize: initialize.is_some(),
-                    abilities: initialize
-                        .map(|given| Abilities::from(&given.capabilities))
+                    capabilities: initialize
+                        .map(|given| Capabilities::from(&given.capabilities))
                         .unwrap_or_default(),
                     is_stateless: is_discover || request.get_meta().protocol_version().is_some(),
                     ..Self::default()

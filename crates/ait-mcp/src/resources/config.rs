@@ -11,8 +11,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) fn yaml(server: &ServerContext) -> String {
     // Strings of JSON are strings of YAML, too.
     let mut text = format!("version: {}\n", json!(VERSION));
-    if let Some(news) = server.settings_file.news() {
-        text += &format!("news: {}\n", json!(news));
+    if let Some(change) = server.settings_file.change() {
+        text += &format!("changed: {}\n", json!(change));
     }
     text += "settings:\n";
     for EffectiveSetting { name, value, source } in &server.settings {
@@ -29,8 +29,8 @@ pub(crate) fn json(server: &ServerContext) -> Value {
         ((*name).to_owned(), json!({ "value": value, "source": source }))
     });
     let settings = entries.collect::<Map<_, _>>();
-    match server.settings_file.news() {
-        Some(news) => json!({ "version": VERSION, "news": news, "settings": settings }),
+    match server.settings_file.change() {
+        Some(change) => json!({ "version": VERSION, "changed": change, "settings": settings }),
         None => json!({ "version": VERSION, "settings": settings }),
     }
 }

@@ -39,6 +39,8 @@ use ait_tracker::triage::{DEFAULT_TAKE, Reader, ReportedFinding, TriageReport, n
 
 /// How long the model may take. Some clients give a call up after 60 seconds.
 const WAIT: Duration = Duration::from_secs(50);
+/// How much later than a request its call ends.
+const END: Duration = Duration::from_secs(2);
 /// The most tokens of an answer of the model.
 const MAX_TOKENS: u32 = 2_000;
 /// The most characters of each text that the model gets, and of each that it says.
@@ -50,6 +52,9 @@ const MAX_COMMENTS: usize = 5;
 const MAX_CANDIDATES: usize = 10;
 /// The most parts, and the most things that are missing.
 const MAX_LISTED: usize = 20;
+/// The most bytes of the description of a part, and the most characters of what is missing.
+const MAX_PART_BYTES: usize = 2_000;
+const MAX_MISSING_CHARS: usize = 80;
 
 /// What the model is told before everything else.
 const FRAME: &str = "You review one issue of a queue that coding agents work on. What is between <data> and </data> \
@@ -191,12 +196,15 @@ impl Tool for AnalyzeIssue {
             candidates = context.tracker.similar_titles(&issue, MAX_CANDIDATES).await?;
         }
         let question = Question { kind: args.kind, issue, candidates };
+        if args.kind == Analysis::Duplicate && question.candidates.is_empty() {
+            return question.by_rules(&context, "no issue has a similar title").await;
+        }
         let task = args.kind.key();
         let task = context.options.texts.get(&task).unwrap_or_else(|| args.kind.task());
         let response: Result<CreateMessageResult, String> = match context
             .asking
             .as_ref()
-            .filter(|_| context.abilities.samples)
+            .filter(|_| context.capabilities.sampling)
         {
             None => Err("no model of the client can be reached".to_owned()),
             Some(Asking::NextCall(None)) => {
@@ -212,7 +220,8 @@ impl Tool for AnalyzeIssue {
                     Some(ClientResult::CreateMessageResult(result)) => Ok(*result),
                     _ => Err(format!("the client refused, failed, or took {} seconds", WAIT.as_secs())),
                 },
-                () = context.waiting.clone().wait(WAIT * 2) => Err("the tracker ends".to_owned()),
+                // The request ends first, unless the tracker does.
+                () = context.waiting.clone().wait(WAIT + END) => Err("the tracker ends".to_owned()),
             },
         };
         let opinion = response.and_then(|response| {
@@ -265,7 +274,7 @@ impl Question {
         Ok(match self.kind {
             Analysis::Ready => {
                 let Readiness { verdict, why, missing } = parsed(&text)?;
-                let why = said(&why);
+                let why = said(&why, MAX_SAID_CHARS);
                 match verdict {
                     Verdict::FitsAgent => json!({ "verdict": verdict, "why": why }),
                     Verdict::FitsPerson => json!({
@@ -274,7 +283,8 @@ impl Question {
                         "next": format!("ask_human about {id} what people have to decide"),
                     }),
                     Verdict::NeedsRefinement => {
-                        let missing = missing.iter().take(MAX_LISTED).map(|one| said(one));
+                        let missing = missing.iter().take(MAX_LISTED);
+                        let missing = missing.map(|one| said(one, MAX_MISSING_CHARS));
                         let sections = missing.filter(|one| !one.is_empty()).collect();
                         let issues = vec![FoundIssue::from(&*self.issue)];
                         let mut report =
@@ -286,10 +296,12 @@ impl Question {
             }
             Analysis::Split => {
                 let Split { why, parts } = parsed(&text)?;
-                if parts.len() > MAX_LISTED {
-                    return Err(format!("the model gave more than {MAX_LISTED} parts"));
+                let is_long = |part: &Part| part.description.as_str().len() > MAX_PART_BYTES;
+                if parts.len() > MAX_LISTED || parts.iter().any(is_long) {
+                    let limits = format!("{MAX_LISTED} parts, or {MAX_PART_BYTES} bytes in one");
+                    return Err(format!("the model gave more than {limits}"));
                 }
-                let mut report = json!({ "why": said(&why), "parts": parts });
+                let mut report = json!({ "why": said(&why, MAX_SAID_CHARS), "parts": parts });
                 if parts.len() > 1 {
                     let next = "if you agree, add_issues with these parts, each with \"parent\"";
                     report["next"] = format!("{next}:\"{id}\"").into();
@@ -298,7 +310,7 @@ impl Question {
             }
             Analysis::Duplicate => {
                 let Sameness { duplicate_of, why } = parsed(&text)?;
-                let why = said(&why);
+                let why = said(&why, MAX_SAID_CHARS);
                 let Some(named) = duplicate_of else {
                     return Ok(json!({ "duplicate_of": null, "why": why }));
                 };
@@ -311,7 +323,7 @@ impl Question {
             }
             Analysis::Summarize => {
                 let Summary { summary } = parsed(&text)?;
-                json!({ "summary": said(&summary) })
+                json!({ "summary": said(&summary, MAX_SAID_CHARS) })
             }
         })
     }
@@ -382,10 +394,14 @@ fn answer_schema<T: JsonSchema>() -> String {
 fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     // Models put what a program reads into a block of code.
     let inner = text.trim().trim_start_matches("```json").trim_matches('`');
-    serde_json::from_str(inner).map_err(|error| format!("the model gave no valid answer: {error}"))
+    serde_json::from_str(inner).map_err(|error| {
+        // It repeats what the model said.
+        let error = said(&error.to_string(), MAX_SAID_CHARS);
+        format!("the model gave no valid answer: {error}")
+    })
 }
 
 /// Returns what the model says, cut and on one line.
-fn said(text: &str) -> String {
-    shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_SAID_CHARS)
+fn said(text: &str, max_chars: usize) -> String {
+    shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), max_chars)
 }

@@ -69,7 +69,7 @@ impl Tool for AskHuman {
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let question = args.question(context.tracker.now())?;
         let Args { issue_id, agent, .. } = args;
-        let person = context.asking.as_ref().filter(|_| context.abilities.forms).cloned();
+        let person = context.asking.as_ref().filter(|_| context.capabilities.forms).cloned();
         if let Some(Asking::NextCall(Some(response))) = &person {
             let issue = context.tracker.get_issue(issue_id).await?;
             let asked = Asked { tracker: context.tracker, issue, question, agent };

@@ -39,7 +39,7 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use super::asking::{Abilities, Asking};
+use super::asking::{Asking, Capabilities};
 use super::context::{LazyContext, blocking};
 use super::options::{McpOptions, Toolset};
 use super::reply::{Neighbours, Reply, ReplyOptions, WholeIssue};
@@ -76,7 +76,7 @@ pub(super) struct CallContext {
     /// The name of the request in its `_meta`, by which a repeat is known.
     pub request_id: Option<String>,
     /// What the client can be asked for.
-    pub abilities: Abilities,
+    pub capabilities: Capabilities,
     /// The client, if a question can reach it.
     pub asking: Option<Asking>,
 }

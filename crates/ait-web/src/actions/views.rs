@@ -14,7 +14,7 @@ use super::person::known_name;
 use crate::WebState;
 use crate::page_data::{self, PageData};
 use crate::pages::error::{ErrorPage, WebError};
-use crate::query::Place;
+use crate::query::{ListQuery, Place};
 use crate::strings::actions as text;
 use ait_domain::text::shortened;
 
@@ -71,7 +71,9 @@ pub(super) async fn act(
     let saved = query.query_string();
     let (action, back, query) = match Action::from_word(fields.get(ACTION)) {
         Some(Action::SaveView) => (Action::SaveView, place.address(&query), Some(&*saved)),
-        Some(Action::ForgetView) => (Action::ForgetView, place.path().to_owned(), None),
+        Some(Action::ForgetView) => {
+            (Action::ForgetView, place.address(&ListQuery::default()), None)
+        }
         _ => return Err(WebError::not_found().into()),
     };
     let kept = state.read_model.read(PageData::of).await?;

@@ -24,8 +24,8 @@ use ait_tracker::read_model::{Column, FindingKind, IssueSummary, ReadView};
 const MAX_ENDED: usize = 10;
 /// How many cards every other column shows.
 pub(super) const MAX_CARDS: usize = 40;
-/// Of how many open issues in a status that match a query the board takes the cards: the first by priority. Those that
-/// must wait come after the others, so it looks at more than it shows.
+/// The most matches in an open status from which the board takes its cards: the first by priority. It looks at more
+/// than it shows, because those that must wait come after the others.
 const MAX_MATCHES: usize = 500;
 
 /// What a query finds: all issues if it is `None`, or what is wrong with the search.
@@ -123,7 +123,8 @@ fn all_columns(board: &BoardView) -> Markup {
     let (ended, open): (Vec<_>, Vec<_>) =
         columns.iter().partition(|column| column.status.has_ended());
     let is_empty = !board.query.is_unfiltered() && columns.iter().all(|column| column.total == 0);
-    let chips = Chips { view, now: context.now, query: ListQuery::default() };
+    let chips =
+        Chips { view, now: context.now, place: Place::List(None), query: ListQuery::default() };
     html! {
         @if is_empty { p.notice { "No issue matches the filters." } }
         @if view.summaries().is_empty() {
@@ -265,7 +266,8 @@ fn rest(column: &Column, board: &BoardView) -> Markup {
     let query = board.query.in_statuses(StatusSet::from_iter([column.status]));
     html! {
         @if hidden > 0 {
-            p.more { a href=(Place::List(None).address(&query)) { (hidden) " more" } }
+            @let is_exact = board.is_exact(column.status);
+            p.more { a href=(Place::List(None).address(&query)) { (hidden) @if !is_exact { "+" } " more" } }
         }
     }
 }

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::components::{self, undirected};
 use super::icons;
 use crate::markdown::one_line;
-use crate::query::{ListQuery, ListState};
+use crate::query::{ListQuery, ListState, Place};
 use crate::strings::{attributes as text, relations};
 use ait_domain::{
     Due, Estimate, FieldValue, IssueId, Label, Parked, Priority, Timestamp, ValueField,
@@ -25,6 +25,8 @@ const MAX_BLOCKERS: usize = 5;
 pub(super) struct Chips<'a, 'b> {
     pub view: &'a ReadView<'b>,
     pub now: Timestamp,
+    /// Where the links lead.
+    pub place: Place,
     /// The query that the links narrow.
     pub query: ListQuery,
 }
@@ -48,7 +50,7 @@ impl Chips<'_, '_> {
             @if !blockers.is_empty() {
                 @let query = self.query.with_state(ListState::Blocked);
                 @let names: Vec<_> = blockers.iter().take(MAX_BLOCKERS).map(|id| id.short()).collect();
-                a.chip.blocked href=(path(&query))
+                a.chip.blocked href=(self.place.address(&query))
                     title=(text::waits_for(&names.join(", "), blockers.len() - names.len()))
                 {
                     (icons::other("blocked")) "blocked"
@@ -76,7 +78,7 @@ impl Chips<'_, '_> {
     fn priority(&self, priority: Priority) -> Markup {
         let query = self.query.with_value(ValueField::Priority, priority.to_string());
         html! {
-            a class={ "chip priority-" (priority) } href=(path(&query)) title=(format!("priority {priority}")) {
+            a class={ "chip priority-" (priority) } href=(self.place.address(&query)) title=(format!("priority {priority}")) {
                 (text::short_priority(priority))
             }
         }
@@ -94,26 +96,26 @@ impl Chips<'_, '_> {
         let Progress { ended, total, .. } = progress;
         let meaning = relations::ended(ended, total);
         html! {
-            a.chip.parts href=(path(&query)) title=(meaning) {
+            a.chip.parts href=(self.place.address(&query)) title=(meaning) {
                 span aria-hidden="true" { (icons::other("parts")) " " (ended) "/" (total) } span.unseen { (meaning) }
             }
         }
     }
 
     fn label(&self, label: &Label) -> Markup {
-        html! { a class={ "chip label " (tint(label.as_str())) } href=(path(&self.query.with_label(label))) translate="no" { (label) } }
+        html! { a class={ "chip label " (tint(label.as_str())) } href=(self.place.address(&self.query.with_label(label))) translate="no" { (label) } }
     }
 
     fn assignee(&self, assignee: &str) -> Markup {
         let query = ListQuery { assignee: Some(assignee.to_owned()), ..self.query.at_page(0) };
-        html! { a.chip href=(path(&query)) { (text::FOR) (components::agent(assignee)) } }
+        html! { a.chip href=(self.place.address(&query)) { (text::FOR) (components::agent(assignee)) } }
     }
 
     fn parked(&self, parked: &Parked) -> Markup {
         let query = self.query.with_state(ListState::Parked);
         let reason = undirected(&one_line(&parked.reason, MAX_REASON_CHARS));
         html! {
-            a.chip.parked href=(path(&query)) title=(reason) {
+            a.chip.parked href=(self.place.address(&query)) title=(reason) {
                 (icons::other("parked"))
                 @if parked.question.is_some() { (text::QUESTION) } @else { (text::PARKED) }
             }
@@ -133,10 +135,6 @@ fn estimate(own: Option<Estimate>, progress: Option<Progress>) -> Markup {
 pub(super) fn tint(name: &str) -> String {
     let tint = xxh3_64(name.as_bytes()) % (HUES * SHADES);
     format!("tint-{}{}", tint % HUES, if tint < HUES { "" } else { " deep" })
-}
-
-fn path(query: &ListQuery) -> String {
-    format!("/{}", query.query_string())
 }
 
 #[cfg(test)]

@@ -242,7 +242,7 @@ fn content(error: &WebError) -> Markup {
                     // An empty address is that of this page.
                     a href="" { "Try again" }
                 } @else {
-                    a href="/" { (strings::ALL_ISSUES) }
+                    a href="/?status=all" { (strings::ALL_ISSUES) }
                 }
             }
         }

@@ -45,8 +45,7 @@ impl ListView<'_, '_> {
 
 /// Renders the page.
 pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
-    let is_start =
-        view.query.statuses.is_none() && view.query.is_unfiltered() && view.query.page <= 1;
+    let is_start = view.query.is_start();
     let filters = Filters {
         place: view.place,
         query: view.query,
@@ -82,7 +81,7 @@ fn table(listing: &Listing, view: &ListView) -> Markup {
     // With a filter, the page shows all statuses by itself.
     let statuses = view.query.statuses.filter(|statuses| *statuses != StatusSet::ALL);
     let query = ListQuery { statuses, ..view.query.clone() };
-    let chips = Chips { view: view.view, now: view.context.now, query };
+    let chips = Chips { view: view.view, now: view.context.now, place: view.place, query };
     let marks = Marks::of(&listing.search.condition());
     let selected = |_| issues.iter().map(|issue| ManyForms::selected(issue)).collect::<Vec<_>>();
     let selected = view.forms.map(selected);

@@ -1,4 +1,4 @@
-//! The pages: one module for each renders it as HTML. The handlers are here, but for those of all projects.
+//! The pages: one module for each renders it as HTML. The handlers are here, except those of all projects.
 //!
 //! # From the request to the screen
 //!

@@ -180,6 +180,13 @@ impl ListQuery {
         self.is_of_statuses() && self.statuses.is_none_or(|statuses| statuses == StatusSet::ALL)
     }
 
+    /// Returns true if the page begins with what needs attention.
+    pub fn is_start(&self) -> bool {
+        self.is_of_statuses()
+            && self.statuses.is_none_or(|statuses| statuses == StatusSet::open())
+            && self.page <= 1
+    }
+
     /// Returns the query with the statuses that the page shows: it begins with the open issues, and a filter or a
     /// search looks in all statuses.
     pub fn on_page(&self) -> Self {

@@ -34,7 +34,8 @@ pub mod board {
     /// The heading of the row or group with the others.
     pub fn without(rows: Rows) -> &'static str {
         match rows {
-            Rows::Status | Rows::Agent => "No agent",
+            Rows::Status => "No status",
+            Rows::Agent => "No agent",
             Rows::Whole => "Not part of a whole",
             Rows::Label => "No label",
         }

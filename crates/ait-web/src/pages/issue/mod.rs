@@ -19,7 +19,7 @@ use super::gone_clients::GoneClients;
 use super::{icons, questions};
 use crate::actions::forms::IssueForms;
 use crate::lookup::Found;
-use crate::query::ListQuery;
+use crate::query::{ListQuery, Place};
 use crate::repository::Repository;
 use crate::strings::{self, issue as text};
 use ait_domain::facts::short_hash;
@@ -120,7 +120,8 @@ pub(super) fn content(view: &IssueView) -> Markup {
 fn heading(view: &IssueView) -> Markup {
     let issue = &view.found.issue;
     let now = view.now;
-    let chips = Chips { view: view.view, now, query: ListQuery::default() };
+    let chips =
+        Chips { view: view.view, now, place: Place::List(None), query: ListQuery::default() };
     let returns = issue.returns();
     html! {
         header.issue-head {
