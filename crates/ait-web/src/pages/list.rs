@@ -45,7 +45,8 @@ impl ListView<'_, '_> {
 
 /// Renders the page.
 pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
-    let is_start = view.query.is_start();
+    let is_start =
+        view.query.statuses.is_none() && view.query.is_unfiltered() && view.query.page <= 1;
     let filters = Filters {
         place: view.place,
         query: view.query,
@@ -146,7 +147,7 @@ fn statuses(view: &ListView) -> Markup {
         let is_current = shown == statuses;
         html! {
             li class=[class] {
-                a href=(view.place.address(&view.query.in_statuses(statuses)))
+                a href=(view.place.address(&view.query.on_tab(statuses)))
                     aria-current=[is_current.then_some("true")]
                 {
                     (label) " " span.count { (count(statuses)) }

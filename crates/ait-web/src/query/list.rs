@@ -180,13 +180,6 @@ impl ListQuery {
         self.is_of_statuses() && self.statuses.is_none_or(|statuses| statuses == StatusSet::ALL)
     }
 
-    /// Returns true if the page begins with what needs attention.
-    pub fn is_start(&self) -> bool {
-        self.is_of_statuses()
-            && self.statuses.is_none_or(|statuses| statuses == StatusSet::open())
-            && self.page <= 1
-    }
-
     /// Returns the query with the statuses that the page shows: it begins with the open issues, and a filter or a
     /// search looks in all statuses.
     pub fn on_page(&self) -> Self {
@@ -197,6 +190,12 @@ impl ListQuery {
     /// Returns the same query for other statuses, at its first page.
     pub fn in_statuses(&self, statuses: StatusSet) -> Self {
         Self { statuses: Some(statuses), page: 0, ..self.clone() }
+    }
+
+    /// Returns the query of a tab of the page: the one for the open issues leads to where the page begins.
+    pub fn on_tab(&self, statuses: StatusSet) -> Self {
+        let is_usual = self.is_of_statuses() && statuses == StatusSet::open();
+        Self { statuses: (!is_usual).then_some(statuses), page: 0, ..self.clone() }
     }
 
     /// Returns the same query for issues that have a label, too.
