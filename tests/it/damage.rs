@@ -10,11 +10,11 @@ use clap::CommandFactory;
 use serde_json::{Value, json};
 
 use crate::support::files::{
-    change_database, copy_directory, damage_text, database, id, issue_json, write_issues,
+    change_database, copy_directory, damage_text, database, id, issue_json, settle, write_issues,
 };
 use crate::support::http::{Server, connections};
 use crate::support::runs::{Run, run};
-use crate::support::{Client, Response, ait, directory, get};
+use crate::support::{Client, Response, ait, directory, get, until};
 
 /// What a reader of an empty store is told.
 const EMPTY: [&str; 3] = ["No issues yet", "no issues yet", "Nothing needs attention"];
@@ -371,8 +371,15 @@ fn clients_of_the_api_get_the_body_again_when_the_store_is_damaged() {
     };
     let tag = get(server.port, &issue).headers["etag"].to_str().unwrap().to_owned();
     assert_eq!(asked(&tag).status(), 304);
-    // The server has not read what will be damaged.
-    server.signal("STOP");
+    // The server has not read what will be damaged, and reads nothing when it stops.
+    until("the server is idle", || {
+        server.signal("STOP");
+        let is_idle = settle(path);
+        if !is_idle {
+            server.signal("CONT");
+        }
+        is_idle
+    });
     run(path, &["comment", ONE, "-m", "unreadable", "-a", "a"]).ok();
     damage_text(path, "unreadable");
     server.signal("CONT");

@@ -82,10 +82,12 @@ pub fn database(directory: &Path) -> PathBuf {
     store_directory(directory).join("queue.db")
 }
 
-/// Moves what the log of SQLite has into the database, so that all of it is in one file.
-pub fn settle(directory: &Path) {
+/// Moves what the log of SQLite has into the database, so that all of it is in one file. Returns false if a process that
+/// reads it prevents that.
+pub fn settle(directory: &Path) -> bool {
     let connection = rusqlite::Connection::open(database(directory)).unwrap();
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let is_busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+    is_busy == Ok(0)
 }
 
 /// Changes the bytes of the database, which no process may use.
