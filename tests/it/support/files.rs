@@ -82,8 +82,8 @@ pub fn database(directory: &Path) -> PathBuf {
     store_directory(directory).join("queue.db")
 }
 
-/// Moves what the log of SQLite has into the database, so that all of it is in one file. Returns false if a process that
-/// reads it prevents that.
+/// Moves what the log of SQLite has into the database, so that all of it is in one file. Returns false if a process
+/// that reads it prevents that.
 pub fn settle(directory: &Path) -> bool {
     let connection = rusqlite::Connection::open(database(directory)).unwrap();
     let is_busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
