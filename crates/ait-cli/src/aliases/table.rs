@@ -1,5 +1,7 @@
 //! The table of words, `words.txt`: how its rows are read, and when one fits.
 
+use std::sync::LazyLock;
+
 use ait_query::is_excluding;
 
 const TABLE: &str = include_str!("words.txt");
@@ -17,15 +19,25 @@ pub(crate) struct Row {
     pub text: &'static str,
 }
 
+/// The rows, each with its section. Each command line is compared with many of them.
+static ROWS: LazyLock<Vec<(&str, Row)>> = LazyLock::new(|| {
+    let mut section = "";
+    let mut all = Vec::new();
+    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+        } else if let Some(at) = line.find(" =").into_iter().chain(line.find(" !")).min() {
+            let (words, text) = line.split_at(at);
+            let is_refusal = text.starts_with(" !");
+            all.push((section, Row { words, is_refusal, text: text[2..].trim_start() }));
+        }
+    }
+    all
+});
+
 /// Returns the rows of a section.
 pub(crate) fn rows(section: &str) -> impl Iterator<Item = Row> {
-    let is_it = |part: &&str| part.starts_with(section);
-    let lines = TABLE.split("\n[").find(is_it).unwrap_or_default().lines();
-    lines.filter(|line| !line.starts_with('#')).filter_map(|line| {
-        let at = line.find(" =").into_iter().chain(line.find(" !")).min()?;
-        let (words, text) = line.split_at(at);
-        Some(Row { words, is_refusal: text.starts_with(" !"), text: text[2..].trim_start() })
-    })
+    ROWS.iter().filter(move |(of, _)| *of == section).map(|(_, row)| *row)
 }
 
 /// Returns what the table says of the value of an option, such as `--sort`, or of an argument, such as `<ID>`.
@@ -39,6 +51,7 @@ pub(crate) fn of_value(place: &str, given: &str, is_refusal: bool) -> Option<&'s
 
 /// Returns true if a word is one of those in a pattern.
 pub(crate) fn fits(pattern: &str, word: &str) -> bool {
+    let lower = word.to_lowercase();
     pattern.split('|').any(|one| match one {
         "ID" => is_id(word),
         "KEY" => word.chars().all(char::is_alphabetic) && is_excluding(&format!("-{word}:")),
@@ -47,7 +60,7 @@ pub(crate) fn fits(pattern: &str, word: &str) -> bool {
         "TEXT" => word.contains(char::is_whitespace),
         "WORD" => !word.starts_with('-'),
         one if word.starts_with('-') => one == word,
-        one => one == word.to_lowercase(),
+        one => one == lower,
     })
 }
 
