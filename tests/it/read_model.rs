@@ -1,11 +1,14 @@
 //! The read model.
 
+use std::fs;
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{Classification, Command, HAND_EDIT, Issue, Order, Query};
 use agent_issue_tracker::read_model::ReadModel;
 use agent_issue_tracker::store::{SqliteStore, Store};
 use agent_issue_tracker::tracker::{NewIssue, Tracker};
+
+use serde_json::json;
 
 use crate::support::commands::{add, at, claim, number};
 use crate::support::directory_in_memory;
@@ -76,4 +79,31 @@ async fn read_model_shows_what_the_store_has() {
     is_current("a removed issue").await;
     apply(&other, claim(None), at(13)).await.unwrap().unwrap();
     is_current("a claim after that").await;
+}
+
+/// Issues that stand in `issues.json` alone are read once, and again when the file changes.
+#[tokio::test]
+async fn read_model_keeps_what_a_file_without_changes_has() {
+    let directory = directory_in_memory();
+    let file = directory.path().join("issues.json");
+    let write = |title: &str| {
+        let time = "2026-01-01T00:00:00.000Z";
+        let issue = json!({ "id": number(0), "title": title, "description": "", "classification": "bug",
+            "createdAt": time, "modifiedAt": time, "status": "created", "history": [], "comments": [] });
+        fs::write(&file, json!({ "issues": [issue] }).to_string()).unwrap();
+    };
+    let tracker = Tracker::new(Arc::new(SqliteStore::new(&file)));
+    let read_model = ReadModel::new(tracker.clone());
+    let place = async || {
+        let first = read_model.read(|view| {
+            let first = view.summaries().iter().next().unwrap();
+            (first.title.to_string(), std::ptr::from_ref(first).addr())
+        });
+        first.await.unwrap()
+    };
+    write("One");
+    let first = place().await;
+    assert_eq!((first.0.as_str(), &first), ("One", &place().await));
+    write("Another");
+    assert_eq!(place().await.0, "Another");
 }

@@ -13,7 +13,8 @@ use ait_domain::Event;
 pub struct EventPosition {
     /// The number of the event. The first event has number 1; zero means no event.
     pub number: u64,
-    /// In a log, a hash that is chained over all events up to this one; in PostgreSQL, a random number.
+    /// A random number. Without an event, it tells what one `issues.json` has from what another one had; zero if
+    /// nothing tells that.
     pub hash: u64,
 }
 

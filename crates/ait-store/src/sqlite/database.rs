@@ -15,7 +15,7 @@ use super::error::Failure;
 use super::place::{PlacedConnection, Places, replaced};
 use super::read;
 use super::transaction::decide_all;
-use super::write::{add_state, add_subjects};
+use super::write::{add_event, add_state, add_subjects};
 use crate::files::StoreOptions;
 use crate::files::fs::{
     FileFingerprint, FileLock, FileSystem, Rename, no_follow, open_or_create, remove_if_exists,
@@ -329,6 +329,8 @@ impl Database {
             prepare(&connection)?;
             *unsaved = None;
             if let Some(file) = self.fill(&connection)? {
+                // Distinguishes what this file has from what another one had.
+                add_event(&connection, EventPosition { number: 0, hash: random().into() }, None)?;
                 *unsaved = Some((file.fingerprint, connection));
             }
         }

@@ -8,7 +8,7 @@ CREATE TABLE meta (
 INSERT INTO meta VALUES (1, '{}', randomblob(16), NULL);
 
 -- Every change. The one row without a body stands for the last event of another store of which only the issues were
--- taken over.
+-- taken over, or, with the number 0, for the issues.json of which there is no database yet.
 CREATE TABLE events (
     number INTEGER PRIMARY KEY,
     -- Random. Distinguishes this event from another one with the same number.

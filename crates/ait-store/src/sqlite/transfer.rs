@@ -37,7 +37,7 @@ pub(super) async fn take_over(
 fn begin(database: &Database) -> Result<PlacedConnection, Failure> {
     let paths = database.paths()?;
     let refuse_content = |connection: &Connection| {
-        const HAS_CONTENT: &str = "SELECT EXISTS (SELECT 1 FROM events) OR EXISTS (SELECT 1 FROM issues) \
+        const HAS_CONTENT: &str = "SELECT EXISTS (SELECT 1 FROM events WHERE number > 0) OR EXISTS (SELECT 1 FROM issues) \
             OR EXISTS (SELECT 1 FROM meta WHERE keys <> '{}')";
         if !connection.query_row(HAS_CONTENT, [], |row| row.get(0))? {
             return Ok(());

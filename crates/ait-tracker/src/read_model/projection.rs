@@ -71,7 +71,7 @@ impl Projection {
     /// Says what it lacks, by the newest event that it knows of and those after it.
     pub(super) fn news(&self, found: &Events) -> News {
         // Without an event, nothing shows that issues came from another store.
-        if self.position.number == 0 {
+        if self.position == EventPosition::default() {
             return News::Everything;
         }
         if found.newest == self.position {
