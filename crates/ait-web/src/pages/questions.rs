@@ -29,7 +29,7 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
                 h2 #questions-heading { "Questions to people" " " span.count { (total) } }
                 @for (issue, parked, asked) in view.questions().take(MAX_QUESTIONS) {
                     article.question id={ "q-" (issue.id) } {
-                        h3 { a href=(components::issue_path(issue.id)) dir="auto" { (components::undirected(&issue.title)) } }
+                        h3 { a href=(components::issue_path(issue.id)) dir="auto" { (components::title(&issue.title)) } }
                         (short(&asked.text, view))
                         (options(&asked.options, |option| html! { (shortened(option, MAX_OPTION_CHARS)) }))
                         (default_of(asked))

@@ -193,8 +193,16 @@ pub mod activity {
             "commented" => "commented",
             "asked" => "asked",
             "answered" => "answered",
+            "checked" => "ran the check",
+            "used" => "recorded usage",
+            "kept" => "kept",
             _ => "changed",
         }
+    }
+
+    /// The same on the way of an issue, where space is short.
+    pub fn step(kind: &str) -> &'static str {
+        if kind == "claimed" { "claimed" } else { action(kind) }
     }
 
     pub fn gap(span_ms: u64) -> String {
@@ -249,7 +257,8 @@ pub mod stats {
     pub const USAGE_ABOUT: &str =
         "What claims used in this period, by their model, their agent and the time.";
     pub const USAGE_COLUMN: &str = "Model, agent or time (UTC)";
-    pub const COST: &str = "Cost in hundredths";
+    pub const COST: &str = "Cost";
+    pub const SMALL_COST: &str = "Cost in hundredths";
     pub const THOUSANDS: &str = "Thousands of tokens";
 
     /// The texts of a chart of durations.
@@ -386,8 +395,6 @@ pub mod sync {
 
 /// On the page of the memory.
 pub mod memory {
-    use ait_domain::Classification;
-
     pub const TITLE: &str = "Memory";
     pub const SEARCH: &str = "Search the memory";
     pub const HINT: &str = "words, file:src/main.rs, by:dev-1";
@@ -401,15 +408,6 @@ pub mod memory {
     pub const REPLACED_BY: &str = "replaced by";
     pub const UNTIL: &str = "until";
     pub const UNTIL_ENDED: &str = "until the end of";
-
-    pub fn kind(kind: Classification) -> &'static str {
-        match kind {
-            Classification::Decision => "Decisions",
-            Classification::Trap => "Traps",
-            Classification::Progress => "Progress",
-            _ => "Facts",
-        }
-    }
 
     pub fn more(count: usize) -> String {
         format!("{count} more match: look for something narrower.")
