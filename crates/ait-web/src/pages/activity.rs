@@ -47,6 +47,7 @@ pub(super) fn content(view: &ActivityView) -> Markup {
         @if activity.events.is_empty() {
             @if !activity.is_cut { (nothing(view)) }
         } @else {
+            p.quiet.utc { (strings::ALL_UTC) }
             div.sheet {
                 table.activity role="table" {
                     caption.unseen { (text::caption(activity.events.len())) }
@@ -174,7 +175,7 @@ fn rows(view: &ActivityView) -> Markup {
             tr.hour role="row" id={ "hour-" (last.position.number) } {
                 th role="cell" colspan="4" {
                     @let begin = Timestamp::from_unix_millis(hour(first) * HOUR_MS);
-                    (components::time(begin, &format::time(begin))) " · "
+                    (components::local_time(begin)) " · "
                     (components::ago(first.event.at, view.now))
                     " " span.count { (text::caption(group.iter().map(|entry| 1 + entry.steps.len()).sum())) }
                 }
@@ -191,7 +192,7 @@ fn row(entry: &Entry, view: &ActivityView, changes: &mut ChangeWriter<'_, '_>) -
     html! {
         tr role="row" id={ "e-" (position.number) } data-changed=(event.at.unix_millis()) {
             th.when role="rowheader" scope="row" {
-                time datetime=(event.at) title=(event.at) { (format::clock(event.at)) }
+                time datetime=(event.at) title=(event.at) data-as="clock" { (format::clock(event.at)) }
                 " " span.event-number { "#" (position.number) }
             }
             td.who role="cell" {
@@ -212,9 +213,9 @@ fn row(entry: &Entry, view: &ActivityView, changes: &mut ChangeWriter<'_, '_>) -
 fn step(NumberedEvent { event, .. }: &NumberedEvent) -> Markup {
     let deed = text::action(event.kind.word());
     html! {
-        li title={ (deed) ", " (format::clock(event.at)) } {
-            span class={ "deed " (colour_class(event)) } { (icon(event)) span.unseen { (deed) } }
-            " " (components::agent(&event.agent))
+        li {
+            span class={ "deed " (colour_class(event)) } title=(deed) { (icon(event)) span.unseen { (deed) } }
+            " " time datetime=(event.at) title=(event.at) { (components::agent(&event.agent)) }
         }
     }
 }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::icons;
+use crate::format;
 use crate::markdown::Mention;
 use crate::strings;
 use ait_domain::text::shortened;
@@ -40,6 +41,16 @@ pub(super) fn kind(kind: Classification) -> Markup {
 /// Renders a text about a time; the exact time shows on hover.
 pub(super) fn time(time: Timestamp, text: &str) -> Markup {
     html! { time datetime=(time) title=(time) { (text) } }
+}
+
+/// Renders a time to the minute, in UTC; the script shows that of the reader.
+pub(super) fn local_time(time: Timestamp) -> Markup {
+    html! { time datetime=(time) data-as="time" { (format::time(time)) } }
+}
+
+/// Renders that the times are in UTC, as long as no script shows those of the reader.
+pub(super) fn all_utc() -> Markup {
+    html! { span.utc { (strings::ALL_UTC) } }
 }
 
 /// Renders how long ago something happened.

@@ -67,6 +67,8 @@ fn counted(count: usize, singular: &str, plural: &str) -> String {
 }
 
 /// Around every page.
+pub const ALL_UTC: &str = "All times are UTC.";
+
 pub mod layout {
     pub const PAUSE: &str = "Pause";
 

@@ -1,7 +1,7 @@
 //! The statistics: headline numbers, and charts of how the queue moves and how long issues take.
 
 mod ages;
-mod flow;
+pub(super) mod flow;
 mod throughput;
 mod times;
 mod usage;
@@ -56,7 +56,7 @@ pub(super) fn content(stats: &Stats) -> Markup {
                     (components::command(list::FILE_COMMAND))
                 }
             } @else {
-                p.quiet #stats-covers { "Since " (format::time(stats.begin)) ". All times are UTC." }
+                p.quiet #stats-covers { "Since " (components::local_time(stats.begin)) " " (components::all_utc()) }
                 (headlines(stats))
                 (chart::patterns(&CLASSES))
                 (flow::open(stats))
