@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 
 use super::issue::changes::ChangeWriter;
-use super::{components, icons};
+use super::{PageContext, components, icons};
 use crate::activity_api::Activity;
 use crate::format;
 use crate::markdown::one_line;
@@ -28,7 +28,7 @@ pub(super) struct ActivityView<'a, 'b> {
     pub query: &'a ActivityQuery,
     pub activity: &'a Activity,
     pub view: &'a ReadView<'b>,
-    pub now: Timestamp,
+    pub context: &'a PageContext,
 }
 
 /// Renders the link to the feed of the same events, for the head of the page.
@@ -176,7 +176,7 @@ fn rows(view: &ActivityView) -> Markup {
                 th role="cell" colspan="4" {
                     @let begin = Timestamp::from_unix_millis(hour(first) * HOUR_MS);
                     (components::local_time(begin)) " · "
-                    (components::ago(first.event.at, view.now))
+                    (components::ago(first.event.at, view.context.now))
                     " " span.count { (text::caption(group.iter().map(|entry| 1 + entry.steps.len()).sum())) }
                 }
             }
@@ -285,6 +285,7 @@ fn nothing(view: &ActivityView) -> Markup {
             } @else if is_unfiltered {
                 p { "Nothing has happened yet. Each change from now on appears here." }
                 (components::command(strings::list::FILE_COMMAND))
+                (components::example(view.context.has_example))
             } @else {
                 p { "No event matches the filters." " " a href="/activity" { "Show all events" } }
             }

@@ -130,6 +130,7 @@ fn all_columns(board: &BoardView) -> Markup {
             section.notice {
                 p { (strings::list::FILE_FIRST) }
                 (components::command(strings::list::FILE_COMMAND))
+                (components::example(context.has_example))
             }
         }
         // On a phone it scrolls, also without a card that could take the focus.

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::icons;
+use crate::example::PATH;
 use crate::format;
 use crate::markdown::Mention;
 use crate::strings;
@@ -101,6 +102,18 @@ pub(super) fn command(command: &str) -> Markup {
         div.command {
             pre tabindex="0" { code { (command) } }
             (copy_command(command))
+        }
+    }
+}
+
+/// Renders the way to an example, for a project without issues.
+pub(super) fn example(has_example: bool) -> Markup {
+    html! {
+        @if has_example {
+            p { a href=(PATH) target="_blank" { (strings::list::EXAMPLE) } }
+        } @else {
+            p { (strings::list::EXAMPLE) ":" }
+            (command(strings::list::EXAMPLE_COMMAND))
         }
     }
 }

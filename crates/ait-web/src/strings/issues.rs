@@ -9,6 +9,9 @@ pub mod list {
     pub const FILE_FIRST: &str = "File the first issue, in a terminal in your project:";
     pub const FILE_COMMAND: &str = "ait add 'TITLE'";
     pub const CONNECT_COMMAND: &str = "ait init";
+    pub const EXAMPLE: &str = "Look at an example";
+    pub const EXAMPLE_COMMAND: &str =
+        "ait --file demo.json demo --large && ait --file demo.json serve";
 
     /// `total` is a lower bound unless `is_exact`.
     pub fn caption(total: usize, is_exact: bool) -> String {
