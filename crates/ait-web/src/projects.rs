@@ -19,7 +19,7 @@ use tokio::task::spawn_blocking;
 use super::WebState;
 use super::api::JSON;
 use super::etag;
-use super::pages::Signs;
+use super::pages::context::Signs;
 use super::pages::error::ErrorJson;
 use super::pages::response::DAMAGED;
 use ait_domain::text::shortened;

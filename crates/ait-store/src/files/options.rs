@@ -55,8 +55,8 @@ pub struct StoreOptions {
     pub allows_network: bool,
     /// True to log failed commits besides returning them, for a process that serves other programs.
     pub logs_failures: bool,
-    /// False to answer changes without a sync, for a store that is removed when its process ends: after a power failure it
-    /// lacks the last of them.
+    /// False to answer changes without a sync, for a store that is removed when its process ends. After a power
+    /// failure it lacks the last of them.
     pub syncs_changes: bool,
 }
 

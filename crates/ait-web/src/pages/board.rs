@@ -100,7 +100,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
         @if let Some(forms) = forms { (forms.notice(path)) }
         (questions::of_all(view, context.now, board.has_actions))
         @for Hold { provider, until } in board.holds {
-            p.notice { (text::held(provider)) (components::local_time(*until)) span.utc { " UTC" } }
+            p.notice { (text::held(provider)) (components::local_time(*until)) (components::utc()) }
         }
         div.bar {
             (filters.saved())

@@ -49,6 +49,11 @@ pub(super) fn local_time(time: Timestamp) -> Markup {
     html! { time datetime=(time) data-as="time" { (format::time(time)) } }
 }
 
+/// Renders that the time before it is in UTC, as long as no script shows that of the reader.
+pub(super) fn utc() -> Markup {
+    html! { span.utc { " UTC" } }
+}
+
 /// Renders that the times are in UTC, as long as no script shows those of the reader.
 pub(super) fn all_utc() -> Markup {
     html! { span.utc { (strings::ALL_UTC) } }

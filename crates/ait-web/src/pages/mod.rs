@@ -33,6 +33,7 @@ mod attention;
 mod board;
 mod chips;
 pub(super) mod components;
+pub(super) mod context;
 mod dialogs;
 pub(super) mod error;
 pub(super) mod gone_clients;
@@ -51,7 +52,7 @@ mod stats;
 mod sync;
 mod wall;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
@@ -63,11 +64,11 @@ use tokio::task::spawn_blocking;
 
 use self::activity::ActivityView;
 use self::agents::{AgentView, Cockpit, Period};
-use self::attention::{Attention, Kind, MAX_ELSEWHERE, MAX_OF_KIND, Sources};
+use self::attention::Kind;
 use self::board::BoardView;
 use self::components::undirected;
+use self::context::{PageContext, Signs};
 use self::error::{ErrorPage, WebError};
-use self::gone_clients::{Gone, GoneClients};
 use self::issue::{Changes, IssueView, Mentions};
 use self::layout::{Layout, Tab};
 use self::list::ListView;
@@ -86,78 +87,13 @@ use super::listing::{Listing, Matches};
 use super::lookup::{Found, find};
 use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, Place, stats_range};
 use super::strings;
+use ait_domain::StatusSet;
 use ait_domain::text::shortened;
-use ait_domain::{AgentName, Classifications, IssueId, Lease, StatusSet, Timestamp};
 use ait_query::ParsedQuery;
+use ait_tracker::StoreError;
 use ait_tracker::memory::Recalled;
 use ait_tracker::read_model::{FindingKind, Findings, ReadView};
-use ait_tracker::{StoreError, StuckClaim};
 use ait_worktrees::{diff, newer_head, open_branches};
-
-/// What a page shows beside the issues.
-struct PageContext {
-    now: Timestamp,
-    gone: GoneClients,
-    /// The issues whose claims were stuck lately.
-    stuck: BTreeSet<IssueId>,
-    attention: Attention,
-    /// The kinds of work that the project uses.
-    kinds: Arc<Classifications>,
-    /// Whether an empty project can show an example.
-    has_example: bool,
-}
-
-/// What pages show that the read model does not know.
-pub(super) struct Signs {
-    now: Timestamp,
-    leases: Vec<(IssueId, Lease)>,
-    clients: Gone,
-    stuck: Arc<[StuckClaim]>,
-    waiting: Vec<AgentName>,
-    damage: Option<StoreError>,
-    kinds: Arc<Classifications>,
-    has_example: bool,
-}
-
-impl Signs {
-    pub async fn read(state: &WebState, damage: Option<StoreError>) -> Self {
-        Self {
-            now: state.tracker.now(),
-            clients: state.clients.gone(&state.tracker).await,
-            leases: state.tracker.leased().await.unwrap_or_default(),
-            stuck: state.tracker.recently_stuck().await.unwrap_or_default(),
-            waiting: state.tracker.waiting_for_work(),
-            damage,
-            kinds: Arc::clone(state.tracker.classifications()),
-            has_example: state.project.has_example,
-        }
-    }
-
-    /// Returns the number of the inbox.
-    pub fn attention(&self, view: &ReadView<'_>) -> usize {
-        self.context(view, None).attention.count()
-    }
-
-    /// Returns the context with these findings, or recent ones.
-    fn context(&self, view: &ReadView<'_>, findings: Option<Arc<Findings>>) -> PageContext {
-        let now = self.now;
-        let gone = GoneClients::of(&self.leases, &self.clients);
-        let take = if findings.is_some() { MAX_OF_KIND } else { MAX_ELSEWHERE };
-        let attention = Attention::of(&Sources {
-            view,
-            gone: &gone,
-            stuck: &self.stuck,
-            waiting: &self.waiting,
-            damage: self.damage.as_ref(),
-            findings: &findings.unwrap_or_else(|| view.recent_findings(now)),
-            take,
-            now,
-        });
-        let stuck = self.stuck.iter().map(|claim| claim.issue.id).collect();
-        let kinds = Arc::clone(&self.kinds);
-        PageContext { now, gone, stuck, attention, kinds, has_example: self.has_example }
-    }
-}
 
 /// A page without its layout.
 #[derive(Default)]
