@@ -51,7 +51,7 @@ pub(super) fn local_time(time: Timestamp) -> Markup {
 
 /// Renders that the time before it is in UTC, as long as no script shows that of the reader.
 pub(super) fn utc() -> Markup {
-    html! { span.utc { " UTC" } }
+    html! { span.utc translate="no" { " UTC" } }
 }
 
 /// Renders that the times are in UTC, as long as no script shows those of the reader.
