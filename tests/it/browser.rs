@@ -38,6 +38,7 @@ scenarios! {
     a_backlog: "board.mjs";
     every_width: "widths.mjs";
     other_languages: "language.mjs";
+    local_times: "times.mjs";
     hostile_texts: "hostile.mjs";
     acting: "acting.mjs";
 }
