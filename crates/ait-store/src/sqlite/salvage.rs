@@ -4,7 +4,7 @@
 //! and begin with its filing. Then come the changes that only `issues.json` has; if that file is invalid, each issue in
 //! it is parsed alone. The result lists each loss in a line of its own. Nothing is written.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -315,27 +315,34 @@ fn open(path: &Path) -> Result<Connection, Failure> {
     }
 }
 
-/// Opens a copy of a database whose first page is damaged, with the first page of a new one: all are made alike, so
-/// their tables begin at the same pages.
+/// Opens a copy of a database whose first pages are damaged, which say where its tables begin, with those of a new one:
+/// all are made alike, so their tables begin at the same pages.
 fn open_with_new_head(path: &Path) -> Result<(Connection, TempDir), Failure> {
     /// The places in the header of the formats for a log, and of the number of pages; see
     /// https://www.sqlite.org/fileformat.html.
     const FORMATS: Range<usize> = 18..20;
     const PAGES: Range<usize> = 28..32;
+    const TABLES: &str = "SELECT rootpage FROM sqlite_schema WHERE rootpage > 0";
     let place = tempfile::tempdir()?;
     let new = place.path().join("new.db");
     let connection = Connection::open(&new)?;
+    connection.execute_batch("BEGIN")?;
     make_tables(&connection)?;
+    connection.execute_batch("COMMIT")?;
     let page: u16 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
-    let page = usize::from(page);
+    let tables: HashSet<u32> =
+        connection.prepare(TABLES)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     connection.close().map_err(|(_, error)| error)?;
     let head = fs::read(&new)?;
     let mut bytes = fs::read(path)?;
-    if bytes.len() <= page || head.len() < page {
-        return Err(Failure::Damaged("it has no second page".to_owned()));
+    if bytes.len() <= head.len() {
+        return Err(Failure::Damaged("it has no more than the first pages".to_owned()));
     }
-    bytes[..page].copy_from_slice(&head[..page]);
-    let pages = u32::try_from(bytes.len() / page).unwrap_or(u32::MAX);
+    let pages = bytes.chunks_mut(page.into()).zip(head.chunks(page.into()));
+    for (_, (ours, new)) in (1..).zip(pages).filter(|(number, _)| !tables.contains(number)) {
+        ours.copy_from_slice(new);
+    }
+    let pages = u32::try_from(bytes.len() / usize::from(page)).unwrap_or(u32::MAX);
     bytes[FORMATS].copy_from_slice(&[2, 2]);
     bytes[PAGES].copy_from_slice(&pages.to_be_bytes());
     let copy = place.path().join("queue.db");
