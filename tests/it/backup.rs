@@ -266,9 +266,9 @@ fn backup_refuses_a_damaged_store_without_partial() {
         "{refused}"
     );
     assert!(!path.join("b.json").exists());
-    let partial: Value =
-        serde_json::from_str(&run(path, &["backup", "b.json", "--partial", "--json"]).ok())
-            .unwrap();
+    let saved = run(path, &["backup", "b.json", "--partial", "--json"]);
+    assert_eq!(saved.code, 1, "something is lost");
+    let partial: Value = serde_json::from_str(&saved.out).unwrap();
     assert!(partial["partial"].as_str().unwrap().contains("lost: the issue"), "{partial}");
     assert_eq!(ids_in(&path.join("b.json")).len() as u64, partial["issues"].as_u64().unwrap());
 }

@@ -144,11 +144,12 @@ async fn save(
         saved = written.context("the backup was interrupted")?;
     }
     let saved = saved?;
+    let status = if saved.about.partial.is_some() { ExitStatus::Partly } else { ExitStatus::Done };
     if to_stdout {
         io::copy(&mut File::open(&saved.path)?, &mut &*output)?;
         output.flush()?;
         tracing::info!("saved {}", issues(saved.about.issues));
-        return Ok(ExitStatus::Done);
+        return Ok(status);
     }
     answer(&saved, arguments.format.json, output)?;
     if let Some(keep) = arguments.keep {
@@ -157,7 +158,7 @@ async fn save(
             tracing::info!("removed {}", old.display());
         }
     }
-    Ok(ExitStatus::Done)
+    Ok(status)
 }
 
 /// Shows the backups in a directory, the newest first. Reads each, so that a damaged one is found before it is needed.

@@ -118,6 +118,25 @@ fn salvage_of_a_sound_store_loses_nothing() {
     assert!(everything(nothing.path()).is_empty());
 }
 
+/// The first pages say where the tables begin. Every store has the same ones.
+#[test]
+fn store_without_its_first_bytes_or_pages_is_read_whole() {
+    for (begin, end) in [(0, 100), (0, 2 * 4096)] {
+        let directory = with_database();
+        let path = directory.path();
+        fs::remove_file(path.join("issues.json")).unwrap();
+        execute(path, "PRAGMA wal_checkpoint(TRUNCATE)");
+        let database = path.join(".ait/issues.json/queue.db");
+        let mut bytes = fs::read(&database).unwrap();
+        bytes[begin..end].fill(0xa5);
+        fs::write(&database, bytes).unwrap();
+        run(path, &["list"]).refusal();
+        let (_, report) = salvage_and_restore(path);
+        assert_eq!((&report["issues"], &report["rowsRead"]), (&json!(3), &json!(3)), "{report}");
+        assert_eq!(titles(path).len(), 3);
+    }
+}
+
 #[test]
 fn damaged_issue_comes_back_from_its_events() {
     let directory = with_database();

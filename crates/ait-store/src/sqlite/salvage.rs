@@ -335,8 +335,8 @@ fn open_with_new_head(path: &Path) -> Result<(Connection, TempDir), Failure> {
     connection.close().map_err(|(_, error)| error)?;
     let head = fs::read(&new)?;
     let mut bytes = fs::read(path)?;
-    if bytes.len() <= head.len() {
-        return Err(Failure::Damaged("it has no more than the first pages".to_owned()));
+    if bytes.len() < head.len() {
+        return Err(Failure::Damaged("it has not even the first pages".to_owned()));
     }
     let pages = bytes.chunks_mut(page.into()).zip(head.chunks(page.into()));
     for (_, (ours, new)) in (1..).zip(pages).filter(|(number, _)| !tables.contains(number)) {
