@@ -7,6 +7,7 @@ pub mod board {
 
     pub const TITLE: &str = "Board";
     pub const OLD_CLAIM: &str = "old claim";
+    pub const WAITING: &str = "Waiting";
 
     /// The end of the time follows.
     pub fn held(provider: &str) -> String {
@@ -408,6 +409,15 @@ pub mod memory {
             Classification::Trap => "Traps",
             Classification::Progress => "Progress",
             _ => "Facts",
+        }
+    }
+
+    pub fn kind_of_one(kind: Classification) -> &'static str {
+        match kind {
+            Classification::Decision => "Decision",
+            Classification::Trap => "Trap",
+            Classification::Progress => "Progress",
+            _ => "Fact",
         }
     }
 
