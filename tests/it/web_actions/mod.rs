@@ -329,9 +329,10 @@ fn people_file_assign_and_end_issues() {
 fn a_question_says_where_it_can_be_answered() {
     let directory = directory();
     let id = asked(directory.path());
-    for (actions, expected) in
-        [(true, format!("/issues/{id}#act-answer")), (false, format!("ait answer {}", &id[..8]))]
-    {
+    for (actions, expected) in [
+        (true, format!("/issues/{id}#issue-question")),
+        (false, format!("ait answer {}", &id[..8])),
+    ] {
         let setting = format!("web-actions = {actions}\n");
         std::fs::write(directory.path().join("ait.toml"), setting).unwrap();
         let server = Server::start(directory.path());
