@@ -121,7 +121,8 @@ fn a_question_is_answered_by_its_option_where_it_stands() {
         assert!(issue(directory.path(), &id)["parked"].is_null());
         // Twice, or after another question, it answers nothing.
         assert_eq!(send(form.request()).status, 409);
-        run(directory.path(), &["ask", &id, "Another?", "--option", "Yes", "-a", "dev"]).ok();
+        let other = format!("Another than that of {page}?");
+        run(directory.path(), &["ask", &id, &other, "--option", "Yes", "-a", "dev"]).ok();
         assert_eq!(send(form.request()).status, 409);
         assert!(!issue(directory.path(), &id)["parked"].is_null());
     }
@@ -159,7 +160,7 @@ fn forged_answers_change_nothing() {
         ),
         ("without a name", written(&form.clone().with("agent", "")), 400),
         ("no option", with(&format!("{question}:")), 400),
-        ("an option that there is not", with(&format!("{question}:99")), 400),
+        ("an option that there is not", with(&format!("{question}:99")), 409),
         ("a text as the option", with(&format!("{question}:1:2")), 400),
         ("another question", with(&format!("{id}:{}:1", "0".repeat(16))), 409),
         ("the issue alone", with(&id), 409),
