@@ -322,10 +322,14 @@ pub async fn run(command: &QueueCommand, context: &CommandContext<'_>) -> Result
         command if command.handles_damage() => None,
         _ => say_damage(context.tracker).await,
     };
-    if let Some(damage) = damage.filter(|_| command.needs_intact_store()) {
-        return Err(damage.into());
+    if let Some(damage) = damage.as_ref().filter(|_| command.needs_intact_store()) {
+        return Err(damage.clone().into());
     }
     let ended = run_on_queue(command, context).await;
+    // What is damaged in a large store may have been found only now.
+    if ended.is_ok() && damage.is_none() && !command.handles_damage() {
+        say_damage(context.tracker).await;
+    }
     match ended.as_ref().err().and_then(refusal) {
         Some(DomainError::AmbiguousReference { reference, candidates, count }) => {
             Err(candidates::list(reference, candidates, *count, context.tracker).await?.into())

@@ -150,6 +150,13 @@ value_fields! {
         "What it may cost, such as 2 USD, or use, such as 500k tokens, before it is parked";
 }
 
+impl ValueField {
+    /// Returns true for those that few issues have: what their work is expected to take.
+    pub fn is_rare(self) -> bool {
+        matches!(self, Self::Estimate | Self::Touches | Self::Budget)
+    }
+}
+
 impl FieldValue {
     /// Returns a field without a value.
     pub fn none(field: ValueField) -> Self {

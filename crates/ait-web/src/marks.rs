@@ -24,6 +24,11 @@ impl Marks {
         Self(texts)
     }
 
+    /// Returns true if a text gets marks.
+    pub fn has(&self, text: &str) -> bool {
+        !self.places(text).is_empty()
+    }
+
     /// Renders a text with marks.
     pub fn marked(&self, text: &str) -> Markup {
         let mut written = 0;

@@ -33,6 +33,8 @@ const text = (visit) => visit.inPage(() => [...document.querySelectorAll('main, 
 /** Replaces the text of a form field by typing. */
 async function fill(visit, action, name, value) {
   const selector = `#act-${action} [name=${name}]`;
+  // A name that is known is not asked again.
+  if (await visit.page.$eval(selector, (field) => field.type === 'hidden' && field.value !== '')) return;
   await visit.page.$eval(selector, (field) => { field.value = ''; });
   await visit.page.type(selector, value);
 }

@@ -78,7 +78,7 @@ export function clippedTexts() {
 /** Returns the rows of the list whose attributes are elsewhere than in the others: on a wide screen beside the title, else below it. */
 export function unevenRows() {
   const rows = [...document.querySelectorAll('.issues tbody tr')];
-  const isBeside = (row) => row.querySelector('.details code').getBoundingClientRect().top < row.querySelector('.title').getBoundingClientRect().bottom - 1;
+  const isBeside = (row) => row.querySelector('.details').getBoundingClientRect().top < row.querySelector('.title').getBoundingClientRect().bottom - 1;
   const isWide = matchMedia('(min-width: 75.01rem)').matches;
   return rows.filter((row) => isBeside(row) !== isWide).map((row) => row.textContent.slice(0, 40));
 }

@@ -13,7 +13,7 @@ use ait_domain::{Condition, Counts, MatchCounts, Order, Query, Status, StatusSet
 /// index, so only as many rows are read as the page needs.
 const PAGE: &str = "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.body FROM ( \
     SELECT o.id FROM unnest($1::smallint[]) AS s(status) {ranges} CROSS JOIN LATERAL (SELECT i.id, i.position, i.priority, i.modified {sorted_by} FROM {s}.issues i {join} \
-    WHERE i.status = s.status {condition} ORDER BY {order} {limit}) o ORDER BY {outer} OFFSET $2 LIMIT $3) page \
+    WHERE i.status = s.status {condition} ORDER BY {range_order} {order} {limit}) o ORDER BY {outer} OFFSET $2 LIMIT $3) page \
     JOIN {s}.issues i ON i.id = page.id JOIN {s}.issue_texts t ON t.id = i.id {join} ORDER BY {order}";
 
 /// One page of the issues that match, each with the number of all that match. Without a page, one row has the number.
@@ -132,11 +132,20 @@ impl Listing<'_> {
             if by_priority { "CROSS JOIN generate_series(0, 4) AS p(priority)" } else { "" };
         let limits = Limits::of(query);
         let of_kind = limits.kind.map(|kind| format!("AND i.kind = {kind}")).unwrap_or_default();
-        let of_range = if by_priority { "AND i.priority = p.priority" } else { "" };
+        // As an order and a range of one value, the priority leads to its index. If it were equal, the server would
+        // read a small table in the order of positions, once for each range.
+        let (of_range, range_order) = if by_priority {
+            let direction = if query.reversed { "DESC" } else { "ASC" };
+            let order = format!("i.priority {direction},");
+            ("AND i.priority BETWEEN p.priority AND p.priority", order)
+        } else {
+            ("", String::new())
+        };
         let outer = order(query, "o", "o", "o");
         let statement = PAGE
             .replace("{ranges}", ranges)
             .replace("{condition}", &format!("{of_kind} {of_range}"))
+            .replace("{range_order}", &range_order)
             .replace("{sorted_by}", sorted_by)
             .replace("{join}", &join)
             .replace("{limit}", if sorted_by.is_empty() { "LIMIT $4" } else { "" })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -12,7 +13,7 @@ use super::database::{Database, Opened};
 /// How many pages of the log of SQLite are kept before they are moved into the database.
 const CHECKPOINT_PAGES: i64 = 1000;
 /// How long the log of SQLite is that has so many pages, in bytes.
-pub(super) const LONG_BYTES: u64 = 4096 * CHECKPOINT_PAGES.unsigned_abs();
+const LONG_BYTES: u64 = 4096 * CHECKPOINT_PAGES.unsigned_abs();
 
 /// Starts the thread. It looks when it is sent something, and ends with the sender.
 pub(super) fn start(database: &Arc<Database>) -> SyncSender<()> {
@@ -43,10 +44,26 @@ pub(super) fn is_due(connection: &Connection) -> bool {
 /// Moves what the log of SQLite has into the database, if there is much of it. Reads and writers go on.
 pub(super) fn run(database: &Database, connection: &Connection) {
     if is_due(connection) {
-        let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        let code = moved.err().and_then(|error| error.sqlite_error_code());
-        if code == Some(rusqlite::ErrorCode::SystemIoFailure) {
-            database.has_failed_to_sync.store(true, Ordering::Relaxed);
-        }
+        move_all(database, connection, "PASSIVE");
+    }
+}
+
+/// Empties a long log of SQLite, unless another connection uses it. The next process would read all of it.
+pub(super) fn empty(database: &Database, opened: &Opened) {
+    if is_long(opened) && opened.connection.busy_timeout(Duration::ZERO).is_ok() {
+        move_all(database, &opened.connection, "TRUNCATE");
+    }
+}
+
+/// Returns true if the log of SQLite is long.
+pub(super) fn is_long(opened: &Opened) -> bool {
+    opened.log.metadata().is_ok_and(|log| log.len() >= LONG_BYTES)
+}
+
+fn move_all(database: &Database, connection: &Connection, mode: &str) {
+    let moved = connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()));
+    let code = moved.err().and_then(|error| error.sqlite_error_code());
+    if code == Some(rusqlite::ErrorCode::SystemIoFailure) {
+        database.has_failed_to_sync.store(true, Ordering::Relaxed);
     }
 }

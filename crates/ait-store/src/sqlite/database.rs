@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use uuid::Uuid;
 
 use super::error::Failure;
 use super::place::{PlacedConnection, Places, replaced};
 use super::read;
 use super::transaction::decide_all;
-use super::write::{add_event, add_state, add_subjects};
+use super::write::{add_event, add_state, add_subjects, newest};
 use crate::files::StoreOptions;
 use crate::files::fs::{
     FileFingerprint, FileLock, FileSystem, Rename, no_follow, open_or_create, remove_if_exists,
@@ -62,6 +62,8 @@ pub(super) struct Database {
     pub places: Places,
     /// What replaced databases had, with their ids, until it is merged.
     pub rescued: Mutex<Vec<(Uuid, State)>>,
+    /// The newest event when this process last wrote, or could have.
+    seen: Mutex<EventPosition>,
     /// The content of `issues.json` while there is no database, with the fingerprint of the file.
     unsaved: Mutex<Option<(FileFingerprint, Connection)>>,
     /// What is damaged, and in which file that was found.
@@ -97,6 +99,7 @@ impl Database {
             readers: Mutex::default(),
             places: Places::default(),
             rescued: Mutex::default(),
+            seen: Mutex::default(),
             unsaved: Mutex::default(),
             damage: Mutex::default(),
         }
@@ -250,8 +253,33 @@ impl Database {
         Ok(found.zip(file).is_some_and(|(found, file)| found.is_same_file(&file)))
     }
 
+    /// Looks whether another program wrote an older or another database over the files, as `cp` does. Then what
+    /// `issues.json` has beyond is taken for an edit. The caller has the turn.
+    pub fn notice_overwriting(&self, connection: &Connection) -> Result<(), Failure> {
+        const NONCE: &str = "SELECT nonce FROM events WHERE number = ?1";
+        let found = newest(connection)?;
+        let seen = std::mem::replace(&mut *lock(&self.seen), found);
+        let is_same = if found.number > seen.number {
+            let mut statement = connection.prepare_cached(NONCE)?;
+            let nonce = statement.query_row([seen.number.cast_signed()], |row| row.get(0));
+            nonce.optional()?.is_none_or(|nonce: i64| nonce.cast_unsigned() == seen.hash)
+        } else {
+            found == seen
+        };
+        if !is_same {
+            let path = self.issues.display();
+            tracing::warn!(
+                "another program wrote over the database of {path} while it was open: what that file has beyond is \
+                 merged; a copy is put back by a restore"
+            );
+            *lock(&self.known) = KnownFile::default();
+        }
+        Ok(())
+    }
+
     /// Keeps what a database had whose files were removed or replaced, to be merged.
     pub fn rescue(&self, connection: &Connection) {
+        *lock(&self.seen) = EventPosition::default();
         let read = || Ok::<_, Failure>((read::id(connection)?, read::state(connection)?));
         match read() {
             Ok(found) => lock(&self.rescued).push(found),

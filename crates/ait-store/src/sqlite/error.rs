@@ -46,12 +46,21 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Returns true if a code means that the database is damaged. The statements add no row twice, so a row that is there
-/// already is one that an index has and its table lacks.
-const fn is_corrupt(code: ErrorCode) -> bool {
+/// Returns true if an error means that the database is damaged. The statements add no row twice, so a row that is there
+/// already is one that an index has and its table lacks. A value of another form is not what was written.
+fn is_corrupt(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+    };
     matches!(
-        code,
-        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation
+        error,
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+    ) || matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation)
     )
 }
 
@@ -61,7 +70,7 @@ impl Failure {
         match self {
             Self::Damaged(_) | Self::Newer(_) => true,
             Self::Store(error) => error.is_damage(),
-            Self::Database(error) => error.sqlite_error_code().is_some_and(is_corrupt),
+            Self::Database(error) => is_corrupt(error),
             Self::Refused(_) | Self::File(_) | Self::Open(_) => false,
         }
     }
@@ -101,8 +110,8 @@ impl Failure {
             }
             Self::Open(error) => error.into(),
             Self::Store(error) => error,
+            Self::Database(error) if is_corrupt(&error) => StoreError::Corrupt(error.to_string()),
             Self::Database(error) => match error.sqlite_error_code() {
-                Some(code) if is_corrupt(code) => StoreError::Corrupt(error.to_string()),
                 Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                     StoreError::Busy(error.to_string())
                 }
@@ -127,7 +136,7 @@ impl Failure {
         }
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => self.of_read(),
-            Some(code) if is_corrupt(code) => self.of_read(),
+            _ if is_corrupt(error) => self.of_read(),
             _ => StoreError::NotSaved(error.to_string()),
         }
     }

@@ -299,6 +299,7 @@ fn examine(connection: &Connection, check: &mut DatabaseCheck) -> Result<State, 
     check.first = numbers.1.cast_unsigned();
     check.last = numbers.2.cast_unsigned();
     check.faults.extend(read::text_faults(&transaction)?.into_iter().take(MAX_FAULTS));
+    check.faults.extend(read::event_faults(&transaction)?.into_iter().take(MAX_FAULTS));
     read::state(&transaction)
 }
 

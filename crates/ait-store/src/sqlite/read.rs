@@ -132,17 +132,30 @@ pub(super) fn replaces(connection: &Connection) -> Result<Option<Uuid>, Failure>
 
 /// Returns the issues without a text, and those whose text is not what was written, as sentences.
 pub(super) fn text_faults(connection: &Connection) -> Result<Vec<String>, Failure> {
-    const ALL: &str =
-        "SELECT i.id, t.body, t.checksum FROM issues i LEFT JOIN texts t ON t.key = i.key";
-    let mut statement = connection.prepare(ALL)?;
+    faults(
+        connection,
+        "SELECT i.id, t.body, t.checksum FROM issues i LEFT JOIN texts t ON t.key = i.key",
+    )
+}
+
+/// Returns the events that are not what was written, as sentences.
+pub(super) fn event_faults(connection: &Connection) -> Result<Vec<String>, Failure> {
+    faults(connection, "SELECT number, body, checksum FROM events WHERE body IS NOT NULL")
+}
+
+fn faults(connection: &Connection, all: &str) -> Result<Vec<String>, Failure> {
+    let mut statement = connection.prepare(all)?;
     let mut rows = statement.query([])?;
     let mut faults = Vec::new();
     while let Some(row) = rows.next()? {
         let body = row.get_ref(1)?.as_bytes_or_null().map_err(rusqlite::Error::from)?;
         let text = body.and_then(|body| std::str::from_utf8(body).ok());
         if !text.is_some_and(|text| row.get(2) == Ok(checksum(text))) {
-            let id: Uuid = row.get(0)?;
-            faults.push(format!("the issue {id} is not what was written"));
+            let what = match row.get::<_, Uuid>(0) {
+                Ok(id) => format!("the issue {id}"),
+                Err(_) => format!("the event {}", row.get::<_, i64>(0)?),
+            };
+            faults.push(format!("{what} is not what was written"));
         }
     }
     Ok(faults)

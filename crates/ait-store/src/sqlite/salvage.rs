@@ -5,14 +5,17 @@
 //! it is parsed alone. The result lists each loss in a line of its own. Nothing is written.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags, Row};
+use tempfile::TempDir;
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::database::has_earlier_log;
+use super::database::{has_earlier_log, make_tables};
 use super::error::Failure;
 use super::queue::checksum;
 use super::write::{newest, unknown_keys};
@@ -154,14 +157,20 @@ impl Rows {
             let why = failure.of_read();
             out.lose(format!("{}, except what issues.json has of it: {why}", path.display()));
         };
-        let connection = match open(&path) {
-            Ok(connection) => connection,
+        let opened = open(&path).map(|connection| (connection, None));
+        let opened = opened.or_else(|failure| {
+            let repaired = open_with_new_head(&path).map_err(|_| failure);
+            repaired.map(|(connection, place)| (connection, Some(place)))
+        });
+        let (connection, copy) = match opened {
+            Ok(opened) => opened,
             Err(failure) => {
                 rows.is_damaged = true;
                 lose(failure);
                 return rows;
             }
         };
+        rows.is_damaged = copy.is_some();
         match newest(&connection) {
             Ok(newest) => rows.newest = newest.number,
             Err(failure) => {
@@ -174,6 +183,7 @@ impl Rows {
             Err(_) => rows.is_damaged = true,
         }
         rows.read_issues(&connection);
+        rows.name_lost(&connection);
         rows.rebuild(&connection);
         rows
     }
@@ -209,6 +219,33 @@ impl Rows {
         self.lost.extend(places.into_values().map(|(id, _)| id));
     }
 
+    /// Notes the issues that only indexes name. Their ends can be read where the tables cannot.
+    fn name_lost(&mut self, connection: &Connection) {
+        /// The ids that begin with numbers of four hex digits.
+        const WITHIN: &str = "BETWEEN unhex(printf('%04x', ?1)) AND unhex(printf('%04x', ?2) || printf('%.28c', 'f'))";
+        if !self.is_damaged {
+            return;
+        }
+        let mut named = BTreeSet::new();
+        for (column, table) in [
+            ("id", "issues INDEXED BY sqlite_autoindex_issues_1"),
+            ("issue", "events INDEXED BY events_of"),
+        ] {
+            let mut statement = format!("SELECT {column} FROM {table} WHERE {column} {WITHIN}");
+            if column == "issue" {
+                statement += " AND issue IS NOT NULL";
+            }
+            scan(connection, &statement, (0, 0xffff), &mut |row| {
+                named.insert(IssueId::from(row.get::<_, Uuid>(0)?));
+                Ok(())
+            });
+        }
+        for issue in self.issues.values() {
+            named.remove(&issue.id);
+        }
+        self.lost.extend(named);
+    }
+
     /// Rebuilds issues from their events. If the issues may not be complete, the events name those that are lost.
     fn rebuild(&mut self, connection: &Connection) {
         if !self.is_damaged {
@@ -232,6 +269,7 @@ impl Rows {
         for (place, (id, events)) in events.into_iter().enumerate() {
             let last = events.last().and_then(Option::as_ref);
             if matches!(last.map(|last| &last.kind), Some(EventKind::Removed { .. })) {
+                self.lost.remove(&id);
                 continue;
             }
             self.lost.insert(id);
@@ -269,8 +307,48 @@ fn open(path: &Path) -> Result<Connection, Failure> {
     let connection = Connection::open_with_flags(path, flags)?;
     // SQLite opens a cut file only for those who say that they may repair it.
     connection.execute_batch("PRAGMA writable_schema = 1; PRAGMA query_only = 1")?;
-    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-    Ok(connection)
+    const TABLES: &str =
+        "SELECT count(*) FROM sqlite_schema WHERE name IN ('issues', 'texts', 'events')";
+    match connection.query_row(TABLES, [], |row| row.get(0))? {
+        3 => Ok(connection),
+        _ => Err(Failure::Damaged("its first page does not name its tables".to_owned())),
+    }
+}
+
+/// Opens a copy of a database whose first page is damaged, with the first page of a new one: all are made alike, so
+/// their tables begin at the same pages.
+fn open_with_new_head(path: &Path) -> Result<(Connection, TempDir), Failure> {
+    /// The places in the header of the formats for a log, and of the number of pages; see
+    /// https://www.sqlite.org/fileformat.html.
+    const FORMATS: Range<usize> = 18..20;
+    const PAGES: Range<usize> = 28..32;
+    let place = tempfile::tempdir()?;
+    let new = place.path().join("new.db");
+    let connection = Connection::open(&new)?;
+    make_tables(&connection)?;
+    let page: u16 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+    let page = usize::from(page);
+    connection.close().map_err(|(_, error)| error)?;
+    let head = fs::read(&new)?;
+    let mut bytes = fs::read(path)?;
+    if bytes.len() <= page || head.len() < page {
+        return Err(Failure::Damaged("it has no second page".to_owned()));
+    }
+    bytes[..page].copy_from_slice(&head[..page]);
+    let pages = u32::try_from(bytes.len() / page).unwrap_or(u32::MAX);
+    bytes[FORMATS].copy_from_slice(&[2, 2]);
+    bytes[PAGES].copy_from_slice(&pages.to_be_bytes());
+    let copy = place.path().join("queue.db");
+    fs::write(&copy, bytes)?;
+    let log = |path: &Path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push("-wal");
+        PathBuf::from(name)
+    };
+    if log(path).exists() {
+        fs::copy(log(path), log(&copy))?;
+    }
+    Ok((open(&copy)?, place))
 }
 
 /// Returns the highest key that one of two statements finds.

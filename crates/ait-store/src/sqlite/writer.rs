@@ -360,7 +360,7 @@ impl Writer {
         if let Some(opened) = &self.opened
             && self.database.is_in_place(opened)
         {
-            checkpoints::run(&self.database, &opened.connection);
+            checkpoints::empty(&self.database, opened);
         }
     }
 
@@ -489,6 +489,9 @@ impl Writer {
                 thread::sleep(Duration::from_millis(pause_ms));
                 continue;
             }
+            let noticed =
+                database.noting_damage(|| database.notice_overwriting(&opened.connection));
+            noticed.map_err(Failure::of_change)?;
             database.save_again(opened)?;
             let before = opened.connection.total_changes();
             let done = write(opened)?;
@@ -545,8 +548,7 @@ impl Writer {
     /// Lets the other thread look how much of a long log of SQLite is left to be moved.
     fn checkpoint(&mut self) {
         let Some(opened) = &self.opened else { return };
-        let is_short = opened.log.metadata().is_ok_and(|log| log.len() < checkpoints::LONG_BYTES);
-        if is_short || !checkpoints::is_due(&opened.connection) {
+        if !checkpoints::is_long(opened) || !checkpoints::is_due(&opened.connection) {
             return;
         }
         let wake = self.checkpointer.get_or_insert_with(|| checkpoints::start(&self.database));

@@ -166,11 +166,13 @@ impl NewIssueForm<'_> {
             form.action #act-file method="post" action=(FILE_PATH) {
                 input type="hidden" name=(fields::ID) value=(id);
                 input type="hidden" name=(fields::TOKEN) value=(self.tokens.token(&self.purpose(id)));
-                (forms::title(fields))
+                (forms::title(fields, true))
                 (forms::textarea(text::DESCRIPTION, fields, false))
-                (forms::kind(self.state.tracker.classifications(), fields))
-                (forms::attributes(fields, false))
-                (your_name(fields, &self.person))
+                div.side-by-side {
+                    (forms::kind(self.state.tracker.classifications(), fields))
+                    (forms::attributes(fields, false))
+                    (your_name(fields, &self.person))
+                }
                 button type="submit" { (text::label(Action::File)) }
             }
         }

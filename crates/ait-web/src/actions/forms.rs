@@ -11,7 +11,7 @@ use super::fields::{
     PARENT, SIDE, TEXT, TITLE, TOKEN, VERSION, attribute_fields, hash_of, was,
 };
 use super::form_token::{FormTokens, Purpose};
-use super::person::{Person, your_name};
+use super::person::{Person, known_name, your_name};
 use crate::pages::components::{issue_path, undirected};
 use crate::strings::{self, actions as text, attributes};
 use ait_domain::text::shortened;
@@ -136,7 +136,9 @@ impl IssueForms {
                 (self.hidden(action, issue, false))
                 (before(action, issue))
                 (self.inputs(action, issue, fields))
-                (your_name(fields, &self.person))
+                // One field is enough to change it, and what was refused shows what was sent.
+                @if action == Action::Comment || !fields.get(AGENT).is_empty() { (your_name(fields, &self.person)) }
+                @else { (known_name(&self.person)) }
                 @if action == Action::Resolve { (sides()) } @else { button type="submit" { (text::label(action)) } }
             }
         }
@@ -154,7 +156,9 @@ impl IssueForms {
                     _ => { (textarea("Your answer", fields, true)) }
                 }
             },
-            Action::Texts => html! { (title(fields)) (textarea(text::DESCRIPTION, fields, false)) },
+            Action::Texts => {
+                html! { (title(fields, false)) (textarea(text::DESCRIPTION, fields, false)) }
+            }
             Action::Attributes => html! {
                 @if !has_ended { (kind(&self.kinds, fields)) }
                 (attributes(fields, has_ended))
@@ -284,15 +288,24 @@ pub(super) fn attributes_of_many(fields: &Fields) -> Markup {
     }
 }
 
-/// Renders the fields for the attributes of an issue. One that has ended keeps all but its labels.
+/// Renders the fields for the attributes of an issue, the rare ones folded while they are empty. One that has ended
+/// keeps all but its labels.
 pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
     let values = if has_ended { &[] } else { ValueField::ALL };
+    let (rare, common): (Vec<&ValueField>, Vec<_>) =
+        values.iter().partition(|field| field.is_rare());
+    let is_open = rare.iter().any(|field| !fields.get(field.as_str()).is_empty());
+    let value = |field: &ValueField| match field {
+        ValueField::Priority => priority(fields.get(field.as_str())),
+        field => input(attributes::field(*field), field.as_str(), fields, AgentName::MAX_CHARS),
+    };
     html! {
         (input(text::LABELS, LABELS, fields, MAX_LABELS_CHARS))
-        @for field in values {
-            @match field {
-                ValueField::Priority => { (priority(fields.get(field.as_str()))) }
-                field => { (input(attributes::field(*field), field.as_str(), fields, AgentName::MAX_CHARS)) }
+        @for field in common { (value(field)) }
+        @if !rare.is_empty() {
+            details.rare open[is_open] {
+                summary { (text::RARE) }
+                @for field in rare { (value(field)) }
             }
         }
     }
@@ -325,11 +338,12 @@ pub(crate) fn known(view: &ReadView<'_>) -> Markup {
     }
 }
 
-pub(super) fn title(fields: &Fields) -> Markup {
+/// Renders the field for the title, which has the focus if it is the `is_first` of its page.
+pub(super) fn title(fields: &Fields, is_first: bool) -> Markup {
     html! {
         label {
             span { (text::TITLE) }
-            input type="text" name=(TITLE) value=(fields.get(TITLE)) required
+            input type="text" name=(TITLE) value=(fields.get(TITLE)) required autofocus[is_first]
                 maxlength=(Title::MAX_CHARS) autocomplete="off" dir="auto";
         }
     }
@@ -401,7 +415,7 @@ fn priority(chosen: &str) -> Markup {
         label {
             span { (attributes::PRIORITY) }
             select name=(ValueField::Priority.as_str()) {
-                option value="" selected[chosen.is_empty()] { "none: counts as 2" }
+                option value="" selected[chosen.is_empty()] { (text::NO_PRIORITY) }
                 @for level in 0..=Priority::MAX {
                     @let level = level.to_string();
                     option value=(level) selected[chosen == level] { (level) }

@@ -11,7 +11,7 @@ use crate::format;
 use crate::markdown::one_line;
 use crate::query::{ActivityQuery, PageCursor};
 use crate::strings::{self, activity as text};
-use ait_domain::{Event, EventKind, IssueId, Timestamp};
+use ait_domain::{Event, EventKind, IssueId, Status, Timestamp};
 use ait_tracker::NumberedEvent;
 use ait_tracker::activity::{MAX_SCANNED, title_in};
 use ait_tracker::read_model::ReadView;
@@ -198,9 +198,7 @@ fn row(entry: &Entry, view: &ActivityView, changes: &mut ChangeWriter<'_, '_>) -
                 a href={ "/activity" (by_agent.query_string()) } { (components::agent(&event.agent)) }
             }
             td.what role="cell" {
-                @if !entry.steps.is_empty() {
-                    ol.steps { @for step in entry.steps.iter().rev() { (self::step(step)) } }
-                }
+                @if !entry.steps.is_empty() { (steps(entry)) }
                 (action(event, changes))
             }
             td.which role="cell" { (issue(event, view)) }
@@ -208,27 +206,37 @@ fn row(entry: &Entry, view: &ActivityView, changes: &mut ChangeWriter<'_, '_>) -
     }
 }
 
-/// Renders a step that has no row of its own: what was done shows on hover, and so does when.
-fn step(NumberedEvent { event, .. }: &NumberedEvent) -> Markup {
-    let deed = text::action(event.kind.word());
+/// Renders the steps that have no row of their own, each with its agent unless that did the one before. When it was
+/// shows on hover.
+fn steps(entry: &Entry) -> Markup {
+    let mut before = None;
     html! {
-        li title={ (deed) ", " (format::clock(event.at)) } {
-            span class={ "deed " (colour_class(event)) } { (icon(event)) span.unseen { (deed) } }
-            " " (components::agent(&event.agent))
+        ol.steps {
+            @for NumberedEvent { event, .. } in entry.steps.iter().rev() {
+                li title=(format::clock(event.at)) {
+                    span class={ "deed " (colour_class(event)) } { (icon(event)) " " (text::step(event.kind.word())) }
+                    @if before.replace(&event.agent) != Some(&event.agent) { " " (components::agent(&event.agent)) }
+                }
+            }
         }
     }
 }
 
 fn action(event: &Event, changes: &mut ChangeWriter<'_, '_>) -> Markup {
     let patch = match &event.kind {
-        // What is asked or answered says more than its fields.
-        EventKind::Changed { .. } if is_about_question(event) => None,
         EventKind::Edited { patch } | EventKind::Changed { patch } => Some(patch),
         _ => None,
     };
+    let facts = patch.and_then(|patch| Some(&patch.history.as_ref()?.added.last()?.facts));
+    // What is asked, answered or recorded says more than its fields.
+    let patch = patch.filter(|_| event.kind.word() == event.kind.logged_word());
     let comment = event.kind.comment().map(|text| one_line(text, MAX_COMMENT_CHARS));
     html! {
-        p class={ "deed " (colour_class(event)) } { (icon(event)) " " (text::action(event.kind.word())) }
+        p class={ "deed " (colour_class(event)) } { (icon(event)) " " (text::action(word(event))) }
+        @if let Some(usage) = facts.and_then(|facts| facts.usage.as_ref()) { p.said { (usage) } }
+        @if let Some(check) = facts.and_then(|facts| facts.check.as_ref()) {
+            p.said { (if check.has_passed() { "passed" } else { "failed" }) " " code { (check.command) } }
+        }
         @if let Some(patch) = patch { (changes.write_briefly(patch)) }
         @if let Some(comment) = comment {
             p.said dir="auto" title=(comment) { (comment) }
@@ -236,9 +244,9 @@ fn action(event: &Event, changes: &mut ChangeWriter<'_, '_>) -> Markup {
     }
 }
 
-/// Returns true for a question and an answer, which are logged as changes.
-fn is_about_question(event: &Event) -> bool {
-    event.kind.word() != event.kind.logged_word()
+/// Returns the word for what was done. Entries of the memory are kept, not filed.
+fn word(event: &Event) -> &'static str {
+    if event.status_after() == Some(Status::Kept) { "kept" } else { event.kind.word() }
 }
 
 fn colour_class(event: &Event) -> String {
@@ -248,8 +256,15 @@ fn colour_class(event: &Event) -> String {
 fn icon(event: &Event) -> Markup {
     match (&event.kind, event.status_after()) {
         (EventKind::Returned { .. } | EventKind::Lapsed { .. }, _) => icons::other("return"),
-        _ if is_about_question(event) => icons::other("comment"),
         (EventKind::Commented { .. }, _) => icons::other("comment"),
+        (EventKind::Changed { .. }, _) if matches!(event.kind.word(), "asked" | "answered") => {
+            icons::other("comment")
+        }
+        (EventKind::Changed { .. }, _) if event.kind.word() == "checked" => {
+            icons::status(Status::Closed)
+        }
+        (EventKind::Changed { .. }, _) if event.kind.word() == "used" => icons::other("clock"),
+        (_, Some(Status::Kept)) => icons::other("lines"),
         (EventKind::Changed { .. } | EventKind::Edited { .. }, _) => icons::other("edit"),
         (_, Some(status)) => icons::status(status),
         (_, None) => icons::other("clock"),
@@ -264,10 +279,17 @@ fn issue(event: &Event, view: &ActivityView) -> Markup {
         code { (event.issue.short()) } " "
         @match view.view.summary(event.issue) {
             Some(summary) => {
-                a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) }
+                a.title href=(components::issue_path(summary.id)) dir="auto" { (components::title(&summary.title)) }
             }
-            // The issue has been removed since.
-            None => { span dir="auto" { (components::undirected(title_in(event).unwrap_or_default())) } }
+            // An entry of the memory, or an issue that was removed since.
+            None => {
+                @let title = components::undirected(title_in(event).unwrap_or_default());
+                @if event.status_after() == Some(Status::Kept) {
+                    a.title href=(components::issue_path(event.issue)) dir="auto" { (title) }
+                } @else {
+                    span dir="auto" { (title) }
+                }
+            }
         }
     }
 }

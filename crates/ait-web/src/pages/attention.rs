@@ -407,7 +407,7 @@ impl Attention {
                     li.wall-row.bad {
                         span.wall-kind { (item.kind.name()) }
                         @if let Some(issue) = item.issues.first() {
-                            a href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
+                            a href=(components::issue_path(issue.id)) dir="auto" { (components::title(&issue.title)) }
                         }
                         span.who dir="auto" translate="yes" { (item.why) }
                     }
@@ -502,7 +502,7 @@ impl Attention {
                 div.attention-what {
                     @for (at, issue) in item.issues.iter().enumerate() {
                         @if at > 0 { " · " }
-                        a.attention-title href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
+                        a.attention-title href=(components::issue_path(issue.id)) dir="auto" { (components::title(&issue.title)) }
                     }
                     @if item.issues.is_empty() { b.attention-title { "The queue" } }
                     " " span.quiet dir="auto" translate="yes" { (item.why) }

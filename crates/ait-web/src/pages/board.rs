@@ -312,7 +312,7 @@ fn card(summary: &IssueSummary, chips: &Chips, board: &BoardView, by: Option<Row
             data-changed=(summary.modified_at.unix_millis()) draggable=[selects.as_ref().map(|_| "true")]
         {
             @if let Some(selects) = selects { (selects) }
-            h3 { a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } }
+            h3 { a.title href=(components::issue_path(summary.id)) dir="auto" { (components::title(&summary.title)) } }
             p.details {
                 (components::kind(summary.classification))
                 code { (summary.id.short()) }

@@ -154,3 +154,13 @@ pub(crate) fn with_code(line: &str) -> Markup {
         }
     }
 }
+
+/// Renders the title of an issue, with code where backticks enclose it.
+pub(crate) fn title(title: &str) -> Markup {
+    let title = undirected(title);
+    if title.matches('`').count() % 2 == 0 {
+        with_code(&title)
+    } else {
+        html! { (title) }
+    }
+}

@@ -121,9 +121,7 @@ fn list(graph: &Graph, section: Section) -> Markup {
 /// Renders what an issue is: its status, or the kind of an entry.
 fn mark(issue: &Issue) -> Markup {
     match issue.status {
-        Status::Kept => {
-            html! { span.quiet { (strings::memory::kind_of_one(issue.classification)) } }
-        }
+        Status::Kept => components::kind(issue.classification),
         status => components::status_icon(status),
     }
 }

@@ -209,7 +209,9 @@ fn row(
             @if let Some(selected) = selected { td.box role="cell" { (ManyForms::box_of(selected, &title)) } }
             th.issue role="rowheader" scope="row" {
                 div.line {
-                    a.title href=(components::issue_path(summary.id)) title=(title) dir="auto" { (marks.marked(&title)) }
+                    a.title href=(components::issue_path(summary.id)) title=(title) dir="auto" {
+                        @if marks.has(&title) { (marks.marked(&title)) } @else { (components::title(&summary.title)) }
+                    }
                     p.details {
                         code { (summary.id.short()) }
                         (chips.of(summary))

@@ -93,7 +93,7 @@ impl Filters<'_, '_> {
                 }
                 label {
                     span { "Search" }
-                    input type="search" name="q" value=(query.search) placeholder="words, or terms such as label:ui" list="terms"
+                    input type="search" name="q" value=(query.search) placeholder="Search, such as label:ui" list="terms"
                         maxlength="1000" autocomplete="off" spellcheck="false";
                 }
                 (terms(view, saved, kinds))

@@ -58,12 +58,10 @@ pub(super) fn content(view: &MemoryView) -> Markup {
                 (components::command(text::COMMAND))
             }
         }
-        @for kind in kinds {
-            @let of_kind = view.entries.iter().filter(|entry| entry.classification == kind);
-            @if of_kind.clone().next().is_some() {
-                section.questions aria-labelledby={ "kind-" (kind) } {
-                    h2 id={ "kind-" (kind) } { (text::kind(kind)) " " span.count { (of_kind.clone().count()) } }
-                    @for one in of_kind { (entry(one, view)) }
+        @if !view.entries.is_empty() {
+            div.questions.entries {
+                @for kind in kinds {
+                    @for one in view.entries.iter().filter(|entry| entry.classification == kind) { (entry(one, view)) }
                 }
             }
         }
@@ -88,9 +86,9 @@ fn entry(entry: &Issue, view: &MemoryView) -> Markup {
     let text = markdown::render(&text, &Links { issue: &mention, repository: view.repository });
     html! {
         article.question.past[is_past] {
+            p.details { (components::kind(entry.classification)) (link(entry.id)) }
             div.prose dir="auto" { (text) }
             p.details {
-                (link(entry.id))
                 @for file in memory::files(entry) { a.chip href={ "/memory?q=file:" (file) } { (file) } }
                 @for label in &entry.attributes.labels { a.chip href={ "/memory?q=label:" (label) } { (label) } }
                 @for issue in entry.attributes.linked(LinkKind::Related) {

@@ -114,7 +114,7 @@ fn row(project: &Project<ProjectNumbers>) -> Markup {
                 @if let Some(store) = &project.store { span.store { bdi { (undirected(store)) } } }
             }
             @match &project.told {
-                Err(why) => { td.quiet role="cell" colspan="6" { (why) } }
+                Err(why) => { td.bad role="cell" colspan="6" { (why) } }
                 Ok(numbers) => {
                     @for (name, count, path) in cells(numbers) {
                         td.number role="cell" data-name=(name) {
@@ -135,9 +135,9 @@ fn cells(numbers: &ProjectNumbers) -> [(&'static str, usize, &'static str); 6] {
     let review = sum(&[Status::Completed, Status::InReview]);
     let ended = sum(&[Status::Closed, Status::Rejected]);
     [
-        ("Waiting", sum(&[Status::Created]), "/?status=created"),
+        ("Created", sum(&[Status::Created]), "/?status=created"),
         ("In progress", sum(&[Status::InProgress]), "/?status=in_progress"),
-        ("For review", review, "/?status=completed&status=in_review"),
+        ("In review", review, "/?status=completed&status=in_review"),
         ("Ended", ended, "/?status=closed&status=rejected"),
         ("Questions", numbers.questions, "/board"),
         ("Findings", numbers.findings, "/inbox"),

@@ -50,7 +50,7 @@ pub(super) fn of_all(
                     article.question id={ "q-" (issue.id) } {
                         details {
                             summary {
-                                b dir="auto" { (components::undirected(&issue.title)) } " "
+                                b dir="auto" { (components::title(&issue.title)) } " "
                                 span.quiet dir="auto" { (components::undirected(&one_line(&asked.text, MAX_LINE_CHARS))) }
                             }
                             (short(&asked.text, view))

@@ -4,7 +4,7 @@
 
 use maud::{Markup, html};
 
-use super::components::{self, undirected};
+use super::components;
 use super::gone_clients::GoneClients;
 use super::{PageContext, icons};
 use crate::strings::{self, board, wall as text};
@@ -89,5 +89,5 @@ fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timesta
 
 fn title(summary: &IssueSummary) -> Markup {
     // Not by Tab, which would move to cards that are out of sight. The board has the same links.
-    html! { a href=(components::issue_path(summary.id)) tabindex="-1" dir="auto" { (undirected(&summary.title)) } }
+    html! { a href=(components::issue_path(summary.id)) tabindex="-1" dir="auto" { (components::title(&summary.title)) } }
 }

@@ -249,6 +249,9 @@ pub mod actions {
     pub const OUTCOMES: [(&str, &str); 2] =
         [("closed", "closed: it is done"), ("rejected", "rejected: it will not be done")];
     pub const LABELS: &str = "Labels";
+    pub const NO_PRIORITY: &str = "none (2)";
+    /// The summary of the fields that few issues have.
+    pub const RARE: &str = "Estimate, files and budget";
     pub const KEEP: &str = "Keep here";
     pub const TAKE: &str = "Take theirs";
     pub const NOT_DONE: &str = "Nothing was changed";

@@ -194,8 +194,16 @@ pub mod activity {
             "commented" => "commented",
             "asked" => "asked",
             "answered" => "answered",
+            "checked" => "ran the check",
+            "used" => "recorded usage",
+            "kept" => "kept",
             _ => "changed",
         }
+    }
+
+    /// The same on the way of an issue, where space is short.
+    pub fn step(kind: &str) -> &'static str {
+        if kind == "claimed" { "claimed" } else { action(kind) }
     }
 
     pub fn gap(span_ms: u64) -> String {
@@ -250,7 +258,8 @@ pub mod stats {
     pub const USAGE_ABOUT: &str =
         "What claims used in this period, by their model, their agent and the time.";
     pub const USAGE_COLUMN: &str = "Model, agent or time (UTC)";
-    pub const COST: &str = "Cost in hundredths";
+    pub const COST: &str = "Cost";
+    pub const SMALL_COST: &str = "Cost in hundredths";
     pub const THOUSANDS: &str = "Thousands of tokens";
 
     /// The texts of a chart of durations.
@@ -387,8 +396,6 @@ pub mod sync {
 
 /// On the page of the memory.
 pub mod memory {
-    use ait_domain::Classification;
-
     pub const TITLE: &str = "Memory";
     pub const SEARCH: &str = "Search the memory";
     pub const HINT: &str = "words, file:src/main.rs, by:dev-1";
@@ -402,24 +409,6 @@ pub mod memory {
     pub const REPLACED_BY: &str = "replaced by";
     pub const UNTIL: &str = "until";
     pub const UNTIL_ENDED: &str = "until the end of";
-
-    pub fn kind(kind: Classification) -> &'static str {
-        match kind {
-            Classification::Decision => "Decisions",
-            Classification::Trap => "Traps",
-            Classification::Progress => "Progress",
-            _ => "Facts",
-        }
-    }
-
-    pub fn kind_of_one(kind: Classification) -> &'static str {
-        match kind {
-            Classification::Decision => "Decision",
-            Classification::Trap => "Trap",
-            Classification::Progress => "Progress",
-            _ => "Fact",
-        }
-    }
 
     pub fn more(count: usize) -> String {
         format!("{count} more match: look for something narrower.")

@@ -97,7 +97,7 @@ impl AgentView<'_, '_> {
                             }
                             " "
                             a.title href=(components::issue_path(summary.id)) dir="auto" {
-                                (components::undirected(&summary.title))
+                                (components::title(&summary.title))
                             }
                             " "
                             span.quiet {
@@ -150,7 +150,7 @@ fn held(position: usize, view: &ReadView, now: Timestamp) -> Markup {
     html! {
         @if let Some(held) = summary.holder() {
             (components::status_icon(summary.status)) " "
-            a.title href=(components::issue_path(summary.id)) dir="auto" { (components::undirected(&summary.title)) } " "
+            a.title href=(components::issue_path(summary.id)) dir="auto" { (components::title(&summary.title)) } " "
             (components::held_since(held.since, now))
             @if summary.has_old_claim_at(now) { " " (components::old_claim()) }
         }

@@ -23,8 +23,11 @@ use ait_worktrees::branch_of;
 const PAGE_SIZE: usize = 40;
 /// How many bars of a lane say what they are on hover: the latest ones.
 const MAX_NAMED: usize = 5;
-/// After how much time without an action an agent that holds an issue counts as silent. Few calls take longer.
+/// After how much time without an action an agent that holds an issue counts as silent, unless claims of that kind take
+/// longer at the median.
 const SILENT_AFTER_MS: u64 = 10 * 60_000;
+/// From which share of completed issues on being sent back is bad, in percent.
+const BAD_PERCENT: usize = 15;
 
 /// How far back the lanes reach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -120,6 +123,16 @@ struct Line<'a> {
     median_ms: Option<u64>,
 }
 
+impl Line<'_> {
+    /// Returns since when it is in its state.
+    fn since(&self) -> Option<Timestamp> {
+        match self.state {
+            State::Silent => Some(self.agent.last.0.at()),
+            _ => self.issue.map(|(_, since)| since),
+        }
+    }
+}
+
 /// What the page of all agents shows.
 pub(super) struct Cockpit<'a, 'b> {
     view: &'a ReadView<'b>,
@@ -152,7 +165,7 @@ impl<'a, 'b> Cockpit<'a, 'b> {
         let mut lines: Vec<_> =
             view.agents().into_iter().map(|agent| cockpit.line(agent)).collect();
         // Stable, so that the latest action comes first where nothing is worse.
-        lines.sort_by_key(|line| (line.state, line.issue.map(|(_, since)| since)));
+        lines.sort_by_key(|line| (line.state, line.since()));
         let total = lines.len();
         let page = page.clamp(1, total.div_ceil(PAGE_SIZE).max(1));
         let shown = lines.iter().skip((page - 1) * PAGE_SIZE).take(PAGE_SIZE);
@@ -204,7 +217,9 @@ impl<'a, 'b> Cockpit<'a, 'b> {
                 State::Gone
             } else if self.context.stuck.contains(&summary.id) {
                 State::Stuck
-            } else if now.millis_since(agent.last.0.at()) > SILENT_AFTER_MS {
+            } else if now.millis_since(agent.last.0.at())
+                > self.median_of(summary).unwrap_or(0).max(SILENT_AFTER_MS)
+            {
                 State::Silent
             } else {
                 State::Works
@@ -257,7 +272,8 @@ impl<'a, 'b> Cockpit<'a, 'b> {
                 td.number role="cell" data-label="Cost" { @if !record.used.is_empty() { (record.used.cost()) } }
                 td.number role="cell" data-label=(text::SENT_BACK) {
                     @if record.completed > 0 || record.sent_back > 0 {
-                        span class=[(record.sent_back > 0).then_some("bad")] { (record.sent_back) " of " (record.completed) }
+                        @let is_bad = record.sent_back * 100 >= record.completed.max(1) * BAD_PERCENT;
+                        span class=[is_bad.then_some("bad")] { (record.sent_back) " of " (record.completed) }
                     }
                 }
                 td.over-time role="cell" { (lane) }
@@ -327,7 +343,7 @@ fn issue_link(issue: &IssueSummary) -> Markup {
     html! {
         (components::status_icon(issue.status)) " "
         a.title href=(components::issue_path(issue.id)) title=(components::undirected(&issue.title)) dir="auto" {
-            (components::undirected(&issue.title))
+            (components::title(&issue.title))
         }
     }
 }

@@ -125,7 +125,7 @@ fn heading(view: &IssueView) -> Markup {
     let returns = issue.returns();
     html! {
         header.issue-head {
-            h1 #issue-title dir="auto" { (undirected(&issue.title)) }
+            h1 #issue-title dir="auto" { (components::title(&issue.title)) }
             p.issue-state #issue-state {
                 (components::status(issue.status)) " "
                 (components::kind(issue.classification)) " "

@@ -130,7 +130,7 @@ fn linked(id: IssueId, view: &ReadView) -> Markup {
         @match view.summary(id) {
             Some(other) => {
                 (components::status(other.status)) " "
-                a.title href=(components::issue_path(id)) dir="auto" { (components::undirected(&other.title)) } " "
+                a.title href=(components::issue_path(id)) dir="auto" { (components::title(&other.title)) } " "
                 code { (id.short()) }
             }
             None => { code { (id.short()) } " " span.quiet { "not in this store" } }

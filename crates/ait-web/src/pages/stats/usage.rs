@@ -25,14 +25,21 @@ pub(super) fn section(stats: &Stats, used: &UsageStats) -> Markup {
     super::section("usage", text::USAGE, text::USAGE_ABOUT, &content)
 }
 
-/// Draws costs, in hundredths, or thousands of tokens where no cost is known.
+/// From which cost in all on whole units are drawn, in millionths.
+const WHOLE_FROM_MICROS: u64 = 20_000_000;
+
+/// Draws costs, small ones in hundredths, or thousands of tokens where no cost is known.
 fn picture(stats: &Stats, used: &UsageStats) -> Markup {
+    let (name, unit) = match used.total.micros {
+        Some(WHOLE_FROM_MICROS..) => (text::COST, 1_000_000),
+        Some(_) => (text::SMALL_COST, 10_000),
+        None => (text::THOUSANDS, 1_000),
+    };
     let value = |usage: &Usage| match used.total.micros {
-        Some(_) => usage.micros.unwrap_or(0) / 10_000,
-        None => usage.tokens() / 1_000,
+        Some(_) => usage.micros.unwrap_or(0) / unit,
+        None => usage.tokens() / unit,
     };
     let values = used.buckets.iter().map(|usage| u32::try_from(value(usage)).unwrap_or(u32::MAX));
-    let name = if used.total.micros.is_some() { text::COST } else { text::THOUSANDS };
     let row = BarRow {
         class: "status-in_progress",
         name,
