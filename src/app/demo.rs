@@ -51,8 +51,8 @@ pub async fn demo(command: &DemoArguments, config: &Config) -> Result<cli::ExitS
     cli::tell_of_demo(path, &cli::Output::stdout())
 }
 
-/// Lets a team work in the queue until now, and keeps what it learned.
-async fn large(opened: &OpenStore, now: Timestamp) -> Result<()> {
+/// Lets a team work in an empty queue until now, and keeps what it learned.
+pub(super) async fn large(opened: &OpenStore, now: Timestamp) -> Result<()> {
     play(&*opened.store, now).await?;
     for (kind, text, about) in KNOWN {
         let entry = NewEntry::new(kind, text.to_owned());

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
+use super::example;
 use super::port::{BindOutcome, Ports, STANDBY, USUAL};
 use super::port_reservations::PortReservations;
 use super::texts::languages;
@@ -307,6 +309,7 @@ pub(super) struct HttpServer {
     page: String,
     shutdown: Shutdown,
     connections: JoinHandle<()>,
+    example: JoinHandle<()>,
     process: ProcessContext,
 }
 
@@ -326,7 +329,10 @@ impl HttpServer {
         let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
         let agents = mcp::http::routes(app.server.clone(), options, shutdown.clone()).await;
         let (languages, language) = languages(&app.config);
+        let (example, requests) = mpsc::channel(1);
+        let has_example = example::can_be_shown(&app.config, &access);
         let options = WebOptions {
+            example: Some(example).filter(|_| has_example),
             languages,
             language,
             project_name: app.config.project_name(),
@@ -340,6 +346,17 @@ impl HttpServer {
             projects: Registry::of_user().filter(|_| app.config.projects.0),
             ..WebOptions::default()
         };
+        let example = tokio::spawn(example::serve(
+            requests,
+            process.ports.address,
+            access.clone(),
+            WebOptions {
+                languages: options.languages.clone(),
+                language: options.language.clone(),
+                streams: shutdown.streams.clone(),
+                ..WebOptions::default()
+            },
+        ));
         let pages = web::router_with(app.read_model.clone(), app.metrics.clone(), options);
         let routes = with_security_layers(pages.merge(agents), access);
         let connections = http::serve(listener, routes, limits(), shutdown.streams.clone());
@@ -349,7 +366,7 @@ impl HttpServer {
         if !greets(&app.config) {
             tracing::info!("pages: {page}");
         }
-        Ok(Self { page, shutdown, connections, process })
+        Ok(Self { page, shutdown, connections, example, process })
     }
 
     /// Returns the URL of the web UI.
@@ -371,6 +388,7 @@ impl HttpServer {
         let by_themselves = tokio::time::timeout(GRACE, &mut self.connections).await.is_ok();
         drain(async {
             let _gone = left.await;
+            let _removed = self.example.await;
             tracker.close().await;
             if !by_themselves {
                 let _cut_off_if_too_slow = self.connections.await;

@@ -3,6 +3,7 @@
 mod demo;
 mod demo_large;
 mod doctor;
+mod example;
 mod hooks;
 mod http_server;
 mod init;

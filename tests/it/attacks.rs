@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::http::{Agent, Raw, Server, asked, message, meta, posted};
 use crate::support::{directory, get, request};
 
-const ROUTES: [&str; 20] = [
+const ROUTES: [&str; 21] = [
     "/",
     "/board",
     "/agents",
@@ -23,6 +23,7 @@ const ROUTES: [&str; 20] = [
     "/api/stats",
     "/api/triage",
     "/api/project/board",
+    "/example",
     "/health",
     "/metrics",
     "/mcp",

@@ -39,6 +39,7 @@ scenarios! {
     what_lies_around: "graph.mjs";
     every_width: "widths.mjs";
     other_languages: "language.mjs";
+    local_times: "times.mjs";
     hostile_texts: "hostile.mjs";
     acting: "acting.mjs";
 }

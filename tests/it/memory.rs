@@ -370,7 +370,14 @@ fn triage_lists_contradictions_and_entries_that_no_work_needs() {
     let unused = run(path, &["triage", "--kind", "unused_entry"]).ok();
     assert!(unused.contains("texts are UTF-8") && !unused.contains("amounts"), "{unused}");
     let server = Server::start(path);
-    assert!(get(server.port, "/inbox").body.contains("Entries that no work needs"));
+    // They have time, so they do not count in the inbox.
+    let inbox = get(server.port, "/inbox").body;
+    let (due, later) = inbox.split_once("id=\"later\"").unwrap();
+    let [in_due, in_later] = [due, later].map(|part| part.contains("Entries that no work needs"));
+    assert!(!in_due && in_later, "{inbox}");
+    let due = due.matches("<span class=\"attention-kind\">").count();
+    assert_eq!(get(server.port, "/api/project").json()["inbox"], due, "{inbox}");
+    assert!(get(server.port, "/inbox?kind=unused_entry").body.contains("texts are UTF-8"));
     assert_eq!(get(server.port, "/api/triage?kind=unused_entry").json()["total"], 1);
 }
 

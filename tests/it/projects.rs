@@ -92,7 +92,7 @@ fn the_projects_page_needs_the_setting() {
     let counts = json!({ "created": 0, "in_progress": 0, "completed": 0, "in_review": 0, "closed": 0, "rejected": 0 });
     assert_eq!(
         numbers,
-        json!({ "project": "Shop", "counts": counts, "questions": 0, "findings": 0 })
+        json!({ "project": "Shop", "counts": counts, "questions": 0, "findings": 0, "inbox": 0 })
     );
 }
 

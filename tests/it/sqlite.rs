@@ -1,6 +1,7 @@
 //! The store in a SQLite database under the suites that every store passes.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -142,6 +143,42 @@ async fn a_removed_or_replaced_database_loses_nothing() {
     let expected: Vec<_> = (1..=4).map(number).collect();
     assert_eq!(sorted(ids(&all_issues(&store).await.unwrap())), expected);
     assert_eq!(sorted(ids(&all_issues(&open(&directory)).await.unwrap())), expected);
+}
+
+/// `cp` writes an old copy, or another queue, over the files of an open database. What `issues.json` has beyond comes
+/// back from there, or stays there.
+#[tokio::test]
+async fn a_database_that_is_written_over_loses_nothing_published() {
+    const FILES: [&str; 3] = ["queue.db", "queue.db-wal", "queue.db-shm"];
+    let copy = |from: &Path, to: &Path| {
+        for name in FILES {
+            fs::copy(from.join(name), to.join(name)).unwrap();
+        }
+    };
+    let [directory, other, old] = [(); 3].map(|()| directory());
+    let files = |directory: &TempDir| directory.path().join(".ait/issues.json");
+    let foreign = open(&other);
+    apply(&foreign, add(90, Classification::Bug), at(1)).await.unwrap();
+    let file = directory.path().join("issues.json");
+    let store = open(&directory);
+    let publish = async || store.maintenance().publish().await;
+    apply(&store, add(1, Classification::Bug), at(1)).await.unwrap();
+    copy(&files(&directory), old.path());
+    for n in 2..=5 {
+        apply(&store, add(n, Classification::Bug), at(n.into())).await.unwrap();
+    }
+    publish().await.unwrap();
+    copy(old.path(), &files(&directory));
+    apply(&store, add(6, Classification::Bug), at(6)).await.unwrap();
+    let expected: Vec<_> = (1..=6).map(number).collect();
+    assert_eq!(sorted(ids(&all_issues(&store).await.unwrap())), expected);
+    publish().await.unwrap();
+    let published = fs::read(&file).unwrap();
+
+    copy(&files(&other), &files(&directory));
+    apply(&store, add(7, Classification::Bug), at(7)).await.unwrap();
+    assert!(publish().await.is_err(), "a file of another queue is written over");
+    assert_eq!(fs::read(&file).unwrap(), published);
 }
 
 fn sorted(mut ids: Vec<IssueId>) -> Vec<IssueId> {

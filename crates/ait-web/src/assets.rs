@@ -47,6 +47,7 @@ pub(super) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
             include_str!("assets/script/stream.js"),
             include_str!("assets/script/morph.js"),
             include_str!("assets/script/live.js"),
+            include_str!("assets/script/times.js"),
             include_str!("assets/script/controls.js"),
             include_str!("assets/script/act.js"),
             include_str!("assets/script/palette.js"),

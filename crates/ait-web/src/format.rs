@@ -58,6 +58,18 @@ pub enum Unit {
     Year,
 }
 
+impl Unit {
+    /// Returns the word by which the script knows it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Minute => "minute",
+            Self::Day => "day",
+            Self::Month => "month",
+            Self::Year => "year",
+        }
+    }
+}
+
 /// Returns the label of a tick on a time axis.
 pub fn tick(time: Timestamp, unit: Unit) -> String {
     let format = match unit {

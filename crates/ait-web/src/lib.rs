@@ -20,6 +20,7 @@
 //! * `project.rs`, `projects.rs`, `repository.rs`: the project with its icon and its syncs, the other projects on this
 //!   machine, links to commits
 //! * `page_data.rs`: what people keep for the pages of a project in the store
+//! * `example.rs`: the way to the example of an empty project
 //! * `assets.rs`, `assets/`, `format.rs`: style sheet, scripts and icons; numbers and times in English
 //! * `language.rs`: which language a reader gets
 
@@ -33,6 +34,7 @@ mod chart;
 mod csv;
 mod etag;
 mod events;
+mod example;
 mod format;
 mod health;
 mod language;
@@ -58,7 +60,7 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
@@ -79,6 +81,8 @@ use ait_query::SavedQueries;
 use ait_sync::SyncSettings;
 use ait_tracker::read_model::ReadModel;
 use ait_tracker::{StoreId, Tracker};
+
+pub use self::example::ExampleRequest;
 
 /// The path of the texts that client hooks show to agents.
 pub const HOOK_TEXTS_PATH: &str = "/api/session";
@@ -111,6 +115,10 @@ pub struct WebOptions {
     /// The syncs with remote trackers, and where they keep how their last runs ended.
     pub syncs: Vec<SyncSettings>,
     pub sync_directory: PathBuf,
+    /// Where an empty project asks for an example.
+    pub example: Option<mpsc::Sender<ExampleRequest>>,
+    /// Whether these are the pages of the example.
+    pub is_example: bool,
 }
 
 impl Default for WebOptions {
@@ -129,6 +137,8 @@ impl Default for WebOptions {
             projects: None,
             syncs: Vec::new(),
             sync_directory: PathBuf::new(),
+            example: None,
+            is_example: false,
         }
     }
 }
@@ -148,6 +158,8 @@ struct WebState {
     form_tokens: Option<Arc<FormTokens>>,
     /// The servers of the user, if a page lists them.
     projects: Option<Registry>,
+    /// Where an empty project asks for an example.
+    example: Option<mpsc::Sender<ExampleRequest>>,
 }
 
 /// Returns the routes. The health probe counts its uptime from this call.
@@ -157,6 +169,8 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         project: Arc::new(Project {
             has_actions: options.has_actions,
             has_projects: options.projects.is_some(),
+            has_example: options.example.is_some(),
+            is_example: options.is_example,
             root: options.root.clone(),
             languages: options.languages.clone(),
             language: options.language.clone(),
@@ -171,6 +185,7 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         form_tokens: options.has_actions.then(|| Arc::new(FormTokens::new())),
         read_model,
         projects: options.projects.clone(),
+        example: options.example.clone(),
         streams: Arc::new(EventStreams::new(tracker.clone(), options.streams.clone())),
         clients: Arc::default(),
         store: Arc::default(),
@@ -208,6 +223,7 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         .route("/projects/board", get(pages::projects::board))
         .route(projects::PATH, get(projects::tell::<ProjectNumbers>))
         .route(projects::BOARD_PATH, get(projects::tell::<ProjectBoard>))
+        .route(example::PATH, get(example::open))
         .route("/events", get(events::events))
         .route("/health", get(health::probe))
         .route("/health/", get(health::probe))

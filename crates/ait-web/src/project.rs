@@ -49,6 +49,10 @@ pub(super) struct Project {
     pub language: Option<String>,
     /// Whether a page lists the other projects of the user.
     pub has_projects: bool,
+    /// Whether an empty project can show an example.
+    pub has_example: bool,
+    /// Whether this is the example.
+    pub is_example: bool,
 }
 
 impl Project {
@@ -72,6 +76,8 @@ impl Project {
             languages: Languages::default(),
             language: None,
             has_projects: false,
+            has_example: false,
+            is_example: false,
         }
     }
 

@@ -19,6 +19,7 @@ use tokio::task::spawn_blocking;
 use super::WebState;
 use super::api::JSON;
 use super::etag;
+use super::pages::context::Signs;
 use super::pages::error::ErrorJson;
 use super::pages::response::DAMAGED;
 use ait_domain::text::shortened;
@@ -48,8 +49,8 @@ pub(super) trait OfProject: DeserializeOwned {
     /// The most bytes of an answer.
     const MAX_BYTES: u64;
 
-    /// Returns what a project tells at a time.
-    fn of(project: &str, view: &ReadView<'_>, now: Timestamp) -> Self;
+    /// Returns what a project tells at a time. `inbox` is the number of its inbox.
+    fn of(project: &str, view: &ReadView<'_>, inbox: usize, now: Timestamp) -> Self;
 }
 
 /// The numbers of a project.
@@ -64,13 +65,16 @@ pub(super) struct ProjectNumbers {
     pub questions: usize,
     /// How many problems the queue has.
     pub findings: usize,
+    /// The number of the inbox.
+    #[serde(default)]
+    pub inbox: usize,
 }
 
 impl OfProject for ProjectNumbers {
     const PATH: &str = PATH;
     const MAX_BYTES: u64 = 16 << 10;
 
-    fn of(project: &str, view: &ReadView<'_>, now: Timestamp) -> Self {
+    fn of(project: &str, view: &ReadView<'_>, inbox: usize, now: Timestamp) -> Self {
         let counts = view.counts();
         let count = |status: &Status| (status.as_str().to_owned(), counts.in_status(*status));
         Self {
@@ -78,6 +82,7 @@ impl OfProject for ProjectNumbers {
             counts: Status::OF_WORK.iter().map(count).collect(),
             questions: view.questions().count(),
             findings: view.recent_findings(now).total(),
+            inbox,
         }
     }
 }
@@ -130,7 +135,7 @@ impl OfProject for ProjectBoard {
     const PATH: &str = BOARD_PATH;
     const MAX_BYTES: u64 = 512 << 10;
 
-    fn of(project: &str, view: &ReadView<'_>, now: Timestamp) -> Self {
+    fn of(project: &str, view: &ReadView<'_>, _inbox: usize, now: Timestamp) -> Self {
         let most = |status: Status| if status.is_open() { MAX_CARDS } else { 0 };
         let columns = view.board(now, most, |_| true).into_iter();
         let columns = columns.filter(|column| column.status.is_open()).map(|column| {
@@ -214,8 +219,9 @@ pub(super) async fn tell<T: OfProject + Serialize>(
 ) -> Result<Response, ErrorJson> {
     let now = state.tracker.now();
     let project = state.project.clone();
+    let signs = Signs::read(&state, state.tracker.damage().await).await;
     let json = state.read_model.read(move |view| {
-        let told = T::of(&project.name, view, now);
+        let told = T::of(&project.name, view, signs.attention(view), now);
         serde_json::to_vec(&told).expect("what a project tells can always be serialized")
     });
     Ok(etag::respond(&request, JSON, json.await?))

@@ -11,6 +11,8 @@ import { Chromium } from './chromium.mjs';
 import { elementOf, idOf, issue, issues, OPEN, site } from './stores.mjs';
 
 const RUN_MS = 120_000;
+/** How long the example may take to begin. */
+const EXAMPLE_MS = 60_000;
 const PAGE = 50;
 const PAGES = ['/', '/board', '/agents', '/activity', '/stats'];
 
@@ -200,6 +202,25 @@ async function navigation(visit) {
   }
 }
 
+/** An empty project leads to a filled one in a tab of its own, which says what it is on every page. */
+async function theExample(chromium) {
+  const visit = await chromium.visit((await site(binary, [])).origin);
+  await visit.open('/');
+  visit.excuse(/a window was opened/);
+  const opened = new Promise((done) => { visit.page.once('popup', done); });
+  await visit.page.click('main a[href="/example"]');
+  const tab = await opened;
+  await tab.waitForSelector('tr[id^="i-"]', { timeout: EXAMPLE_MS });
+  const notice = () => document.querySelector('#example')?.checkVisibility();
+  check.ok(await tab.evaluate(notice));
+  for (const path of ['/board', '/agents', '/activity', '/stats']) {
+    await tab.goto(new URL(path, tab.url()).href);
+    check.ok(await tab.evaluate(notice), path);
+  }
+  await tab.close();
+  await visit.end();
+}
+
 await run('browsing', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/browsing.mjs /path/to/ait');
   const server = await site(binary, stored);
@@ -209,4 +230,5 @@ await run('browsing', RUN_MS, async () => {
     await part(visit);
     await visit.end();
   }
+  await theExample(chromium);
 });

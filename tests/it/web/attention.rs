@@ -123,6 +123,13 @@ fn page_titles_and_icons_count_issues_that_need_attention() {
         assert!(body.contains("<title>6! (7) "), "{path}: {body}");
         assert!(icon(&body).contains(">6</text>"), "{path}");
     }
+    // It is the number of the rows.
+    let inbox = get(port, "/inbox").body;
+    assert_eq!(inbox.matches("<span class=\"attention-kind\">").count(), 6, "{inbox}");
+    assert!(inbox.contains("<h1 class=\"unseen\">Inbox 6</h1>"), "{inbox}");
+    assert!(inbox.contains("Inbox <span class=\"count\">6</span>"), "{inbox}");
+    let numbers: Value = serde_json::from_str(&get(port, "/api/project").body).unwrap();
+    assert_eq!(numbers["inbox"], 6, "{numbers}");
     run(directory.path(), &["answer", "00000002", "the large one", "-a", "ann"]).ok();
     let body = get(port, "/").body;
     assert!(body.contains("<title>5! (7) ") && icon(&body).contains(">5</text>"), "{body}");

@@ -3,6 +3,7 @@
 mod attention;
 mod attributes;
 mod events;
+mod example;
 mod finding;
 mod issue;
 mod lists;

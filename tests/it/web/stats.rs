@@ -78,7 +78,7 @@ fn each_chart_has_a_table_with_its_numbers() {
             .find(|tag| format!("<{tag}").split('>').next().unwrap().contains(forbidden));
         assert_eq!(hit, None, "{forbidden}");
     }
-    assert!(page.body.len() < 100_000, "{} bytes", page.body.len());
+    assert!(page.body.len() < 110_000, "{} bytes", page.body.len());
     assert!(get(port, "/stats").body.contains("href=\"/stats?range=7d\" aria-current=\"page\""));
 }
 

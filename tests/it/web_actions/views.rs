@@ -28,20 +28,32 @@ fn a_view_is_saved_from_the_list_and_forgotten() {
     let other = serve(directory.path());
     assert!(get(other.port, list).body.contains("aria-current=\"true\">Mine &amp;"));
     // The board opens the same views, and saves them.
-    let on_board = "<a href=\"/board?status=open&amp;label=ui&amp;rows=agent\"";
+    let on_board = "<a href=\"/board?status=open&amp;label=ui\"";
     assert!(get(port, "/board?rows=agent").body.contains(on_board));
     let board = "/board?status=open&label=ui";
     assert!(get(port, board).body.contains("aria-current=\"true\">Mine &amp;"));
     let save = form(port, "/board?ready=true&rows=agent", "save-view").with("name", "ready ones");
     assert_eq!(save.done(), "/board?ready=true&rows=agent&done=save-view");
-    assert!(
-        get(port, "/")
-            .body
-            .contains("<a href=\"/?ready=true\" title=\"?ready=true\">ready ones</a>")
-    );
     assert_eq!(form(port, board, "forget-view").done(), "/board?done=forget-view");
-    assert_eq!(form(port, "/?ready=true", "forget-view").done(), "/?done=forget-view");
     assert!(!get(port, "/").body.contains("Mine &amp;"));
+    // Rows and groups belong to the view, and are one without a filter, too.
+    let saved = "ready=true&amp;rows=agent";
+    for path in ["/", "/board"] {
+        let tab = format!("<a href=\"{path}?{saved}\" title=\"?{saved}\">ready ones</a>");
+        for page in [path.to_owned(), format!("{path}?rows=label")] {
+            assert!(get(port, &page).body.contains(&tab), "{page}: {}", get(port, &page).body);
+        }
+    }
+    let board = "/board?ready=true&rows=agent";
+    assert!(get(port, board).body.contains("aria-current=\"true\">ready ones"));
+    assert!(!get(port, "/board?ready=true").body.contains("aria-current=\"true\">ready ones"));
+    form(port, "/?rows=status", "save-view").with("name", "by status").done();
+    assert!(get(port, "/").body.contains("<a href=\"/?rows=status\""));
+    assert!(
+        get(port, "/board?rows=label").body.contains("<a href=\"/board\" title=\"?rows=status\"")
+    );
+    assert_eq!(form(port, "/?ready=true&rows=agent", "forget-view").done(), "/?done=forget-view");
+    assert!(!get(port, "/").body.contains("ready ones"));
 }
 
 #[test]

@@ -55,6 +55,9 @@ pub struct StoreOptions {
     pub allows_network: bool,
     /// True to log failed commits besides returning them, for a process that serves other programs.
     pub logs_failures: bool,
+    /// False to answer changes without a sync, for a store that is removed when its process ends. After a power
+    /// failure it lacks the last of them.
+    pub syncs_changes: bool,
 }
 
 impl Default for StoreOptions {
@@ -69,6 +72,7 @@ impl Default for StoreOptions {
             keep_events: KeepEvents::default(),
             allows_network: false,
             logs_failures: true,
+            syncs_changes: true,
         }
     }
 }

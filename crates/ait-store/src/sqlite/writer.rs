@@ -496,7 +496,8 @@ impl Writer {
             let before = opened.connection.total_changes();
             let done = write(opened)?;
             drop(turn);
-            if opened.connection.total_changes() != before || shows(&done) {
+            let has_news = opened.connection.total_changes() != before || shows(&done);
+            if has_news && database.options.syncs_changes {
                 let begun = Instant::now();
                 let synced = opened.log.sync_data();
                 synced.map_err(|error| {

@@ -129,6 +129,13 @@ impl<'a> ReadView<'a> {
         Stats::of(timelines, oldest, range, now).with_usage(self.summaries().iter(), self.names())
     }
 
+    /// Returns the statistics of some issues since the first of them was filed, without what they used.
+    pub fn stats_of(&self, ids: &[IssueId], now: Timestamp) -> Stats {
+        let summaries: Vec<_> = ids.iter().filter_map(|id| self.summary(*id)).collect();
+        let oldest = summaries.iter().map(|summary| summary.created_at).min();
+        Stats::of(summaries.into_iter().map(StatusTimeline::of), oldest, Range::All, now)
+    }
+
     /// Resolves a reference to a position.
     ///
     /// # Errors

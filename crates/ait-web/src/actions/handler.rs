@@ -33,7 +33,7 @@ use ait_tracker::{StoreError, Tracker};
 /// The media type of forms.
 const FORM: &str = "application/x-www-form-urlencoded";
 /// The header in which browsers say where a request comes from (Fetch Metadata Request Headers).
-const SEC_FETCH_SITE: &str = "sec-fetch-site";
+pub(crate) const SEC_FETCH_SITE: &str = "sec-fetch-site";
 /// How many of the changes since the version of a form an error page shows.
 const MAX_SHOWN: usize = 10;
 /// How many characters of a comment it shows.

@@ -30,7 +30,7 @@ mod fields;
 mod filing;
 pub(super) mod form_token;
 pub(super) mod forms;
-mod handler;
+pub(super) mod handler;
 pub(super) mod inbox;
 pub(super) mod many;
 pub(super) mod person;

@@ -14,7 +14,7 @@ use super::person::known_name;
 use crate::WebState;
 use crate::page_data::{self, PageData};
 use crate::pages::error::{ErrorPage, WebError};
-use crate::query::{ListQuery, Place};
+use crate::query::Place;
 use crate::strings::actions as text;
 use ait_domain::text::shortened;
 
@@ -68,12 +68,10 @@ pub(super) async fn act(
         return Err(invalid("A view needs a name of 1 to 40 characters.").into());
     }
     let (place, query) = Place::of_address(fields.get(BACK));
-    let saved = query.query_string();
+    let saved = place.query_string(&query);
     let (action, back, query) = match Action::from_word(fields.get(ACTION)) {
         Some(Action::SaveView) => (Action::SaveView, place.address(&query), Some(&*saved)),
-        Some(Action::ForgetView) => {
-            (Action::ForgetView, place.address(&ListQuery::default()), None)
-        }
+        Some(Action::ForgetView) => (Action::ForgetView, place.path().to_owned(), None),
         _ => return Err(WebError::not_found().into()),
     };
     let kept = state.read_model.read(PageData::of).await?;

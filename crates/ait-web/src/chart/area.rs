@@ -4,11 +4,10 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 
-use super::axis::{Tick, time_axis, vertical_grid};
+use super::axis::{TimeAxis, vertical_grid};
 use super::scale::{Scale, percent, short};
-use super::{AXIS_HEIGHT, Caption, STRETCHED, picture, stretched};
+use super::{AXIS_HEIGHT, Caption, Hint, STRETCHED, picture, stretched};
 
-const HEIGHT: u32 = 280;
 /// The space above the plot, for the highest label.
 const TOP: u32 = 10;
 /// The minimum distance between two labels beside the areas.
@@ -32,8 +31,10 @@ pub(crate) struct Area<'a> {
     /// The horizontal position of each point, from 0 to 1.
     pub positions: Vec<f64>,
     /// The tooltip of each point.
-    pub hints: Vec<String>,
-    pub ticks: Vec<Tick>,
+    pub hints: Vec<Hint>,
+    pub axis: TimeAxis,
+    /// The height of the plot.
+    pub height: u32,
 }
 
 impl Area<'_> {
@@ -42,15 +43,15 @@ impl Area<'_> {
         let edges = self.edges();
         let highest = edges[0].iter().copied().max().unwrap_or(0);
         let scale = Scale::of_numbers(highest, 5);
-        let height = |value: u64| f64::from(HEIGHT) * (1.0 - scale.position(value));
+        let height = |value: u64| f64::from(self.height) * (1.0 - scale.position(value));
         let drawing = html! {
-            (vertical_grid(scale, TOP, HEIGHT))
-            (stretched(TOP, HEIGHT, &self.areas(caption.id, &edges, height)))
-            (time_axis(&self.ticks, TOP + HEIGHT))
+            (vertical_grid(scale, TOP, self.height))
+            (stretched(TOP, self.height, &self.areas(caption.id, &edges, height)))
+            (self.axis.draw(TOP + self.height))
             (self.labels(&edges, height))
             (self.strips())
         };
-        picture(caption, "area", TOP + HEIGHT + AXIS_HEIGHT, &drawing)
+        picture(caption, "area", TOP + self.height + AXIS_HEIGHT, &drawing)
     }
 
     /// Returns the upper edge of each area, and the baseline.
@@ -106,7 +107,7 @@ impl Area<'_> {
             *y = y.max(bound);
             bound = *y + LABEL_DISTANCE;
         }
-        let mut bound = f64::from(HEIGHT);
+        let mut bound = f64::from(self.height);
         for (_, y) in labels.iter_mut().rev() {
             *y = y.min(bound);
             bound = *y - LABEL_DISTANCE;
@@ -131,8 +132,8 @@ impl Area<'_> {
                 @for (index, hint) in self.hints.iter().enumerate() {
                     @let begin = if index == 0 { 0.0 } else { between(index - 1) };
                     @let end = if index == last { 1.0 } else { between(index) };
-                    rect x=(percent(begin)) width=(percent(end - begin)) y=(TOP) height=(HEIGHT) {
-                        title { (hint) }
+                    rect x=(percent(begin)) width=(percent(end - begin)) y=(TOP) height=(self.height) {
+                        (hint.draw())
                     }
                 }
             }

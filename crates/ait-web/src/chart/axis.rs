@@ -8,12 +8,33 @@ use crate::format::{self, Unit};
 use ait_domain::Timestamp;
 use ait_tracker::read_model::stats::PARTS_OF_DAY_MS;
 
-/// A tick of a time axis.
+/// A time axis with ticks at round times (UTC). The script moves them to round times of the reader.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Tick {
-    /// The position from 0 to 1.
-    pub position: f64,
-    pub label: String,
+pub(crate) struct TimeAxis {
+    begin_ms: i64,
+    length_ms: i64,
+    /// The distance of the ticks; `None` between months or years.
+    step_ms: Option<i64>,
+    /// The ticks of the axis, and one before and after it, which may move into it.
+    ticks: Vec<Tick>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Tick {
+    at_ms: i64,
+    /// From 0 to 1 on the axis.
+    position: f64,
+    unit: Unit,
+}
+
+impl Tick {
+    fn is_on_axis(&self) -> bool {
+        (0.0..=1.0).contains(&self.position)
+    }
+
+    fn label(&self) -> String {
+        format::tick(Timestamp::from_unix_millis(self.at_ms), self.unit)
+    }
 }
 
 /// The most ticks of an axis. Narrow screens leave out every other one.
@@ -24,22 +45,50 @@ const DAYS_MS: [i64; 3] = [2 * DAY_MS, 7 * DAY_MS, 14 * DAY_MS];
 /// The first Monday of 1970.
 const MONDAY_MS: i64 = 4 * DAY_MS;
 
-/// Returns ticks at round times (UTC) between two times.
-pub(crate) fn time_ticks(begin: Timestamp, end: Timestamp) -> Vec<Tick> {
-    let begin_ms = begin.unix_millis();
-    let end_ms = end.unix_millis();
-    let length_ms = (end_ms - begin_ms).max(1);
-    let mut steps = PARTS_OF_DAY_MS.into_iter().chain(DAYS_MS);
-    let step_ms = steps.find(|step_ms| length_ms / step_ms < MAX_TICKS);
-    let times: Vec<_> = match step_ms {
-        Some(step_ms) => even(begin_ms, end_ms, step_ms).collect(),
-        None => months(begin, end),
-    };
-    let tick = |(at_ms, unit)| Tick {
-        position: (at_ms - begin_ms) as f64 / length_ms as f64,
-        label: format::tick(Timestamp::from_unix_millis(at_ms), unit),
-    };
-    times.into_iter().map(tick).collect()
+impl TimeAxis {
+    /// Creates the axis between two times.
+    pub fn between(begin: Timestamp, end: Timestamp) -> Self {
+        let begin_ms = begin.unix_millis();
+        let end_ms = end.unix_millis();
+        let length_ms = (end_ms - begin_ms).max(1);
+        let mut steps = PARTS_OF_DAY_MS.into_iter().chain(DAYS_MS);
+        let step_ms = steps.find(|step_ms| length_ms / step_ms < MAX_TICKS);
+        let times: Vec<_> = match step_ms {
+            Some(step_ms) => even(begin_ms, end_ms, step_ms).collect(),
+            None => months(begin, end),
+        };
+        let tick = |(at_ms, unit)| Tick {
+            at_ms,
+            position: (at_ms - begin_ms) as f64 / length_ms as f64,
+            unit,
+        };
+        Self { begin_ms, length_ms, step_ms, ticks: times.into_iter().map(tick).collect() }
+    }
+
+    /// Renders the axis below a plot.
+    pub(super) fn draw(&self, height: u32) -> Markup {
+        let first = self.ticks.iter().position(Tick::is_on_axis).unwrap_or(0);
+        let shown = self.ticks.iter().filter(|tick| tick.is_on_axis()).count();
+        let unit = self.ticks.first().map_or(Unit::Minute, |tick| tick.unit);
+        html! {
+            g.axis data-begin=(self.begin_ms) data-length=(self.length_ms)
+                data-step=(self.step_ms.unwrap_or(0)) data-as=(unit.word())
+            {
+                @for (index, tick) in self.ticks.iter().enumerate() {
+                    @let x = percent(tick.position);
+                    g class=[class_of(index.abs_diff(first), shown)] data-at=(tick.at_ms)
+                        display=[(!tick.is_on_axis()).then_some("none")]
+                    {
+                        line x1=(x) x2=(x) y1=(height) y2=(height + 5) {}
+                        // The first label has room at its left, below the values.
+                        text x=(x) y=(height + 20) text-anchor=(if tick.position > 0.96 { "end" } else { "middle" }) {
+                            (tick.label())
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Returns times at equal distances. The label of midnight is the day.
@@ -47,7 +96,8 @@ fn even(begin_ms: i64, end_ms: i64, step_ms: i64) -> impl Iterator<Item = (i64, 
     let origin_ms = if step_ms >= 7 * DAY_MS { MONDAY_MS } else { 0 };
     let first_ms = (begin_ms - origin_ms + step_ms - 1).div_euclid(step_ms) * step_ms + origin_ms;
     let unit = |at_ms: i64| if at_ms.rem_euclid(DAY_MS) == 0 { Unit::Day } else { Unit::Minute };
-    (first_ms..=end_ms).step_by(step_ms as usize).map(move |at_ms| (at_ms, unit(at_ms)))
+    let times = (first_ms - step_ms..=end_ms + step_ms).step_by(step_ms as usize);
+    times.map(move |at_ms| (at_ms, unit(at_ms)))
 }
 
 /// Returns the starts of months or years.
@@ -63,33 +113,14 @@ fn months(begin: Timestamp, end: Timestamp) -> Vec<(i64, Unit)> {
     let mut steps = [1, 2, 3, 6].into_iter().chain(years);
     let step = steps.find(|step| (last - first) / step < MAX_TICKS).unwrap_or(i64::MAX);
     let unit = if step < 12 { Unit::Month } else { Unit::Year };
-    let months = ((first + step - 1).div_euclid(step)..).map(|index| index * step);
-    let starts = months.take_while(|month| *month <= last).filter_map(|month| {
+    let months = ((first - 1).div_euclid(step)..).map(|index| index * step);
+    let starts = months.take_while(|month| *month <= last + step).filter_map(|month| {
         let year = month.div_euclid(12);
         let month = month.rem_euclid(12);
         let date = NaiveDate::from_ymd_opt(year as i32, month as u32 + 1, 1)?;
         Some(date.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_millis())
     });
-    let begin_ms = begin.unix_millis();
-    starts.filter(|at_ms| *at_ms >= begin_ms).map(|at_ms| (at_ms, unit)).collect()
-}
-
-/// Renders a time axis below a plot.
-pub(super) fn time_axis(ticks: &[Tick], height: u32) -> Markup {
-    html! {
-        g.axis {
-            @for (index, tick) in ticks.iter().enumerate() {
-                @let x = percent(tick.position);
-                g class=[class_of(index, ticks.len())] {
-                    line x1=(x) x2=(x) y1=(height) y2=(height + 5) {}
-                    // The first label has room at its left, below the values.
-                    text x=(x) y=(height + 20) text-anchor=(if tick.position > 0.96 { "end" } else { "middle" }) {
-                        (tick.label)
-                    }
-                }
-            }
-        }
-    }
+    starts.map(|at_ms| (at_ms, unit)).collect()
 }
 
 /// Returns the class by which narrow screens leave out every other tick.
@@ -140,9 +171,24 @@ mod tests {
 
     fn labels(begin: &str, end: &str) -> Vec<String> {
         let at = |text: &str| Timestamp::parse(text).unwrap();
-        let ticks = time_ticks(at(begin), at(end));
-        assert!(ticks.iter().all(|tick| (0.0..=1.0).contains(&tick.position)), "{ticks:?}");
-        ticks.into_iter().map(|tick| tick.label).collect()
+        let TimeAxis { ticks, .. } = TimeAxis::between(at(begin), at(end));
+        ticks.iter().filter(|tick| tick.is_on_axis()).map(Tick::label).collect()
+    }
+
+    #[test]
+    fn a_tick_waits_on_either_side_of_an_axis() {
+        for (begin, end) in [
+            ("2026-03-18T10:00:00Z", "2026-03-18T10:12:00Z"),
+            ("2026-03-11T00:00:00Z", "2026-03-18T00:00:00Z"),
+            ("2025-12-29T00:00:00Z", "2026-05-18T10:20:00Z"),
+            ("2004-12-30T00:00:00Z", "2028-05-18T10:20:00Z"),
+        ] {
+            let [begin, end] = [begin, end].map(|text| Timestamp::parse(text).unwrap());
+            let TimeAxis { ticks, .. } = TimeAxis::between(begin, end);
+            let waiting: Vec<_> = ticks.iter().map(|tick| !tick.is_on_axis()).collect();
+            assert!(waiting[0] && waiting[waiting.len() - 1], "{begin} {ticks:?}");
+            assert_eq!(waiting.iter().filter(|waits| **waits).count(), 2, "{begin} {ticks:?}");
+        }
     }
 
     #[test]

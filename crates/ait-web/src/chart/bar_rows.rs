@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 
-use super::axis::{Tick, time_axis, vertical_grid};
+use super::axis::{TimeAxis, vertical_grid};
 use super::scale::{Scale, percent, short};
-use super::{AXIS_HEIGHT, Caption, STRETCHED, picture, stretched};
+use super::{AXIS_HEIGHT, Caption, Hint, STRETCHED, picture, stretched};
 
 /// The space above the bars of a row, for its name.
 const NAME_HEIGHT: u32 = 24;
@@ -30,8 +30,8 @@ pub(crate) struct BarRows<'a> {
     /// The rows, each with the same number of bars.
     pub rows: Vec<BarRow<'a>>,
     /// The tooltip of each bar.
-    pub hints: Vec<String>,
-    pub ticks: Vec<Tick>,
+    pub hints: Vec<Hint>,
+    pub axis: TimeAxis,
 }
 
 impl BarRows<'_> {
@@ -50,11 +50,11 @@ impl BarRows<'_> {
                     path class={ "fill " (row.class) } d=(bars(&row.values, scale)) {}
                 }))
             }
-            (time_axis(&self.ticks, height - 6))
+            (self.axis.draw(height - 6))
             g.strips {
                 @for (index, hint) in self.hints.iter().enumerate() {
                     rect x=(percent(index as f64 * width)) width=(percent(width)) height=(height - 6) {
-                        title { (hint) }
+                        (hint.draw())
                     }
                 }
             }

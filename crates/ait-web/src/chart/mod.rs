@@ -1,6 +1,6 @@
 //! Charts as SVG, rendered on the server.
 //!
-//! They turn numbers and texts into markup and know nothing of issues. A chart fills the width of the page while
+//! They turn numbers, times and texts into markup and know nothing of issues. A chart fills the width of the page while
 //! its text keeps its size: horizontal positions are percentages, or belong to paths in a nested drawing that is
 //! stretched. Classes determine colours and patterns.
 
@@ -13,8 +13,11 @@ mod scale;
 
 use maud::{Markup, html};
 
+use super::format;
+use ait_domain::Timestamp;
+
 pub(super) use self::area::{Area, Band};
-pub(super) use self::axis::time_ticks;
+pub(super) use self::axis::TimeAxis;
 pub(super) use self::bar_rows::{BarRow, BarRows};
 pub(super) use self::bars::{Bar, bars};
 pub(super) use self::dots::{Dot, dots};
@@ -43,6 +46,18 @@ fn picture(caption: Caption<'_>, kind: &str, height: u32, drawing: &Markup) -> M
             desc id=(description) { (caption.description) }
             (drawing)
         }
+    }
+}
+
+/// The tooltip of a time.
+pub(super) struct Hint {
+    pub at: Timestamp,
+    pub text: String,
+}
+
+impl Hint {
+    fn draw(&self) -> Markup {
+        html! { title data-at=(self.at.unix_millis()) { (format::time(self.at)) "\n" (self.text) } }
     }
 }
 
@@ -118,7 +133,7 @@ pub(super) fn patterns(classes: &[&str]) -> Markup {
 }
 
 /// The name and the values of a table row.
-pub(super) type Row = (String, Vec<String>);
+pub(super) type Row = (Markup, Vec<String>);
 
 /// Renders a folded table with the numbers of a chart.
 pub(super) fn table(id: &str, caption: &str, head: &[&str], rows: &[Row]) -> Markup {

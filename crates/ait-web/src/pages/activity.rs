@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 
 use super::issue::changes::ChangeWriter;
-use super::{components, icons};
+use super::{PageContext, components, icons};
 use crate::activity_api::Activity;
 use crate::format;
 use crate::markdown::one_line;
@@ -28,7 +28,7 @@ pub(super) struct ActivityView<'a, 'b> {
     pub query: &'a ActivityQuery,
     pub activity: &'a Activity,
     pub view: &'a ReadView<'b>,
-    pub now: Timestamp,
+    pub context: &'a PageContext,
 }
 
 /// Renders the link to the feed of the same events, for the head of the page.
@@ -47,6 +47,7 @@ pub(super) fn content(view: &ActivityView) -> Markup {
         @if activity.events.is_empty() {
             @if !activity.is_cut { (nothing(view)) }
         } @else {
+            p.quiet.utc { (strings::ALL_UTC) }
             div.sheet {
                 table.activity role="table" {
                     caption.unseen { (text::caption(activity.events.len())) }
@@ -174,8 +175,8 @@ fn rows(view: &ActivityView) -> Markup {
             tr.hour role="row" id={ "hour-" (last.position.number) } {
                 th role="cell" colspan="4" {
                     @let begin = Timestamp::from_unix_millis(hour(first) * HOUR_MS);
-                    (components::time(begin, &format::time(begin))) " · "
-                    (components::ago(first.event.at, view.now))
+                    (components::local_time(begin)) " · "
+                    (components::ago(first.event.at, view.context.now))
                     " " span.count { (text::caption(group.iter().map(|entry| 1 + entry.steps.len()).sum())) }
                 }
             }
@@ -191,7 +192,7 @@ fn row(entry: &Entry, view: &ActivityView, changes: &mut ChangeWriter<'_, '_>) -
     html! {
         tr role="row" id={ "e-" (position.number) } data-changed=(event.at.unix_millis()) {
             th.when role="rowheader" scope="row" {
-                time datetime=(event.at) title=(event.at) { (format::clock(event.at)) }
+                time datetime=(event.at) title=(event.at) data-as="clock" { (format::clock(event.at)) }
                 " " span.event-number { "#" (position.number) }
             }
             td.who role="cell" {
@@ -206,16 +207,17 @@ fn row(entry: &Entry, view: &ActivityView, changes: &mut ChangeWriter<'_, '_>) -
     }
 }
 
-/// Renders the steps that have no row of their own, each with its agent unless that did the one before. When it was
-/// shows on hover.
+/// Renders the steps that have no row of their own, each with its agent unless that did the one before.
 fn steps(entry: &Entry) -> Markup {
     let mut before = None;
     html! {
         ol.steps {
             @for NumberedEvent { event, .. } in entry.steps.iter().rev() {
-                li title=(format::clock(event.at)) {
+                li {
                     span class={ "deed " (colour_class(event)) } { (icon(event)) " " (text::step(event.kind.word())) }
-                    @if before.replace(&event.agent) != Some(&event.agent) { " " (components::agent(&event.agent)) }
+                    " " time datetime=(event.at) title=(event.at) {
+                        @if before.replace(&event.agent) != Some(&event.agent) { (components::agent(&event.agent)) }
+                    }
                 }
             }
         }
@@ -306,6 +308,7 @@ fn nothing(view: &ActivityView) -> Markup {
             } @else if is_unfiltered {
                 p { "Nothing has happened yet. Each change from now on appears here." }
                 (components::command(strings::list::FILE_COMMAND))
+                (components::example(view.context.has_example))
             } @else {
                 p { "No event matches the filters." " " a href="/activity" { "Show all events" } }
             }

@@ -100,6 +100,11 @@ impl Kind {
         }
     }
 
+    /// Returns true if it needs a person now. Entries of the memory have time.
+    fn is_due(self) -> bool {
+        !matches!(self, Self::Finding(FindingKind::Contradiction | FindingKind::UnusedEntry))
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Damage => "Damaged",
@@ -229,13 +234,9 @@ impl Attention {
         found
     }
 
-    /// Returns how many things need a person. Entries of the memory do not need one soon.
+    /// Returns how many things need a person, which is the number of the inbox.
     pub fn count(&self) -> usize {
-        let is_entry = |kind: Kind| {
-            let entries = [FindingKind::Contradiction, FindingKind::UnusedEntry];
-            entries.iter().any(|of_entries| kind == Kind::Finding(*of_entries))
-        };
-        self.counts.iter().filter(|(kind, _)| !is_entry(*kind)).map(|(_, count)| count).sum()
+        self.counts.iter().filter(|(kind, _)| kind.is_due()).map(|(_, count)| count).sum()
     }
 
     fn add_item(&mut self, kind: Kind, why: String, next: String) {
@@ -394,9 +395,10 @@ impl Attention {
         }
     }
 
-    /// Returns at most `take` rows, in turns.
+    /// Returns at most `take` rows that count, in turns.
     fn rows(&self, take: usize) -> Vec<&Item> {
-        take_in_turns(self.items.iter(), |item| item.kind.rank(), take)
+        let due = self.items.iter().filter(|item| item.kind.is_due());
+        take_in_turns(due, |item| item.kind.rank(), take)
     }
 
     /// Renders the most urgent rows for a wall, without commands.
@@ -420,7 +422,7 @@ impl Attention {
     /// actions a question leads to its form, and with forms it has its options.
     pub fn section(&self, has_actions: bool, forms: Option<&ManyForms>, page: &str) -> Markup {
         html! {
-            @if self.items.is_empty() {
+            @if self.count() == 0 {
                 p #attention.attention.calm {
                     "Nothing needs attention: no open questions, no agents that are gone, nothing \
                      that waits for long."
@@ -431,7 +433,7 @@ impl Attention {
                         h2 #attention-heading { a href=(PATH) { "Needs attention" } " " span.count { (self.count()) } }
                         @if let Some(forms) = forms.filter(|_| !self.questions.is_empty()) { (inbox::form(forms, page)) }
                         ul aria-label="What needs attention, by kind" {
-                            @for (kind, count) in self.counts.iter().take(MAX_KINDS) {
+                            @for (kind, count) in self.counts.iter().filter(|(kind, _)| kind.is_due()).take(MAX_KINDS) {
                                 li { a href=(page_of(*kind)) { (kind.name()) " " (count) } }
                             }
                         }
@@ -445,12 +447,15 @@ impl Attention {
     /// Renders the page of all rows, or of those of one kind.
     pub fn page(&self, only: Option<Kind>, has_actions: bool, forms: Option<&ManyForms>) -> Markup {
         let take = if only.is_some() { MAX_OF_KIND } else { MAX_OF_ALL };
-        let items = self.items.iter().filter(|item| only.is_none_or(|kind| kind == item.kind));
+        let is_asked = |item: &&Item| only.map_or(item.kind.is_due(), |kind| kind == item.kind);
+        let items = self.items.iter().filter(is_asked);
+        let later = self.items.iter().filter(|item| only.is_none() && !item.kind.is_due());
+        let later: Vec<_> = later.take(MAX_OF_ALL).collect();
         let mut rows = take_in_turns(items, |item| item.kind.rank(), take);
         // Stable, so that of each kind the worst stays first.
         rows.sort_by_key(|item| item.kind.rank());
         html! {
-            h1.unseen { "Inbox" }
+            h1.unseen { (text::TITLE) " " (self.count()) }
             @if let Some(forms) = forms { (forms.notice(PATH)) (inbox::form(forms, PATH)) }
             @if only.is_some() { p { a href=(PATH) { "Show all kinds" } } }
             @if rows.is_empty() {
@@ -468,6 +473,12 @@ impl Attention {
                     @if count > same.len() {
                         p.more { @if only.is_some() { (components::with_code("`ait triage` lists more")) } @else { a href=(page_of(kind)) { (count - same.len()) " more" } } }
                     }
+                }
+            }
+            @if !later.is_empty() {
+                details.put-off #later {
+                    summary { "About the memory, when there is time: " (later.len()) }
+                    ul.attention-rows { @for item in later { (self.row(item, has_actions, forms.is_some(), forms.map(|_| false))) } }
                 }
             }
             @if !self.put_off.is_empty() {

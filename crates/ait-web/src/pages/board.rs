@@ -11,7 +11,6 @@ use super::row::Row;
 use super::{components, icons, questions};
 use crate::actions::forms::known;
 use crate::actions::many::ManyForms;
-use crate::format;
 use crate::listing::Matches;
 use crate::query::{ListQuery, Place, Rows};
 use crate::strings::{self, board as text};
@@ -101,7 +100,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
         @if let Some(forms) = forms { (forms.notice(path)) }
         (questions::of_all(view, context.now, board.has_actions, forms, path))
         @for Hold { provider, until } in board.holds {
-            p.notice { (text::held(provider)) (components::time(*until, &format::time(*until))) }
+            p.notice { (text::held(provider)) (components::local_time(*until)) (components::utc()) }
         }
         div.bar {
             (filters.saved())
@@ -131,6 +130,7 @@ fn all_columns(board: &BoardView) -> Markup {
             section.notice {
                 p { (strings::list::FILE_FIRST) }
                 (components::command(strings::list::FILE_COMMAND))
+                (components::example(context.has_example))
             }
         }
         // On a phone it scrolls, also without a card that could take the focus.

@@ -3,6 +3,8 @@
 use maud::{Markup, html};
 
 use super::icons;
+use crate::example::PATH;
+use crate::format;
 use crate::markdown::Mention;
 use crate::strings;
 use ait_domain::text::shortened;
@@ -40,6 +42,21 @@ pub(super) fn kind(kind: Classification) -> Markup {
 /// Renders a text about a time; the exact time shows on hover.
 pub(super) fn time(time: Timestamp, text: &str) -> Markup {
     html! { time datetime=(time) title=(time) { (text) } }
+}
+
+/// Renders a time to the minute, in UTC; the script shows that of the reader.
+pub(super) fn local_time(time: Timestamp) -> Markup {
+    html! { time datetime=(time) data-as="time" { (format::time(time)) } }
+}
+
+/// Renders that the time before it is in UTC, as long as no script shows that of the reader.
+pub(super) fn utc() -> Markup {
+    html! { span.utc translate="no" { " UTC" } }
+}
+
+/// Renders that the times are in UTC, as long as no script shows those of the reader.
+pub(super) fn all_utc() -> Markup {
+    html! { span.utc { (strings::ALL_UTC) } }
 }
 
 /// Renders how long ago something happened.
@@ -90,6 +107,18 @@ pub(super) fn command(command: &str) -> Markup {
         div.command {
             pre tabindex="0" { code { (command) } }
             (copy_command(command))
+        }
+    }
+}
+
+/// Renders the way to an example, for a project without issues.
+pub(super) fn example(has_example: bool) -> Markup {
+    html! {
+        @if has_example {
+            p { a href=(PATH) target="_blank" { (strings::list::EXAMPLE) } }
+        } @else {
+            p { (strings::list::EXAMPLE) ":" }
+            (command(strings::list::EXAMPLE_COMMAND))
         }
     }
 }

@@ -16,7 +16,7 @@ use ait_tracker::Tracker;
 const PAUSE_FACTOR: u32 = 20;
 
 /// The clients that are gone, each with when its claims lapse if they do.
-type Gone = Arc<HashMap<ClientId, Option<Duration>>>;
+pub(super) type Gone = Arc<HashMap<ClientId, Option<Duration>>>;
 
 /// The clients that were gone at the last check.
 #[derive(Default)]

@@ -90,6 +90,7 @@ impl Layout<'_> {
                     main #main tabindex="-1" data-now=[self.now.map(|now| now.unix_millis())]
                         data-version=[self.version] data-store=[self.store]
                     {
+                        @if project.is_example { p #example.notice { (layout::EXAMPLE) } }
                         @if let Some(trouble) = self.trouble {
                             p #trouble.notice.bad role="alert" { (with_code(trouble)) }
                         }

@@ -67,7 +67,7 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
         }
         @match view.listing {
             Err(mistake) => { (components::invalid_search(mistake)) }
-            Ok(listing) if listing.found.issues.is_empty() => { (nothing(listing, view.view)) }
+            Ok(listing) if listing.found.issues.is_empty() => { (nothing(listing, view)) }
             Ok(listing) => {
                 (table(listing, view))
                 (paging(listing, view))
@@ -272,16 +272,17 @@ fn agent(summary: &IssueSummary, chips: &Chips) -> Markup {
     }
 }
 
-fn nothing(listing: &Listing, view: &ReadView) -> Markup {
+fn nothing(listing: &Listing, view: &ListView) -> Markup {
     html! {
         section.notice {
-            @if view.summaries().is_empty() {
+            @if view.view.summaries().is_empty() {
                 h2 { "No issues yet" }
                 p { (text::FILE_FIRST) }
                 (components::command(text::FILE_COMMAND))
                 p { "Or connect your coding agents, so that they file issues and work on them:" }
                 (components::command(text::CONNECT_COMMAND))
                 p { "New issues appear here at once." }
+                (components::example(view.context.has_example))
             } @else {
                 h2 { "No matching issues" }
                 @if let Some(reason) = listing.nothing.as_ref().and_then(NoMatch::reason) {

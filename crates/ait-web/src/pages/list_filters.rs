@@ -52,15 +52,15 @@ impl Filters<'_, '_> {
             let is_current = link.search == self.query.search;
             (format!("@{name}"), self.address(&link), shortened(query, MAX_SAVED_CHARS), is_current)
         });
-        let query = self.query.at_page(0).query_string();
+        let shown = self.place.query_string(&self.query.at_page(0));
         let views = PageData::of(self.view).views;
         let of_page = views.iter().map(|(name, saved)| {
-            let link = ListQuery::parse(saved.strip_prefix('?')).unwrap_or_default();
+            let (place, query) = self.place.with_view(saved);
             let about = shortened(saved, MAX_SAVED_CHARS);
-            (undirected(name), self.address(&link), about, *saved == query)
+            (undirected(name), place.address(&query), about, *saved == shown)
         });
         let all: Vec<_> = of_settings.chain(of_page).collect();
-        let current = views.iter().find(|(_, saved)| **saved == query);
+        let current = views.iter().find(|(_, saved)| **saved == shown);
         let current = current.map(|(name, _)| name.as_str());
         html! {
             @if !all.is_empty() {
@@ -74,7 +74,8 @@ impl Filters<'_, '_> {
                     }
                 }
             }
-            @if let Some(forms) = self.forms.filter(|_| !self.query.is_unfiltered() && self.is_valid) {
+            @let is_view = self.place.rows().is_some() || !self.query.is_unfiltered();
+            @if let Some(forms) = self.forms.filter(|_| is_view && self.is_valid) {
                 (views::form(forms, &self.address(&self.query.at_page(0)), current))
             }
         }

@@ -33,6 +33,7 @@ mod attention;
 mod board;
 mod chips;
 pub(super) mod components;
+pub(super) mod context;
 mod dialogs;
 pub(super) mod error;
 pub(super) mod gone_clients;
@@ -51,7 +52,7 @@ mod stats;
 mod sync;
 mod wall;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
@@ -63,11 +64,11 @@ use tokio::task::spawn_blocking;
 
 use self::activity::ActivityView;
 use self::agents::{AgentView, Cockpit, Period};
-use self::attention::{Attention, Kind, MAX_ELSEWHERE, MAX_OF_KIND, Sources};
+use self::attention::Kind;
 use self::board::BoardView;
 use self::components::undirected;
+use self::context::{PageContext, Signs};
 use self::error::{ErrorPage, WebError};
-use self::gone_clients::GoneClients;
 use self::issue::{Changes, IssueView, Mentions};
 use self::layout::{Layout, Tab};
 use self::list::ListView;
@@ -86,24 +87,13 @@ use super::listing::{Listing, Matches};
 use super::lookup::{Found, find};
 use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, Place, stats_range};
 use super::strings;
+use ait_domain::StatusSet;
 use ait_domain::text::shortened;
-use ait_domain::{Classifications, IssueId, StatusSet, Timestamp};
 use ait_query::ParsedQuery;
 use ait_tracker::StoreError;
 use ait_tracker::memory::Recalled;
 use ait_tracker::read_model::{FindingKind, Findings, ReadView};
 use ait_worktrees::{diff, newer_head, open_branches};
-
-/// What a page shows beside the issues.
-struct PageContext {
-    now: Timestamp,
-    gone: GoneClients,
-    /// The issues whose claims were stuck lately.
-    stuck: BTreeSet<IssueId>,
-    attention: Attention,
-    /// The kinds of work that the project uses.
-    kinds: Arc<Classifications>,
-}
 
 /// A page without its layout.
 #[derive(Default)]
@@ -267,7 +257,7 @@ pub(super) async fn activity(
     let read = read(&query, activity::PAGE_SIZE, &state).await?;
     page_since(&state, Tab::Activity, probe, move |view, context| {
         let filters = query.at(PageCursor::Newest).query_string();
-        let view = ActivityView { query: &query, activity: &read, view, now: context.now };
+        let view = ActivityView { query: &query, activity: &read, view, context };
         Ok(Page {
             title: strings::activity::TITLE.to_owned(),
             content: activity::content(&view),
@@ -286,7 +276,7 @@ pub(super) async fn stats(State(state): State<WebState>, RawQuery(query): RawQue
     page(&state, Tab::Statistics, move |view, context| {
         Ok(Page {
             title: strings::stats::TITLE.to_owned(),
-            content: stats::content(&view.stats(range, context.now)),
+            content: stats::content(&view.stats(range, context.now), context),
             json: Some(format!("/api/stats?range={range}")),
             ..Page::default()
         })
@@ -527,39 +517,23 @@ async fn page_with(
     findings: Option<Arc<Findings>>,
     render: impl FnOnce(&ReadView<'_>, &PageContext) -> Result<Page, WebError> + Send + 'static,
 ) -> PageResult {
-    let now = state.tracker.now();
     let project = Arc::clone(&state.project);
     let tab = tab.into();
     let store = state.store.get_or_init(|| state.tracker.store_id()).await.to_string();
-    let clients = state.clients.gone(&state.tracker).await;
-    let leases = state.tracker.leased().await.unwrap_or_default();
-    let stuck = state.tracker.recently_stuck().await.unwrap_or_default();
-    let waiting = state.tracker.waiting_for_work();
-    let kinds = Arc::clone(state.tracker.classifications());
+    let signs = Signs::read(state, probe.damage.clone()).await;
     let rendered = state.read_model.read(move |view| {
-        let gone_clients = GoneClients::of(&leases, &clients);
         let counts = view.counts();
         if let Some(damage) = probe.damage.clone().filter(|_| counts.total() == 0) {
             return Err(damage.into());
         }
-        let stuck_issues = stuck.iter().map(|claim| claim.issue.id).collect();
-        let take = if findings.is_some() { MAX_OF_KIND } else { MAX_ELSEWHERE };
-        let findings = &findings.unwrap_or_else(|| view.recent_findings(now));
-        let gone = &gone_clients;
-        let stuck = &stuck[..];
-        let waiting = &waiting[..];
-        let damage = probe.damage.as_ref();
-        let attention =
-            Attention::of(&Sources { view, gone, stuck, waiting, damage, findings, take, now });
-        let context =
-            PageContext { now, gone: gone_clients, stuck: stuck_issues, attention, kinds };
+        let context = signs.context(view, findings);
         let page = render(view, &context)?;
         let layout = Layout {
             title: &page.title,
             tab,
             open: Some(StatusSet::open().iter().map(|status| counts.in_status(status)).sum()),
             attention: context.attention.count(),
-            now: Some(now),
+            now: Some(context.now),
             version: Some(&*probe.version),
             store: Some(&store),
             trouble: probe.trouble.as_deref(),

@@ -45,7 +45,11 @@ async fn of_all<T: OfProject + Send + 'static>(
     let damaged = state.tracker.damage().await;
     let damaged = damaged.map(|damage| hints::for_store(&damage, &hints::COMMANDS));
     page(state, None, move |view, context| {
-        let mut own = Some(damaged.map_or_else(|| Ok(T::of(&name, view, context.now)), Err));
+        let mut own =
+            Some(damaged.map_or_else(
+                || Ok(T::of(&name, view, context.attention.count(), context.now)),
+                Err,
+            ));
         let projects: Vec<_> = served.into_iter().map(|one| Project::of(one, &mut own)).collect();
         let content = content(&projects, context.now);
         Ok(Page { title, content, ..Page::default() })
@@ -140,7 +144,7 @@ fn cells(numbers: &ProjectNumbers) -> [(&'static str, usize, &'static str); 6] {
         ("In review", review, "/?status=completed&status=in_review"),
         ("Ended", ended, "/?status=closed&status=rejected"),
         ("Questions", numbers.questions, "/board"),
-        ("Findings", numbers.findings, "/inbox"),
+        ("Inbox", numbers.inbox, "/inbox"),
     ]
 }
 

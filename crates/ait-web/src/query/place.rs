@@ -62,12 +62,30 @@ impl Place {
         matches!(self, Self::Board(_))
     }
 
+    /// Returns the groups of the list, or the rows of the board.
+    pub fn rows(self) -> Option<Rows> {
+        let (Self::List(rows) | Self::Board(rows)) = self;
+        rows
+    }
+
     /// Returns the address of the page with the issues of a query.
     pub fn address(self, query: &ListQuery) -> String {
+        format!("{}{}", self.path(), self.query_string(query))
+    }
+
+    /// Returns what follows the path in that address, which is what a saved view keeps.
+    pub fn query_string(self, query: &ListQuery) -> String {
         let mut parameters = query.parameters();
-        let (Self::List(rows) | Self::Board(rows)) = self;
-        parameters.extend(rows.map(|rows| ("rows", rows.to_string())));
-        format!("{}{}", self.path(), query_string(parameters))
+        parameters.extend(self.rows().map(|rows| ("rows", rows.to_string())));
+        query_string(parameters)
+    }
+
+    /// Returns the same page with what a saved view keeps. The board has no rows by status.
+    pub fn with_view(self, saved: &str) -> (Self, ListQuery) {
+        match Self::of_address(&format!("{}{saved}", self.path())) {
+            (place, query) if place.is_board() == self.is_board() => (place, query),
+            (_, query) => (Self::Board(None), query),
+        }
     }
 
     /// Returns the page that shows the same issues in the other form.
@@ -98,6 +116,22 @@ mod tests {
         ] {
             let (place, query) = Place::of_address(address);
             assert_eq!(place.address(&query), expected);
+        }
+    }
+
+    #[test]
+    fn a_view_has_the_same_rows_on_both_pages() {
+        for (saved, list, board) in [
+            ("?label=ui&rows=agent", "/?label=ui&rows=agent", "/board?label=ui&rows=agent"),
+            ("?label=ui&rows=status", "/?label=ui&rows=status", "/board?label=ui"),
+            ("?label=ui", "/?label=ui", "/board?label=ui"),
+            ("?rows=whole", "/?rows=whole", "/board?rows=whole"),
+            ("", "/", "/board"),
+        ] {
+            for (page, expected) in [("/?rows=label", list), ("/board?rows=label", board)] {
+                let (place, query) = Place::of_address(page).0.with_view(saved);
+                assert_eq!(place.address(&query), expected, "{saved} on {page}");
+            }
         }
     }
 

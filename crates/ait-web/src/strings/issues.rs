@@ -1,6 +1,6 @@
 //! The texts of the list and of the page of an issue.
 
-use super::{counted, duration, format};
+use super::{counted, duration};
 
 pub mod list {
     pub const OPEN: &str = "Open";
@@ -9,6 +9,9 @@ pub mod list {
     pub const FILE_FIRST: &str = "File the first issue, in a terminal in your project:";
     pub const FILE_COMMAND: &str = "ait add 'TITLE'";
     pub const CONNECT_COMMAND: &str = "ait init";
+    pub const EXAMPLE: &str = "Look at an example";
+    pub const EXAMPLE_COMMAND: &str =
+        "ait --file demo.json demo --large && ait --file demo.json serve";
 
     /// `total` is a lower bound unless `is_exact`.
     pub fn caption(total: usize, is_exact: bool) -> String {
@@ -81,7 +84,7 @@ pub mod attention {
 }
 
 pub mod issue {
-    use ait_domain::{Receipt, Status, Timestamp};
+    use ait_domain::{Receipt, Status};
 
     pub const HANDED_IN: &str = "Handed in: ";
     pub const USED: &str = "Used: ";
@@ -138,14 +141,7 @@ pub mod issue {
         format!("The branch has changed since: it is at {head} now.")
     }
 
-    /// A point in time, to the minute.
-    pub fn exact(time: Timestamp) -> String {
-        super::format::exact_time(time)
-    }
-
-    pub fn until(time: Timestamp) -> String {
-        format!("until {}", exact(time))
-    }
+    pub const UNTIL: &str = "until";
 
     pub fn unknown_keys(count: usize) -> String {
         super::counted(count, "unknown key", "unknown keys")

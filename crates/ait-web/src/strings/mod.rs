@@ -67,8 +67,12 @@ fn counted(count: usize, singular: &str, plural: &str) -> String {
 }
 
 /// Around every page.
+pub const ALL_UTC: &str = "All times are UTC.";
+
 pub mod layout {
     pub const PAUSE: &str = "Pause";
+    pub const EXAMPLE: &str = "This is an example: the team and its issues are made up, and the pages end with the server \
+         that shows them.";
 
     /// The title in the browser's tab: what needs attention, and how many issues are open.
     pub fn tab(attention: usize, open: Option<usize>, title: &str, project: &str) -> String {
@@ -167,6 +171,16 @@ pub mod errors {
     pub const INVALID_QUERY: &str = "Invalid search";
     pub const SUGGESTIONS: &str = "Did you mean";
     pub const ALL_ISSUES: &str = "Show all issues";
+    pub const EXAMPLE_FROM_ELSEWHERE: &str =
+        "Only a page of this server starts the example. Open the list, and use the link there.";
+    pub const SERVER_ENDS: &str = "this server ends";
+
+    pub fn no_example(why: &str) -> String {
+        format!(
+            "The example cannot be shown: {why}. Run {} in a terminal.",
+            super::list::EXAMPLE_COMMAND
+        )
+    }
 
     pub fn not_an_id(asked: &str) -> String {
         format!(

@@ -221,7 +221,7 @@ pub mod stats {
     /// In the header, where space is short.
     pub const TAB: &str = "Stats";
     pub const TITLE: &str = "Statistics";
-    pub const TIME_COLUMN: &str = "Time (UTC)";
+    pub const TIME_COLUMN: &str = "Time";
     pub const TOTAL_COLUMN: &str = "Total";
 
     /// The texts of a stacked area chart of issues by status.
@@ -243,6 +243,13 @@ pub mod stats {
         description: "Stacked areas, one for each status",
     };
 
+    pub const BURN_UP: Flow = Flow {
+        heading: "Burn-up",
+        about: "Parts over time. The upper edge counts all that were filed.",
+        description: "Stacked areas of open and ended parts",
+    };
+    pub const OPEN_PARTS: &str = "Open";
+
     pub const THROUGHPUT: &str = "Throughput";
     /// The name of a row, and what it counts.
     pub type ThroughputRow = (&'static str, fn(&Work) -> u32);
@@ -257,7 +264,7 @@ pub mod stats {
     pub const USAGE: &str = "Usage";
     pub const USAGE_ABOUT: &str =
         "What claims used in this period, by their model, their agent and the time.";
-    pub const USAGE_COLUMN: &str = "Model, agent or time (UTC)";
+    pub const USAGE_COLUMN: &str = "Model, agent or time";
     pub const COST: &str = "Cost";
     pub const SMALL_COST: &str = "Cost in hundredths";
     pub const THOUSANDS: &str = "Thousands of tokens";
@@ -348,8 +355,8 @@ pub mod stats {
     pub fn throughput_about(bucket_ms: u64) -> String {
         let bucket = match bucket_ms {
             HOUR_MS => "an hour".to_owned(),
-            DAY_MS => "a day".to_owned(),
-            WEEK_MS => "a week, from Monday".to_owned(),
+            DAY_MS => "a day (UTC)".to_owned(),
+            WEEK_MS => "a week, from Monday (UTC)".to_owned(),
             ms => format!("{} weeks", number(ms / WEEK_MS)),
         };
         format!(

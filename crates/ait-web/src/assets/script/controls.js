@@ -44,13 +44,6 @@ main.addEventListener("input", ({ target }) => {
   }
 });
 
-// Times are in UTC, because the server does not know the reader's time zone.
-main.addEventListener("pointerover", ({ target }) => {
-  const time = target.closest?.("time[datetime]");
-  const format = { dateStyle: "full", timeStyle: "long" };
-  if (time) time.title = new Date(time.dateTime).toLocaleString(document.documentElement.lang, format);
-});
-
 // Keeps empty fields out of the address.
 main.addEventListener("formdata", ({ target, formData }) => {
   if (target.method !== "get") return;

@@ -166,6 +166,7 @@ const showTrouble = (young) => {
 
 const takeOver = (young) => {
   const content = young.getElementById("main");
+  showLocal(content);
   const ids = changed(content, changes(main), Number(main.dataset.now));
   const putFocusBack = keepFocus();
   showTitle(young);

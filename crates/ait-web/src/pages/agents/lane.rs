@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::Period;
 use crate::format;
-use crate::pages::components::undirected;
+use crate::pages::components::{all_utc, undirected};
 use crate::strings::{self, agents as text};
 use ait_domain::Timestamp;
 use ait_tracker::read_model::{ClaimSpan, ReadView};
@@ -117,11 +117,12 @@ impl ClaimTimeline {
         let unit = if period == Period::Day { format::Unit::Minute } else { format::Unit::Day };
         let quarter_ms = (self.length_ms / 4).cast_signed();
         let tick = |quarter: i64| {
-            format::tick(Timestamp::from_unix_millis(self.begin_ms + quarter * quarter_ms), unit)
+            let at = Timestamp::from_unix_millis(self.begin_ms + quarter * quarter_ms);
+            html! { time datetime=(at) data-as=(unit.word()) { (format::tick(at, unit)) } }
         };
         html! {
             p.lane-axis aria-hidden="true" {
-                @for quarter in 0..4 { span { (tick(quarter)) } }
+                @for quarter in 0..4 { (tick(quarter)) }
                 span { "now" }
             }
         }
@@ -143,6 +144,7 @@ pub(super) fn legend() -> Markup {
         p.lane-legend {
             span.status-in_progress { (text::WORK) }
             span.status-in_review { (text::REVIEW) }
+            (all_utc())
         }
     }
 }

@@ -180,6 +180,7 @@ impl<'a, 'b> Cockpit<'a, 'b> {
                          your project:"
                     }
                     (components::command(strings::list::CONNECT_COMMAND))
+                    @if view.summaries().is_empty() { (components::example(context.has_example)) }
                 }
             }
             @if !agents.is_empty() {

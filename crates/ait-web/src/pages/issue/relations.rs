@@ -6,15 +6,20 @@ use maud::{Markup, html};
 
 use super::{IssueView, components};
 use crate::pages::graph;
+use crate::pages::stats::flow::burn_up as burn_up_of;
 use crate::query::ListQuery;
 use crate::strings::relations as text;
-use ait_domain::{Condition, Issue, IssueId, Query};
+use ait_domain::{Condition, Issue, IssueId, Query, Timestamp};
 use ait_tracker::graph::Node;
 use ait_tracker::read_model::{Progress, ReadView, Relation};
 use ait_tracker::{Lesson, Tracker};
 
 /// How many issues of a relation the page shows.
 const MAX_SHOWN: usize = 50;
+/// How many parts a chart shows at most. An issue with more has none.
+const MAX_CHARTED: usize = 2_000;
+/// The end of a chart is rounded up to so many milliseconds.
+const STEP_MS: i64 = 60_000;
 /// How many issues that name this one the page shows.
 const MAX_MENTIONS: usize = 20;
 
@@ -26,7 +31,7 @@ pub(super) fn relations(view: &IssueView) -> Markup {
         @if !relations.is_empty() {
             section #issue-links.links aria-labelledby="links-heading" {
                 h2 #links-heading { (text::LINKS) }
-                @for (relation, ids) in &relations { (group(*relation, ids, issue.id, view.view)) }
+                @for (relation, ids) in &relations { (group(*relation, ids, view)) }
             }
         }
     }
@@ -98,7 +103,9 @@ impl Mentions {
     }
 }
 
-fn group(relation: Relation, ids: &[IssueId], id: IssueId, view: &ReadView) -> Markup {
+fn group(relation: Relation, ids: &[IssueId], page: &IssueView) -> Markup {
+    let view = page.view;
+    let id = page.found.issue.id;
     let progress = view.progress(id).filter(|_| relation == Relation::Parts);
     let hidden = ids.len().saturating_sub(MAX_SHOWN);
     html! {
@@ -109,6 +116,7 @@ fn group(relation: Relation, ids: &[IssueId], id: IssueId, view: &ReadView) -> M
                 " " progress max=(total) value=(ended) aria-label=(text::ended(ended, total)) {}
             }
         }
+        @if relation == Relation::Parts { (burn_up(ids, page)) }
         ul {
             @for id in ids.iter().take(MAX_SHOWN) { li { (linked(*id, view)) } }
             @if hidden > 0 {
@@ -122,6 +130,19 @@ fn group(relation: Relation, ids: &[IssueId], id: IssueId, view: &ReadView) -> M
                 }
             }
         }
+    }
+}
+
+/// Renders how the parts of an issue came to their ends, up to the end of the last one.
+fn burn_up(ids: &[IssueId], page: &IssueView) -> Markup {
+    let parts = ids.iter().filter_map(|id| page.view.summary(*id)).collect::<Vec<_>>();
+    let ends = parts.iter().map(|part| part.status.has_ended().then(|| part.in_status_since()));
+    let end = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
+    // Rounded, so that an unchanged page stays the same for a while.
+    let now_ms = (page.now.unix_millis() / STEP_MS + 1).saturating_mul(STEP_MS);
+    let until = end.unwrap_or_else(|| Timestamp::from_unix_millis(now_ms));
+    html! {
+        @if ids.len() <= MAX_CHARTED { (burn_up_of(&page.view.stats_of(ids, until))) }
     }
 }
 

@@ -53,7 +53,7 @@ fn parked(view: &IssueView) -> Option<Markup> {
         &html! {
             span dir="auto" { (reason) }
             span.exact { (components::ago(parked.since, view.now)) " " (text::BY) (components::agent(&parked.by)) }
-            @if let Some(until) = parked.until { span.exact { (text::until(until)) } }
+            @if let Some(until) = parked.until { span.exact { (text::UNTIL) " " (components::local_time(until)) (components::utc()) } }
         },
     ))
 }
@@ -68,7 +68,7 @@ fn when(time: Timestamp, agent: Option<&str>, now: Timestamp) -> Markup {
     html! {
         (components::ago(time, now))
         @if let Some(agent) = agent { " " (text::BY) (components::agent(agent)) }
-        span.exact { (text::exact(time)) }
+        span.exact { (components::local_time(time)) (components::utc()) }
     }
 }
 

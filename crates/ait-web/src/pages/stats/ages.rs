@@ -60,7 +60,7 @@ fn table(stats: &Stats) -> Markup {
     head.push(text::TOTAL_COLUMN);
     let rows = stats.ages.iter().map(|bucket| {
         let cells = open_statuses().map(|(status, _)| number(bucket.counts.in_status(status)));
-        (name(bucket), cells.chain([total(bucket)]).collect())
+        (html! { (name(bucket)) }, cells.chain([total(bucket)]).collect())
     });
     let rows: Vec<Row> = rows.collect();
     chart::table("ages", text::AGES, &head, &rows)

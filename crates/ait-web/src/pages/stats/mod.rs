@@ -1,7 +1,7 @@
 //! The statistics: headline numbers, and charts of how the queue moves and how long issues take.
 
 mod ages;
-mod flow;
+pub(super) mod flow;
 mod throughput;
 mod times;
 mod usage;
@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use crate::chart;
 use crate::format;
-use crate::pages::components;
+use crate::pages::{PageContext, components};
 use crate::strings::{list, stats as text};
 use ait_domain::Status;
 use ait_tracker::read_model::stats::{Range, Stats};
@@ -31,7 +31,7 @@ fn statuses() -> impl Iterator<Item = (Status, &'static str)> {
 }
 
 /// Renders the page.
-pub(super) fn content(stats: &Stats) -> Markup {
+pub(super) fn content(stats: &Stats, context: &PageContext) -> Markup {
     html! {
         div.stats {
             div.stats-head {
@@ -54,9 +54,10 @@ pub(super) fn content(stats: &Stats) -> Markup {
                          moves and how long issues take."
                     }
                     (components::command(list::FILE_COMMAND))
+                    (components::example(context.has_example))
                 }
             } @else {
-                p.quiet #stats-covers { "Since " (format::time(stats.begin)) ". All times are UTC." }
+                p.quiet #stats-covers { "Since " (components::local_time(stats.begin)) " " (components::all_utc()) }
                 (headlines(stats))
                 (chart::patterns(&CLASSES))
                 (flow::open(stats))

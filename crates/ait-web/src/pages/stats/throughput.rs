@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::{nothing, number};
-use crate::chart::{self, BarRow, BarRows, Caption, Row};
-use crate::format;
+use crate::chart::{self, BarRow, BarRows, Caption, Hint, Row, TimeAxis};
+use crate::pages::components;
 use crate::strings::stats as text;
 use ait_domain::Timestamp;
 use ait_tracker::read_model::stats::{Stats, Work};
@@ -41,15 +41,14 @@ fn picture(stats: &Stats) -> Markup {
         total: number(count(total)),
         values: buckets.iter().map(|bucket| count(&bucket.work)).collect(),
     });
-    let hints = buckets
-        .iter()
-        .map(|bucket| format!("{}\n{}", format::time(bucket.begin), counts_text(&bucket.work)));
+    let hints =
+        buckets.iter().map(|bucket| Hint { at: bucket.begin, text: counts_text(&bucket.work) });
     let length_ms = stats.throughput.bucket_ms * buckets.len() as u64;
     let end_ms = stats.begin.unix_millis().saturating_add_unsigned(length_ms);
     let rows = BarRows {
         rows: rows.collect(),
         hints: hints.collect(),
-        ticks: chart::time_ticks(stats.begin, Timestamp::from_unix_millis(end_ms)),
+        axis: TimeAxis::between(stats.begin, Timestamp::from_unix_millis(end_ms)),
     };
     let description = format!("Rows of bars over time. Totals: {}.", counts_text(total));
     rows.draw(Caption { id: "throughput", title: text::THROUGHPUT, description: &description })
@@ -67,8 +66,8 @@ fn table(stats: &Stats) -> Markup {
     let cells =
         |work: &Work| text::THROUGHPUT_ROWS.iter().map(|(_, count)| number(count(work))).collect();
     let rows = stats.throughput.buckets.iter();
-    let rows = rows.map(|bucket| (format::time(bucket.begin), cells(&bucket.work)));
-    let total = (text::TOTAL_COLUMN.to_owned(), cells(&stats.throughput.total));
+    let rows = rows.map(|bucket| (components::local_time(bucket.begin), cells(&bucket.work)));
+    let total = (html! { (text::TOTAL_COLUMN) }, cells(&stats.throughput.total));
     let rows: Vec<Row> = rows.chain([total]).collect();
     chart::table("throughput", text::THROUGHPUT, &head, &rows)
 }

@@ -79,7 +79,7 @@ fn picture(
 fn table(id: &str, column: &str, rows: &[(String, Percentiles)], texts: &text::Times) -> Markup {
     let row = |(name, spread): &(String, Percentiles)| {
         let count = format::number(spread.count as u64);
-        ((*name).to_owned(), vec![count, duration(spread.median_ms), duration(spread.p90_ms)])
+        (html! { (name) }, vec![count, duration(spread.median_ms), duration(spread.p90_ms)])
     };
     let rows: Vec<Row> = rows.iter().map(row).collect();
     let head = [column, strings::ISSUES, text::MEDIAN, text::P90];

@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use super::number;
-use crate::chart::{self, BarRow, BarRows, Caption, Row};
+use crate::chart::{self, BarRow, BarRows, Caption, Hint, Row, TimeAxis};
 use crate::format;
+use crate::pages::components;
 use crate::strings::stats as text;
 use ait_domain::{Timestamp, Usage};
 use ait_tracker::read_model::stats::{Stats, UsageStats};
@@ -47,24 +48,28 @@ fn picture(stats: &Stats, used: &UsageStats) -> Markup {
         values: values.collect(),
     };
     let hints = stats.throughput.buckets.iter().zip(&used.buckets);
-    let hints = hints.map(|(bucket, usage)| format!("{}\n{usage}", format::time(bucket.begin)));
+    let hints = hints.map(|(bucket, usage)| Hint { at: bucket.begin, text: usage.to_string() });
     let length_ms = stats.throughput.bucket_ms * used.buckets.len() as u64;
     let end_ms = stats.begin.unix_millis().saturating_add_unsigned(length_ms);
     let rows = BarRows {
         rows: vec![row],
         hints: hints.collect(),
-        ticks: chart::time_ticks(stats.begin, Timestamp::from_unix_millis(end_ms)),
+        axis: TimeAxis::between(stats.begin, Timestamp::from_unix_millis(end_ms)),
     };
     let description = format!("A row of bars over time. In all: {}.", used.total);
     rows.draw(Caption { id: "usage", title: text::USAGE, description: &description })
 }
 
 fn table(stats: &Stats, used: &UsageStats) -> Markup {
-    let row = |name: &str, usage: &Usage| (name.to_owned(), vec![usage.to_string()]);
+    let row = |name: Markup, usage: &Usage| (name, vec![usage.to_string()]);
     let times = stats.throughput.buckets.iter().zip(&used.buckets);
     let times = times.filter(|(_, usage)| !usage.is_empty());
-    let times = times.map(|(bucket, usage)| row(&format::time(bucket.begin), usage));
-    let named = used.by_model.iter().chain(&used.by_agent).map(|(name, usage)| row(name, usage));
+    let times = times.map(|(bucket, usage)| row(components::local_time(bucket.begin), usage));
+    let named = used
+        .by_model
+        .iter()
+        .chain(&used.by_agent)
+        .map(|(name, usage)| row(html! { (name) }, usage));
     let rows: Vec<Row> = named.chain(times).collect();
     chart::table("usage", text::USAGE, &[text::USAGE_COLUMN, text::USAGE], &rows)
 }
