@@ -36,6 +36,7 @@ scenarios! {
     accessibility: "accessibility.mjs";
     attention_and_appearance: "attention.mjs";
     a_backlog: "board.mjs";
+    what_lies_around: "graph.mjs";
     every_width: "widths.mjs";
     other_languages: "language.mjs";
     local_times: "times.mjs";

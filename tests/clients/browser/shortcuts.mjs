@@ -72,6 +72,18 @@ async function entries(visit) {
     check.ok(shown.length > 0 && of.includes(all[1].slice(2)), `${shown} of ${of}`);
     check.equal(await visit.page.$('#peek form'), null);
     await accessible(visit, 'the panel');
+    // The page stays in use: the panel follows the focus, and its links lead from the page of the issue.
+    check.equal(await entry(visit), all[1]);
+    const at = await visit.inPage(() => document.querySelector('#peek .peeked a[href*="#moment"]')?.pathname ?? '');
+    check.ok(at === '' || at.includes(all[1].slice(2)), at);
+    for (const [key, expected] of [['j', all[2]], ['k', all[1]]]) {
+      await visit.page.keyboard.press(key);
+      await visit.until('the panel follows', (id) => document.querySelector('#peek a').pathname.includes(id), [expected.slice(2)]);
+    }
+    await visit.page.keyboard.press('Escape');
+    check.equal(await visit.page.$('#peek[open]'), null);
+    await visit.page.keyboard.press('Space');
+    await visit.until('the panel again', () => document.querySelector('#peek[open] h1'));
     await visit.page.keyboard.press('Space');
     check.equal(await visit.page.$('#peek[open]'), null);
     check.equal(await entry(visit), all[1], 'the focus is where it was');

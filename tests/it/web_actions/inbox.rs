@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::{
-    Form, READER, WRITER, basic, client, hidden_in, origin, send, serve, serve_with_tokens,
+    Form, READER, WRITER, asked, basic, client, hidden_in, issue, origin, send, serve,
+    serve_with_tokens,
 };
 use crate::support::runs::run;
 use crate::support::{Client, directory, get};
@@ -93,4 +94,88 @@ fn forged_forms_put_nothing_off() {
     // Positive control: the same form as a browser sends it.
     assert_eq!(send(written(&form)).status, 303);
     assert!(page(WRITER).contains("id=\"put-off\""));
+}
+
+/// Returns what the button of the first option of a question sends, as a page has it.
+fn first_option(page: &str) -> String {
+    let after = page.split_once("name=\"answer\" value=\"").expect("a button").1;
+    after.split_once('"').unwrap().0.to_owned()
+}
+
+#[test]
+fn a_question_is_answered_by_its_option_where_it_stands() {
+    let directory = directory();
+    let id = asked(directory.path());
+    let server = serve(directory.path());
+    let port = server.port;
+    for page in ["/board", "/", "/inbox", "/inbox?kind=question"] {
+        let body = get(port, page).body;
+        let answer = first_option(&body);
+        assert!(answer.starts_with(&id) && answer.ends_with(":1"), "{answer}");
+        let fields = hidden_in(&body, "action=\"/inbox\"");
+        let form = Form { port, path: "/inbox".to_owned(), fields }.with("agent", "Ann");
+        let form = form.with("answer", &answer);
+        let done = form.clone().done();
+        let place = page.split('?').next().unwrap();
+        assert!(done.starts_with(&format!("{place}?done=answer&undo=")), "{done}");
+        assert!(issue(directory.path(), &id)["parked"].is_null());
+        // Twice, or after another question, it answers nothing.
+        assert_eq!(send(form.request()).status, 409);
+        let other = format!("Another than that of {page}?");
+        run(directory.path(), &["ask", &id, &other, "--option", "Yes", "-a", "dev"]).ok();
+        assert_eq!(send(form.request()).status, 409);
+        assert!(!issue(directory.path(), &id)["parked"].is_null());
+    }
+}
+
+#[test]
+fn forged_answers_change_nothing() {
+    let directory = directory();
+    let id = asked(directory.path());
+    let server = serve_with_tokens(directory.path());
+    let port = server.port;
+    let page = |secret: &str| {
+        let url = format!("{}/board", origin(port));
+        send(client().get(url).header("authorization", basic(secret))).body
+    };
+    assert!(!page(READER).contains("name=\"answer\""));
+    let body = page(WRITER);
+    let answer = first_option(&body);
+    let (question, _) = answer.rsplit_once(':').unwrap();
+    let fields = hidden_in(&body, "action=\"/inbox\"");
+    let form = Form { port, path: "/inbox".to_owned(), fields }.with("agent", "Ann");
+    let form = form.with("answer", &answer);
+    let written = |form: &Form| form.request().header("authorization", basic(WRITER));
+    let with = |answer: &str| written(&form.clone().with("answer", answer));
+    for (name, request, status) in [
+        ("without a token", written(&form.clone().with("token", "")), 403),
+        ("with another access token", form.request().header("authorization", basic(READER)), 403),
+        ("without an access token", form.request(), 401),
+        (
+            "from elsewhere",
+            form.bare()
+                .header("origin", "http://evil.example")
+                .header("authorization", basic(WRITER)),
+            403,
+        ),
+        ("without a name", written(&form.clone().with("agent", "")), 400),
+        ("no option", with(&format!("{question}:")), 400),
+        ("an option that there is not", with(&format!("{question}:99")), 409),
+        ("a text as the option", with(&format!("{question}:1:2")), 400),
+        ("another question", with(&format!("{id}:{}:1", "0".repeat(16))), 409),
+        ("the issue alone", with(&id), 409),
+        ("no issue", with("../../x:y:1"), 404),
+        ("an unknown issue", with(&format!("{}:x:1", "f".repeat(8))), 404),
+        ("a long text", with(&"x".repeat(10_000)), 404),
+    ] {
+        let response = send(request);
+        assert_eq!(response.status, status, "{name}: {}", response.body);
+        assert!(!issue(directory.path(), &id)["parked"].is_null(), "{name}");
+    }
+    // A page elsewhere is no way back.
+    let away = written(&form.clone().with("back", "https://evil.example/"));
+    let response = send(away);
+    assert_eq!(response.status, 303);
+    let place = response.headers["location"].to_str().unwrap();
+    assert!(place.starts_with("/?done=answer"), "{place}");
 }

@@ -403,7 +403,7 @@ fn options(question: &Question, chosen: &str) -> Markup {
                 }
             }
             label.choice {
-                input type="radio" name=(OPTION) value="" checked[chosen.is_empty()];
+                input type="radio" name=(OPTION) value="";
                 span { "none of these" }
             }
         }

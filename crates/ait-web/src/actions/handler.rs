@@ -13,6 +13,7 @@ use super::done::Done;
 use super::fields::{self, Fields, FormChange};
 use super::form_token::{FormTokens, Purpose};
 use super::forms::IssueForms;
+use super::many::way_back;
 use super::person::{ActingPerson, Person};
 use crate::WebState;
 use crate::lookup::find;
@@ -57,6 +58,16 @@ pub(super) async fn act(
     let action = action.ok_or_else(WebError::not_found)?;
     let issue = find(&state, &asked).await?;
     Ok(Submission { state: &state, tokens, action, person, issue, fields }.answer().await)
+}
+
+/// Changes an issue as a form says that was about several.
+pub(super) async fn change(
+    state: &WebState,
+    Received { tokens, person, fields }: Received,
+    action: Action,
+    issue: Arc<Issue>,
+) -> Response {
+    Submission { state, tokens, action, person, issue, fields }.change(false).await
 }
 
 /// A form from a page of this server: who sent it, and its fields. Its token is still to be checked.
@@ -146,6 +157,12 @@ impl Submission<'_> {
         if !self.tokens.is_valid(self.fields.get(fields::TOKEN), &purpose) {
             return self.refuse(StatusCode::FORBIDDEN, text::NO_LONGER_VALID, &html! {});
         }
+        self.change(is_confirmed).await
+    }
+
+    /// Makes the change if the issue still has the version that the person saw.
+    async fn change(self, is_confirmed: bool) -> Response {
+        let version = self.fields.get(fields::VERSION);
         if self.issue.version() != version {
             return self.stale(&self.issue);
         }
@@ -169,12 +186,14 @@ impl Submission<'_> {
         let is_forced = self.issue.holder().is_some();
         let proof = ClaimProof { number: None, is_forced, is_person: true };
         match change.make(tracker, id.into(), version.to_owned(), agent.clone(), proof).await {
-            Ok(events) => Done::new(self.action, None, events).lead_to(
-                &components::issue_path(id),
-                &self.tokens,
-                &self.person,
-                &agent,
-            ),
+            Ok(events) => {
+                let back = match self.fields.get(fields::BACK) {
+                    "" => components::issue_path(id),
+                    _ => way_back(&self.fields),
+                };
+                let done = Done::new(self.action, None, events);
+                done.lead_to(&back, &self.tokens, &self.person, &agent)
+            }
             Err(error) => self.failed(error, tracker).await,
         }
     }

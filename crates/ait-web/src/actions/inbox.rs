@@ -1,4 +1,4 @@
-//! Puts rows of the inbox off, and brings them back.
+//! The form of the rows that need a person: puts rows of the inbox off, brings them back, and answers questions.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -6,28 +6,43 @@ use maud::{Markup, html};
 
 use super::action::{Action, INBOX_PATH as PATH};
 use super::done::Done;
-use super::fields::TOKEN;
+use super::fields::{BACK, OPTION, TOKEN, VERSION, hash_of};
 use super::form_token::Purpose;
-use super::handler::Received;
+use super::handler::{self, Received};
 use super::many::ManyForms;
 use super::person::known_name;
 use crate::WebState;
 use crate::format::DAY_MS;
+use crate::lookup::find;
 use crate::page_data::{self, PageData};
 use crate::pages::error::{ErrorPage, WebError};
-use ait_domain::Timestamp;
+use ait_domain::{IssueId, Question, Timestamp};
 
 /// The fields with the name of a row: to put it off until its issue changes, or for a day, and to bring it back.
 pub(crate) const DONE: &str = "done";
 pub(crate) const SNOOZE: &str = "snooze";
 pub(crate) const SHOW: &str = "show";
+/// The field with what a person answers, as [`option`] has it.
+pub(crate) const ANSWER: &str = "answer";
+/// The id of the form.
+pub(crate) const FORM: &str = "inbox";
 
-/// Renders what was done, and the form that the buttons of the rows send.
-pub(crate) fn form(forms: &ManyForms, id: &str) -> Markup {
+/// Returns what the button of an option sends: the issue, the question and the number of the option, from 1.
+pub(crate) fn option(issue: IssueId, asked: &Question, number: usize) -> String {
+    format!("{issue}:{}:{number}", question(asked))
+}
+
+/// Returns what a question is recognised by, so that no answer goes to another one.
+fn question(asked: &Question) -> String {
+    hash_of(&format!("{}\n{}", asked.text, asked.options.join("\n")))
+}
+
+/// Renders the form that the buttons of the rows send, on a page with this address.
+pub(crate) fn form(forms: &ManyForms, page: &str) -> Markup {
     html! {
-        (forms.notice(PATH))
-        form id=(id) method="post" action=(PATH) {
+        form #(FORM) method="post" action=(PATH) {
             input type="hidden" name=(TOKEN) value=(forms.tokens.token(&Purpose::of_project(Action::PutOff, &forms.person.principal)));
+            input type="hidden" name=(BACK) value=(page);
             (known_name(&forms.person))
         }
     }
@@ -39,6 +54,9 @@ pub(super) async fn act(
     received: Received,
 ) -> Result<Response, ErrorPage> {
     let agent = received.agent(Action::PutOff)?;
+    if !received.fields.get(ANSWER).is_empty() {
+        return answer(&state, received).await;
+    }
     let Received { tokens, person, fields } = received;
     let given = [DONE, SNOOZE, SHOW].map(|name| (name, fields.get(name)));
     let (name, row) = given
@@ -56,4 +74,18 @@ pub(super) async fn act(
     let tracker = &state.tracker;
     tracker.patch_key(page_data::KEY, change, agent.clone()).await.map_err(WebError::of_change)?;
     Ok(Done::new(action, None, None).lead_to(PATH, &tokens, &person, &agent))
+}
+
+/// Answers a question with one of its options.
+async fn answer(state: &WebState, received: Received) -> Result<Response, ErrorPage> {
+    let Received { tokens, person, fields } = received;
+    let mut given = fields.get(ANSWER).splitn(3, ':').map(str::to_owned);
+    let mut next = || given.next().unwrap_or_default();
+    let issue = find(state, &next()).await?;
+    let is_asked = issue.open_question().map(question).unwrap_or_default() == next();
+    // The version says that the issue has changed if another question is open by now, or none.
+    let version = if is_asked { issue.version() } else { String::new() };
+    let option = next();
+    let fields = fields.with(VERSION, version).with(OPTION, option);
+    Ok(handler::change(state, Received { tokens, person, fields }, Action::Answer, issue).await)
 }

@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::response::{Redirect, Response};
 use maud::{Markup, html};
 
-use super::action::{Action, MANY_PATH};
+use super::action::{Action, INBOX_PATH, MANY_PATH};
 use super::done::Done;
 use super::fields::{self, Fields};
 use super::form_token::{FormTokens, Purpose};
@@ -35,11 +35,14 @@ pub(super) async fn to_list() -> Redirect {
     Redirect::to("/")
 }
 
-/// Returns the address of the page from which a form came: the page of an issue, the board, or the list.
+/// Returns the address of the page from which a form came: that of an issue, the inbox, the board, or the list.
 pub(super) fn way_back(fields: &Fields) -> String {
     let given = fields.get(fields::BACK);
     if let Some(issue) = given.strip_prefix("/issues/").and_then(IssueId::parse) {
         return issue_path(issue);
+    }
+    if given == INBOX_PATH {
+        return INBOX_PATH.to_owned();
     }
     let (place, query) = Place::of_address(given);
     place.address(&query)
@@ -81,7 +84,8 @@ impl ManyForms {
                 input type="hidden" name=(fields::TOKEN) value=(self.tokens.token(&of_bar(&self.person)));
                 input type="hidden" name=(fields::BACK) value=(list);
                 p.many-count {
-                    b #picked data-one="1 selected" data-many="{count} selected" { "The selected issues" }
+                    b #picked data-one="1 selected" data-many="{count} selected"
+                        data-no-drop="A card cannot be dropped there: agents hand in and review issues." { "The selected issues" }
                     " " button #unpick type="button" hidden { "Clear" }
                 }
                 div.many-fields {

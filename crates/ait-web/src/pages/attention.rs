@@ -4,27 +4,26 @@
 //! It is made of what the read model keeps, so it costs little at any size: the parked issues, the claims whose clients
 //! are gone, and the findings. A person puts rows off (`ait-web/page_data.rs`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use maud::{Markup, html};
 
 use super::components::{self, undirected};
 use super::gone_clients::GoneClients;
+use super::questions::answers;
 use crate::actions::action::{Action, INBOX_PATH as PATH};
-use crate::actions::inbox::{self, DONE, SHOW, SNOOZE};
+use crate::actions::inbox::{self, DONE, FORM, SHOW, SNOOZE};
 use crate::actions::many::ManyForms;
 use crate::markdown::one_line;
 use crate::page_data::PageData;
 use crate::query::{InvalidParameter, ListQuery, ListState, Parameters, joined};
 use crate::strings::{actions, attention as text};
-use ait_domain::{AgentName, IssueId, StatusSet, Timestamp};
+use ait_domain::{AgentName, IssueId, Question, StatusSet, Timestamp};
 use ait_tracker::read_model::{Finding, FindingKind, Findings, FoundIssue, IssueSummary, ReadView};
 use ait_tracker::triage::{Reader, next_step, take_in_turns};
 use ait_tracker::{StoreError, StuckClaim};
 
-/// The id of the form.
-const FORM: &str = "inbox";
 /// How many rows stand above the list, and how many the page of all kinds has.
 const MAX_SHOWN: usize = 2;
 const MAX_OF_ALL: usize = 60;
@@ -192,6 +191,8 @@ pub(super) struct Attention {
     items: Vec<Item>,
     /// The rows that are put off and would show.
     put_off: Vec<Item>,
+    /// The open questions of the rows.
+    questions: BTreeMap<IssueId, Question>,
     kept: PageData,
     take: usize,
     now: Timestamp,
@@ -202,8 +203,15 @@ impl Attention {
     pub fn of(sources: &Sources<'_, '_>) -> Self {
         let Sources { view, gone, waiting, damage, take, now, .. } = *sources;
         let kept = PageData::of(view);
-        let mut found =
-            Self { counts: Vec::new(), items: Vec::new(), put_off: Vec::new(), kept, take, now };
+        let mut found = Self {
+            counts: Vec::new(),
+            items: Vec::new(),
+            put_off: Vec::new(),
+            questions: BTreeMap::new(),
+            kept,
+            take,
+            now,
+        };
         if let Some(damage) = damage {
             let next = "`ait doctor` says what to do".to_owned();
             found.add_item(Kind::Damage, damage.to_string(), next);
@@ -287,6 +295,9 @@ impl Attention {
         for rows in [&mut asked, &mut others] {
             rows.sort_by_key(|(parked, summary)| (parked.since, summary.id));
         }
+        let open = asked.iter().take(self.take);
+        let open = open.filter_map(|(parked, issue)| Some((issue.id, parked.question.clone()?)));
+        self.questions = open.collect();
         for (kind, rows) in [(Kind::Question, asked), (Kind::Parked, others)] {
             let of =
                 |(_, summary): &(_, &IssueSummary)| Some((summary.id, Some(summary.modified_at)));
@@ -407,9 +418,9 @@ impl Attention {
         }
     }
 
-    /// Renders the section above the list; one line if nothing needs a person. With actions a question leads to its
-    /// form.
-    pub fn section(&self, has_actions: bool) -> Markup {
+    /// Renders the section above the list, on a page with this address; one line if nothing needs a person. With
+    /// actions a question leads to its form, and with forms it has its options.
+    pub fn section(&self, has_actions: bool, forms: Option<&ManyForms>, page: &str) -> Markup {
         html! {
             @if self.count() == 0 {
                 p #attention.attention.calm {
@@ -420,13 +431,14 @@ impl Attention {
                 section #attention.attention aria-labelledby="attention-heading" {
                     div.attention-head {
                         h2 #attention-heading { a href=(PATH) { "Needs attention" } " " span.count { (self.count()) } }
+                        @if let Some(forms) = forms.filter(|_| !self.questions.is_empty()) { (inbox::form(forms, page)) }
                         ul aria-label="What needs attention, by kind" {
                             @for (kind, count) in self.counts.iter().filter(|(kind, _)| kind.is_due()).take(MAX_KINDS) {
                                 li { a href=(page_of(*kind)) { (kind.name()) " " (count) } }
                             }
                         }
                     }
-                    ul.attention-rows { @for item in self.rows(MAX_SHOWN) { (row(item, has_actions, None)) } }
+                    ul.attention-rows { @for item in self.rows(MAX_SHOWN) { (self.row(item, has_actions, forms.is_some(), None)) } }
                 }
             }
         }
@@ -444,7 +456,7 @@ impl Attention {
         rows.sort_by_key(|item| item.kind.rank());
         html! {
             h1.unseen { (text::TITLE) " " (self.count()) }
-            @if let Some(forms) = forms { (inbox::form(forms, FORM)) }
+            @if let Some(forms) = forms { (forms.notice(PATH)) (inbox::form(forms, PATH)) }
             @if only.is_some() { p { a href=(PATH) { "Show all kinds" } } }
             @if rows.is_empty() {
                 section.notice { p { "Nothing needs attention. This command looks for the same in a terminal:" } (components::command("ait triage")) }
@@ -457,7 +469,7 @@ impl Attention {
                         h2 id={ "kind-" (kind.word()) } { a href=(page_of(kind)) { (kind.name()) } " " span.count { (count) } }
                         @if let Kind::Finding(kind) = kind { p.quiet { (kind.description()) } }
                     }
-                    ul.attention-rows { @for item in same { (row(item, has_actions, forms.map(|_| false))) } }
+                    ul.attention-rows { @for item in same { (self.row(item, has_actions, forms.is_some(), forms.map(|_| false))) } }
                     @if count > same.len() {
                         p.more { @if only.is_some() { (components::with_code("`ait triage` lists more")) } @else { a href=(page_of(kind)) { (count - same.len()) " more" } } }
                     }
@@ -466,13 +478,70 @@ impl Attention {
             @if !later.is_empty() {
                 details.put-off #later {
                     summary { "About the memory, when there is time: " (later.len()) }
-                    ul.attention-rows { @for item in later { (row(item, has_actions, forms.map(|_| false))) } }
+                    ul.attention-rows { @for item in later { (self.row(item, has_actions, forms.is_some(), forms.map(|_| false))) } }
                 }
             }
             @if !self.put_off.is_empty() {
                 details.put-off #put-off {
                     summary { (self.put_off.len()) " put off" }
-                    ul.attention-rows { @for item in &self.put_off { (row(item, has_actions, forms.map(|_| true))) } }
+                    ul.attention-rows { @for item in &self.put_off { (self.row(item, has_actions, forms.is_some(), forms.map(|_| true))) } }
+                }
+            }
+        }
+    }
+
+    /// Renders a row: with a form a question has its options, and with `is_put_off` it is put off or brought back.
+    fn row(
+        &self,
+        item: &Item,
+        has_actions: bool,
+        has_form: bool,
+        is_put_off: Option<bool>,
+    ) -> Markup {
+        let command = item.next.split('`').nth(1).unwrap_or_default();
+        let issue = item.issues.first();
+        let name = row_of(item.kind, issue.map(|issue| issue.id));
+        let action = issue.and_then(|issue| Some((issue, item.kind.action(issue)?)));
+        let question = issue.filter(|_| item.kind == Kind::Question);
+        let question = question.and_then(|issue| self.questions.get(&issue.id));
+        let button = |field: &str, label: &str| {
+            html! { button form=(FORM) name=(field) value=(name) aria-label={ (label) ": " (issue.map_or("the queue", |issue| &issue.title)) } { (label) } }
+        };
+        html! {
+            li {
+                span.attention-kind { (item.kind.name()) }
+                div.attention-what {
+                    @for (at, issue) in item.issues.iter().enumerate() {
+                        @if at > 0 { " · " }
+                        a.attention-title href=(components::issue_path(issue.id)) dir="auto" { (components::title(&issue.title)) }
+                    }
+                    @if item.issues.is_empty() { b.attention-title { "The queue" } }
+                    " " span.quiet dir="auto" translate="yes" { (item.why) }
+                }
+                div.attention-next.answers[question.is_some() && has_actions] {
+                    @match action.filter(|_| has_actions) {
+                        Some((issue, Action::Answer)) => {
+                            (answers(issue.id, question.filter(|_| has_form)))
+                        }
+                        Some((issue, action)) => {
+                            a href={ (components::issue_path(issue.id)) "#act-" (action) } { (actions::label(action)) }
+                        }
+                        None => {
+                            span { (components::with_code(&item.next)) }
+                            " "
+                            (components::copy_command(command))
+                        }
+                    }
+                    @match is_put_off {
+                        None => {}
+                        Some(true) => { (button(SHOW, "Show again")) }
+                        Some(false) if item.kind == Kind::Damage => {}
+                        Some(false) => {
+                            // What is about the whole queue has no change that would bring it back.
+                            @if issue.is_some() { (button(DONE, "Done")) }
+                            (button(SNOOZE, "Snooze"))
+                        }
+                    }
                 }
             }
         }
@@ -489,51 +558,5 @@ fn page_of(kind: Kind) -> String {
             format!("/{}", query.in_statuses(StatusSet::open()).query_string())
         }
         kind => format!("{PATH}?kind={}", kind.word()),
-    }
-}
-
-/// Renders a row; `is_put_off` with a form that puts it off or brings it back.
-fn row(item: &Item, has_actions: bool, is_put_off: Option<bool>) -> Markup {
-    let command = item.next.split('`').nth(1).unwrap_or_default();
-    let issue = item.issues.first();
-    let name = row_of(item.kind, issue.map(|issue| issue.id));
-    let action = issue.and_then(|issue| Some((issue, item.kind.action(issue)?)));
-    let button = |field: &str, label: &str| {
-        html! { button form=(FORM) name=(field) value=(name) aria-label={ (label) ": " (issue.map_or("the queue", |issue| &issue.title)) } { (label) } }
-    };
-    html! {
-        li {
-            span.attention-kind { (item.kind.name()) }
-            div.attention-what {
-                @for (at, issue) in item.issues.iter().enumerate() {
-                    @if at > 0 { " · " }
-                    a.attention-title href=(components::issue_path(issue.id)) dir="auto" { (components::title(&issue.title)) }
-                }
-                @if item.issues.is_empty() { b.attention-title { "The queue" } }
-                " " span.quiet dir="auto" translate="yes" { (item.why) }
-            }
-            div.attention-next {
-                @match action.filter(|_| has_actions) {
-                    Some((issue, action)) => {
-                        a href={ (components::issue_path(issue.id)) "#act-" (action) } { (actions::label(action)) }
-                    }
-                    None => {
-                        span { (components::with_code(&item.next)) }
-                        " "
-                        (components::copy_command(command))
-                    }
-                }
-                @match is_put_off {
-                    None => {}
-                    Some(true) => { (button(SHOW, "Show again")) }
-                    Some(false) if item.kind == Kind::Damage => {}
-                    Some(false) => {
-                        // What is about the whole queue has no change that would bring it back.
-                        @if issue.is_some() { (button(DONE, "Done")) }
-                        (button(SNOOZE, "Snooze"))
-                    }
-                }
-            }
-        }
     }
 }

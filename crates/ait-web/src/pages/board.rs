@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::PageContext;
 use super::chips::Chips;
-use super::list_filters::Filters;
+use super::list_filters::{Filters, other_places};
 use super::row::Row;
 use super::{components, icons, questions};
 use crate::actions::forms::known;
@@ -14,7 +14,7 @@ use crate::actions::many::ManyForms;
 use crate::listing::Matches;
 use crate::query::{ListQuery, Place, Rows};
 use crate::strings::{self, board as text};
-use ait_domain::{IssueId, Status, StatusSet, Timestamp};
+use ait_domain::{IssueId, Status, StatusSet, Timestamp, readiness};
 use ait_query::{QueryError, SavedQueries};
 use ait_tracker::Hold;
 use ait_tracker::read_model::{Column, FindingKind, IssueSummary, ReadView};
@@ -98,7 +98,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
     html! {
         h1.unseen { (text::TITLE) }
         @if let Some(forms) = forms { (forms.notice(path)) }
-        (questions::of_all(view, context.now, board.has_actions))
+        (questions::of_all(view, context.now, board.has_actions, forms, path))
         @for Hold { provider, until } in board.holds {
             p.notice { (text::held(provider)) (components::local_time(*until)) (components::utc()) }
         }
@@ -144,6 +144,8 @@ fn all_columns(board: &BoardView) -> Markup {
                         li { a href={ "#c-" (column.status) } { (name(column, board)) (old_claims(column)) } }
                     }
                 }
+                // On a phone they stand here.
+                (other_places(board.place, board.query))
             }
             div.board tabindex=[(!has_cards).then_some("0")] {
                 @for shown in &open { (self::column(shown, board, &chips)) }
@@ -201,17 +203,22 @@ fn rows(by: Rows, columns: &[&Column], board: &BoardView, chips: &Chips) -> Mark
             row.or_insert_with(|| vec![Vec::new(); columns.len()])[at].push(summary);
         }
     }
+    let cards: usize = columns.iter().map(|column| column.cards.len()).sum();
+    // A column with most of the cards has room for several beside each other.
+    let is_wide = |column: &Column| cards > 0 && 2 * column.cards.len() >= cards;
     html! {
-        div.board.heads { @for shown in columns { (head(shown, board)) } }
-        @for (row, cells) in &rows {
-            section.row {
-                h2 { (row.name(by)) }
-                div.board {
-                    @for (shown, cards) in columns.iter().zip(cells) {
-                        div class={ "column status-" (shown.status) } {
-                            h3.unseen { (strings::status(shown.status)) }
-                            ol.cards {
-                                @for one in cards { li id={ "card-" (one.id) } { (card(one, chips, board)) } }
+        div.rows {
+            div.board.heads { @for shown in columns { (head(shown, is_wide(shown), board)) } }
+            @for (row, cells) in &rows {
+                section.row {
+                    h2 { (row.name(by)) " " span.count { (cells.iter().map(Vec::len).sum::<usize>()) } }
+                    div.board {
+                        @for (shown, cards) in columns.iter().zip(cells) {
+                            div class={ "column status-" (shown.status) @if is_wide(shown) { " wide" } } {
+                                h3.unseen { (strings::status(shown.status)) }
+                                ol.cards {
+                                    @for one in cards { li id={ "card-" (one.id) } { (card(one, chips, board, Some(by))) } }
+                                }
                             }
                         }
                     }
@@ -222,9 +229,9 @@ fn rows(by: Rows, columns: &[&Column], board: &BoardView, chips: &Chips) -> Mark
 }
 
 /// Renders the heading of a column above rows.
-fn head(column: &Column, board: &BoardView) -> Markup {
+fn head(column: &Column, is_wide: bool, board: &BoardView) -> Markup {
     html! {
-        section id={ "c-" (column.status) } class={ "column status-" (column.status) } {
+        section id={ "c-" (column.status) } class={ "column status-" (column.status) @if is_wide { " wide" } } {
             (heading(column, board))
             (rest(column, board))
         }
@@ -245,19 +252,38 @@ fn folded(column: &Column, is_open: bool, board: &BoardView, chips: &Chips) -> M
 }
 
 fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
-    let cards = &column.cards;
     html! {
-        @if cards.is_empty() {
-            p.quiet { "no issues" }
-        } @else {
+        @if column.cards.is_empty() { p.quiet { "no issues" } }
+        @for (name, cards) in groups(column, chips) {
+            @if !name.is_empty() { h3.waits { (name) " " span.count { (cards.len()) } } }
             ol.cards {
-                @for summary in cards.iter().map(|&position| &chips.view.summaries()[position]) {
-                    li id={ "card-" (summary.id) } { (card(summary, chips, board)) }
-                }
+                @for summary in cards { li id={ "card-" (summary.id) } { (card(summary, chips, board, None)) } }
             }
         }
         (rest(column, board))
     }
+}
+
+/// Returns the cards of a column: those that agents can claim, and under headings those that wait for others and those
+/// that are parked.
+fn groups<'a>(
+    column: &Column,
+    chips: &Chips<'a, '_>,
+) -> Vec<(&'static str, Vec<&'a IssueSummary>)> {
+    let view = chips.view;
+    let mut groups = ["", text::WAITING, strings::issue::PARKED].map(|name| (name, Vec::new()));
+    for &position in &column.cards {
+        let summary: &IssueSummary = &view.summaries()[position];
+        let at = if summary.is_open_and_parked_at(chips.now) {
+            2
+        } else {
+            let waits =
+                column.status == Status::Created && !readiness::is_ready(view, summary, chips.now);
+            usize::from(waits)
+        };
+        groups[at].1.push(summary);
+    }
+    groups.into_iter().filter(|(_, cards)| !cards.is_empty()).collect()
 }
 
 /// Renders a link to the issues of a column that have no card; nothing if all have one.
@@ -272,7 +298,8 @@ fn rest(column: &Column, board: &BoardView) -> Markup {
     }
 }
 
-fn card(summary: &IssueSummary, chips: &Chips, board: &BoardView) -> Markup {
+/// Renders a card; in a row without what the name of the row says.
+fn card(summary: &IssueSummary, chips: &Chips, board: &BoardView, by: Option<Rows>) -> Markup {
     let view = chips.view;
     let now = chips.now;
     let holder = summary.holder();
@@ -289,12 +316,12 @@ fn card(summary: &IssueSummary, chips: &Chips, board: &BoardView) -> Markup {
             p.details {
                 (components::kind(summary.classification))
                 code { (summary.id.short()) }
-                (chips.of(summary))
+                (chips.in_row(summary, by))
                 (components::returns(summary.returns()))
             }
             p.standing {
                 @if let Some(held) = holder {
-                    b { (components::agent(view.names().text(held.agent))) } " "
+                    @if by != Some(Rows::Agent) { b { (components::agent(view.names().text(held.agent))) } " " }
                     (components::held_since(since, now))
                     @if has_old_claim { " " (components::old_claim()) }
                     (board.context.gone.mark(summary.id))

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::components::{self, undirected};
 use super::icons;
 use crate::markdown::one_line;
-use crate::query::{ListQuery, ListState, Place};
+use crate::query::{ListQuery, ListState, Place, Rows};
 use crate::strings::{attributes as text, relations};
 use ait_domain::{
     Due, Estimate, FieldValue, IssueId, Label, Parked, Priority, Timestamp, ValueField,
@@ -34,17 +34,26 @@ pub(super) struct Chips<'a, 'b> {
 impl Chips<'_, '_> {
     /// Renders the chips of an issue: nothing if it has no attributes.
     pub fn of(&self, issue: &IssueSummary) -> Markup {
+        self.in_row(issue, None)
+    }
+
+    /// Renders the chips of an issue without what its row says by its name.
+    pub fn in_row(&self, issue: &IssueSummary, by: Option<Rows>) -> Markup {
         let attributes = &issue.attributes;
         let blockers: Vec<_> = self.view.open_blockers(issue).collect();
         let parked = attributes.parked.as_ref().filter(|_| issue.is_open_and_parked_at(self.now));
-        let mut values = ValueField::ALL.iter().map(|field| self.value(*field, issue));
+        let is_said =
+            |field: &ValueField| by == Some(Rows::Agent) && *field == ValueField::Assignee;
+        let values = ValueField::ALL.iter().filter(|field| !is_said(field));
+        let mut values = values.map(|field| self.value(*field, issue));
+        let labels = attributes.labels.iter().skip(usize::from(by == Some(Rows::Label)));
         html! {
             // The priority comes first.
             @if let Some(value) = values.next() { (value) }
             @if let Some(progress) = self.view.progress(issue.id) {
                 (self.parts(issue.id, progress))
             }
-            @for label in &attributes.labels { (self.label(label)) }
+            @for label in labels { (self.label(label)) }
             @for value in values { (value) }
             @if let Some(parked) = parked { (self.parked(parked)) }
             @if !blockers.is_empty() {

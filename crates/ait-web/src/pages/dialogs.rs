@@ -26,9 +26,10 @@ pub(super) fn dialogs(project: &Project) -> Markup {
         dialog #peek aria-label=(strings::ISSUE) {
             button.close type="button" { "Close" }
             a href="/" { "Open the page" }
-            div.peeked {}
+            // A part of the page whose head is not that of this one.
+            article.peeked {}
         }
-        dialog #palette aria-label=(text::PALETTE) data-page="page" data-agent="agent"
+        dialog #palette aria-label=(text::PALETTE) data-page="page" data-agent="agent" data-action="action"
             data-created="created" data-in_progress="in progress" data-completed="completed"
             data-in_review="in review" data-closed="closed" data-rejected="rejected"
             data-search="search for" data-found="{count} found"

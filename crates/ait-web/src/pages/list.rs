@@ -59,7 +59,7 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
     html! {
         h1.unseen { (strings::ISSUES) }
         @if let Some(forms) = view.forms { (forms.notice(&view.path())) }
-        @if is_start && view.view.counts().total() > 0 { (view.context.attention.section(has_actions)) }
+        @if is_start && view.view.counts().total() > 0 { (view.context.attention.section(has_actions, view.forms, &view.path())) }
         div.bar {
             (filters.saved())
             (statuses(view))

@@ -113,10 +113,7 @@ impl Filters<'_, '_> {
                     }
                 }
                 button type="submit" { (strings::APPLY) }
-                a.other-place href=(place.other().address(&query.at_page(0))) title=(text::other(place)) {
-                    (icons::other(if place.is_board() { "lines" } else { "columns" })) span { (text::other(place)) }
-                }
-                @if place.is_board() { a.other-place href="/wall" { (strings::wall::TITLE) } }
+                (other_places(place, query))
             }
             (self.chosen())
         }
@@ -147,6 +144,16 @@ impl Filters<'_, '_> {
                 }
             }
         }
+    }
+}
+
+/// Renders the links to other pages with the same issues.
+pub(super) fn other_places(place: Place, query: &ListQuery) -> Markup {
+    html! {
+        a.other-place href=(place.other().address(&query.at_page(0))) title=(text::other(place)) {
+            (icons::other(if place.is_board() { "lines" } else { "columns" })) span { (text::other(place)) }
+        }
+        @if place.is_board() { a.other-place href="/wall" { (strings::wall::TITLE) } }
     }
 }
 

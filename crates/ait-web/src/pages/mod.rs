@@ -397,7 +397,7 @@ pub(super) async fn graph(State(state): State<WebState>, Path(about): Path<Strin
         StoreError::Refused(_) => WebError::not_found(),
         error => error.into(),
     })?;
-    page(&state, Tab::Memory, move |_, _| {
+    page(&state, graph::tab(&graph), move |_, _| {
         let title = format!("Around {}", shortened(&about, 60));
         Ok(Page { title, content: graph::content(&graph), ..Page::default() })
     })

@@ -3,14 +3,19 @@
 use maud::{Markup, html};
 
 use super::components;
+use crate::actions::action::Action;
+use crate::actions::inbox::{self, ANSWER, FORM};
+use crate::actions::many::ManyForms;
 use crate::markdown::{self, Links, one_line};
-use crate::strings::questions as text;
+use crate::strings::{actions, questions as text};
 use ait_domain::text::shortened;
 use ait_domain::{Issue, IssueId, Parked, Question, Timestamp};
 use ait_tracker::read_model::ReadView;
 
-/// How many questions the board shows.
-const MAX_QUESTIONS: usize = 20;
+/// How many questions the board shows: each is one line above the columns.
+const MAX_QUESTIONS: usize = 5;
+/// How many characters of a question such a line has.
+const MAX_LINE_CHARS: usize = 300;
 /// How many characters and lines of a question the board renders. Of a longer one it shows the beginning, without the
 /// signs of Markdown.
 const SHORT_CHARS: usize = 400;
@@ -19,26 +24,66 @@ const SHORT_LINES: usize = 8;
 const MAX_OPTION_CHARS: usize = 100;
 /// How many options of a question the pages show.
 const MAX_OPTIONS: usize = 20;
+/// How many options of a question have buttons, and how many characters each of these has.
+const MAX_BUTTONS: usize = 4;
+const MAX_BUTTON_CHARS: usize = 24;
 
-/// Renders the open questions of all issues; nothing if there is none.
-pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Markup {
+/// Renders the open questions of all issues on a page with this address, each as a line that unfolds; nothing if there
+/// is none.
+pub(super) fn of_all(
+    view: &ReadView,
+    now: Timestamp,
+    has_actions: bool,
+    forms: Option<&ManyForms>,
+    page: &str,
+) -> Markup {
     let total = view.questions().count();
     html! {
         @if total > 0 {
             section.questions #questions aria-labelledby="questions-heading" {
-                h2 #questions-heading { "Questions to people" " " span.count { (total) } }
+                div.questions-head {
+                    h2 #questions-heading { "Questions to people" " " span.count { (total) } }
+                    @if let Some(forms) = forms { (inbox::form(forms, page)) }
+                    @if total > MAX_QUESTIONS { p.more { a href="/inbox?kind=question" { (total - MAX_QUESTIONS) " more" } } }
+                }
                 @for (issue, parked, asked) in view.questions().take(MAX_QUESTIONS) {
                     article.question id={ "q-" (issue.id) } {
-                        h3 { a href=(components::issue_path(issue.id)) dir="auto" { (components::title(&issue.title)) } }
-                        (short(&asked.text, view))
-                        (options(&asked.options, |option| html! { (shortened(option, MAX_OPTION_CHARS)) }))
-                        (default_of(asked))
-                        (asked_by(Some(parked), now))
-                        (way(issue.id, (!has_actions).then(|| view.short_id(issue.id))))
+                        details {
+                            summary {
+                                b dir="auto" { (components::title(&issue.title)) } " "
+                                span.quiet dir="auto" { (components::undirected(&one_line(&asked.text, MAX_LINE_CHARS))) }
+                            }
+                            (short(&asked.text, view))
+                            (options(&asked.options, |option| html! { (shortened(option, MAX_OPTION_CHARS)) }))
+                            (default_of(asked))
+                            (asked_by(Some(parked), now))
+                            p { a href=(components::issue_path(issue.id)) { "Open the page" } }
+                            @if !has_actions { (in_terminal(&view.short_id(issue.id))) }
+                        }
+                        @if has_actions { p.answers { (answers(issue.id, forms.map(|_| asked))) } }
                     }
                 }
-                @if total > MAX_QUESTIONS { p.more { (components::with_code(&format!("{} more: `ait questions` lists them all", total - MAX_QUESTIONS))) } }
             }
+        }
+    }
+}
+
+/// Renders a button for each option of a question, for the form of [`inbox::form`], and the link to the form for all
+/// answers.
+pub(super) fn answers(id: IssueId, asked: Option<&Question>) -> Markup {
+    let options = asked.map_or(&[][..], |asked| &asked.options[..]);
+    html! {
+        @if let Some(asked) = asked {
+            @for (number, option) in (1..).zip(options).take(MAX_BUTTONS) {
+                @let option = components::undirected(&shortened(option, MAX_OPTION_CHARS));
+                button form=(FORM) name=(ANSWER) value=(inbox::option(id, asked, number)) title=(option) dir="auto" {
+                    (shortened(&option, MAX_BUTTON_CHARS))
+                }
+                " "
+            }
+        }
+        a href={ (components::issue_path(id)) "#issue-question" } {
+            @if options.is_empty() { (actions::label(Action::Answer)) } @else { "Other…" }
         }
     }
 }
@@ -59,23 +104,17 @@ pub(crate) fn of_issue(
                 @if short_id.is_some() { (options(&asked.options, render)) }
                 (default_of(asked))
                 (asked_by(issue.attributes.parked.as_deref(), now))
-                @if short_id.is_some() { (way(issue.id, short_id)) }
+                @if let Some(short_id) = short_id { (in_terminal(&short_id)) }
             }
         }
     }
 }
 
-/// Renders how to answer: on the page of the issue, or in a terminal.
-fn way(id: IssueId, short_id: Option<String>) -> Markup {
+/// Renders how to answer in a terminal.
+fn in_terminal(short_id: &str) -> Markup {
+    let command = format!("ait answer {short_id} 'TEXT'");
     html! {
-        p.quiet {
-            @if let Some(short_id) = short_id {
-                @let command = format!("ait answer {short_id} 'TEXT'");
-                "answer in a terminal: " code { (command) } " " (components::copy_command(&command))
-            } @else {
-                a href={ (components::issue_path(id)) "#act-answer" } { "Answer it" }
-            }
-        }
+        p.quiet { "answer in a terminal: " code { (command) } " " (components::copy_command(&command)) }
     }
 }
 

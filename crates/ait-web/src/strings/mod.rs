@@ -218,8 +218,11 @@ pub mod dialogs {
         (&["?"], "show these shortcuts"),
     ];
     /// Those for people who may change issues.
-    pub const ACTION_KEYS: [(&[&str], &str); 4] = [
+    pub const ACTION_KEYS: [(&[&str], &str); 7] = [
         (&["x"], "select the issue in the list"),
+        (&["p"], "set the priority of the selected issues"),
+        (&["l"], "set their labels"),
+        (&["a"], "assign them"),
         (&["Shift", "click"], "select all issues up to this one"),
         (&["c"], "file an issue"),
         (&["Ctrl Enter", "⌘ Enter"], "send the form"),

@@ -7,6 +7,7 @@ pub mod board {
 
     pub const TITLE: &str = "Board";
     pub const OLD_CLAIM: &str = "old claim";
+    pub const WAITING: &str = "Waiting";
 
     /// The end of the time follows.
     pub fn held(provider: &str) -> String {

@@ -4,6 +4,8 @@
 
 const boxes = () => [...main.querySelectorAll("[data-changed] .pick")];
 
+const hasPicked = () => boxes().some((box) => box.checked);
+
 /** Says how many rows are selected. */
 const showPicked = () => {
   const picked = document.getElementById("picked");
@@ -46,16 +48,37 @@ const pick = () => {
 
 addEventListener("pageshow", showPicked);
 
-/** What a card that is dropped on a column asks for; the page for the reason follows. */
-const DROPS = { "c-created": "return", "c-closed": "close", "c-rejected": "close" };
-const dropOn = ({ target }) => DROPS[target.closest?.(".column")?.id];
+// --- Dragging ------------------------------------------------------------------------------------
+
+/** What a card of each column asks for where it is dropped. The page for the reason follows. */
+const ENDS = { closed: "close", rejected: "close" };
+const GIVES_BACK = { created: "return", ...ENDS };
+const DROPS = {
+  created: { in_progress: "claim", ...ENDS },
+  in_progress: GIVES_BACK, completed: GIVES_BACK, in_review: GIVES_BACK,
+};
+const columnOf = ({ target }) => target.closest?.(".column")?.className.match(/status-(\w+)/)?.[1];
+/** The box of the card that is dragged, and its column. */
 let dragged;
-main.addEventListener("dragstart", ({ target }) => { dragged = target.closest?.(".card")?.querySelector(".pick"); });
-main.addEventListener("dragover", (event) => { if (dragged && dropOn(event)) event.preventDefault(); });
+let origin;
+main.addEventListener("dragstart", (event) => {
+  dragged = event.target.closest?.(".card")?.querySelector(".pick");
+  origin = columnOf(event);
+  // The browser takes its picture of the card first.
+  if (dragged) setTimeout(() => { document.body.dataset.drops = Object.keys(DROPS[origin] ?? {}).join(" "); });
+});
+main.addEventListener("dragend", () => {
+  dragged = undefined;
+  setTimeout(() => { delete document.body.dataset.drops; });
+});
+main.addEventListener("dragover", (event) => { if (dragged && columnOf(event)) event.preventDefault(); });
 main.addEventListener("drop", (event) => {
-  const action = dragged && dropOn(event);
-  if (!action) return;
+  const column = dragged && columnOf(event);
+  if (!column) return;
   event.preventDefault();
+  if (column === origin) return;
+  const action = DROPS[origin]?.[column];
+  if (!action) return tell(document.getElementById("picked").dataset.noDrop);
   for (const box of boxes()) box.checked = box === dragged;
   dragged.form.requestSubmit(dragged.form.querySelector(`[name=action][value=${action}]`));
 });
@@ -120,6 +143,16 @@ const toast = (done) => {
   for (const go of ["pointerleave", "focusout"]) done.addEventListener(go, wait);
   say(done.querySelector("p").textContent);
   wait();
+};
+
+/** Shows a sentence as what was done is shown. */
+const tell = (text) => {
+  document.querySelector(".told")?.remove();
+  const told = document.createElement("div");
+  told.className = "notice told";
+  told.dataset.label = text;
+  told.append(Object.assign(document.createElement("p"), { textContent: text }));
+  toast(told);
 };
 
 const done = main.querySelector("#done");

@@ -58,31 +58,61 @@ const focused = () => document.activeElement?.closest("[id][data-changed]") && d
 /** What the panel shows of the page of an issue. */
 const PEEKED = ".issue-head, #issue-question, [aria-labelledby=description-heading], [aria-labelledby=timeline-heading]";
 
-/** Shows the issue that has the focus in a panel beside the page. */
+const panel = document.getElementById("peek");
+
+/** Shows the issue that has the focus in a panel beside the page, where the focus stays. */
 const peek = async () => {
-  const panel = document.getElementById("peek");
-  const { href } = focused();
-  panel.querySelector("a").href = href;
+  const link = focused();
+  if (!link) return;
+  const { href } = link;
   try {
     const answer = await fetch(href);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    // The focus has moved on meanwhile.
+    if (focused() !== link) return;
     const parts = page.querySelectorAll(PEEKED);
     // What changes the issue belongs to its page.
-    for (const part of parts) for (const form of part.querySelectorAll("form, .fold, button")) form.remove();
+    for (const part of parts) {
+      for (const form of part.querySelectorAll("form, .fold, button")) form.remove();
+      // Its links lead from its page, not from this one.
+      for (const to of part.querySelectorAll("a[href]")) to.href = new URL(to.getAttribute("href"), href);
+    }
+    panel.querySelector("a").href = href;
     panel.querySelector(".peeked").replaceChildren(...parts);
-    panel.showModal();
+    panel.scrollTop = 0;
+    say(panel.querySelector("h1")?.textContent ?? "");
+    if (panel.open) return;
+    panel.show();
+    link.focus({ preventScroll: true });
   } catch {
     location.assign(href);
   }
 };
 
+/** Moves to the next or the previous entry; an open panel follows. */
+const stepWithPanel = (by) => {
+  step(by);
+  if (panel.open) peek();
+};
+
+/** Moves to a field of the bar that changes the selected issues: those in the focus or under the pointer if none is. */
+const change = (name) => {
+  const bar = document.getElementById("act-many");
+  if (!bar) return;
+  if (!hasPicked()) pick();
+  if (hasPicked()) bar.elements[name].focus();
+};
+
 /** Actions of one key. */
 const KEYS = {
   "/": search,
-  j: () => step(1),
-  k: () => step(-1),
+  j: () => stepWithPanel(1),
+  k: () => stepWithPanel(-1),
   x: pick,
-  " ": peek,
+  p: () => change("priority"),
+  l: () => change("labels"),
+  a: () => change("assignee"),
+  " ": () => panel.open ? panel.close() : peek(),
   c: () => newIssue?.click(),
   "?": () => help.showModal(),
 };
@@ -102,10 +132,11 @@ document.addEventListener("keydown", (event) => {
   const { key } = event;
   if (event.defaultPrevented || event.isComposing) return;
   if (isForPalette(event)) {
-    if (document.querySelector("dialog[open]:not(#palette)")) return;
+    if (document.querySelector("dialog:modal:not(#palette)")) return;
     event.preventDefault();
     return palette.open ? palette.close() : openPalette();
   }
+  if (key === "Escape" && panel.open && !document.querySelector("dialog:modal")) return panel.close();
   if (isTyped(event) || isModified(event) || !singleKeys.checked) return;
   const isSecond = performance.now() - sequenceAt < SEQUENCE_MS;
   sequenceAt = key === "g" && !isSecond ? performance.now() : -Infinity;
@@ -125,6 +156,6 @@ singleKeys.addEventListener("change", () => keep(NO_KEYS, singleKeys.checked ? "
 for (const dialog of document.querySelectorAll("dialog")) {
   // A click beside the dialog closes it.
   dialog.addEventListener("click", ({ target }) => {
-    if (target === dialog || target.closest(".close")) dialog.close();
+    if ((target === dialog && dialog !== panel) || target.closest(".close")) dialog.close();
   });
 }

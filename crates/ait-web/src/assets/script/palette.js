@@ -1,4 +1,4 @@
-// The palette finds issues, pages, agents and saved queries by a few letters.
+// The palette finds issues, pages, agents, saved queries and actions by a few letters.
 
 /** How long the reader must stop typing before the search starts. */
 const TYPING_MS = 120;
@@ -25,10 +25,23 @@ let latest = { text: "", issues: [] };
 const ownPlaces = () => {
   const links = [...document.querySelectorAll(".tabs a, header a.new"), ...palette.querySelectorAll("#palette-places a")];
   return links.map((link) => ({
-    kind: link.dataset.kind ?? palette.dataset.page,
+    kind: link.matches(".new") ? palette.dataset.action : link.dataset.kind ?? palette.dataset.page,
     name: link.dataset.name ?? link.firstChild.textContent.trim(),
     href: link.getAttribute("href"),
   }));
+};
+
+/** Returns what the bar does to the selected issues: its fields get the focus, its other buttons are clicked. */
+const ownActions = () => {
+  const bar = document.getElementById("act-many");
+  if (!bar || !hasPicked()) return [];
+  const action = (name, act) => ({ kind: palette.dataset.action, name, act });
+  const fields = [...bar.querySelectorAll(".many-fields label:not(.who)")];
+  const buttons = [...bar.querySelectorAll("[name=action]:not([value=attributes])")];
+  return [
+    ...fields.map((label) => action(label.querySelector("span").textContent, () => label.control.focus())),
+    ...buttons.map((button) => action(button.textContent, () => button.click())),
+  ];
 };
 
 const loadAgents = async () => {
@@ -71,10 +84,11 @@ const chosen = () => found.querySelector("[aria-selected=true]");
 
 const show = (items) => {
   const before = isMoved ? chosen()?.dataset.href : undefined;
-  found.replaceChildren(...items.map(({ kind, name, href, id }, number) => {
+  found.replaceChildren(...items.map(({ kind, name, href, id, act }, number) => {
     const option = document.createElement("li");
     Object.assign(option, { id: `option-${number}`, role: "option" });
-    option.dataset.href = href;
+    option.dataset.href = href ?? name;
+    option.act = act;
     const part = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
     option.append(part("span", kind), part("bdi", name), ...id ? [part("code", id)] : []);
     return option;
@@ -91,7 +105,7 @@ const look = async () => {
   const text = wanted.value.trim();
   const words = text.toLowerCase().split(/\s+/);
   const fits = ({ kind, name }) => words.every((word) => `${kind} ${name}`.toLowerCase().includes(word));
-  const near = places.filter(fits).slice(0, MAX_PLACES);
+  const near = [...ownActions().filter(fits), ...places.filter(fits).slice(0, MAX_PLACES)];
   const list = { kind: palette.dataset.search, name: text, href: `/?${new URLSearchParams({ q: text })}` };
   const all = (issues) => text ? [...near, ...issues, list] : near;
   // Keeps issues of the last search until the next result: all for the same text, else those that match the new text.
@@ -128,6 +142,11 @@ const openPalette = async () => {
 
 const go = (option, isNewTab) => {
   if (!option) return;
+  if (option.act) {
+    // It may move the focus, which the palette gives back when it closes.
+    palette.close();
+    return option.act();
+  }
   if (isNewTab) window.open(option.dataset.href, "_blank", "noopener");
   else location.assign(option.dataset.href);
   palette.close();
