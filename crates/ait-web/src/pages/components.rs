@@ -187,7 +187,7 @@ pub(crate) fn with_code(line: &str) -> Markup {
 /// Renders the title of an issue, with code where backticks enclose it.
 pub(crate) fn title(title: &str) -> Markup {
     let title = undirected(title);
-    if title.matches('`').count() % 2 == 0 {
+    if title.matches('`').count().is_multiple_of(2) {
         with_code(&title)
     } else {
         html! { (title) }
