@@ -10,12 +10,6 @@ use ait_domain::{DomainError, IssueId, IssueRef};
 #[derive(Clone, Debug, Default)]
 pub struct IdIndex(OrdMap<IssueId, usize>);
 
-impl FromIterator<(IssueId, usize)> for IdIndex {
-    fn from_iter<T: IntoIterator<Item = (IssueId, usize)>>(ids: T) -> Self {
-        Self(ids.into_iter().collect())
-    }
-}
-
 impl IdIndex {
     /// Adds an issue, or moves it.
     pub fn insert(&mut self, id: IssueId, position: usize) {

@@ -139,7 +139,7 @@ impl Draft {
             // Both states have the row that was read under its lock.
             let _ = self.named.apply(event, position);
         } else if let Some(after) = after.filter(|_| !self.loaded.held.0.is_empty()) {
-            let _ = self.named.issues.push(Issue::clone(&after.issue));
+            let _ = self.named.issues.push(Arc::clone(&after.issue));
         }
     }
 

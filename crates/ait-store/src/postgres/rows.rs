@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::connection::Param;
 use super::error::Failure;
 use crate::State;
-use crate::snapshot::{SnapshotVisitor, StateBuilder};
+use crate::snapshot::SnapshotVisitor;
 use crate::sql::rows::{IssueRow, SEPARATOR};
 use ait_domain::{ClientId, Issue, IssueId, Lease};
 
@@ -61,11 +61,11 @@ impl Rows {
     pub fn state(&self) -> State {
         let mut rows: Vec<_> = self.0.values().collect();
         rows.sort_by_key(|row| (row.position, row.issue.id));
-        let mut builder = StateBuilder::default();
+        let mut state = State::default();
         for row in rows {
-            builder.visit(Arc::clone(&row.issue), row.lease.clone());
+            state.visit(Arc::clone(&row.issue), row.lease.clone());
         }
-        builder.build()
+        state
     }
 }
 

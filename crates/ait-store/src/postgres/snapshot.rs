@@ -12,8 +12,9 @@ use super::error::Failure;
 use super::numbering::{self, position};
 use super::read::read_event;
 use super::rows::StoredRow;
+use crate::State;
 use crate::files::support::lock;
-use crate::snapshot::{SnapshotVisitor, StateBuilder};
+use crate::snapshot::SnapshotVisitor;
 use ait_domain::{Event, EventKind, Issue, IssueId, Lease, UnknownKeys};
 
 /// Shows a visitor everything, in one transaction.
@@ -80,11 +81,10 @@ type Leased = (Arc<Issue>, Option<Lease>);
 
 /// Returns an issue as it was before events, the newest first.
 fn before(after: Option<Leased>, events: &[Event]) -> Result<Option<Leased>, Failure> {
-    let mut builder = StateBuilder::default();
+    let mut state = State::default();
     if let Some((issue, lease)) = after {
-        builder.visit(issue, lease);
+        state.visit(issue, lease);
     }
-    let mut state = builder.build();
     for event in events {
         state.revert(event, state.position)?;
     }

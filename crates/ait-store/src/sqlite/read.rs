@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::error::Failure;
 use super::queue::{COLUMNS, Queue, StoredRow, checksum, resolve};
 use super::write::{newest, unknown_keys};
-use crate::snapshot::{SnapshotVisitor, StateBuilder};
+use crate::snapshot::SnapshotVisitor;
 use crate::sql;
 use crate::sql::condition::bounds;
 use crate::sql::numbers::with_numbers;
@@ -90,9 +90,9 @@ fn collect(mut rows: rusqlite::Rows<'_>) -> Result<Vec<StoredRow>, Failure> {
 
 /// Returns a state that has some issues alone.
 fn state_of(rows: Vec<StoredRow>) -> State {
-    let mut builder = StateBuilder::default();
-    rows.into_iter().for_each(|row| builder.visit(row.issue, row.lease));
-    builder.build()
+    let mut state = State::default();
+    rows.into_iter().for_each(|row| state.visit(row.issue, row.lease));
+    state
 }
 
 /// Shows a visitor everything.
@@ -115,9 +115,9 @@ pub(super) fn snapshot(
 
 /// Returns everything.
 pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
-    let mut whole = StateBuilder::default();
+    let mut whole = State::default();
     snapshot(connection, &mut whole)?;
-    Ok(whole.build())
+    Ok(whole)
 }
 
 /// Returns the id of the database.
