@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::database::{connect, has_earlier_log, loss, version};
+use super::database::{check_version, connect, has_earlier_log, loss};
 use super::error::Failure;
 use super::read;
 use crate::files::format::FormatError;
@@ -88,8 +88,8 @@ pub enum InspectError {
 pub struct DatabaseCheck {
     /// What is damaged, as SQLite or the checksums of the issues tell.
     pub faults: Vec<String>,
-    /// True if a newer or an earlier version of this program wrote it.
-    pub is_of_other_version: bool,
+    /// True if a newer version of this program wrote it.
+    pub is_newer: bool,
     /// The number of events.
     pub events: u64,
     /// The numbers of the first and the last event.
@@ -262,14 +262,14 @@ fn check(
         return Some((check, Err(StoreError::Corrupt(loss).into())));
     }
     let read = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-        .and_then(|connection| examine(&connection, &mut check));
+        .and_then(|connection| examine(&connection, paths, &mut check));
     let failed = |failure: Failure| match failure.of_read() {
         StoreError::Corrupt(why) => StoreError::Corrupt(format!("{}: {why}", path.display())),
         error => error,
     };
     let state = read.map_err(failed);
     if let Err(error) = &state {
-        check.is_of_other_version = matches!(error, StoreError::Newer(_));
+        check.is_newer = matches!(error, StoreError::Newer(_));
         if error.is_damage() && check.faults.is_empty() {
             check.faults.push(error.reason());
         }
@@ -277,10 +277,12 @@ fn check(
     Some((check, state.map_err(InspectError::Database)))
 }
 
-fn examine(connection: &Connection, check: &mut DatabaseCheck) -> Result<State, Failure> {
-    if version(connection)? == 0 {
-        return Ok(State::default());
-    }
+fn examine(
+    connection: &Connection,
+    paths: &StorePaths,
+    check: &mut DatabaseCheck,
+) -> Result<State, Failure> {
+    check_version(connection, paths)?;
     let transaction = connection.unchecked_transaction()?;
     let mut statement = transaction.prepare(&format!("PRAGMA quick_check({MAX_FAULTS})"))?;
     let mut rows = statement.query([])?;

@@ -367,22 +367,6 @@ fn names(row: &IssueRow, search: &SearchRow) -> BTreeSet<(i16, String)> {
     lists.into_iter().flat_map(of_kind).collect()
 }
 
-/// Adds what closed issues are about to a database of the version 1, and makes it one of another version.
-pub(super) fn add_subjects(connection: &Connection, version: i64) -> Result<(), Failure> {
-    let mut texts = connection.prepare("SELECT key, body FROM texts")?;
-    let mut rows = texts.query([])?;
-    let mut add = connection.prepare("INSERT OR IGNORE INTO names VALUES (?1, ?2, ?3)")?;
-    while let Some(row) = rows.next()? {
-        let key: i64 = row.get(0)?;
-        // An issue that cannot be read is damaged, which a read of it says.
-        let issue = serde_json::from_str::<Issue>(row.get_ref(1)?.as_str().unwrap_or_default());
-        for name in issue.map(|issue| SearchRow::of(&issue).external).unwrap_or_default() {
-            add.execute(params![key, NameKind::External as i16, name])?;
-        }
-    }
-    Ok(connection.execute_batch(&format!("PRAGMA user_version = {version}"))?)
-}
-
 fn write_names(
     connection: &Connection,
     key: i64,
