@@ -61,7 +61,7 @@ impl Database {
         self.connections.get_or_try_init(new).await
     }
 
-    /// Makes the schema or brings it up to date, unless this process did.
+    /// Makes the schema, unless it is there.
     pub async fn ready(&self) -> Result<&Connections, Failure> {
         let connections = self.connections().await?;
         if !self.is_migrated.initialized() {
