@@ -2,6 +2,8 @@
 //!
 //! Changes nothing and takes no lock of ours.
 
+use std::collections::HashMap;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -16,11 +18,12 @@ use crate::files::fs::{
     FileFingerprint, FileSystem, RealFileSystem, directory_of, is_abandoned, read_file,
 };
 use crate::files::issue_scanner;
+use crate::files::merge_state::plan_merge;
 use crate::files::open::{self, IssuesFile, read_issues};
 use crate::files::paths::{StorePaths, is_temp};
 use crate::files::published_note::PublishedNote;
 use crate::{State, StoreError};
-use ait_domain::{IssueId, merge};
+use ait_domain::{Command, IssueId};
 
 pub use crate::files::OpenError;
 pub use crate::files::issue_scanner::RepeatedId as Repeated;
@@ -342,15 +345,9 @@ fn difference(one: &State, other: &State) -> Option<(Vec<IssueId>, usize)> {
 
 /// Returns how many issues of a file contain changes that the store would merge.
 fn count_newer(ours: &State, theirs: &State) -> usize {
-    let is_newer = |position: &usize| {
-        let Some(id) = theirs.issues.id_at(*position) else { return false };
-        if theirs.issues.is_same_in(&ours.issues, id) {
-            return false;
-        }
-        let Some(known) = ours.issues.get(id) else { return true };
-        merge(None, &known, &theirs.issues.at(*position)).issue != *known
-    };
-    (0..theirs.issues.len()).filter(is_newer).count()
+    let Ok(plan) = plan_merge(ours, theirs, |_| Ok::<_, Infallible>(HashMap::new()));
+    let is_issue = |command: &&Command| !matches!(command, Command::SetUnknownKeys { .. });
+    plan.commands.iter().filter(is_issue).count()
 }
 
 /// Finds leftover files in the directories of a store.

@@ -60,7 +60,7 @@ pub(super) fn checksum(body: &str) -> i64 {
 /// The issues within a transaction. A read that fails looks like an issue that is not there, until
 /// [`check`](Self::check) tells of it.
 pub(super) struct Queue<'a> {
-    connection: &'a Connection,
+    pub(super) connection: &'a Connection,
     rows: RefCell<HashMap<IssueId, Option<StoredRow>>>,
     failure: RefCell<Option<Failure>>,
 }
