@@ -13,6 +13,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, Vector};
 
 pub use self::ids::IdIndex;
+pub(crate) use self::ids::only;
 pub use self::links::Links;
 pub use self::readiness::ClaimObstacles;
 use ait_domain::{

@@ -11,7 +11,7 @@ use futures::future::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_postgres::types::Type;
 
-use super::database::Database;
+use super::database::{Database, retried};
 use super::decide::{Draft, is_open_claim};
 use super::error::Failure;
 use super::load::{Loaded, Loader, begin_alone};
@@ -161,7 +161,7 @@ async fn serve(database: &Database, batch: Vec<Request>) {
     if batch.is_empty() {
         return;
     }
-    match commit(database, &batch).await {
+    match retried(TRY_AGAIN_WITHIN, || transact(database, &batch)).await {
         Ok(outcomes) => {
             let replies = outcomes.into_iter().map(|outcome| outcome.map_err(StoreError::Refused));
             answer(batch, replies);
@@ -200,24 +200,6 @@ fn answer(batch: Vec<Request>, replies: impl IntoIterator<Item = WriterReply>) {
     for (request, reply) in batch.into_iter().zip(replies) {
         // The caller may be gone.
         let _ = request.reply.send(reply);
-    }
-}
-
-/// Commits a batch. Tries again if it failed for a passing reason.
-async fn commit(database: &Database, batch: &[Request]) -> Result<Outcomes, Failure> {
-    let begun = Instant::now();
-    let mut pause = Duration::from_millis(10);
-    loop {
-        let failure = match transact(database, batch).await {
-            Ok(outcomes) => return Ok(outcomes),
-            Err(failure) => failure,
-        };
-        if !failure.is_passing() || begun.elapsed() > TRY_AGAIN_WITHIN {
-            return Err(failure);
-        }
-        tracing::debug!("a change is tried again: {failure:?}");
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_millis(500));
     }
 }
 

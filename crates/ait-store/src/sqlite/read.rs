@@ -15,9 +15,9 @@ use crate::snapshot::SnapshotVisitor;
 use crate::sql;
 use crate::sql::condition::bounds;
 use crate::sql::numbers::with_numbers;
-use crate::sql::rows::{SLOTS, storable};
+use crate::sql::rows::{SLOTS, lease, storable};
 use crate::{EventPosition, Events, NumberedEvent, State, Subset, event_format};
-use ait_domain::{ClientId, Counts, Issue, IssueId, IssueRef, Lease};
+use ait_domain::{Counts, Issue, IssueId, IssueRef, Lease};
 
 /// The issues `?1`, and those that they are linked with or wait with: their wholes, the blockers of all these, and the
 /// wholes of the blockers.
@@ -169,11 +169,11 @@ pub(super) fn leases(connection: &Connection) -> Result<Vec<(IssueId, Lease)>, F
         WHERE lease_client IS NOT NULL";
     let mut statement = connection.prepare_cached(LEASES)?;
     let read = |row: &Row<'_>| {
-        let claim = usize::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
-        let client = ClientId::new(row.get_ref(2)?.as_str()?);
-        Ok((IssueId::from(row.get::<_, Uuid>(0)?), Lease { claim, client }))
+        let id = IssueId::from(row.get::<_, Uuid>(0)?);
+        Ok(lease(row.get(1)?, Some(row.get_ref(2)?.as_str()?)).map(|lease| (id, lease)))
     };
-    Ok(statement.query_map([], read)?.collect::<Result<_, _>>()?)
+    let leases = statement.query_map([], read)?;
+    Ok(leases.filter_map(Result::transpose).collect::<Result<_, _>>()?)
 }
 
 fn ids_of(ids: &[IssueId]) -> Rc<Vec<SqlValue>> {
