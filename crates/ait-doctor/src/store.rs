@@ -135,7 +135,7 @@ fn valid(found: &Inspection, context: &CheckContext) -> Finding {
             Err(_) => format!("{edit}, or {RESTORE}, or {SALVAGE}"),
         });
     }
-    if let Some(links) = found.issues_file.map(|file| file.links).filter(|links| *links > 1) {
+    if let Some(links) = found.issues_file.map(|file| file.links()).filter(|links| *links > 1) {
         let reason =
             format!("issues.json has {links} hard links, and replacing it would separate them");
         let fix =

@@ -3,7 +3,7 @@
 //! Commands that arrive during a transaction form the next one.
 
 use std::iter::repeat_with;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::ClientWrapper;
@@ -19,6 +19,7 @@ use super::needs::Needs;
 use super::numbering;
 use super::sql::BEGIN;
 use super::write::Changes;
+use crate::files::support::lock;
 use crate::writer_queue::{MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, WriterReply, queue_is_full};
 use crate::{Committed, StoreError};
 use ait_domain::{Command, DomainError, Timestamp};
@@ -93,7 +94,7 @@ impl WriterHandle {
     }
 
     fn queue(&self) -> Result<mpsc::Sender<Request>, StoreError> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = lock(&self.queue);
         match &*queue {
             Queue::Running(sender) => Ok(sender.clone()),
             Queue::Closed => Err(StoreError::Closed),
@@ -115,7 +116,7 @@ impl WriterHandle {
 
     /// Refuses new commands and waits for those that were accepted. Returns false if they take long.
     pub async fn close(&self, limit: Duration) -> bool {
-        *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = Queue::Closed;
+        *lock(&self.queue) = Queue::Closed;
         let mut ended = self.ended.subscribe();
         let done = ended.wait_for(|ended| *ended);
         tokio::time::timeout(limit, done).await.is_ok()

@@ -39,25 +39,6 @@ const MAX_FAULTS: usize = 100;
 /// The most differing issues that are named.
 const MAX_ISSUES: usize = 10;
 
-/// Metadata of an existing file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FoundFile {
-    /// The size in bytes.
-    pub length_bytes: u64,
-    /// When its content last changed.
-    pub modified: SystemTime,
-    /// The number of hard links.
-    pub links: u64,
-}
-
-impl From<FileFingerprint> for FoundFile {
-    fn from(found: FileFingerprint) -> Self {
-        let length_bytes = found.length_bytes();
-        let modified = found.modified();
-        Self { length_bytes, modified, links: found.links() }
-    }
-}
-
 /// The result of examining a store.
 #[derive(Clone, Debug)]
 pub struct Inspection {
@@ -66,7 +47,7 @@ pub struct Inspection {
     /// The issues as the store shows them, or why it shows none.
     pub state: Result<State, InspectError>,
     /// `issues.json`, if it exists.
-    pub issues_file: Option<FoundFile>,
+    pub issues_file: Option<FileFingerprint>,
     /// How `issues.json` compares with the database.
     pub standing: FileStanding,
     /// The ids that occur more than once in an invalid file.
@@ -210,7 +191,7 @@ fn inspect_once(fs: &dyn FileSystem, paths: &StorePaths) -> Inspection {
     // The note comes before the file, because a newer note may be that of a newer file.
     let note = PublishedNote::read(fs, paths);
     let file = read_issues(fs, &paths.issues);
-    let found = |path: &Path| fs.fingerprint(path).ok().flatten().map(FoundFile::from);
+    let found = |path: &Path| fs.fingerprint(path).ok().flatten();
     let issues_file = found(&paths.issues);
     let (database, state) = if has_earlier_log(fs, paths) {
         let name = paths.directory.display().to_string();
@@ -246,7 +227,7 @@ type Checked = (DatabaseCheck, Result<State, InspectError>);
 /// Checks the database. Returns `None` if there is none.
 fn check(
     paths: &StorePaths,
-    found: &impl Fn(&Path) -> Option<FoundFile>,
+    found: &impl Fn(&Path) -> Option<FileFingerprint>,
     note: Option<&PublishedNote>,
 ) -> Option<Checked> {
     let path = paths.database();
@@ -256,11 +237,11 @@ fn check(
         return None;
     }
     let mut check = DatabaseCheck {
-        bytes: files.iter().flatten().map(|file| file.length_bytes).sum(),
-        modified: files.iter().flatten().map(|file| file.modified).max(),
+        bytes: files.iter().flatten().map(FileFingerprint::length_bytes).sum(),
+        modified: files.iter().flatten().map(FileFingerprint::modified).max(),
         ..DatabaseCheck::default()
     };
-    if let Some(loss) = loss.filter(|_| files[0].is_none_or(|file| file.length_bytes == 0)) {
+    if let Some(loss) = loss.filter(|_| files[0].is_none_or(|file| file.length_bytes() == 0)) {
         check.faults.push(loss.clone());
         return Some((check, Err(StoreError::Corrupt(loss).into())));
     }
