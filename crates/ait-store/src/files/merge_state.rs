@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::skim::OtherIssues;
-use crate::published::plan::{Compared, MergePlan, MergeTarget, Versions, compare};
+use crate::published::plan::{Compared, Filed, MergePlan, MergeTarget, Versions, compare};
 use crate::{EventPosition, State};
 use ait_domain::{Command, DomainError, Issue, IssueId, Timestamp};
 
@@ -32,7 +32,7 @@ impl Compared for State {
         Ok(i64::try_from(place).unwrap_or(i64::MAX))
     }
 
-    fn before(&self, place: i64) -> Result<Option<(i64, (i64, IssueId))>, Infallible> {
+    fn before(&self, place: i64) -> Result<Option<(i64, Filed)>, Infallible> {
         let place = usize::try_from(place).unwrap_or_default().min(self.issues.len());
         Ok(place.checked_sub(1).map(|before| {
             let issue = self.issues.at(before);

@@ -78,6 +78,9 @@ pub(crate) fn decide_merge(
     }
 }
 
+/// When an issue was filed, in milliseconds since 1970, and its id: of two at one time, the lower id comes first.
+pub(crate) type Filed = (i64, IssueId);
+
 /// The issues with which a file is compared.
 pub(crate) trait Compared {
     /// Why they cannot be read.
@@ -89,8 +92,8 @@ pub(crate) trait Compared {
     /// Returns the place of an issue in the order of filing.
     fn place(&self, id: IssueId) -> Result<i64, Self::Failure>;
 
-    /// Returns the place of the last issue before a place, and when it was filed, in milliseconds since 1970.
-    fn before(&self, place: i64) -> Result<Option<(i64, (i64, IssueId))>, Self::Failure>;
+    /// Returns the place of the last issue before a place, and when it was filed.
+    fn before(&self, place: i64) -> Result<Option<(i64, Filed)>, Self::Failure>;
 }
 
 /// Compares a file with the store.

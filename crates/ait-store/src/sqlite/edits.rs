@@ -45,7 +45,7 @@ use crate::files::skim::{KnownTexts, OtherIssues};
 use crate::files::support::{lock, now};
 use crate::files::{format, paths::StorePaths, quarantine};
 use crate::published::plan::{
-    Compared, MergePlan, MergeTarget, Versions, compare, decide_merge, find_bases,
+    Compared, Filed, MergePlan, MergeTarget, Versions, compare, decide_merge, find_bases,
 };
 use crate::{EventPosition, State, StoreError, event_format};
 use ait_domain::{Command, DomainError, Event, Issue, IssueGraph, IssueId, Timestamp};
@@ -263,7 +263,7 @@ impl Compared for Queue<'_> {
         Ok(statement.query_row([Uuid::from(id)], |row| row.get(0))?)
     }
 
-    fn before(&self, place: i64) -> Result<Option<(i64, (i64, IssueId))>, Failure> {
+    fn before(&self, place: i64) -> Result<Option<(i64, Filed)>, Failure> {
         const BEFORE: &str = "SELECT position, created, id FROM issues WHERE position < ?1 \
             ORDER BY position DESC LIMIT 1";
         let read = |row: &rusqlite::Row<'_>| {

@@ -52,7 +52,7 @@ impl<'a> Patience<'a> {
     /// Returns the error of a request that has waited too long. It waits longer while the thread is at work.
     pub fn given_up(&self) -> Option<StoreError> {
         let waited = self.begun.elapsed();
-        let since = *lock(&self.waits_since);
+        let since = *lock(self.waits_since);
         let waits = since.is_some_and(|since| since.elapsed() >= LOOK_EVERY);
         if waits && waited >= self.options.busy_after {
             return Some(locked());
