@@ -1,5 +1,5 @@
-//! A store of an earlier version, which kept a log in `.ait/issues.json/log`: every command refuses it with what to do,
-//! and leaves it as it is.
+//! A store of an earlier version, which kept a log in `.ait/issues.json/log` or had other tables: every command refuses
+//! it with what to do, and leaves it as it is.
 
 use std::fs;
 use std::path::Path;
@@ -35,12 +35,13 @@ fn assert_untouched(path: &Path, before: &Path) {
 
 #[track_caller]
 fn assert_refused(text: &str) {
-    for words in
-        ["the store of an earlier version of ait", "`ait save` with the version that made it"]
-    {
+    for words in [
+        "the store of an earlier version of ait",
+        "`ait backup FILE` with the version that made it",
+    ] {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
-    assert!(text.contains("mv ") || text.contains(" away"), "{text}");
+    assert!(text.contains(" away, and run `ait restore FILE`"), "{text}");
 }
 
 #[test]
@@ -94,6 +95,28 @@ fn issues_come_into_a_new_store_once_the_directory_is_moved() {
     let own = store_directory(path);
     fs::rename(&own, own.with_extension("json.earlier")).unwrap();
     run(path, &["next", "-a", "a"]).ok();
+    assert!(run(path, &["list"]).ok().contains("one"));
+    run(path, &["doctor"]).ok();
+}
+
+#[test]
+fn a_database_of_an_earlier_version_is_refused_and_its_issues_are_restored() {
+    let directory = directory();
+    let path = directory.path();
+    run(path, &["file", "one", "-a", "a"]).ok();
+    run(path, &["backup", "backup.json"]).ok();
+    let own = store_directory(path);
+    let connect = || rusqlite::Connection::open(own.join("queue.db")).unwrap();
+    connect().execute_batch("PRAGMA user_version = 1").unwrap();
+    for arguments in [&["list"][..], &["next", "-a", "a"], &["doctor"]] {
+        let found = run(path, arguments);
+        assert_eq!(found.code, 1, "{arguments:?}: {found:?}");
+        assert_refused(&format!("{}{}", found.out, found.log));
+    }
+    let version = connect().query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    assert_eq!(version, Ok(1));
+    fs::rename(&own, own.with_extension("json.earlier")).unwrap();
+    run(path, &["restore", "backup.json"]).ok();
     assert!(run(path, &["list"]).ok().contains("one"));
     run(path, &["doctor"]).ok();
 }

@@ -196,22 +196,3 @@ async fn stores_find_what_is_known() {
         tell(Arc::new(open(&project))).await;
     }
 }
-
-/// A database from before ait told what is known, with a closed issue.
-#[test]
-fn an_earlier_database_tells_what_it_knows() {
-    let directory = directory();
-    let path = directory.path();
-    let mut client = Client::start(path);
-    let first = file(&mut client, "Empty titles", "In kit/text.py.");
-    close(&mut client, &first, "In kit/text.py the empty title must stay empty.");
-    let second = file(&mut client, "Long titles", "In kit/text.py, too.");
-    assert!(client.close().success());
-    let database = rusqlite::Connection::open(path.join(".ait/issues.json/queue.db")).unwrap();
-    let removed = database.execute("DELETE FROM names WHERE kind = 3", []).unwrap();
-    assert_eq!(removed, 2);
-    database.execute_batch("PRAGMA user_version = 1").unwrap();
-    drop(database);
-    let claimed = run(path, &["claim", &second, "-a", "dev-3"]).ok();
-    assert!(claimed.contains("the empty title must stay empty"), "{claimed}");
-}

@@ -10,7 +10,9 @@ use agent_issue_tracker::store::{
 use futures::future::join_all;
 
 use crate::support::commands::{add, at, claim, number, say};
+use crate::support::directory;
 use crate::support::postgres::{Server, open, project, shared};
+use crate::support::runs::run;
 use crate::support::stores::{WholeState, apply};
 use crate::{conformance, lease_conformance};
 
@@ -34,6 +36,26 @@ async fn the_store_recovers_when_a_stopped_server_restarts() {
     server.run();
     assert!(apply(&store, claim(None), at(2)).await.unwrap().is_some());
     assert!(store.health(Probe::Known).await.trouble.is_none());
+}
+
+#[tokio::test]
+async fn an_earlier_schema_is_left_alone() {
+    let Some(server) = shared() else { return };
+    let url = server.project();
+    open(&url).migrate().await.unwrap();
+    let schema = url.split_once("schema=").unwrap().1;
+    let client = server.connect().await;
+    client.batch_execute(&format!("UPDATE {schema}.meta SET version = 11")).await.unwrap();
+    let store = open(&url);
+    let error = apply(&store, add(1, Classification::Bug), at(0)).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Earlier(what) if what.ends_with(schema)), "{error}");
+    assert!(matches!(store.counts().await.unwrap_err(), StoreError::Earlier(_)));
+    let directory = directory();
+    let report = run(directory.path(), &["--store", &url, "doctor"]);
+    assert!(report.out.contains("`ait backup FILE` with the version that made it"), "{report:?}");
+
+    client.batch_execute(&format!("ALTER SCHEMA {schema} RENAME TO {schema}_away")).await.unwrap();
+    apply(&store, add(1, Classification::Bug), at(1)).await.unwrap();
 }
 
 #[tokio::test]

@@ -385,7 +385,7 @@ async fn subsets_agree_with_the_whole_state() {
     let next = claimable.next_ready(&agent(), None, at(3)).map(|index| claimable.at(index).id);
     assert_eq!(next, Some(number(3)));
     let held = store.subset(Subset::HeldBy(agent())).await.unwrap().issues;
-    assert_eq!(held.held_by(&agent()).collect::<Vec<_>>(), [number(2)]);
+    assert_eq!(held.held_by(&agent()), [number(2)]);
     let closed = close(number(2).into(), Resolution::Closed);
     apply(&**store, closed, at(4)).await.unwrap();
     apply(&**store, say(number(1).into()), at(5)).await.unwrap();

@@ -5,6 +5,7 @@
 //! anyway, as unknown keys of the issue.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use ait_domain::{
     AttributeValues, DomainError, Issue, IssueGraph, IssueId, Link, LinkKind, UnknownKeys, links,
@@ -49,7 +50,7 @@ pub(super) fn resolve_links(entries: &mut [FileEntry], stored: &IndexedIssues) {
         match settled {
             Ok(()) => {
                 // An issue whose id is taken is only compared.
-                let _ = planned.push(outline(draft.issue.issue()));
+                let _ = planned.push(Arc::new(outline(draft.issue.issue())));
             }
             Err(refusal) => {
                 let id = Some(issue.id.to_string());

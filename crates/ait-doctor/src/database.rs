@@ -45,7 +45,7 @@ fn slow(now: Timestamp, found: &DatabaseHealth) -> Vec<Finding> {
             format!("indexes are missing or not valid: {names}; claims and lists are slow");
         findings.push(Finding::warning(check, warning).fix(
             "as the owner of the schema, REINDEX those that are not valid, and create the missing ones as in \
-             crates/ait-store/src/postgres/migrations",
+             crates/ait-store/src/postgres/schema.sql",
         ));
     }
     if !found.search_repair.is_empty() {

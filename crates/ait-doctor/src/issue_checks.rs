@@ -31,7 +31,7 @@ pub(super) fn examine(found: &Inspection, clients: &dyn Clients, now: Timestamp)
     };
     let issues: Vec<Arc<Issue>> = state.issues.issues().collect();
     let files = [
-        ("issues.json", found.issues_file.map(|file| file.modified)),
+        ("issues.json", found.issues_file.map(|file| file.modified())),
         ("the database", found.database.as_ref().and_then(|database| database.modified)),
     ];
     let files = files.into_iter().filter_map(|(name, modified)| Some((name, modified?)));

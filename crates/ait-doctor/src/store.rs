@@ -100,17 +100,10 @@ fn unreadable_database(error: &StoreError) -> Finding {
     let problem = Finding::problem(Check::Readable, error.to_string());
     match error {
         StoreError::Newer(_) => problem.fix("update this ait"),
-        StoreError::Earlier(directory) => problem.fix(earlier(directory)),
+        StoreError::Earlier(what) => problem.fix(hints::for_earlier(what)),
         StoreError::Damaged(_) | StoreError::Corrupt(_) => problem.fix(start_over()),
         _ => problem.fix("try again; `ait status` shows the processes that use the store"),
     }
-}
-
-/// Says how the issues of a store of an earlier version come into this one.
-fn earlier(directory: &str) -> String {
-    format!(
-        "run `ait save` with the version that made it, and then `mv {directory} {directory}.earlier`"
-    )
 }
 
 fn permit(path: &std::path::Path) -> String {
@@ -142,7 +135,7 @@ fn valid(found: &Inspection, context: &CheckContext) -> Finding {
             Err(_) => format!("{edit}, or {RESTORE}, or {SALVAGE}"),
         });
     }
-    if let Some(links) = found.issues_file.map(|file| file.links).filter(|links| *links > 1) {
+    if let Some(links) = found.issues_file.map(|file| file.links()).filter(|links| *links > 1) {
         let reason =
             format!("issues.json has {links} hard links, and replacing it would separate them");
         let fix =
@@ -284,7 +277,7 @@ fn faulty(database: &DatabaseCheck) -> Finding {
     };
     let about = database.faults.iter().filter(|_| database.faults.len() > 1).cloned();
     let about = about.chain([format!("what can be read of the database: {}", numbers(database))]);
-    if database.is_of_other_version {
+    if database.is_newer {
         let problem = Finding::problem(check, format!("{reason}; the store is read-only"));
         return problem.about(about).fix("update this ait");
     }

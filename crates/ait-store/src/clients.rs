@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
+use crate::files::support::lock;
 use ait_domain::ClientId;
 
 /// The clients that hold claims of a store, known to all its processes.
@@ -67,7 +68,7 @@ enum Presence {
 
 impl MemoryClients {
     fn clients(&self) -> MutexGuard<'_, HashMap<ClientId, Presence>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -13,7 +13,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -21,7 +21,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::clients::Clients;
-use crate::files::fs::{ABANDONED_AFTER, no_follow};
+use crate::files::fs::{RealFileSystem, is_abandoned, no_follow, remove_if_exists};
+use crate::files::support::lock;
 use ait_domain::ClientId;
 
 /// What the ids of processes begin with.
@@ -112,11 +113,11 @@ impl FileClients {
     }
 
     fn ended(&self) -> MutexGuard<'_, HashSet<ClientId>> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ended)
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<ClientId, File>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held)
     }
 
     fn path(&self, client: &ClientId) -> io::Result<PathBuf> {
@@ -267,8 +268,8 @@ impl Clients for FileClients {
             // Where it fails, the next one who forgets tries again.
             let _ = match path.extension().and_then(|extension| extension.to_str()) {
                 None => self.forget(&client, &path),
-                Some(TEMP) if is_fresh(&path) => Ok(()),
-                Some(TEMP) => remove(&path),
+                Some(TEMP) if is_abandoned(&RealFileSystem, &path) => remove(&path),
+                Some(TEMP) => Ok(()),
                 Some(_) if matches!(self.presence(&client, &own), Ok(Presence::Gone { .. })) => {
                     remove(&path)
                 }
@@ -291,18 +292,9 @@ fn temp_beside(path: &Path) -> PathBuf {
     path.with_extension(format!("{}.{TEMP}", Uuid::new_v4().simple()))
 }
 
-/// Returns true if another process may still be writing a file.
-fn is_fresh(path: &Path) -> bool {
-    let modified = fs::metadata(path).and_then(|about| about.modified());
-    modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < ABANDONED_AFTER))
-}
-
 /// Removes a file if it is there.
 fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    remove_if_exists(&RealFileSystem, path)
 }
 
 #[cfg(test)]

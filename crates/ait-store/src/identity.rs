@@ -1,9 +1,9 @@
 //! The id of a store, which every process that shares the store computes alike.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::str::FromStr;
 
+use uuid::Uuid;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The id of a store: 16 bytes; as text, 32 lower-case hex digits.
@@ -32,9 +32,7 @@ impl StoreId {
 
     /// Returns a random id.
     pub(super) fn random() -> Self {
-        // `RandomState` has random keys. Ids need to be unique, not unpredictable.
-        let half = || RandomState::new().hash_one(());
-        Self((u128::from(half()) << 64 | u128::from(half())).to_be_bytes())
+        Self(Uuid::new_v4().into_bytes())
     }
 }
 

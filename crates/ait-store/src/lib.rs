@@ -10,8 +10,8 @@
 //!
 //! * `events.rs`, `event_format.rs`, `health.rs`, `identity.rs`: what every store speaks of: events and their JSON,
 //!   health, the id of a store
-//! * `state.rs`, `memory.rs`, `holders.rs`, `snapshot.rs`: a state in memory, with indexes: deciding commands and
-//!   applying events; reading everything in a store
+//! * `state.rs`, `memory.rs`, `snapshot.rs`: a state in memory, with indexes: deciding commands and applying events;
+//!   reading everything in a store
 //! * `sqlite/`, `files/`: the store in SQLite, and what stands beside its database: `issues.json`, locks, quarantine
 //! * `postgres/`: the store in PostgreSQL: its schema, reads, transactions, event numbers; its `mod.rs` is the map
 //! * `sql/`, `published/`: the columns, conditions and orders that both databases share; the plan of a merge of an
@@ -29,7 +29,6 @@ mod events;
 pub mod file_clients;
 pub mod files;
 mod health;
-mod holders;
 mod identity;
 pub mod memory;
 #[cfg(feature = "postgres")]

@@ -3,7 +3,6 @@
 //! [`IndexedIssues`] indexes issues by position (the order in which they were filed), by id, and by the targets of
 //! links. It never blocks and does no I/O.
 
-mod builder;
 mod ids;
 mod links;
 mod list;
@@ -11,13 +10,12 @@ mod readiness;
 
 use std::sync::Arc;
 
-use imbl::Vector;
+use imbl::{OrdMap, Vector};
 
-pub(super) use self::builder::IndexedIssuesBuilder;
 pub use self::ids::IdIndex;
+pub(crate) use self::ids::only;
 pub use self::links::Links;
 pub use self::readiness::ClaimObstacles;
-use super::holders::Holders;
 use ait_domain::{
     AgentName, Classification, Command, Counts, DomainError, Event, EventKind, Issue, IssueGraph,
     IssueId, IssueQueue, IssueRef, Lease, LinkKind, ReviewPolicy, Status, Timestamp,
@@ -33,7 +31,8 @@ pub struct IndexedIssues {
     issues: Vector<Arc<Issue>>,
     positions: IdIndex,
     links: Links,
-    holders: Holders,
+    /// The leases of claimed issues. Claims that do not lapse have none.
+    leases: OrdMap<IssueId, Lease>,
 }
 
 impl IndexedIssues {
@@ -77,15 +76,13 @@ impl IndexedIssues {
     /// # Errors
     ///
     /// [`DomainError::IdTaken`] if an issue has this id. Nothing changes then.
-    pub fn push(&mut self, issue: Issue) -> Result<Arc<Issue>, DomainError> {
-        let position = self.issues.len();
+    pub fn push(&mut self, issue: Arc<Issue>) -> Result<(), DomainError> {
         if self.positions.get(issue.id).is_some() {
             return Err(DomainError::IdTaken { id: issue.id });
         }
-        let issue = Arc::new(issue);
-        self.index(&issue, position);
-        self.issues.push_back(Arc::clone(&issue));
-        Ok(issue)
+        self.index(&issue, self.issues.len());
+        self.issues.push_back(issue);
+        Ok(())
     }
 
     /// Returns the issue that a reference names.
@@ -115,11 +112,7 @@ impl IndexedIssues {
     /// Inserts an issue before another one. Appends it if there is no other one, or if that one is unknown.
     ///
     /// The cost grows with the number of issues behind the insertion point.
-    pub fn insert(
-        &mut self,
-        issue: Issue,
-        next: Option<IssueId>,
-    ) -> Result<Arc<Issue>, DomainError> {
+    pub fn insert(&mut self, issue: Arc<Issue>, next: Option<IssueId>) -> Result<(), DomainError> {
         let Some(position) = next.and_then(|id| self.positions.get(id)) else {
             return self.push(issue);
         };
@@ -127,9 +120,9 @@ impl IndexedIssues {
             return Err(DomainError::IdTaken { id: issue.id });
         }
         let behind = self.take_behind(position);
-        let issue = self.push(issue)?;
+        self.push(issue)?;
         self.put_back(behind);
-        Ok(issue)
+        Ok(())
     }
 
     /// Removes an issue. The cost grows with the number of issues behind it.
@@ -143,7 +136,7 @@ impl IndexedIssues {
         };
         let behind = self.take_behind(position);
         self.put_back(behind.into_iter().skip(1));
-        self.holders.set_lease(id, None);
+        self.leases.remove(&id);
         Ok(())
     }
 
@@ -152,7 +145,7 @@ impl IndexedIssues {
         let behind: Vec<Arc<Issue>> = self.issues.split_off(position).into_iter().collect();
         for issue in &behind {
             self.positions.remove(issue.id);
-            self.forget(issue);
+            self.links.remove(issue.id, &issue.attributes);
         }
         behind
     }
@@ -178,12 +171,17 @@ impl IndexedIssues {
     /// Nothing changes then.
     pub fn apply(&mut self, event: &Event) -> Result<Arc<Issue>, DomainError> {
         let issue = match (event.filed(), &event.kind) {
-            (Some(issue), _) => self.push(issue)?,
+            (Some(issue), _) => {
+                let issue = Arc::new(issue);
+                self.push(Arc::clone(&issue))?;
+                issue
+            }
             // The issue stays.
             (None, EventKind::TakenUp { .. }) => self.find(&event.issue.into())?,
             (None, _) => self.change(event.issue, |issue| event.apply(issue))?,
         };
-        self.holders.apply(event, &issue);
+        let lease = event.lease_after(&issue, self.leases.get(&issue.id));
+        self.set_lease(issue.id, lease);
         Ok(issue)
     }
 
@@ -192,7 +190,17 @@ impl IndexedIssues {
         if !matches!(event.kind, EventKind::TakenUp { .. }) {
             self.change(event.issue, |issue| event.revert(issue))?;
         }
-        self.holders.revert(event);
+        match (&event.kind, self.leases.get(&event.issue)) {
+            (EventKind::Claimed | EventKind::ReviewStarted, _) => self.set_lease(event.issue, None),
+            (EventKind::TakenUp { from, to }, Some(lease)) => {
+                // A claim that had lost its lease got it back.
+                let is_restored = from == to;
+                let before = Lease { claim: lease.claim, client: from.clone() };
+                self.set_lease(event.issue, (!is_restored).then_some(before));
+            }
+            _ if event.lease.is_some() => self.set_lease(event.issue, event.lease.clone()),
+            _ => {}
+        }
         Ok(())
     }
 
@@ -205,7 +213,7 @@ impl IndexedIssues {
             return Err(DomainError::UnknownIssue { reference: id.to_string() });
         };
         let mut issue = Arc::unwrap_or_clone(self.at(position));
-        self.forget(&issue);
+        self.links.remove(id, &issue.attributes);
         change(&mut issue);
         let issue = Arc::new(issue);
         self.issues.set(position, Arc::clone(&issue));
@@ -227,27 +235,24 @@ impl IndexedIssues {
     fn index(&mut self, issue: &Issue, position: usize) {
         self.positions.insert(issue.id, position);
         self.links.add(issue.id, &issue.attributes);
-        self.holders.add(issue);
     }
 
-    fn forget(&mut self, issue: &Issue) {
-        self.links.remove(issue.id, &issue.attributes);
-        self.holders.remove(issue);
-    }
-
-    /// Returns the issues that an agent holds.
-    pub fn held_by(&self, agent: &AgentName) -> impl Iterator<Item = IssueId> {
-        self.holders.held_by(agent)
+    /// Returns the issues that an agent holds, ascending. Looks at every issue.
+    pub fn held_by(&self, agent: &AgentName) -> Vec<IssueId> {
+        let held = self.issues.iter().filter(|issue| issue.is_held_by(agent));
+        let mut ids: Vec<_> = held.map(|issue| issue.id).collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// Returns the lease of an issue; `None` for a claim that does not lapse.
     pub fn lease(&self, id: IssueId) -> Option<&Lease> {
-        self.holders.lease(id)
+        self.leases.get(&id)
     }
 
     /// Returns the leases of all claims that have one.
     pub fn leases(&self) -> impl Iterator<Item = (IssueId, &Lease)> {
-        self.holders.leases()
+        self.leases.iter().map(|(id, lease)| (*id, lease))
     }
 
     /// Returns the commands that give claims the leases back that they have in another state of the same issues.
@@ -265,10 +270,11 @@ impl IndexedIssues {
         })
     }
 
-    /// Sets the leases that a snapshot contains.
-    pub(super) fn set_leases(&mut self, leases: impl IntoIterator<Item = (IssueId, Lease)>) {
-        for (id, lease) in leases {
-            self.holders.set_lease(id, Some(lease));
+    /// Sets or removes the lease of an issue.
+    pub(super) fn set_lease(&mut self, id: IssueId, lease: Option<Lease>) {
+        match lease {
+            Some(lease) => drop(self.leases.insert(id, lease)),
+            None => drop(self.leases.remove(&id)),
         }
     }
 }
@@ -307,7 +313,7 @@ impl IssueQueue for IndexedIssues {
     }
 
     fn holds(&self, agent: &AgentName, count: usize) -> bool {
-        self.held_by(agent).take(count).count() == count
+        self.held_by(agent).len() >= count
     }
 
     fn lease(&self, id: IssueId) -> Option<Lease> {

@@ -4,9 +4,8 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 
 use super::files::support::lock;
-use super::memory::IndexedIssuesBuilder;
 use super::{EventPosition, State, Store, StoreError};
-use ait_domain::{Issue, IssueId, Lease, UnknownKeys};
+use ait_domain::{Issue, Lease, UnknownKeys};
 
 /// What receives the content of a store.
 pub trait SnapshotVisitor: Send {
@@ -35,39 +34,24 @@ pub async fn read_with<V: SnapshotVisitor + Default + 'static>(
     Ok(mem::take(&mut *lock(&visitor)))
 }
 
-/// Collects issues into a state.
-#[derive(Default)]
-pub(super) struct StateBuilder {
-    issues: IndexedIssuesBuilder,
-    leases: Vec<(IssueId, Lease)>,
-    unknown_keys: UnknownKeys,
-    position: EventPosition,
-}
-
-impl SnapshotVisitor for StateBuilder {
+/// The state that has the visited issues alone, in the order of their visits.
+impl SnapshotVisitor for State {
     fn begin(&mut self, position: EventPosition, unknown_keys: UnknownKeys) {
         *self = Self { position, unknown_keys, ..Self::default() };
     }
 
     fn visit(&mut self, issue: Arc<Issue>, lease: Option<Lease>) {
-        self.leases.extend(lease.map(|lease| (issue.id, lease)));
-        self.issues.push(issue);
-    }
-}
-
-impl StateBuilder {
-    /// Returns the state that has these issues alone, in the order of their visits.
-    pub fn build(self) -> State {
-        // Each id is unique in a database.
-        let mut issues = self.issues.build().unwrap_or_default();
-        issues.set_leases(self.leases);
-        State { issues, unknown_keys: self.unknown_keys, position: self.position }
+        let id = issue.id;
+        // A database has no id twice.
+        if self.issues.push(issue).is_ok() {
+            self.issues.set_lease(id, lease);
+        }
     }
 }
 
 impl State {
     /// Reads the whole state of a store into memory. Where a part suffices, use [`Store::subset`].
     pub async fn read(store: &(impl Store + ?Sized)) -> Result<Self, StoreError> {
-        Ok(read_into::<StateBuilder>(store).await?.build())
+        read_into(store).await
     }
 }

@@ -77,7 +77,8 @@ impl State {
                 None
             }
             EventKind::Imported { issue, next } => {
-                Some(self.issues.insert(Issue::clone(issue), *next)?)
+                self.issues.insert(Arc::clone(issue), *next)?;
+                Some(Arc::clone(issue))
             }
             _ => Some(self.issues.apply(event)?),
         };
@@ -95,8 +96,8 @@ impl State {
         match &event.kind {
             EventKind::UnknownKeysEdited { keys } => self.unknown_keys = keys.before.clone(),
             EventKind::Removed { issue, next } => {
-                self.issues.insert(Issue::clone(issue), *next)?;
-                self.issues.set_leases(event.lease.clone().map(|lease| (issue.id, lease)));
+                self.issues.insert(Arc::clone(issue), *next)?;
+                self.issues.set_lease(issue.id, event.lease.clone());
             }
             EventKind::Filed { .. } | EventKind::Imported { .. } => {
                 self.issues.remove(event.issue)?;

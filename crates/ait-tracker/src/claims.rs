@@ -284,7 +284,7 @@ impl Tracker {
     /// Returns the issues that an agent holds.
     pub async fn held_by(&self, agent: &AgentName) -> Result<Vec<Arc<Issue>>, StoreError> {
         let issues = self.store.subset(Subset::HeldBy(agent.clone())).await?.issues;
-        Ok(issues.held_by(agent).filter_map(|id| issues.get(id)).collect())
+        Ok(issues.held_by(agent).into_iter().filter_map(|id| issues.get(id)).collect())
     }
 
     /// Lets a claim lapse without its agent. Does nothing if the issue has moved on since.

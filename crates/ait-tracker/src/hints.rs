@@ -77,6 +77,13 @@ pub fn for_sync_conflict(id: &str) -> String {
     )
 }
 
+/// Says how the issues of a store of an earlier version come into this one: a directory, or the schema of a database.
+pub fn for_earlier(what: &str) -> String {
+    format!(
+        "run `ait backup FILE` with the version that made it, move {what} away, and run `ait restore FILE`"
+    )
+}
+
 /// Formats an error of the store with the next step.
 pub fn for_store(error: &StoreError, names: &OperationNames) -> String {
     match error {
@@ -85,9 +92,7 @@ pub fn for_store(error: &StoreError, names: &OperationNames) -> String {
             "{error}: run `ait doctor`; `ait backup --partial` saves what can be read, and `ait restore` starts over \
              from a backup"
         ),
-        StoreError::Earlier(directory) => format!(
-            "{error}: run `ait save` with the version that made it, and then move {directory} away"
-        ),
+        StoreError::Earlier(what) => format!("{error}: {}", for_earlier(what)),
         StoreError::NetworkFileSystem(_) => format!("{error}: {NETWORK_FILE_SYSTEM}"),
         StoreError::Uncertain(_) => format!("{error} ({} shows it)", names.list),
         _ => error.to_string(),

@@ -197,7 +197,8 @@ impl Tracker {
     /// Returns the leases of an agent's claims.
     async fn leases_of(&self, agent: &AgentName) -> Result<Vec<(IssueId, Lease)>, StoreError> {
         let issues = self.store.subset(Subset::HeldBy(agent.clone())).await?.issues;
-        let leases = issues.held_by(agent).filter_map(|id| Some((id, issues.lease(id)?.clone())));
+        let held = issues.held_by(agent).into_iter();
+        let leases = held.filter_map(|id| Some((id, issues.lease(id)?.clone())));
         Ok(leases.collect())
     }
 

@@ -12,7 +12,6 @@
 //! line feed. Other keys of the object are preserved and written after `issues`. See [`Issue`] for the form of an
 //! issue.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::{fmt, io};
 
@@ -22,7 +21,7 @@ use serde_json::Serializer;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::value::RawValue;
 
-use crate::memory::{IndexedIssues, IndexedIssuesBuilder};
+use crate::memory::IndexedIssues;
 pub use crate::state::Document;
 use ait_domain::json_compat;
 pub use ait_domain::json_compat::FormatError;
@@ -141,18 +140,17 @@ impl<'de> Deserialize<'de> for IndexedIssues {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<IndexedIssues, A::Error> {
-                let mut issues = IndexedIssuesBuilder::default();
-                let mut ids = HashSet::new();
+                let mut issues = IndexedIssues::default();
                 while let Some(issue) = seq.next_element::<Issue>()? {
-                    if !ids.insert(issue.id) {
-                        return Err(de::Error::custom(format!(
-                            "the issue that ends here repeats the id {} of an earlier one",
-                            issue.id
-                        )));
-                    }
-                    issues.push(Arc::new(issue.without_foreign_receipts(None).into_owned()));
+                    let id = issue.id;
+                    let issue = issue.without_foreign_receipts(None).into_owned();
+                    issues.push(Arc::new(issue)).map_err(|_| {
+                        de::Error::custom(format!(
+                            "the issue that ends here repeats the id {id} of an earlier one"
+                        ))
+                    })?;
                 }
-                Ok(issues.build().unwrap_or_default())
+                Ok(issues)
             }
         }
         deserializer.deserialize_seq(Visitor)

@@ -1,69 +1,44 @@
 //! Compares two versions of `issues.json` for git, and decides the commands that merge them.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use crate::published::plan::{Comparison, MergePlan, MergeTarget, Versions};
-use crate::{EventPosition, IndexedIssues, State};
+use super::skim::OtherIssues;
+use crate::published::plan::{Compared, Filed, MergePlan, MergeTarget, Versions, compare};
+use crate::{EventPosition, State};
 use ait_domain::{Command, DomainError, Issue, IssueId, Timestamp};
-
-/// Compares a file with the store.
-fn compare(ours: &IndexedIssues, theirs: &IndexedIssues) -> Comparison {
-    let mut comparison = Comparison::default();
-    let mut differing = Vec::new();
-    let mut next_known = None;
-    for position in (0..theirs.len()).rev() {
-        let Some(id) = theirs.id_at(position) else { continue };
-        if theirs.is_same_in(ours, id) {
-            next_known = Some(id);
-            continue;
-        }
-        let issue = theirs.at(position);
-        let Some(known) = ours.get(id) else {
-            let next = next_filed(ours, theirs, &issue, next_known);
-            comparison.added.push((issue, next));
-            continue;
-        };
-        differing.push((issue, known));
-        next_known = Some(id);
-    }
-    for (theirs, ours) in differing.into_iter().rev() {
-        comparison.add_differing(theirs, ours);
-    }
-    comparison.added.reverse();
-    comparison
-}
-
-/// Returns the issue before which an added one is put: at the latest the known one that follows it in its file. Those
-/// before that which only we have were filed beside it, so that the earlier one comes first.
-fn next_filed(
-    ours: &IndexedIssues,
-    theirs: &IndexedIssues,
-    issue: &Issue,
-    next_known: Option<IssueId>,
-) -> Option<IssueId> {
-    let mut next = next_known;
-    let mut place = next_known.and_then(|next| ours.position_of(next)).unwrap_or(ours.len());
-    while place > 0 {
-        let before = ours.at(place - 1);
-        let is_later = (before.created_at, before.id) > (issue.created_at, issue.id);
-        if !is_later || theirs.position_of(before.id).is_some() {
-            break;
-        }
-        next = Some(before.id);
-        place -= 1;
-    }
-    next
-}
 
 /// Compares a file with the store and returns the commands that merge it. `bases` finds the versions from which the
 /// differing copies were made, as far as they are known.
-pub(super) fn plan_merge<E>(
+pub(crate) fn plan_merge<E>(
     ours: &State,
     theirs: &State,
     bases: impl FnOnce(Versions) -> Result<HashMap<IssueId, Arc<Issue>>, E>,
 ) -> Result<MergePlan, E> {
-    compare(&ours.issues, &theirs.issues).plan(&ours.unknown_keys, &theirs.unknown_keys, bases)
+    let Ok(comparison) = compare(ours, &OtherIssues::from(theirs));
+    comparison.plan(&ours.unknown_keys, &theirs.unknown_keys, bases)
+}
+
+impl Compared for State {
+    type Failure = Infallible;
+
+    fn version(&self, theirs: &Arc<Issue>) -> Result<Option<Arc<Issue>>, Infallible> {
+        Ok(self.issues.get(theirs.id))
+    }
+
+    fn place(&self, id: IssueId) -> Result<i64, Infallible> {
+        let place = self.issues.position_of(id).unwrap_or(self.issues.len());
+        Ok(i64::try_from(place).unwrap_or(i64::MAX))
+    }
+
+    fn before(&self, place: i64) -> Result<Option<(i64, Filed)>, Infallible> {
+        let place = usize::try_from(place).unwrap_or_default().min(self.issues.len());
+        Ok(place.checked_sub(1).map(|before| {
+            let issue = self.issues.at(before);
+            (i64::try_from(before).unwrap_or(i64::MAX), (issue.created_at.unix_millis(), issue.id))
+        }))
+    }
 }
 
 impl MergeTarget for State {

@@ -33,7 +33,7 @@ pub mod fs;
 pub(super) mod issue_scanner;
 pub mod lock_check;
 pub mod merge_files;
-mod merge_state;
+pub(super) mod merge_state;
 pub(super) mod open;
 mod options;
 pub mod paths;

@@ -6,15 +6,22 @@ use imbl::OrdMap;
 
 use ait_domain::{DomainError, IssueId, IssueRef};
 
+/// Returns the only one of the issues that a reference names.
+pub(crate) fn only(reference: &IssueRef, named: &[IssueId]) -> Result<IssueId, DomainError> {
+    match named {
+        [] => Err(DomainError::UnknownIssue { reference: reference.to_string() }),
+        [id] => Ok(*id),
+        several => Err(DomainError::AmbiguousReference {
+            reference: reference.to_string(),
+            candidates: several.iter().copied().take(DomainError::MAX_CANDIDATES).collect(),
+            count: several.len(),
+        }),
+    }
+}
+
 /// The position of each issue in the order of filing. A clone costs the same at any size.
 #[derive(Clone, Debug, Default)]
 pub struct IdIndex(OrdMap<IssueId, usize>);
-
-impl FromIterator<(IssueId, usize)> for IdIndex {
-    fn from_iter<T: IntoIterator<Item = (IssueId, usize)>>(ids: T) -> Self {
-        Self(ids.into_iter().collect())
-    }
-}
 
 impl IdIndex {
     /// Adds an issue, or moves it.
@@ -43,18 +50,9 @@ impl IdIndex {
     ///
     /// [`DomainError::UnknownIssue`] and [`DomainError::AmbiguousReference`].
     pub fn find(&self, reference: &IssueRef) -> Result<usize, DomainError> {
-        let mut matching = self.0.range(reference.range());
-        let Some((&first, &position)) = matching.next() else {
-            return Err(DomainError::UnknownIssue { reference: reference.to_string() });
-        };
-        let others: Vec<IssueId> = matching.map(|(&id, _)| id).collect();
-        if others.is_empty() {
-            return Ok(position);
-        }
-        let count = 1 + others.len();
-        let candidates =
-            std::iter::once(first).chain(others).take(DomainError::MAX_CANDIDATES).collect();
-        Err(DomainError::AmbiguousReference { reference: reference.to_string(), candidates, count })
+        let matching = self.0.range(reference.range());
+        let (ids, positions): (Vec<_>, Vec<_>) = matching.map(|(id, at)| (*id, *at)).unzip();
+        only(reference, &ids).map(|_| positions[0])
     }
 
     /// Returns the start of an id that no other issue has: at least 8 hex digits.

@@ -19,17 +19,6 @@ impl Links {
         self.0.iter().filter(move |link| link.1 == kind).map(|link| (link.0, link.2))
     }
 
-    /// Returns the links of many issues.
-    pub fn of<'a>(issues: impl Iterator<Item = (IssueId, &'a Attributes)>) -> Self {
-        let links = issues.flat_map(|(id, attributes)| {
-            attributes.links.iter().map(move |link| (link.to, link.kind, id))
-        });
-        // Sorted keys enter a tree next to each other.
-        let mut links: Vec<_> = links.collect();
-        links.sort_unstable();
-        Self(links.into_iter().collect())
-    }
-
     /// Adds the links of an issue.
     pub fn add(&mut self, id: IssueId, attributes: &Attributes) {
         for link in &attributes.links {

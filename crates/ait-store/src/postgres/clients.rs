@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -13,6 +13,7 @@ use super::connection::Param;
 use super::database::{Database, READ_WITHIN};
 use super::error::Failure;
 use crate::clients::Clients;
+use crate::files::support::lock;
 use ait_domain::ClientId;
 
 /// How often a process says that it lives, and how long it tries to each time.
@@ -45,12 +46,12 @@ impl PostgresClients {
     }
 
     fn forget_renewal(&self, client: &ClientId) {
-        self.renewed.lock().unwrap_or_else(PoisonError::into_inner).remove(client);
+        lock(&self.renewed).remove(client);
     }
 
     /// Returns true if the last renewal of the client was for the same time and is too recent to need another one.
     fn is_fresh(&self, client: &ClientId, ttl: Duration) -> bool {
-        let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        let renewed = lock(&self.renewed);
         renewed
             .get(client)
             .is_some_and(|(at, of)| *of == ttl && at.elapsed() < ttl / RENEWALS_PER_TTL)
@@ -144,7 +145,7 @@ impl Clients for PostgresClients {
         }
         let now = Instant::now();
         self.run(renew(&self.database, client, ttl, READ_WITHIN))?;
-        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut renewed = lock(&self.renewed);
         renewed.insert(client.clone(), (now, ttl));
         Ok(())
     }
@@ -194,7 +195,7 @@ impl Clients for PostgresClients {
         if let Err(error) = forgotten {
             tracing::debug!("the clients that are gone are not forgotten: {error}");
         }
-        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut renewed = lock(&self.renewed);
         renewed.retain(|_, (at, ttl)| at.elapsed() < *ttl);
     }
 }

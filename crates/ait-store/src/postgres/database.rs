@@ -1,7 +1,7 @@
 //! What all parts of the store share: the options, the statements and the connections.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use deadpool_postgres::Object;
 use tokio::sync::{OnceCell, watch};
@@ -61,7 +61,7 @@ impl Database {
         self.connections.get_or_try_init(new).await
     }
 
-    /// Makes the schema or brings it up to date, unless this process did.
+    /// Makes the schema, unless it is there.
     pub async fn ready(&self) -> Result<&Connections, Failure> {
         let connections = self.connections().await?;
         if !self.is_migrated.initialized() {
@@ -106,21 +106,11 @@ impl Database {
     where
         F: Future<Output = Result<T, Failure>>,
     {
-        let begun = std::time::Instant::now();
-        let mut pause = Duration::from_millis(20);
-        loop {
-            let ready_and_read = async {
-                self.ready().await?;
-                self.within(limit, read()).await
-            };
-            match ready_and_read.await {
-                Err(failure) if failure.is_passing() && begun.elapsed() < TRY_AGAIN_WITHIN => {
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(Duration::from_millis(500));
-                }
-                result => return result,
-            }
-        }
+        let ready_and_read = || async {
+            self.ready().await?;
+            self.within(limit, read()).await
+        };
+        retried(TRY_AGAIN_WITHIN, ready_and_read).await
     }
 
     /// Does some work within a time limit, like [`Connections::within`].
@@ -148,5 +138,24 @@ impl Database {
             }
             is_newer
         });
+    }
+}
+
+/// Does some work, and tries again for some time while it fails for a passing reason.
+pub(super) async fn retried<T, F>(within: Duration, work: impl Fn() -> F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let begun = Instant::now();
+    let mut pause = Duration::from_millis(10);
+    loop {
+        match work().await {
+            Err(failure) if failure.is_passing() && begun.elapsed() < within => {
+                tracing::debug!("tried again: {failure:?}");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_millis(500));
+            }
+            result => return result,
+        }
     }
 }

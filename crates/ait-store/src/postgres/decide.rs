@@ -3,15 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use super::load::Loaded;
 use super::rows::{Rows, StoredRow};
-use crate::sql::rows::slot;
+use crate::sql::rows::{IssueAfter, random, slot};
 use crate::{Committed, EventPosition, Outcome, State};
 use ait_domain::{
-    Command, CommandTarget, DomainError, Event, EventKind, Issue, IssueId, Lease, Timestamp,
-    UnknownKeys,
+    Command, CommandTarget, DomainError, Event, EventKind, IssueId, Timestamp, UnknownKeys,
 };
 
 /// An event with the slots of its issue around it.
@@ -22,13 +19,6 @@ pub(super) struct DecidedEvent {
     pub nonce: i64,
     pub slot_before: Option<i16>,
     pub slot_after: Option<i16>,
-}
-
-/// An issue as some events leave it.
-#[derive(Clone, Debug)]
-pub(super) struct IssueAfter {
-    pub issue: Arc<Issue>,
-    pub lease: Option<Lease>,
 }
 
 /// Commands, the events that they caused so far, and what these change.
@@ -139,7 +129,7 @@ impl Draft {
             // Both states have the row that was read under its lock.
             let _ = self.named.apply(event, position);
         } else if let Some(after) = after.filter(|_| !self.loaded.held.0.is_empty()) {
-            let _ = self.named.issues.push(Issue::clone(&after.issue));
+            let _ = self.named.issues.push(Arc::clone(&after.issue));
         }
     }
 
@@ -169,12 +159,6 @@ impl Draft {
     pub fn order(&self) -> Vec<IssueId> {
         self.named.issues.issues().map(|issue| issue.id).collect()
     }
-}
-
-/// Returns a random number. It needs to be unlikely to come twice, not unpredictable.
-fn random() -> i64 {
-    let (high, low) = Uuid::new_v4().as_u64_pair();
-    (high ^ low.rotate_left(32)).cast_signed()
 }
 
 /// Returns true if a command claims any issue that is ready.

@@ -22,6 +22,8 @@ pub(super) enum Failure {
     NotKept(String),
     /// A newer version of the program made the schema.
     Newer(String),
+    /// An earlier version of the program made the schema.
+    Earlier(String),
     /// The connection broke while a transaction was committed.
     Lost(String),
     /// The role may not do that.
@@ -44,6 +46,7 @@ impl Failure {
         match self {
             Self::Refused(refusal) => StoreError::Refused(refusal),
             Self::Newer(what) => StoreError::Newer(what),
+            Self::Earlier(what) => StoreError::Earlier(what),
             Self::Busy(why) | Self::Conflict(why) => StoreError::Busy(why),
             Self::Away(why) => StoreError::Away(why),
             Self::ReadOnly(why)
@@ -64,6 +67,7 @@ impl Failure {
         match self {
             Self::Refused(refusal) => StoreError::Refused(refusal),
             Self::Newer(what) => StoreError::Newer(what),
+            Self::Earlier(what) => StoreError::Earlier(what),
             Self::Busy(why) | Self::Conflict(why) => StoreError::Busy(why),
             Self::ReadOnly(why) => StoreError::ReadOnly(why),
             Self::Away(why) => StoreError::Away(why),

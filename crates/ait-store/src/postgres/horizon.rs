@@ -6,10 +6,12 @@
 //! number, and starts its scans there. Rows can appear before that place later. The transaction that wrote such a row
 //! had not ended at the check, so a second scan finds them by their transaction (`written_in`).
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tokio_postgres::types::{ToSql, Type};
+
+use crate::files::support::lock;
 
 /// After this time everything is looked at again, in case the database was replaced meanwhile.
 const KNOWN_FOR: Duration = Duration::from_secs(60);
@@ -52,7 +54,7 @@ struct Known {
 
 impl Horizon {
     fn change<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         if known.begun.is_none_or(|begun| begun.elapsed() > KNOWN_FOR) {
             *known = Known { begun: Some(Instant::now()), ..Known::default() };
         }

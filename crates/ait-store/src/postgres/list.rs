@@ -6,8 +6,9 @@ use tokio_postgres::{Client, Row};
 use super::connection::{Param, params};
 use super::error::Failure;
 use crate::sql;
-use crate::sql::condition::{Dialect, Named, Selection, Value, external_names, in_statuses, seams};
-use ait_domain::{Condition, Counts, MatchCounts, Order, Query, Status, StatusSet};
+use crate::sql::condition::{Dialect, Named, Selection, Value, external_names, seams, some_texts};
+use crate::sql::rows::counts_of;
+use ait_domain::{Condition, MatchCounts, Order, Query, StatusSet};
 
 /// One page of the issues with some statuses and classifications. Each combination with a priority is one range of an
 /// index, so only as many rows are read as the page needs.
@@ -104,13 +105,6 @@ impl Limits {
             take: clamp(query.take),
         }
     }
-
-    /// Returns true for issues with the statuses and the classification.
-    fn matches(query: &Query) -> String {
-        let kind = query.classification.map(|kind| format!("i.kind = {}", kind as i16));
-        let all: Vec<_> = in_statuses(query.statuses).into_iter().chain(kind).collect();
-        if all.is_empty() { "true".to_owned() } else { all.join(" AND ") }
-    }
 }
 
 /// A query to a connection.
@@ -174,8 +168,7 @@ impl Listing<'_> {
         let all = Query { statuses: StatusSet::EVERYTHING, ..query.clone() };
         let named = self.named(&query.condition).await?;
         let mut selection = Selection::with(Dialect::Postgres, &named, &[]);
-        let condition =
-            format!("{} AND {}", Limits::matches(&all), selection.matches(&query.condition));
+        let condition = selection.matches_within(&all, &query.condition);
         let joins = search_joined(&condition) + &texts_joined(&condition);
         let most = if query.condition.texts().is_empty() { i64::MAX } else { MAX_COUNTED };
         let most_read = selection.param(Value::Int(most.saturating_add(1)));
@@ -185,15 +178,8 @@ impl Listing<'_> {
         );
         let statement = statement.replace("{s}", self.schema);
         let rows = self.client.query_typed(&statement, &params(selection.params())).await?;
-        let mut found = [0; Status::ALL.len()];
-        for row in rows {
-            let status: i16 = row.try_get(0)?;
-            let count: i64 = row.try_get(1)?;
-            if let Some(slot) = usize::try_from(status).ok().and_then(|at| found.get_mut(at)) {
-                *slot = usize::try_from(count).unwrap_or_default();
-            }
-        }
-        let counts = Counts::of(|status| found[status as usize]);
+        let read = |row: &Row| Ok((row.try_get::<_, i16>(0)?.into(), row.try_get(1)?));
+        let counts = counts_of(&rows.iter().map(read).collect::<Result<Vec<_>, Failure>>()?);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         Ok(Some(MatchCounts { counts, are_exact: counts.total() <= most }))
     }
@@ -245,8 +231,7 @@ impl Listing<'_> {
         };
         let score = selection.title_score(&query.condition.required_texts());
         let sorted_by = sorted_by(query).replace("{score}", &score);
-        let condition =
-            format!("{} AND {}", Limits::matches(query), selection.matches(&query.condition));
+        let condition = selection.matches_within(query, &query.condition);
         let read = format!("{sorted_by} {condition}");
         let joins = search_joined(&read) + &texts_joined(&read);
         let statement = SEARCH
@@ -263,12 +248,7 @@ impl Listing<'_> {
     /// Returns one page of a query for the issues in which the most of some texts occur.
     async fn best(&self) -> Result<Found, Failure> {
         let query = self.query;
-        let is_wanted = |one: &&Condition| matches!(one, Condition::SomeTexts { .. });
-        let conjuncts = query.condition.conjuncts();
-        let (texts, at_least) = match conjuncts.iter().find(is_wanted) {
-            Some(Condition::SomeTexts { texts, at_least }) => (&**texts, *at_least),
-            _ => (&[][..], 0),
-        };
+        let (texts, at_least, others) = some_texts(&query.condition);
         let looked_for: Vec<&str> = texts.iter().map(String::as_str).collect();
         let (named, rare) = tokio::try_join!(
             biased;
@@ -276,12 +256,7 @@ impl Listing<'_> {
             self.rare(&looked_for),
         )?;
         let mut selection = Selection::with(Dialect::Postgres, &named, &[]);
-        let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
-        let others = format!(
-            "{} AND {}",
-            Limits::matches(query),
-            selection.matches(&Condition::all(others))
-        );
+        let others = selection.matches_within(query, &others);
         let rare: Vec<_> = rare.into_iter().map(|text| selection.contains(text)).collect();
         let at_least = i64::try_from(at_least).unwrap_or(i64::MAX);
         let statement = BEST

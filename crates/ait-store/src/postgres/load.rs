@@ -12,7 +12,7 @@ use super::connection::{Param, run};
 use super::database::Database;
 use super::error::Failure;
 use super::needs::Needs;
-use super::rows::Rows;
+use super::rows::{Rows, unknown_keys};
 use super::sql::{self, Statements};
 use ait_domain::{IssueId, UnknownKeys};
 
@@ -84,12 +84,7 @@ impl Loader<'_> {
             loaded.named.add(around)?;
         }
         loaded.held.add(&held)?;
-        if let Some(row) = keys.first() {
-            let keys: &str = row.try_get(0)?;
-            loaded.keys = serde_json::from_str(keys).map_err(|error| {
-                Failure::Other(format!("the unknown keys cannot be read: {error}"))
-            })?;
-        }
+        loaded.keys = unknown_keys(keys.first())?;
         loaded.candidates.add(&claims)?;
         loaded.locked.extend(loaded.candidates.0.keys());
         Ok(loaded)

@@ -1,7 +1,7 @@
 //! A store in a PostgreSQL database, shared by processes on any number of machines.
 //!
 //! Reads: `read` and `list`; everything: `snapshot`; changes by others: `watch`; the move from another store:
-//! `transfer`. Below all of them are `database`, `connection`, `schema`, `rows` and `error`. `migrations` has the
+//! `transfer`. Below all of them are `database`, `connection`, `schema`, `rows` and `error`. `schema.sql` has the
 //! tables; `horizon` keeps the old versions of their rows out of the way.
 //!
 //! # From the command to the watchers
@@ -99,11 +99,12 @@ impl PostgresStore {
         }
     }
 
-    /// Creates the schema or brings it up to date. Several processes may do that at the same time.
+    /// Creates the schema, unless it is there. Several processes may do that at the same time.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotSaved`] says what is missing, for example a right; [`StoreError::Newer`].
+    /// [`StoreError::NotSaved`] says what is missing, for example a right; [`StoreError::Newer`];
+    /// [`StoreError::Earlier`].
     pub async fn migrate(&self) -> Result<(), StoreError> {
         self.database.ready().await.map(drop).map_err(Failure::of_change)
     }

@@ -12,13 +12,13 @@ use super::error::Failure;
 use super::list::Listing;
 use super::numbering::{self, position};
 use super::rows::{Rows, StoredRow};
+use crate::memory::only;
 use crate::sql;
 use crate::sql::condition::bounds;
-use crate::sql::rows::storable;
+use crate::sql::rows::{lease, storable};
 use crate::{Events, NumberedEvent, State, Subset, event_format};
 use ait_domain::{
-    ClientId, Counts, DomainError, Issue, IssueId, IssueRef, Lease, MatchCounts, Order, Page,
-    Query, Timestamp,
+    Counts, Issue, IssueId, IssueRef, Lease, MatchCounts, Order, Page, Query, Timestamp,
 };
 
 /// Returns the issue that a reference names.
@@ -28,17 +28,9 @@ pub(super) async fn get(database: &Database, reference: &IssueRef) -> Result<Arc
     let high = vec![high];
     let params: [Param<'_>; 2] = [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY)];
     let rows = database.connection().await?.query_typed(&database.sql.get, &params).await?;
-    match &rows[..] {
-        [] => Err(DomainError::UnknownIssue { reference: reference.to_string() }.into()),
-        [row] => Ok(StoredRow::read(row)?.issue),
-        several => {
-            let ids = several.iter().map(|row| IssueId::from(row.get::<_, Uuid>(0)));
-            let candidates = ids.take(DomainError::MAX_CANDIDATES).collect();
-            let reference = reference.to_string();
-            let count = several.len();
-            Err(DomainError::AmbiguousReference { reference, candidates, count }.into())
-        }
-    }
+    let ids: Vec<_> = rows.iter().map(|row| IssueId::from(row.get::<_, Uuid>(0))).collect();
+    only(reference, &ids)?;
+    Ok(StoredRow::read(&rows[0])?.issue)
 }
 
 /// Returns one page of the issues that match a query.
@@ -142,13 +134,11 @@ pub(super) async fn subset(database: &Database, subset: &Subset) -> Result<State
 /// Returns the claims that live with a client.
 pub(super) async fn leases(database: &Database) -> Result<Vec<(IssueId, Lease)>, Failure> {
     let rows = database.connection().await?.query_typed(&database.sql.leases, &[]).await?;
-    let read = |row: &Row| {
-        let claim: Option<i64> = row.try_get(1)?;
-        let claim = claim.and_then(|claim| usize::try_from(claim).ok()).unwrap_or_default();
-        let lease = Lease { claim, client: ClientId::new(row.try_get(2)?) };
-        Ok((IssueId::from(row.try_get::<_, Uuid>(0)?), lease))
+    let read = |row: &Row| -> Result<_, Failure> {
+        let id = IssueId::from(row.try_get::<_, Uuid>(0)?);
+        Ok(lease(row.try_get(1)?, row.try_get(2)?).map(|lease| (id, lease)))
     };
-    rows.iter().map(read).collect()
+    rows.iter().filter_map(|row| read(row).transpose()).collect()
 }
 
 /// Returns the ids with the same first digits as an id.

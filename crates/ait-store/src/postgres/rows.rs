@@ -11,9 +11,9 @@ use uuid::Uuid;
 use super::connection::Param;
 use super::error::Failure;
 use crate::State;
-use crate::snapshot::{SnapshotVisitor, StateBuilder};
-use crate::sql::rows::{IssueRow, SEPARATOR};
-use ait_domain::{ClientId, Issue, IssueId, Lease};
+use crate::snapshot::SnapshotVisitor;
+use crate::sql::rows::{IssueRow, SEPARATOR, lease};
+use ait_domain::{Issue, IssueId, Lease, UnknownKeys};
 
 /// An issue with what the store knows of it beside its text.
 #[derive(Clone, Debug)]
@@ -31,14 +31,16 @@ impl StoredRow {
             let id: Uuid = row.get(0);
             Failure::Other(format!("the text of the issue {id} cannot be read: {error}"))
         })?;
-        let client: Option<&str> = row.try_get(3)?;
-        let claim: Option<i64> = row.try_get(2)?;
-        let lease = client.zip(claim).map(|(client, claim)| Lease {
-            claim: usize::try_from(claim).unwrap_or_default(),
-            client: ClientId::new(client),
-        });
+        let lease = lease(row.try_get(2)?, row.try_get(3)?);
         Ok(Self { position: row.try_get(1)?, issue: Arc::new(issue), lease })
     }
+}
+
+/// Reads a row with the unknown top-level keys.
+pub(super) fn unknown_keys(row: Option<&Row>) -> Result<UnknownKeys, Failure> {
+    let Some(row) = row else { return Ok(UnknownKeys::default()) };
+    serde_json::from_str(row.try_get(0)?)
+        .map_err(|error| Failure::Other(format!("the unknown keys cannot be read: {error}")))
 }
 
 /// Issues by id. A row that was read under its lock must come first: later ones do not replace it.
@@ -61,11 +63,11 @@ impl Rows {
     pub fn state(&self) -> State {
         let mut rows: Vec<_> = self.0.values().collect();
         rows.sort_by_key(|row| (row.position, row.issue.id));
-        let mut builder = StateBuilder::default();
+        let mut state = State::default();
         for row in rows {
-            builder.visit(Arc::clone(&row.issue), row.lease.clone());
+            state.visit(Arc::clone(&row.issue), row.lease.clone());
         }
-        builder.build()
+        state
     }
 }
 

@@ -11,10 +11,11 @@ use super::database::Database;
 use super::error::Failure;
 use super::numbering::{self, position};
 use super::read::read_event;
-use super::rows::StoredRow;
+use super::rows::{StoredRow, unknown_keys};
+use crate::State;
 use crate::files::support::lock;
-use crate::snapshot::{SnapshotVisitor, StateBuilder};
-use ait_domain::{Event, EventKind, Issue, IssueId, Lease, UnknownKeys};
+use crate::snapshot::SnapshotVisitor;
+use ait_domain::{Event, EventKind, Issue, IssueId, Lease};
 
 /// Shows a visitor everything, in one transaction.
 pub(super) async fn snapshot(
@@ -34,12 +35,7 @@ pub(super) async fn snapshot(
         session.query_typed_opt(&sql.keys, &[]),
     )?;
     let position = position(newest.as_ref())?;
-    let mut unknown_keys = UnknownKeys::default();
-    if let Some(row) = keys {
-        let keys = serde_json::from_str(row.try_get(0)?);
-        unknown_keys = keys
-            .map_err(|error| Failure::Other(format!("the unknown keys cannot be read: {error}")))?;
-    }
+    let mut unknown_keys = unknown_keys(keys.as_ref())?;
     // The newest first.
     let mut later: HashMap<IssueId, Vec<Event>> = HashMap::new();
     for row in &unnumbered {
@@ -80,11 +76,10 @@ type Leased = (Arc<Issue>, Option<Lease>);
 
 /// Returns an issue as it was before events, the newest first.
 fn before(after: Option<Leased>, events: &[Event]) -> Result<Option<Leased>, Failure> {
-    let mut builder = StateBuilder::default();
+    let mut state = State::default();
     if let Some((issue, lease)) = after {
-        builder.visit(issue, lease);
+        state.visit(issue, lease);
     }
-    let mut state = builder.build();
     for event in events {
         state.revert(event, state.position)?;
     }

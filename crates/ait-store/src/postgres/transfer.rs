@@ -7,11 +7,10 @@ use uuid::Uuid;
 
 use super::connection::{Param, PooledConnection};
 use super::database::Database;
-use super::decide::IssueAfter;
 use super::error::Failure;
 use super::load::reserve;
 use super::write::Changes;
-use crate::sql::rows::{SLOTS, slot};
+use crate::sql::rows::{IssueAfter, SLOTS, slot};
 use crate::transfer::Transfer;
 use crate::{EventPosition, NumberedEvent, StoreError, event_format};
 use ait_domain::{Issue, IssueId, Lease};

@@ -8,16 +8,13 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::connection::{Param, run};
-use super::decide::{DecidedEvent, Draft, IssueAfter};
+use super::decide::{DecidedEvent, Draft};
 use super::error::Failure;
 use super::rows::{FactColumns, StoredRow, columns};
 use super::sql::Statements;
 use crate::event_format;
-use crate::sql::rows::{IssueRow, SEPARATOR, SearchRow, storable};
+use crate::sql::rows::{IssueAfter, IssueRow, POSITION_BITS, SEPARATOR, SearchRow, lease_columns};
 use ait_domain::{Issue, IssueId, LinkKind, UnknownKeys};
-
-/// The distance between the positions of two issues that were filed one after the other, as a power of two.
-const POSITION_BITS: u32 = 20;
 
 /// What a transaction writes, as the columns of its statements.
 #[derive(Default)]
@@ -60,9 +57,8 @@ columns!(Issues(after: &IssueAfter, row: IssueRow, place: i64) {
     active: i64, INT8_ARRAY = row.active;
     assignee: Option<String>, TEXT_ARRAY = row.assignee;
     holder: Option<String>, TEXT_ARRAY = row.holder;
-    lease_claim: Option<i64>, INT8_ARRAY = after.lease.as_ref().map(|lease| lease.claim as i64);
-    lease_client: Option<String>, TEXT_ARRAY =
-        after.lease.as_ref().map(|lease| storable(lease.client.as_str()));
+    lease_claim: Option<i64>, INT8_ARRAY = lease_columns(after.lease.as_ref()).0;
+    lease_client: Option<String>, TEXT_ARRAY = lease_columns(after.lease.as_ref()).1;
     parked: bool, BOOL_ARRAY = row.is_parked;
     parked_until: Option<i64>, INT8_ARRAY = row.parked_until;
     question: bool, BOOL_ARRAY = row.has_question;
@@ -97,8 +93,9 @@ impl Changes {
         let filed = filed(draft);
         let placed = place(draft, client, sql, &filed).await?;
         for (id, after) in &draft.after {
-            let position = placed.get(id).or_else(|| filed.get(id)).copied();
-            changes.add_issue(draft, *id, draft.before(*id), after.as_ref(), position);
+            let position = placed.get(id).or_else(|| filed.get(id)).copied().unwrap_or_default();
+            let was_removed = draft.removed.contains(id);
+            changes.add_issue(*id, draft.before(*id), was_removed, after.as_ref(), position);
         }
         if let Some(keys) = draft.changed_keys() {
             changes.set_unknown_keys(keys);
@@ -115,14 +112,13 @@ impl Changes {
 
     fn add_issue(
         &mut self,
-        draft: &Draft,
         id: IssueId,
         before: Option<&StoredRow>,
+        was_removed: bool,
         after: Option<&IssueAfter>,
-        position: Option<i64>,
+        position: i64,
     ) {
         let uuid = Uuid::from(id);
-        let was_removed = draft.removed.contains(&id);
         if was_removed {
             self.removed.push(uuid);
         }
@@ -135,7 +131,7 @@ impl Changes {
         self.facts.push(&row);
         match before.filter(|_| !was_removed) {
             Some(before) => self.changed.push(after, row, before.position),
-            None => self.added.push(after, row, position.unwrap_or_default()),
+            None => self.added.push(after, row, position),
         }
         let search = SearchRow::of(&after.issue);
         if was_removed || former.map(SearchRow::of).as_ref() != Some(&search) {
@@ -147,13 +143,7 @@ impl Changes {
     pub fn of_copies(copies: impl Iterator<Item = (IssueAfter, i64)>) -> Self {
         let mut changes = Self::default();
         for (after, seq) in copies {
-            let id = Uuid::from(after.issue.id);
-            changes.collect_link_changes(id, None, Some(&after.issue));
-            let row = IssueRow::of(&after.issue);
-            changes.texts.push(&after.issue, &row);
-            changes.facts.push(&row);
-            changes.added.push(&after, row, seq << POSITION_BITS);
-            changes.search.push(id, SearchRow::of(&after.issue));
+            changes.add_issue(after.issue.id, None, false, Some(&after), seq << POSITION_BITS);
         }
         changes
     }

@@ -3,7 +3,7 @@
 //! Commands that arrive during a transaction form the next one.
 
 use std::iter::repeat_with;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::ClientWrapper;
@@ -11,7 +11,7 @@ use futures::future::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_postgres::types::Type;
 
-use super::database::Database;
+use super::database::{Database, retried};
 use super::decide::{Draft, is_open_claim};
 use super::error::Failure;
 use super::load::{Loaded, Loader, begin_alone};
@@ -19,6 +19,7 @@ use super::needs::Needs;
 use super::numbering;
 use super::sql::BEGIN;
 use super::write::Changes;
+use crate::files::support::lock;
 use crate::writer_queue::{MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, WriterReply, queue_is_full};
 use crate::{Committed, StoreError};
 use ait_domain::{Command, DomainError, Timestamp};
@@ -93,7 +94,7 @@ impl WriterHandle {
     }
 
     fn queue(&self) -> Result<mpsc::Sender<Request>, StoreError> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = lock(&self.queue);
         match &*queue {
             Queue::Running(sender) => Ok(sender.clone()),
             Queue::Closed => Err(StoreError::Closed),
@@ -115,7 +116,7 @@ impl WriterHandle {
 
     /// Refuses new commands and waits for those that were accepted. Returns false if they take long.
     pub async fn close(&self, limit: Duration) -> bool {
-        *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = Queue::Closed;
+        *lock(&self.queue) = Queue::Closed;
         let mut ended = self.ended.subscribe();
         let done = ended.wait_for(|ended| *ended);
         tokio::time::timeout(limit, done).await.is_ok()
@@ -161,7 +162,7 @@ async fn serve(database: &Database, batch: Vec<Request>) {
     if batch.is_empty() {
         return;
     }
-    match commit(database, &batch).await {
+    match retried(TRY_AGAIN_WITHIN, || transact(database, &batch)).await {
         Ok(outcomes) => {
             let replies = outcomes.into_iter().map(|outcome| outcome.map_err(StoreError::Refused));
             answer(batch, replies);
@@ -200,24 +201,6 @@ fn answer(batch: Vec<Request>, replies: impl IntoIterator<Item = WriterReply>) {
     for (request, reply) in batch.into_iter().zip(replies) {
         // The caller may be gone.
         let _ = request.reply.send(reply);
-    }
-}
-
-/// Commits a batch. Tries again if it failed for a passing reason.
-async fn commit(database: &Database, batch: &[Request]) -> Result<Outcomes, Failure> {
-    let begun = Instant::now();
-    let mut pause = Duration::from_millis(10);
-    loop {
-        let failure = match transact(database, batch).await {
-            Ok(outcomes) => return Ok(outcomes),
-            Err(failure) => failure,
-        };
-        if !failure.is_passing() || begun.elapsed() > TRY_AGAIN_WITHIN {
-            return Err(failure);
-        }
-        tracing::debug!("a change is tried again: {failure:?}");
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_millis(500));
     }
 }
 

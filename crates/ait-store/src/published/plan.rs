@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::files::skim::OtherIssues;
 use ait_domain::merge::{common_history, lacks_only_comments};
 use ait_domain::{
     Command, DomainError, Event, EventKind, HAND_EDIT, Issue, IssueId, Timestamp, UnknownKeys,
@@ -75,6 +76,76 @@ pub(crate) fn decide_merge(
             tracing::debug!("a part of an external edit is not merged: {error}");
         }
     }
+}
+
+/// When an issue was filed, in milliseconds since 1970, and its id: of two at one time, the lower id comes first.
+pub(crate) type Filed = (i64, IssueId);
+
+/// The issues with which a file is compared.
+pub(crate) trait Compared {
+    /// Why they cannot be read.
+    type Failure;
+
+    /// Returns our version of an issue. If it is the same, this may be the other one.
+    fn version(&self, theirs: &Arc<Issue>) -> Result<Option<Arc<Issue>>, Self::Failure>;
+
+    /// Returns the place of an issue in the order of filing.
+    fn place(&self, id: IssueId) -> Result<i64, Self::Failure>;
+
+    /// Returns the place of the last issue before a place, and when it was filed.
+    fn before(&self, place: i64) -> Result<Option<(i64, Filed)>, Self::Failure>;
+}
+
+/// Compares a file with the store.
+pub(crate) fn compare<C: Compared>(
+    ours: &C,
+    theirs: &OtherIssues,
+) -> Result<Comparison, C::Failure> {
+    let mut comparison = Comparison::default();
+    // The added issues before the next known one.
+    let mut waiting: Vec<&Arc<Issue>> = Vec::new();
+    for (id, issue) in &theirs.issues {
+        // A text that the store has needs no look.
+        if let Some(issue) = issue {
+            match ours.version(issue)? {
+                Some(known) if Arc::ptr_eq(&known, issue) || known == *issue => {}
+                Some(known) => comparison.add_differing(Arc::clone(issue), known),
+                None => {
+                    waiting.push(issue);
+                    continue;
+                }
+            }
+        }
+        for added in waiting.drain(..) {
+            let next = next_filed(ours, theirs, added, Some(*id))?;
+            comparison.added.push((Arc::clone(added), next));
+        }
+    }
+    for added in waiting {
+        let next = next_filed(ours, theirs, added, None)?;
+        comparison.added.push((Arc::clone(added), next));
+    }
+    Ok(comparison)
+}
+
+/// Returns the issue before which an added one is put: at the latest the known one that follows it in its file. Those
+/// before that which only the store has were filed beside it, so that the earlier one comes first.
+fn next_filed<C: Compared>(
+    ours: &C,
+    theirs: &OtherIssues,
+    issue: &Issue,
+    next_known: Option<IssueId>,
+) -> Result<Option<IssueId>, C::Failure> {
+    let mut next = next_known;
+    let mut place = next_known.map_or(Ok(i64::MAX), |id| ours.place(id))?;
+    while let Some((before, filed)) = ours.before(place)? {
+        let is_later = filed > (issue.created_at.unix_millis(), issue.id);
+        if !is_later || theirs.issues.contains_key(&filed.1) {
+            break;
+        }
+        (next, place) = (Some(filed.1), before);
+    }
+    Ok(next)
 }
 
 /// How a file differs from the store.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::numbers::with_numbers;
 use super::rows::{storable, subject_mark, value_mark};
 use ait_domain::condition::IdName;
-use ait_domain::{Condition, IssueId, LinkKind, Status, StatusSet, Timestamp, ValueField};
+use ait_domain::{Condition, IssueId, LinkKind, Query, Status, StatusSet, Timestamp, ValueField};
 
 /// The condition for an issue that waits with a whole of it: one that is parked, or blocked by what is no part of it.
 macro_rules! held_back {
@@ -126,6 +126,14 @@ impl Selection {
     /// Returns the parameters.
     pub fn params(&self) -> &[Value] {
         &self.params
+    }
+
+    /// Returns the statuses and the classification of a query, and a condition, as an expression that is never null.
+    pub fn matches_within(&mut self, query: &Query, condition: &Condition) -> String {
+        let mut all: Vec<_> = in_statuses(query.statuses).into_iter().collect();
+        all.extend(query.classification.map(|kind| format!("i.kind = {}", kind as i16)));
+        all.push(self.matches(condition));
+        all.join(" AND ")
     }
 
     /// Returns a condition as an expression that is never null.
@@ -462,6 +470,22 @@ impl Selection {
         let now = self.param(Value::Int(now.unix_millis()));
         format!("(i.parked AND coalesce(i.parked_until > {now}, true))")
     }
+}
+
+/// Returns the texts of which a search for the best issues wants the most, how many an issue must have at least, and the
+/// rest of the condition.
+pub(crate) fn some_texts(condition: &Condition) -> (&[String], usize, Condition) {
+    let mut wanted = (&[][..], 0);
+    let mut others = Vec::new();
+    for one in condition.conjuncts() {
+        match one {
+            Condition::SomeTexts { texts, at_least } if wanted.0.is_empty() => {
+                wanted = (texts, *at_least);
+            }
+            other => others.push(other.clone()),
+        }
+    }
+    (wanted.0, wanted.1, Condition::all(others))
 }
 
 /// Returns true for issues in one of some statuses; `None` if all are. What all work has in common is written so that

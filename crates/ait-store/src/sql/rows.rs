@@ -1,12 +1,19 @@
 //! What stands in the columns of a database about an issue, beside its text.
 
+use std::sync::Arc;
+
+use uuid::Uuid;
+
 use ait_domain::lessons;
 use ait_domain::{
-    ActionKind, Classification, Counts, FieldValue, HistoryEntry, Issue, Label, Status, ValueField,
+    ActionKind, Classification, ClientId, Counts, FieldValue, HistoryEntry, Issue, Label, Lease,
+    Status, ValueField,
 };
 
 /// What separates several texts in one value. No name contains it.
 pub(crate) const SEPARATOR: &str = "\u{1}";
+/// The distance between the positions of two issues that were filed one after the other, as a power of two.
+pub(crate) const POSITION_BITS: u32 = 20;
 /// The number of the first classifications. Theirs are the first slots of all statuses; the others came later.
 const FIRST: usize = 3;
 /// Where the slots of entries begin, one for each classification. There is room for more classifications before.
@@ -32,6 +39,37 @@ pub(crate) fn slot(issue: &Issue) -> i16 {
 pub(crate) fn counts(slots: &[usize], kind: Option<Classification>) -> Counts {
     let kinds = kind.as_ref().map_or(Classification::ALL, std::slice::from_ref);
     Counts::of(|status| kinds.iter().filter_map(|kind| slots.get(slot_of(status, *kind))).sum())
+}
+
+/// Returns how many issues are in each status, by rows with the number of a status and how many have it.
+pub(crate) fn counts_of(rows: &[(i64, i64)]) -> Counts {
+    let count = |status| rows.iter().find(|row| row.0 == status as i64).map_or(0, |row| row.1);
+    Counts::of(|status| usize::try_from(count(status)).unwrap_or_default())
+}
+
+/// Returns a random number. It needs to be unlikely to come twice, not unpredictable.
+pub(crate) fn random() -> i64 {
+    let (high, low) = Uuid::new_v4().as_u64_pair();
+    (high ^ low.rotate_left(32)).cast_signed()
+}
+
+/// An issue as an event leaves it.
+#[derive(Clone, Debug)]
+pub(crate) struct IssueAfter {
+    pub issue: Arc<Issue>,
+    pub lease: Option<Lease>,
+}
+
+/// Returns the lease that two columns have.
+pub(crate) fn lease(claim: Option<i64>, client: Option<&str>) -> Option<Lease> {
+    let claim = usize::try_from(claim?).unwrap_or_default();
+    Some(Lease { claim, client: ClientId::new(client?) })
+}
+
+/// Returns the two columns of a lease.
+pub(crate) fn lease_columns(lease: Option<&Lease>) -> (Option<i64>, Option<String>) {
+    let claim = lease.map(|lease| i64::try_from(lease.claim).unwrap_or(i64::MAX));
+    (claim, lease.map(|lease| storable(lease.client.as_str())))
 }
 
 /// Returns a text that every database can store and compare: without the character NUL.

@@ -1,5 +1,6 @@
 //! The file, and connections to it.
 
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use super::error::Failure;
 use super::place::{PlacedConnection, Places, replaced};
 use super::read;
 use super::transaction::decide_all;
-use super::write::{add_event, add_state, add_subjects, newest};
+use super::write::{add_event, add_state, newest};
 use crate::files::StoreOptions;
 use crate::files::fs::{
     FileFingerprint, FileLock, FileSystem, Rename, no_follow, open_or_create, remove_if_exists,
@@ -114,7 +115,7 @@ impl Database {
     pub fn paths(&self) -> Result<StorePaths, Failure> {
         let paths = paths_of(&*self.fs, &self.issues).map_err(Failure::Open)?;
         if has_earlier_log(&*self.fs, &paths) {
-            return Err(Failure::Store(StoreError::Earlier(paths.directory.display().to_string())));
+            return Err(earlier(&paths));
         }
         Ok(paths)
     }
@@ -135,10 +136,6 @@ impl Database {
             self.make(&paths, &turn)?;
         }
         let connection = self.connect_writer(&paths, &turn)?;
-        if version(&connection)? != VERSION {
-            let _turn = self.turn_in_place(&paths, &turn)?;
-            self.upgrade(&paths, &connection)?;
-        }
         let log = no_follow().read(true).open(paths.database_log())?;
         let found = fs.fingerprint_of(&log)?;
         if !connection.place.log.is_some_and(|log| log.is_same_file(&found)) {
@@ -162,7 +159,7 @@ impl Database {
                 "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {MAX_LOG_BYTES}"
             ))?;
             // A read opens the log of SQLite.
-            version(&connection)?;
+            check_version(&connection, paths)?;
             Ok(connection)
         })
     }
@@ -188,20 +185,6 @@ impl Database {
         fs.rename(&new, &path, mode)?;
         sync_names(fs, paths)?;
         self.note_merged(paths, file)
-    }
-
-    /// Brings the tables to this version. The caller has the turn.
-    fn upgrade(&self, paths: &StorePaths, connection: &Connection) -> Result<(), Failure> {
-        connection.execute_batch("BEGIN IMMEDIATE")?;
-        // Another process may have done it meanwhile.
-        let found = match version(connection)? {
-            0 => self.fill(connection)?,
-            1 => add_subjects(connection, VERSION).map(|()| None)?,
-            _ => None,
-        };
-        connection.execute_batch("COMMIT")?;
-        let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        self.note_merged(paths, found)
     }
 
     /// Notes that `issues.json` has no edit that the database lacks.
@@ -461,7 +444,12 @@ impl Database {
     }
 }
 
-/// Returns true if an earlier version of this program made the store.
+/// Says that an earlier version of this program made the store.
+fn earlier(paths: &StorePaths) -> Failure {
+    Failure::Store(StoreError::Earlier(paths.directory.display().to_string()))
+}
+
+/// Returns true if an earlier version of this program made the store, with a log of its own.
 pub(super) fn has_earlier_log(fs: &dyn FileSystem, paths: &StorePaths) -> bool {
     let found = fs.fingerprint(&paths.earlier_log());
     found.is_err_and(|error| error.kind() == io::ErrorKind::IsADirectory)
@@ -540,14 +528,17 @@ fn prepare(connection: &Connection) -> Result<(), Failure> {
     Ok(connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")?)
 }
 
-/// Returns the version of the schema; 0 if there are no tables yet.
-pub(super) fn version(connection: &Connection) -> Result<i64, Failure> {
-    let version = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if version > VERSION {
-        let what = format!("the database (version {version}, this ait knows {VERSION})");
-        return Err(Failure::Newer(what));
+/// Refuses a database whose tables another version made.
+pub(super) fn check_version(connection: &Connection, paths: &StorePaths) -> Result<(), Failure> {
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    match version.cmp(&VERSION) {
+        Ordering::Less => Err(earlier(paths)),
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => {
+            let what = format!("the database (version {version}, this ait knows {VERSION})");
+            Err(Failure::Newer(what))
+        }
     }
-    Ok(version)
 }
 
 #[cfg(test)]

@@ -1,15 +1,35 @@
 //! What follows an error of the disk, and whether the database is damaged.
 
+use std::fs::File;
+use std::io;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::database::{Database, Opened, check};
 use super::error::Failure;
 use super::place::Place;
 use crate::StoreError;
+use crate::files::fs::{FileSystem, remove_if_exists};
 use crate::files::lock_check::write_error;
 use crate::files::open::OpenError;
 use crate::files::paths::{StorePaths, trial};
 use crate::files::published_note::random;
+
+/// Writes some bytes to a new file in a directory, lets `then` do more with it, and removes it.
+pub(super) fn write_trial(
+    fs: &dyn FileSystem,
+    paths: &StorePaths,
+    directory: &Path,
+    bytes: usize,
+    then: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
+    let path = trial(directory, random());
+    let file = fs.create(&path, &paths.issues)?;
+    let written = fs.write_at(&file, 0, &vec![b'.'; bytes]).and_then(|()| then(&file));
+    // Another process may have removed it as a leftover.
+    let removed = remove_if_exists(fs, &path);
+    written.and(removed)
+}
 
 impl Database {
     /// Moves everything into the database, and syncs that, after a sync failed: the kernel may take for written what
@@ -23,19 +43,12 @@ impl Database {
         }
         let Opened { connection, paths, .. } = opened;
         let fs = &*self.fs;
-        let path = trial(&paths.directory, random());
         let files = [paths.database(), paths.database_log()];
         let found = files.iter().filter_map(|path| fs.fingerprint(path).ok().flatten());
         let all = found.map(|found| found.length_bytes()).sum::<u64>();
-        let bytes = vec![b'.'; usize::try_from(all).unwrap_or(usize::MAX)];
-        let tried = fs.create(&path, &paths.issues).and_then(|file| {
-            let written = fs.write_at(&file, 0, &bytes).and_then(|()| fs.sync(&file));
-            written.and(fs.remove(&path))
-        });
-        if let Err(error) = tried {
-            let _ = fs.remove(&path);
-            return Err(write_error(&paths.database(), &error));
-        }
+        let bytes = usize::try_from(all).unwrap_or(usize::MAX);
+        let tried = write_trial(fs, paths, &paths.directory, bytes, |file| fs.sync(file));
+        tried.map_err(|error| write_error(&paths.database(), &error))?;
         let read = |row: &rusqlite::Row<'_>| row.get::<_, bool>(0);
         let is_busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], read);
         if is_busy.map_err(|error| Failure::from(error).of_change())? {

@@ -8,8 +8,9 @@
 //!    the next change notices it: `needs_merge` in `ait-store/sqlite/mod.rs` compares the file with what this process
 //!    saw last. All three run `adopt` (`ait-store/sqlite/edits.rs`) on the writer thread.
 //! 2. `may_be_edited` compares the fingerprint of the file with the note (`ait-store/files/published_note.rs`). `adopt`
-//!    reads the note, then the file as a stream (`ait-store/files/skim.rs`). In one transaction, `compare` finds the
-//!    issues whose text has another checksum than in the database. A file that shares no issue with it is refused.
+//!    reads the note, then the file as a stream (`ait-store/files/skim.rs`). In one transaction, `compare`
+//!    (`ait-store/published/plan.rs`) finds the issues whose text has another checksum than in the database. A file
+//!    that shares no issue with it is refused.
 //! 3. The merge of an issue needs the version from which the edit started: the last one whose history the file still
 //!    contains. `find_bases` in `ait-store/published/plan.rs` finds it by undoing the events of the issue, newest
 //!    first.
@@ -44,7 +45,7 @@ use crate::files::skim::{KnownTexts, OtherIssues};
 use crate::files::support::{lock, now};
 use crate::files::{format, paths::StorePaths, quarantine};
 use crate::published::plan::{
-    Comparison, MergePlan, MergeTarget, Versions, decide_merge, find_bases,
+    Compared, Filed, MergePlan, MergeTarget, Versions, compare, decide_merge, find_bases,
 };
 use crate::{EventPosition, State, StoreError, event_format};
 use ait_domain::{Command, DomainError, Event, Issue, IssueGraph, IssueId, Timestamp};
@@ -212,8 +213,10 @@ pub(super) fn merge(
 ) -> Result<Option<MergePlan>, StoreError> {
     transact(connection, |connection| {
         let queue = Queue::new(connection);
-        let (comparison, is_foreign) = compare(connection, &queue, theirs)?;
-        if is_foreign && foreign == Foreign::Refuse {
+        let comparison = compare(&queue, theirs)?;
+        let shares_none =
+            !theirs.issues.is_empty() && comparison.added.len() == theirs.issues.len();
+        if foreign == Foreign::Refuse && shares_none && has_issues(connection)? {
             return Ok(None);
         }
         let keys = unknown_keys(connection)?;
@@ -234,80 +237,39 @@ pub(super) fn merge(
     })
 }
 
-/// Compares a file with the store. Also returns whether the file has issues and shares none with the store.
-fn compare(
-    connection: &Connection,
-    queue: &Queue<'_>,
-    theirs: &OtherIssues,
-) -> Result<(Comparison, bool), Failure> {
-    const KNOWN: &str =
-        "SELECT t.checksum FROM issues i JOIN texts t ON t.key = i.key WHERE i.id = ?1";
-    const IS_EMPTY: &str = "SELECT NOT EXISTS (SELECT 1 FROM issues)";
-    let mut comparison = Comparison::default();
-    // The added issues before the next known one, and how many issues are known.
-    let mut waiting: Vec<Arc<Issue>> = Vec::new();
-    let mut shared: usize = 0;
-    for (id, issue) in &theirs.issues {
-        let mut known: Option<i64> = None;
-        // A text that the store has needs no look.
-        if let Some(issue) = issue {
-            let mut statement = connection.prepare_cached(KNOWN)?;
-            known = statement.query_row([Uuid::from(*id)], |row| row.get(0)).optional()?;
-            if known.is_none() {
-                waiting.push(Arc::clone(issue));
-                continue;
-            }
-        }
-        shared += 1;
-        for added in waiting.drain(..) {
-            let next = next_filed(connection, theirs, &added, Some(*id))?;
-            comparison.added.push((added, next));
-        }
-        if let Some(issue) = issue
-            && known != Some(checksum(&format::issue_text(issue)))
-            && let Some(ours) = queue.issue(*id).filter(|ours| ours != issue)
-        {
-            comparison.add_differing(Arc::clone(issue), ours);
-        }
-    }
-    for added in waiting {
-        let next = next_filed(connection, theirs, &added, None)?;
-        comparison.added.push((added, next));
-    }
-    let is_empty: bool = connection.query_row(IS_EMPTY, [], |row| row.get(0))?;
-    Ok((comparison, shared == 0 && !theirs.issues.is_empty() && !is_empty))
+fn has_issues(connection: &Connection) -> Result<bool, Failure> {
+    const HAS: &str = "SELECT EXISTS (SELECT 1 FROM issues)";
+    Ok(connection.query_row(HAS, [], |row| row.get(0))?)
 }
 
-/// Returns the issue before which an added one is put: at the latest the known one that follows it in its file. Those
-/// before that which only the store has were filed beside it, so that the earlier one comes first.
-fn next_filed(
-    connection: &Connection,
-    theirs: &OtherIssues,
-    issue: &Issue,
-    next_known: Option<IssueId>,
-) -> Result<Option<IssueId>, Failure> {
-    const PLACE: &str = "SELECT position FROM issues WHERE id = ?1";
-    const BEFORE: &str = "SELECT id, created, position FROM issues WHERE position < ?1 \
-        ORDER BY position DESC LIMIT 1";
-    let mut next = next_known;
-    let mut place = match next_known {
-        Some(id) => {
-            connection.prepare_cached(PLACE)?.query_row([Uuid::from(id)], |row| row.get(0))?
+impl Compared for Queue<'_> {
+    type Failure = Failure;
+
+    fn version(&self, theirs: &Arc<Issue>) -> Result<Option<Arc<Issue>>, Failure> {
+        const KNOWN: &str =
+            "SELECT t.checksum FROM issues i JOIN texts t ON t.key = i.key WHERE i.id = ?1";
+        let mut statement = self.connection.prepare_cached(KNOWN)?;
+        let id = Uuid::from(theirs.id);
+        let known: Option<i64> = statement.query_row([id], |row| row.get(0)).optional()?;
+        if known == Some(checksum(&format::issue_text(theirs))) {
+            return Ok(Some(Arc::clone(theirs)));
         }
-        None => i64::MAX,
-    };
-    loop {
+        Ok(known.and_then(|_| self.issue(theirs.id)))
+    }
+
+    fn place(&self, id: IssueId) -> Result<i64, Failure> {
+        const PLACE: &str = "SELECT position FROM issues WHERE id = ?1";
+        let mut statement = self.connection.prepare_cached(PLACE)?;
+        Ok(statement.query_row([Uuid::from(id)], |row| row.get(0))?)
+    }
+
+    fn before(&self, place: i64) -> Result<Option<(i64, Filed)>, Failure> {
+        const BEFORE: &str = "SELECT position, created, id FROM issues WHERE position < ?1 \
+            ORDER BY position DESC LIMIT 1";
         let read = |row: &rusqlite::Row<'_>| {
-            Ok((row.get::<_, Uuid>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+            Ok((row.get(0)?, (row.get(1)?, row.get::<_, Uuid>(2)?.into())))
         };
-        let before = connection.prepare_cached(BEFORE)?.query_row([place], read).optional()?;
-        let Some((id, created, position)) = before else { return Ok(next) };
-        let id = IssueId::from(id);
-        let is_later = (created, id) > (issue.created_at.unix_millis(), issue.id);
-        if !is_later || theirs.issues.contains_key(&id) {
-            return Ok(next);
-        }
-        (next, place) = (Some(id), position);
+        Ok(self.connection.prepare_cached(BEFORE)?.query_row([place], read).optional()?)
     }
 }
 

@@ -2,13 +2,15 @@
 //!
 //! Changes nothing and takes no lock of ours.
 
+use std::collections::HashMap;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::database::{connect, has_earlier_log, loss, version};
+use super::database::{check_version, connect, has_earlier_log, loss};
 use super::error::Failure;
 use super::read;
 use crate::files::format::FormatError;
@@ -16,11 +18,12 @@ use crate::files::fs::{
     FileFingerprint, FileSystem, RealFileSystem, directory_of, is_abandoned, read_file,
 };
 use crate::files::issue_scanner;
+use crate::files::merge_state::plan_merge;
 use crate::files::open::{self, IssuesFile, read_issues};
 use crate::files::paths::{StorePaths, is_temp};
 use crate::files::published_note::PublishedNote;
 use crate::{State, StoreError};
-use ait_domain::{IssueId, merge};
+use ait_domain::{Command, IssueId};
 
 pub use crate::files::OpenError;
 pub use crate::files::issue_scanner::RepeatedId as Repeated;
@@ -36,25 +39,6 @@ const MAX_FAULTS: usize = 100;
 /// The most differing issues that are named.
 const MAX_ISSUES: usize = 10;
 
-/// Metadata of an existing file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FoundFile {
-    /// The size in bytes.
-    pub length_bytes: u64,
-    /// When its content last changed.
-    pub modified: SystemTime,
-    /// The number of hard links.
-    pub links: u64,
-}
-
-impl From<FileFingerprint> for FoundFile {
-    fn from(found: FileFingerprint) -> Self {
-        let length_bytes = found.length_bytes();
-        let modified = found.modified();
-        Self { length_bytes, modified, links: found.links() }
-    }
-}
-
 /// The result of examining a store.
 #[derive(Clone, Debug)]
 pub struct Inspection {
@@ -63,7 +47,7 @@ pub struct Inspection {
     /// The issues as the store shows them, or why it shows none.
     pub state: Result<State, InspectError>,
     /// `issues.json`, if it exists.
-    pub issues_file: Option<FoundFile>,
+    pub issues_file: Option<FileFingerprint>,
     /// How `issues.json` compares with the database.
     pub standing: FileStanding,
     /// The ids that occur more than once in an invalid file.
@@ -88,8 +72,8 @@ pub enum InspectError {
 pub struct DatabaseCheck {
     /// What is damaged, as SQLite or the checksums of the issues tell.
     pub faults: Vec<String>,
-    /// True if a newer or an earlier version of this program wrote it.
-    pub is_of_other_version: bool,
+    /// True if a newer version of this program wrote it.
+    pub is_newer: bool,
     /// The number of events.
     pub events: u64,
     /// The numbers of the first and the last event.
@@ -207,7 +191,7 @@ fn inspect_once(fs: &dyn FileSystem, paths: &StorePaths) -> Inspection {
     // The note comes before the file, because a newer note may be that of a newer file.
     let note = PublishedNote::read(fs, paths);
     let file = read_issues(fs, &paths.issues);
-    let found = |path: &Path| fs.fingerprint(path).ok().flatten().map(FoundFile::from);
+    let found = |path: &Path| fs.fingerprint(path).ok().flatten();
     let issues_file = found(&paths.issues);
     let (database, state) = if has_earlier_log(fs, paths) {
         let name = paths.directory.display().to_string();
@@ -243,7 +227,7 @@ type Checked = (DatabaseCheck, Result<State, InspectError>);
 /// Checks the database. Returns `None` if there is none.
 fn check(
     paths: &StorePaths,
-    found: &impl Fn(&Path) -> Option<FoundFile>,
+    found: &impl Fn(&Path) -> Option<FileFingerprint>,
     note: Option<&PublishedNote>,
 ) -> Option<Checked> {
     let path = paths.database();
@@ -253,23 +237,23 @@ fn check(
         return None;
     }
     let mut check = DatabaseCheck {
-        bytes: files.iter().flatten().map(|file| file.length_bytes).sum(),
-        modified: files.iter().flatten().map(|file| file.modified).max(),
+        bytes: files.iter().flatten().map(FileFingerprint::length_bytes).sum(),
+        modified: files.iter().flatten().map(FileFingerprint::modified).max(),
         ..DatabaseCheck::default()
     };
-    if let Some(loss) = loss.filter(|_| files[0].is_none_or(|file| file.length_bytes == 0)) {
+    if let Some(loss) = loss.filter(|_| files[0].is_none_or(|file| file.length_bytes() == 0)) {
         check.faults.push(loss.clone());
         return Some((check, Err(StoreError::Corrupt(loss).into())));
     }
     let read = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-        .and_then(|connection| examine(&connection, &mut check));
+        .and_then(|connection| examine(&connection, paths, &mut check));
     let failed = |failure: Failure| match failure.of_read() {
         StoreError::Corrupt(why) => StoreError::Corrupt(format!("{}: {why}", path.display())),
         error => error,
     };
     let state = read.map_err(failed);
     if let Err(error) = &state {
-        check.is_of_other_version = matches!(error, StoreError::Newer(_));
+        check.is_newer = matches!(error, StoreError::Newer(_));
         if error.is_damage() && check.faults.is_empty() {
             check.faults.push(error.reason());
         }
@@ -277,10 +261,12 @@ fn check(
     Some((check, state.map_err(InspectError::Database)))
 }
 
-fn examine(connection: &Connection, check: &mut DatabaseCheck) -> Result<State, Failure> {
-    if version(connection)? == 0 {
-        return Ok(State::default());
-    }
+fn examine(
+    connection: &Connection,
+    paths: &StorePaths,
+    check: &mut DatabaseCheck,
+) -> Result<State, Failure> {
+    check_version(connection, paths)?;
     let transaction = connection.unchecked_transaction()?;
     let mut statement = transaction.prepare(&format!("PRAGMA quick_check({MAX_FAULTS})"))?;
     let mut rows = statement.query([])?;
@@ -341,15 +327,9 @@ fn difference(one: &State, other: &State) -> Option<(Vec<IssueId>, usize)> {
 
 /// Returns how many issues of a file contain changes that the store would merge.
 fn count_newer(ours: &State, theirs: &State) -> usize {
-    let is_newer = |position: &usize| {
-        let Some(id) = theirs.issues.id_at(*position) else { return false };
-        if theirs.issues.is_same_in(&ours.issues, id) {
-            return false;
-        }
-        let Some(known) = ours.issues.get(id) else { return true };
-        merge(None, &known, &theirs.issues.at(*position)).issue != *known
-    };
-    (0..theirs.issues.len()).filter(is_newer).count()
+    let Ok(plan) = plan_merge(ours, theirs, |_| Ok::<_, Infallible>(HashMap::new()));
+    let is_issue = |command: &&Command| !matches!(command, Command::SetUnknownKeys { .. });
+    plan.commands.iter().filter(is_issue).count()
 }
 
 /// Finds leftover files in the directories of a store.

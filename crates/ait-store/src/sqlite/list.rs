@@ -1,6 +1,5 @@
 //! Lists: one page of the issues that match a query.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::{Connection, Row, ToSql};
@@ -9,10 +8,9 @@ use super::error::Failure;
 use super::queue::{COLUMNS, StoredRow};
 use super::read::{array, id_value, slots};
 use crate::sql;
-use crate::sql::condition::{Dialect, Selection, Value, in_statuses, trigrams};
-use ait_domain::{
-    Classification, Condition, Counts, Issue, MatchCounts, Order, Page, Query, StatusSet,
-};
+use crate::sql::condition::{Dialect, Selection, Value, in_statuses, some_texts, trigrams};
+use crate::sql::rows::counts_of;
+use ait_domain::{Condition, Issue, MatchCounts, Order, Page, Query, StatusSet};
 
 /// How many matches of a search are counted at least.
 const MAX_COUNTED: usize = 500;
@@ -74,10 +72,7 @@ fn count_matches(connection: &Connection, query: &Query) -> Result<MatchCounts, 
     let statement =
         format!("SELECT status, count(*) FROM ({matches} LIMIT {most_read}) GROUP BY status");
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-    let found: HashMap<i64, i64> =
-        rows(connection, &statement, &selection, read)?.into_iter().collect();
-    let count = |status| found.get(&(status as i64)).copied().unwrap_or_default();
-    let counts = Counts::of(|status| usize::try_from(count(status)).unwrap_or_default());
+    let counts = counts_of(&rows(connection, &statement, &selection, read)?);
     Ok(MatchCounts { counts, are_exact: counts.total() <= most })
 }
 
@@ -195,9 +190,7 @@ fn matches(
     columns: &str,
     selection: &mut Selection,
 ) -> Result<String, Failure> {
-    let mut conditions = of_query(query);
-    conditions.push(selection.matches(&query.condition));
-    let condition = conditions.join(" AND ");
+    let condition = selection.matches_within(query, &query.condition);
     let reads_texts =
         condition.contains("f.") || columns.contains("f.") || query.order == Order::Title;
     let mut rarest: Option<(i64, &str)> = None;
@@ -227,15 +220,6 @@ fn matches(
     Ok(statement.replace("{s}", "main"))
 }
 
-/// Returns the conditions for the statuses and the classification of a query.
-fn of_query(query: &Query) -> Vec<String> {
-    let mut conditions = Vec::new();
-    conditions.extend(in_statuses(query.statuses));
-    let kinds: Option<Classification> = query.classification;
-    conditions.extend(kinds.map(|kind| format!("i.kind = {}", kind as i16)));
-    conditions
-}
-
 /// Counts the issues in which the index finds a text, up to a number and one more. `None` if it cannot find the text.
 fn found_by_index(connection: &Connection, text: &str, most: i64) -> Result<Option<i64>, Failure> {
     const COUNT: &str =
@@ -261,12 +245,7 @@ fn best(connection: &Connection, query: &Query) -> Result<Page, Failure> {
 /// Returns the keys of the issues in which the most of some texts occur. Examines the newest issues, and those that the
 /// index finds by a rare text.
 fn best_matches(connection: &Connection, query: &Query, most: usize) -> Result<Vec<i64>, Failure> {
-    let is_wanted = |one: &&Condition| matches!(one, Condition::SomeTexts { .. });
-    let conjuncts = query.condition.conjuncts();
-    let (texts, at_least) = match conjuncts.iter().find(is_wanted) {
-        Some(Condition::SomeTexts { texts, at_least }) => (&**texts, *at_least),
-        _ => (&[][..], 0),
-    };
+    let (texts, at_least, others) = some_texts(&query.condition);
     let mut rare = Vec::new();
     for text in texts {
         let found = found_by_index(connection, text, MAX_RARE)?;
@@ -274,10 +253,7 @@ fn best_matches(connection: &Connection, query: &Query, most: usize) -> Result<V
     }
     rare.sort_by_key(|(found, _)| *found);
     let mut selection = Selection::with(Dialect::Sqlite, &[], &[]);
-    let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
-    let mut conditions = of_query(query);
-    conditions.push(selection.matches(&Condition::all(others)));
-    let others = conditions.join(" AND ");
+    let others = selection.matches_within(query, &others);
     let join = if others.contains("f.") { "CROSS JOIN search f ON f.key = i.key" } else { "" };
     let newest = selection.number(MAX_EXAMINED);
     let mut candidates = vec![

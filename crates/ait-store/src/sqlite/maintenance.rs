@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use futures::future::FutureExt;
 
 use super::database::Database;
+use super::disk_errors::write_trial;
 use super::error::Failure;
 use super::publish::{self, Publication};
 use super::salvage::{Salvage, salvage};
@@ -18,8 +19,7 @@ use super::{edits, restore};
 use crate::backup::{OverwritePolicy, RestoreOutcome};
 use crate::files::fs::{FileSystem, directory_of, may_write};
 use crate::files::lock_check::{ensure_lock_is_exclusive, not_writable, write_error};
-use crate::files::paths::{StorePaths, trial};
-use crate::files::published_note::random;
+use crate::files::paths::StorePaths;
 use crate::files::support::{lock, now, on_thread};
 use crate::{Document, Probe, StoreError, StoreFuture, StoreHealth};
 use ait_domain::Timestamp;
@@ -194,15 +194,7 @@ fn try_writing(fs: &dyn FileSystem, paths: &StorePaths) -> Result<(), StoreError
     try_locking(fs, &paths.turn_lock())?;
     let is_there = fs.fingerprint(&paths.database()).is_ok_and(|found| found.is_some());
     let directory = if is_there { &paths.directory } else { directory_of(&paths.issues) };
-    let temp = trial(directory, random());
-    let tried = fs.create(&temp, &paths.issues).and_then(|file| {
-        let written = fs.write_at(&file, 0, &[b'.'; TRIAL_BYTES]);
-        match fs.remove(&temp) {
-            // Another process removed it as a leftover.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => written,
-            removed => removed.and(written),
-        }
-    });
+    let tried = write_trial(fs, paths, directory, TRIAL_BYTES, |_| Ok(()));
     tried.map_err(|source| match write_error(directory, &source) {
         StoreError::NotSaved(why) => StoreError::NotSaved(format!("test write in {why}: fix that")),
         refusal => refusal,

@@ -39,7 +39,7 @@ use crate::files::format;
 use crate::files::fs::{FileFingerprint, lock_at};
 use crate::files::lock_check::write_error;
 use crate::files::paths::StorePaths;
-use crate::files::publish::{refuse_links, replace_file};
+use crate::files::publish::replace_file;
 use crate::files::published_note::{Edited, KnownFile, PublishedNote};
 use crate::files::render::Sink;
 use crate::files::schedule::Schedule;
@@ -250,7 +250,6 @@ fn replace(
     expected: Option<FileFingerprint>,
 ) -> Result<bool, StoreError> {
     let fs = &*database.fs;
-    refuse_links(fs, &paths.issues)?;
     let merge_displaced = |theirs: State, edited: Edited| {
         let merging = move |_: &Database, opened: &Opened| {
             merge(&opened.connection, &OtherIssues::from(&theirs), &edited, Foreign::Merge)

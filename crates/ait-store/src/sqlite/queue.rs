@@ -9,13 +9,14 @@ use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::Failure;
+use crate::memory::only;
 use crate::sql::condition::{NameKind, bounds};
 use crate::sql::numbers::with_numbers;
-use crate::sql::rows::{filer_mark, storable};
+use crate::sql::rows::{filer_mark, lease, storable};
 use ait_domain::readiness::{is_free, parts_below};
 use ait_domain::{
-    AgentName, Classification, ClientId, DomainError, Issue, IssueGraph, IssueId, IssueQueue,
-    IssueRef, Lease, LinkKind, ReviewPolicy, Timestamp,
+    AgentName, Classification, DomainError, Issue, IssueGraph, IssueId, IssueQueue, IssueRef,
+    Lease, LinkKind, ReviewPolicy, Timestamp,
 };
 
 /// The columns of [`StoredRow::read`].
@@ -42,12 +43,8 @@ impl StoredRow {
         }
         let issue =
             serde_json::from_str(body).map_err(|_| damaged("cannot be read by this version"))?;
-        let claim: Option<i64> = row.get(3)?;
         let client: Option<String> = row.get(4)?;
-        let lease = client.zip(claim).map(|(client, claim)| Lease {
-            claim: usize::try_from(claim).unwrap_or_default(),
-            client: ClientId::new(&client),
-        });
+        let lease = lease(row.get(3)?, client.as_deref());
         Ok(Self { key: row.get(0)?, position: row.get(2)?, issue: Arc::new(issue), lease })
     }
 }
@@ -60,7 +57,7 @@ pub(super) fn checksum(body: &str) -> i64 {
 /// The issues within a transaction. A read that fails looks like an issue that is not there, until
 /// [`check`](Self::check) tells of it.
 pub(super) struct Queue<'a> {
-    connection: &'a Connection,
+    pub(super) connection: &'a Connection,
     rows: RefCell<HashMap<IssueId, Option<StoredRow>>>,
     failure: RefCell<Option<Failure>>,
 }
@@ -203,15 +200,7 @@ pub(super) fn resolve(
         "SELECT id FROM issues WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
         [low, high],
     )?;
-    let reference = reference.to_string();
-    Ok(match &found[..] {
-        [] => Err(DomainError::UnknownIssue { reference }),
-        [id] => Ok(*id),
-        several => {
-            let candidates = several.iter().copied().take(DomainError::MAX_CANDIDATES).collect();
-            Err(DomainError::AmbiguousReference { reference, candidates, count: several.len() })
-        }
-    })
+    Ok(only(reference, &found))
 }
 
 impl IssueGraph for Queue<'_> {

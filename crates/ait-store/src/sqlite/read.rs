@@ -11,13 +11,13 @@ use uuid::Uuid;
 use super::error::Failure;
 use super::queue::{COLUMNS, Queue, StoredRow, checksum, resolve};
 use super::write::{newest, unknown_keys};
-use crate::snapshot::{SnapshotVisitor, StateBuilder};
+use crate::snapshot::SnapshotVisitor;
 use crate::sql;
 use crate::sql::condition::bounds;
 use crate::sql::numbers::with_numbers;
-use crate::sql::rows::{SLOTS, storable};
+use crate::sql::rows::{SLOTS, lease, storable};
 use crate::{EventPosition, Events, NumberedEvent, State, Subset, event_format};
-use ait_domain::{ClientId, Counts, Issue, IssueId, IssueRef, Lease};
+use ait_domain::{Counts, Issue, IssueId, IssueRef, Lease};
 
 /// The issues `?1`, and those that they are linked with or wait with: their wholes, the blockers of all these, and the
 /// wholes of the blockers.
@@ -90,9 +90,9 @@ fn collect(mut rows: rusqlite::Rows<'_>) -> Result<Vec<StoredRow>, Failure> {
 
 /// Returns a state that has some issues alone.
 fn state_of(rows: Vec<StoredRow>) -> State {
-    let mut builder = StateBuilder::default();
-    rows.into_iter().for_each(|row| builder.visit(row.issue, row.lease));
-    builder.build()
+    let mut state = State::default();
+    rows.into_iter().for_each(|row| state.visit(row.issue, row.lease));
+    state
 }
 
 /// Shows a visitor everything.
@@ -115,9 +115,9 @@ pub(super) fn snapshot(
 
 /// Returns everything.
 pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
-    let mut whole = StateBuilder::default();
+    let mut whole = State::default();
     snapshot(connection, &mut whole)?;
-    Ok(whole.build())
+    Ok(whole)
 }
 
 /// Returns the id of the database.
@@ -182,11 +182,11 @@ pub(super) fn leases(connection: &Connection) -> Result<Vec<(IssueId, Lease)>, F
         WHERE lease_client IS NOT NULL";
     let mut statement = connection.prepare_cached(LEASES)?;
     let read = |row: &Row<'_>| {
-        let claim = usize::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
-        let client = ClientId::new(row.get_ref(2)?.as_str()?);
-        Ok((IssueId::from(row.get::<_, Uuid>(0)?), Lease { claim, client }))
+        let id = IssueId::from(row.get::<_, Uuid>(0)?);
+        Ok(lease(row.get(1)?, Some(row.get_ref(2)?.as_str()?)).map(|lease| (id, lease)))
     };
-    Ok(statement.query_map([], read)?.collect::<Result<_, _>>()?)
+    let leases = statement.query_map([], read)?;
+    Ok(leases.filter_map(Result::transpose).collect::<Result<_, _>>()?)
 }
 
 fn ids_of(ids: &[IssueId]) -> Rc<Vec<SqlValue>> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::database::{Database, connect, refuse_if_lost, version};
+use super::database::{Database, check_version, connect, refuse_if_lost};
 use super::error::Failure;
 use super::place::{Place, PlacedConnection, replaced};
 use crate::files::paths::StorePaths;
@@ -60,9 +60,6 @@ impl Database {
             }
             None => {
                 let reader = self.connect_reader(&paths)?;
-                if version(&reader)? == 0 {
-                    return self.read_file(&paths, read);
-                }
                 self.check_if_small(&reader, &reader.place.file)?;
                 reader
             }
@@ -80,7 +77,7 @@ impl Database {
         let open = |path: &Path, flags| -> Result<_, Failure> {
             let connection = connect(path, flags)?;
             connection.execute_batch("PRAGMA query_only = 1")?;
-            version(&connection)?;
+            check_version(&connection, paths)?;
             Ok(connection)
         };
         let path = paths.database();

@@ -26,7 +26,6 @@ use crate::files::issue_scanner::{self, UnreadPart};
 use crate::files::open::{OpenError, paths_of, unreadable};
 use crate::files::paths::StorePaths;
 use crate::files::published_note::PublishedNote;
-use crate::memory::IndexedIssuesBuilder;
 use crate::{Document, EventPosition, State, event_format};
 use ait_domain::{Event, EventKind, Issue, IssueId, Patch, UnknownKeys, merge};
 
@@ -289,15 +288,13 @@ impl Rows {
 
     /// Returns the state with the issues that were read.
     fn state(&mut self) -> State {
-        let mut builder = IndexedIssuesBuilder::default();
-        let mut seen = BTreeSet::new();
+        let unknown_keys = std::mem::take(&mut self.keys);
+        let mut state = State { unknown_keys, ..State::default() };
         for issue in std::mem::take(&mut self.issues).into_values() {
-            if seen.insert(issue.id) {
-                builder.push(Arc::new(issue));
-            }
+            // Of two with the same id, the first one stays.
+            let _ = state.issues.push(Arc::new(issue));
         }
-        let issues = builder.build().unwrap_or_default();
-        State { issues, unknown_keys: std::mem::take(&mut self.keys), ..State::default() }
+        state
     }
 }
 
@@ -503,7 +500,7 @@ impl Work {
                 }
                 None => {
                     // The insertion cannot fail, because no issue has this id.
-                    let _ = self.state.issues.insert(Issue::clone(&issue), next);
+                    let _ = self.state.issues.insert(issue, next);
                 }
             }
             next = Some(id);

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use super::StoreOptions;
+use crate::files::support::lock;
 use crate::{EventPosition, StoreError};
 
 /// Work that waits for the thread.
@@ -51,7 +52,7 @@ impl<'a> Patience<'a> {
     /// Returns the error of a request that has waited too long. It waits longer while the thread is at work.
     pub fn given_up(&self) -> Option<StoreError> {
         let waited = self.begun.elapsed();
-        let since = *self.waits_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *lock(self.waits_since);
         let waits = since.is_some_and(|since| since.elapsed() >= LOOK_EVERY);
         if waits && waited >= self.options.busy_after {
             return Some(locked());

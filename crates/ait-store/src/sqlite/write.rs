@@ -11,21 +11,15 @@ use super::queue::{Queue, StoredRow, checksum, set_waits};
 use crate::files::KeepEvents;
 use crate::files::format::issue_text;
 use crate::sql::condition::NameKind;
-use crate::sql::rows::{IssueRow, SearchRow, slot, storable};
+use crate::sql::rows::{
+    IssueAfter, IssueRow, POSITION_BITS, SearchRow, lease_columns, random, slot,
+};
 use crate::{EventPosition, State, event_format};
 use ait_domain::readiness::{affected_by, is_free};
 use ait_domain::{Event, EventKind, Issue, IssueId, Lease, LinkKind, UnknownKeys};
 
-/// The distance between the positions of two issues that were filed one after the other, as a power of two.
-const POSITION_BITS: u32 = 20;
 /// The slot that counts the bytes of all events.
 const EVENT_BYTES: i16 = 1000;
-
-/// An issue after an event.
-struct After {
-    pub issue: Arc<Issue>,
-    pub lease: Option<Lease>,
-}
 
 /// Writes an event that was decided on the issues of this transaction, and returns its position and the issue after it.
 pub(super) fn apply(
@@ -72,7 +66,7 @@ pub(super) fn apply(
 }
 
 /// Returns the issue after an event; `None` if there is none.
-fn after(event: &Event, before: Option<&StoredRow>) -> Option<After> {
+fn after(event: &Event, before: Option<&StoredRow>) -> Option<IssueAfter> {
     let lease = before.and_then(|row| row.lease.as_ref());
     let issue = match (&event.kind, event.filed(), before) {
         (EventKind::Removed { .. }, ..) => return None,
@@ -85,7 +79,7 @@ fn after(event: &Event, before: Option<&StoredRow>) -> Option<After> {
         }
         (_, None, None) => return None,
     };
-    Some(After { lease: event.lease_after(&issue, lease), issue })
+    Some(IssueAfter { lease: event.lease_after(&issue, lease), issue })
 }
 
 pub(super) fn add_event(
@@ -186,7 +180,7 @@ macro_rules! places {
 fn write_row(
     connection: &Connection,
     statement: &str,
-    after: &After,
+    after: &IssueAfter,
     row: &IssueRow,
     others: &[&dyn ToSql],
 ) -> Result<(), Failure> {
@@ -214,7 +208,7 @@ fn write_row(
 }
 
 /// Adds an issue at a position. Whether it waits is to be decided after.
-fn add(connection: &Connection, after: &After, position: i64) -> Result<(), Failure> {
+fn add(connection: &Connection, after: &IssueAfter, position: i64) -> Result<(), Failure> {
     const ADD: &str = concat!(
         "INSERT INTO issues (",
         columns!(),
@@ -261,7 +255,7 @@ impl StateWriter {
             }
             self.written += 1;
             let place = i64::try_from(self.written).unwrap_or(i64::MAX);
-            add(connection, &After { issue, lease }, place << POSITION_BITS)?;
+            add(connection, &IssueAfter { issue, lease }, place << POSITION_BITS)?;
         }
         Ok(())
     }
@@ -287,7 +281,7 @@ pub(super) fn add_state(connection: &Connection, state: &State) -> Result<(), Fa
 }
 
 /// Changes an issue. Whether it waits is to be decided after.
-fn change(connection: &Connection, before: &StoredRow, after: &After) -> Result<(), Failure> {
+fn change(connection: &Connection, before: &StoredRow, after: &IssueAfter) -> Result<(), Failure> {
     const CHANGE: &str =
         concat!("UPDATE issues SET (", columns!(), ") = (", places!(), ") WHERE key = ?17");
     let key = before.key;
@@ -325,11 +319,6 @@ fn remove(connection: &Connection, before: &StoredRow) -> Result<(), Failure> {
     count(connection, slot(&before.issue), -1)
 }
 
-fn lease_columns(lease: Option<&Lease>) -> (Option<i64>, Option<String>) {
-    let claim = lease.map(|lease| i64::try_from(lease.claim).unwrap_or(i64::MAX));
-    (claim, lease.map(|lease| storable(lease.client.as_str())))
-}
-
 fn set_lease(connection: &Connection, key: i64, lease: Option<&Lease>) -> Result<(), Failure> {
     const SET: &str = "UPDATE issues SET lease_claim = ?2, lease_client = ?3 WHERE key = ?1";
     let (claim, client) = lease_columns(lease);
@@ -365,22 +354,6 @@ fn names(row: &IssueRow, search: &SearchRow) -> BTreeSet<(i16, String)> {
         names.iter().map(move |name| (kind as i16, name.clone())).collect::<Vec<_>>()
     };
     lists.into_iter().flat_map(of_kind).collect()
-}
-
-/// Adds what closed issues are about to a database of the version 1, and makes it one of another version.
-pub(super) fn add_subjects(connection: &Connection, version: i64) -> Result<(), Failure> {
-    let mut texts = connection.prepare("SELECT key, body FROM texts")?;
-    let mut rows = texts.query([])?;
-    let mut add = connection.prepare("INSERT OR IGNORE INTO names VALUES (?1, ?2, ?3)")?;
-    while let Some(row) = rows.next()? {
-        let key: i64 = row.get(0)?;
-        // An issue that cannot be read is damaged, which a read of it says.
-        let issue = serde_json::from_str::<Issue>(row.get_ref(1)?.as_str().unwrap_or_default());
-        for name in issue.map(|issue| SearchRow::of(&issue).external).unwrap_or_default() {
-            add.execute(params![key, NameKind::External as i16, name])?;
-        }
-    }
-    Ok(connection.execute_batch(&format!("PRAGMA user_version = {version}"))?)
 }
 
 fn write_names(
@@ -478,10 +451,4 @@ fn place_before(connection: &Connection, next: i64) -> Result<i64, Failure> {
         .prepare_cached(NTH)?
         .query_row([(before + 1) << POSITION_BITS], |row| row.get(0))?;
     Ok(middle(previous(next)?, next))
-}
-
-/// Returns a random number. It needs to be unlikely to come twice, not unpredictable.
-fn random() -> i64 {
-    let (high, low) = Uuid::new_v4().as_u64_pair();
-    (high ^ low.rotate_left(32)).cast_signed()
 }

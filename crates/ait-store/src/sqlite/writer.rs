@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use super::place::replaced;
 use super::started::{Patience, Started, locked, publish};
 use super::transaction::{decide_all, transact};
 use super::write::newest;
+use crate::files::support::lock;
 use crate::writer_queue::{MAX_QUEUED, MAX_REQUESTS_PER_COMMIT, WriterReply, queue_is_full};
 use crate::{Committed, EventPosition, StoreError};
 use ait_domain::{Command, Timestamp};
@@ -208,7 +209,7 @@ impl WriterHandle {
 
     /// Returns true if the thread has begun, and may have the database open.
     pub fn is_running(&self) -> bool {
-        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = lock(&self.0.state);
         matches!(*state, State::Running(_))
     }
 
@@ -220,7 +221,7 @@ impl WriterHandle {
     }
 
     fn sender(&self) -> Result<SyncSender<Job>, StoreError> {
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.0.state);
         match &*state {
             State::Running(sender) => Ok(sender.clone()),
             State::Closed => Err(StoreError::Closed),
@@ -268,7 +269,7 @@ impl WriterHandle {
             if tokio::time::timeout(LOOK_EVERY, done).await.is_ok() {
                 return true;
             }
-            let since = *self.0.waits_since.lock().unwrap_or_else(PoisonError::into_inner);
+            let since = *lock(&self.0.waits_since);
             if since.is_some_and(|since| since.elapsed() > MAX_WAIT) {
                 return false;
             }
@@ -280,7 +281,7 @@ impl WriterHandle {
 impl Inner {
     /// Refuses new commands, and ends the thread after those that were accepted.
     fn end(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         if let State::Running(sender) = std::mem::replace(&mut *state, State::Closed) {
             let _ = sender.try_send(Job::End);
         }
@@ -474,7 +475,7 @@ impl Writer {
                 let handle = self.handle.0.upgrade();
                 let wait = |since| {
                     if let Some(handle) = &handle {
-                        *handle.waits_since.lock().unwrap_or_else(PoisonError::into_inner) = since;
+                        *lock(&handle.waits_since) = since;
                     }
                 };
                 wait(Some(Instant::now()));

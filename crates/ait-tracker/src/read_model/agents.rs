@@ -1,6 +1,9 @@
 //! What each agent did, and the issues it holds.
 
+use std::cmp::Reverse;
+
 use super::agent_interner::Name;
+use super::board::first;
 use super::read_view::ReadView;
 use super::summary::HistoryAction;
 use ait_domain::event::TRACKER;
@@ -23,13 +26,8 @@ impl ReadView<'_> {
     pub fn recent_agents(&self, most: usize) -> Vec<&str> {
         let names = self.names();
         let last = |name| self.index.agents.last(name).map(|(action, _)| action.at_ms);
-        let mut recent: Vec<_> = names.iter().map(|(name, _)| (last(name), name)).collect();
-        if recent.len() > most {
-            recent.select_nth_unstable_by(most, |one, other| other.cmp(one));
-            recent.truncate(most);
-        }
-        recent.sort_unstable_by(|one, other| other.cmp(one));
-        recent.into_iter().map(|(_, name)| names.text(name)).collect()
+        let recent = first(names.iter().map(|(name, _)| Reverse((last(name), name))), most);
+        recent.into_iter().map(|Reverse((_, name))| names.text(name)).collect()
     }
 
     /// Returns all agents in any history, without the tracker. Agents that hold issues come first; both groups are

@@ -41,10 +41,12 @@ impl ReadView<'_> {
             let most = most(status);
             let cards = if status.has_ended() {
                 let found = found.into_iter().rev();
-                first(found, most, |at| (Reverse(rows[at].modified_at), Reverse(at)))
+                let keys = found.map(|at| (Reverse(rows[at].modified_at), Reverse(at)));
+                first(keys, most).into_iter().map(|(_, Reverse(at))| at).collect()
             } else if status.is_claimed() {
                 let since = |at| Reverse(summary(at).holder().map(|held| held.since));
-                first(found.into_iter(), most, |at| (since(at), at))
+                let keys = found.into_iter().map(|at| (since(at), at));
+                first(keys, most).into_iter().map(|(_, at)| at).collect()
             } else {
                 let must_wait = |at: usize| match status {
                     Status::Created => !readiness::is_ready(self, summary(at), now),
@@ -84,21 +86,17 @@ fn first_that_need_not_wait(
     first
 }
 
-/// Returns the `most` smallest positions by key, in order. It is quickest if these come first.
-fn first<K: Ord>(
-    positions: impl Iterator<Item = usize>,
-    most: usize,
-    key: impl Fn(usize) -> K,
-) -> Vec<usize> {
-    let mut smallest: BinaryHeap<(K, usize)> = BinaryHeap::new();
-    for keyed in positions.map(|at| (key(at), at)) {
+/// Returns the `most` smallest items, in order. It is quickest if these come first.
+pub(super) fn first<T: Ord>(items: impl Iterator<Item = T>, most: usize) -> Vec<T> {
+    let mut smallest: BinaryHeap<T> = BinaryHeap::new();
+    for item in items {
         if smallest.len() < most {
-            smallest.push(keyed);
+            smallest.push(item);
         } else if let Some(mut largest) = smallest.peek_mut()
-            && keyed < *largest
+            && item < *largest
         {
-            *largest = keyed;
+            *largest = item;
         }
     }
-    smallest.into_sorted_vec().into_iter().map(|(_, position)| position).collect()
+    smallest.into_sorted_vec()
 }

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::ReadModel;
+use super::board::first;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use crate::StoreError;
@@ -194,17 +195,13 @@ struct Found<'a> {
 
 /// Returns the first rows by key.
 fn rows<K: Ord + Copy>(
-    mut found: Vec<(K, &IssueSummary)>,
+    found: Vec<(K, &IssueSummary)>,
     most: usize,
     row: impl Fn(&IssueSummary) -> Row,
 ) -> Rows {
-    let count = found.len();
-    if count > most {
-        found.select_nth_unstable_by_key(most, |(key, summary)| (*key, summary.id));
-        found.truncate(most);
-    }
-    found.sort_unstable_by_key(|(key, summary)| (*key, summary.id));
-    Rows { count, first: found.into_iter().map(|(_, summary)| row(summary)).collect() }
+    let keys = found.iter().enumerate().map(|(at, (key, summary))| (*key, summary.id, at));
+    let shown = first(keys, most).into_iter().map(|(.., at)| row(found[at].1));
+    Rows { count: found.len(), first: shown.collect() }
 }
 
 fn questions(view: &ReadView<'_>) -> Rows {

@@ -169,11 +169,6 @@ impl IssueSummary {
         self.actions.iter().map(|action| action.kind)
     }
 
-    /// Returns true if an agent occurs in the history.
-    pub fn was_touched_by(&self, agent: Name) -> bool {
-        self.actions.iter().any(|action| action.agent == agent)
-    }
-
     /// Returns the time of the latest entry that led to the current status.
     pub fn in_status_since(&self) -> Timestamp {
         let leads = |action: &&HistoryAction| action.status == Some(self.status);

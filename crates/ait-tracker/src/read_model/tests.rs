@@ -155,7 +155,7 @@ fn read_anew(state: &mut State, log: &mut [NumberedEvent], is_shorter: bool) {
     let mut anew = IndexedIssues::default();
     let kept = issues.len() - usize::from(is_shorter && !issues.is_empty());
     for issue in &issues[..kept] {
-        anew.push(Issue::clone(issue)).unwrap();
+        anew.push(Arc::clone(issue)).unwrap();
     }
     state.issues = anew;
     if let Some(newest) = log.last_mut() {
