@@ -29,8 +29,8 @@ CREATE TABLE {s}.events (
     body text,
     -- How many issues there are in each slot after this event. Only the last event that is numbered at once has it.
     totals integer[],
-    -- The transaction that added the event. What became visible after a moment is found by it, so that nobody has to pass
-    -- over the old versions of rows that a long transaction keeps.
+    -- The transaction that added the event. What became visible after a moment is found by it, so that no scan has to
+    -- pass over the old versions of rows that a long transaction keeps.
     written_in bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint
 );
 CREATE UNIQUE INDEX events_number ON {s}.events (number) WHERE number IS NOT NULL;

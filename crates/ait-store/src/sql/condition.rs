@@ -472,8 +472,8 @@ impl Selection {
     }
 }
 
-/// Returns the texts of which a search for the best issues wants the most, how many an issue must have at least, and the
-/// rest of the condition.
+/// Returns the texts of which a search for the best issues wants the most, how many an issue must have at least, and
+/// the rest of the condition.
 pub(crate) fn some_texts(condition: &Condition) -> (&[String], usize, Condition) {
     let mut wanted = (&[][..], 0);
     let mut others = Vec::new();
